@@ -1,4 +1,5 @@
-"""`python -m lab.measure.compare [EVENTS.csv]` (`make compare`): measures every design, writes docs/comparison.md.
+"""`python -m lab.measure.compare [EVENTS.csv]` (`make compare`): measures every design, writes docs/comparison.md
+and docs/comparison.txt.
 
 Rule 1: One run, one engine.
 Rule 2: A row of this library that lost, doubled, oversold or did nothing ends it with 1, and nothing is written.
@@ -24,10 +25,10 @@ from lab.engines.ministack import Engine, EngineMissing, end_on_signals
 from lab.events import BadEvents, Event
 from lab.measure import accuracy
 from lab.measure.cost import ONE, SEED, SHOP, on_one_counter, shop_events, spend
-from lab.measure.page import Row, Run, page
+from lab.measure.page import PAGE, TABLES, Row, Run, filled
 from lab.measure.speed import COUNTERS, ROUNDS, SLICE_S, THREADS, measure_pace
 
-PAGE = Path(__file__).parents[2] / "docs" / "comparison.md"
+WRITTEN = Path(__file__).parents[2] / "docs" / "comparison.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +98,20 @@ def main(
         seeds=len(sizes.seeds),
         rows=rows,
     )
-    publish(run, None if small else PAGE)
+    publish(run, None if small else WRITTEN)
 
 
 def publish(run: Run, path: Path | None) -> None:
-    """Writes the page where nothing is wrong."""
-    text = page(run)
+    """Writes the page, and its tables beside it, where nothing is wrong."""
+    texts = [filled(text, run) for text in (PAGE, TABLES)]
     mistakes = [mistake for row in run.rows for mistake in row.mistakes]
     if mistakes:
         print("WRONG, so nothing was written:", *mistakes, sep="\n")
         raise SystemExit(1)
     if path:
-        path.write_text(text)
-        print(f"wrote {path}")
+        for file, text in zip((path, path.with_suffix(".txt")), texts, strict=True):
+            file.write_text(text)
+            print(f"wrote {file}")
 
 
 if __name__ == "__main__":

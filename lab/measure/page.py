@@ -1,7 +1,8 @@
 """docs/comparison.md: what `make compare` found, for someone who has to choose.
 
 Rule 1: Every figure is from the run that is given. A sentence says nothing that a table does not show.
-Rule 2: A row is a design, in the order given, and nothing here knows one by its name. The sentences are in page.md.
+Rule 2: A row is a design, in the order given, and nothing here knows one by its name. The sentences are in page.md, and
+what docs/comparison.txt has, in tables.txt.
 """
 
 import math
@@ -18,7 +19,7 @@ from lab.measure.cost import ONE, SHOP, Spent
 from lab.measure.scenarios import OTHERS
 from lab.measure.speed import COUNTERS, THREADS, Pace
 
-TEXT = Path(__file__).with_name("page.md")
+PAGE, TABLES = (Path(__file__).with_name(name) for name in ("page.md", "tables.txt"))
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
 GROUPS = {
     "crashes, lost answers": ("at once", "late", "no reply", "crash"),
@@ -31,6 +32,7 @@ GROUPS = {
 LIMITS = {"everywhere": "yes, in all Regions", "hard": "yes, in one Region", "soft": "nearly", "none": "no"}
 NET = " *"
 LINE = 118
+FIRST = " " * 48  # what stands before the names in tables.txt
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,22 +66,20 @@ class Run:
     rows: Sequence[Row]
 
 
-def page(run: Run) -> str:
-    """The whole document."""
+def filled(text: Path, run: Run) -> str:
+    """A document of this run, PAGE or TABLES."""
     groups = (f"{group}: lost/doubled of {_events(run.rows, group):,}" for group in GROUPS)
     choice = (
         *("", "the same change again counts once", *groups, "a limit holds", "write units a change"),
         *(f"read units after {ONE // 2}/{ONE} changes", f"changes/s of {THREADS} writers, ADD = 1"),
     )
     lines = (choice, ("---", *("---:" for _ in choice[1:])), *map(_choice, run.rows))
-    return TEXT.read_text().format(
+    return text.read_text().format(
         date=run.date,
         engine=run.engine,
         choice="\n".join(f"| {' | '.join(cells)} |" for cells in lines),
         refusing=_who(run.rows, lambda claims: claims.mismatch),
         listing=_who(run.rows, lambda claims: claims.history),
-        resetting=_who(run.rows, lambda claims: claims.reset),
-        things=_who(run.rows, lambda claims: claims.units),
         events=run.events,
         seeds=run.seeds,
         each=EVENTS,
@@ -119,7 +119,7 @@ def _choice(row: Row) -> tuple[str, ...]:
 
 def _who(rows: Iterable[Row], can: Callable[[Claims], bool]) -> str:
     names = "; ".join(row.design.name for row in rows if can(row.design.claims))
-    return textwrap.fill(names, LINE, initial_indent="  ", subsequent_indent="  ")
+    return textwrap.fill(names, LINE, initial_indent=FIRST, subsequent_indent="  ").removeprefix(FIRST)
 
 
 UNITS = ["", "requests", "writes", "care", "reads", "left", "many", "pace"]

@@ -143,6 +143,7 @@ def test_a_row_of_this_library_that_is_wrong_or_did_nothing_ends_with_1_and_leav
         assert (ended.value.code, path.read_text()) == (1, "as it was"), run.rows[0].mistakes
     publish(run_of("this library"), path)
     assert "| this library | for ever | 0/0 | 0/0 | 0/0 | 0/0 | no |" in path.read_text()
+    assert "be listed in this library." in path.with_suffix(".txt").read_text()
     assert sorted(name for names in GROUPS.values() for name in names) == sorted(FAULTS)
 
 
