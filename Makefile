@@ -82,16 +82,18 @@ mistakes: $(VENV)/.made ## plant mistakes in a copy of the code and see the hist
 mutants: $(VENV)/.made $(ENGINE)/.made ## change lines of the code by a seed: the tests must notice; ARGS="--sample 9 compactor/fold.py"
 	@$(BIN)/python -m lab.mutants $(ARGS)
 
-PYTHON313 ?= $(firstword $(shell command -v python3.13) $(wildcard $(HOME)/.pyenv/versions/3.13.*/bin/python))
+PYTHON313 ?= python3.13 $(wildcard $(HOME)/.pyenv/versions/3.13.*/bin/python)
 versions: $(VENV)/.made $(OLDEST)/.made $(ENGINE)/.made ## the tests with the oldest packages that pyproject.toml allows, and on Lambda's Python; PYTHON313=... names it
 	@PYTHONPATH=$(OLDEST) $(BIN)/python -m pytest -q tests/ledger tests/reader $(ARGS)
-ifeq ($(PYTHON313),)
-	@echo "NOT RUN on Python 3.13: none is on PATH or among pyenv's versions. PYTHON313=... names one."
-else
+	@for python in $(PYTHON313); do "$$python" -c "" 2> /dev/null || continue; \
+	  $(MAKE) --no-print-directory lambda PYTHON313="$$python" && exit; exit 1; done; \
+	  echo "NOT RUN on Python 3.13: none that starts is on PATH or among pyenv's versions. PYTHON313=... names one."
+
+.PHONY: lambda
+lambda: $(ENGINE)/.made
 	@$(MAKE) --no-print-directory VENV=$(LAMBDA) PYTHON="$(PYTHON313)" $(LAMBDA)/.made
 	@LEDGER_ENGINE=$(CURDIR)/$(ENGINE)/bin/ministack $(LAMBDA)/bin/python -m pytest -q \
 	  tests/ledger tests/reader tests/compactor tests/service tests/infra $(ARGS)
-endif
 
 model: $(VENV)/.made ## check the TLA+ model (needs Java and Maven); ARGS=--full for more of it
 	@$(BIN)/python -m lab.spec.check $(ARGS)
