@@ -2,7 +2,7 @@
 
 Rule 1: nothing is written. Reads are eventually consistent where that is enough: what they may not see was put a moment
 ago, and whoever put that is about to ring.
-Rule 2: `lag` counts all that waits. A damaged lane is told as damaged; it hides no other.
+Rule 2: `lag` counts all that waits. It reports a damaged lane as damaged and goes on with the others.
 Rule 3: `outlook` reads a few items, whatever the lane holds: of the tail so many that they hold `fold_min` entries, and
 of what lies below the watermark, if that is asked for, the first. A tail too short to fold is nothing to do.
 Rule 4: a watermark that is ahead, because clocks were, passes by changes that come in time and that nobody names; so
@@ -158,7 +158,7 @@ def _unlisted(lane: Lane, entries: Sequence[bytes]) -> Program[bool]:
 
 
 def error_of(lane: Lane) -> LaneUnread:
-    """What is told of such a lane."""
+    """The error that names such a lane."""
     return LaneUnread(
         f"{lane}: there are changes in this lane, and no reader of these settings looks at it: they are in no value. "
         "Nothing is lost. Somebody adds with other regions or shards, or without its limit: see `lanes-unread` in "

@@ -53,36 +53,3 @@ class Replayed:
 
     def chance(self, per_mille: int) -> bool:
         return self.pick(2) == 1 and per_mille > 0
-
-
-class Enumerated:
-    """Picks so that a row of runs goes through every combination: depth first, one run for each."""
-
-    def __init__(self) -> None:
-        self._path: list[tuple[int, int]] = []  # (picked, options)
-        self._depth = 0
-
-    def pick(self, options: int) -> int:
-        if self._depth == len(self._path):
-            self._path.append((0, options))
-        picked, _ = self._path[self._depth]
-        self._depth += 1
-        return picked
-
-    def chance(self, per_mille: int) -> bool:
-        return per_mille > 0 and self.pick(2) == 1
-
-    @property
-    def picked(self) -> tuple[int, ...]:
-        """The picks of this run, for Replayed."""
-        return tuple(picked for picked, _ in self._path)
-
-    def advance(self) -> bool:
-        """Turn to the next run; False when all were made."""
-        self._depth = 0
-        while self._path:
-            picked, options = self._path.pop()
-            if picked + 1 < options:
-                self._path.append((picked + 1, options))
-                return True
-        return False

@@ -189,7 +189,7 @@ class Region(MemoryTable):
             item = self.items.get(key)
             other.drop(key) if item is None else other.store([item])
 
-    def decide(self, transaction: Transact, checkpoint_first: bool) -> Any:
+    def decide(self, transaction: Transact) -> Any:
         """The answer to a transaction of puts; if it is None, the items are on their way."""
         ahead = MemoryTable(lists=False)
         for item in (*self.items.values(), *self.landing):
@@ -197,7 +197,7 @@ class Region(MemoryTable):
         refused = ahead.answer(transaction)
         puts = [write for write in transaction.writes if isinstance(write, Put)]
         if refused is None:
-            self.landing += [put.item for put in (puts if checkpoint_first else puts[::-1])]
+            self.landing += [put.item for put in puts]
         return refused
 
 
@@ -306,6 +306,11 @@ def without_statements(client: Any) -> Any:
     refuse = fail(ClientError(refusal, "BatchExecuteStatement"))  # type: ignore[arg-type]
     client.meta.events.register("before-call.dynamodb.BatchExecuteStatement", lambda **_: refuse())
     return client
+
+
+def outcomes_of(results: Iterable[Any]) -> list[str]:
+    """The outcome of each change of an `add_many`, or its error's name."""
+    return [each.outcome if isinstance(each, Receipt) else type(each).__name__ for each in results]
 
 
 @contextmanager

@@ -171,7 +171,7 @@ def awaited(
     name: str,
     outcome: Outcome = of_receipts,
 ) -> Callable[Concatenate[Any, Arguments], Coroutine[Any, Any, Result]]:
-    """A program of `calls` as a method that is awaited, and observed under this name."""
+    """A method that awaits a program, made from the edge's `calls`, and is observed under this name."""
 
     @observed(name, outcome)
     @wraps(call)

@@ -8,12 +8,13 @@ import pytest
 from botocore.exceptions import ClientError
 
 from compactor import Compactor
-from ledger import Change, Ledger, Receipt, Settings, items
+from ledger import Change, Ledger, Settings, items
 from ledger.errors import NotAllowed, TokenConflict
 from ledger.requests import Page, Query
 from ledger.table import DynamoTable
 from ledger.values import Lane
 from reader import Reader
+from tests.world import outcomes_of
 
 HOME = "eu-west-1"
 COUNTER = "stock:85123A"
@@ -61,10 +62,6 @@ def value(client: Any) -> int:
     return Reader(settings(client), client=client).read(COUNTER).value
 
 
-def outcomes(results: list[Any]) -> list[str]:
-    return [each.outcome if isinstance(each, Receipt) else type(each).__name__ for each in results]
-
-
 def test_a_role_that_may_insert_and_look_has_every_outcome_as_ever(client: Any) -> None:
     ledger, narrow = role(client, WRITES)
     assert ledger.add(COUNTER, -6, **KEYED).outcome == "recorded"
@@ -72,11 +69,11 @@ def test_a_role_that_may_insert_and_look_has_every_outcome_as_ever(client: Any) 
     with pytest.raises(TokenConflict, match="already stands for a change of -6"):
         ledger.add(COUNTER, -7, **KEYED)
     changes = [Change(COUNTER, n, f"order/{n}", KEYED["at"]) for n in range(1, 4)]
-    assert outcomes(ledger.add_many(changes)) == ["recorded"] * 3
+    assert outcomes_of(ledger.add_many(changes)) == ["recorded"] * 3
     again = [*changes, Change(COUNTER, 9, "order/1", KEYED["at"])]
-    assert outcomes(ledger.add_many(again)) == ["replayed"] * 3 + ["TokenConflict"]
-    assert outcomes(ledger.add_many(changes, pack=True)) == ["accepted"] * 3
-    assert outcomes(ledger.add_many(changes, pack=True)) == ["accepted"] * 3
+    assert outcomes_of(ledger.add_many(again)) == ["replayed"] * 3 + ["TokenConflict"]
+    assert outcomes_of(ledger.add_many(changes, pack=True)) == ["accepted"] * 3
+    assert outcomes_of(ledger.add_many(changes, pack=True)) == ["accepted"] * 3
     assert value(client) == -6 + 1 + 2 + 3
     assert not WRITES & {*narrow.asked}
 
@@ -87,8 +84,8 @@ def test_a_role_that_may_insert_alone_puts_again_what_is_there_so_that_accepted_
     assert ledger.add(COUNTER, -6, **KEYED).outcome == "accepted"
     assert ledger.add(COUNTER, -6, **KEYED).outcome == "accepted"
     changes = [Change(COUNTER, n, f"order/{n}", KEYED["at"]) for n in range(1, 4)]
-    assert outcomes(ledger.add_many(changes)) == ["recorded"] * 3
-    assert outcomes(ledger.add_many(changes)) == ["accepted"] * 3
+    assert outcomes_of(ledger.add_many(changes)) == ["recorded"] * 3
+    assert outcomes_of(ledger.add_many(changes)) == ["accepted"] * 3
     assert value(client) == -6 + 1 + 2 + 3
     assert {*narrow.asked} <= {"execute_statement", "batch_execute_statement", "get_item"}
     compactor = Compactor(settings(client), clients={HOME: client})
@@ -118,6 +115,6 @@ def test_a_statement_replaces_nothing_and_a_role_that_may_not_insert_puts_nothin
         ledger.add(COUNTER, 1)
     many = [Change(COUNTER, n, f"order/{n}", KEYED["at"]) for n in range(1, 3)]
     for pack in (False, True):
-        assert outcomes(ledger.add_many(many, pack=pack)) == ["NotAllowed"] * 2
+        assert outcomes_of(ledger.add_many(many, pack=pack)) == ["NotAllowed"] * 2
     page: Page = table.answer(Query(items.delta_pk(Lane(HOME, 0, COUNTER))))
     assert page.items == (there,)

@@ -55,7 +55,6 @@ GATE = Gate(
     epoch=1,
     bounds={DOWN: -5, UP: 9},
 )
-BARE = replace(GATE, recent={OLD: -2, YOUNG: REFUSED}, got={}, moved=frozenset())
 NUMBERS = {
     "down": 3,
     "up": 4,

@@ -15,7 +15,7 @@ from ledger.items import SHAPE_KEY
 from ledger.requests import Pause, Update
 from ledger.values import Lane
 from reader import Room
-from tests.world import A, B, World
+from tests.world import A, B, World, outcomes_of
 
 SEATS, STOCK = "seats:gig", "stock:85123A"
 LIMITS = {"seats:": Limit(ceiling=10, region=A), "stock:": Limit(floor=0)}
@@ -109,9 +109,9 @@ def test_many_changes_of_a_lane_travel_together_and_one_refusal_fails_no_other()
         many = [Change(SEATS, 1, f"{n}", key["at"]) for n in range(12)]
         twice = [Change(SEATS, 1, "0", key["at"]), Change(SEATS, 2, "0", key["at"])]
         outcomes = sale.here.add_many([*many, *twice, Change("likes", 1, **key), Change(STOCK, 2, **key)])
-        told = [each.outcome if isinstance(each, Receipt) else type(each).__name__ for each in outcomes]
-        assert (told[:12].count("recorded"), told[:12].count("LimitReached")) == (10, 2)
-        assert told[12:] == ["replayed", "TokenConflict", "recorded", "recorded"]
+        names = outcomes_of(outcomes)
+        assert (names[:12].count("recorded"), names[:12].count("LimitReached")) == (10, 2)
+        assert names[12:] == ["replayed", "TokenConflict", "recorded", "recorded"]
         assert [each.delta.change for each in outcomes if each.delta] == [1] * 13 + [2, 1, 2]
         for pack in (False, True):
             sale.home.asked.clear()

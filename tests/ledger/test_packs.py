@@ -9,16 +9,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ledger import Change, Delta, Lane, Receipt, items, tokens
+from ledger import Change, Delta, Lane, items, tokens
 from ledger.checks import to_datetime
 from ledger.cost import item_bytes
 from ledger.entries import ENTRIES_MAX, ENTRY, Entries, Unique, packed
-from ledger.errors import DamagedItem, InvalidInput, LedgerError, OutcomeUnknown
+from ledger.errors import DamagedItem, InvalidInput, OutcomeUnknown
 from ledger.lane.add import PACK_CHANGES, add_packed, pack_of
 from ledger.ranges import CHANGE_MAX
 from ledger.requests import Item, Put, PutMany, key_of
 from ledger.values import PACK_SPAN_MS, Pack
-from tests.world import COUNTER, LANE, LATENESS_MS, NOW_MS, A, World, delta, fail, token
+from tests.world import COUNTER, LANE, LATENESS_MS, NOW_MS, A, World, delta, fail, outcomes_of, token
 
 OTHER = Lane(A, 0, "seats")
 
@@ -149,15 +149,11 @@ def change(number: int, seconds: float = 0, counter: str = COUNTER, amount: int 
     return Change(counter, amount, f"key {number}", to_datetime(NOW_MS) - timedelta(seconds=seconds))
 
 
-def told(outcomes: list[Receipt | LedgerError]) -> list[str]:
-    return [each.outcome if isinstance(each, Receipt) else type(each).__name__ for each in outcomes]
-
-
 def test_changes_of_a_lane_within_the_span_travel_in_one_item_and_one_that_is_alone_as_ever() -> None:
     world = one_region()
     asked = [change(1), change(2, 10), change(3, 20.001), change(4, counter="seats"), change(5)]
     outcomes = world.ledger().add_many(asked, pack=True)
-    assert told(outcomes) == ["accepted", "accepted", "recorded", "recorded", "accepted"]
+    assert outcomes_of(outcomes) == ["accepted", "accepted", "recorded", "recorded", "accepted"]
     packs = [item for key, item in world.home.items.items() if items.is_pack(key.sk)]
     assert [len(items.entries_of(LANE, item)) for item in packs] == [3]
     assert world.reader().values([COUNTER, "seats"]) == {COUNTER: 4, "seats": 1}
@@ -177,13 +173,13 @@ def test_a_change_in_several_packs_and_alone_counts_once() -> None:
 def test_the_same_token_twice_in_a_call_is_sent_once_and_another_change_under_it_is_a_conflict() -> None:
     world = one_region()
     outcomes = world.ledger().add_many([change(1), change(2), change(1), change(2, amount=7)], pack=True)
-    assert told(outcomes) == ["accepted", "accepted", "accepted", "TokenConflict"]
+    assert outcomes_of(outcomes) == ["accepted", "accepted", "accepted", "TokenConflict"]
     conflict: Any = outcomes[3]
     assert conflict.delta.change == 7
     assert "with 1 and with 7; the first was sent. Nothing was written for the second: a new change" in str(conflict)
     assert world.value() == 2
     alone = world.ledger().add_many([change(9), change(9), change(9, amount=2)], pack=True)
-    assert told(alone) == ["recorded", "replayed", "TokenConflict"]
+    assert outcomes_of(alone) == ["recorded", "replayed", "TokenConflict"]
     assert alone[0].delta == alone[1].delta
 
 
@@ -191,7 +187,7 @@ def test_a_pack_that_fails_fails_for_each_of_its_changes_with_a_delta_of_its_own
     world = one_region()
     world.home.after(Put, fail(OutcomeUnknown("lost")), times=1)
     outcomes = world.ledger().add_many([change(1), change(2), change(1)], pack=True)
-    assert told(outcomes) == ["OutcomeUnknown"] * 3
+    assert outcomes_of(outcomes) == ["OutcomeUnknown"] * 3
     deltas = [each.delta for each in outcomes]
     assert deltas[0] == deltas[2] != deltas[1]
     assert len({*map(id, outcomes)}) == 3
@@ -210,7 +206,7 @@ def test_a_pack_has_a_bound_and_bad_changes_do_not_keep_the_others() -> None:
         world.ledger().add_many([change(1)], pack="yes")  # type: ignore[arg-type]
     assert (world.ledger().add_many([], pack=True), world.home.asked) == ([], [])
     every = [*(change(n) for n in range(2 * PACK_CHANGES + 1)), change(0, amount=10**19)]
-    outcomes = told(world.ledger().add_many(every, pack=True))
+    outcomes = outcomes_of(world.ledger().add_many(every, pack=True))
     assert len([key for key in world.home.items if items.is_pack(key.sk)]) == 2
     assert (outcomes[-1], {*outcomes[:-1]}) == ("InvalidChange", {"accepted", "recorded"})
     assert world.value() == 2 * PACK_CHANGES + 1

@@ -23,7 +23,7 @@ from ledger.errors import (
 from ledger.requests import Get, Put, PutMany
 from tests.calls import passed
 from tests.ledger.test_table_errors import Script
-from tests.world import A, B, Region, World, fail, refused, settings
+from tests.world import A, B, Region, World, fail, outcomes_of, refused, settings
 
 AT = datetime(2010, 12, 1, 8, 26, 0, 500_900, tzinfo=UTC)
 AT_MS = 1291191960500
@@ -46,10 +46,6 @@ def ledger(table: Region, now_ms: int = to_ms(NOW)) -> Ledger:
     return Ledger(
         settings(), table=table, clock=lambda: now_ms, entropy=lambda size: next(numbers).to_bytes(size, "big")
     )
-
-
-def told(outcomes: list[Receipt | LedgerError]) -> list[str]:
-    return [each.outcome if isinstance(each, Receipt) else type(each).__name__ for each in outcomes]
 
 
 # -- add ---------------------------------------------------------------------------------------------------------------
@@ -177,18 +173,18 @@ def test_add_many_answers_in_order_with_errors_as_values(world: World) -> None:
         *(Change("d", 1, "k", AT, region=B), Change("d", 1, region="ap-south-1")),
     ]
     outcomes = ["recorded", "InvalidCounter", "replayed", "InvalidChange", "TokenConflict", "InvalidKey"]
-    assert told(world.ledger().add_many(iter(changes))) == [*outcomes, "recorded", "InvalidInput"]
+    assert outcomes_of(world.ledger().add_many(iter(changes))) == [*outcomes, "recorded", "InvalidInput"]
     assert world.value("c") == 9
     assert world.ledger().add("d", 1, **KEYED, region=B).outcome == "replayed"
-    assert told(world.ledger().add_many([Change("e", 4, "k", AT)] * 2)) == ["recorded", "replayed"]
+    assert outcomes_of(world.ledger().add_many([Change("e", 4, "k", AT)] * 2)) == ["recorded", "replayed"]
     again = world.ledger(B).add_many([Change("e", 4, key, AT, A) for key in "kl"])
-    assert told(again) == ["replayed", "recorded"]
+    assert outcomes_of(again) == ["replayed", "recorded"]
     assert world.value("e") == 8
 
 
 def test_a_batch_is_one_request_to_the_table_in_few_to_dynamodb_and_none_without_a_valid_change(world: World) -> None:
     writer = world.ledger()
-    assert told(writer.add_many([Change("", 1)])) == ["InvalidCounter"]
+    assert outcomes_of(writer.add_many([Change("", 1)])) == ["InvalidCounter"]
     assert writer.add_many([]) == []
     for wrong in (("c", 1), {"counter": "c", "change": 1}, "c", None, Change):
         with pytest.raises(InvalidInput, match=r"changes\[1\].*Nothing was written"):
