@@ -19,7 +19,6 @@ from tests.world import (
     compact_for_long,
     compactor,
     delta,
-    slow,
     summed,
     token,
     two_regions,
@@ -141,9 +140,9 @@ def test_a_segment_of_a_commit_that_came_after_it_began_is_no_difference() -> No
 
 
 def test_it_takes_no_longer_than_a_read_may_so_that_what_a_clean_deletes_meanwhile_is_not_missing() -> None:
-    assert slow(READ_MS, Get).run(verify(LANE)) == LaneCheck(LANE, 0, 0, 0, ())
+    assert Region().takes(READ_MS, Get).run(verify(LANE)) == LaneCheck(LANE, 0, 0, 0, ())
     with pytest.raises(ReadTooSlow):
-        slow(READ_MS + 1, Get).run(verify(LANE))
+        Region().takes(READ_MS + 1, Get).run(verify(LANE))
     home, away = two_regions()
     home.put(delta(1))
 

@@ -21,7 +21,6 @@ from tests.world import (
     compactor,
     delta,
     reader,
-    slow,
     token,
     two_regions,
 )
@@ -88,7 +87,7 @@ def test_a_segment_that_has_not_arrived_is_an_error_before_the_first_entry() -> 
 
 def test_a_history_that_takes_too_long_or_is_damaged_says_so() -> None:
     with pytest.raises(ReadTooSlow, match=f"^{LANE}: "):
-        reader(slow(READ_MS)).history(COUNTER)
+        reader(Region().takes(READ_MS)).history(COUNTER)
     home, _ = folded_settled_and_pending()
     sk = f"segment#{token(4)}#0000000002"
     home.store([{"pk": {"S": items.fold_pk(LANE)}, "sk": {"S": sk}, "entries": {"B": b"23 bytes, no entry here"}}])

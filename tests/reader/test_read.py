@@ -6,11 +6,11 @@ import pytest
 
 from ledger import items
 from ledger.errors import DamagedItem, ReadTooSlow, Unavailable
-from ledger.requests import GetMany, Instant, Now, Query, Request, Together
+from ledger.requests import GetMany, Instant, Now, Query, Together
 from ledger.values import Checkpoint, Lane
 from reader.read import LaneSum, read
 from reader.restart import STARTS_MAX
-from tests.world import COUNTER, LANE, NOW_MS, READ_MS, B, Region, compactor, delta, hooked, summed, token, two_regions
+from tests.world import COUNTER, LANE, NOW_MS, READ_MS, B, Region, compactor, delta, summed, token, two_regions
 
 OTHER = Lane(B, 0, COUNTER)
 
@@ -49,17 +49,14 @@ def test_the_checkpoints_come_before_the_tails_and_the_clock_is_asked_before_and
 
 def sleepy(sleeps: int, wall_ms: int, steady_ms: int) -> Region:
     """Its reader sleeps behind each checkpoint, so often: meanwhile the clocks go and the first delta is cleaned."""
-    slept: list[object] = []
 
-    def after(table: Region, request: Request, answer: Any) -> Any:
-        if isinstance(request, GetMany) and len(slept) < sleeps:
-            slept.append(request)
-            table.now_ms, table.steady_ms = table.now_ms + wall_ms, table.steady_ms + steady_ms
-            table.drop(items.delta_key(delta(1)))
-            table.store([items.checkpoint_item(checkpoint(1, total=4, count=1))])
+    def after(_: GetMany, answer: Any) -> Any:
+        table.now_ms, table.steady_ms = table.now_ms + wall_ms, table.steady_ms + steady_ms
+        table.drop(items.delta_key(delta(1)))
+        table.store([items.checkpoint_item(checkpoint(1, total=4, count=1))])
         return answer
 
-    table = hooked(after)
+    table = Region().after(GetMany, after, sleeps)
     table.put(delta(1), delta(2))
     return table
 
@@ -83,18 +80,11 @@ def test_a_read_that_slept_while_its_deltas_were_cleaned_starts_again_from_the_c
 
 def test_a_tail_that_cannot_be_read_or_an_answer_that_is_left_out_fails_the_read() -> None:
     for short in (GetMany, Together):
-
-        def forget(table: Region, request: Request, answer: Any, short: type = short) -> Any:
-            return answer[:-1] if isinstance(request, short) else answer
-
         with pytest.raises(ValueError, match="shorter"):
-            sums(hooked(forget), LANE, OTHER)
-
-    def no_tails(table: Region, request: Request, answer: Any) -> Any:
-        return tuple(Unavailable("no answer") for _ in answer) if isinstance(request, Together) else answer
-
+            sums(Region().after(short, lambda _, answer: answer[:-1]), LANE, OTHER)
+    no_tails = Region().after(Together, lambda _, answer: tuple(Unavailable("no answer") for _ in answer))
     with pytest.raises(Unavailable):
-        sums(hooked(no_tails))
+        sums(no_tails)
 
 
 def test_a_damaged_checkpoint_or_delta_is_named_and_never_read_as_0() -> None:

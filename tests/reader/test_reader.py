@@ -23,7 +23,6 @@ from tests.world import (
     compactor,
     delta,
     reader,
-    slow,
     token,
     two_regions,
 )
@@ -64,7 +63,7 @@ def test_an_eventual_reader_asks_eventually_consistent_and_still_sums_a_real_set
 
 def test_a_table_that_is_always_too_slow_or_does_not_answer_is_an_error() -> None:
     with pytest.raises(ReadTooSlow):
-        reader(slow(READ_MS)).read(COUNTER)
+        reader(Region().takes(READ_MS)).read(COUNTER)
     table = Region()
     table.down = True
     with pytest.raises(Unavailable):
