@@ -20,13 +20,11 @@ STATES: Mapping[int | None, str] = {RELEASED: "released", EXPIRED: "expired"}
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a token stands for. before: it was decided before this call. left: of a refusal, what was seen to be left;
-    remembered: by an earlier call of this process."""
+    """What a token stands for. before: it was decided before this call. left: what was seen, of a refusal."""
 
     known: Known
     before: bool
     left: Left = field(default=Left(), compare=False)
-    remembered: bool = field(default=False, compare=False)
 
 
 class NoGate(NamedTuple):
@@ -96,15 +94,13 @@ def ended(held: Delta, outcome: int | None) -> HoldEnded:
 
 
 def _refused(delta: Delta, decision: Decision) -> NoReturn:
-    (limit, available), remembered = decision.left, decision.remembered
+    limit, available, remembered = decision.left
     detail = f" of {limit}; all Regions together had {available} left" if limit is not None else ""
     detail += " up to a second ago" if remembered else ""
     raise LimitReached(
         f"{delta.lane.counter}: {delta.change} would pass the limit{detail}. Nothing counts, and "
         "that is final for this token: a new attempt needs a new idempotency key.",
-        limit=limit,
-        available=available,
-        remembered=remembered,
+        **decision.left._asdict(),
     )
 
 

@@ -27,7 +27,7 @@ def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[G
     held, is beyond it: nothing is set; InvalidInput for bounds that are none, or of other sides; and what `add` raises.
     """
     given = _checked(gates, {DOWN: floor, UP: ceiling})
-    (lane,) = (each for each in gates.lanes if gates.limit.opens(each))
+    (lane,) = (each for each in gates.lanes if gates.limit.opens(each.region, each.shard))
     for _ in range(TRIES_MAX):
         gate = yield from gates.read(lane)
         for side, name in items.BOUNDS.items():
@@ -39,11 +39,11 @@ def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[G
             return gate
         short = [(side, need) for side, need in gate.taken_by(wanted).items() if need > gate.rights[side]]
         for side, need in short:
-            if not (yield from obtain(gates, lane, side, need)):
+            if (left := (yield from obtain(gates, lane, side, need))) is not None:
                 raise LimitReached(
                     f"{lane.counter}: floor={wanted[DOWN]}, ceiling={wanted[UP]} is beyond what counts and what is "
                     "held. Nothing was written.",
-                    **gates.sold_out.left(lane.counter, side)._asdict(),
+                    **left._asdict(),
                 )
         if short:
             continue

@@ -54,7 +54,7 @@ def free(gates: Gates, gate: Gate, side: str | None = None, need: int = 0) -> Pr
         over = dict(sorted(gate.over(now.wall_ms).items())[: updates.EXPIRED_MAX])
         if not over or _has(gate, side, need):
             break
-        gate, _ = yield from _end(gates, gate, updates.expire(gate.lane, gates.limit, over))
+        gate, _ = yield from _end(gates, gate, updates.end(gate.lane, gates.limit, over))
     pages = Pages(Query(items.hold_pk(gate.lane), None, items.holds_until(now.wall_ms), NOTES_OF_PAGE))
     while pages.more and not _has(gate, side, need):
         page: Page = yield from gates.home(gate.lane, pages.read())
@@ -76,7 +76,7 @@ def _of_page(gates: Gates, gate: Gate, notes: dict[str, int]) -> Program[Gate]:
         gone = {token: notes[token] for token in notes if token in gate.recent or token in filed} | over
         ended = True
         if over:
-            update = updates.expire(gate.lane, gates.limit, over, gate.version)
+            update = updates.end(gate.lane, gates.limit, over, filed=gate.version)
             gate, ended = yield from _end(gates, gate, update)
         if ended:
             yield from forget(gates, gate.lane, gone)
@@ -104,14 +104,14 @@ def forget(gates: Gates, lane: Lane, notes: dict[str, int]) -> Program[None]:
         yield gates.at(lane, DeleteMany(keys))
 
 
-def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) -> Program[bool]:
-    """Whether there may be enough here now. False: all lanes together have too little. pause_ms: how long it waits for
-    others to bring it before it asks another Region. Raises OutOfReach where one could not be asked, and else what
-    reading and writing this lane's gate raises.
+def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) -> Program[Left | None]:
+    """None: there may be enough here now. Else what all lanes together have left, which is too little. pause_ms: how
+    long it waits for others to bring it before it asks another Region. Raises OutOfReach where one could not be asked,
+    and else what reading and writing this lane's gate raises.
     """
     gate = yield from free(gates, (yield from gates.read(lane)), side, need)
     if gate.rights[side] >= need:
-        return True
+        return None
     match (yield from _ask_others(gates, gate, side, need, pause_ms)):
         case Silent(other, why):
             raise OutOfReach(
@@ -121,11 +121,9 @@ def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) ->
         case AllAsked(known):
             left = sum(each.own(side) for each in known.values())
             if left < need:
-                bound = gates.bound(side, known.values())
-                gates.sold_out.note_left(lane.counter, side, Left(bound, max(0, left)))
-                return False
+                return Left(gates.bound(side, known.values()), max(0, left))
             yield from _deliver(gates, known, side)
-    return True
+    return None
 
 
 def _ask_others(gates: Gates, gate: Gate, side: str, need: int, pause_ms: int) -> Program[Enough | Silent | AllAsked]:

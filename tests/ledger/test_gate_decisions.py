@@ -14,7 +14,7 @@ from ledger.gate.answers import Decision
 from ledger.gate.bounds import set_limit
 from ledger.gate.decide import add_group, decide_change, decide_hold, end
 from ledger.gate.gate import REFUSED, RELEASED, Gate
-from ledger.gate.gates import SoldOut
+from ledger.gate.gates import Left, SoldOut
 from ledger.gate.past import Known
 from ledger.gate.recount import Standing, outcomes, standing
 from ledger.limit import DOWN, SIDES, UP, Limit
@@ -238,16 +238,17 @@ def test_a_read_is_closed_when_nothing_that_was_taken_over_is_still_to_be_seen_a
 
 def test_as_much_or_more_is_known_to_be_sold_out_for_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     memory = SoldOut()
-    memory.note(COUNTER, UP, 5, Instant(7_000, 0))
+    memory.note(COUNTER, UP, 5, Instant(7_000, 0), Left(10, 4))
     for need, later_ms, known in ((5, 0, True), (6, 1_000, True), (4, 0, False), (5, 1_001, False), (5, -1, False)):
-        assert memory.knows(COUNTER, UP, need, Instant(7_000 + later_ms, 0)) is known
+        known_left = memory.knows(COUNTER, UP, need, Instant(7_000 + later_ms, 0))
+        assert known_left == (Left(10, 4, remembered=True) if known else None)
     assert not memory.knows(COUNTER, DOWN, 5, Instant(7_000, 0))
     assert not memory.knows("another", UP, 5, Instant(7_000, 0))
     monkeypatch.setattr(gates_module, "COUNTERS_MAX", 2)
     full, now = SoldOut(), Instant(7_000, 0)
     for number in range(3):
-        full.note(f"{number}", UP, 1, now)
-        left = [full.knows(f"{each}", UP, 1, now) for each in range(3)]
+        full.note(f"{number}", UP, 1, now, Left())
+        left = [full.knows(f"{each}", UP, 1, now) is not None for each in range(3)]
         assert left == [(number < 2 and each <= number) or each == number == 2 for each in range(3)]
 
 
@@ -263,7 +264,7 @@ def test_what_comes_back_is_no_longer_remembered_to_be_sold_out() -> None:
     for program, left in programs:
         gates, now = world.gates(COUNTER), Instant(world.now_ms, 0)
         for side in SIDES:
-            gates.sold_out.note(COUNTER, side, 20, now)
+            gates.sold_out.note(COUNTER, side, 20, now, Left())
         world.home.run(program(gates))
         assert {side for side in SIDES if gates.sold_out.knows(COUNTER, side, 20, now)} == left
 
@@ -272,7 +273,7 @@ def test_rights_that_came_meanwhile_are_found_though_they_are_remembered_to_be_s
     world = Gated()
     world.sell(0)
     gates = world.gates(COUNTER)
-    gates.sold_out.note(COUNTER, UP, 1, Instant(world.now_ms + 1_000, 0))
+    gates.sold_out.note(COUNTER, UP, 1, Instant(world.now_ms + 1_000, 0), Left())
     delta = world.new(10)
     world.home.asked.clear()
     assert world.home.run(decide_change(gates, delta)) == counted(10)

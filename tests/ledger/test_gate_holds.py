@@ -10,6 +10,7 @@ from ledger.gate import items, updates
 from ledger.gate.answers import Decision
 from ledger.gate.decide import decide_hold
 from ledger.gate.gate import EXPIRED, REFUSED, RELEASED, Gate
+from ledger.gate.gates import Left
 from ledger.gate.move import free
 from ledger.gate.past import Known, find
 from ledger.limit import UP, Limit
@@ -82,7 +83,7 @@ def test_holds_that_are_over_end_the_oldest_first_and_those_that_are_not_stay() 
     world.now_ms += 55_000
     assert list(freed(world, world.gate()).held) == holds[65:]
     parts = holds[: updates.EXPIRED_MAX], holds[updates.EXPIRED_MAX : 65]
-    assert world.asked(Update) == [updates.expire(HERE, HUNDRED, dict.fromkeys(part, 1)) for part in parts]
+    assert world.asked(Update) == [updates.end(HERE, HUNDRED, dict.fromkeys(part, 1)) for part in parts]
     assert world.asked((Query, DeleteMany)) == [Query(items.hold_pk(HERE), None, items.holds_until(world.now_ms), 25)]
 
 
@@ -96,10 +97,10 @@ def test_holds_that_are_over_end_until_there_is_enough_and_the_process_knows() -
     page = [Query, Query, Query, Update, DeleteMany]
     for need, left, kinds in ((30, 70, []), (31, 50, [Update]), (50, 50, []), (51, 25, page), (100, 0, page)):
         gates, now = world.gates(COUNTER), Instant(world.now_ms, 0)
-        gates.sold_out.note(COUNTER, UP, 1, now)
+        gates.sold_out.note(COUNTER, UP, 1, now, Left())
         assert 100 - freed(world, world.gate(), UP, need, gates).rights[UP] == left
         assert world.home.kinds == kinds
-        assert gates.sold_out.knows(COUNTER, UP, 1, now) is (not kinds)
+        assert bool(gates.sold_out.knows(COUNTER, UP, 1, now)) is (not kinds)
 
 
 def test_what_ended_leaves_the_gate_on_the_way_and_a_roll_that_fails_does_not_matter() -> None:
@@ -131,7 +132,7 @@ def test_of_filed_holds_that_are_over_each_ends_once_and_the_notes_of_all_that_e
     assert (after.rights, after.held, after.recent[going_on.token]) == ({UP: 9}, {kept.token: 1}, EXPIRED)
     over = {going_on.token: 1}
     tried = [{**over, kept.token: 1}, over]
-    assert world.asked(Update) == [updates.expire(HERE, SEATS, each, stale.version) for each in tried]
+    assert world.asked(Update) == [updates.end(HERE, SEATS, each, filed=stale.version) for each in tried]
     assert (notes(world), len(world.asked(DeleteMany))) == ({kept.token}, 1)
 
 
