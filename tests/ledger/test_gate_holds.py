@@ -14,9 +14,9 @@ from ledger.gate.gates import Left
 from ledger.gate.move import free
 from ledger.gate.past import Known, find
 from ledger.limit import UP, Limit
-from ledger.requests import DeleteMany, Get, Instant, Put, PutMany, Query, Together, Update
+from ledger.requests import DeleteMany, Get, Instant, PutMany, Query, Together, Update
 from ledger.values import Delta
-from tests.ledger.seats import COUNTER, EAGER, HERE, KEPT, MINUTE_MS, SEATS, Gated
+from tests.ledger.seats import COUNTER, EAGER, HERE, KEPT, SEATS, Gated
 from tests.world import A
 
 HUNDRED = Limit(ceiling=100, region=A)
@@ -55,15 +55,6 @@ def test_a_hold_is_captured_whole_or_in_part_or_released_once(world: Gated) -> N
         assert again(world, held) == Known(outcome)
         assert world.gate().rights[UP] == left
     assert (world.gate().number, notes(world)) == (3, set())
-
-
-def test_a_hold_that_is_over_ends_when_somebody_needs_what_it_keeps(world: Gated) -> None:
-    holds = [world.hold(3) for _ in range(3)]
-    assert world.sell(2) == REFUSED
-    world.now_ms += MINUTE_MS
-    assert world.sell(8) == 8
-    assert [world.end(held, 3) for held in holds] == [Decision(Known(EXPIRED), before=True)] * 3
-    assert notes(world) == set()
 
 
 def test_there_is_no_end_to_what_was_refused_or_never_held_nor_to_a_hold_of_another_amount(world: Gated) -> None:
@@ -149,18 +140,3 @@ def test_what_was_never_held_or_ended_between_the_gate_and_the_look_up_is_looked
         never = world.new(1, length_ms=1_000)
         assert world.home.run(find(world.gates(COUNTER), HERE, never.token)) == (None, world.gate().version)
         assert world.home.kinds == [Get, Together, Get, Get, Query] * 2  # MemoryTable asks itself for each of Together
-
-
-def test_the_note_of_a_filed_hold_goes_with_its_end_and_one_that_stays_is_harmless() -> None:
-    world = Gated(filing=EAGER)
-    held = world.hold(3)
-    (note,) = (item for key, item in world.home.items.items() if key.pk == items.hold_pk(HERE))
-    assert world.end(held, 2) == Decision(Known(2), before=False)
-    assert notes(world) == set()
-    world.home.answer(Put(note))
-    assert (again(world, held), world.end(held, 3).known) == (Known(2), Known(2))
-    world.now_ms += 61_000
-    file_as(KEPT)
-    world.home.asked.clear()
-    assert world.sell(9) == REFUSED
-    assert (notes(world), world.audit(), len(world.asked(Update))) == (set(), [], 2)  # both of the change

@@ -11,7 +11,7 @@ from ledger.gate import items
 from ledger.gate.bounds import set_limit
 from ledger.gate.gate import Gate
 from ledger.gate.gates import Gates, Left
-from ledger.gate.move import obtain, take_over
+from ledger.gate.move import obtain
 from ledger.limit import UP
 from ledger.requests import At, GetMany, Now, Pause, Update
 from ledger.values import Delta, Lane
@@ -71,18 +71,6 @@ def test_who_gives_keeps_in_proportion_to_how_fast_tokens_came_to_both() -> None
         assert obtained(world, 1)
         assert world.gate().given == {TO_THERE: int(given)}
         assert (world.gate().rights, world.gate(THERE).rights) == ({UP: MANY - int(given)}, {UP: int(given)})
-
-
-def test_what_has_arrived_is_not_taken_over_again(world: Gated) -> None:
-    for given in (0, 3):
-        giver = world.put(HERE, given={TO_THERE: given})
-        taker = world.put(THERE, got={FROM_HERE: given} if given else {})
-        world.away.asked.clear()
-        assert world.away.run(take_over(world.gates(COUNTER, B), taker, giver, UP)) == taker
-        assert not world.asked(Update, B)
-    giver, stale = world.put(HERE, given={TO_THERE: 6}), world.gate(THERE)
-    arrived = world.put(THERE, got={FROM_HERE: 6}, rights={UP: 3})  # by another process, meanwhile
-    assert world.away.run(take_over(world.gates(COUNTER, B), stale, giver, UP)) == arrived == world.gate(THERE)
 
 
 def test_what_is_on_its_way_to_a_lane_that_the_settings_do_not_name_is_neither_taken_nor_refused(world: Gated) -> None:
