@@ -46,10 +46,6 @@ class Left(NamedTuple):
     remembered: bool = False
 
 
-class Enough(NamedTuple):
-    """There are rights enough, as far as was seen."""
-
-
 @dataclass(slots=True)
 class SoldOut:
     """By counter and side: since when, how much was too much, and what was left. Of several threads, whoever comes last

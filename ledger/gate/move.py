@@ -23,7 +23,7 @@ from typing import NamedTuple
 from ledger.errors import LedgerError, OutcomeUnknown, OutOfReach, Unavailable
 from ledger.gate import items, updates
 from ledger.gate.gate import Gate, name_of
-from ledger.gate.gates import TRIES_MAX, Enough, Gates, Left
+from ledger.gate.gates import TRIES_MAX, Gates, Left
 from ledger.gate.past import fullness, outcomes_of, roll, write
 from ledger.lane.tail import Pages
 from ledger.limit import SIDES
@@ -126,11 +126,14 @@ def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) ->
     return None
 
 
-def _ask_others(gates: Gates, gate: Gate, side: str, need: int, pause_ms: int) -> Program[Enough | Silent | AllAsked]:
-    """Take over what is on its way here, then ask one lane after the other until there is enough."""
+def _ask_others(gates: Gates, gate: Gate, side: str, need: int, pause_ms: int) -> Program[Silent | AllAsked | None]:
+    """Take over what is on its way here, then ask one lane after the other until there is enough, which is None."""
     lane = gate.lane
     others = [other for other in gates.lanes if other != lane]
-    copies = yield from _copies(gates, lane, others)
+    copies: dict[Lane, Gate] = {}  # what is known at the lane's home of the other gates, perhaps some time ago
+    if others:
+        found = yield gates.at(lane, GetMany(tuple(map(items.gate_key, others)), consistent=False))
+        copies = {other: gates.gate(other, item) for other, item in zip(others, found, strict=True) if item}
     for copy in copies.values():
         if gate.rights[side] < need:
             gate = yield from take_over(gates, gate, copy, side)
@@ -144,7 +147,7 @@ def _ask_others(gates: Gates, gate: Gate, side: str, need: int, pause_ms: int) -
             yield Pause(pause_ms)
             gate, pause_ms = (yield from gates.read(lane)), 0
         if gate.rights[side] >= need:
-            return Enough()
+            return None
         try:
             there, gate = yield from _ask(gates, gate, other, copies.get(other), side, need)
             known[name_of(other)] = there
@@ -155,7 +158,7 @@ def _ask_others(gates: Gates, gate: Gate, side: str, need: int, pause_ms: int) -
                 if isinstance(error, Unavailable):  # one answer that was lost says nothing of the next
                     gates.sold_out.note_silent(other.region, error, (yield Now()))
     if gate.rights[side] >= need:
-        return Enough()
+        return None
     return silent[0] if silent else AllAsked(known | {name_of(lane): gate})
 
 
@@ -169,14 +172,6 @@ def take_over(gates: Gates, gate: Gate, giver: Gate, side: str) -> Program[Gate]
         answer = yield from write(gates, gate.lane, updates.take_over(gate, cell, given))
         gate = gates.gate(gate.lane, answer.item if isinstance(answer, Written) else answer)
     return gate
-
-
-def _copies(gates: Gates, lane: Lane, others: list[Lane]) -> Program[dict[Lane, Gate]]:
-    """What is known at the lane's home of the other gates, perhaps some time ago."""
-    if not others:
-        return {}
-    found = yield gates.at(lane, GetMany(tuple(map(items.gate_key, others)), consistent=False))
-    return {other: gates.gate(other, item) for other, item in zip(others, found, strict=True) if item is not None}
 
 
 def _promise(copy: Gate | None, other: Lane, lane: Lane, side: str) -> tuple[bool, int]:
