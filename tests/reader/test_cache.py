@@ -12,7 +12,7 @@ from ledger.errors import DamagedItem, Unavailable
 from ledger.requests import GetMany, Request
 from reader import Reader
 from reader.aio import AsyncReader
-from tests.world import COUNTER, NOW_MS, Region, compactor, delta, hooked, settings, slow
+from tests.world import COUNTER, NOW_MS, Region, compactor, delta, settings
 
 TIMEOUT_S = 120  # bounds a hang alone
 
@@ -113,7 +113,7 @@ def test_the_age_of_a_balance_is_counted_from_the_beginning_of_its_read(reader: 
         lambda cached: cached.read(COUNTER, max_age=60),
     )
     for ask in asks:
-        table = slow(1_000, GetMany)
+        table = Region().takes(1_000, GetMany)
         cached = reader(table)
         ask(cached)
         table.now_ms += 4_000
@@ -177,7 +177,7 @@ class Busy:
         self.began, self.everybody = threading.Event(), threading.Event()
         self.came: set[int] = set()
         self.loads: list[Request] = []
-        self.table = hooked(self.after)
+        self.table = Region().after(GetMany, self.after)
         self.table.put(delta(1))
         self.reader = Reader(settings(), table=self.table, clock=self.clock)
 
@@ -187,14 +187,13 @@ class Busy:
             self.everybody.set()
         return self.table.now_ms
 
-    def after(self, table: Region, request: Request, answer: Any) -> Any:
-        if isinstance(request, GetMany):
-            self.loads.append(request)
-            fails = len(self.loads) <= self.failing
-            self.began.set()
-            assert self.everybody.wait(TIMEOUT_S)
-            if fails:
-                raise Unavailable("the first load fails")
+    def after(self, request: Request, answer: Any) -> Any:
+        self.loads.append(request)
+        fails = len(self.loads) <= self.failing
+        self.began.set()
+        assert self.everybody.wait(TIMEOUT_S)
+        if fails:
+            raise Unavailable("the first load fails")
         return answer
 
 

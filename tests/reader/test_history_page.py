@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from compactor import Report
 from ledger import items, tokens
 from ledger.errors import NotYetReplicated, ReadTooSlow
 from ledger.requests import Get, Query, Request
@@ -14,7 +15,7 @@ from ledger.values import Delta, Lane
 from reader import Entry, Position, Reader
 from reader.history_page import SEGMENTS_AT_ONCE, SEGMENTS_MAX, page
 from reader.restart import STARTS_MAX
-from tests.world import COUNTER, LANE, READ_MS, A, B, Region, compactor, delta, hooked, reader, slow, token, two_regions
+from tests.world import COUNTER, LANE, READ_MS, A, B, Region, compactor, delta, reader, token, two_regions
 
 
 def paged(reader: Reader, limit: int, **bounds: Any) -> list[Entry]:
@@ -116,13 +117,13 @@ def test_a_page_ends_with_its_last_token_and_reads_no_segments_above() -> None:
 def test_a_segment_that_is_still_landing_is_waited_for_and_one_that_does_not_arrive_is_an_error() -> None:
     hidden = [0]
 
-    def after(table: Region, request: Request, answer: Any) -> Any:
-        if isinstance(request, Query) and request.pk == items.fold_pk(LANE) and hidden[0]:
+    def after(request: Query, answer: Any) -> Any:
+        if request.pk == items.fold_pk(LANE) and hidden[0]:
             hidden[0] -= 1
             return type(answer)((), None)
         return answer
 
-    home, away = hooked(after), Region()
+    home, away = Region().after(Query, after), Region()
     home.put(delta(1))
     compactor(home, away).compact(COUNTER)
     hidden[0] = 2
@@ -134,16 +135,15 @@ def test_a_segment_that_is_still_landing_is_waited_for_and_one_that_does_not_arr
 
 
 def test_a_tail_that_takes_too_long_is_read_again_and_given_up_and_segments_may_take_their_time() -> None:
-    late = slow(READ_MS)
+    late = Region().takes(READ_MS)
     with pytest.raises(ReadTooSlow, match=f"^{LANE}: "):
         late.run(page(LANE, None, None, 10, consistent=True, read_time_max_ms=READ_MS))
     assert len([request for request in late.asked if isinstance(request, Get)]) == STARTS_MAX
 
-    def after(table: Region, request: Request, answer: Any) -> Any:
-        table.now_ms += READ_MS + 1 if isinstance(request, Query) and "fold" in request.pk else 0
-        return answer
+    def sleep(_: Query) -> None:
+        table.now_ms += READ_MS + 1
 
-    table = hooked(after)
+    table = Region().before(lambda request: isinstance(request, Query) and "fold" in request.pk, sleep)
     table.put(*map(delta, range(4)))
     compactor(table, Region()).compact(COUNTER)
     assert [entry.change for entry in reader(table, regions=(A,)).history_page(COUNTER, limit=3).entries] == [1, 4, 16]
@@ -190,19 +190,16 @@ def test_a_full_page_is_not_final_before_every_segment_of_its_last_hi_was_read()
 def test_a_commit_that_lands_between_the_checkpoint_and_its_segments_lists_nothing_twice() -> None:
     """The segment of that commit lists what the tail above the older watermark holds, too."""
     for place, first in ((None, 0), (Position(token(0), A), 1)):
-        landed = [True]
-
-        def after(table: Region, request: Request, answer: Any, landed: list[bool] = landed) -> Any:
-            if request == Get(items.checkpoint_key(LANE)) and not landed[0]:
-                landed[0] = True
-                compactor(table, Region()).compact(COUNTER)
-            return answer
-
-        table = hooked(after)
+        table, reports = Region(), list[Report]()
         table.put(*map(delta, range(3)))
         compactor(table, Region()).compact(COUNTER)
         table.put(*map(delta, range(3, 6)))
-        landed[0] = False
+
+        def commit(_: Request, answer: Any, table: Region = table, reports: list[Report] = reports) -> Any:
+            reports.append(compactor(table, Region()).compact(COUNTER))
+            return answer
+
+        table.after(lambda request: request == Get(items.checkpoint_key(LANE)), commit, times=1)
         found = reader(table).history_page(COUNTER, after=place, limit=20).entries
-        assert landed[0]
+        assert [report.folded for report in reports] == [3]
         assert [entry.change for entry in found] == [4**n for n in range(first, 6)]
