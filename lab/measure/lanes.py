@@ -27,7 +27,6 @@ from ledger.requests import Instant, Put
 from ledger.settings import Settings
 from ledger.values import Delta, Lane
 from reader import Reader
-from service import observe
 from service.compact.handler import Worker
 from service.job_queue import WorkQueue
 from service.observe import Watch
@@ -115,7 +114,7 @@ class Lanes:
 
     def _so_far(self) -> tuple[Any, ...]:
         sums, queue = self._metrics.sums, self._queue
-        found = sums[observe.LANES_LOOKED], sums[observe.LANES_VISITED]
+        found = sums["LanesLooked"], sums["LanesVisited"]
         return self._changes, self._table.cost, queue.sent, queue.requests, *found
 
     def _second(self) -> None:

@@ -9,7 +9,8 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from service.add_from_queue.waits import Record
+Record = Mapping[str, Any]
+"""A message, as Lambda hands it over."""
 
 WHY = "LedgerError"
 """The attribute that names the error."""

@@ -14,8 +14,8 @@ from typing import Any
 from ledger.errors import LedgerError
 from ledger.lane.shape import ShapeCheck
 from ledger.settings import Settings
-from service import observe
-from service.compact.serve import Task, serve_lane, tasks_of
+from service.compact.result import Done
+from service.compact.serve import by_lane, serve_lane
 from service.job_queue import DeadLetter
 from service.jobs import Job
 from service.messages import InvalidWork, jobs_of
@@ -38,41 +38,35 @@ class Worker:
             except InvalidWork as error:
                 if not self._set_aside(record["body"], error):
                     lost.add(record["messageId"])
-        lanes, refusal = tasks_of(jobs), self._refusal()
-        self._runtime.run_each(serve_lane(tasks, self._settings, stop, refusal=refusal) for tasks in lanes)
-        for task in chain.from_iterable(lanes):
-            self._report(task)
-            lost |= task.ids if task.done.lost is not None else set()
-        names = (record["messageId"] for record in event["Records"])
-        return {"batchItemFailures": [{"itemIdentifier": name} for name in names if name in lost]}
-
-    def _refusal(self) -> LedgerError | None:
-        """Why this process must not visit any lane now; None: it may."""
+        lanes, refusal = by_lane(jobs), None
         try:
             self._shape.ask(self._runtime, self._runtime.now)
         except LedgerError as error:
-            return error
-        return None
+            refusal = error
+        self._runtime.run_each(serve_lane(lane, self._settings, stop, refusal=refusal) for lane in lanes)
+        for done in chain.from_iterable(lanes):
+            self._report(done)
+            lost |= done.ids if done.lost is not None else set()
+        names = (record["messageId"] for record in event["Records"])
+        return {"batchItemFailures": [{"itemIdentifier": name} for name in names if name in lost]}
 
     def _set_aside(self, body: str, error: InvalidWork) -> bool:
         """Put a message on the DLQ. Whether it is there."""
         self._watch.logger.error("a work message is not valid", extra={"reason": str(error)})
-        self._watch.publish({observe.WORK_INVALID: 1})
+        self._watch.publish({"WorkInvalid": 1})
         try:
             self._runtime.answer(DeadLetter(body))
         except LedgerError:
             return False
         return True
 
-    def _report(self, task: Task) -> None:
-        job, done, log = task.job, task.done, self._watch.logger
-        is_unread = done.holds and not self._settings.reads(job.lane)
-        self._watch.publish(done.metrics(job, tells=self._settings.tells) | {observe.LANES_UNREAD: int(is_unread)})
-        fields = done.fields(job)
-        if is_unread:
+    def _report(self, done: Done) -> None:
+        log, fields = self._watch.logger, done.fields()
+        self._watch.publish(done.metrics(self._settings))
+        if done.is_unread(self._settings):
             log.error("a lane that nobody reads", extra={"lane": fields["lane"]})
         if done.check is not None and done.check.differences:  # their texts hold amounts
             log.error("verify found differences", extra=fields | {"differences": len(done.check.differences)})
             log.debug("differences", extra={"lane": fields["lane"], "texts": done.check.differences})
-        level, text = done.line(job)
+        level, text = done.line()
         getattr(log, level)(text, extra=fields)

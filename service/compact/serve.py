@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from compactor.verify import verify
@@ -59,7 +59,6 @@ HANDLERS: dict[type[Job], Callable[[Any, Done, Settings, int], Steps]] = {
 
 
 def serve(
-    job: Job,
     done: Done,
     settings: Settings,
     stop: Callable[[], bool],
@@ -72,8 +71,9 @@ def serve(
 
     Raises LedgerError if what is left could not be put on a queue.
     """
+    job = done.job
     if refusal is not None:
-        _fail(job, done, refusal)
+        _fail(done, refusal)
     elif isinstance(job, Verify) and not alone:
         done.outcome = "put off"
         done.send(job, VERIFY_S)
@@ -83,53 +83,44 @@ def serve(
         except OutOfTime:
             done.outcome = "stopped"
             if not isinstance(job, Verify):
-                _again(job, done, wait_s(job.tries - 1) if job.tries else 0)
+                _again(done, wait_s(job.tries - 1) if job.tries else 0)
         except (LaneDamaged, DamagedItem) as damage:
             done.outcome, done.error = "damaged", damage
-            yield DeadLetter(message_of(done.left_of(job)))
+            yield DeadLetter(message_of(done.left))
         except LedgerError as failure:
-            _fail(job, done, failure)
+            _fail(done, failure)
     if done.sent:
         answers: tuple[LedgerError | None, ...] = yield Enqueue(tuple(done.sent))
         for lost in filter(None, answers):
             raise lost
 
 
-def _fail(job: Job, done: Done, failure: LedgerError) -> None:
+def _fail(done: Done, failure: LedgerError) -> None:
     """Have the job done again, because of this failure."""
     done.outcome, done.error = "gave up" if isinstance(failure, GaveUp) else "failed", failure
-    pause_s = wait_s(job.tries)
-    if not (done.outcome == "gave up" and isinstance(job, Look) and pause_s == DELAY_S_MAX):
-        _again(job, done, pause_s)
+    pause_s = wait_s(done.job.tries)
+    if not (done.outcome == "gave up" and isinstance(done.job, Look) and pause_s == DELAY_S_MAX):
+        _again(done, pause_s)
 
 
 def wait_s(tries: int) -> int:
     return min(DELAY_S_MAX, TRY_AGAIN_S << min(tries, 10))
 
 
-def _again(job: Job, done: Done, pause_s: int) -> None:
-    done.send(replace(done.left_of(job), tries=job.tries + 1), pause_s)
+def _again(done: Done, pause_s: int) -> None:
+    done.send(replace(done.left, tries=done.job.tries + 1), pause_s)
 
 
-@dataclass(slots=True)
-class Task:
-    """A job of a batch, with the ids of the messages that ask for it, and what became of it."""
-
-    job: Job
-    ids: set[str] = field(default_factory=set)
-    done: Done = field(default_factory=Done)
-
-
-def tasks_of(jobs: Iterable[tuple[str, Job]]) -> list[list[Task]]:
-    """The tasks of each lane, in the order in which they are served. jobs: each with the id of its message."""
-    lanes: dict[Lane, dict[Job, Task]] = defaultdict(dict)
+def by_lane(jobs: Iterable[tuple[str, Job]]) -> list[list[Done]]:
+    """The jobs of each lane, in the order in which they are served. jobs: each with the id of its message."""
+    lanes: dict[Lane, dict[Job, Done]] = defaultdict(dict)
     for name, job in jobs:
-        lanes[job.lane].setdefault(job, Task(job)).ids.add(name)
-    return [sorted(tasks.values(), key=lambda task: ORDER.index(type(task.job))) for tasks in lanes.values()]
+        lanes[job.lane].setdefault(job, Done(job=job)).ids.add(name)
+    return [sorted(lane.values(), key=lambda done: ORDER.index(type(done.job))) for lane in lanes.values()]
 
 
 def serve_lane(
-    tasks: Sequence[Task],
+    lane: Sequence[Done],
     settings: Settings,
     stop: Callable[[], bool],
     *,
@@ -138,9 +129,8 @@ def serve_lane(
 ) -> Steps:
     """Serve the jobs of one lane, one after the other; what becomes of one is nothing to the next. refusal: why none of
     them may be served by this process."""
-    for task in tasks:
-        job, done, alone = task.job, task.done, len(tasks) == 1
+    for done in lane:
         try:
-            yield from serve(job, done, settings, stop, refusal=refusal, alone=alone, commits_max=commits_max)
+            yield from serve(done, settings, stop, refusal=refusal, alone=len(lane) == 1, commits_max=commits_max)
         except Exception as error:  # also a defect: it fails the messages of its job alone
             done.lost = error

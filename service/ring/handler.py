@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ledger.settings import Settings
-from service import observe
-from service.observe import Watch
+from service.observe import LANES_LOGGED, Watch
 from service.ring.records import arrived
 from service.ring.ring import EVERY_S, Memory, Rung, ring
 from service.runtime import Runtime
@@ -30,16 +29,16 @@ class Ringer:
         self._runtime.run(ring(batch, done, self._memory, self._settings, self._every_s))
         self._watch.publish(
             {
-                observe.LANES_RUNG: done.rung,
-                observe.RINGS_SPARED: done.skipped,
-                observe.LATE_DELTAS: done.late,
-                observe.LANES_LISTED: done.listed,
-                observe.RECORDS_IGNORED: batch.ignored,
+                "LanesRung": done.rung,
+                "RingsSpared": done.skipped,
+                "LateDeltas": done.late,
+                "LanesListed": done.listed,
+                "RecordsIgnored": batch.ignored,
             }
         )
         if done.late:
             late = [str(lane) for lane, seen in batch.lanes.items() if seen.late]
-            shown = {"late": done.late, "lanes": late[: observe.LANES_LOGGED]}
+            shown = {"late": done.late, "lanes": late[:LANES_LOGGED]}
             self._watch.logger.info("late changes", extra=shown)
         if not done.failed:
             return {"batchItemFailures": []}

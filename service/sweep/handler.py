@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from ledger.lane.shape import ShapeCheck
 from ledger.settings import Settings
-from service import observe
-from service.observe import Watch
+from service.observe import LANES_LOGGED, Watch
 from service.runtime import Runtime
 from service.sweep.sweep import HOURS, Swept, sweep
 
@@ -42,23 +41,18 @@ class Sweeper:
         return swept
 
     def _report(self, swept: Swept) -> None:
-        log, gates = self._watch.logger, swept.gates
-        unread = sorted({*swept.unread, *gates.unasked})
-        numbers = {
-            observe.LANES_SWEPT: swept.lanes,
-            observe.LANES_UNREAD: len(unread),
-            observe.LANES_DAMAGED: len(swept.damaged),
-            observe.SWEEP_LAG_MS: swept.behind_ms,
-        }
-        if gates.largest:  # a metric costs money, also where nothing has a limit
-            numbers |= {observe.HOLDS_OVERDUE: gates.overdue, observe.GATE_BYTES: gates.largest}
+        log = self._watch.logger
+        numbers = {"LanesSwept": swept.lanes, "SweepLagMs": swept.behind_ms}
+        numbers |= {"LanesUnread": len(swept.unread), "LanesDamaged": len(swept.damaged)}
+        if swept.gate_bytes:  # a metric costs money, also where nothing has a limit
+            numbers |= {"HoldsOverdue": swept.holds_overdue, "GateBytes": swept.gate_bytes}
         self._watch.publish(numbers)
-        if unread:
-            lanes = [str(lane) for lane in unread[: observe.LANES_LOGGED]]
-            log.error("lanes that nobody reads", extra={"unread": len(unread), "lanes": lanes})
+        if swept.unread:
+            lanes = [str(lane) for lane in sorted(swept.unread)[:LANES_LOGGED]]
+            log.error("lanes that nobody reads", extra={"unread": len(swept.unread), "lanes": lanes})
         if swept.damaged:
-            keys = [f"pk={key.pk!r}, sk={key.sk!r}" for key in swept.damaged[: observe.LANES_LOGGED]]
+            keys = [f"pk={key.pk!r}, sk={key.sk!r}" for key in swept.damaged[:LANES_LOGGED]]
             log.error("directory items that name no lane", extra={"items": len(swept.damaged), "keys": keys})
         fields = {"lanes": swept.lanes, "to_verify": swept.verified, "ended": swept.ended, "behind_ms": swept.behind_ms}
-        limits = {"holds_overdue": gates.overdue, "gate_bytes": gates.largest}
+        limits = {"holds_overdue": swept.holds_overdue, "gate_bytes": swept.gate_bytes}
         log.info("swept", extra=fields | limits)

@@ -46,6 +46,18 @@ NOTHING: dict[str, list[Any]] = {"batchItemFailures": []}
 ULID, ULID_AT = "01JGGKGE064BG4X58772SZHBM0", "2025-01-01T09:35:20.070Z"
 
 
+METRICS = {
+    *("DeltasRecorded", "DeltasReplayed", "DeltasAccepted", "DeltasRefused", "DeltasConflicting", "ChangesFailed"),
+    *("LimitReached", "OutOfReach", "DeltasFolded", "StraysSettled", "DeltasCleaned", "TailDeltas", "LateDeltas"),
+    *("LanesVisited", "LanesLooked", "LanesGaveUp", "LanesFailed", "LanesDamaged", "LanesUnread", "VerifiesDropped"),
+    *("StoppedTries", "CleansPostponed", "WatermarkAheadMs", "VerifyDifferences", "LanesRung", "RingsSpared"),
+    *("LanesListed", "LanesSwept", "LanesForgotten", "SweepLagMs", "WorkInvalid", "CanaryRuns", "CanaryLagMs"),
+    *("CanaryWrong", "RecordsIgnored", "HoldsOverdue", "GateBytes", "CrossingsTold", "CrossingsUntold"),
+    *("ReadUnits", "WriteUnits"),
+}
+"""All that the functions publish."""
+
+
 def failed(*names: str) -> dict[str, list[Any]]:
     """A partial batch response."""
     return {"batchItemFailures": [{"itemIdentifier": name} for name in names]}
@@ -91,7 +103,8 @@ class Notes:
         self.lines: list[tuple[str, str, Mapping[str, Any]]] = []
 
     def add_metric(self, name: str, unit: MetricUnit, value: float) -> None:
-        """Fails where a name says another unit."""
+        """Fails where a name says another unit, and for one that alarms and costs do not know."""
+        assert name in METRICS
         units = {"Ms": MetricUnit.Milliseconds, "Bytes": MetricUnit.Bytes}
         assert unit is next((unit for end, unit in units.items() if name.endswith(end)), MetricUnit.Count), name
         self.metrics[name] = self.metrics.get(name, 0) + value
@@ -246,6 +259,7 @@ class Service(Region, Queues):
     def counted(self, *names: str) -> Any:
         """The sum of a metric; of several, of each."""
         sums = tuple(self.notes.metrics.get(name, 0) for name in names)
+        assert {*names} <= METRICS
         return sums if len(sums) > 1 else sums[0]
 
     def forget(self) -> Self:

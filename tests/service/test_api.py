@@ -13,7 +13,6 @@ from ledger.errors import InvalidSettings
 from ledger.lane import directory
 from ledger.requests import Get, GetMany, Key, Put, Query, Together, keyed
 from ledger.values import Lane
-from service import observe
 from service.canary.handler import COUNTER as CANARY
 from service.writable import PREFIXES_FROM, Names
 from tests.service.support import ULID, ULID_AT, Service
@@ -45,7 +44,7 @@ def test_a_change_is_recorded_once_and_then_replayed_and_another_one_is_a_confli
     assert first.said | {"outcome": "replayed"} == second.said
     assert (first.said["at"], first.said["region"]) == (ULID_AT, A)
     service.add(-7).refused(409, "token-conflict")
-    assert (service.counted(observe.DELTAS_CONFLICTING), service.value()) == (1, -6)
+    assert (service.counted("DeltasConflicting"), service.value()) == (1, -6)
     service = web()  # a fail-over names the Region of the first attempt
     assert service.add(1, region=B).said["region"] == B
     assert service.read().said["by_region"] == {A: 0, B: 1}
@@ -104,7 +103,7 @@ def test_each_change_of_a_bulk_has_a_result_of_its_own() -> None:
     for result in answer.said["results"]:
         assert (result["added"] is None) == (result["status"] > 201)
         assert (result["problem"] or {}).get("status") == (result["status"] if result["status"] > 201 else None)
-    assert (service.value("c"), service.counted(observe.DELTAS_REFUSED)) == (5, 5)
+    assert (service.value("c"), service.counted("DeltasRefused")) == (5, 5)
     hundred = [{"counter": "d", "change": 1, "at": AT, "idempotency_key": f"key {n}"} for n in range(100)]
     assert {each["status"] for each in service.ask("POST", "/deltas", {"deltas": hundred}).said["results"]} == {201}
     wrong: object
@@ -321,7 +320,7 @@ def test_every_name_is_listed_once_in_pages_of_bounded_size_and_a_damaged_item_i
         assert max(map(len, said)) <= limit
     service.forget()
     service.ask("GET", "/counters?prefix=&limit=1000")
-    assert service.counted(observe.LANES_DAMAGED) == 1
+    assert service.counted("LanesDamaged") == 1
     assert [line for _, _, line in service.lines("error")] == [{"pk": damaged.pk, "sk": damaged.sk}]
 
 

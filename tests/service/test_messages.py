@@ -11,10 +11,9 @@ from compactor.named import Named
 from ledger.lane.add import pack_of
 from ledger.ranges import VERSION_MAX
 from ledger.values import Lane
-from service.fields import KEY_MAX, TRIES_MAX
 from service.job_queue import DeadLetter, Enqueue, Message, NotPut, WorkQueue
 from service.jobs import KEYS_MAX, Evaluate, Job, Look, Settle, Sweep, Verify
-from service.messages import InvalidWork, jobs_of, message_of
+from service.messages import KEY_MAX, TRIES_MAX, InvalidWork, jobs_of, message_of
 from service.sqs import DELAY_S_MAX, SqsQueue
 from tests.service.support import Sqs
 from tests.strategies import counters

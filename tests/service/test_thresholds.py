@@ -20,7 +20,6 @@ from ledger.limit import IN, OUT, Limit, Threshold
 from ledger.requests import GetMany, Item, Update, keyed
 from ledger.settings import Settings
 from ledger.values import Checkpoint, Delta, Lane
-from service import observe
 from service.jobs import Evaluate, Job
 from service.ring.ring import EVALUATE_EVERY_S, EVALUATE_MARGIN_S
 from service.runtime import Runtime
@@ -209,7 +208,7 @@ def test_whatever_a_value_is_read_from_asks_for_an_evaluation_and_nothing_else_d
     assert evaluations(Service(**there), new(LANE)) == [(Evaluate(Lane(B, 0, COUNTER)), DELAY_S)]
     service = Service(**own())
     evaluations(service, new(THERE), checkpoint(THERE), keyed(items.note_key(LANE)))
-    assert service.counted(observe.RECORDS_IGNORED) == 1
+    assert service.counted("RecordsIgnored") == 1
     assert not [key for key in service.items if key.pk.startswith("lane#")]  # it is in no directory
     assert crossings.counter_of(crossing_key(A, "a#b", "low").pk, A) == "a#b"
 
@@ -238,10 +237,10 @@ def test_a_message_is_served_by_an_evaluation_alone_and_one_that_failed_later_an
         service.visit(job)
         ((job, delay_s),) = service.taken()
         assert (type(job), delay_s) == (Evaluate, wait_s)
-    assert service.counted(observe.CROSSINGS_UNTOLD, observe.LANES_FAILED) == (3, 3)
+    assert service.counted("CrossingsUntold", "LanesFailed") == (3, 3)
     service.bus_down = False
     service.visit(job)
-    assert service.counted(observe.CROSSINGS_TOLD, observe.LANES_VISITED) == (1, 0)
+    assert service.counted("CrossingsTold", "LanesVisited") == (1, 0)
     level, text, fields = service.lines()[-1]
     assert (level, text, fields["crossings"]) == ("info", "evaluated", 1)
     assert "4" not in str(fields.values())  # no amount above debug
@@ -249,7 +248,7 @@ def test_a_message_is_served_by_an_evaluation_alone_and_one_that_failed_later_an
     assert (len(service.details), service.notes.lines[-1][:2]) == (1, ("debug", "looked"))
     elsewhere = Service()
     elsewhere.visit(JOB)
-    assert (elsewhere.details, observe.CROSSINGS_UNTOLD in elsewhere.notes.metrics) == ([], False)
+    assert (elsewhere.details, "CrossingsUntold" in elsewhere.notes.metrics) == ([], False)
 
 
 def test_the_sweep_asks_once_for_each_counter_of_any_region_and_again_where_a_message_was_lost() -> None:
