@@ -98,7 +98,7 @@ def test_what_came_late_is_named_at_once_by_jobs_of_a_hundred_is_never_skipped_a
     assert service.taken() == [(Settle(LANE, Named((token(1), pack["sk"]["S"]))), 0), RING, (other, 0), LATER]
     assert service.counted("LateDeltas") == 3
     assert service.lines() == [("info", "late changes", {"late": 3, "lanes": [str(LANE), str(OTHER)]})]
-    assert (service.rings(delta(1, OTHER)), service.taken()) == (NOTHING, [(other, 0)])
+    assert service.rung(delta(1, OTHER)) == [(other, 0)]
     assert service.counted("RingsSpared") == 1
     service = Service(fold_min=QUIET)
     many = [delta(n % 20, at_ms=n) for n in range(2 * KEYS_MAX + 1)]
@@ -112,11 +112,9 @@ def test_a_ring_is_skipped_for_a_minute_by_both_clocks_since_before_its_message_
     waits = [(0, 0, True), (60_000, 60_000, True), (60_001, 60_001, False), (60_001, 0, False), (0, 60_001, False)]
     for wall_ms, steady_ms, skipped in (*waits, (-1, 1, False)):
         service = Service()
-        service.rings(now(1))
-        assert service.taken() == [RING]
+        assert service.rung(now(1)) == [RING]
         service.time_goes(wall_ms, steady_ms)
-        service.rings(now(2))
-        assert service.taken() == ([] if skipped else [RING])
+        assert service.rung(now(2)) == ([] if skipped else [RING])
         assert service.counted("RingsSpared") == skipped
     service = Service()
     for _ in range(3):  # one that was skipped does not make the minute longer
@@ -127,8 +125,7 @@ def test_a_ring_is_skipped_for_a_minute_by_both_clocks_since_before_its_message_
     service.before(Enqueue, lambda _: service.time_goes(50_000), times=1)
     service.rings(now(1))
     service.time_goes(10_001)
-    service.rings(now(2))
-    assert service.taken() == [RING, RING]
+    assert service.rung(now(2)) == [RING, RING]
 
 
 def test_nothing_is_skipped_for_a_message_that_was_not_confirmed_or_of_another_process_lane_or_job() -> None:
@@ -136,9 +133,9 @@ def test_nothing_is_skipped_for_a_message_that_was_not_confirmed_or_of_another_p
     service.refused.add(LANE)
     assert service.rings(now(1, OTHER), now(1)) == failed("2")
     service.refused.clear()
-    assert (service.rings(now(1)), service.taken()) == (NOTHING, [LATER, RING])
+    assert service.rung(now(1)) == [LATER, RING]
     service.start()
-    assert (service.rings(now(1)), service.rings(now(1, OTHER)), service.taken()) == (NOTHING, NOTHING, [RING, LATER])
+    assert service.rung(now(1)) + service.rung(now(1, OTHER)) == [RING, LATER]
     service, memory = Service(), Memory()
     for made_ms, fold_min in ((NOW_MS, QUIET), (1_000, 1)):  # named as late, then rung
         came = arrived([stored(items.delta_item(delta(1)), made_ms=made_ms)], settings(fold_min=fold_min))
@@ -164,23 +161,18 @@ def test_a_ring_waits_until_what_is_skipped_for_it_is_old_enough() -> None:
         low, high = (delta(n, at_ms=NOW_MS + ahead_ms - 2_000 * (n == 1)) for n in (1, 2))
         for came in (high, items.pack_item(pack_of([low, high]))):
             service = Service()
-            service.rings(came)
-            assert service.taken() == [(Look(LANE), seconds)]
+            assert service.rung(came) == [(Look(LANE), seconds)]
 
 
 def test_what_is_ahead_and_what_is_not_ring_each_for_itself_and_are_skipped_for_what_waits_as_long() -> None:
     service = Service()
     far, further = delta(1, at_ms=NOW_MS + 100_000), delta(2, at_ms=NOW_MS + 130_000)
-    service.rings(now(3), far)
-    assert service.taken() == [(Look(LANE), 175), RING]
-    service.rings(far)  # the last message was the ring, which comes too early for it
-    assert service.taken() == [(Look(LANE), 175)]
-    service.rings(now(4), far)
-    assert service.taken() == []
+    assert service.rung(now(3), far) == [(Look(LANE), 175), RING]
+    assert service.rung(far) == [(Look(LANE), 175)]  # the last message was the ring, which comes too early for it
+    assert service.rung(now(4), far) == []
     for wait_ms, sent in ((20_000, []), (30_001, [(Look(LANE), 185)])):
         service.time_goes(wait_ms)
-        service.rings(further, made_ms=NOW_MS + 20_000)  # the record is of later, so it is less far ahead
-        assert service.taken() == sent
+        assert service.rung(further, made_ms=NOW_MS + 20_000) == sent  # the record is of later, so it is less far ahead
 
 
 def test_a_lane_is_put_into_the_directory_once_before_its_batch_is_answered() -> None:
