@@ -4,9 +4,6 @@ import random
 from typing import Any
 
 import pytest
-from cachetools import LRUCache
-from hypothesis import given
-from hypothesis import strategies as st
 
 from compactor.named import Named
 from ledger import items, tokens
@@ -20,9 +17,8 @@ from ledger.requests import GetMany, Item, Key, Put, PutMany, keyed
 from ledger.values import Delta, Lane
 from service.job_queue import Enqueue
 from service.jobs import KEYS_MAX, Look, Settle
-from service.messages import KEY_MAX, jobs_of, message_of
 from service.ring.records import arrived, rings
-from service.ring.ring import KNOWN_MAX, SENT_MAX, Memory, Rung, delay_s, ring
+from service.ring.ring import Memory, Rung, delay_s, ring
 from tests.service.support import NOTHING, Service, failed, stored, stream
 from tests.world import LANE, NOW_MS, A, B, delta, fail, settings, token
 
@@ -86,6 +82,7 @@ def test_no_change_that_came_later_than_half_of_what_is_allowed_is_missed() -> N
     for image in images:  # what nobody can read came late, and rings
         record = stored(items.pack_item(pack_of([delta(1), delta(2)])), made_ms=0)
         record["dynamodb"]["NewImage"] = image
+        record["dynamodb"]["SequenceNumber"] = image
         seen = arrived([record], settings(fold_min=QUIET)).lanes[LANE]
         assert (len(seen.late), seen.rung) == (1, True)
 
@@ -141,17 +138,6 @@ def test_nothing_is_skipped_for_a_message_that_was_not_confirmed_or_of_another_p
         came = arrived([stored(items.delta_item(delta(1)), made_ms=made_ms)], settings(fold_min=fold_min))
         service.run(ring(came, Rung(), memory, service.settings))
     assert [type(job) for job, _ in service.taken()] == [Settle, Look]
-
-
-def test_a_process_remembers_so_many_lanes_and_no_more() -> None:
-    service, lanes = Service(), [Lane(A, 0, str(n)) for n in range(3)]
-    memory = Memory(listed=LRUCache(2), sent=LRUCache(2))
-    for lane in (*lanes, lanes[0]):
-        came = arrived([stored(items.delta_item(now(1, lane)), made_ms=NOW_MS)], service.settings)
-        service.run(ring(came, Rung(), memory, service.settings))
-    assert [job.lane for job, _ in service.taken()] == [*lanes, lanes[0]]
-    assert service.kinds.count(GetMany) == 4
-    assert (Memory().listed.maxsize, Memory().sent.maxsize) == (KNOWN_MAX, SENT_MAX)  # type: ignore[attr-defined]
 
 
 def test_a_ring_waits_until_what_is_skipped_for_it_is_old_enough() -> None:
@@ -230,25 +216,6 @@ def test_records_of_other_regions_and_garbage_are_ignored_and_counted() -> None:
     for event in events:
         assert service.ringer(event) == NOTHING
     assert service.kinds == []
-
-
-anything: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-)
-sort_keys = st.just(token(1)) | st.text() | st.integers(0, KEY_MAX).map(lambda n: f"{token(1)}#{'x' * n}")
-
-
-@given(sort_keys, anything, anything, anything)
-def test_whatever_a_record_holds_it_is_ignored_or_becomes_messages_that_can_be_read(
-    sk: str, image: Any, made: Any, sequence: Any
-) -> None:
-    service = Service()
-    came = record(DELTAS, sk)
-    came["dynamodb"] |= {"NewImage": image, "ApproximateCreationDateTime": made, "SequenceNumber": sequence}
-    assert service.ringer({"Records": [came]}) == NOTHING
-    for job, _ in service.taken():
-        assert jobs_of(message_of(job), service.settings) == [job]
 
 
 def test_the_first_record_of_the_first_lane_that_failed_is_named() -> None:
