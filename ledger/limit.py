@@ -143,9 +143,8 @@ class Threshold:
         return IN if holds else OUT
 
 
-def contradictions(prefix: object, given: object, regions: Sequence[str]) -> Iterator[str]:
-    """What is wrong with the thresholds of a prefix: sentences."""
-    name = f"thresholds[{shown(prefix)}]"
+def contradictions(name: str, given: object, regions: Sequence[str]) -> Iterator[str]:
+    """What is wrong with the thresholds of a prefix: sentences. name: how they name the setting."""
     if not isinstance(given, tuple | list) or any(type(each) is not Threshold for each in given):
         yield f"{name}={shown(given)} is not a tuple of Thresholds for a prefix."
         return

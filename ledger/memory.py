@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ledger import items
+from ledger.checks import check_flag
 from ledger.conditions import Absent, has
 from ledger.errors import InvalidInput, LedgerError, TokenConflict, TransactionConflict, Unavailable, shown
 from ledger.gate import items as gates
@@ -69,13 +70,11 @@ class MemoryTable:
             raise InvalidInput(f"page_size={shown(page_size)} is not an int of at least 1.")
         if given is not None and not isinstance(given, Mapping):
             raise InvalidInput(f"peers is a mapping by Region, not {shown(given)}.")
-        if type(lists) is not bool:
-            raise InvalidInput(f"lists={shown(lists)} is not True or False.")
         self.page_size = page_size
         self.items: dict[Key, Item] = {}
         self._sorted: dict[str, list[str]] = {}  # the sort keys of each item collection
         self.peers = peers or {}
-        self._lists = lists
+        self._lists = check_flag("lists", lists)
         self._listed: dict[Key, Item] = {}
         self._tokens: dict[str | None, tuple[tuple[Write, ...], int]] = {}
         self._lock = threading.RLock()
