@@ -61,43 +61,36 @@ class Absent(NamedTuple):
         return value_at(item, self.path) is None
 
 
-class Equals(NamedTuple):
+class _Compares(NamedTuple):
+    path: Path
+    value: Value
+
+    def expression(self, names: Names) -> str:
+        sign, _ = _SIGNS[type(self)]
+        return f"{names.path(self.path)} {sign} {names.value(self.value)}"
+
+    def holds(self, item: Item) -> bool:
+        (_, compares), there = _SIGNS[type(self)], value_at(item, self.path)
+        return there is not None and there.keys() == self.value.keys() and compares(_plain(there), _plain(self.value))
+
+
+class Equals(_Compares):
     """The attribute is there, and has this type and value."""
 
-    path: Path
-    value: Value
 
-    def expression(self, names: Names) -> str:
-        return f"{names.path(self.path)} = {names.value(self.value)}"
-
-    def holds(self, item: Item) -> bool:
-        return _compared(item, self.path, self.value, operator.eq)
-
-
-class AtLeast(NamedTuple):
+class AtLeast(_Compares):
     """The attribute is there, is of the value's type (a number, a text or bytes), and not below it."""
 
-    path: Path
-    value: Value
 
-    def expression(self, names: Names) -> str:
-        return f"{names.path(self.path)} >= {names.value(self.value)}"
-
-    def holds(self, item: Item) -> bool:
-        return _compared(item, self.path, self.value, operator.ge)
-
-
-class AtMost(NamedTuple):
+class AtMost(_Compares):
     """The attribute is there, is of the value's type (a number, a text or bytes), and not above it."""
 
-    path: Path
-    value: Value
 
-    def expression(self, names: Names) -> str:
-        return f"{names.path(self.path)} <= {names.value(self.value)}"
-
-    def holds(self, item: Item) -> bool:
-        return _compared(item, self.path, self.value, operator.le)
+_SIGNS: dict[type[_Compares], tuple[str, Callable[[Any, Any], bool]]] = {
+    Equals: ("=", operator.eq),
+    AtLeast: (">=", operator.ge),
+    AtMost: ("<=", operator.le),
+}
 
 
 class Contains(NamedTuple):
@@ -181,11 +174,6 @@ def _apart(condition: Condition, names: Names) -> str:
         (condition,) = condition
     text = condition.expression(names)
     return f"({text})" if isinstance(condition, All | Either) else text
-
-
-def _compared(item: Item, path: Path, value: Value, compares: Callable[[Any, Any], bool]) -> bool:
-    there = value_at(item, path)
-    return there is not None and there.keys() == value.keys() and compares(_plain(there), _plain(value))
 
 
 def _plain(value: Value) -> Any:

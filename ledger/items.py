@@ -67,7 +67,7 @@ def lane_of(pk: str) -> tuple[str, Lane] | None:
 
 
 def delta_item(delta: Delta) -> Item:
-    return keyed(delta_key(delta), change=number(delta.change))
+    return {"pk": {"S": delta_pk(delta.lane)}, "sk": {"S": delta.token}, "change": {"N": str(delta.change)}}
 
 
 def delta_of(lane: Lane, item: Item) -> Delta:

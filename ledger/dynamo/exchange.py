@@ -8,36 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ledger import errors
+from ledger import errors, requests
 from ledger.conditions import Absent, has
 from ledger.cost import here
 from ledger.dynamo import ask, failures
 from ledger.dynamo.ask import Operation
 from ledger.dynamo.send import TRIES_MAX, Endpoint, Steps, Wait, all_of, flat
 from ledger.errors import LedgerError
-from ledger.requests import (
-    AlreadyThere,
-    At,
-    Delete,
-    DeleteMany,
-    Get,
-    GetMany,
-    Item,
-    Key,
-    Page,
-    Pause,
-    Put,
-    PutMany,
-    Query,
-    Request,
-    Scan,
-    Together,
-    Transact,
-    Update,
-    Write,
-    Written,
-    key_of,
-)
+from ledger.requests import AlreadyThere, Get, Item, Key, Put, Request, Transact, Update, Written, key_of
 
 
 class Exchange(Endpoint):
@@ -52,29 +30,29 @@ class Exchange(Endpoint):
         match request:
             case Put() if self.insert_only and ask.is_insert(request):
                 return (yield from self._insert(request))
-            case Put() | Update() | Delete() | Transact():
+            case Put() | Update() | requests.Delete() | Transact():
                 return (yield from self._write(request))
-            case PutMany(items):
+            case requests.PutMany(items):
                 return (yield from self._each(items, ask.insert, lambda item: self.answer(Put(item, Absent()))))
-            case DeleteMany(items):
+            case requests.DeleteMany(items):
                 return (yield from self._each(items, ask.delete, self._delete))
-            case Query(_, str(after), str(upto)) if after >= upto:
-                return Page((), None)  # DynamoDB refuses a range that no sort key can lie in
-            case Get() | Query() | Scan():
+            case requests.Query(_, str(after), str(upto)) if after >= upto:
+                return requests.Page((), None)  # DynamoDB refuses a range that no sort key can lie in
+            case Get() | requests.Query() | requests.Scan():
                 return ask.answer(request, (yield from self.persist(ask.operation(request, self.name), False)))
-            case GetMany(keys, consistent):
+            case requests.GetMany(keys, consistent):
                 chunks = _chunks(keys, ask.GET_KEYS_MAX)
                 return tuple((yield from flat([self._get_batch(chunk, consistent) for chunk in chunks])))
-            case Together(parts):
+            case requests.Together(parts):
                 return tuple((yield from all_of([self.answer(part) for part in parts])))
-            case At(region, inner):
+            case requests.At(region, inner):
                 return (yield from replace(self, region=region).answer(inner))
-            case Pause(ms):
+            case requests.Pause(ms):
                 return (yield Wait(ms / 1_000))
             case _:
                 raise TypeError(f"not a request that a table answers: {request!r}")
 
-    def _write(self, request: Write | Transact) -> Steps[Any]:
+    def _write(self, request: requests.Write | Transact) -> Steps[Any]:
         try:
             response = yield from self.persist(ask.operation(request, self.name), True)
         except failures.ConditionFailed as failed:
@@ -83,7 +61,7 @@ class Exchange(Endpoint):
 
     def _delete(self, item: Item) -> Steps[Item | None]:
         """None when it is gone; else the other item that is in its place."""
-        return (yield from self._write(Delete(key_of(item), has(item)))) or None
+        return (yield from self._write(requests.Delete(key_of(item), has(item)))) or None
 
     def _insert(self, put: Put) -> Steps[Item | AlreadyThere | None]:
         """A put of a delta or a pack that can replace nothing; an INSERT does not tell what is there."""
