@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
-from typing import Any
 
 from ledger.checks import check_region
 from ledger.errors import InvalidInput, InvalidSettings, shown
@@ -44,7 +43,7 @@ class Limit:
         if self.floor is None and self.ceiling is None:
             raise InvalidSettings("A Limit has a floor, a ceiling or both.")
         _check_region(self.region)
-        if self.region is None and any(map(self.opening, SIDES)):
+        if self.region is None and any(self.opening(side) for side in SIDES):
             raise InvalidSettings(f"{self} needs a region: where its first rights are, the same in every process.")
 
     def has(self, side: str) -> bool:
@@ -55,9 +54,16 @@ class Limit:
         """The first rights of a side, before anything is decided."""
         return -(self.floor or 0) if side == DOWN else self.ceiling or 0
 
-    def opens(self, lane: Any) -> bool:
-        """Whether the first rights are in this Lane."""
-        return bool(lane.region == self.region and lane.shard == 0)
+    def opens(self, region: str, shard: int) -> bool:
+        """Whether the first rights are in the lane of that Region and shard."""
+        return region == self.region and shard == 0
+
+
+def _check_region(region: str | None) -> None:
+    try:
+        region is None or check_region(region)
+    except InvalidInput as error:
+        raise InvalidSettings(error.why) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +128,6 @@ class Threshold:
         """IN where what it says holds of the value, else OUT."""
         holds = value > self.above if self.above is not None else self.below is not None and value < self.below
         return IN if holds else OUT
-
-
-def _check_region(region: object) -> None:
-    try:
-        check_region("eu-west-1" if region is None else region)
-    except InvalidInput as error:
-        raise InvalidSettings(error.why) from None
 
 
 def contradictions(name: str, given: object, regions: Sequence[str]) -> Iterator[str]:
