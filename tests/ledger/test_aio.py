@@ -24,7 +24,7 @@ from reader import Reader
 from reader.aio import AsyncReader
 from tests.ledger.test_table_errors import FAILURES, PUT, Script, refusal
 from tests.world import A as REGION
-from tests.world import Region
+from tests.world import Awaited, Region
 
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
 LIKES, STOCK = "likes:1", "stock:1"
@@ -72,6 +72,10 @@ def test_an_awaited_table_has_the_errors_of_the_table_and_pauses_as_often() -> N
 
     for failures, of_write, _ in FAILURES:
         assert asyncio.run(error_of(failures)) == (of_write, len(failures) - 1)
+    client = Client([{}, {}])  # the first is the shape
+    inserts = Settings(table="counters", region=REGION, insert_only=True)
+    assert Awaited(AsyncLedger(inserts, client=client)).add(LIKES, 1).outcome == "recorded"
+    assert [name for name, _ in client.calls] == ["get_item", "execute_statement"]
 
 
 # -- holds -------------------------------------------------------------------------------------------------------------
