@@ -1,4 +1,4 @@
-"""`ledgerctl`, the command line of the counters: a file for each command, named as it (`import` is imports.py).
+"""`ledgerctl`, the command line of the counters: a file for each command or two (`import` is imports.py).
 
 Rule 1: Nobody imports a command. What several share stands in files below them.
 Rule 2: `call` is one call of the program (options, table, printing), `command` makes a function a command, `failures`

@@ -5,13 +5,13 @@ import sys
 from importlib import import_module
 
 COMMANDS = (
-    *("init", "add", "get", "watch", "standing", "hold", "holds", "capture", "limit", "history", "export", "list"),
-    *("top", "lag", "compact", "verify", "rebuild", "restore", "redrive", "imports", "cost", "doctor"),
+    *("init", "add", "get", "standing", "hold", "history", "list", "lag", "compact", "verify"),
+    *("rebuild", "restore", "redrive", "imports", "cost", "doctor"),
 )
 
 try:
     for name in COMMANDS:
-        import_module(f"ledgerctl.{name}")  # adds its command
+        import_module(f"ledgerctl.{name}")  # adds its commands
     from ledgerctl.command import app
 except ModuleNotFoundError as missing:
     if missing.name not in ("rich", "typer"):

@@ -10,12 +10,11 @@ import typer
 from ledger.errors import OutcomeUnknown
 from ledger.message import time_text
 from ledgerctl.again import named, unknown
-from ledgerctl.arguments import At, HomeRegion, Key, NewCounter, whole_number
 from ledgerctl.call import Call
-from ledgerctl.command import COUNTERS, command
+from ledgerctl.command import COUNTERS, NEGATIVE, At, HomeRegion, Key, NewCounter, command, whole_number
 
 
-@command("add", COUNTERS, context_settings={"ignore_unknown_options": True})  # -6 is a change and no option
+@command("add", COUNTERS, context_settings=NEGATIVE)
 def add(
     call: Call,
     counter: NewCounter,

@@ -10,9 +10,8 @@ from compactor.lanes import Lanes, find_lanes
 from compactor.looking import error_of
 from ledger.errors import LedgerError
 from ledgerctl import show
-from ledgerctl.arguments import Counters
 from ledgerctl.call import Call
-from ledgerctl.command import COMPACTION, command
+from ledgerctl.command import COMPACTION, Counters, command
 from ledgerctl.failures import DATA
 from ledgerctl.several import each_of, exit_code_of
 

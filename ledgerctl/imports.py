@@ -26,9 +26,8 @@ from ledger.settings import Settings
 from ledger.values import Delta, Lane, Receipt
 from ledger.writer import add_deltas
 from ledgerctl import show
-from ledgerctl.arguments import FileFormat
 from ledgerctl.call import Call
-from ledgerctl.command import COUNTERS, command
+from ledgerctl.command import COUNTERS, FileFormat, command
 from ledgerctl.failures import DATA, cut_off
 from ledgerctl.rows import BadRows, Row, Rows, opened
 from ledgerctl.templates import DEFAULT, BadRow, Columns, Recipe, recipe_of

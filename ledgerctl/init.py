@@ -5,9 +5,8 @@ from typing import Any
 from ledger.errors import LedgerError, TableMissing
 from ledger.lane.shape import check_new_limits
 from ledgerctl import shape
-from ledgerctl.arguments import Unprotected
 from ledgerctl.call import Call
-from ledgerctl.command import TABLE, command
+from ledgerctl.command import TABLE, Unprotected, command
 from ledgerctl.ready import STREAM, Steps, do, make_ready, refuse, refuse_another_shape
 
 CREATE: dict[str, Any] = {

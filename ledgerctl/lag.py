@@ -18,9 +18,8 @@ from ledger.errors import LedgerError
 from ledger.settings import Settings
 from ledger.values import Lane
 from ledgerctl import show
-from ledgerctl.arguments import Counters, Prefix, Scan
 from ledgerctl.call import Call
-from ledgerctl.command import COMPACTION, command
+from ledgerctl.command import COMPACTION, Counters, Prefix, Scan, command
 from ledgerctl.lanes import found
 from ledgerctl.several import each_of, exit_code_of
 

@@ -1,9 +1,8 @@
-"""Files of rows: CSV with a header or JSONL, read as a stream; those that were refused; and changes that are written.
+"""Files of rows: CSV with a header or JSONL, read as a stream; and those that were refused.
 
 Rule 1: Memory does not grow with the file.
 Rule 2: A row that cannot be read is a row all the same, with its line and the reason, and the next one is read.
 Rule 3: Bytes that are no UTF-8 survive into the file of bad rows, and so does every line that no row could be made of.
-Rule 4: A row that is written has its token, by which it counts once, wherever it is imported.
 """
 
 import csv
@@ -14,12 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from ledger.errors import InvalidMessage
-from ledger.message import parsed, time_text
+from ledger.message import parsed
 from ledgerctl.failures import BadTemplate
-from reader import Entry
 
 LINE, REASON, TEXT = "bad_line", "bad_reason", "bad_text"
-CHANGE = ("counter", "change", "at", "token", "region")
 
 
 def opened(path: Path) -> TextIO:
@@ -120,19 +117,3 @@ class BadRows:
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
-
-
-def write_changes(file: TextIO, format_: str, entries: Iterator[tuple[str, Entry]]) -> int:
-    """Entries of counters, one a line; how many they were."""
-    rows, count = csv.DictWriter(file, CHANGE, lineterminator="\n"), 0
-    if format_ == "csv":
-        rows.writeheader()
-    for counter, entry in entries:
-        count += 1
-        values = (counter, entry.change, time_text(entry.at), entry.token, entry.region)
-        fields = dict(zip(CHANGE, values, strict=True))
-        if format_ == "csv":
-            rows.writerow(fields)
-        else:
-            file.write(json.dumps(fields) + "\n")
-    return count

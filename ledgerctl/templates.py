@@ -6,7 +6,6 @@ Rule 3: A row of `export` has a token and is the same delta again; any other nam
 """
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -19,8 +18,7 @@ from ledger.errors import InvalidInput, shown
 from ledger.values import Change, Delta
 from ledgerctl.failures import BadTemplate
 from ledgerctl.rows import Row, Rows
-
-NUMBER = re.compile(r"-{0,2}[0-9]{1,100}", re.ASCII)
+from ledgerctl.show import NUMBER
 
 
 class BadRow(Exception):

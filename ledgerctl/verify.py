@@ -10,9 +10,8 @@ import typer
 
 from compactor import Verification
 from ledger.errors import LedgerError
-from ledgerctl.arguments import Counters, Prefix, Scan
 from ledgerctl.call import Call
-from ledgerctl.command import COMPACTION, command
+from ledgerctl.command import COMPACTION, Counters, Prefix, Scan, command
 from ledgerctl.failures import DATA
 from ledgerctl.lanes import Found, added_to, found
 from ledgerctl.several import each_of, exit_code_of

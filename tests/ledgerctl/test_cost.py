@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ledgerctl.cost import LINES, amount
-from ledgerctl.month import PRICES, TABLE_UNITS_MAX, stored, written
+from ledgerctl.cost import LINES, PRICES, TABLE_UNITS_MAX, amount, stored, written
 from tests.ledgerctl.support import Said, Tables, refused
 
 ROOT = Path(__file__).parents[2]
