@@ -1,23 +1,20 @@
-"""Templates over the names of columns or fields: how a row of somebody's file becomes a change, or a delta.
+"""Templates over the names of columns or fields: how a row of somebody's file becomes a change.
 
 Rule 1: Nothing is guessed or rounded: a row that is not a change says why.
 Rule 2: A template that can fit no row is the caller's mistake, and found before the first row.
-Rule 3: A row of `export` has a token and is the same delta again; any other names its change by key and time.
 """
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from string import Formatter
 from typing import Any
 
-from ledger import Ledger, tokens
-from ledger.checks import check_change, check_counter, check_key, check_time, to_datetime
+from ledger.checks import check_change, check_counter, check_key, check_time
 from ledger.errors import InvalidInput, shown
-from ledger.values import Change, Delta
+from ledger.values import Change
 from ledgerctl.failures import BadTemplate
-from ledgerctl.rows import Row, Rows
 from ledgerctl.show import NUMBER
 
 
@@ -92,51 +89,3 @@ def _parts(option: str, template: str) -> list[tuple[str, str | None]]:
     if any(name == "" or spec or conversion for _, name, spec, conversion in parts):
         raise BadTemplate(f"--{option} {template!r} is not a template such as {{column}}: put a name alone in braces.")
     return [(literal, name) for literal, name, _, _ in parts]
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """How a row becomes a delta: by its token if it has one and no key was asked for, else by key and time."""
-
-    columns: Columns
-    by_token: bool
-    home_region: str | None
-
-    def delta(self, ledger: Ledger, row: Row) -> Delta:
-        """Raises BadRow, BadTemplate."""
-        if row.why is not None:
-            raise BadRow(row.why)
-        fields, settings = row.fields, ledger.settings
-        region = settings.region
-        if self.home_region is not None:
-            region = filled("home-region", self.home_region, fields)
-        elif self.columns.key == DEFAULT.key:  # a row of `export`, or a message
-            region = fields.get("region") or region
-        try:
-            if not (self.by_token and fields.get("token")):
-                asked = change_of(self.columns, fields)
-                named: Any = {"idempotency_key": asked.idempotency_key, "at": asked.at}
-                return ledger.prepare(asked.counter, asked.change, **named, region=region)
-            counter = check_counter(filled("counter", self.columns.counter, fields))
-            token, change = fields["token"], number_of(self.columns, fields)
-            if not (isinstance(token, str) and tokens.is_token(token)):
-                raise BadRow(f"token={shown(token)} is no token: a ULID of 26 characters.")
-            at = to_datetime(tokens.time_ms(token))
-            ledger.prepare(counter, change, idempotency_key=token, at=at, region=region)  # refuses what add refuses
-            return Delta(settings.lane_for(counter, token, region), token, change)
-        except InvalidInput as error:
-            raise BadRow(error.why) from None
-
-
-def recipe_of(rows: Rows, columns: Columns, no_key: bool, home_region: str | None) -> Recipe:
-    """How these rows become deltas.
-
-    Raises BadTemplate for what can fit no row; without a header only the form of the templates can be seen.
-    """
-    by_token = no_key and (rows.names is None or "token" in rows.names)
-    for option, template in asdict(columns).items():
-        if not (by_token and rows.names is not None and option in ("key", "at")):
-            check_template(option, template, rows.names)
-    if home_region is not None:
-        check_template("home-region", home_region, rows.names)
-    return Recipe(columns, by_token, home_region)
