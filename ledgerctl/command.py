@@ -90,7 +90,7 @@ def _completes(names: Callable[[Call], Iterable[str]]) -> Callable[[typer.Contex
 
 
 def _tables(call: Call) -> Iterable[str]:
-    named = call.of_table("any-name")  # the settings want one, the request does not
+    named = call.other(table="any-name")  # the settings want one, the request does not
     names: list[str] = named.ask(named.settings.region, "list_tables")["TableNames"]
     return names
 

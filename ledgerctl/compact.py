@@ -13,7 +13,7 @@ from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import COMPACTION, Counters, command
 from ledgerctl.failures import DATA
-from ledgerctl.several import each_of, exit_code_of
+from ledgerctl.lanes import each_of, exit_code_of
 
 COUNTS = ("folded", "settled", "cleaned", "commits", "gave_up", "postponed")
 

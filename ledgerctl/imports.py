@@ -31,8 +31,8 @@ from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import COUNTERS, FileFormat, command
 from ledgerctl.failures import DATA, cut_off
-from ledgerctl.rows import BadRows, Row, Rows, opened
-from ledgerctl.templates import DEFAULT, BadRow, Columns, change_of, check_template, filled, number_of
+from ledgerctl.rows import DEFAULT, BadRow, BadRows, Columns, Row, Rows, change_of, check_template, filled, number_of
+from ledgerctl.rows import opened as opened_rows
 
 BATCH = 500
 
@@ -60,7 +60,7 @@ def import_(
     kind = format_.value if format_ else "csv" if path.suffix.lower() == ".csv" else "jsonl"
     columns = Columns(counter, change, key or DEFAULT.key, at)
     with ExitStack() as stack:
-        source = _standard_input() if file == "-" else stack.enter_context(opened(path))
+        source = _standard_input() if file == "-" else stack.enter_context(opened_rows(path))
         rows = Rows(source, kind)
         by_token = key is None and (rows.names is None or "token" in rows.names)
         for option, template in asdict(columns).items():

@@ -20,8 +20,7 @@ from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import COMPACTION, Counters, Prefix, Scan, command
-from ledgerctl.lanes import found
-from ledgerctl.several import each_of, exit_code_of
+from ledgerctl.lanes import each_of, exit_code_of, found
 
 
 def to_do(each: LaneLag, settings: Settings, now_ms: int) -> list[str]:
@@ -36,10 +35,6 @@ def to_do(each: LaneLag, settings: Settings, now_ms: int) -> list[str]:
         (settings.clean and each.to_clean and not is_kept, "clean"),
     )
     return [name for there_is, name in todo if there_is]
-
-
-def _age(time_ms: int | None, now_ms: int) -> int | None:
-    return None if time_ms is None else max(0, now_ms - time_ms)
 
 
 def badness(each: LaneLag, todo: list[str]) -> tuple[bool, int, int, int, int]:
@@ -82,7 +77,8 @@ def _show(call: Call, seen: list[LaneLag], todo: Mapping[Lane, list[str]], now_m
     rows = []
     for each in seen:
         lane, due = each.lane, todo[each.lane]
-        oldest_ms, watermark_ms = _age(each.oldest_ms, now_ms), _age(each.watermark_ms, now_ms)
+        times = (each.oldest_ms, each.watermark_ms)
+        oldest_ms, watermark_ms = (None if at is None else max(0, now_ms - at) for at in times)
         fields = {"lane": str(lane), "counter": lane.counter, "region": lane.region, "shard": lane.shard}
         fields |= {"tail": each.tail, "oldest_age_ms": oldest_ms, "watermark_age_ms": watermark_ms}
         fields |= {"strays": each.strays, "to_clean": each.to_clean, "to_do": due, "damage": each.damage}

@@ -13,8 +13,7 @@ from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import COUNTERS, Prefix, Scan, command
-from ledgerctl.lanes import found
-from ledgerctl.several import each
+from ledgerctl.lanes import each, found
 
 
 class By(StrEnum):

@@ -24,9 +24,8 @@ from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import COMPACTION, Scan, command, counters_named
 from ledgerctl.failures import DATA, NO_ANSWER, Wrong
-from ledgerctl.lanes import found
+from ledgerctl.lanes import each, exit_code_of, found
 from ledgerctl.rebuilding import Unwritten, plan, rebuild_all
-from ledgerctl.several import each, exit_code_of
 
 STOP_COMPACTOR = "Stop the compactor of the Region first (docs/operations.md#stop-and-start-the-compactor)."
 STOP_WRITERS = "Stop whoever adds to the counter or holds of it (docs/operations.md#a-limited-counter-after-a-restore)."

@@ -21,8 +21,7 @@ from ledger.values import Checkpoint, Lane
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.failures import cut_off
-from ledgerctl.lanes import named
-from ledgerctl.several import each
+from ledgerctl.lanes import each, named
 
 FAILED_MAX = 200
 """Counters that may fail before it is not about them."""

@@ -24,10 +24,9 @@ from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import TABLE, Unprotected, command
 from ledgerctl.failures import DATA, Wrong, cut_off, meaning
-from ledgerctl.lanes import found, named
+from ledgerctl.lanes import each_of, found, named
 from ledgerctl.ready import Steps, active, make_ready, refuse_another_shape
 from ledgerctl.rebuilding import rebuild_all
-from ledgerctl.several import each_of
 
 ENDED = "verified"
 SWITCH = """Now switch, as docs/deploying.md#restoring-from-a-backup has it:
@@ -52,7 +51,7 @@ def restore(
         raise Wrong("BadArguments", f"{to} is the table itself.", "--to names a new one.")
     moment = show.time_typed(at)
     source = backup or (f"{old} at {show.moment(moment)}" if moment else f"{old} as it was")
-    new = call.of_table(to)
+    new = call.other(table=to)
     steps = Steps(new)
     restored = Restored(new, source, steps)
     try:
@@ -115,8 +114,9 @@ class Restored:
     def make_whole(self, *, deletion_protection: bool) -> None:
         """List, rebuild and verify all lanes of all Regions. Raises Wrong and LedgerError."""
         make_ready(self.call, self.steps, deletion_protection=deletion_protection)
-        for region in self.call.settings.regions:
-            there = self.call.of_region(region)
+        regions = self.call.settings.regions
+        for region in regions:
+            there = self.call.other(region=region, regions=",".join(regions))
             self._list(there)
             self._rebuild(there, found(there, at_home=True).lanes, gates=False)
         every = found(self.call, at_home=True)

@@ -13,8 +13,7 @@ from ledger.errors import LedgerError
 from ledgerctl.call import Call
 from ledgerctl.command import COMPACTION, Counters, Prefix, Scan, command
 from ledgerctl.failures import DATA
-from ledgerctl.lanes import Found, added_to, found
-from ledgerctl.several import each_of, exit_code_of
+from ledgerctl.lanes import Found, added_to, each_of, exit_code_of, found
 
 
 @command("verify", COMPACTION)
