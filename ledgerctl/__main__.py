@@ -4,13 +4,13 @@ import signal
 import sys
 from importlib import import_module
 
-COMMANDS = (
-    *("init", "add", "get", "standing", "hold", "history", "list", "lag", "compact", "verify"),
-    *("rebuild", "restore", "redrive", "imports", "cost", "doctor"),
+FILES = (
+    *("init", "add", "get", "standing", "history", "list", "compaction", "rebuild", "restore"),
+    *("redrive", "imports", "cost", "doctor"),
 )
 
 try:
-    for name in COMMANDS:
+    for name in FILES:
         import_module(f"ledgerctl.{name}")  # adds its commands
     from ledgerctl.command import app
 except ModuleNotFoundError as missing:

@@ -67,17 +67,6 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.h
 
 AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kMG]?)(/s)?")
 SCALE = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
-LINES = {
-    "changes": "changes: {0.write_units:.2f} write units in each Region",
-    "reads": "reads: {0.read_units:,.1f} read units each, with the tail",
-    "finding": "finding work: ring, its queue, looks, the sweep",
-    "compactor": "visits of the compactor: their reads",
-    "storage": "storage after {0.work.after_months} months; traffic",
-    "queue": "the changes' queue, its function and the API's",
-    "http": "HTTP API",
-    "logs": "logs",
-    "alarms": "alarms, metrics, dashboards",
-}
 
 
 def written(units: float, regions: int) -> float:
@@ -126,8 +115,8 @@ class Load:
         self.read_units = work.shards * work.regions * (1 + max(1.0, tail + 0.5))  # the checkpoint, the tail by 4 KB
         self.rate_max = int(PARTITION_WRITE_UNITS / max((2 if work.clean else 1) * put, FULL_UNITS))
 
-    def bill(self) -> dict[str, float]:
-        """Dollars a month, line by line."""
+    def bill(self) -> dict[str, tuple[str, float]]:
+        """Each line: what it is for, and dollars a month."""
         work, seconds, of_gb = self.work, self.work.regions * SECONDS, FUNCTION_GB * LAMBDA_GB_S
         sweeps = self.lanes * SWEEPS if work.changes else 0.0
         messages = work.changes / max(FOLD_MIN + 60 * self.rate, work.pack) + sweeps
@@ -146,16 +135,21 @@ class Load:
         deltas = min(every, self.lanes * 2 * FOLDED) if work.clean and self.is_folded else every
         folded = stored(every * ENTRY_BYTES + segments * SEGMENT_BYTES, segments, work.regions) if segments else 0.0
         traffic = work.changes * (work.regions - 1) * TRAFFIC_BYTES / 1e9 * TRAFFIC_GB
+        deltas_cost = stored(deltas * self.bytes, deltas / work.pack, work.regions)
+        changes, reads = written(work.changes * self.write_units, work.regions), work.reads * self.read_units * READ
+        finding = polls + ring + messages * look + looks * READ
+        alarms = work.regions * (ALARM_METRICS * ALARM + METRICS * METRIC + DASHBOARD)
+        logs = (work.http + batches + messages) * LOG_BYTES / 1e9 * LOG_GB
         return {
-            "changes": written(work.changes * self.write_units, work.regions),
-            "reads": work.reads * self.read_units * READ,
-            "finding": polls + ring + messages * look + looks * READ,
-            "compactor": work.changes * visit * READ,
-            "storage": folded + stored(deltas * self.bytes, deltas / work.pack, work.regions) + traffic,
-            "queue": polls + queued * message + called,
-            "http": work.http * HTTP_REQUEST,
-            "logs": (work.http + batches + messages) * LOG_BYTES / 1e9 * LOG_GB,
-            "alarms": work.regions * (ALARM_METRICS * ALARM + METRICS * METRIC + DASHBOARD),
+            "changes": (f"changes: {self.write_units:.2f} write units in each Region", changes),
+            "reads": (f"reads: {self.read_units:,.1f} read units each, with the tail", reads),
+            "finding": ("finding work: ring, its queue, looks, the sweep", finding),
+            "compactor": ("visits of the compactor: their reads", work.changes * visit * READ),
+            "storage": (f"storage after {work.after_months} months; traffic", folded + deltas_cost + traffic),
+            "queue": ("the changes' queue, its function and the API's", polls + queued * message + called),
+            "http": ("HTTP API", work.http * HTTP_REQUEST),
+            "logs": ("logs", logs),
+            "alarms": ("alarms, metrics, dashboards", alarms),
         }
 
     def beyond(self) -> Iterator[str]:
@@ -198,8 +192,8 @@ def cost(
     work = Workload(*per_month, counters, in_regions, after_months, shards, pack, clean, amount(http))
     load = Load(work)
     too_much, bill = list(load.beyond()), load.bill()
-    total, largest = sum(bill.values()), max(bill, key=lambda line: bill[line])
-    dollars = {name: round(line, 2) for name, line in (bill | {"total": total}).items()}
+    total, largest = sum(line for _, line in bill.values()), max(bill, key=lambda name: bill[name][1])
+    dollars = {name: round(line, 2) for name, (_, line) in bill.items()} | {"total": round(total, 2)}
     fields = {"workload": asdict(work), "a_lane_takes": load.rate_max, "beyond": too_much}
     call.document(fields | {"dollars_a_month": dollars, "largest": largest, "prices": PRICES._asdict()})
     counts = f"counters: {counters:,}, shards: {shards:,}, Regions: {in_regions}"
@@ -207,9 +201,9 @@ def cost(
     call.say(f"{pack} to a pack: a lane takes {load.rate_max:,} changes a second for good")
     for line in too_much:
         call.say(f"{line} What follows is the price if it could.", style="bold red")
-    rows = [(LINES[name].format(load), f"{line:,.2f}") for name, line in bill.items()]
+    rows = [(text, f"{line:,.2f}") for text, line in bill.values()]
     call.table_of(("", "dollars a month"), [*rows, ("all of it", f"{total:,.2f}")])
     if work.changes:
         call.say(f"{total / work.changes * 1e6:,.2f} dollars for a million changes")
-    call.say(f"the largest line: {LINES[largest].format(load)}")
+    call.say(f"the largest line: {bill[largest][0]}")
     call.say(f"Prices of {PRICES.region} since {PRICES.since}, without free tiers and taxes; right to a tenth.", "dim")

@@ -70,7 +70,7 @@ def import_(
             check_template("home-region", home_region, rows.names)
         bad = BadRows(path.with_name(f"{path.stem}.bad.{kind}"), rows.names)
         stack.callback(bad.close)
-        advance = stack.enter_context(show.bar(call.err, "importing", None))
+        advance = stack.enter_context(show.bar(call.err, "importing"))
         done = Import(call, columns, by_token, home_region, bad, dry_run)
         try:
             waiting = iter(rows)

@@ -95,7 +95,7 @@ def _listed(call: Call, prefix: str, *, at_home: bool) -> Found:
     lanes: list[Lane] = []
     damaged: list[Key] = []
     empty: list[str] = []
-    with show.bar(call.err, "listing", len(call.settings.regions) * directory.BUCKETS, count=False) as advance:
+    with show.bar(call.err, "listing", len(call.settings.regions) * directory.BUCKETS) as advance:
         for region in call.settings.regions:
             listing = call.run(directory.listing(region, lambda: advance(1)), region if at_home else None)
             lanes += listing.lanes
@@ -114,7 +114,7 @@ def _listed(call: Call, prefix: str, *, at_home: bool) -> Found:
 
 
 def _scanned(call: Call, prefix: str) -> Found:
-    with show.bar(call.err, "scanning", None, count=False) as advance:
+    with show.bar(call.err, "scanning") as advance:
         holdings = call.run(every_lane(lambda lane: lane.counter.startswith(prefix), lambda: advance(1)))
     call.note(f"scanned the table for names: {show.cost(call.meter.take())}")
     scanned = Found(list(holdings), holdings)

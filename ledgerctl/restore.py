@@ -24,8 +24,8 @@ from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import TABLE, Unprotected, command
 from ledgerctl.failures import DATA, Wrong, cut_off, meaning
+from ledgerctl.init import Steps, active, make_ready, refuse_another_shape
 from ledgerctl.lanes import each_of, found, named
-from ledgerctl.ready import Steps, active, make_ready, refuse_another_shape
 from ledgerctl.rebuilding import rebuild_all
 
 ENDED = "verified"

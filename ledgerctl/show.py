@@ -81,10 +81,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 
 
 
 @contextmanager
-def bar(console: Console, what: str, total: int | None, *, count: bool = True) -> Iterator[Callable[[int], None]]:
+def bar(console: Console, what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
     """A progress bar on standard error, and what advances it; nothing where that is no terminal."""
     counts = "{task.completed:,}" if total is None else "{task.completed:,} of {task.total:,}"
-    columns = [TextColumn("{task.description}"), BarColumn(), *([TextColumn(counts)] if count else [])]
-    columns.append(TimeElapsedColumn())
+    columns = TextColumn("{task.description}"), BarColumn(), TextColumn(counts), TimeElapsedColumn()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as made:
         yield partial(made.advance, made.add_task(what, total=total))
