@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ledger import items
 from ledger.errors import InvalidInput, TableError, TableMissing
 from ledger.lane.tail import Pages, at
-from ledger.requests import GetMany, Item, Key, Page, Program, Query, Together, answered
+from ledger.requests import GetMany, Item, Key, Page, Program, Query, Together, answered, keyed
 from ledger.requests import key_of as key_of_item
 from ledger.settings import Settings
 from ledger.values import Lane, longest
@@ -41,8 +41,7 @@ def key_of(lane: Lane) -> Key:
 
 
 def item_of(lane: Lane) -> Item:
-    key = key_of(lane)
-    return {"pk": {"S": key.pk}, "sk": {"S": key.sk}}
+    return keyed(key_of(lane))
 
 
 def lane_of(key: Key) -> Lane | None:

@@ -2,7 +2,8 @@
 
 Rule 1: A message is acknowledged only when every one of its changes is recorded, now or before, or accepted in a pack,
 or refused by its limit, which is an answer and final; or when it is poison, and a copy is confirmed by the dead-letter
-queue. A crash in between makes two copies, and a redrive counts each change once.
+queue: its body, its attributes, and as a further attribute what was wrong. A crash in between makes two copies, and a
+redrive counts each change once.
 Rule 2: Poison is what no retry changes: a message that cannot be read, a change that is refused as invalid, a key that
 stands for another change. It goes to the dead-letter queue at once and whole, and its good changes count once.
 Rule 3: What the table or a queue did not do is reported as failed and comes again, later each time, until it is done:
@@ -17,8 +18,9 @@ Rule 7: Where there is a queue of outcomes, a message is acknowledged when its o
 
 from __future__ import annotations
 
+import base64
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
@@ -28,7 +30,6 @@ from ledger.checks import AHEAD_MAX_MS, to_ms
 from ledger.clocks import Clock, wall_clock
 from ledger.errors import InvalidTime, LedgerError, LimitReached, NotQueued
 from ledger.message import loads_many
-from service.add_from_queue.dead_letters import Record, attributes_of
 from service.add_from_queue.outcomes import outcome_of
 from service.observe import Outcome, Watch, report_each
 from service.sqs import SqsQueue
@@ -41,6 +42,15 @@ TOGETHER = (errors.TableError, errors.OutOfReach, errors.GaveUp, errors.GateLost
 """What befalls many changes at once."""
 
 WAIT_S, WAIT_MAX_S = 30, 900
+
+WHY = "LedgerError"
+"""The attribute of a dead letter that names the error."""
+
+WHY_BYTES, ATTRIBUTES_MAX, MESSAGE_BYTES_MAX = 64, 10, 1_048_576
+"""https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html"""
+
+Record = Mapping[str, Any]
+"""A message, as Lambda hands it over."""
 
 
 @dataclass(slots=True)
@@ -168,6 +178,22 @@ class AddFromQueue:
         handles = [parcel.record["receiptHandle"] for parcel in stays]
         for why in filter(None, self._changes.hide(handles, seconds)):
             self._watch.logger.warning("a wait was not set: its message comes again sooner", extra={"why": why})
+
+
+def attributes_of(record: Record, why: str) -> dict[str, Any]:
+    """The attributes of a copy, as SQS takes them."""
+    attributes = {name: _attribute(given) for name, given in record.get("messageAttributes", {}).items()}
+    room = len(record["body"].encode()) + WHY_BYTES <= MESSAGE_BYTES_MAX
+    if room and len(attributes) < ATTRIBUTES_MAX:
+        attributes[WHY] = {"DataType": "String", "StringValue": why}
+    return attributes
+
+
+def _attribute(given: Mapping[str, Any]) -> dict[str, Any]:
+    """An attribute as Lambda hands it over, as SQS takes it."""
+    if given.get("stringValue") is not None:
+        return {"DataType": given["dataType"], "StringValue": given["stringValue"]}
+    return {"DataType": given["dataType"], "BinaryValue": base64.b64decode(given.get("binaryValue") or "")}
 
 
 def wait_of(record: Record, jitter: float) -> int:

@@ -25,8 +25,7 @@ from ledger.memory import MemoryTable
 from ledger.message import time_of, time_text
 from ledger.requests import Put, PutMany, Update
 from ledger.values import Change
-from service.add_from_queue.dead_letters import MESSAGE_BYTES_MAX
-from service.add_from_queue.handler import wait_of
+from service.add_from_queue.handler import MESSAGE_BYTES_MAX, wait_of
 from service.add_from_queue.outcomes import outcome_of
 from service.canary.handler import COUNTER as CANARY
 from service.sqs import ENTRIES_MAX
@@ -102,8 +101,6 @@ def test_changes_of_a_lane_stand_in_one_item_and_are_counted_as_accepted_in_one_
     assert "with two changes; the first one counts" in difference
 
 
-# -- poison ------------------------------------------------------------------------------------------------------------
-
 POISON = [
     *("", "not JSON", "[]", "{}"),
     *(message(0, counter=counter) for counter in (..., "", "with space", 7)),
@@ -144,7 +141,7 @@ def test_a_copy_names_what_was_wrong_and_the_line_the_change() -> None:
     service.sqs.down = True
     assert service.adds("not JSON", message(1)) == [0]  # a copy that is not confirmed stays, and comes again
     ((_, _, line),) = service.lines("error")
-    assert (line["message_id"], "SendMessage failed" in line["why"]) == ("m1", True)
+    assert (line["message_id"], "did not answer" in line["why"]) == ("m1", True)
     _, text, line = service.lines("warning")[-1]
     assert ("a wait was not set" in text, "did not answer" in line["why"]) == (True, True)
 
@@ -171,9 +168,6 @@ def test_a_change_of_a_name_that_is_not_written_here_is_a_dead_letter_and_the_ot
     assert copied(service) == [(mixed, "InvalidCounter"), (other, "InvalidCounter")]
     assert (service.value(), service.counted("DeltasRefused")) == (4 + 64 + 4**5, 2)
     assert {key.pk.rpartition("#")[2] for key in service.items} == {COUNTER}
-
-
-# -- what comes again --------------------------------------------------------------------------------------------------
 
 
 def test_fifteen_minutes_of_table_trouble_lose_no_good_change_to_the_dlq() -> None:
@@ -223,9 +217,6 @@ def test_a_defect_fails_the_function_so_that_every_message_comes_back_and_so_doe
         service.adds(message(0))
     with pytest.raises(KeyError):
         service.adder({})
-
-
-# -- limited counters --------------------------------------------------------------------------------------------------
 
 
 def seat(n: int, change: int = 4) -> str:

@@ -18,8 +18,7 @@ from service.api.app import Api
 from service.api.local import HOST, allowing, event_of
 from service.api.problems import TITLES
 from service.observe import Watch
-from tests.service.http_client import served
-from tests.service.support import ULID
+from tests.service.support import ULID, served
 
 PAGE = Path(__file__).parents[2] / "docs" / "http-api.md"
 

@@ -136,9 +136,6 @@ def test_whatever_a_message_holds_it_is_jobs_that_can_be_sent_again_or_refused(s
         assert jobs_of(message_of(job), OWN) == [job]
 
 
-# -- the queues --------------------------------------------------------------------------------------------------------
-
-
 def test_jobs_are_put_in_batches_of_ten_each_with_its_delay_and_none_is_longer_than_sqs_takes() -> None:
     client = Sqs()
     queue = WorkQueue("url", client, "dlq")
