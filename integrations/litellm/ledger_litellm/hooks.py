@@ -5,6 +5,8 @@ Rule 2: what was reserved is found by a mark in the request's metadata that no c
 Rule 3: what an answer cost is noted when it comes, in a hook that is awaited, and settled when its request ends: by an
 answer, an error, the end of a stream or its cut. LiteLLM's log events, which may be dropped, only come in addition.
 Rule 4: a call that is refused has no mark, so that its failure ends no other.
+Rule 5: the operator names the budgets, from what is known of the caller. What a call may cost is LiteLLM's to tell,
+else the operator's; a call of which nobody knows it is refused.
 Source: litellm 1.106, `utils.wrapper_async` and `proxy.utils.ProxyLogging`.
 """
 
@@ -12,21 +14,21 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from contextlib import aclosing
 from datetime import timedelta
 from typing import Any, final
 
 from ledger import clocks
 from ledger.budgets import TIMEOUT, Budgets
+from ledger.budgets.reserving import check_cost, check_counters
 from ledger.errors import InvalidInput, LedgerError, shown
 from litellm.integrations.custom_logger import CustomLogger
 
 from ledger_litellm.calls import OpenCall, OpenCalls
-from ledger_litellm.errors import RepeatsUnasked, is_paid, log, refusal
-from ledger_litellm.prices import billed, cost_of, logged_cost
+from ledger_litellm.errors import IncompleteCall, RepeatsUnasked, is_paid, log, refusal
+from ledger_litellm.estimates import estimated
+from ledger_litellm.prices import UNITS, Asked, billed, cost_of, logged_cost
 from ledger_litellm.requests import (
     Caller,
-    Terms,
     by_metadata,
     by_proxy,
     logged_id,
@@ -69,8 +71,14 @@ class LedgerBudgets(CustomLogger):
         clock: clocks.Clock = clocks.wall_clock,
     ) -> None:
         super().__init__()
+        if unit not in UNITS:
+            raise InvalidInput(f"unit={shown(unit)} is not one of {UNITS}.")
+        if not callable(counters):
+            raise InvalidInput(f"counters is a function of the caller that names its budgets, not {shown(counters)}.")
+        check_cost("estimate", estimate or 0)
+        check_cost("picture", picture)
         self.budgets = Budgets(ledger, timeout=timeout, over=over, clock=clock)
-        self._terms = Terms(self.budgets, counters, unit, estimate, picture)
+        self._counters, self._unit, self._estimate, self._picture = counters, unit, estimate, picture
         self.name = f"ledger_{uuid.uuid4().hex}"  # of its marks; public, or LiteLLM takes two objects for one
         self.open = OpenCalls()
 
@@ -94,18 +102,30 @@ class LedgerBudgets(CustomLogger):
         return marked(kwargs, self.name, await self._begin(caller, request, str(kwargs["litellm_call_id"])))
 
     async def _begin(self, caller: Caller, request: Mapping[str, Any], owner: str | None) -> str:
+        logging = request.get("litellm_logging_obj")
         try:
-            opening = self._terms.call(caller, request, owner)
-            if opening is None:
+            counters = check_counters(self._counters(caller))
+            if not counters:
                 return UNBUDGETED
-            logging = request.get("litellm_logging_obj")
-            opening.details = getattr(logging, "model_call_details", None)
+            asked, most = self._asked(str(request.get("model")), request, own=owner is not None)
+            call = self.budgets.reserve(counters, most)
+            opening = OpenCall(call, owner, asked, getattr(logging, "model_call_details", None))
             mark = await self.open.begin(opening, self.budgets.timeout.total_seconds())
         except LedgerError as error:
             raise refusal(error, str(request.get("model"))) from error
         if owner is not None and logging is not None and not request.get("stream"):
             self.open.end_when_left(mark, logging)
         return mark
+
+    def _asked(self, model: str, request: Mapping[str, Any], *, own: bool) -> tuple[Asked, int]:
+        found = estimated(self._unit, model, request, own=own, picture=self._picture)
+        if found is None and self._estimate is None:
+            raise IncompleteCall(
+                f"What a call of {shown(model)} may cost is not known: LiteLLM has no price of it by the token, no "
+                "longest answer, or no count of what is sent, or the provider may search, speak or run tools. Pass "
+                "estimate= to LedgerBudgets, register the model's price, or send max_tokens."
+            )
+        return found or (Asked(self._unit, model, 0, 0), self._estimate or 0)
 
     async def async_post_call_success_deployment_hook(
         self, request_data: Mapping[str, Any], response: Any, call_type: Any
@@ -128,26 +148,20 @@ class LedgerBudgets(CustomLogger):
                 there.note(cost_of(there.asked, response, data.get("litellm_logging_obj")), response)
             await self.open.end(mark)
 
-    async def async_post_call_streaming_iterator_hook(
+    def async_post_call_streaming_iterator_hook(
         self, user_api_key_dict: Any, response: Any, request_data: dict[str, Any]
     ) -> AsyncGenerator[Any, None]:
         """A request to the proxy is answered in a stream, whose client may leave at any chunk."""
-        mark, there = self._found(request_data)
-        logging = request_data.get("litellm_logging_obj")
-        async with aclosing(self.open.counted(mark, there, response, logging)) as chunks:
-            async for chunk in chunks:
-                yield chunk
+        return self.open.counted(*self._found(request_data), response, request_data.get("litellm_logging_obj"))
 
-    async def stream(self, response: Any) -> AsyncGenerator[Any, None]:
+    def stream(self, response: Any) -> AsyncGenerator[Any, None]:
         """The chunks of a stream of the SDK. One that is left before its end counts what it gave; LiteLLM itself tells
         no hook of that, so without this the estimate counts, after the time-out. Close it, as with `aclosing`.
         """
         if not hasattr(response, "logging_obj"):
             raise InvalidInput(f"What acompletion(stream=True) answers is a stream, not {shown(response)}.")
-        mark, there = self._logged(response.logging_obj.model_call_details)
-        async with aclosing(self.open.counted(mark, there, response, response.logging_obj)) as chunks:
-            async for chunk in chunks:
-                yield chunk
+        found = self._logged(response.logging_obj.model_call_details)
+        return self.open.counted(*found, response, response.logging_obj)
 
     async def async_post_call_failure_hook(
         self,

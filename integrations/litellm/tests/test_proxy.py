@@ -89,12 +89,13 @@ def test_a_refusal_is_the_proxys_own_budget_error(
     world: TwoRegions, runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(litellm, "budget_exceeded_status_code", 429)
-    answer = answers_after(world, runner, post(max_tokens=1_000))
-    assert answer.status_code == 429
-    assert f"The budget {KEY} has less than 2008 left" in answer.json()["error"]["message"]
-    answer = answers_after(world, runner, post(), counters=lambda caller: [f"llm:{caller['team']}"])
-    assert answer.status_code == 400
-    assert "This call has no team, and a budget is named by it" in answer.json()["error"]["message"]
+    no_team: dict[str, Any] = {"counters": lambda caller: [f"llm:{caller['team']}"]}
+    for given, status, message in (
+        ({}, 429, f"The budget {KEY} has less than 2008 left"),
+        (no_team, 400, "This call has no team, and a budget is named by it"),
+    ):
+        answer = answers_after(world, runner, post(max_tokens=1_000), **given)
+        assert (answer.status_code, message in answer.json()["error"]["message"]) == (status, True)
 
 
 def test_an_object_that_is_installed_twice_reserves_once(world: TwoRegions, runner: asyncio.Runner) -> None:
