@@ -23,21 +23,12 @@ from ledger.budgets.reserving import check_cost, check_counters
 from ledger.errors import InvalidInput, LedgerError, shown
 from litellm.integrations.custom_logger import CustomLogger
 
+from ledger_litellm import requests
 from ledger_litellm.calls import OpenCall, OpenCalls
 from ledger_litellm.errors import IncompleteCall, RepeatsUnasked, is_paid, log, refusal
-from ledger_litellm.estimates import estimated
+from ledger_litellm.estimates import PICTURE, estimated
 from ledger_litellm.prices import UNITS, Asked, billed, cost_of, logged_cost
-from ledger_litellm.requests import (
-    Caller,
-    by_metadata,
-    by_proxy,
-    logged_id,
-    mark_of,
-    marked,
-    repeats_unasked,
-    sdk_request,
-)
-from ledger_litellm.tokens import PICTURE
+from ledger_litellm.requests import Caller
 
 Found = tuple[str | None, OpenCall | None]
 
@@ -86,20 +77,20 @@ class LedgerBudgets(CustomLogger):
         self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: str
     ) -> dict[str, Any]:
         """A request to the proxy, before it chooses a deployment."""
-        if self.open.get(mark_of(data, self.name)) is not None:  # this object is named twice in `callbacks`
+        if self.open.get(requests.mark_of(data, self.name)) is not None:  # this object is named twice in `callbacks`
             return data
-        caller = by_proxy(user_api_key_dict, data, self.budgets.now())
-        return marked(data, self.name, await self._begin(caller, data, None))
+        caller = requests.by_proxy(user_api_key_dict, data, self.budgets.now())
+        return requests.marked(data, self.name, await self._begin(caller, data, None))
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
         """An attempt: of the proxy, where its request reserved before, or of a Router or the SDK, which reserves."""
-        if mark_of(kwargs, self.name) is not None:
+        if requests.mark_of(kwargs, self.name) is not None:
             return None
-        request = sdk_request(kwargs)
-        if repeats := repeats_unasked(kwargs):
+        request = requests.sdk_request(kwargs)
+        if repeats := requests.repeats_unasked(kwargs):
             raise RepeatsUnasked(repeats, str(request.get("model")))
-        caller = by_metadata(request, self.budgets.now())
-        return marked(kwargs, self.name, await self._begin(caller, request, str(kwargs["litellm_call_id"])))
+        caller = requests.by_metadata(request, self.budgets.now())
+        return requests.marked(kwargs, self.name, await self._begin(caller, request, str(kwargs["litellm_call_id"])))
 
     async def _begin(self, caller: Caller, request: Mapping[str, Any], owner: str | None) -> str:
         logging = request.get("litellm_logging_obj")
@@ -164,21 +155,13 @@ class LedgerBudgets(CustomLogger):
         return self.open.counted(*found, response, response.logging_obj)
 
     async def async_post_call_failure_hook(
-        self,
-        request_data: dict[str, Any],
-        original_exception: Exception,
-        user_api_key_dict: Any,
-        traceback_str: str | None = None,
+        self, request_data: Any, original_exception: Exception, user_api_key_dict: Any, traceback_str: str | None = None
     ) -> None:
         """A request to the proxy failed, after all its retries and fallbacks."""
         await self._failed(self._found(request_data), original_exception, request_data)
 
     async def async_post_call_failure_deployment_hook(
-        self,
-        request_data: Mapping[str, Any],
-        exception: Exception,
-        call_type: Any,
-        fallback_depth: int | None = None,
+        self, request_data: Mapping[str, Any], exception: Exception, call_type: Any, fallback_depth: int | None = None
     ) -> None:
         """An attempt failed; there may be another one, unless it is the call itself."""
         mark, there = self._found(request_data)
@@ -209,21 +192,21 @@ class LedgerBudgets(CustomLogger):
         self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
         mark, there = self._logged(kwargs)
-        if there is not None and there.is_of({"litellm_call_id": logged_id(kwargs)}):
+        if there is not None and there.is_of({"litellm_call_id": requests.logged_id(kwargs)}):
             await self._failed((mark, there), kwargs.get("exception") or Exception(), kwargs)
 
     def log_pre_api_call(self, model: Any, messages: Any, kwargs: Mapping[str, Any]) -> None:
         blocks = (kwargs.get("litellm_params") or {}).get("acompletion") is False
-        if blocks and mark_of(kwargs, self.name) is None:
+        if blocks and requests.mark_of(kwargs, self.name) is None:
             log.error("%s: completion() asks no hook that could refuse it: this call is in no budget", model)
 
     def _found(self, request: Mapping[str, Any]) -> Found:
-        mark = mark_of(request, self.name)
+        mark = requests.mark_of(request, self.name)
         return mark, self.open.get(mark)
 
     def _logged(self, kwargs: Mapping[str, Any]) -> Found:
         """Of a log event. A call that another object refused has lost its mark, and so have some routes: LiteLLM's own
         object of the call is left. Its id may be another's, too: a caller may choose it.
         """
-        mark = mark_of(kwargs, self.name) or self.open.mark_by(kwargs)
+        mark = requests.mark_of(kwargs, self.name) or self.open.mark_by(kwargs)
         return mark, self.open.get(mark)
