@@ -27,10 +27,10 @@ from ledger.requests import Instant, Put
 from ledger.settings import Settings
 from ledger.values import Delta, Lane
 from reader import Reader
-from service.compact.handler import Worker
+from service.compact.serve import Worker
 from service.job_queue import WorkQueue
 from service.observe import Watch
-from service.ring.handler import Ringer
+from service.ring.ring import Ringer
 from service.runtime import Runtime
 
 REGION, START_MS, SECOND_MS, HOUR_S = "eu-west-1", 1_800_000_000_000, 1_000, 3_600

@@ -2,7 +2,8 @@
 
 Rule 1: A message is acknowledged only when every one of its changes is recorded, now or before, or accepted in a pack,
 or refused by its limit, which is an answer and final; or when it is poison, and a copy is confirmed by the dead-letter
-queue. A crash in between makes two copies, and a redrive counts each change once.
+queue: its body, its attributes, and as a further attribute what was wrong. A crash in between makes two copies, and a
+redrive counts each change once.
 Rule 2: Poison is what no retry changes: a message that cannot be read, a change that is refused as invalid, a key that
 stands for another change. It goes to the dead-letter queue at once and whole, and its good changes count once.
 Rule 3: What the table or a queue did not do is reported as failed and comes again, later each time, until it is done:
@@ -17,8 +18,9 @@ Rule 7: Where there is a queue of outcomes, a message is acknowledged when its o
 
 from __future__ import annotations
 
+import base64
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
@@ -28,11 +30,10 @@ from ledger.checks import AHEAD_MAX_MS, to_ms
 from ledger.clocks import Clock, wall_clock
 from ledger.errors import InvalidTime, LedgerError, LimitReached, NotQueued
 from ledger.message import loads_many
-from service.add_from_queue.dead_letters import Record, attributes_of
 from service.add_from_queue.outcomes import outcome_of
 from service.observe import Outcome, Watch, report_each
 from service.sqs import SqsQueue
-from service.writable import Names
+from service.writable import refusal
 
 POISON = (errors.InvalidInput, errors.TokenConflict)
 """What no retry changes."""
@@ -41,6 +42,15 @@ TOGETHER = (errors.TableError, errors.OutOfReach, errors.GaveUp, errors.GateLost
 """What befalls many changes at once."""
 
 WAIT_S, WAIT_MAX_S = 30, 900
+
+WHY = "LedgerError"
+"""The attribute of a dead letter that names the error."""
+
+WHY_BYTES, ATTRIBUTES_MAX, MESSAGE_BYTES_MAX = 64, 10, 1_048_576
+"""https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html"""
+
+Record = Mapping[str, Any]
+"""A message, as Lambda hands it over."""
 
 
 @dataclass(slots=True)
@@ -60,9 +70,9 @@ class Parcel:
 
 
 class AddFromQueue:
-    """The handler. It keeps nothing from one batch to the next. pack: as `Ledger.add_many` takes it. outcomes: where it
-    says of each change of a limited counter whether it counts. names: which counters it writes. Without dead_letters
-    and changes, the queue that the messages come from, what failed is that queue's own policy."""
+    """The handler. It keeps nothing from one batch to the next. pack: as `Ledger.add_many` takes it. prefixes: of the
+    counters that it writes. outcomes: where it says of each change of a limited counter whether it counts. Without
+    dead_letters and changes, the queue that the messages come from, what failed is that queue's own policy."""
 
     def __init__(
         self,
@@ -71,14 +81,14 @@ class AddFromQueue:
         *,
         pack: bool,
         outcomes: SqsQueue | None = None,
-        names: Names | None = None,
+        prefixes: tuple[str, ...] = (),
         dead_letters: SqsQueue | None = None,
         changes: SqsQueue | None = None,
         clock: Clock = wall_clock,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self._ledger, self._watch, self._pack = ledger, watch, pack
-        self._names = names or Names()
+        self._prefixes = prefixes
         self._outcomes, self._dead_letters, self._changes = outcomes, dead_letters, changes
         self._clock, self._jitter = clock, jitter
 
@@ -104,7 +114,7 @@ class AddFromQueue:
             except LedgerError as error:
                 parcels.append(Parcel(record, (), (error,)))
         changes = list(chain.from_iterable(parcel.changes for parcel in parcels))
-        refused = [self._names.refusal(change.counter) for change in changes]
+        refused = [refusal(change.counter, self._prefixes) for change in changes]
         taken = (change for change, error in zip(changes, refused, strict=True) if error is None)
         added = iter(self._ledger.add_many(taken, pack=self._pack))
         outcomes = (error or next(added) for error in refused)
@@ -168,6 +178,22 @@ class AddFromQueue:
         handles = [parcel.record["receiptHandle"] for parcel in stays]
         for why in filter(None, self._changes.hide(handles, seconds)):
             self._watch.logger.warning("a wait was not set: its message comes again sooner", extra={"why": why})
+
+
+def attributes_of(record: Record, why: str) -> dict[str, Any]:
+    """The attributes of a copy, as SQS takes them."""
+    attributes = {name: _attribute(given) for name, given in record.get("messageAttributes", {}).items()}
+    room = len(record["body"].encode()) + WHY_BYTES <= MESSAGE_BYTES_MAX
+    if room and len(attributes) < ATTRIBUTES_MAX:
+        attributes[WHY] = {"DataType": "String", "StringValue": why}
+    return attributes
+
+
+def _attribute(given: Mapping[str, Any]) -> dict[str, Any]:
+    """An attribute as Lambda hands it over, as SQS takes it."""
+    if given.get("stringValue") is not None:
+        return {"DataType": given["dataType"], "StringValue": given["stringValue"]}
+    return {"DataType": given["dataType"], "BinaryValue": base64.b64decode(given.get("binaryValue") or "")}
 
 
 def wait_of(record: Record, jitter: float) -> int:

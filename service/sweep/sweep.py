@@ -1,4 +1,4 @@
-"""The program `sweep`: every lane of the directory gets a job, so that nothing rests on what was lost.
+"""`Sweeper` and its program `sweep`: every lane of the directory gets a job, so that nothing rests on what was lost.
 
 Rule 1: A pass goes through the buckets in order, in `hours`, as evenly as its runs allow: one that came too late does
 more, and the work queue is never full of lanes that nobody waits for.
@@ -23,13 +23,15 @@ from ledger.cost import item_bytes
 from ledger.errors import LedgerError
 from ledger.gate.items import gate_key, hold_pk, holds_until
 from ledger.lane import directory
+from ledger.lane.shape import ShapeCheck
 from ledger.lane.tail import Pages
 from ledger.requests import Get, GetMany, Instant, Item, Key, Now, Page, Put, Query, key_of, keyed
 from ledger.settings import Settings
 from ledger.values import Lane
 from service.job_queue import Enqueue, Message
 from service.jobs import VERIFY_S, Evaluate, Job, Sweep, Verify
-from service.runtime import Steps
+from service.observe import LANES_LOGGED, Watch
+from service.runtime import Runtime, Steps
 
 PAGE = 1_000
 """Lanes of a page."""
@@ -162,3 +164,50 @@ def _put(jobs: Iterable[Job], delay_s: int = 0) -> Steps:
         answers: tuple[LedgerError | None, ...] = yield Enqueue(messages)
         for lost in filter(None, answers):
             raise lost
+
+
+class Sweeper:
+    """verify_one_in: a lane in so many is verified in each pass; 0 for none. draw() returns a number in [0, 1).
+
+    hours: of a pass.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        runtime: Runtime,
+        watch: Watch,
+        *,
+        verify_one_in: int,
+        draw: Callable[[], float],
+        hours: float = HOURS,
+    ) -> None:
+        self._settings, self._runtime, self._watch, self._hours = settings, runtime, watch, hours
+        self._shape = ShapeCheck(settings)
+        self._pick = lambda: verify_one_in > 0 and draw() * verify_one_in < 1
+
+    def __call__(self, stop: Callable[[], bool]) -> Swept:
+        swept = Swept()
+        try:
+            self._shape.ask(self._runtime, self._runtime.now)
+            self._runtime.run(sweep(swept, self._settings, self._pick, stop, hours=self._hours))
+        finally:
+            self._report(swept)
+        return swept
+
+    def _report(self, swept: Swept) -> None:
+        log = self._watch.logger
+        numbers = {"LanesSwept": swept.lanes, "SweepLagMs": swept.behind_ms}
+        numbers |= {"LanesUnread": len(swept.unread), "LanesDamaged": len(swept.damaged)}
+        if swept.gate_bytes:  # a metric costs money, also where nothing has a limit
+            numbers |= {"HoldsOverdue": swept.holds_overdue, "GateBytes": swept.gate_bytes}
+        self._watch.publish(numbers)
+        if swept.unread:
+            lanes = [str(lane) for lane in sorted(swept.unread)[:LANES_LOGGED]]
+            log.error("lanes that nobody reads", extra={"unread": len(swept.unread), "lanes": lanes})
+        if swept.damaged:
+            keys = [f"pk={key.pk!r}, sk={key.sk!r}" for key in swept.damaged[:LANES_LOGGED]]
+            log.error("directory items that name no lane", extra={"items": len(swept.damaged), "keys": keys})
+        fields = {"lanes": swept.lanes, "to_verify": swept.verified, "ended": swept.ended, "behind_ms": swept.behind_ms}
+        limits = {"holds_overdue": swept.holds_overdue, "gate_bytes": swept.gate_bytes}
+        log.info("swept", extra=fields | limits)

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -150,25 +151,6 @@ def test_a_failed_load_is_not_kept_and_a_cached_balance_hides_no_damage_for_long
             cached.value(COUNTER)
 
 
-def at_once(number: int, call: Callable[[], object]) -> list[object]:
-    """What `number` threads are answered, errors too; fails if one of them hangs."""
-    answers: list[object] = []
-
-    def ask() -> None:
-        try:
-            answers.append(call())
-        except Exception as error:
-            answers.append(error)
-
-    threads = [threading.Thread(target=ask, daemon=True) for _ in range(number)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(TIMEOUT_S)
-    assert not any(thread.is_alive() for thread in threads)
-    return answers
-
-
 class Busy:
     """A table whose loads wait until so many threads have asked its clock, for this reader of it."""
 
@@ -200,8 +182,10 @@ class Busy:
 def test_threads_that_ask_at_once_cause_one_load_and_one_that_fails_fails_for_its_thread_alone() -> None:
     for number, fails in ((100, 0), (8, 1)):
         busy = Busy(number, fails)
-        answers = at_once(number, lambda busy=busy: busy.reader.value(COUNTER))  # type: ignore[misc]
-        assert sorted(map(str, answers)) == ["4"] * (number - fails) + ["the first load fails"] * fails
+        with ThreadPoolExecutor(number) as threads:
+            asked = [threads.submit(busy.reader.value, COUNTER) for _ in range(number)]
+        answers = [str(each.exception() or each.result()) for each in asked]
+        assert sorted(answers) == ["4"] * (number - fails) + ["the first load fails"] * fails
         assert len(busy.loads) == 1 + fails
 
 

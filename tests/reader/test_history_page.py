@@ -63,45 +63,27 @@ def test_whatever_was_compacted_when_the_pages_are_the_history(
     assert len(found) == len(puts) or since or until
 
 
-def test_a_page_reads_little_of_a_long_history() -> None:
-    home, away = two_regions()
-    home.put(*(Delta(LANE, tokens.make(n, bytes(10)), 1) for n in range(2_000)))
-    compactor(home, away, fold_max=20).compact(COUNTER)
-    home.asked.clear()
-    middle = Position(tokens.make(1_000, bytes(10)), A)
-    assert len(reader(home, regions=(A,)).history_page(COUNTER, after=middle, limit=10).entries) == 10
-    assert len(queries(home)) == 1
-    assert len([request for request in home.asked if isinstance(request, Get)]) == 3  # the shape, once
-
-
 def test_every_request_of_a_page_is_as_consistent_as_it_is_asked_for_and_bounded() -> None:
     home, away = two_regions()
     home.put(*map(delta, range(3)))
     compactor(home, away).compact(COUNTER)
     home.put(*map(delta, range(3, 9)))
-    for consistent in (True, False):
-
-        def asked(above: str | None, most: int, consistent: bool = consistent) -> list[Request]:
+    # Packs that come later may hold what comes earlier: each tail is read on, for twice as many.
+    for above, most, first, newest, tails in (
+        (None, 5, items.SEGMENTS_FROM, [], [(f"{token(2)}$", 2), (token(4), 4)]),
+        (token(1), 5, items.segments_of_hi(token(1)), [], [(f"{token(2)}$", 4), (token(6), 8)]),
+        (token(4), 2, items.segments_of_hi(token(4)), [token(2)], [(f"{token(4)}$", 2), (token(6), 4)]),
+    ):
+        for consistent in (True, False):
             home.asked.clear()
             entries = home.run(page(LANE, above, None, most, consistent=consistent, read_time_max_ms=READ_MS))
             assert len(entries) == most
-            return home.asked[1:-1]  # between the two looks at the clock
-
-        def segments(first: str, consistent: bool = consistent) -> Query:
-            return Query(items.fold_pk(LANE), first, items.SEGMENTS_UPTO, SEGMENTS_AT_ONCE, consistent)
-
-        def tail(after: str, limit: int, consistent: bool = consistent) -> Query:
-            return Query(items.delta_pk(LANE), after, None, limit, consistent)
-
-        # Packs that come later may hold what comes earlier: each tail is read on, for twice as many.
-        checkpoint = Get(items.checkpoint_key(LANE), consistent)
-        tails = [tail(f"{token(2)}$", 2), tail(token(4), 4)]
-        assert asked(None, 5) == [checkpoint, segments(items.SEGMENTS_FROM), *tails]
-        tails = [tail(f"{token(2)}$", 4), tail(token(6), 8)]
-        assert asked(token(1), 5)[1:] == [segments(items.segments_of_hi(token(1))), *tails]
-        newest = Get(items.segment_key(LANE, token(2), 1), consistent)
-        tails = [tail(f"{token(4)}$", 2), tail(token(6), 4)]
-        assert asked(token(4), 2)[1:] == [segments(items.segments_of_hi(token(4))), newest, *tails]
+            assert home.asked[1:-1] == [  # between the two looks at the clock
+                Get(items.checkpoint_key(LANE), consistent),
+                Query(items.fold_pk(LANE), first, items.SEGMENTS_UPTO, SEGMENTS_AT_ONCE, consistent),
+                *(Get(items.segment_key(LANE, hi, 1), consistent) for hi in newest),
+                *(Query(items.delta_pk(LANE), after, None, limit, consistent) for after, limit in tails),
+            ]
 
 
 def test_a_page_ends_with_its_last_token_and_reads_no_segments_above() -> None:

@@ -8,8 +8,11 @@ assert service.taken() == [(Look(LANE, tries=1), 30)]
 """
 
 import json
+import threading
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 from urllib.parse import quote
@@ -26,20 +29,17 @@ from ledger.values import Delta, Lane
 from reader import Reader
 from service.add_from_queue.handler import AddFromQueue
 from service.api.app import Api
-from service.api.local import event_of
-from service.compact.handler import Worker
+from service.api.local import HOST, event_of, serve
+from service.compact.serve import Worker
 from service.job_queue import DeadLetter, Enqueue, Message
 from service.jobs import Job
 from service.messages import message_of
 from service.observe import Watch
-from service.ring.handler import Ringer
+from service.ring.ring import Ringer
 from service.runtime import Runtime
 from service.sqs import SqsQueue
-from service.sweep.handler import Sweeper
-from service.sweep.sweep import Swept
+from service.sweep.sweep import Sweeper, Swept
 from service.thresholds.event_bus import Publish
-from service.writable import Names
-from tests.service.http_client import Answer
 from tests.world import COUNTER, NOW_MS, A, B, Region, fail, settings
 
 NOTHING: dict[str, list[Any]] = {"batchItemFailures": []}
@@ -95,6 +95,28 @@ def sqs(*bodies: str, **more: Any) -> dict[str, Any]:
     }
 
 
+@dataclass
+class Answer:
+    """Of the HTTP API."""
+
+    status: int
+    headers: dict[str, str]
+    body: str
+
+    @property
+    def said(self) -> Any:
+        return json.loads(self.body)
+
+    def refused(self, status: int, problem: str) -> Any:
+        """What a problem says, after a look at all that every problem must have."""
+        said = self.said
+        assert (self.status, said["type"]) == (status, f"urn:ledger:problem:{problem}"), self
+        assert self.headers["Content-Type"] == "application/problem+json"
+        assert (said["status"], bool(said["title"] and said["detail"])) == (status, True)
+        assert ("Retry-After" in self.headers) == (status in (429, 503, 504))
+        return said
+
+
 class Notes:
     """Metrics and log lines, as the functions gave them."""
 
@@ -123,10 +145,6 @@ class Sqs:
         self.refuses, self.silent, self.down = refuses, silent, down
         self.taken: dict[str, list[Any]] = {}
         self.sizes: list[int] = []  # of the batches
-
-    def send_message(self, *, QueueUrl: str, **asked: Any) -> dict[str, str]:
-        self.send_message_batch(QueueUrl=QueueUrl, Entries=[{"Id": "0", **asked}])
-        return {"MessageId": "x"}
 
     def send_message_batch(self, *, QueueUrl: str, Entries: list[Any]) -> dict[str, Any]:
         if self.down:
@@ -208,7 +226,7 @@ class Service(Region, Queues):
         draw: float = 0.0,
         pack: bool = False,
         queues: tuple[str, ...] = ("outcomes", "dead_letters", "changes"),
-        names: Names | None = None,
+        prefixes: tuple[str, ...] = (),
     ) -> Self:
         """Make its functions anew, as a new process of each."""
         known = self.settings, self.runtime, self.watch
@@ -216,15 +234,15 @@ class Service(Region, Queues):
         self.sweeper = Sweeper(*known, verify_one_in=verify_one_in, draw=lambda: draw, hours=hours)
         own: Any = {name: SqsQueue(name, self.sqs) for name in queues}
         ledger = Ledger(self.settings, tables=self.tables, clock=self.clock)
-        more: Any = {"clock": self.clock, "jitter": lambda: 0.0, "names": names}
+        more: Any = {"clock": self.clock, "jitter": lambda: 0.0, "prefixes": prefixes}
         self.adder = AddFromQueue(ledger, self.watch, pack=pack, **more, **own)
-        self.names = names
+        self.prefixes = prefixes
         self.__dict__.pop("api", None)
         return self
 
     @cached_property
     def api(self) -> Callable[..., dict[str, Any]]:
-        return Api(self.settings, self.watch, table=self, clock=self.clock, names=self.names)
+        return Api(self.settings, self.watch, table=self, clock=self.clock, prefixes=self.prefixes)
 
     def clock(self) -> int:
         return self.now_ms
@@ -233,14 +251,22 @@ class Service(Region, Queues):
         self.now_ms += wall_ms
         self.steady_ms += wall_ms if steady_ms is None else steady_ms
 
-    # -- what its functions do, and leave
-
     def rings(self, *came: Delta | Item, made_ms: int | None = NOW_MS, event: str = "INSERT") -> Any:
         """Of a batch with these new items; each record is of now, unless it says else."""
         return self.ringer(stream(*came, made_ms=made_ms, event=event))
 
     def visit(self, *jobs: str | Job, stop: Callable[[], bool] = never) -> Any:
         return self.worker(sqs(*(job if isinstance(job, str) else message_of(job) for job in jobs)), stop)
+
+    def rung(self, *came: Delta | Item, made_ms: int | None = NOW_MS, event: str = "INSERT") -> list[tuple[Job, int]]:
+        """The jobs that it sends because of them, with their delays; no record comes again."""
+        assert self.rings(*came, made_ms=made_ms, event=event) == NOTHING
+        return self.taken()
+
+    def visited(self, *jobs: str | Job, stop: Callable[[], bool] = never) -> list[tuple[Job, int]]:
+        """The jobs that it sends because of them; no message stays."""
+        assert self.visit(*jobs, stop=stop) == NOTHING
+        return self.taken()
 
     def sweep(self, stop: Callable[[], bool] = never) -> Swept:
         return self.sweeper(stop)
@@ -276,8 +302,6 @@ class Service(Region, Queues):
     def value(self, counter: str = COUNTER) -> int:
         return Reader(self.settings, table=self, clock=self.clock).read(counter).value
 
-    # -- the HTTP API
-
     def ask(self, method: str, target: str, body: object = None, headers: Mapping[str, str] | None = None) -> Answer:
         """body: bytes and texts as they are, anything else as JSON."""
         if not isinstance(body, str | bytes | None):
@@ -310,3 +334,32 @@ class Service(Region, Queues):
         self._after.clear()
         if error is not None:
             self.before(kinds, fail(error))
+
+
+@dataclass
+class Context:
+    """What Lambda gives a function, as far as Powertools reads it."""
+
+    function_name: str = "function"
+    memory_limit_in_mb: int = 128
+    invoked_function_arn: str = "arn:aws:lambda:eu-west-1:111122223333:function:function"
+    aws_request_id: str = "52fdfc07-2182-154f-163f-5f0f9a621d72"
+    log_group_name: str = "/aws/lambda/function"
+    log_stream_name: str = "stream"
+    tenant_id: str | None = None
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 30_000
+
+
+@contextmanager
+def served(api: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[int]:
+    """The port of a real server on loopback that asks `api`."""
+    server = serve(api, port=0)
+    assert server.server_address[0] == HOST == "127.0.0.1"
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    yield server.server_port
+    server.shutdown()
+    thread.join()
+    server.server_close()

@@ -9,8 +9,7 @@ from ledger.gate.items import gate_key
 from ledger.requests import GetMany, Update
 from ledger.values import Lane
 from service.api.models import HOLD_S_MAX
-from tests.service.http_client import Answer
-from tests.service.support import ULID, Service
+from tests.service.support import ULID, Answer, Service
 from tests.world import A, B
 
 SEATS = "seats:gig"

@@ -64,9 +64,6 @@ def published(service: Service) -> list[tuple[str, str, int, int]]:
     return [(each["threshold"], each["side"], each["value"], each["number"]) for each in service.details]
 
 
-# -- an evaluation -----------------------------------------------------------------------------------------------------
-
-
 def test_a_crossing_is_kept_and_published_once_however_often_it_is_looked_for() -> None:
     service = shop()
     add(service, 5)
@@ -161,9 +158,6 @@ def test_the_same_name_with_another_number_or_direction_goes_on_from_its_side() 
     assert evaluated(service, named(above=3)) == Evaluated(published=2)  # by its own number, also after a crash
     bounds = [(each.get("above"), each.get("below"), each["side"], each["number"]) for each in service.details]
     assert bounds == [(None, 10, IN, 1), (None, 4, OUT, 2), (3, None, IN, 3)]
-
-
-# -- who asks for one --------------------------------------------------------------------------------------------------
 
 
 def own(region: str = A, **changed: Any) -> dict[str, Any]:
@@ -268,8 +262,6 @@ def test_the_sweep_asks_once_for_each_counter_of_any_region_and_again_where_a_me
                 Lane(A, 0, name) for name in asked
             }
 
-
-# -- the bus -----------------------------------------------------------------------------------------------------------
 
 PUBLISH = Publish(Crossing.after(None, A, COUNTER, LOW, 9, NOW_MS), "counters")
 

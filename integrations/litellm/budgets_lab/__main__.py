@@ -19,8 +19,8 @@ from unittest.mock import patch
 
 import litellm
 import typer
-from lab.histories.budget_calls import REGIONS, TwoRegions
-from lab.histories.budget_judge import CAP, DEAR, ESTIMATE, LONGEST, TIMEOUT, WRONG, Figures, judge
+from lab.histories.budget_calls import REGIONS, TIMEOUT, TwoRegions
+from lab.histories.budget_judge import CAP, DEAR, ESTIMATE, LINES, LONGEST, Figures, judge
 from ledger.errors import LedgerError, LimitReached
 from ledger.gate import gates as gates_module
 from litellm.integrations.custom_logger import CustomLogger
@@ -168,7 +168,7 @@ def main(
     print(f"{'':46} {'ours':>12} {'naive':>12}")
     print(f"{'micro-dollars spent':46} {figures.spent:>12,} {sum(naive):>12,}")
     print(f"{'% of all budgets':46} {100 * figures.spent // all:>12,} {100 * sum(naive) // all:>12,}")
-    for name, line in WRONG.items():
+    for name, line in LINES.items():
         theirs = f"{sum(spent > CAP for spent in naive):,}" if name == "passed" else "-"
         print(f"{line:46} {figures.wrong[name]:>12,} {theirs:>12}")
     if figures.is_undecided:
