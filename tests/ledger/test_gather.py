@@ -1,23 +1,27 @@
-"""Group commit: who leads, who travels together, and that everybody gets an outcome of its own."""
+"""Group commit: who leads, who travels together, everybody's own outcome; and many threads, also without it."""
 
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
 
-from ledger import gather
-from ledger.errors import InvalidInput, OutcomeUnknown, Throttled, Unavailable
+from ledger import Change, Ledger, Limit, gather
+from ledger.errors import InvalidInput, LimitReached, OutcomeUnknown, Throttled, Unavailable
 from ledger.gather import Gatherer
 from ledger.lane.add import Outcome, failed
-from ledger.requests import Put
+from ledger.memory import MemoryTable
+from ledger.requests import Put, Update
 from ledger.values import Delta, Lane, Receipt
-from tests.world import COUNTER, B, World, delta, fail
+from ledger.writer import LANES_AT_ONCE
+from reader import Reader
+from tests.world import COUNTER, A, B, Region, World, delta, fail, settings
 
 LINES = Path(gather.__file__).read_text().splitlines()
 
@@ -253,3 +257,61 @@ def test_a_ledger_that_is_closed_takes_nothing_more_and_one_that_does_not_gather
     assert plain.add(COUNTER, 1).outcome == "recorded"
     with pytest.raises(InvalidInput, match="gather"):
         world.ledger(gather=1)  # type: ignore[arg-type]
+
+
+# -- many threads, with and without ------------------------------------------------------------------------------------
+
+THREADS, EACH = 8, 60
+SEATS = THREADS * EACH // 2
+SETTINGS = settings(regions=(A,), limits={"seats:": Limit(ceiling=SEATS, region=A)})
+
+
+@pytest.fixture
+def _switches_often() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("_switches_often")
+@pytest.mark.parametrize("gathers", [False, True])
+def test_threads_that_add_sell_and_read_lose_double_and_oversell_nothing(gathers: bool) -> None:
+    table, at = MemoryTable(), datetime.now(UTC)
+    ledger, reader = Ledger(SETTINGS, table=table, gather=gathers), Reader(SETTINGS, 0.001, table=table)
+
+    def work(thread: int) -> tuple[int, int]:
+        """What it sold, and the value that it read last."""
+        sold = value = 0
+        for n in range(EACH):
+            key = f"all {n}" if n % 2 else f"{thread} {n}"
+            ledger.add("votes", 1, idempotency_key=key, at=at)
+            try:
+                ledger.add("seats:gig", 1)
+            except LimitReached:
+                continue
+            sold += 1
+            read = reader.value("votes")
+            assert read >= value
+            value = read
+        return sold, value
+
+    with ThreadPoolExecutor(THREADS) as threads:
+        sold, values = zip(*threads.map(work, range(THREADS)), strict=True)
+    ledger.close()
+    assert reader.read("votes").value == EACH // 2 + SEATS >= max(values)
+    assert sum(sold) == reader.standing("seats:gig").value == SEATS
+
+
+def test_the_limited_lanes_of_a_batch_are_asked_at_once() -> None:
+    """The table answers the first update of each lane when those of all lanes have come."""
+    table, all_came = Region(), threading.Barrier(LANES_AT_ONCE)
+    for n in range(LANES_AT_ONCE):
+        of_lane = f"seats:{n}"
+        table.before(
+            lambda request, of_lane=of_lane: isinstance(request, Update) and request.key.pk.endswith(of_lane),
+            lambda _: all_came.wait(timeout=20),
+            times=1,
+        )
+    outcomes = Ledger(SETTINGS, table=table).add_many([Change(f"seats:{n}", 1) for n in range(LANES_AT_ONCE)])
+    assert all(isinstance(outcome, Receipt) for outcome in outcomes)
