@@ -13,13 +13,11 @@ from collections.abc import Callable
 
 from compactor.commit import LANDING_MAX_MS
 from compactor.rebuild import rebuild
-from lab.histories.cast import COUNTER, Sender, writer
-from lab.histories.checker import Record
-from lab.histories.theatre import LONG, Theatre, one_of
+from lab.histories.cast import COUNTER, Cast, Sender, writer
+from lab.histories.theatre import LONG, one_of
 from ledger import items, tokens
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
 from ledger.requests import DeleteMany, Get, Item, Key, Page, Program, Query
-from ledger.settings import Settings
 from ledger.values import Lane
 from simulator.faults import NONE
 from simulator.happening import by_itself
@@ -37,10 +35,10 @@ FOR_EVER = 10**9
 class Disaster:
     """Watches a history, and strikes when its time has come."""
 
-    def __init__(self, theatre: Theatre, settings: Settings, record: Record) -> None:
-        self._theatre, self._world, self._settings, self._record = theatre, theatre.world, settings, record
-        choices = self._world.choices
-        self.region = one_of(choices, settings.regions)
+    def __init__(self, cast: Cast) -> None:
+        self._cast, self._theatre, self._world, self._record = cast, cast.theatre, cast.theatre.world, cast.record
+        choices = cast.choices
+        self.region = cast.any_region()
         self._first = choices.pick(4) == 3
         self._stays = one_of(choices, (None, "checkpoint", "checkpoint", "segment"))
         self._step = choices.pick(FIRST_STEPS)
@@ -95,8 +93,8 @@ class Disaster:
         if self._noticed_after is None:
             self._stop_compactors()
         self._operates = self._enter(f"operator {self.region}", self._operator)
-        sender = Sender(self.region, record, self._settings, self._theatre)
-        for number in sender.numbers(WRITERS):  # so that what was halved is built upon
+        sender = Sender(self._cast, self.region)
+        for number in self._cast.numbers(WRITERS):  # so that what was halved is built upon
             self._enter(f"writer {number}", writer(number, sender, LONG))
         if self._theatre.log is not None:
             self._theatre.log("the world", f"the replica in {self.region} is made again", "")
@@ -142,7 +140,7 @@ class Disaster:
             self._minutes_pass()
             del self._record.broken[self._broken :]
             self._excuse()
-        for lane in self._settings.lanes_of(COUNTER, self.region):
+        for lane in self._cast.settings.lanes_of(COUNTER, self.region):
             for _ in range(TRIES_MAX):
                 try:
                     yield from self._rebuild(lane)
