@@ -68,7 +68,6 @@ class TwoRegions:
         return Reader(self.settings(), table=self.simulation.table(REGIONS[0]), clock=self.clock)
 
     def stands(self, counter: str) -> tuple[int, int]:
-        """What is spent of a budget, and what is held."""
         return self.spent(counter), self.held(counter)
 
     def calm(self) -> TwoRegions:
@@ -109,7 +108,6 @@ def _can_be_taken(world: TwoRegions, counter: str, rest: int) -> bool:
 
 
 def _can_be_filled(world: TwoRegions, counter: str) -> bool:
-    """Whether a cost above the estimate leaves no room."""
     try:
         for _ in range(2):
             with world.budgets().reserve([counter], 1) as call:
@@ -172,7 +170,6 @@ class BudgetHistory:
         """What refused calls could not release: it ends with their time."""
 
     def play(self) -> list[str]:
-        """What is wrong in the end."""
         for _ in range(12):
             self._begin()
             while self.open and self.draw.random() < 0.5:

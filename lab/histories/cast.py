@@ -35,8 +35,6 @@ LATENESSES = (0, 1, 1, 6)
 
 @dataclass
 class Cast:
-    """What the processes of a history share."""
-
     theatre: Theatre
     settings: Settings
     record: Record
@@ -58,7 +56,6 @@ class Cast:
         return range(first, self.record.numbers)
 
     def reader(self, region: str, times: int, pace: Sequence[int]) -> Callable[[], Script]:
-        """Reads the counter in its Region `times` times, strongly or not."""
         record, own, choices = self.record, self.own(region), self.choices
 
         def script() -> Script:
@@ -122,7 +119,6 @@ class Sender:
     ahead_ms: int = 0
 
     def ask(self, number: int, wall_ms: int) -> Asked:
-        """Change `number`, asked for now or some time ago."""
         settings, choices = self.cast.settings, self.cast.choices
         late_ms = settings.allowed_lateness_ms * one_of(choices, LATENESSES)
         ms = wall_ms + self.ahead_ms - choices.pick(1 + late_ms)
@@ -141,7 +137,6 @@ class Sender:
         return other
 
     def acknowledged(self, asked: Asked, region: str) -> None:
-        """`region` has acknowledged a change."""
         rivals = next((each for each in self.cast.record.rivals if asked.number in each.numbers), None)
         if rivals is not None:
             rivals.acknowledged = True

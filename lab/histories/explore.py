@@ -50,7 +50,6 @@ class Explored:
 
 @filed_as()
 def explore(name: str) -> Explored:
-    """Go through every order of the cast of that name."""
     states: set[int] = set()
     wrong: list[tuple[tuple[int, ...], str]] = []
     orders: deque[tuple[int, ...]] = deque([()])
@@ -108,7 +107,6 @@ def _interleave(stage: Boards) -> int:
 
 
 def _state(stage: Boards) -> int:
-    """The world, and the answers of each process: all that decides what can happen from here."""
     world = stage.world
     held: list[tuple[Key, Stamp, str, str, str]] = []
     for region, replica in world.replicas.items():

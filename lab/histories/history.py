@@ -91,7 +91,6 @@ def _enter_all(cast: Cast) -> None:
 
 
 def judge_end(world: World, settings: Settings, record: checker.Record) -> list[str]:
-    """Come to rest, send every delta once more, come to rest again, and judge both."""
     try:
         return _come_to_rest(world, settings, record)
     except LedgerError as error:  # with no fault left, nothing may fail
@@ -150,13 +149,11 @@ def shelf(world: World, lane: Lane) -> tuple[set[bytes], set[bytes], bytes]:
 
 
 def strays_left(world: World, lane: Lane) -> set[bytes]:
-    """What is at or below the watermark and listed nowhere."""
     held, listed, upto = shelf(world, lane)
     return {token for token in held - listed if token <= upto}
 
 
 def _value_at(world: World, lane: Lane, settings: Settings) -> int:
-    """What a strong read of a lane in its own Region finds."""
     program = read([lane], consistent=True, read_time_max_ms=settings.read_time_max_ms)
     return finish(world, lane.region, program)[1][0].value
 

@@ -26,7 +26,6 @@ LIMITS = (
 
 @filed_as()
 def play(choices: Choices, faults: Faults | None = None, log: Log | None = None) -> Played:
-    """Play one history of a limited counter, judge it, and perhaps restore what it left."""
     faults = mix(choices) if faults is None else faults
     regions = REGIONS[: 2 + (choices.pick(3) == 2)]
     step_ms = one_of(choices, STEPS_MS)

@@ -33,8 +33,6 @@ FOR_EVER = 10**9
 
 
 class Disaster:
-    """Watches a history, and strikes when its time has come."""
-
     def __init__(self, cast: Cast) -> None:
         self._cast, self._theatre, self._world, self._record = cast, cast.theatre, cast.theatre.world, cast.record
         choices = cast.choices
@@ -47,7 +45,6 @@ class Disaster:
         self._operates: Process | None = None
 
     def step(self) -> None:
-        """Before each step of the history."""
         if self._operates is None and self._world.step >= self._step and self._a_commit_is_on_its_way():
             self._strike()
 
@@ -107,7 +104,6 @@ class Disaster:
                 self._record.lost.add(asked.number)
 
     def _enter(self, name: str, script: Callable[[], Script]) -> Process:
-        """With a right clock."""
         process = Process(name, self.region, script, self._world, self._theatre.faults, self._theatre.log)
         self._theatre.processes.append(process)
         return process

@@ -108,7 +108,6 @@ def _swept(service: Service) -> list[str]:
 
 
 def _served(world: ServedWorld, own: Settings) -> bool:
-    """Whether the queue of a Region is empty in the end."""
     for _ in range(1_000):
         batch = world.receive(own.region, 10)
         for job in (job for message in batch for job in jobs_of(message.body, own)):

@@ -100,7 +100,6 @@ class Service(Cast):
             enter(f"purge {region}", region, self._purge(region))
 
     def _seller(self, number: int, own: Settings, pace: Sequence[int]) -> Callable[[], Script]:
-        """Asks for one change of the limited counter, and sends it until it is decided."""
         mine: list[Delta] = []  # outlives a crash
         gates = Gates.of(own, SEATS)
         assert gates is not None
@@ -199,7 +198,6 @@ def _sent(program: Generator[Any, Any, None]) -> Script:
 
 
 def _event(number: int, record: Any) -> dict[str, Any]:
-    """A record as Lambda hands it over."""
     image = {
         name: {"B": base64.b64encode(value["B"]).decode()} if "B" in value else value
         for name, value in record.item.items()

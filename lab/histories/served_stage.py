@@ -34,7 +34,6 @@ class ServedStage(Stage):
 
     @process
     def named(self, region: str, number: int) -> Program[None]:
-        """A change comes late, and its message is served."""
         late = self.asked(number)
         yield from add(late.delta)
         late.acknowledged = True

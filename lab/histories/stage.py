@@ -94,7 +94,6 @@ class Stage(Boards):
         self.wait(self.settings.keep_ms)
 
     def cleaned(self, number: int, region: str) -> None:
-        """By another clean."""
         del self.world.replicas[region].cells[items.delta_pk(LANE)][self.asked(number).delta.token]
 
     # -- the processes -------------------------------------------------------------------------------------------------
@@ -154,7 +153,6 @@ class Stage(Boards):
 
     @process
     def read(self, region: str) -> Program[None]:
-        """A strong read, judged by what it must hold."""
         must = self.must(region)
         value, count = yield from self.reading()
         self.record.seen.append(Seen(region, True, value, count, len(self.record.asked), must))
@@ -173,7 +171,6 @@ class Stage(Boards):
     # -- the judgement -------------------------------------------------------------------------------------------------
 
     def at_rest(self) -> list[str]:
-        """What is wrong if everything stops here."""
         wrong = [why for region in (HOME, AWAY) if (why := self._wrong_read(region))]
         return wrong or judge_end(self.world, self.settings, self.record)
 

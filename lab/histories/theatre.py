@@ -33,8 +33,6 @@ One = TypeVar("One")
 
 @dataclass(slots=True)
 class Played:
-    """A history that was played: what is wrong with it, and how often what happened."""
-
     violations: list[str]
     steps: int
     faults: Faults
@@ -49,7 +47,6 @@ class Theatre:
     processes: list[Process] = field(default_factory=list)
 
     def enter(self, name: str, region: str, script: Callable[[], Script]) -> Process:
-        """A process begins, with a clock that is as wrong as the faults say."""
         process = Process(name, region, script, self.world, self.faults, self.log)
         if self.faults.skew_ms:
             process.skew_ms = any_skew(self.world.choices, self.faults)
@@ -106,12 +103,10 @@ def any_skew(choices: Choices, faults: Faults) -> int:
 
 
 def in_steps_of(step_ms: int, faults: Faults) -> Faults:
-    """With clocks that are wrong in proportion to the time of a step."""
     return replace(faults, skew_ms=faults.skew_ms * step_ms)
 
 
 def finish(world: World, region: str, program: Program[Result]) -> Result:
-    """Run a program alone, with no faults and a right clock."""
 
     def answer(request: Any) -> Any:
         if isinstance(request, Now):
