@@ -96,9 +96,9 @@ class Boards(ABC):
         for name, value in given.items():
             setattr(self, name, value)
 
-    def report(self, who: str, what: object, came: object) -> None:
-        if self.log is not None:
-            self.log(who, what, came)
+    def time_passes(self) -> None:
+        self.wait(self.passes_ms)
+        self.passes_ms = 0
 
     def enter(self, program: Program[object], region: str, name: str) -> None:
         """A process that runs one program; its failures end it, as they end a visit."""

@@ -16,7 +16,18 @@ from lab.histories import checker
 from lab.histories.cast import COUNTER, NUMBERS_MAX, Cast, Sender
 from lab.histories.packs import PACKED_MAX, enter_producer
 from lab.histories.remade import WRITERS, Disaster
-from lab.histories.theatre import PACE, PACES, REGIONS, Played, Theatre, any_skew, finish, in_steps_of, one_of
+from lab.histories.theatre import (
+    PACE,
+    PACES,
+    REGIONS,
+    Played,
+    Theatre,
+    any_skew,
+    finish,
+    in_steps_of,
+    one_of,
+    strays_left,
+)
 from ledger import items, tokens
 from ledger.errors import LedgerError
 from ledger.lane.add import add
@@ -67,7 +78,7 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
         disaster.end()
     counts = Counter(deltas=len(record.asked), packs=record.packs, reads=len(record.seen))
     counts["cleaned"] = sum(tally.cleaned for tally in record.tallies)
-    return Played(list(checker.check_reads(record)) or judge_end(world, settings, record), world.step, faults, counts)
+    return Played(list(checker.check_reads(record)) or judge_end(world, settings, record), world.step, counts)
 
 
 def _enter_all(cast: Cast) -> None:
@@ -135,22 +146,6 @@ def _left_behind(world: World, settings: Settings) -> list[str]:
         left = sorted(map(tokens.from_bytes, strays_left(world, lane)))
         wrong += [f"{lane}: a visit left the stray {token}" for token in left]
     return wrong
-
-
-def shelf(world: World, lane: Lane) -> tuple[set[bytes], set[bytes], bytes]:
-    """Of a lane at home: the tokens in its items, those that its segments list, and its watermark."""
-    replica = world.replicas[lane.region]
-    checkpoint = replica.item(items.checkpoint_key(lane))
-    upto = tokens.to_bytes(items.checkpoint_of(lane, checkpoint).watermark) if checkpoint else b""
-    there = [cell.item for cell in replica.cells.get(items.delta_pk(lane), {}).values()]
-    folded = [cell.item for sk, cell in replica.cells.get(items.fold_pk(lane), {}).items() if sk.startswith("segment#")]
-    held = {token for item in there if item for token in items.entries_of(lane, item).tokens}
-    return held, {token for item in folded if item for token, _ in items.segment_of(lane, item)}, upto
-
-
-def strays_left(world: World, lane: Lane) -> set[bytes]:
-    held, listed, upto = shelf(world, lane)
-    return {token for token in held - listed if token <= upto}
 
 
 def _value_at(world: World, lane: Lane, settings: Settings) -> int:

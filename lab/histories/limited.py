@@ -44,7 +44,7 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     world.now_ms += 2 * faults.skew_ms
     wrong = judge_end(table.judge, choices, judge_cost) or restores(table, *ended)
     table.counts["decided"] = len(table.judge.decided)
-    return Played(wrong, world.step, faults, table.counts)
+    return Played(wrong, world.step, table.counts)
 
 
 def _filing(world: WatchedWorld) -> Filing:

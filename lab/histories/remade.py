@@ -14,7 +14,7 @@ from collections.abc import Callable
 from compactor.commit import LANDING_MAX_MS
 from compactor.rebuild import rebuild
 from lab.histories.cast import COUNTER, Cast, Sender, writer
-from lab.histories.theatre import LONG, one_of
+from lab.histories.theatre import LONG, one_of, shelf
 from ledger import items, tokens
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
 from ledger.requests import DeleteMany, Get, Item, Key, Page, Program, Query
@@ -110,17 +110,9 @@ class Disaster:
 
     def _lost(self) -> set[int]:
         """The changes that no item of the new replica names."""
-        named: set[str] = set()
-        for pk, cells in self._world.replicas[self.region].cells.items():
-            match items.lane_of(pk):
-                case ("delta", lane):
-                    held = (items.entries_of(lane, cell.item) for cell in cells.values() if cell.item is not None)
-                    named |= {tokens.from_bytes(token) for entries in held for token in entries.tokens}
-                case ("fold", lane):
-                    for sk, cell in cells.items():
-                        if cell.item is not None and sk.startswith(items.SEGMENTS_FROM):
-                            named |= {tokens.from_bytes(token) for token, _ in items.segment_of(lane, cell.item)}
-        return {asked.number for asked in self._record.asked if asked.delta.token not in named}
+        shelves = [shelf(self._world, lane, self.region) for lane in self._cast.settings.lanes_of(COUNTER)]
+        named = {token for held, listed, _ in shelves for token in held | listed}
+        return {asked.number for asked in self._record.asked if tokens.to_bytes(asked.delta.token) not in named}
 
     def _minutes_pass(self) -> None:
         """So long that nothing, in any Region, is still on its way or landing."""

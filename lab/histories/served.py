@@ -61,7 +61,7 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None,
     crossings = len({each["id"] for post in world.posts.values() for each in post.events}) if over else 0
     wrong = wrong or judge_end(world, replace(service.settings, clean=True), record)
     counts = Counter(crossings=crossings) if thresholds else service.counts + Counter(purged=int(world.purged))
-    return Played(wrong, world.step, faults, counts)
+    return Played(wrong, world.step, counts)
 
 
 def _settings(choices: Choices, regions: tuple[str, ...], step_ms: int, thresholds: bool) -> Settings:
