@@ -31,13 +31,12 @@ def said(item: Item | None, name: str) -> str | None:
 class SetSum:
     """The same as Add, spelled as a SET."""
 
-    clause: ClassVar[str] = "SET"
     path: str
     change: int
 
-    def expression(self, names: Names) -> str:
+    def expression(self, names: Names) -> tuple[str, str]:
         path, zero, change = names.path(self.path), names.value(number(0)), names.value(number(self.change))
-        return f"{path} = if_not_exists({path}, {zero}) + {change}"
+        return "SET", f"{path} = if_not_exists({path}, {zero}) + {change}"
 
     def after(self, there: Value | None) -> Value:
         return Add(self.path, self.change).after(there)
@@ -51,8 +50,8 @@ class Include:
     path: str
     element: str
 
-    def expression(self, names: Names) -> str:
-        return f"{names.path(self.path)} {names.value({'SS': [self.element]})}"
+    def expression(self, names: Names) -> tuple[str, str]:
+        return self.clause, f"{names.path(self.path)} {names.value({'SS': [self.element]})}"
 
     def after(self, there: Value | None) -> Value | None:
         return {"SS": sorted({*(there or {"SS": ()})["SS"], self.element})}
