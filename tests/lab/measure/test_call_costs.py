@@ -9,7 +9,7 @@ import pytest
 
 from compactor import Compactor
 from lab.engines.ministack import Engine
-from lab.measure.meter import ReportingMeter
+from lab.measure.meter import Meter
 from ledger import Change, Cost, Ledger, Limit, Observed, Settings
 from ledger.dynamo.client import CONFIG
 from ledger.errors import LimitReached, TokenConflict
@@ -63,7 +63,7 @@ REFUSED = {"a conflict": (TokenConflict,), "a refusal": (LimitReached,)}
 
 def test_every_kind_of_call_says_what_the_meter_counted(engine: Engine, table_names: Iterator[str]) -> None:
     for regions in ((A, B), (A,)):  # in one, a clean deletes
-        meter, seen, table = ReportingMeter(), list[Observed](), next(table_names)
+        meter, seen, table = Meter(reports=True), list[Observed](), next(table_names)
         clients = {region: engine.client(region, CONFIG) for region in regions}
         for region, client in clients.items():
             engine.create_table(table, region)
