@@ -79,7 +79,7 @@ def on_one_counter(events: Sequence[Event]) -> list[Event]:
 
 def spend(events: Sequence[Event], design: Design) -> Spent:
     """One design, in a new table: twice half of the events, housekeeping, and a read."""
-    table = MeteredTable(is_charged=True, lists=False)
+    table = MeteredTable()
     trial, truth, halves = Trial(design, ByRegion(REGION, {REGION: table})), Counter[str](), []
     for part in (events[: len(events) // 2], events[len(events) // 2 :]):
         before = table.cost

@@ -36,11 +36,10 @@ PAGE_BYTES, PAGE_ITEMS = 1_000_000, 100_000
 
 
 class MeteredTable:
-    """`cost`: of all requests while it `is_charged`."""
+    """`cost`: of all requests so far."""
 
-    def __init__(self, *, is_charged: bool = False, lists: bool = True) -> None:
-        self.table = MemoryTable(lists=lists, page_size=PAGE_ITEMS)
-        self.is_charged = is_charged
+    def __init__(self) -> None:
+        self.table = MemoryTable(lists=False, page_size=PAGE_ITEMS)
         self.cost = Charge()
 
     def answer(self, request: Request, /) -> Any:
@@ -49,8 +48,7 @@ class MeteredTable:
         writes = _writes(request)
         before = [self.table.items.get(write.key) for write in writes]
         answer = self._page(request) if isinstance(request, Query) else self.table.answer(request)
-        if self.is_charged:
-            self.cost += _charge(request, answer, list(zip(writes, before, strict=True)))
+        self.cost += _charge(request, answer, list(zip(writes, before, strict=True)))
         return answer
 
     def _page(self, request: Query) -> Page:

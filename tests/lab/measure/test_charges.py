@@ -86,9 +86,9 @@ def charged(request: Request) -> Charge:
     table = MeteredTable()
     for there in TWO:
         table.answer(Put(there))
-    table.is_charged = True
+    before = table.cost
     table.answer(request)
-    return table.cost
+    return table.cost - before
 
 
 def client_of(*answers: tuple[int, Any] | Exception) -> Any:

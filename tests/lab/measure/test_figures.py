@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from lab.measure.accuracy import SETTINGS, Accuracy
+from lab.measure.scenarios import LIMITS, ONE, SCENARIOS
 
 from lab.designs import Outcome, every
 from lab.designs.atomic import Atomic
 from lab.designs.trial import DESIGNS
-from lab.measure import bench, cpu, fold_memory, lanes, limits, lives
-from lab.measure.accuracy import SETTINGS, Accuracy
+from lab.measure import bench, lanes, limits, lives, process
 from lab.measure.changes import BASE, CEILING, EVENTS, SLOTS, Counted, Limit, Record
 from lab.measure.charge import Charge
 from lab.measure.compare import publish
@@ -20,7 +21,6 @@ from lab.measure.lives import Life, in_packs, queued
 from lab.measure.metered_table import MeteredTable
 from lab.measure.one_counter import count, limit
 from lab.measure.page import GROUPS, Row, Run
-from lab.measure.scenarios import LIMITS, ONE, SCENARIOS
 from lab.measure.speed import Pace, Slice, pace_of
 from ledger.requests import Program, Put, Query
 
@@ -46,7 +46,7 @@ def test_a_life_costs_what_its_items_cost() -> None:
 
 
 def test_a_page_ends_after_a_megabyte_and_one_at_its_limit_does_not_say_that_it_is_the_last() -> None:
-    table = MeteredTable(is_charged=True)
+    table = MeteredTable()
     for name in "abcd":
         table.answer(Put({"pk": {"S": "p"}, "sk": {"S": name}, "b": {"B": bytes(400_000)}}))
     pages = [table.answer(query) for query in (Query("p"), Query("p", "c"), Query("p", "c", limit=1))]
@@ -56,7 +56,7 @@ def test_a_page_ends_after_a_megabyte_and_one_at_its_limit_does_not_say_that_it_
 def test_a_figure_that_misses_its_goal_or_shows_hardly_anything_ends_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
     for value, judged, code in ((1.0, True, 0), (1.1, True, 1), (0.4, True, 1), (1.1, False, 0)):
         figure = Figure("one", value, 1.0, 0.5, judged)
-        for room in (lives, limits, lanes, fold_memory, cpu):
+        for room in (lives, limits, lanes, process):
             monkeypatch.setattr(room, "figures", lambda *, small, figure=figure: [figure])
         with pytest.raises(SystemExit) as ended:
             bench.main(small=True)
