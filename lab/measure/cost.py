@@ -25,7 +25,7 @@ from lab.designs import Design
 from lab.designs.hybrid import COUNTED, NO, THING, Hybrid
 from lab.designs.item_collection import Ours, Packed
 from lab.designs.powertools import Powertools
-from lab.designs.transaction_marker import TransactionMarker
+from lab.designs.transactions import TransactionMarker
 from lab.designs.trial import REGION, SETTINGS, Trial
 from lab.events import SHOP as COLUMNS
 from lab.events import Event, read_events, shop_day

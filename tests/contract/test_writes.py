@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lab.designs.expressions import Exclude, Include, SetSum, SizeBelow
+from lab.designs.expressions import Exclude, Include, SizeBelow
 from lab.engines.ministack import Engine
 from ledger.actions import Action, Add, Remove, Set, SetIfAbsent
 from ledger.conditions import Absent, All, AtLeast, AtMost, Condition, Contains, Either, Equals, Item, Not, Value
@@ -66,10 +66,8 @@ conditions: st.SearchStrategy[Condition] = st.recursive(
     ),
     max_leaves=4,
 )
-on_number: st.SearchStrategy[Action] = (
-    st.builds(Add, st.just("n"), numbers)
-    | st.builds(SetSum, st.just("n"), numbers)
-    | st.builds(SetIfAbsent, st.just("n"), numbers.map(number))
+on_number: st.SearchStrategy[Action] = st.builds(Add, st.just("n"), numbers) | st.builds(
+    SetIfAbsent, st.just("n"), numbers.map(number)
 )
 on_text = st.builds(Set, st.just("t"), texts.map(text)) | st.builds(Remove, st.just("t"))
 on_set = st.builds(Include, st.just("s"), texts) | st.builds(Exclude, st.just("s"), texts)

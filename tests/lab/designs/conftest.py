@@ -4,13 +4,16 @@ import time
 from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
-from lab.designs.clients import config, table_of
+from botocore.config import Config
+
 from lab.designs.design import Design, Outcome
 from lab.designs.simulated import Simulated, Task
 from lab.engines.ministack import Engine
+from ledger.dynamo.client import CONFIG
 from ledger.errors import OutcomeUnknown, TableError
 from ledger.lane.tail import through
 from ledger.requests import Instant, Program, Request, Result, Transact, Write, run
+from ledger.table import DynamoTable
 from simulator.choices import Drawn
 from simulator.faults import NONE, Faults
 from simulator.world import World
@@ -49,9 +52,10 @@ class OnEngine:
     """A new table of an engine, with a client that sends nothing twice."""
 
     def __init__(self, engine: Engine, name: str, client: Any = None) -> None:
-        self.client = client or engine.client(EU, config(1))
+        once = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": 1}))
+        self.client = client or engine.client(EU, once)
         engine.create_table(name, EU, self.client)
-        self._table = table_of(name, self.client, pause=lambda s: None)
+        self._table = DynamoTable(name, EU, lambda _: self.client, pause=lambda s: None)
 
     def run(self, program: Program[Result], region: str = EU) -> Result:
         return run(program, self._table, lambda: Instant(time.time_ns() // 1_000_000, 0))

@@ -8,7 +8,6 @@ import pytest
 
 from lab.designs.atomic import Atomic
 from lab.designs.design import TRIES_MAX, Contended, Design
-from lab.designs.expressions import SetSum
 from lab.designs.gap_free import GapFree
 from lab.designs.hybrid import Hybrid
 from lab.designs.item_collection import ItemCollection, NaiveMerge, Ours
@@ -17,8 +16,7 @@ from lab.designs.optimistic_history import OptimisticHistory
 from lab.designs.powertools import Powertools
 from lab.designs.sharded import Sharded
 from lab.designs.string_set import IDS, StringSet
-from lab.designs.transaction_marker import TransactionMarker
-from lab.designs.transaction_token import TransactionToken
+from lab.designs.transactions import TransactionMarker, TransactionToken
 from lab.histories.stage import SETTINGS
 from lab.measure.one_counter import Died, dying
 from ledger.cost import item_bytes
@@ -44,7 +42,6 @@ def dies(answers: int) -> Spoil:
 DELIVERIES: list[tuple[str, Design, Spoil, object, object, int]] = [
     # of a change of 5 under one key: the first, spoiled, and the second a minute later; then the value
     ("an ADD counts twice", Atomic(), lost(0), OutcomeUnknown, "recorded", 10),
-    ("spelled as a SET, too", Atomic(spelled_as=SetSum), lost(0), OutcomeUnknown, "recorded", 10),
     ("who fills a counter is refused", Atomic(ceiling=5), lost(0), OutcomeUnknown, "refused", 5),
     ("a tag finds its own write", EntityTag(), lost(0), "recorded", "replayed", 5),
     ("a history finds it", OptimisticHistory(), lost(0), "recorded", "replayed", 5),
