@@ -14,7 +14,8 @@ change. A marker has no shard in its name, so a sharded counter finds it too.
 
 Limits of both: transactions on one item conflict with each other, and no SDK sends them again; Regions overwrite each
 other's counter.
-Sources: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html (ClientRequestToken),
+Sources (of the token, of the marker, of its time to live):
+https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html,
 https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/,
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html
 """
