@@ -38,8 +38,7 @@ class BuildFailed(Exception):
 
 def build(target: str) -> Path:
     """Makes the zip that serverless.yml names and answers its path. Raises BuildFailed."""
-    dependencies = _dependencies(target)
-    write(ARTIFACT, [*_own_files(), *_dependency_files(dependencies)])
+    write(ARTIFACT, _files(_dependencies(target)))
     return ARTIFACT
 
 
@@ -80,24 +79,18 @@ def _dependencies(target: str) -> Path:
     return directory
 
 
-def _own_files() -> Iterator[tuple[str, Path]]:
-    for package in PACKAGES:
-        if not (ROOT / package).is_dir():
-            raise BuildFailed(f"there is no {package}/ to pack; build in a whole checkout")
-        for file in (ROOT / package).rglob("*"):
-            if file.is_file() and not file.name.endswith(SKIPPED_SUFFIXES):
-                yield file.relative_to(ROOT).as_posix(), file
-
-
-def _dependency_files(directory: Path) -> Iterator[tuple[str, Path]]:
-    for file in directory.rglob("*"):
-        path = file.relative_to(directory)
-        if file.is_file() and not is_skipped(path):
-            yield path.as_posix(), file
+def _files(dependencies: Path) -> Iterator[tuple[str, Path]]:
+    for root, directory in [*((ROOT, ROOT / package) for package in PACKAGES), (dependencies, dependencies)]:
+        if not directory.is_dir():
+            raise BuildFailed(f"there is no {directory} to pack; build in a whole checkout")
+        for file in directory.rglob("*"):
+            path = file.relative_to(root)
+            if file.is_file() and not is_skipped(path):
+                yield path.as_posix(), file
 
 
 def is_skipped(path: Path) -> bool:
-    """Whether a dependency's file stays out of the zip."""
+    """Whether a file stays out of the zip."""
     if path.name.endswith(SKIPPED_SUFFIXES) or path.name in SKIPPED_NAMES or path.parts[0] == "bin":
         return True
     if path.parts[:2] == ("botocore", "data") and len(path.parts) > 3:  # data/<service>/<version>/<file>

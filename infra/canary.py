@@ -7,15 +7,10 @@ wrong value is never asked again.
 Rule 3: The deployment stops, and says what is deployed where and what to do.
 """
 
-from __future__ import annotations
-
-import json
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
 from botocore.exceptions import BotoCoreError, ClientError
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from infra import aws
 
 POLL_S = 10
 SPARE_S = 120
@@ -26,55 +21,49 @@ class CheckFailed(Exception):
     """What a Region's canary did not do; the message says it, and in which Region."""
 
 
-@dataclass(frozen=True, slots=True)
-class CanaryCheck:
-    """Asks the function `name`. `client` makes a boto3 client for a service and a Region.
+class Answer(BaseModel):
+    model_config = ConfigDict(strict=True)
 
-    ring_delay_s: from a change that rings to the look at its lane.
-    """
+    read: bool
+    added: int
+    newest_ms: int
+    folded_ms: int | None = None
 
-    name: str
-    ring_delay_s: int
-    client: Callable[[str, str], Any]
-    clock: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], None] = time.sleep
 
-    @property
-    def bound_s(self) -> int:
-        return 2 * self.ring_delay_s + SPARE_S
+def bound_s(ring_delay_s: int) -> int:
+    """How long a canary is asked; `ring_delay_s` is from a change that rings to the look at its lane."""
+    return 2 * ring_delay_s + SPARE_S
 
-    def __call__(self, region: str) -> float:
-        """How many seconds it took. Raises CheckFailed."""
-        began = self.clock()
-        newest_ms: int | None = None
-        while True:
-            try:
-                answer = self._ask(region)
-            except CheckFailed as failure:
-                problem = str(failure)
-            else:
-                newest_ms = answer["newest_ms"] if newest_ms is None else newest_ms
-                if not answer["read"]:
-                    why = f"added {answer['added']} changes and read another difference"
-                    raise CheckFailed(f"the canary of {region} {why} (value-wrong)")
-                folded_ms = answer["folded_ms"]
-                if folded_ms is not None and folded_ms >= newest_ms:
-                    return self.clock() - began
-                problem = f"what the canary of {region} added was read, and is not folded (canary-late)"
-            if self.clock() - began + POLL_S > self.bound_s:
-                raise CheckFailed(f"after {self.bound_s} s: {problem}")
-            self.sleep(POLL_S)
 
-    def _ask(self, region: str) -> dict[str, Any]:
+def wait_for(name: str, region: str, within_s: int) -> float:
+    """Ask the function `name` until what it added is folded: how many seconds it took. Raises CheckFailed."""
+    newest_ms: int | None = None
+    problem = ""
+    for passed_s in aws.polls(within_s, POLL_S):
         try:
-            answered = self.client("lambda", region).invoke(FunctionName=self.name, Payload=b"{}")
-            answer = json.loads(answered["Payload"].read())
-        except (ClientError, BotoCoreError, ValueError) as error:
-            raise CheckFailed(f"the canary of {region} cannot be asked: {error}") from error
-        if "FunctionError" in answered:
-            said = answer.get("errorMessage", "no message") if isinstance(answer, dict) else answer
-            raise CheckFailed(f"the canary of {region} failed (functions-failing): {said}")
-        known = {"read": bool, "newest_ms": int, "folded_ms": int | None, "added": int}
-        if not isinstance(answer, dict) or not all(isinstance(answer.get(k), kind) for k, kind in known.items()):
-            raise CheckFailed(f"the canary of {region} answered {str(answer)[:200]}, which is no canary's answer")
-        return answer
+            answer = _ask(name, region)
+        except CheckFailed as failure:
+            problem = str(failure)
+            continue
+        newest_ms = newest_ms or answer.newest_ms
+        if not answer.read:
+            why = f"added {answer.added} changes and read another difference"
+            raise CheckFailed(f"the canary of {region} {why} (value-wrong)")
+        if answer.folded_ms is not None and answer.folded_ms >= newest_ms:
+            return passed_s
+        problem = f"what the canary of {region} added was read, and is not folded (canary-late)"
+    raise CheckFailed(f"after {within_s} s: {problem}")
+
+
+def _ask(name: str, region: str) -> Answer:
+    try:
+        answered = aws.client("lambda", region).invoke(FunctionName=name, Payload=b"{}")
+        text = answered["Payload"].read().decode()
+    except (ClientError, BotoCoreError) as error:
+        raise CheckFailed(f"the canary of {region} cannot be asked: {error}") from error
+    if "FunctionError" in answered:
+        raise CheckFailed(f"the canary of {region} failed (functions-failing): {text[:500]}")
+    try:
+        return Answer.model_validate_json(text)
+    except ValidationError as error:
+        raise CheckFailed(f"the canary of {region} answered {text[:200]}, which is no canary's answer") from error

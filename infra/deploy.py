@@ -14,23 +14,23 @@ import ipaddress
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra import framework, table_shape
-from infra.account import account_of, check_concurrency
+from infra import aws, canary, table_shape
+from infra.aws import DeploymentRefused
 from infra.build import ROOT, BuildFailed, build, sizes
-from infra.canary import CanaryCheck, CheckFailed
-from infra.deployment import Deployment, client, deployment
-from infra.table_stack import DeploymentRefused
+from infra.deployment import Deployment, deployment
+from infra.parameters import ring_delay_s
 from infra.table_template import template_of
 from ledger.settings import Settings
 
+PACKAGED = ROOT / "build" / "package"
+TEMPLATE = "cloudformation-template-update-stack.json"
 QUEUES = ("ChangesQueueUrl", "ChangesDeadLetterQueueUrl", "OutcomesQueueUrl")
 OUTPUTS = ("HttpApiUrl", *QUEUES)
 COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed")
@@ -51,21 +51,13 @@ class DeploymentStopped(Exception):
 def package(
     stage: Stage = "dev", regions: Regions = "eu-west-1 us-east-1", name: Name = "ledger", params: Params = ""
 ) -> None:
-    """Build the zip, package every Region without calling AWS, and check all templates."""
+    """Build the zip and all templates without calling AWS; `make package` checks them."""
     target = deployment(name, stage, regions, params)
-    framework.check_tools()
-    say(sizes(build("lambda")))
-    templates, _ = _render(target)
-    table = framework.PACKAGED / f"{target.table}-table.json"
-    table.write_text(template_of(len(target.regions), target.parameters(target.regions[0]).capacity))
-    framework.lint(table, target.regions[0])
-    for region, template in templates.items():
-        framework.lint(template, region)
-    environment = {**os.environ, "LEDGER_PACKAGED": os.pathsep.join(map(str, templates.values()))}
-    rules = [sys.executable, "-m", "pytest", "-q", "tests/infra"]
-    if subprocess.run(rules, cwd=ROOT, env=environment, check=False).returncode != 0:
-        raise DeploymentRefused("the templates break a rule of tests/infra; see above")
-    say(f"packaged for {' '.join(target.regions)} in build/package; cfn-lint has no objections")
+    aws.say(sizes(build("lambda")))
+    _render(target)
+    table = PACKAGED / f"{target.table}-table.json"
+    table.write_text(template_of(len(target.regions), target.table_stack.capacity))
+    aws.say(f"packaged for {' '.join(target.regions)} in {PACKAGED.relative_to(ROOT)}")
 
 
 @app.command()
@@ -80,29 +72,27 @@ def deploy(
 ) -> None:
     """Deploy the table, wait for its replicas, then the service in one Region after the other."""
     target = deployment(name, stage, regions, params)
-    framework.check_tools()
-    say(f"account {account_of(target.regions, client)}, stage {stage}, {' '.join(target.regions)}")
-    say(sizes(build("here" if runs_here(os.environ.get("AWS_ENDPOINT_URL", "")) else "lambda")))
-    _, settings = _render(target)
-    tables = {region: table_shape.table_of(target.table, region, client) for region in target.regions}
+    aws.say(f"account {target.account()}, stage {stage}, {' '.join(target.regions)}")
+    aws.say(sizes(build("here" if runs_here(os.environ.get("AWS_ENDPOINT_URL", "")) else "lambda")))
+    settings = _render(target)
+    tables = {region: table_shape.table_of(target.table, region) for region in target.regions}
     shape = table_shape.refuse_another(settings, tables[target.regions[0]])
     if not switch_table:
         target.refuse_another_table()
-    check_concurrency(target, client, say)
-    table = target.table_stack(say)
-    table.deploy(target.regions, deletion_protection=deletion_protection)
-    canary = CanaryCheck(f"{target.service}-canary", target.parameters(target.regions[0]).ring_delay_s, client)
+    target.refuse_too_little_concurrency()
+    table = target.table_stack
+    table.deploy(deletion_protection=deletion_protection)
     new = {region for region in target.regions if shape is not None and region not in shape.regions}
     for number, region in enumerate(target.regions, 1):
-        framework.run("deploy", stage, region, target.params_of(region, table.stream_arn(region)))
+        serverless("deploy", stage, region, target.params_of(region, table.stream_arn(region)))
         if check and region not in new:
-            _check(canary, region, (*target.regions[number:], "the table's shape"))
-    table_shape.write_in(settings, tables, say)
+            _check(target, region, (*target.regions[number:], "the table's shape"))
+    table_shape.write_in(settings, tables)
     for region in sorted(new) if check else ():
-        _check(canary, region, ())
+        _check(target, region, ())
     for region in target.regions:
-        outputs = target.outputs(region) or {}
-        say(f"{region}: " + " ".join(outputs[key] for key in OUTPUTS if key in outputs))
+        outputs = target.deployed(region).outputs
+        aws.say(f"{region}: " + " ".join(outputs[key] for key in OUTPUTS if key in outputs))
 
 
 @app.command()
@@ -115,22 +105,17 @@ def remove(
 ) -> None:
     """Remove the service in every Region; the table and its data stay."""
     target = deployment(name, stage, regions, params)
-    framework.check_tools()
-    account_of(target.regions, client)
-    deployed = {region: target.outputs(region) for region in target.regions}
-    for region, outputs in deployed.items():
-        if outputs is not None and not drop_changes:
-            _refuse_waiting(region, outputs)
-    for region, outputs in deployed.items():
-        if outputs is None:
-            say(f"no service in {region}")
+    target.account()
+    stacks = {region: target.deployed(region) for region in target.regions}
+    for region, stack in stacks.items():
+        if not drop_changes:
+            _refuse_waiting(region, stack.outputs)
+    for region, stack in stacks.items():
+        if stack.status:
+            serverless("remove", stage, region, target.params_of(region))
         else:
-            framework.run("remove", stage, region, target.params_of(region))
-    say(f"kept: the table {target.table} with all its replicas, and its stack {target.table}-table")
-
-
-def say(text: str) -> None:
-    print(text, flush=True)
+            aws.say(f"no service in {region}")
+    aws.say(f"kept: the table {target.table} with all its replicas, and its stack {target.table}-table")
 
 
 def main() -> None:
@@ -143,12 +128,14 @@ def main() -> None:
         sys.exit(f"error: AWS answered: {error}")
 
 
-def _check(canary: CanaryCheck, region: str, left: Sequence[str]) -> None:
+def _check(target: Deployment, region: str, left: Sequence[str]) -> None:
     """`left`: what comes after. Raises DeploymentStopped."""
-    say(f"{region}: waiting for its canary, {canary.bound_s} s at most")
+    within_s = canary.bound_s(ring_delay_s(target.parameters(target.regions[0])))
+    aws.say(f"{region}: waiting for its canary, {within_s} s at most")
     try:
-        say(f"{region}: what its canary added was read, and folded after {canary(region):.0f} s")
-    except CheckFailed as failure:
+        took_s = canary.wait_for(f"{target.service}-canary", region, within_s)
+        aws.say(f"{region}: what its canary added was read, and folded after {took_s:.0f} s")
+    except canary.CheckFailed as failure:
         rest = f"left as it was: {', '.join(left)}" if left else "all else is deployed"
         raise DeploymentStopped(
             f"{failure}. {region} has what was deployed just now; {rest}. Look for that alarm in docs/operations.md, "
@@ -157,11 +144,23 @@ def _check(canary: CanaryCheck, region: str, left: Sequence[str]) -> None:
         ) from failure
 
 
-def _render(target: Deployment) -> tuple[dict[str, Path], Settings]:
-    """Each Region's template, and the settings of the first's functions; calls no AWS. Raises DeploymentRefused."""
-    templates = {region: framework.package(target.stage, region, target.params_of(region)) for region in target.regions}
-    settings = [table_shape.settings_of(template, region) for region, template in templates.items()]
-    return templates, settings[0]
+def _render(target: Deployment) -> Settings:
+    """Makes each Region's template: the settings of the first's functions. Calls no AWS. Raises DeploymentRefused."""
+    settings = []
+    for region in target.regions:
+        directory = PACKAGED / f"{target.stage}-{region}"
+        serverless("package", target.stage, region, target.params_of(region), "--package", str(directory))
+        settings.append(table_shape.settings_of(directory / TEMPLATE, region))
+    return settings[0]
+
+
+def serverless(command: str, stage: str, region: str, params: Mapping[str, str], *more: str) -> None:
+    """Runs the framework (osls) for a Region's service stack, told by arguments alone. Raises DeploymentRefused."""
+    given = [argument for name, value in params.items() for argument in ("--param", f"{name}={value}")]
+    arguments = [str(ROOT / "node_modules/.bin/serverless"), command, "--stage", stage, "--region", region]
+    environment = {**os.environ, "SLS_NOTIFICATIONS_MODE": "off"}
+    if subprocess.run([*arguments, *given, *more], cwd=ROOT, env=environment, check=False).returncode != 0:
+        raise DeploymentRefused(f"`serverless {command}` failed in {region}; its message is above")
 
 
 def runs_here(endpoint_url: str) -> bool:
@@ -174,7 +173,7 @@ def runs_here(endpoint_url: str) -> bool:
 
 
 def _refuse_waiting(region: str, outputs: dict[str, str]) -> None:
-    sqs = client("sqs", region)
+    sqs = aws.client("sqs", region)
     for url in (outputs[key] for key in QUEUES if key in outputs):
         counts = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(COUNTS))["Attributes"]
         waiting = sum(int(count) for count in counts.values())

@@ -1,27 +1,26 @@
-"""What one command of infra.deploy works on: its options, checked, and what CloudFormation knows of it already.
+"""What one command of infra.deploy works on: its options, checked, what AWS has of it, and what the account lacks.
 
 Rule 1: What is wrong in the options is refused here, before anything is asked of AWS.
+Rule 2: What the account is known to lack is refused by name, before anything is made: CloudFormation says it ten
+minutes later, with a table made. What cannot be asked, because a right to ask is missing, is said to be unknown.
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
-import boto3
-from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
 
-from infra import parameters
+from infra import aws, parameters
+from infra.aws import DeploymentRefused, Stack
 from infra.parameters import Parameters
-from infra.refusals import refusals
-from infra.table_stack import DeploymentRefused, TableStack, parameters_of, stack_of
+from infra.table_stack import TableStack
 from ledger.errors import InvalidSettings
 from ledger.settings import REGION_FROM, Settings
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
 PARAMS_GAP = re.compile(r"\s+(?=\w+=)")  # a value may hold spaces: 'limits={"stock:": {"floor": 0}} keepMs=600000'
-CONFIG = Config(connect_timeout=5, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 5})
-TABLE_NAME = "tableName"
+FLOOR = 100
+"""Concurrency that AWS leaves unreserved in every account; one that has no more in all can reserve none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +39,15 @@ class Deployment:
 
     @property
     def table(self) -> str:
-        return self.parameters(self.regions[0]).values.get(TABLE_NAME, self.service)
+        return self.parameters(self.regions[0]).get("tableName", self.service)
 
-    def table_stack(self, say: Callable[[str], None]) -> TableStack:
-        capacity = self.parameters(self.regions[0]).capacity
-        return TableStack(f"{self.table}-table", self.table, client, say, capacity)
+    @property
+    def table_stack(self) -> TableStack:
+        return TableStack(self.table, self.regions, parameters.capacity_of(self.parameters(self.regions[0])))
 
     def parameters(self, region: str) -> Parameters:
         """All that hold in a Region."""
-        return Parameters.of(self.stage, region, self.params)
+        return parameters.parameters_in(self.stage, region, self.params)
 
     def tells(self, region: str) -> bool:
         """Whether a threshold is reported in a Region. Raises InvalidSettings."""
@@ -61,36 +60,51 @@ class Deployment:
         found["tellsThresholds"] = str(self.tells(region)).lower()
         return {**found, **({"streamArn": stream_arn} if stream_arn else {}), **self.params}
 
-    def stack(self, region: str) -> dict[str, Any] | None:
-        """The service's stack in a Region, as CloudFormation describes it; None if it is not there."""
-        return stack_of(client("cloudformation", region), self.service)
+    def deployed(self, region: str) -> Stack:
+        """The service's stack in a Region."""
+        return aws.stack(region, self.service)
 
-    def deployed(self, region: str) -> dict[str, str]:
-        """The parameters of the service's stack in a Region; none if it is not there."""
-        return parameters_of(self.stack(region) or {})
-
-    def outputs(self, region: str) -> dict[str, str] | None:
-        """Those of the service's stack in a Region; None if it is not there."""
-        stack = self.stack(region)
-        if stack is None:
-            return None
-        return {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
+    def account(self) -> str:
+        """The account of the credentials, after trying them in every Region: one that is not enabled refuses them."""
+        found = ""
+        for region in self.regions:
+            try:
+                found = aws.client("sts", region).get_caller_identity()["Account"]
+            except (BotoCoreError, ClientError) as error:
+                raise DeploymentRefused(
+                    f"AWS does not accept the credentials in {region}: {error}. Give some (AWS_PROFILE, or "
+                    "AWS_ACCESS_KEY_ID and the rest), and enable the Region for the account"
+                ) from error
+        return found
 
     def refuse_another_table(self) -> None:
         """A forgotten tableName would send everybody to another table. Raises DeploymentRefused."""
         for region in self.regions:
-            there = self.deployed(region).get("TableName", self.table)
+            there = self.deployed(region).parameters.get("TableName", self.table)
             if there != self.table:
-                meant = f"say {TABLE_NAME} in PARAMS or serverless.yml, or --switch-table when that is meant"
                 raise DeploymentRefused(
-                    f"the service in {region} has the table {there}, and this deployment {self.table}: {meant}. "
-                    "Nothing was changed"
+                    f"the service in {region} has the table {there}, and this deployment {self.table}: say tableName "
+                    "in PARAMS or serverless.yml, or --switch-table when that is meant. Nothing was changed"
                 )
 
-
-def client(service: Any, region: str) -> Any:
-    """A boto3 client; AWS_ENDPOINT_URL sends it to another endpoint."""
-    return boto3.session.Session().client(service, region_name=region, config=CONFIG)
+    def refuse_too_little_concurrency(self) -> None:
+        """Of which the canary keeps some, beyond what it keeps already. Raises DeploymentRefused."""
+        for region in self.regions:
+            try:
+                limit = aws.client("lambda", region).get_account_settings()["AccountLimit"]
+                kept = int(self.deployed(region).parameters.get("ReservedCanary", 0))
+            except (BotoCoreError, ClientError) as error:
+                aws.say(f"{region}: unknown how much concurrency the account has: {error}")
+                continue
+            most, free = limit["ConcurrentExecutions"], limit["UnreservedConcurrentExecutions"]
+            more = int(self.parameters(region)["reservedCanary"]) - kept
+            if more > 0 and free - more < min(FLOOR, most):
+                raise DeploymentRefused(
+                    f"reservedCanary={kept + more}: the account may run {most} functions at once in {region}, and AWS "
+                    f"lets nobody reserve the last {min(FLOOR, most)}; {free} are unreserved now. Say "
+                    "reservedCanary=0, or ask for more (Service Quotas, AWS Lambda, Concurrent executions). Nothing "
+                    "was changed"
+                )
 
 
 def deployment(name: str, stage: str, regions: str, params: str) -> Deployment:
@@ -106,7 +120,9 @@ def deployment(name: str, stage: str, regions: str, params: str) -> Deployment:
     if any(not key or not equals for key, equals, _ in pairs) or len(given) < len(pairs):
         raise DeploymentRefused(f"PARAMS='{params}': name=value, each name once, separated by spaces")
     target = Deployment(name, stage, names, given)
-    wrong = parameters.unknown(given) or [why for region in names for why in refusals(target.parameters(region))]
+    wrong = parameters.unknown(given) or [
+        why for region in names for why in parameters.refusals(target.parameters(region))
+    ]
     for region in names if not wrong else ():
         try:
             target.tells(region)

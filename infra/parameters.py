@@ -3,13 +3,13 @@
 Rule 1: serverless.yml and infra/regions.yml are where they stand; nothing is repeated here but what depends on them.
 Rule 2: What PARAMS names is a parameter that is there. One that nobody knows would be lost without a word.
 Rule 3: What a variable of the framework gives is left to it, and is not here.
+Rule 4: What contradicts itself, or what AWS takes, is refused before anything is changed, all at once: a sentence names
+each parameter with its value, and says why it cannot be. What the library's settings refuse is refused by them.
 """
 
-from __future__ import annotations
-
+import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,29 @@ import yaml
 
 from infra.build import ROOT
 from infra.table_template import Capacity, Range
+from ledger.checks import is_prefix
 
 SERVERLESS, REGIONAL = ROOT / "serverless.yml", ROOT / "infra" / "regions.yml"
 GIVEN = ("name", "regions", "streamArn", "tellsThresholds")
 """What infra.deploy gives itself, from NAME, REGIONS and what it finds out."""
 
+FOLDED_S, LATE_S = 60, 600
+"""What a visit may take behind its ring; when canary-late is raised (infra/alarms.yml). A ring that is delayed for less
+than the latter is below the 900 s of SQS, also that of a change which is 300 s ahead."""
+
+NUMBERS = {
+    "allowedLatenessMs": (2_000, 2**48),  # twice the window that gathers a batch of changes (infra/events.yml)
+    "keepMs": (1, 2**48),
+    "changesConcurrency": (2, 1_000),
+    "workConcurrency": (2, 1_000),
+    "ringEverySeconds": (1, LATE_S),
+    "sweepHours": (0.001, 24 * 31),
+    "apiRate": (1, 10**6),
+    "reservedCanary": (0, 1),
+}
+SWITCHES = ("changesPack", "outcomes")
 RANGE = re.compile(r"([0-9]*)\.\.([0-9]+)")
+Parameters = Mapping[str, str]
 
 
 class _Loader(yaml.SafeLoader):
@@ -33,40 +50,32 @@ class _Loader(yaml.SafeLoader):
 _Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
-    """What holds for one Region, by name, as text."""
-
-    values: Mapping[str, str]
-
-    @classmethod
-    def of(cls, stage: str, region: str, given: Mapping[str, str]) -> Parameters:
-        """What a stage has in a Region; `given` is PARAMS."""
-        of_region = (_load(REGIONAL).get(stage) or {}).get(region) or {}
-        stages = _load(SERVERLESS)["params"]
-        values = {**stages["default"], **stages.get(stage, {}), **given, **of_region}
-        return cls({name: str(value) for name, value in values.items() if "${" not in str(value)})
-
-    def __getitem__(self, name: str) -> str:
-        return self.values[name]
-
-    def number(self, name: str) -> int:
-        return int(self.values[name])
-
-    @property
-    def ring_delay_s(self) -> int:
-        """From a change that rings to the look at its lane."""
-        return self.number("ringEverySeconds") + 5 + -(-self.number("allowedLatenessMs") // 1_000)
-
-    @property
-    def capacity(self) -> Capacity:
-        """The table's, once infra/refusals.py has found nothing wrong in it."""
-        found = (RANGE.fullmatch(self[name]) for name in ("tableWrites", "tableReads"))
-        writes, reads = (Range(int(each[1] or 0), int(each[2])) if each else None for each in found)
-        return Capacity(writes, reads)
+@cache
+def _load(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.load(path.read_text(), _Loader)
+    return found
 
 
-def unknown(given: Mapping[str, str]) -> list[str]:
+def parameters_in(stage: str, region: str, given: Parameters) -> Parameters:
+    """What a stage has in a Region; `given` is PARAMS."""
+    of_region = (_load(REGIONAL).get(stage) or {}).get(region) or {}
+    stages = _load(SERVERLESS)["params"]
+    values = {**stages["default"], **stages.get(stage, {}), **given, **of_region}
+    return {name: str(value) for name, value in values.items() if "${" not in str(value)}
+
+
+def ring_delay_s(said: Parameters) -> int:
+    """From a change that rings to the look at its lane."""
+    return int(said["ringEverySeconds"]) + 5 + -(-int(said["allowedLatenessMs"]) // 1_000)
+
+
+def capacity_of(said: Parameters) -> Capacity:
+    """The table's, where nothing is refused."""
+    found = (RANGE.fullmatch(said[name]) for name in ("tableWrites", "tableReads"))
+    return Capacity(*(Range(int(each[1] or 0), int(each[2])) if each else None for each in found))
+
+
+def unknown(given: Parameters) -> list[str]:
     """What PARAMS may not say: sentences."""
     known = _load(SERVERLESS)["params"]["default"]
     wrong = [f"{name} is given by the deployment." for name in given if name in GIVEN]
@@ -74,7 +83,55 @@ def unknown(given: Mapping[str, str]) -> list[str]:
     return wrong + [f"{name} has no value: leave it out." for name, value in given.items() if not value]
 
 
-@cache
-def _load(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.load(path.read_text(), _Loader)
-    return found
+def refusals(said: Parameters) -> list[str]:
+    """Why a Region would not be deployed with these parameters: sentences."""
+    return [*_numbers(said)] or [*_rings(said), *_callers(said), *_table(said)]
+
+
+def _numbers(said: Parameters) -> Iterator[str]:
+    for name, (least, most) in NUMBERS.items():
+        form = r"[0-9]+(\.[0-9]+)?" if name == "sweepHours" else "[0-9]+"
+        if not re.fullmatch(form, said[name]) or not least <= float(said[name]) <= most:
+            yield f"{name}={said[name]} is not a number from {least} to {most}."
+    for name in SWITCHES:
+        if said[name] not in ("true", "false"):
+            yield f"{name}={said[name]} is not true or false."
+
+
+def _rings(said: Parameters) -> Iterator[str]:
+    lateness_ms, folded_s = int(said["allowedLatenessMs"]), ring_delay_s(said) + FOLDED_S
+    if folded_s >= LATE_S:
+        both = f"ringEverySeconds={said['ringEverySeconds']} and allowedLatenessMs={lateness_ms}"
+        yield f"{both}: a fold may be {folded_s} s after its change, and canary-late is raised after {LATE_S} s."
+    if int(said["keepMs"]) < lateness_ms:
+        both = f"keepMs={said['keepMs']} is below allowedLatenessMs={lateness_ms}"
+        yield f"{both}: a retry in time would find its change cleaned, and put it once more for the compactor to clean."
+
+
+def _callers(said: Parameters) -> Iterator[str]:
+    for one, other in (("jwtIssuer", "jwtAudience"), ("jwtReadScope", "jwtWriteScope")):
+        if bool(said[one]) != bool(said[other]):
+            yield f"{one}={said[one]} and {other}={said[other]}: both or none."
+    if said["jwtReadScope"] and not said["jwtIssuer"]:
+        yield f"jwtReadScope={said['jwtReadScope']}: scopes are of JWTs, and jwtIssuer names nobody."
+    try:
+        prefixes = json.loads(said["allowedPrefixes"])
+    except ValueError:
+        prefixes = None
+    if not isinstance(prefixes, list) or not all(map(is_prefix, prefixes)):
+        yield f'allowedPrefixes={said["allowedPrefixes"]} is not a JSON list of prefixes, such as ["stock:"].'
+    accounts = said["producerAccounts"]
+    if accounts and not re.fullmatch(r"[0-9]{12}(,[0-9]{12})*", accounts):
+        yield f"producerAccounts={accounts}: account ids of 12 digits with commas; nobody else would be let in."
+
+
+def _table(said: Parameters) -> Iterator[str]:
+    wrong = [
+        f"{name}={said[name]} is not a range of units a second, ..20000 or 2000..20000."
+        for name in ("tableWrites", "tableReads")
+        if said[name] and not ((match := RANGE.fullmatch(said[name])) and int(match[1] or 1) <= int(match[2]))
+    ]
+    yield from wrong
+    if not wrong and capacity_of(said).scaled == 1:
+        both = f"tableWrites={said['tableWrites']} and tableReads={said['tableReads']}"
+        yield f"{both}: a table is provisioned for both, 2000..20000, or for none of them."

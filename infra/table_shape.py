@@ -6,12 +6,12 @@ Rule 2: Asking comes before every change, writing after the last one.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from infra.table_stack import DeploymentRefused
+from infra import aws
+from infra.aws import DeploymentRefused
 from ledger import items
 from ledger.clocks import instants, wall_clock
 from ledger.errors import InvalidSettings, LedgerError, SettingsMismatch, TableMissing
@@ -23,8 +23,6 @@ from ledger.table import DynamoTable
 
 CANARY = "ledger:canary"
 """The counter of the canaries (service/canary)."""
-
-HERE = "A deployment takes them from REGIONS, PARAMS and serverless.yml"
 
 
 def settings_of(template: Path, region: str) -> Settings:
@@ -48,8 +46,8 @@ def settings_of(template: Path, region: str) -> Settings:
     return settings
 
 
-def table_of(name: str, region: str, client: Callable[[str, str], Any]) -> Table:
-    return DynamoTable(name, region, lambda region: client("dynamodb", region))
+def table_of(name: str, region: str) -> Table:
+    return DynamoTable(name, region, lambda region: aws.client("dynamodb", region))
 
 
 def refuse_another(settings: Settings, table: Table) -> Shape | None:
@@ -62,17 +60,20 @@ def refuse_another(settings: Settings, table: Table) -> Shape | None:
     except TableMissing:
         return None
     except SettingsMismatch as error:
-        raise DeploymentRefused(f"{error} {HERE}; nothing was changed (docs/data-model.md, Shape)") from None
+        raise DeploymentRefused(
+            f"{error} A deployment takes them from REGIONS, PARAMS and serverless.yml; nothing was changed "
+            "(docs/data-model.md, Shape)"
+        ) from None
     except LedgerError as error:
         raise DeploymentRefused(f"the table's shape cannot be read: {error}") from error
     return shape
 
 
-def write_in(settings: Settings, tables: Mapping[str, Table], say: Callable[[str], None]) -> None:
+def write_in(settings: Settings, tables: Mapping[str, Table]) -> None:
     """Write or grow the shape in every Region, whose processes each read their own. Raises DeploymentRefused."""
     for region, table in tables.items():
         try:
             done = run(write(replace(settings, region=region)), table, instants(wall_clock))
         except LedgerError as error:
             raise DeploymentRefused(f"the shape was not written in {region}: {error} Deploy again") from error
-        say(f"{region}: the table's shape is {done}")
+        aws.say(f"{region}: the table's shape is {done}")

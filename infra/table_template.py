@@ -11,9 +11,8 @@ import copy
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -23,50 +22,43 @@ TARGET_PERCENT = 70
 """Of a provisioned capacity: the use that autoscaling keeps."""
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(NamedTuple):
     """Units a second. Without a least: no more than the most; with one, autoscaling keeps a capacity between both."""
 
     least: int
     most: int
 
-    def settings(self, kind: str) -> dict[str, Any]:
-        scaling = {"MinCapacity": self.least, "MaxCapacity": self.most, "SeedCapacity": self.most}
-        policy = {"TargetTrackingScalingPolicyConfiguration": {"TargetValue": TARGET_PERCENT}}
-        return {f"{kind}CapacityAutoScalingSettings": scaling | policy}
 
-
-@dataclass(frozen=True, slots=True)
-class Capacity:
+class Capacity(NamedTuple):
     """In each Region. None: on demand, without a maximum."""
 
     writes: Range | None = None
     reads: Range | None = None
 
     @property
-    def least(self) -> tuple[int, int]:
-        """Of writes and reads; of a table on demand 0."""
-        return self.writes.least if self.writes else 0, self.reads.least if self.reads else 0
+    def scaled(self) -> int:
+        """How many of the two autoscaling keeps."""
+        return sum(1 for units in self if units and units.least)
 
 
-ON_DEMAND = Capacity()
-
-
-def template_of(regions: int, capacity: Capacity = ON_DEMAND) -> str:
+def template_of(regions: int, capacity: Capacity) -> str:
     """The template for so many Regions, as JSON."""
     found: dict[str, Any] = yaml.safe_load(SOURCE.read_text())
     table = found["Resources"]["Table"]["Properties"]
     (replica,) = table["Replicas"]
-    writes, reads = capacity.writes, capacity.reads
-    if writes and reads and all(capacity.least):
+    if capacity.scaled:
         table["BillingMode"] = "PROVISIONED"
-        table["WriteProvisionedThroughputSettings"] = writes.settings("Write")
-        replica["ReadProvisionedThroughputSettings"] = reads.settings("Read")
-    else:
-        if writes:
-            table["WriteOnDemandThroughputSettings"] = {"MaxWriteRequestUnits": writes.most}
-        if reads:
-            replica["ReadOnDemandThroughputSettings"] = {"MaxReadRequestUnits": reads.most}
+    for properties, kind, units in ((table, "Write", capacity.writes), (replica, "Read", capacity.reads)):
+        if units and units.least:
+            scaling: dict[str, Any] = {
+                "MinCapacity": units.least,
+                "MaxCapacity": units.most,
+                "SeedCapacity": units.most,
+            }
+            scaling["TargetTrackingScalingPolicyConfiguration"] = {"TargetValue": TARGET_PERCENT}
+            properties[f"{kind}ProvisionedThroughputSettings"] = {f"{kind}CapacityAutoScalingSettings": scaling}
+        elif units:
+            properties[f"{kind}OnDemandThroughputSettings"] = {f"Max{kind}RequestUnits": units.most}
     for number in range(2, regions + 1):
         found["Parameters"][f"Region{number}"] = found["Parameters"]["Region1"]
         table["Replicas"].append(copy.deepcopy(replica) | {"Region": {"Ref": f"Region{number}"}})

@@ -13,22 +13,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
-from typing import Protocol
 
 from ledger.checks import check_region
 from ledger.errors import InvalidInput, InvalidSettings, shown
 from ledger.ranges import CHANGE_MAX, SHARD_MAX, VERSION_MAX
-
-
-class Place(Protocol):
-    """A lane, by its Region and shard."""
-
-    @property
-    def region(self) -> str: ...
-
-    @property
-    def shard(self) -> int: ...
-
 
 DOWN, UP = "down", "up"
 SIDES = (DOWN, UP)
@@ -54,12 +42,8 @@ class Limit:
                 raise InvalidSettings(f"{name}={shown(amount)} is not an int from {most}: a counter begins at 0.")
         if self.floor is None and self.ceiling is None:
             raise InvalidSettings("A Limit has a floor, a ceiling or both.")
-        if self.region is not None:
-            try:
-                check_region(self.region)
-            except InvalidInput as error:
-                raise InvalidSettings(error.why) from None
-        elif any(self.opening(side) for side in SIDES):
+        _check_region(self.region)
+        if self.region is None and any(self.opening(side) for side in SIDES):
             raise InvalidSettings(f"{self} needs a region: where its first rights are, the same in every process.")
 
     def has(self, side: str) -> bool:
@@ -70,9 +54,16 @@ class Limit:
         """The first rights of a side, before anything is decided."""
         return -(self.floor or 0) if side == DOWN else self.ceiling or 0
 
-    def opens(self, lane: Place) -> bool:
-        """Whether the first rights are in this lane."""
-        return lane.region == self.region and lane.shard == 0
+    def opens(self, region: str, shard: int) -> bool:
+        """Whether the first rights are in the lane of that Region and shard."""
+        return region == self.region and shard == 0
+
+
+def _check_region(region: str | None) -> None:
+    try:
+        region is None or check_region(region)
+    except InvalidInput as error:
+        raise InvalidSettings(error.why) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +122,7 @@ class Threshold:
             object.__setattr__(self, "name", _UNNAMED.format(side=side, bound=bound))
         if type(self.name) is not str or not _NAME.fullmatch(self.name):
             raise InvalidSettings(f"name={shown(self.name)} is not 1 to 64 letters, digits, dots, _ and -.")
-        if self.region is not None:
-            try:
-                check_region(self.region)
-            except InvalidInput as error:
-                raise InvalidSettings(error.why) from None
+        _check_region(self.region)
 
     def side_of(self, value: int) -> str:
         """IN where what it says holds of the value, else OUT."""

@@ -25,48 +25,6 @@ from ledger.errors import LedgerError
 
 NAMESPACE = "Ledger"
 
-DELTAS_RECORDED = "DeltasRecorded"
-DELTAS_REPLAYED = "DeltasReplayed"
-DELTAS_ACCEPTED = "DeltasAccepted"
-DELTAS_REFUSED = "DeltasRefused"
-DELTAS_CONFLICTING = "DeltasConflicting"
-CHANGES_FAILED = "ChangesFailed"
-LIMIT_REACHED = "LimitReached"
-OUT_OF_REACH = "OutOfReach"
-DELTAS_FOLDED = "DeltasFolded"
-STRAYS_SETTLED = "StraysSettled"
-DELTAS_CLEANED = "DeltasCleaned"
-TAIL_DELTAS = "TailDeltas"
-LATE_DELTAS = "LateDeltas"
-LANES_VISITED = "LanesVisited"
-LANES_LOOKED = "LanesLooked"
-LANES_GAVE_UP = "LanesGaveUp"
-LANES_FAILED = "LanesFailed"
-LANES_DAMAGED = "LanesDamaged"
-LANES_UNREAD = "LanesUnread"
-VERIFIES_DROPPED = "VerifiesDropped"
-STOPPED_TRIES = "StoppedTries"
-CLEANS_POSTPONED = "CleansPostponed"
-WATERMARK_AHEAD_MS = "WatermarkAheadMs"
-VERIFY_DIFFERENCES = "VerifyDifferences"
-LANES_RUNG = "LanesRung"
-RINGS_SPARED = "RingsSpared"
-LANES_LISTED = "LanesListed"
-LANES_SWEPT = "LanesSwept"
-LANES_FORGOTTEN = "LanesForgotten"
-SWEEP_LAG_MS = "SweepLagMs"
-WORK_INVALID = "WorkInvalid"
-CANARY_RUNS = "CanaryRuns"
-CANARY_LAG_MS = "CanaryLagMs"
-CANARY_WRONG = "CanaryWrong"
-RECORDS_IGNORED = "RecordsIgnored"
-HOLDS_OVERDUE = "HoldsOverdue"
-GATE_BYTES = "GateBytes"
-CROSSINGS_TOLD = "CrossingsTold"
-CROSSINGS_UNTOLD = "CrossingsUntold"
-READ_UNITS = "ReadUnits"
-WRITE_UNITS = "WriteUnits"
-
 UNITS = {"Ms": MetricUnit.Milliseconds, "Bytes": MetricUnit.Bytes}
 """The unit of a metric, by the end of its name; any other metric is a count."""
 
@@ -85,26 +43,19 @@ class Watch:
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Watch:
-        """From POWERTOOLS_SERVICE_NAME, POWERTOOLS_METRICS_NAMESPACE, POWERTOOLS_LOG_LEVEL and LEDGER_STAGE."""
+        """From POWERTOOLS_SERVICE_NAME, POWERTOOLS_METRICS_NAMESPACE and LEDGER_STAGE; Powertools reads the level."""
         service, stage = environ.get("POWERTOOLS_SERVICE_NAME", "ledger"), environ.get("LEDGER_STAGE", "dev")
         metrics = Metrics(namespace=environ.get("POWERTOOLS_METRICS_NAMESPACE", NAMESPACE), service=service)
         metrics.set_default_dimensions(stage=stage)
-        level = environ.get("POWERTOOLS_LOG_LEVEL", "INFO")
-        return cls(Logger(service=service, level=level, stage=stage), metrics)
+        return cls(Logger(service=service, stage=stage), metrics)
 
     @classmethod
-    def here(cls, name: str, stream: IO[str] | None = None, level: str = "INFO") -> Watch:
+    def here(cls, name: str, stream: IO[str] | None = None) -> Watch:
         """Of a process that is no Lambda: lines to `stream`, else standard output, and metrics that go nowhere."""
-        logger = Logger(service=name, stream=stream, level=level)
-        return cls(logger, EphemeralMetrics(namespace=NAMESPACE, service=name))
-
-    def count(self, name: str, value: float = 1) -> None:
-        """Add a value to a metric. A count of nothing is not written."""
-        if value:
-            self.publish({name: value})
+        return cls(Logger(service=name, stream=stream), EphemeralMetrics(namespace=NAMESPACE, service=name))
 
     def publish(self, numbers: Mapping[str, float]) -> None:
-        """Add these to their metrics, also a zero: an alarm can then tell "none" from "not running"."""
+        """Add these to their metrics, also those that are 0."""
         for name, value in numbers.items():
             unit = next((unit for end, unit in UNITS.items() if name.endswith(end)), MetricUnit.Count)
             self.metrics.add_metric(name=name, unit=unit, value=value)
@@ -131,14 +82,14 @@ class Watch:
                     return work(event, context)
                 finally:
                     cost = meter.take()
-                    self.publish({READ_UNITS: cost.read_units, WRITE_UNITS: cost.write_units})
+                    self.publish({"ReadUnits": cost.read_units, "WriteUnits": cost.write_units})
 
         return self.around(handler)
 
 
 Outcome = Receipt | LedgerError
 
-OF_RECEIPT = {"recorded": DELTAS_RECORDED, "replayed": DELTAS_REPLAYED, "accepted": DELTAS_ACCEPTED}
+OF_RECEIPT = {"recorded": "DeltasRecorded", "replayed": "DeltasReplayed", "accepted": "DeltasAccepted"}
 
 
 def report(watch: Watch, *outcomes: Outcome) -> None:
@@ -156,46 +107,23 @@ def report_each(watch: Watch, outcomes: Iterable[tuple[Outcome, dict[str, object
         metric, level, text = next(line for kind, *line in OF_ERROR if isinstance(outcome, kind))
         if metric:
             counted[metric] += 1
-        _log(watch.logger, outcome, level, text, fields)
-    for name, value in counted.items():
-        watch.count(name, value)
-
-
-def _log(logger: Logger, error: LedgerError, level: str, text: str, fields: dict[str, object]) -> None:
-    shown = fields | {"error": type(error).__name__}
-    if error.delta is not None:
-        shown |= {"lane": str(error.delta.lane), "token": error.delta.token}
-    if isinstance(error, errors.InvalidMessage):
-        shown["field"] = error.field
-    if isinstance(error, errors.HoldEnded):
-        shown["state"] = error.state
-    getattr(logger, level)(text, extra=shown)
-    logger.debug("why", extra=shown | {"why": str(error)})
+        shown = fields | {"error": type(outcome).__name__}
+        if outcome.delta is not None:
+            shown |= {"lane": str(outcome.delta.lane), "token": outcome.delta.token}
+        shown |= {name: getattr(outcome, name) for name in ("field", "state") if hasattr(outcome, name)}
+        getattr(watch.logger, level)(text, extra=shown)
+        watch.logger.debug("why", extra=shown | {"why": str(outcome)})
+    watch.publish(counted)
 
 
 MAY_PASS = errors.Throttled | errors.TransactionConflict | errors.Unavailable
 OTHER_SETTINGS = errors.SettingsMismatch | errors.LimitMismatch
 
 OF_ERROR: tuple[tuple[type[LedgerError] | UnionType, str, str, str], ...] = (
-    (
-        errors.InvalidInput,
-        DELTAS_REFUSED,
-        "warning",
-        "change refused: nothing was written, and a retry is refused again",
-    ),
-    (
-        errors.TokenConflict,
-        DELTAS_CONFLICTING,
-        "warning",
-        "token conflict: its key already stands for another change, which counts",
-    ),
-    (errors.LimitReached, LIMIT_REACHED, "info", "limit reached: nothing counts, and that is final for its key"),
-    (
-        errors.OutOfReach,
-        OUT_OF_REACH,
-        "warning",
-        "out of reach: nothing was decided, because a Region did not answer; retry",
-    ),
+    (errors.InvalidInput, "DeltasRefused", "warning", "change refused: nothing was written; a retry is refused again"),
+    (errors.TokenConflict, "DeltasConflicting", "warning", "token conflict: its key stands for another change"),
+    (errors.LimitReached, "LimitReached", "info", "limit reached: nothing counts, and that is final for its key"),
+    (errors.OutOfReach, "OutOfReach", "warning", "out of reach: a Region did not answer, nothing was decided; retry"),
     (errors.HoldEnded, "", "info", "hold ended before: nothing was written, and its first end is final"),
     (errors.NoSuchHold, "", "warning", "no such hold: nothing was written"),
     (errors.OutcomeUnknown, "", "warning", "outcome unknown: a retry with the same key finds out, and counts once"),

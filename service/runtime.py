@@ -2,7 +2,6 @@
 
 Rule 1: The functions' logic is written as programs that yield requests, like the protocol's, so that the tests stop and
 crash the shipped code between any two of them.
-Rule 2: `until` is how one is stopped before its time is up.
 """
 
 from __future__ import annotations

@@ -26,11 +26,8 @@ class SqsQueue:
 
     def put(self, body: str, attributes: Mapping[str, Any] | None = None) -> str | None:
         """Why a message may not be there; None: it is."""
-        try:
-            self._client.send_message(QueueUrl=self._url, MessageBody=body, MessageAttributes=attributes or {})
-        except (ClientError, BotoCoreError) as failure:
-            return f"SendMessage failed ({failure})."
-        return None
+        entry = {"MessageBody": body, "MessageAttributes": attributes or {}}
+        return self._each(self._client.send_message_batch, [entry])[0]
 
     def put_each(self, bodies: Sequence[str], delays_s: Sequence[int] | None = None) -> list[str | None]:
         """For each message, in order, why it may not be there; None: it is."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count, repeat
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import pytest
 from botocore.exceptions import ClientError
@@ -120,23 +120,25 @@ class Region(MemoryTable):
         """The kinds of the requests it was asked, without those for the time."""
         return [type(request) for request in self.asked if not isinstance(request, Now)]
 
-    def before(self, kind: Any, do: Callable[[Any], Any], times: int | None = None) -> None:
+    def before(self, kind: Any, do: Callable[[Any], Any], times: int | None = None) -> Self:
         """Call do(request) before requests of a kind are answered, each time or so many times. What it raises is all
         that is answered.
         """
         self._before.append(Hook(kind, do, repeat(True) if times is None else repeat(True, times)))
+        return self
 
-    def after(self, kind: Any, do: Callable[[Any, Any], Any], times: int | None = None) -> None:
+    def after(self, kind: Any, do: Callable[[Any, Any], Any], times: int | None = None) -> Self:
         """Answer do(request, answer) instead of what is answered, or raise what it raises: the request was applied."""
         self._after.append(Hook(kind, do, repeat(True) if times is None else repeat(True, times)))
+        return self
 
-    def takes(self, answer_ms: int, *kinds: type) -> None:
+    def takes(self, answer_ms: int, *kinds: type) -> Self:
         """Answers take so long by the wall clock: all, or those to requests of some kinds."""
 
         def wait(_: Request) -> None:
             self.now_ms += answer_ms
 
-        self.before(kinds or (object,), wait)
+        return self.before(kinds or (object,), wait)
 
     def answer(self, request: Request, /) -> Any:
         self.asked.append(request)
@@ -199,20 +201,6 @@ class Region(MemoryTable):
         if refused is None:
             self.landing += [put.item for put in puts]
         return refused
-
-
-def slow(answer_ms: int, *kinds: type) -> Region:
-    """A Region whose answers take so long."""
-    region = Region()
-    region.takes(answer_ms, *kinds)
-    return region
-
-
-def hooked(do: Callable[[Region, Any, Any], Any]) -> Region:
-    """A Region that answers do(region, request, answer)."""
-    region = Region()
-    region.after(object, lambda request, answer: do(region, request, answer))
-    return region
 
 
 def two_regions(**given: Any) -> tuple[Region, Region]:

@@ -37,23 +37,13 @@ def add(counter: str, shard: int, change: int, key: str, at: datetime) -> None:
 
 
 def value(counter: str) -> int:
-    """The readers, deployed with the writers.
-
-    The ledger is read first: an opening that it holds is then seen as closed.
-    """
-    counted = reader.read(counter).value
+    """The readers, deployed with the writers. Raises RuntimeError during the cut."""
     shards = old_shards(counter)
-    if not all("closed_at" in shard for shard in shards):
-        return counted + sum(map(amount, shards))
     if "opened_at" in shards[0]:
         return reader.read(counter).value
-    entries = list(
-        reader.history(counter)
-    )  # the mover is at work, or died: one read that shows what it holds
-    opened = opening(counter, shards).token in {entry.token for entry in entries}
-    return sum(entry.change for entry in entries) + (
-        0 if opened else sum(map(amount, shards))
-    )
+    if any("closed_at" in shard for shard in shards):
+        raise RuntimeError(f"{counter} is being moved. Ask again.")
+    return sum(map(amount, shards))  # no change can be in the ledger before a closing
 
 
 def move(counter: str) -> None:
@@ -98,33 +88,6 @@ def is_in_value(delta: Delta) -> bool:
     return any(
         entry.token == delta.token for entry in reader.history(delta.lane.counter)
     )
-
-
-def roll_back(counter: str) -> None:
-    """While nobody writes or reads this counter. Repeat it until it returns.
-
-    Then the old writers and readers go on.
-    """
-    if not any("closed_at" in shard for shard in old_shards(counter)):
-        return  # never moved, or rolled back before: the old counter has everything
-    move(counter)  # a move that died half way has left the old value out of the ledger
-    recount = compactor.verify(counter)  # strays too, which a read lacks
-    if recount.value is None or not recount.ok:
-        raise RuntimeError(
-            f"{counter}: not rolled back, its value is unknown: {recount.differences}"
-        )
-    items = [
-        old_key(counter, shard) | {"amount": {"N": str(0 if shard else recount.value)}}
-        for shard in range(SHARDS)
-    ]
-    condition = "attribute_exists(closed_at)"
-    puts = [
-        {"Put": {"TableName": "old", "Item": item, "ConditionExpression": condition}}
-        for item in items
-    ]
-    dynamodb.transact_write_items(
-        TransactItems=puts
-    )  # all or none: half of it would be closed and opened again
 
 
 def old_shards(counter: str) -> list[dict[str, Any]]:

@@ -134,7 +134,7 @@ class Judge:
 
     def _opens(self, lane: Lane) -> None:
         copies = [self.world.replicas[lane.region].item(items.gate_key(each)) for each in self.lanes if each != lane]
-        if lane.region in self.arrived and (self.limit.opens(lane) or not any(copies)):
+        if lane.region in self.arrived and (self.limit.opens(lane.region, lane.shard) or not any(copies)):
             self.wrong.append(f"{lane}: a gate is opened beside changes that no gate decided")
 
     def _compare(self, lane: Lane, before: Gate | None, after: Gate) -> None:
@@ -196,14 +196,14 @@ class Judge:
     def bounds(self) -> tuple[int | None, int | None]:
         """The floor and the ceiling as they stand."""
         for lane, gate in self.gates.items():
-            if self.limit.opens(lane):
+            if self.limit.opens(lane.region, lane.shard):
                 return gate.bounds[DOWN], gate.bounds[UP]
         return self.limit.floor, self.limit.ceiling
 
     def _own(self, lane: Lane, side: str) -> int:
         if lane in self.gates:
             return self.gates[lane].own(side)
-        return self.limit.opening(side) if self.limit.opens(lane) else 0
+        return self.limit.opening(side) if self.limit.opens(lane.region, lane.shard) else 0
 
     def answered(self, one: Asked, decision: Decision, since: int) -> None:
         """An answer came, which is of a moment since that step."""

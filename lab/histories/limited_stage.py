@@ -20,7 +20,7 @@ from ledger.gate import items
 from ledger.gate.answers import Decision
 from ledger.gate.bounds import set_limit
 from ledger.gate.decide import add_group, decide_change, decide_hold, end
-from ledger.gate.gates import Gates, SoldOut
+from ledger.gate.gates import Gates, Left, SoldOut
 from ledger.gate.move import free
 from ledger.gate.past import roll
 from ledger.gate.recount import outcomes
@@ -209,7 +209,7 @@ class LimitedStage(Boards):
         """One process sends changes and sets ceilings, one after the other. short: what it remembers to be too much."""
         memory, now_ms = SoldOut(), self.world.now_ms
         if short:
-            memory.note(COUNTER, UP, short, Instant(now_ms, now_ms))
+            memory.note(COUNTER, UP, short, Instant(now_ms, now_ms), Left())
 
         def program() -> Program[None]:
             gates = self.judge.gates_in(region, memory)

@@ -7,7 +7,7 @@ that are as wrong as the history's can take for REMEMBERED_MS, and not before so
 
 from dataclasses import dataclass, field
 
-from ledger.gate.gates import REMEMBERED_MS, SoldOut
+from ledger.gate.gates import REMEMBERED_MS, Left, SoldOut
 from ledger.limit import DOWN, UP
 from ledger.requests import Instant
 from simulator.world import World
@@ -29,11 +29,11 @@ class Memory(SoldOut):
     _said: dict[tuple[str, int], int] = field(default_factory=dict)
     """By side and need: what it said in this call, as the step since which that is true."""
 
-    def note(self, counter: str, side: str, need: int, began: Instant) -> None:
-        super().note(counter, side, need, began)
+    def note(self, counter: str, side: str, need: int, began: Instant, left: Left) -> None:
+        super().note(counter, side, need, began, left)
         self._began[side] = self._asked
 
-    def knows(self, counter: str, side: str, need: int, now: Instant) -> bool:
+    def knows(self, counter: str, side: str, need: int, now: Instant) -> Left | None:
         known = super().knows(counter, side, need, now)
         if not known:
             self._asked = self.world.step, self.world.now_ms

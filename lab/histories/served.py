@@ -113,7 +113,7 @@ def _served(world: ServedWorld, own: Settings) -> bool:
         for job in (job for message in batch for job in jobs_of(message.body, own)):
             stops = world.choices.pick(30) if world.choices.pick(2) and job.tries < 3 else 10**9
             left = iter(range(stops))
-            finish(world, own.region, serve(job, Done(), own, lambda: next(left, None) is None))  # noqa: B023
+            finish(world, own.region, serve(Done(job=job), own, lambda: next(left, None) is None))  # noqa: B023
         world.delete(own.region, batch)
         if not world.posts[own.region].queue:
             return True

@@ -21,7 +21,8 @@ from ledger.lane.tail import through
 from ledger.requests import Now
 from ledger.settings import Settings
 from ledger.values import Delta
-from service.compact.serve import serve_lane, tasks_of
+from service.compact.result import Done
+from service.compact.serve import by_lane, serve_lane
 from service.job_queue import Enqueue
 from service.jobs import Job, Settle
 from service.messages import jobs_of, message_of
@@ -172,23 +173,23 @@ class Service:
                     continue
                 jobs = [(str(n), job) for n, message in enumerate(batch) for job in jobs_of(message.body, own)]
                 lost = set[str]()
-                for tasks in tasks_of((name, _otherwise(job)) for name, job in jobs):
+                for lane in by_lane((name, _otherwise(job)) for name, job in jobs):
                     deadline = world.step + (choices.pick(60) if choices.pick(8) == 7 else 10**9)
                     stop = lambda: world.step > deadline  # noqa: E731, B023
-                    yield from _sent(serve_lane(tasks, own, stop, commits_max=1 + choices.pick(3)))
-                    for task in tasks:
-                        self._report(task.job, task.done)
-                        lost |= task.ids if task.done.lost is not None else set()
+                    yield from _sent(serve_lane(lane, own, stop, commits_max=1 + choices.pick(3)))
+                    for done in lane:
+                        self._report(done)
+                        lost |= done.ids if done.lost is not None else set()
                 world.delete(region, [message for n, message in enumerate(batch) if str(n) not in lost])
 
         return script
 
-    def _report(self, job: Job, done: Any) -> None:
+    def _report(self, done: Done) -> None:
         self.counts.update(visits=done.visited, dropped=int(done.outcome == "gave up" and not done.sent))
         if done.lost is not None and not isinstance(done.lost, LedgerError):
             raise done.lost
         if isinstance(done.error, DamagedItem | LaneDamaged):
-            self.record.broken.append(f"a visit to {job.lane}: {done.error}")
+            self.record.broken.append(f"a visit to {done.job.lane}: {done.error}")
 
     def _purge(self, region: str) -> Callable[[], Script]:
         def script() -> Script:

@@ -27,11 +27,10 @@ from ledger.requests import Instant, Put
 from ledger.settings import Settings
 from ledger.values import Delta, Lane
 from reader import Reader
-from service import observe
-from service.compact.handler import Worker
+from service.compact.serve import Worker
 from service.job_queue import WorkQueue
 from service.observe import Watch
-from service.ring.handler import Ringer
+from service.ring.ring import Ringer
 from service.runtime import Runtime
 
 REGION, START_MS, SECOND_MS, HOUR_S = "eu-west-1", 1_800_000_000_000, 1_000, 3_600
@@ -115,7 +114,7 @@ class Lanes:
 
     def _so_far(self) -> tuple[Any, ...]:
         sums, queue = self._metrics.sums, self._queue
-        found = sums[observe.LANES_LOOKED], sums[observe.LANES_VISITED]
+        found = sums["LanesLooked"], sums["LanesVisited"]
         return self._changes, self._table.cost, queue.sent, queue.requests, *found
 
     def _second(self) -> None:

@@ -27,23 +27,26 @@ def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[G
     held, is beyond it: nothing is set; InvalidInput for bounds that are none, or of other sides; and what `add` raises.
     """
     given = _checked(gates, {DOWN: floor, UP: ceiling})
-    (lane,) = (each for each in gates.lanes if gates.limit.opens(each))
+    (lane,) = (each for each in gates.lanes if gates.limit.opens(each.region, each.shard))
     for _ in range(TRIES_MAX):
         gate = yield from gates.read(lane)
         for side, name in items.BOUNDS.items():
             if gates.limit.has(side) and gate.bounds[side] is None:
                 raise _lacks(gate, name)
-        wanted = _ordered({side: gate.bounds[side] if given[side] is None else given[side] for side in SIDES})
+        wanted = {side: gate.bounds[side] if given[side] is None else given[side] for side in SIDES}
+        low, high = wanted[DOWN], wanted[UP]
+        if low is not None and high is not None and low > high:
+            raise InvalidInput(f"The floor {low} is above the ceiling {high}.")
         if gate.bounds == wanted:
             gates.sold_out.forget(lane.counter, *SIDES)  # it may be this call that set it, and had no answer
             return gate
         short = [(side, need) for side, need in gate.taken_by(wanted).items() if need > gate.rights[side]]
         for side, need in short:
-            if not (yield from obtain(gates, lane, side, need)):
+            if (left := (yield from obtain(gates, lane, side, need))) is not None:
                 raise LimitReached(
-                    f"{lane.counter}: floor={wanted[DOWN]}, ceiling={wanted[UP]} is beyond what counts and what is "
+                    f"{lane.counter}: floor={low}, ceiling={high} is beyond what counts and what is "
                     "held. Nothing was written.",
-                    **gates.sold_out.left(lane.counter, side)._asdict(),
+                    **left._asdict(),
                 )
         if short:
             continue
@@ -74,11 +77,4 @@ def _checked(gates: Gates, wanted: Bounds) -> Bounds:
             raise InvalidInput(f"A limit is an int of magnitude at most 10**18, not {shown(amount)}.")
     if all(amount is None for amount in wanted.values()):
         raise InvalidInput("set_limit takes a floor, a ceiling or both.")
-    return wanted
-
-
-def _ordered(wanted: Bounds) -> Bounds:
-    low, high = wanted[DOWN], wanted[UP]
-    if low is not None and high is not None and low > high:
-        raise InvalidInput(f"The floor {low} is above the ceiling {high}.")
     return wanted

@@ -21,14 +21,14 @@ from collections.abc import Mapping, Sequence
 from ledger import tokens
 from ledger.errors import InvalidTime, LedgerError, NoSuchHold
 from ledger.gate import updates
-from ledger.gate.answers import Decision, MayBeFiled, NoGate, TooFew, check_granted, ended, needs, read, receipt
+from ledger.gate.answers import Decision, check_granted, ended, receipt
 from ledger.gate.gate import REFUSED, RELEASED
-from ledger.gate.gates import TRIES_MAX, Enough, Gates, gave_up
+from ledger.gate.gates import TRIES_MAX, Gates, Left, gave_up
 from ledger.gate.move import forget, obtain
 from ledger.gate.past import Known, find, known_in, look_up, perhaps_roll, slack_after, write
 from ledger.lane.add import Outcome, failed
-from ledger.limit import SIDES
-from ledger.requests import Instant, Now, Program, Update, Written
+from ledger.limit import DOWN, SIDES, UP
+from ledger.requests import Instant, Now, Program, Written
 from ledger.tokens import until_ms
 from ledger.values import Delta, Lane, Receipt
 
@@ -37,61 +37,53 @@ PAUSE_MS = 200
 many who are short at once, the first to ask brings enough for all."""
 
 
-def decide_change(gates: Gates, delta: Delta) -> Program[Decision]:
-    """Decide a change. Raises OutOfReach, GateLost, LimitMismatch, GaveUp, DamagedItem and the TableErrors."""
-    return _decide(gates, delta, hold=False)
-
-
 def decide_hold(gates: Gates, delta: Delta) -> Program[Decision]:
     """Decide a hold; its token says until when. Raises what `decide_change` does."""
-    return _decide(gates, delta, hold=True)
+    return decide_change(gates, delta, hold=True)
 
 
-def _decide(gates: Gates, delta: Delta, *, hold: bool) -> Program[Decision]:
+def decide_change(gates: Gates, delta: Delta, *, hold: bool = False) -> Program[Decision]:
+    """Decide a change. Raises OutOfReach, GateLost, LimitMismatch, GaveUp, DamagedItem and the TableErrors."""
     lane, token = delta.lane, delta.token
-    side, need = needs(delta)
+    side, need = DOWN if delta.change < 0 else UP, abs(delta.change)  # the right that it takes, and how much of it
     seen: int | None = None
     slack_ms: int | None = None
-    short = remembered = False
+    left: Left | None = None  # which is too little: it is refused
     for _ in range(TRIES_MAX):
         began: Instant = yield Now()
-        if not short:
-            short = remembered = gates.sold_out.knows(lane.counter, side, need, began)
-        answer = yield from write(gates, lane, _asked(gates, delta, hold, short, seen, slack_ms))
-        match read(gates, delta, answer, seen):
-            case Written(item):
-                if not short:
-                    gates.sold_out.changed(lane.counter, delta.change)
-                yield from perhaps_roll(gates, lane, item, token)
-                if short:
-                    left = gates.sold_out.left(lane.counter, side)
-                    return Decision(Known(REFUSED), before=False, left=left, remembered=remembered)
-                return Decision(Known(held=delta.change) if hold else Known(delta.change), before=False)
-            case NoGate():
-                yield from gates.create(lane)
-            case Known() as known:
-                return Decision(known, before=True)
-            case MayBeFiled(gate):
-                found = yield from look_up(gates, lane, token)
-                if found is not None:
-                    return Decision(found, before=True)
-                seen, slack_ms = gate.version, slack_after(gate, token)
-            case Enough():
-                gates.sold_out.forget(lane.counter, side)  # it came meanwhile
-                short = False
-            case TooFew() if not short:
-                if not (yield from obtain(gates, lane, side, need, tokens.draw(token, PAUSE_MS))):
-                    gates.sold_out.note(lane.counter, side, need, began)
-                    short = True
+        left = left or gates.sold_out.knows(lane.counter, side, need, began)
+        if left is not None:
+            update = updates.refuse(lane, gates.limit, token, delta.change, seen)
+        elif hold:
+            update = updates.hold(lane, gates.limit, token, delta.change, seen)
+        else:
+            update = updates.decide(lane, gates.limit, {token: delta.change}, seen, slack_ms)
+        answer = yield from write(gates, lane, update)
+        if isinstance(answer, Written):
+            if left is None:
+                gates.sold_out.changed(lane.counter, delta.change)
+            yield from perhaps_roll(gates, lane, answer.item, token)
+            if left is not None:
+                return Decision(Known(REFUSED), before=False, left=left)
+            return Decision(Known(held=delta.change) if hold else Known(delta.change), before=False)
+        if not answer:
+            yield from gates.create(lane)
+            continue
+        gate = gates.gate(lane, answer)
+        if (known := known_in(gate, token)) is not None:
+            return Decision(known, before=True)
+        if not gate.is_fresh(token) and gate.version != seen:
+            if (found := (yield from look_up(gates, lane, token))) is not None:
+                return Decision(found, before=True)
+            seen, slack_ms = gate.version, slack_after(gate, token)
+        elif need == 0 or not gates.limit.has(side) or gate.rights[side] >= need:
+            gates.sold_out.forget(lane.counter, side)  # it came meanwhile
+            left = None
+        elif left is None:
+            left = yield from obtain(gates, lane, side, need, tokens.draw(token, PAUSE_MS))
+            if left is not None:
+                gates.sold_out.note(lane.counter, side, need, began, left)
     raise gave_up(lane)
-
-
-def _asked(gates: Gates, delta: Delta, hold: bool, short: bool, seen: int | None, slack_ms: int | None) -> Update:
-    if short:
-        return updates.refuse(delta.lane, gates.limit, delta.token, delta.change, seen)
-    if hold:
-        return updates.hold(delta.lane, gates.limit, delta.token, delta.change, seen)
-    return updates.decide(delta.lane, gates.limit, {delta.token: delta.change}, seen, slack_ms)
 
 
 TRIES = 8  # how often a group travels before each goes alone
@@ -159,7 +151,7 @@ def end(gates: Gates, held: Delta, outcome: int) -> Program[Decision]:
                 f"{lane}: the hold {token} is of {known.held}, not of {amount}: its id is damaged. Nothing was "
                 "written. Use the id as `hold` gave it."
             )
-        answer = yield from write(gates, lane, updates.end(lane, limit, token, amount, outcome, filed))
+        answer = yield from write(gates, lane, updates.end(lane, limit, {token: amount}, outcome, filed))
         if isinstance(answer, Written):
             gates.sold_out.forget(lane.counter, *SIDES)
             if filed is not None:

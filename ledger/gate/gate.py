@@ -127,7 +127,7 @@ class Gate:
     @classmethod
     def new(cls, lane: Lane, limit: Limit) -> Self:
         """A gate that decided nothing yet."""
-        opens = limit.opens(lane)
+        opens = limit.opens(lane.region, lane.shard)
         rights = {side: limit.opening(side) if opens else 0 for side in SIDES if limit.has(side)}
         bounds = {DOWN: limit.floor, UP: limit.ceiling} if opens else dict.fromkeys(SIDES)
         return cls(lane, rights, bounds=bounds)

@@ -36,39 +36,37 @@ COUNTERS_MAX = 10_000
 
 
 class Left(NamedTuple):
-    """The floor or the ceiling, as it is set, and what all lanes together had left towards it; None: not seen."""
+    """The floor or the ceiling, as it is set, and what all lanes together had left towards it; None: not seen.
+
+    remembered: by an earlier call of this process.
+    """
 
     limit: int | None = None
     available: int | None = None
-
-
-class Enough(NamedTuple):
-    """There are rights enough, as far as was seen."""
+    remembered: bool = False
 
 
 @dataclass(slots=True)
 class SoldOut:
-    """By counter and side: since when, and how much was too much. Of several threads, whoever comes last is right.
-
-    A clock that steps back, or ahead, only makes it forget.
+    """By counter and side: since when, how much was too much, and what was left. Of several threads, whoever comes last
+    is right. A clock that steps back, or ahead, only makes it forget.
     """
 
-    _known: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
-    _left: dict[tuple[str, str], Left] = field(default_factory=dict)
+    _known: dict[tuple[str, str], tuple[int, int, Left]] = field(default_factory=dict)
     _silent: dict[str, tuple[int, str]] = field(default_factory=dict)
 
-    def note(self, counter: str, side: str, need: int, began: Instant) -> None:
+    def note(self, counter: str, side: str, need: int, began: Instant, left: Left) -> None:
         """At a moment since `began` all lanes together had less than `need`."""
         if len(self._known) >= COUNTERS_MAX:
             self._known.clear()
-        self._known[counter, side] = (began.wall_ms, need)
+        self._known[counter, side] = (began.wall_ms, need, left._replace(remembered=True))
 
-    def knows(self, counter: str, side: str, need: int, now: Instant) -> bool:
-        """Whether there was too little a moment ago."""
+    def knows(self, counter: str, side: str, need: int, now: Instant) -> Left | None:
+        """What was left a moment ago, if that was too little."""
         if (known := self._known.get((counter, side))) is None:
-            return False
-        since_ms, short = known
-        return need >= short and _is_recent(since_ms, now)
+            return None
+        since_ms, short, left = known
+        return left if need >= short and _is_recent(since_ms, now) else None
 
     def note_silent(self, region: str, error: LedgerError, now: Instant) -> None:
         self._silent[region] = (now.wall_ms, f"a moment ago its Region did not answer: {error}")
@@ -80,15 +78,6 @@ class SoldOut:
         """
         known = self._silent.copy().items()
         return {region: why for region, (at_ms, why) in known if at_ms != now.wall_ms and _is_recent(at_ms, now)}
-
-    def note_left(self, counter: str, side: str, left: Left) -> None:
-        """All lanes were asked, and had too little. Refusals carry what was noted last; nothing is decided by it."""
-        if len(self._left) >= COUNTERS_MAX:
-            self._left.clear()
-        self._left[counter, side] = left
-
-    def left(self, counter: str, side: str) -> Left:
-        return self._left.get((counter, side), Left())
 
     def changed(self, counter: str, change: int) -> None:
         """A change counts: what it took of one side came to the other."""
@@ -140,7 +129,7 @@ class Gates:
 
     def bound(self, side: str, seen: Iterable[Gate]) -> int | None:
         """The floor or the ceiling: as it is set, in the gate with the first rights; without one as in the settings."""
-        set_to = next((gate.bounds[side] for gate in seen if self.limit.opens(gate.lane)), None)
+        set_to = next((gate.bounds[side] for gate in seen if self.limit.opens(gate.lane.region, gate.lane.shard)), None)
         return set_to if set_to is not None else self.limit.floor if side == DOWN else self.limit.ceiling
 
     def at(self, lane: Lane, request: Request) -> Request:
@@ -193,7 +182,7 @@ class Gates:
                 f"{lane}: its gate is gone, and {known[0]} shows that there was one. Nothing was written. Restore its "
                 "items from a backup, then rebuild the counter."
             )
-        is_first = all(copy is None for copy in copies) or self.limit.opens(lane)
+        is_first = all(copy is None for copy in copies) or self.limit.opens(lane.region, lane.shard)
         if beside := (yield from self.home(lane, with_changes(self.lanes if is_first else (lane,)))):
             raise LimitMismatch(
                 f"{beside[0]}: it has changes that no gate decided, from before the counter had a limit. Nothing was "

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from ledger.errors import LedgerError, OutcomeUnknown, OutOfReach, Unavailable
 from ledger.gate import items, updates
 from ledger.gate.gate import Gate, name_of
-from ledger.gate.gates import TRIES_MAX, Enough, Gates, Left
+from ledger.gate.gates import TRIES_MAX, Gates, Left
 from ledger.gate.past import fullness, outcomes_of, roll, write
 from ledger.lane.tail import Pages
 from ledger.limit import SIDES
@@ -54,7 +54,7 @@ def free(gates: Gates, gate: Gate, side: str | None = None, need: int = 0) -> Pr
         over = dict(sorted(gate.over(now.wall_ms).items())[: updates.EXPIRED_MAX])
         if not over or _has(gate, side, need):
             break
-        gate, _ = yield from _end(gates, gate, updates.expire(gate.lane, gates.limit, over))
+        gate, _ = yield from _end(gates, gate, updates.end(gate.lane, gates.limit, over))
     pages = Pages(Query(items.hold_pk(gate.lane), None, items.holds_until(now.wall_ms), NOTES_OF_PAGE))
     while pages.more and not _has(gate, side, need):
         page: Page = yield from gates.home(gate.lane, pages.read())
@@ -76,7 +76,7 @@ def _of_page(gates: Gates, gate: Gate, notes: dict[str, int]) -> Program[Gate]:
         gone = {token: notes[token] for token in notes if token in gate.recent or token in filed} | over
         ended = True
         if over:
-            update = updates.expire(gate.lane, gates.limit, over, gate.version)
+            update = updates.end(gate.lane, gates.limit, over, filed=gate.version)
             gate, ended = yield from _end(gates, gate, update)
         if ended:
             yield from forget(gates, gate.lane, gone)
@@ -104,14 +104,14 @@ def forget(gates: Gates, lane: Lane, notes: dict[str, int]) -> Program[None]:
         yield gates.at(lane, DeleteMany(keys))
 
 
-def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) -> Program[bool]:
-    """Whether there may be enough here now. False: all lanes together have too little. pause_ms: how long it waits for
-    others to bring it before it asks another Region. Raises OutOfReach where one could not be asked, and else what
-    reading and writing this lane's gate raises.
+def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) -> Program[Left | None]:
+    """None: there may be enough here now. Else what all lanes together have left, which is too little. pause_ms: how
+    long it waits for others to bring it before it asks another Region. Raises OutOfReach where one could not be asked,
+    and else what reading and writing this lane's gate raises.
     """
     gate = yield from free(gates, (yield from gates.read(lane)), side, need)
     if gate.rights[side] >= need:
-        return True
+        return None
     match (yield from _ask_others(gates, gate, side, need, pause_ms)):
         case Silent(other, why):
             raise OutOfReach(
@@ -121,18 +121,19 @@ def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) ->
         case AllAsked(known):
             left = sum(each.own(side) for each in known.values())
             if left < need:
-                bound = gates.bound(side, known.values())
-                gates.sold_out.note_left(lane.counter, side, Left(bound, max(0, left)))
-                return False
+                return Left(gates.bound(side, known.values()), max(0, left))
             yield from _deliver(gates, known, side)
-    return True
+    return None
 
 
-def _ask_others(gates: Gates, gate: Gate, side: str, need: int, pause_ms: int) -> Program[Enough | Silent | AllAsked]:
-    """Take over what is on its way here, then ask one lane after the other until there is enough."""
+def _ask_others(gates: Gates, gate: Gate, side: str, need: int, pause_ms: int) -> Program[Silent | AllAsked | None]:
+    """Take over what is on its way here, then ask one lane after the other until there is enough, which is None."""
     lane = gate.lane
     others = [other for other in gates.lanes if other != lane]
-    copies = yield from _copies(gates, lane, others)
+    copies: dict[Lane, Gate] = {}  # what is known at the lane's home of the other gates, perhaps some time ago
+    if others:
+        found = yield gates.at(lane, GetMany(tuple(map(items.gate_key, others)), consistent=False))
+        copies = {other: gates.gate(other, item) for other, item in zip(others, found, strict=True) if item}
     for copy in copies.values():
         if gate.rights[side] < need:
             gate = yield from take_over(gates, gate, copy, side)
@@ -146,7 +147,7 @@ def _ask_others(gates: Gates, gate: Gate, side: str, need: int, pause_ms: int) -
             yield Pause(pause_ms)
             gate, pause_ms = (yield from gates.read(lane)), 0
         if gate.rights[side] >= need:
-            return Enough()
+            return None
         try:
             there, gate = yield from _ask(gates, gate, other, copies.get(other), side, need)
             known[name_of(other)] = there
@@ -157,7 +158,7 @@ def _ask_others(gates: Gates, gate: Gate, side: str, need: int, pause_ms: int) -
                 if isinstance(error, Unavailable):  # one answer that was lost says nothing of the next
                     gates.sold_out.note_silent(other.region, error, (yield Now()))
     if gate.rights[side] >= need:
-        return Enough()
+        return None
     return silent[0] if silent else AllAsked(known | {name_of(lane): gate})
 
 
@@ -171,14 +172,6 @@ def take_over(gates: Gates, gate: Gate, giver: Gate, side: str) -> Program[Gate]
         answer = yield from write(gates, gate.lane, updates.take_over(gate, cell, given))
         gate = gates.gate(gate.lane, answer.item if isinstance(answer, Written) else answer)
     return gate
-
-
-def _copies(gates: Gates, lane: Lane, others: list[Lane]) -> Program[dict[Lane, Gate]]:
-    """What is known at the lane's home of the other gates, perhaps some time ago."""
-    if not others:
-        return {}
-    found = yield gates.at(lane, GetMany(tuple(map(items.gate_key, others)), consistent=False))
-    return {other: gates.gate(other, item) for other, item in zip(others, found, strict=True) if item is not None}
 
 
 def _promise(copy: Gate | None, other: Lane, lane: Lane, side: str) -> tuple[bool, int]:

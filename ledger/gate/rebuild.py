@@ -154,7 +154,7 @@ def _recounted(gates: Gates, found: Books) -> Rebuilt:
     lane, was = found.lane, None
     with suppress(DamagedItem):
         was = gates.gate(lane, found.item) if found.item is not None else None
-    gate = was or items.gate_of(lane, items.new_gate(lane, gates.limit))
+    gate = was or Gate.new(lane, gates.limit)
     filed = filed_by(gate, found.listed).values()
     lost, lost_sum = gate.count - sum(map(counts, filed)), gate.total - sum(map(change_of, filed))
     late = (_correction(gate, lost, lost_sum) if lost > 0 else {}) | _missed(found)

@@ -47,15 +47,11 @@ def refuse(lane: Lane, limit: Limit, token: str, amount: int, seen: int | None =
     return _update(lane, limit, {RECENT: {token: REFUSED}}, [*_open([token], seen), Either(short)])
 
 
-def end(lane: Lane, limit: Limit, token: str, amount: int, outcome: int, filed: int | None = None) -> Update:
-    """A hold ends: what it used counts, the rest goes back. filed: the version at which it was found to be filed."""
-    return expire(lane, limit, {token: amount}, filed, outcome)
-
-
-def expire(
-    lane: Lane, limit: Limit, amounts: Mapping[str, int], filed: int | None = None, outcome: int = EXPIRED
+def end(
+    lane: Lane, limit: Limit, amounts: Mapping[str, int], outcome: int = EXPIRED, filed: int | None = None
 ) -> Update:
-    """Holds whose time is over end, all at once; or one ends otherwise."""
+    """Holds end: all whose time is over, or one otherwise. What it used counts, the rest goes back. filed: the version
+    at which they were found to be filed."""
     used = change_of(outcome)
     back_down, back_up = shares(amounts.values())
     if filed is None:

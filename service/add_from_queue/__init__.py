@@ -1,1 +1,0 @@
-"""The function that adds the changes of an SQS queue."""

@@ -2,11 +2,14 @@
 
 Rule 1: A message is acknowledged only when every one of its changes is recorded, now or before, or accepted in a pack,
 or refused by its limit, which is an answer and final; or when it is poison, and a copy is confirmed by the dead-letter
-queue. A crash in between makes two copies, and a redrive counts each change once.
+queue: its body, its attributes, and as a further attribute what was wrong. A crash in between makes two copies, and a
+redrive counts each change once.
 Rule 2: Poison is what no retry changes: a message that cannot be read, a change that is refused as invalid, a key that
 stands for another change. It goes to the dead-letter queue at once and whole, and its good changes count once.
 Rule 3: What the table or a queue did not do is reported as failed and comes again, later each time, until it is done:
-also a message of which another change is poison. A wait that could not be set is no failure: the queue's own is there.
+also a message of which another change is poison. The wait doubles with each receive, to WAIT_MAX_S, so that an outage
+of minutes is met by few attempts, and none of its messages has the receives that a dead letter has; and it is up to a
+quarter shorter, so that not all come back at once. One that could not be set is no failure: the queue's own is there.
 Rule 4: A change that is ahead of this clock by no more than the longest wait comes again when its time is there.
 Rule 5: The metric ChangesFailed counts the messages that failed, but those that wait for their time alone.
 Rule 6: Log lines name no amount, and what failed for many changes of a message at once has one line, not one a change.
@@ -15,41 +18,39 @@ Rule 7: Where there is a queue of outcomes, a message is acknowledged when its o
 
 from __future__ import annotations
 
+import base64
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
-from ledger import Change, Ledger
+from ledger import Change, Ledger, errors
 from ledger.checks import AHEAD_MAX_MS, to_ms
 from ledger.clocks import Clock, wall_clock
-from ledger.errors import (
-    GateLost,
-    GaveUp,
-    InvalidInput,
-    InvalidTime,
-    LedgerError,
-    LimitMismatch,
-    LimitReached,
-    NotQueued,
-    OutOfReach,
-    TableError,
-    TokenConflict,
-)
+from ledger.errors import InvalidTime, LedgerError, LimitReached, NotQueued
 from ledger.message import loads_many
-from service.add_from_queue.dead_letters import attributes_of
 from service.add_from_queue.outcomes import outcome_of
-from service.add_from_queue.waits import WAIT_MAX_S, Record, wait_of
-from service.observe import CHANGES_FAILED, Outcome, Watch, report_each
+from service.observe import Outcome, Watch, report_each
 from service.sqs import SqsQueue
 from service.writable import Names
 
-POISON = (InvalidInput, TokenConflict)
+POISON = (errors.InvalidInput, errors.TokenConflict)
 """What no retry changes."""
 
-TOGETHER = (TableError, OutOfReach, GaveUp, GateLost, LimitMismatch)
+TOGETHER = (errors.TableError, errors.OutOfReach, errors.GaveUp, errors.GateLost, errors.LimitMismatch)
 """What befalls many changes at once."""
+
+WAIT_S, WAIT_MAX_S = 30, 900
+
+WHY = "LedgerError"
+"""The attribute of a dead letter that names the error."""
+
+WHY_BYTES, ATTRIBUTES_MAX, MESSAGE_BYTES_MAX = 64, 10, 1_048_576
+"""https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html"""
+
+Record = Mapping[str, Any]
+"""A message, as Lambda hands it over."""
 
 
 @dataclass(slots=True)
@@ -99,7 +100,7 @@ class AddFromQueue:
         self._queue_outcomes(parcels)
         copied = sum(self._set_aside(parcel) for parcel in parcels)
         stays = [parcel for parcel in parcels if parcel.error is not None]
-        self._watch.count(CHANGES_FAILED, sum(parcel.wait_s is None for parcel in stays))
+        self._watch.publish({"ChangesFailed": sum(parcel.wait_s is None for parcel in stays)})
         self._postpone(stays)
         counted = {"messages": len(parcels), "changes": sum(len(parcel.outcomes) for parcel in parcels)}
         self._watch.logger.info("added a batch", extra=counted | {"buried": copied, "failed": len(stays)})
@@ -124,11 +125,10 @@ class AddFromQueue:
 
     def _judge(self, parcel: Parcel) -> None:
         """The error for which a message is not done: one that passes, if there is one, else its poison."""
-        errors = [
-            each for each in parcel.outcomes if isinstance(each, LedgerError) and not isinstance(each, LimitReached)
-        ]
-        passes = [error for error in errors if not isinstance(error, POISON)]
-        parcel.error = next(iter(passes or errors), None)
+        failures = [each for each in parcel.outcomes if isinstance(each, LedgerError)]
+        failures = [error for error in failures if not isinstance(error, LimitReached)]
+        passes = [error for error in failures if not isinstance(error, POISON)]
+        parcel.error = next(iter(passes or failures), None)
         if not passes:
             outcomes = zip(parcel.changes, parcel.outcomes, strict=False)
             early = (self._ahead_s(change) for change, outcome in outcomes if isinstance(outcome, InvalidTime))
@@ -178,6 +178,29 @@ class AddFromQueue:
         handles = [parcel.record["receiptHandle"] for parcel in stays]
         for why in filter(None, self._changes.hide(handles, seconds)):
             self._watch.logger.warning("a wait was not set: its message comes again sooner", extra={"why": why})
+
+
+def attributes_of(record: Record, why: str) -> dict[str, Any]:
+    """The attributes of a copy, as SQS takes them."""
+    attributes = {name: _attribute(given) for name, given in record.get("messageAttributes", {}).items()}
+    room = len(record["body"].encode()) + WHY_BYTES <= MESSAGE_BYTES_MAX
+    if room and len(attributes) < ATTRIBUTES_MAX:
+        attributes[WHY] = {"DataType": "String", "StringValue": why}
+    return attributes
+
+
+def _attribute(given: Mapping[str, Any]) -> dict[str, Any]:
+    """An attribute as Lambda hands it over, as SQS takes it."""
+    if given.get("stringValue") is not None:
+        return {"DataType": given["dataType"], "StringValue": given["stringValue"]}
+    return {"DataType": given["dataType"], "BinaryValue": base64.b64decode(given.get("binaryValue") or "")}
+
+
+def wait_of(record: Record, jitter: float) -> int:
+    """After how many seconds a message that stays in the queue comes again. jitter: from 0 to 1."""
+    receives = int(record["attributes"]["ApproximateReceiveCount"])
+    longest = min(WAIT_MAX_S, WAIT_S * 2 ** min(receives - 1, 10))
+    return int(longest * (1 - jitter / 4))
 
 
 def _lines(parcels: Sequence[Parcel]) -> Iterator[tuple[Outcome, dict[str, object]]]:

@@ -1,13 +1,13 @@
 """Which routes there are, and what each may answer: for the router, and for docs/openapi.json.
 
 Rule 1: A status comes with all problems that have it, so a new problem is in the document of every route that has its
-status.
+status. The model of any other answer is that of the method's annotation.
 """
 
 from typing import Any, NamedTuple
 
 from service.api.problems import CONTENT_TYPE, TITLES
-from service.api.responses import Added, BulkResults, Captured, Held, ProblemDetails
+from service.api.responses import ProblemDetails
 
 
 class Route(NamedTuple):
@@ -22,33 +22,29 @@ class Route(NamedTuple):
     description: str | None = None
 
 
-def _json(description: str, model: type | None = None) -> dict[str, Any]:
-    content = {} if model is None else {"content": {"application/json": {"model": model}}}
-    return {"description": description, **content}
-
-
-def _problems(*statuses: int) -> dict[int, Any]:
-    """What a route answers with these, each with all problems of its status."""
+def _answers(described: dict[int, str], *statuses: int) -> dict[int, Any]:
+    """These, and the problems of these statuses, and of those that every route may answer."""
     content = {CONTENT_TYPE: {"model": ProblemDetails}}
-    titles = {at: [f"{name}: {title}" for name, (of, title) in TITLES.items() if of == at] for at in statuses}
-    return {status: {"description": "; ".join(titles[status]), "content": content} for status in statuses}
+    found: dict[int, Any] = {status: {"description": text} for status, text in described.items()}
+    for status in (*statuses, 405, 422, 429, 500, 503):
+        titles = "; ".join(f"{name}: {title}" for name, (of, title) in TITLES.items() if of == status)
+        found[status] = {"description": titles, "content": content}
+    return found
 
 
-_ALWAYS = (405, 422, 429, 500, 503)
-_WRITES = _problems(400, 404, *_ALWAYS, 409, 413, 415, 504)
-_READS = {200: _json("The answer"), **_problems(404, *_ALWAYS)}
-_BULK = {200: _json("A result for each change, in their order", BulkResults), **_problems(400, *_ALWAYS, 413, 415)}
-_HELD = {201: _json("The hold was granted, now or before", Held), **_WRITES}
-_RELEASED = {204: _json("Released, now or before"), **_WRITES}
+def _writes(described: dict[int, str]) -> dict[int, Any]:
+    return _answers(described, 400, 404, 409, 413, 415, 504)
 
 
-def _counted(now: str, before: str, model: type) -> dict[int, Any]:
+def _counts(now: str, before: str) -> dict[int, Any]:
     hit = f"Replayed: the same {before} before (header Idempotency-Hit: true)"
-    return {201: _json(f"{now}: it counts from now on", model), 200: _json(hit, model), **_WRITES}
+    return _writes({201: f"{now}: it counts from now on", 200: hit})
 
 
-_ADDED = _counted("Recorded", "change was recorded", Added)
-_CAPTURED = _counted("Captured", "amount was captured", Captured)
+_READS = _answers({200: "The answer"}, 404)
+_BULK = _answers({200: "A result for each change, in their order"}, 400, 413, 415)
+_ADDED, _CAPTURED = _counts("Recorded", "change was recorded"), _counts("Captured", "amount was captured")
+_HELD, _RELEASED = _writes({201: "The hold was granted, now or before"}), _writes({204: "Released, now or before"})
 _HOLDS = "/counters/<counter>/holds"
 _EITHER = "Exactly one of counter and prefix: the balance of that counter, or names of counters."
 ROUTES = {

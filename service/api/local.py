@@ -3,6 +3,8 @@
 Rule 1: Loopback only, because nothing here asks who calls.
 Rule 2: Many connections, and one request at a time, as in a Lambda.
 Rule 3: A request becomes the event that API Gateway's HTTP API would make of it, with the path decoded.
+Rule 4: In AWS, API Gateway answers for CORS itself (`corsOrigins` of serverless.yml). Here every answer gets the
+headers, a problem too, or a page could not read it.
 """
 
 import argparse
@@ -12,13 +14,12 @@ import re
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote
 
 from ledger import Settings
-from service.api import cors
 from service.api.admission import BODY_BYTES_MAX
 from service.api.app import TRY_IT, Api
 from service.api.problems import Problem
@@ -26,15 +27,33 @@ from service.observe import Watch
 from service.writable import Names
 
 HOST, PORT = "127.0.0.1", 8080
+CORS = {
+    "Access-Control-Allow-Methods": "GET,HEAD,POST",
+    "Access-Control-Allow-Headers": "Authorization,Content-Type,Idempotency-Key",
+    "Access-Control-Expose-Headers": "Idempotency-Hit,Retry-After,Allow",
+    "Access-Control-Max-Age": "3600",
+}
+Answers = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def allowing(origins: Collection[str], api: Answers) -> Answers:
+    """The API for pages of these origins too ("https://shop.example"; "*" for all)."""
+
+    def answered(event: dict[str, Any]) -> dict[str, Any]:
+        answer, origin = api(event), event["headers"].get("origin")
+        if origins and origin is not None:
+            may_call = origin in origins or "*" in origins
+            named = CORS | {"Access-Control-Allow-Origin": origin} if may_call else {}
+            answer["headers"] |= named | {"Vary": "Origin"}
+        return answer
+
+    return answered
 
 
 def event_of(method: str, target: str, headers: Mapping[str, str], body: bytes | None) -> dict[str, Any]:
     """The event (payload format 2.0) of a request."""
     raw_path, _, query = target.partition("?")
     path = unquote(unquote(raw_path).partition("?")[0])  # what API Gateway was seen to do: admission.py says the source
-    parameters: dict[str, str] = {}
-    for name, value in parse_qsl(query, keep_blank_values=True):
-        parameters[name] = f"{parameters[name]},{value}" if name in parameters else value
     try:
         text, encoded = (body or b"").decode(), False
     except UnicodeDecodeError:
@@ -47,7 +66,6 @@ def event_of(method: str, target: str, headers: Mapping[str, str], body: bytes |
         "rawPath": path,
         "rawQueryString": query,
         "headers": {name.lower(): value for name, value in headers.items()},
-        **({"queryStringParameters": parameters} if parameters else {}),
         "requestContext": {**context, "http": http, "routeKey": "$default", "stage": "$default"},
         **({"body": text} if body else {}),
         "isBase64Encoded": encoded,
@@ -55,7 +73,7 @@ def event_of(method: str, target: str, headers: Mapping[str, str], body: bytes |
 
 
 class Handler(BaseHTTPRequestHandler):
-    api: Callable[[dict[str, Any]], dict[str, Any]]
+    api: Answers
     one_at_a_time: threading.Lock
     timeout = 10  # a connection that says nothing is closed
 
@@ -92,7 +110,7 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-def serve(api: Callable[[dict[str, Any]], dict[str, Any]], port: int = PORT) -> ThreadingHTTPServer:
+def serve(api: Answers, port: int = PORT) -> ThreadingHTTPServer:
     """A server that is bound to loopback and not yet running."""
     handler = type("OfApi", (Handler,), {"api": staticmethod(api), "one_at_a_time": threading.Lock()})
     return ThreadingHTTPServer((HOST, port), handler)
@@ -109,7 +127,7 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> None:
         api = Api.in_memory(watch, try_it=True)
     else:
         api = Api(Settings.from_env(environ), watch, try_it=True, names=Names.of(environ))
-    server = serve(cors.allowing(chosen.origin, api), chosen.port)
+    server = serve(allowing(chosen.origin, api), chosen.port)
     print(f"http://{HOST}:{server.server_port}{TRY_IT} (Ctrl-C ends it)", flush=True)
     try:
         server.serve_forever()

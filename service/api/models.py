@@ -7,23 +7,14 @@ Rule 3: A limit is the library's own, taken from it.
 Rule 4: How long a hold holds is a number of seconds: a duration of ISO 8601 may be in months, which have no length.
 """
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Any
 from urllib.parse import unquote
 
 from aws_lambda_powertools.event_handler.openapi.models import Example
 from aws_lambda_powertools.event_handler.openapi.params import Header, Path, Query
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    JsonValue,
-    ValidationError,
-    ValidatorFunctionWrapHandler,
-    WithJsonSchema,
-    WrapValidator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, WrapValidator
 from pydantic_core import PydanticCustomError
 
 from ledger.checks import KEY_BYTES_MAX
@@ -83,7 +74,7 @@ InRegion = Annotated[
         description="where the change was first asked for, when that is another Region of the service than this",
     ),
 ]
-WITH_TIME: list[JsonValue] = [
+WITH_TIME: list[Any] = [
     {"required": ["at"], "properties": {"at": {"type": "string"}}},
     {"properties": {"idempotency_key": {"pattern": TIMED}}},
 ]
@@ -120,7 +111,7 @@ class Refused:
         self.errors = errors
 
 
-def _or_refused(value: object, validate: ValidatorFunctionWrapHandler) -> object:
+def _or_refused(value: object, validate: Callable[[object], object]) -> object:
     try:
         return validate(value)
     except ValidationError as error:

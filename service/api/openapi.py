@@ -27,7 +27,7 @@ def document() -> dict[str, Any]:
     """The document, without the schemas of Powertools' own errors, which this API never answers.
 
     A parameter that may be left out is described as what it is when it is there: a query holds no null. A 204 has no
-    body.
+    body. The problems of a status are the same in every route, and stand once.
     """
     app = Api.in_memory(Watch.here("api")).app
     said: dict[str, Any] = json.loads(
@@ -39,10 +39,14 @@ def document() -> dict[str, Any]:
             security=[{"iam": []}],
         )
     )
-    for name in ("HTTPValidationError", "ValidationError"):
+    for name in ("HTTPValidationError", "ResponseValidationError", "ValidationError"):
         said["components"]["schemas"].pop(name)
+    problems = said["components"]["responses"] = dict[str, Any]()
     for operation in (operation for operations in said["paths"].values() for operation in operations.values()):
         operation["responses"].get("204", {}).pop("content", None)
+        for status in sorted(status for status in operation["responses"] if status >= "400"):
+            problems[f"Problem{status}"] = operation["responses"].pop(status)
+            operation["responses"][status] = {"$ref": f"#/components/responses/Problem{status}"}
         for parameter in operation.get("parameters", []):
             schema = parameter["schema"]
             for kind in schema.pop("anyOf", []):
@@ -51,7 +55,19 @@ def document() -> dict[str, Any]:
 
 
 def text() -> str:
-    return json.dumps(document(), indent=2, ensure_ascii=False) + "\n"
+    return _json(document()) + "\n"
+
+
+def _json(said: Any, indent: int = 0) -> str:
+    """As JSON: on one line where that has room, else a line a member."""
+    line = json.dumps(said, ensure_ascii=False)
+    if not isinstance(said, dict | list) or indent + len(line) <= 100:
+        return line
+    parts = [f"{json.dumps(name)}: " for name in said] if isinstance(said, dict) else [""] * len(said)
+    values = said.values() if isinstance(said, dict) else said
+    start = "\n" + " " * (indent + 2)
+    members = f",{start}".join(part + _json(value, indent + 2) for part, value in zip(parts, values, strict=True))
+    return f"{line[0]}{start}{members}{start[:-2]}{line[-1]}"
 
 
 if __name__ == "__main__":

@@ -50,8 +50,6 @@ TITLES = {
 """Name -> status, title."""
 
 ELSEWHERE = "Give such a name in the body of POST /deltas."
-RETRY_AFTER_S = 1
-_RETRIED = (429, 503, 504)
 
 
 class Problem(Exception):
@@ -75,8 +73,8 @@ class Problem(Exception):
         self.detail = detail
         self.members = dict(members or {})
         self.headers = {"Content-Type": CONTENT_TYPE, **(headers or {})}
-        if self.status in _RETRIED:
-            self.headers["Retry-After"] = str(RETRY_AFTER_S)
+        if self.status in (429, 503, 504):
+            self.headers["Retry-After"] = "1"
         self._says_what_counts = says_what_counts
 
     def body(self, of_read: bool = False) -> dict[str, Any]:
@@ -91,7 +89,14 @@ class Problem(Exception):
 
 def invalid(found: Iterable[Mapping[str, Any]]) -> Problem:
     """The problem of a request that does not fit its description, with where and what, and no value of it."""
-    places = [{"at": "/".join(map(str, error["loc"])), "error": _reason(error)} for error in found]
+    hidden = ("value_error", "assertion_error")  # the text of an exception may quote the value
+    places = [
+        {
+            "at": "/".join(map(str, each["loc"])),
+            "error": "not acceptable" if each["type"] in hidden else str(each["msg"]),
+        }
+        for each in found
+    ]
     return Problem("invalid-request", "See errors.", members={"errors": places})
 
 
@@ -99,52 +104,25 @@ def no_such_route() -> Problem:
     return Problem("no-such-route", "The paths are those of docs/openapi.json.")
 
 
-def _reason(error: Mapping[str, Any]) -> str:
-    """Pydantic's own words, unless they are those of an exception, which may quote the value."""
-    return "not acceptable" if error["type"] in ("value_error", "assertion_error") else str(error["msg"])
-
-
 _OPERATOR = "The operator must look at the service's log."
+_AS_IT_WAS = "Repeat the request with the same idempotency key, the same time and the same region"
+_CHANGE = "A change is a whole number of magnitude at most 10^18. A hold is not of 0, and is captured up to its amount."
+_TIME = "A time has an offset and is from 1970 to five minutes ahead; a hold is not over before it is granted."
+_TAKEN = "This counter, key and time already stand for another change or hold. A new one needs a new key."
+_LIMIT = "All Regions together have too little left. Nothing counts, and that is final: a new attempt needs a new key."
+_REACH = "This Region has too little left, and one that may have more did not answer. Nothing was decided."
 _NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
-    (
-        errors.InvalidChange,
-        "invalid-change",
-        "A change is a whole number of magnitude at most 10^18. A hold is not of 0, and is captured from 0 to its "
-        "amount.",
-    ),
+    (errors.InvalidChange, "invalid-change", _CHANGE),
     (errors.InvalidKey, "invalid-key", "An idempotency key is text of 1 to 1,024 bytes of UTF-8."),
-    (
-        errors.InvalidTime,
-        "invalid-time",
-        "A time has an offset and is from 1970 to five minutes ahead; a hold is not over before it is granted.",
-    ),
+    (errors.InvalidTime, "invalid-time", _TIME),
     (errors.InvalidInput, "invalid-request", "An argument is not acceptable."),
-    (
-        errors.TokenConflict,
-        "token-conflict",
-        "This counter, key and time already stand for another change or hold, which counts. A new one needs a new key.",
-    ),
-    (
-        errors.LimitReached,
-        "limit-reached",
-        "All Regions together have too little left. Nothing counts, and that is final for this key, whatever comes "
-        "back meanwhile. A new attempt needs a new key.",
-    ),
-    (
-        errors.OutOfReach,
-        "out-of-reach",
-        "This Region has too little left, and one that may have more did not answer. Nothing was decided. Repeat the "
-        "request with the same idempotency key, the same time and the same region.",
-    ),
+    (errors.TokenConflict, "token-conflict", _TAKEN),
+    (errors.LimitReached, "limit-reached", _LIMIT),
+    (errors.OutOfReach, "out-of-reach", f"{_REACH} {_AS_IT_WAS}."),
     (errors.HoldEnded, "hold-ended", "See state: a hold ends once, and the first end is final."),
     (errors.NoSuchHold, "no-such-hold", "It was never granted, or its id or its counter is not as the answer gave it."),
     (errors.Throttled, "throttled", "Repeat the request, slower."),
-    (
-        errors.OutcomeUnknown,
-        "outcome-unknown",
-        "Repeat the request as it was, with the same idempotency key, the same time and the same region if it has "
-        "them: it counts once.",
-    ),
+    (errors.OutcomeUnknown, "outcome-unknown", f"{_AS_IT_WAS} if it has them: it counts once."),
     (errors.Unavailable, "unavailable", "Repeat the request."),
     (errors.TransactionConflict, "unavailable", "Repeat the request."),
     (errors.GaveUp, "unavailable", "The gate changed too often. Nothing was decided. Repeat the request as it was."),

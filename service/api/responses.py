@@ -104,15 +104,10 @@ class Held(BaseModel):
     at: Instant
 
 
-class Captured(BaseModel):
+class Captured(Added):
     """What was captured counts, exactly once, from now on; the rest can be taken again."""
 
-    outcome: Literal["recorded", "replayed", "accepted"]
-    counter: str
     change: int = Field(description="what counts")
-    token: str
-    region: str
-    at: Instant
 
 
 class Room(BaseModel):

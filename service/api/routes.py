@@ -18,7 +18,6 @@ from ledger import Change, Ledger, Receipt
 from ledger.errors import InvalidChange, InvalidInput, LedgerError, NoSuchHold, shown
 from ledger.gate.hold import Hold
 from reader import Reader
-from service import observe
 from service.api import cursor as cursors
 from service.api import models, responses
 from service.api.keys import time_of_key
@@ -112,7 +111,7 @@ class Routes:
         page = self._readers[True].counters(prefix, after=place, limit=limit)
         for key in page.damaged:
             self._watch.logger.error("an item of the directory names no lane", extra={"pk": key.pk, "sk": key.sk})
-        self._watch.count(observe.LANES_DAMAGED, len(page.damaged))
+            self._watch.publish({"LanesDamaged": 1})
         following = None if page.next is None else cursors.text_of_place(prefix, page.next)
         return CounterNames(counters=list(page.counters), next=following)
 
@@ -131,10 +130,8 @@ class Routes:
             return problem
 
     def _result(self, outcome: Receipt | LedgerError | Problem) -> responses.BulkResult:
-        if isinstance(outcome, Problem):
-            report(self._watch, InvalidInput("A delta of a bulk is not as described."))
-        else:
-            report(self._watch, outcome)
+        refused = InvalidInput("A delta of a bulk is not as described.")
+        report(self._watch, refused if isinstance(outcome, Problem) else outcome)
         if isinstance(outcome, Receipt):
             added = responses.filled(Added, outcome, **responses.named(outcome.delta))
             return responses.BulkResult(status=responses.status_of(outcome), added=added)

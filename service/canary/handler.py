@@ -20,7 +20,6 @@ from ledger.requests import Get, Item, Program, Put, Result, Table, run
 from ledger.settings import Settings
 from ledger.values import Delta, Lane
 from reader import Reader
-from service import observe
 from service.observe import Watch
 
 COUNTER = "ledger:canary"
@@ -50,17 +49,17 @@ class Canary:
 
         Raises SettingsMismatch, DamagedItem, OutcomeUnknown and the other TableErrors.
         """
-        self._watch.publish({observe.CANARY_RUNS: 1})
+        self._watch.publish({"CanaryRuns": 1})
         now_ms = self._clock()
         before = self._value()
         folded_ms, oldest_ms = self._run(standing(self._lane))
         lag_ms = max(0, now_ms - oldest_ms) if oldest_ms is not None else 0
-        self._watch.publish({observe.CANARY_LAG_MS: lag_ms})
+        self._watch.publish({"CanaryLagMs": lag_ms})
         added = self._settings.fold_min
         self._run(put(self._lane, [self._token(now_ms) for _ in range(added)]))
         value = self._value()
         read = value - before == added
-        self._watch.publish({observe.CANARY_WRONG: int(not read)})
+        self._watch.publish({"CanaryWrong": int(not read)})
         shown: dict[str, Any] = {"region": self._lane.region, "added": added, "read": read}
         shown |= {"newest_ms": now_ms, "folded_ms": folded_ms, "lag_ms": lag_ms}
         if read:

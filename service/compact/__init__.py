@@ -1,1 +1,0 @@
-"""Visits the lanes of the work queue."""

@@ -3,7 +3,7 @@
 import os
 
 from ledger.settings import Settings
-from service.compact.handler import Worker
+from service.compact.serve import Worker
 from service.observe import Handler, Watch
 from service.runtime import Runtime
 

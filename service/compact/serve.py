@@ -1,4 +1,4 @@
-"""A job of the work queue, from its beginning to whatever end it comes to.
+"""`Worker`: a batch of the work queue, job by job; each from its beginning to whatever end it comes to.
 
 Rule 1: What has to be done later is sent before the job is done with. Whoever is stopped or fails sends what is left,
 so the job goes on behind what was done.
@@ -7,25 +7,31 @@ for a person in the DLQ. Only a job that could not be sent leaves its message on
 Rule 3: Two are not sent again: a verify that did not fit its time, because it would not fit the next time either, and a
 look at a lane that gave up until the wait was the longest, because the next ring or the sweep stands for it.
 Rule 4: A verify may take all the time there is: beside other jobs of its lane it is put off.
+Rule 5: The jobs of a lane are served one after the other, and lanes side by side.
+Rule 6: A message that asks for no job in a lane of this Region is put on the DLQ; it stops no other. A defect fails the
+messages of its job alone.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from compactor.verify import verify
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError, ReadTooSlow
+from ledger.lane.shape import ShapeCheck
 from ledger.settings import Settings
 from ledger.values import Lane
 from service.compact.result import Done
 from service.compact.visits import look, settle, sweep
 from service.job_queue import DeadLetter, Enqueue
 from service.jobs import ORDER, VERIFY_S, Evaluate, Job, Look, Settle, Sweep, Verify
-from service.messages import message_of
-from service.runtime import OutOfTime, Steps, until
+from service.messages import InvalidWork, jobs_of, message_of
+from service.observe import Watch
+from service.runtime import OutOfTime, Runtime, Steps, until
 from service.sqs import DELAY_S_MAX
 from service.thresholds.evaluate import evaluate
 
@@ -59,7 +65,6 @@ HANDLERS: dict[type[Job], Callable[[Any, Done, Settings, int], Steps]] = {
 
 
 def serve(
-    job: Job,
     done: Done,
     settings: Settings,
     stop: Callable[[], bool],
@@ -72,8 +77,9 @@ def serve(
 
     Raises LedgerError if what is left could not be put on a queue.
     """
+    job = done.job
     if refusal is not None:
-        _fail(job, done, refusal)
+        _fail(done, refusal)
     elif isinstance(job, Verify) and not alone:
         done.outcome = "put off"
         done.send(job, VERIFY_S)
@@ -83,53 +89,44 @@ def serve(
         except OutOfTime:
             done.outcome = "stopped"
             if not isinstance(job, Verify):
-                _again(job, done, wait_s(job.tries - 1) if job.tries else 0)
+                _again(done, wait_s(job.tries - 1) if job.tries else 0)
         except (LaneDamaged, DamagedItem) as damage:
             done.outcome, done.error = "damaged", damage
-            yield DeadLetter(message_of(done.left_of(job)))
+            yield DeadLetter(message_of(done.left))
         except LedgerError as failure:
-            _fail(job, done, failure)
+            _fail(done, failure)
     if done.sent:
         answers: tuple[LedgerError | None, ...] = yield Enqueue(tuple(done.sent))
         for lost in filter(None, answers):
             raise lost
 
 
-def _fail(job: Job, done: Done, failure: LedgerError) -> None:
+def _fail(done: Done, failure: LedgerError) -> None:
     """Have the job done again, because of this failure."""
     done.outcome, done.error = "gave up" if isinstance(failure, GaveUp) else "failed", failure
-    pause_s = wait_s(job.tries)
-    if not (done.outcome == "gave up" and isinstance(job, Look) and pause_s == DELAY_S_MAX):
-        _again(job, done, pause_s)
+    pause_s = wait_s(done.job.tries)
+    if not (done.outcome == "gave up" and isinstance(done.job, Look) and pause_s == DELAY_S_MAX):
+        _again(done, pause_s)
 
 
 def wait_s(tries: int) -> int:
     return min(DELAY_S_MAX, TRY_AGAIN_S << min(tries, 10))
 
 
-def _again(job: Job, done: Done, pause_s: int) -> None:
-    done.send(replace(done.left_of(job), tries=job.tries + 1), pause_s)
+def _again(done: Done, pause_s: int) -> None:
+    done.send(replace(done.left, tries=done.job.tries + 1), pause_s)
 
 
-@dataclass(slots=True)
-class Task:
-    """A job of a batch, with the ids of the messages that ask for it, and what became of it."""
-
-    job: Job
-    ids: set[str] = field(default_factory=set)
-    done: Done = field(default_factory=Done)
-
-
-def tasks_of(jobs: Iterable[tuple[str, Job]]) -> list[list[Task]]:
-    """The tasks of each lane, in the order in which they are served. jobs: each with the id of its message."""
-    lanes: dict[Lane, dict[Job, Task]] = defaultdict(dict)
+def by_lane(jobs: Iterable[tuple[str, Job]]) -> list[list[Done]]:
+    """The jobs of each lane, in the order in which they are served. jobs: each with the id of its message."""
+    lanes: dict[Lane, dict[Job, Done]] = defaultdict(dict)
     for name, job in jobs:
-        lanes[job.lane].setdefault(job, Task(job)).ids.add(name)
-    return [sorted(tasks.values(), key=lambda task: ORDER.index(type(task.job))) for tasks in lanes.values()]
+        lanes[job.lane].setdefault(job, Done(job=job)).ids.add(name)
+    return [sorted(lane.values(), key=lambda done: ORDER.index(type(done.job))) for lane in lanes.values()]
 
 
 def serve_lane(
-    tasks: Sequence[Task],
+    lane: Sequence[Done],
     settings: Settings,
     stop: Callable[[], bool],
     *,
@@ -138,9 +135,57 @@ def serve_lane(
 ) -> Steps:
     """Serve the jobs of one lane, one after the other; what becomes of one is nothing to the next. refusal: why none of
     them may be served by this process."""
-    for task in tasks:
-        job, done, alone = task.job, task.done, len(tasks) == 1
+    for done in lane:
         try:
-            yield from serve(job, done, settings, stop, refusal=refusal, alone=alone, commits_max=commits_max)
+            yield from serve(done, settings, stop, refusal=refusal, alone=len(lane) == 1, commits_max=commits_max)
         except Exception as error:  # also a defect: it fails the messages of its job alone
             done.lost = error
+
+
+class Worker:
+    def __init__(self, settings: Settings, runtime: Runtime, watch: Watch) -> None:
+        self._settings, self._runtime, self._watch = settings, runtime, watch
+        self._shape = ShapeCheck(settings)
+
+    def __call__(self, event: Mapping[str, Any], stop: Callable[[], bool]) -> dict[str, list[dict[str, str]]]:
+        """The partial batch response for an SQS event."""
+        lost: set[str] = set()
+        jobs: list[tuple[str, Job]] = []
+        for record in event["Records"]:
+            try:
+                jobs += [(record["messageId"], job) for job in jobs_of(record["body"], self._settings)]
+            except InvalidWork as error:
+                if not self._set_aside(record["body"], error):
+                    lost.add(record["messageId"])
+        lanes, refusal = by_lane(jobs), None
+        try:
+            self._shape.ask(self._runtime, self._runtime.now)
+        except LedgerError as error:
+            refusal = error
+        self._runtime.run_each(serve_lane(lane, self._settings, stop, refusal=refusal) for lane in lanes)
+        for done in chain.from_iterable(lanes):
+            self._report(done)
+            lost |= done.ids if done.lost is not None else set()
+        names = (record["messageId"] for record in event["Records"])
+        return {"batchItemFailures": [{"itemIdentifier": name} for name in names if name in lost]}
+
+    def _set_aside(self, body: str, error: InvalidWork) -> bool:
+        """Put a message on the DLQ. Whether it is there."""
+        self._watch.logger.error("a work message is not valid", extra={"reason": str(error)})
+        self._watch.publish({"WorkInvalid": 1})
+        try:
+            self._runtime.answer(DeadLetter(body))
+        except LedgerError:
+            return False
+        return True
+
+    def _report(self, done: Done) -> None:
+        log, fields = self._watch.logger, done.fields()
+        self._watch.publish(done.metrics(self._settings))
+        if done.is_unread(self._settings):
+            log.error("a lane that nobody reads", extra={"lane": fields["lane"]})
+        if done.check is not None and done.check.differences:  # their texts hold amounts
+            log.error("verify found differences", extra=fields | {"differences": len(done.check.differences)})
+            log.debug("differences", extra={"lane": fields["lane"], "texts": done.check.differences})
+        level, text = done.line()
+        getattr(log, level)(text, extra=fields)

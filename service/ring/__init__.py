@@ -1,1 +1,0 @@
-"""Rings for lanes that may have something to do, from the table's stream."""

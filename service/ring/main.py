@@ -4,8 +4,7 @@ import os
 
 from ledger.settings import Settings
 from service.observe import Handler, Watch
-from service.ring.handler import Ringer
-from service.ring.ring import EVERY_S
+from service.ring.ring import EVERY_S, Ringer
 from service.runtime import Runtime
 
 watch = Watch.of(os.environ)

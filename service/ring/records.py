@@ -7,7 +7,10 @@ the other half being for a time that AWS rounds down to the second and calls app
 time, or with content that nobody can read, it came late.
 Rule 3: An item that came by replication is as good as one put here.
 Rule 4: A ring waits longer by as much as its item's highest token is ahead of the record.
-Rule 5: Every item that a counter's value is read from, of whatever Region, asks for an evaluation where this Region
+Rule 5: An item with n changes rings with the probability n / fold_min, so that a lane rings about once while its tail
+grows by as much as is worth a fold, and nobody counts. The draw is by a hash of the item's key: the same record rings
+whenever it is read. It is not by the token's own bits, because those are the shard.
+Rule 6: Every item that a counter's value is read from, of whatever Region, asks for an evaluation where this Region
 publishes its crossings: deltas and packs, checkpoints (a stray that was settled, a rebuild) and gates. So does the item
 of a crossing, because the value may have changed between its read and its write.
 """
@@ -16,6 +19,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -27,8 +31,7 @@ from ledger.lane import crossings
 from ledger.requests import Key
 from ledger.settings import Settings
 from ledger.values import Lane
-from service.fields import KEY_MAX
-from service.ring.draw import rings
+from service.messages import KEY_MAX
 
 TIME_S_MAX = 10**11
 """No time of a stream record is this far from 1970, in seconds."""
@@ -77,7 +80,7 @@ def arrived(records: Iterable[Any], settings: Settings) -> Batch:
     for place, record in enumerate(records):
         key, change = _key_of(record)
         lane = _lane_of(key, settings.region) if key is not None and record["eventName"] == "INSERT" else None
-        counter = _counter_of(key, settings) if key is not None and settings.tells else None
+        counter = _counter_of(key, settings) if key is not None else None
         found = [] if lane is None else [lane]
         if counter is not None:
             found.append(Lane(settings.region, 0, counter))
@@ -104,6 +107,11 @@ def _note(seen: Arrived, key: Key, change: Mapping[str, Any], settings: Settings
             seen.ahead_s = max(seen.ahead_s, ahead_s)
         else:
             seen.rung = True
+
+
+def rings(key: Key, changes: int, fold_min: int) -> bool:
+    digest = hashlib.sha256(f"{key.pk}\0{key.sk}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") * fold_min < 2**64 * changes
 
 
 def _key_of(record: Any) -> tuple[Key | None, Mapping[str, Any]]:

@@ -1,4 +1,4 @@
-"""The program `ring`: what came in a batch of the stream becomes messages of the work queue.
+"""`Ringer` and its program `ring`: what came in a batch of the stream becomes messages of the work queue.
 
 Rule 1: A lane is in the directory before its batch is answered; lanes that this process knows to be there are not asked
 for again.
@@ -13,9 +13,9 @@ may be repeated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cachetools import LRUCache
 
@@ -27,8 +27,9 @@ from ledger.settings import Settings
 from ledger.values import Lane
 from service.job_queue import Enqueue, Message
 from service.jobs import KEYS_MAX, Evaluate, Job, Look, Settle
-from service.ring.records import MARGIN_S, Batch
-from service.runtime import Steps
+from service.observe import LANES_LOGGED, Watch
+from service.ring.records import MARGIN_S, Batch, arrived
+from service.runtime import Runtime, Steps
 from service.sqs import DELAY_S_MAX
 
 EVERY_S = 60
@@ -130,3 +131,39 @@ def _list(lanes: Iterable[Lane], done: Rung, memory: Memory) -> Steps:
             else:
                 memory.listed[lane] = None
                 done.listed += answer is None
+
+
+class Ringer:
+    """Handles the batches of one process, and remembers what it did."""
+
+    def __init__(self, settings: Settings, runtime: Runtime, watch: Watch, every_s: int = EVERY_S) -> None:
+        self._settings, self._runtime, self._watch, self._every_s = settings, runtime, watch, every_s
+        self._memory = Memory()
+
+    def __call__(self, event: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
+        """The partial batch response: the first record of the first lane that failed, which comes again with all after
+        it."""
+        batch = arrived(event.get("Records", ()), self._settings)
+        done = Rung()
+        self._runtime.run(ring(batch, done, self._memory, self._settings, self._every_s))
+        self._watch.publish(
+            {
+                "LanesRung": done.rung,
+                "RingsSpared": done.skipped,
+                "LateDeltas": done.late,
+                "LanesListed": done.listed,
+                "RecordsIgnored": batch.ignored,
+            }
+        )
+        if done.late:
+            late = [str(lane) for lane, seen in batch.lanes.items() if seen.late]
+            shown = {"late": done.late, "lanes": late[:LANES_LOGGED]}
+            self._watch.logger.info("late changes", extra=shown)
+        if not done.failed:
+            return {"batchItemFailures": []}
+        error, (_, sequence) = next(iter(done.failed.values())), batch.first_of(done.failed)
+        shown = {"lanes": len(done.failed), "reason": str(error), "from": sequence}
+        self._watch.logger.error("lanes were not rung for: their records come again", extra=shown)
+        if not sequence:
+            raise error
+        return {"batchItemFailures": [{"itemIdentifier": sequence}]}

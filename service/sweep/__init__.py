@@ -1,1 +1,0 @@
-"""Sends every lane of the directory to the work queue, once a day."""

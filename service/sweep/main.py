@@ -9,8 +9,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from ledger.settings import Settings
 from service.observe import Handler, Watch
 from service.runtime import Runtime
-from service.sweep.handler import Sweeper
-from service.sweep.sweep import HOURS
+from service.sweep.sweep import HOURS, Sweeper
 
 STOP_MS = 10_000
 """No page is begun when less time than this is left."""

@@ -1,4 +1,4 @@
-"""The program `sweep`: every lane of the directory gets a job, so that nothing rests on what was lost.
+"""`Sweeper` and its program `sweep`: every lane of the directory gets a job, so that nothing rests on what was lost.
 
 Rule 1: A pass goes through the buckets in order, in `hours`, as evenly as its runs allow: one that came too late does
 more, and the work queue is never full of lanes that nobody waits for.
@@ -8,29 +8,39 @@ Rule 3: An item that names no lane is reported, and so is a lane that nobody rea
 there for its gate, and whether it holds changes too is reported by who serves its job.
 Rule 4: At the end of a bucket every counter whose crossings this Region publishes is evaluated, too: of the bucket's
 lanes in every Region, because its changes may all be elsewhere.
+Rule 5: Of limited counters, the note of a hold whose time has been over for an hour is counted, a page of notes of a
+lane at most. A gate in a lane that no process of these settings asks is reported: it is in no value, and nobody can
+take what it has left.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from ledger.cost import item_bytes
 from ledger.errors import LedgerError
+from ledger.gate.items import gate_key, hold_pk, holds_until
 from ledger.lane import directory
+from ledger.lane.shape import ShapeCheck
 from ledger.lane.tail import Pages
-from ledger.requests import Get, Instant, Item, Key, Now, Page, Put, key_of
+from ledger.requests import Get, GetMany, Instant, Item, Key, Now, Page, Put, Query, key_of, keyed
 from ledger.settings import Settings
 from ledger.values import Lane
 from service.job_queue import Enqueue, Message
 from service.jobs import VERIFY_S, Evaluate, Job, Sweep, Verify
-from service.runtime import Steps
-from service.sweep.gates import Gates, look
+from service.observe import LANES_LOGGED, Watch
+from service.runtime import Runtime, Steps
 
 PAGE = 1_000
 """Lanes of a page."""
 
 HOURS = 24
+
+OVERDUE_MS = 3_600_000
+GATES_READ = 100
+"""In one request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +54,18 @@ class Place:
 
 @dataclass(slots=True)
 class Swept:
-    """damaged: keys of items that name no lane. unread: lanes that no reader of the settings looks at."""
+    """damaged: keys of items that name no lane. unread: lanes that no reader of the settings looks at, or whose gates
+    nobody asks. holds_overdue: notes of holds that should have ended an hour ago. gate_bytes: of the largest gate; 0:
+    there is none. behind_ms: how far the pass is behind its time."""
 
     lanes: int = 0
     verified: int = 0
     damaged: list[Key] = field(default_factory=list)
-    unread: list[Lane] = field(default_factory=list)
-    gates: Gates = field(default_factory=Gates)
+    unread: set[Lane] = field(default_factory=set)
+    holds_overdue: int = 0
+    gate_bytes: int = 0
     ended: bool = False
     behind_ms: int = 0
-    """How far the pass is behind its time."""
 
 
 def place_key(region: str) -> Key:
@@ -61,10 +73,8 @@ def place_key(region: str) -> Key:
 
 
 def place_item(region: str, place: Place) -> Item:
-    key = place_key(region)
     after = {"after": {"S": place.after}} if place.after is not None else {}
-    numbers = {"began_ms": {"N": str(place.began_ms)}, "bucket": {"N": str(place.bucket)}}
-    return {"pk": {"S": key.pk}, "sk": {"S": key.sk}, **numbers, **after}
+    return keyed(place_key(region), began_ms={"N": str(place.began_ms)}, bucket={"N": str(place.bucket)}, **after)
 
 
 def place_of(item: Item | None, now_ms: int) -> Place:
@@ -115,8 +125,24 @@ def _send(swept: Swept, page: Page, settings: Settings, pick: Callable[[], bool]
     yield from _put(map(Verify, verified), VERIFY_S)
     swept.lanes += len(lanes)
     swept.verified += len(verified)
-    swept.unread += [lane for lane in lanes if settings.limit_of(lane.counter) is None and not settings.reads(lane)]
-    yield from look(swept.gates, lanes, settings)
+    swept.unread |= {lane for lane in lanes if settings.limit_of(lane.counter) is None and not settings.reads(lane)}
+    yield from _look_at_gates(swept, lanes, settings)
+
+
+def _look_at_gates(swept: Swept, lanes: Sequence[Lane], settings: Settings) -> Steps:
+    now: Instant = yield Now()
+    for start in range(0, len(lanes), GATES_READ):
+        some = lanes[start : start + GATES_READ]
+        gates: tuple[Item | None, ...] = yield GetMany(tuple(map(gate_key, some)), consistent=False)
+        for lane, gate in zip(some, gates, strict=True):
+            if gate is None:
+                continue
+            swept.gate_bytes = max(swept.gate_bytes, item_bytes(gate))
+            is_known = lane.region in settings.regions and lane.shard < settings.shards_of(lane.counter)
+            if not is_known or settings.limit_of(lane.counter) is None:
+                swept.unread.add(lane)
+            notes: Page = yield Query(hold_pk(lane), None, holds_until(now.wall_ms - OVERDUE_MS), None, False)
+            swept.holds_overdue += len(notes.items)
 
 
 def _evaluate(bucket: int, settings: Settings) -> Steps:
@@ -138,3 +164,50 @@ def _put(jobs: Iterable[Job], delay_s: int = 0) -> Steps:
         answers: tuple[LedgerError | None, ...] = yield Enqueue(messages)
         for lost in filter(None, answers):
             raise lost
+
+
+class Sweeper:
+    """verify_one_in: a lane in so many is verified in each pass; 0 for none. draw() returns a number in [0, 1).
+
+    hours: of a pass.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        runtime: Runtime,
+        watch: Watch,
+        *,
+        verify_one_in: int,
+        draw: Callable[[], float],
+        hours: float = HOURS,
+    ) -> None:
+        self._settings, self._runtime, self._watch, self._hours = settings, runtime, watch, hours
+        self._shape = ShapeCheck(settings)
+        self._pick = lambda: verify_one_in > 0 and draw() * verify_one_in < 1
+
+    def __call__(self, stop: Callable[[], bool]) -> Swept:
+        swept = Swept()
+        try:
+            self._shape.ask(self._runtime, self._runtime.now)
+            self._runtime.run(sweep(swept, self._settings, self._pick, stop, hours=self._hours))
+        finally:
+            self._report(swept)
+        return swept
+
+    def _report(self, swept: Swept) -> None:
+        log = self._watch.logger
+        numbers = {"LanesSwept": swept.lanes, "SweepLagMs": swept.behind_ms}
+        numbers |= {"LanesUnread": len(swept.unread), "LanesDamaged": len(swept.damaged)}
+        if swept.gate_bytes:  # a metric costs money, also where nothing has a limit
+            numbers |= {"HoldsOverdue": swept.holds_overdue, "GateBytes": swept.gate_bytes}
+        self._watch.publish(numbers)
+        if swept.unread:
+            lanes = [str(lane) for lane in sorted(swept.unread)[:LANES_LOGGED]]
+            log.error("lanes that nobody reads", extra={"unread": len(swept.unread), "lanes": lanes})
+        if swept.damaged:
+            keys = [f"pk={key.pk!r}, sk={key.sk!r}" for key in swept.damaged[:LANES_LOGGED]]
+            log.error("directory items that name no lane", extra={"items": len(swept.damaged), "keys": keys})
+        fields = {"lanes": swept.lanes, "to_verify": swept.verified, "ended": swept.ended, "behind_ms": swept.behind_ms}
+        limits = {"holds_overdue": swept.holds_overdue, "gate_bytes": swept.gate_bytes}
+        log.info("swept", extra=fields | limits)

@@ -12,7 +12,7 @@ from compactor.report import Tally
 from compactor.settle import settle
 from compactor.verify import verify
 from ledger import items
-from ledger.errors import DamagedItem, GaveUp, LaneDamaged, NotAllowed, TransactionConflict
+from ledger.errors import GaveUp, LaneDamaged, NotAllowed, TransactionConflict
 from ledger.requests import Get, Program, Put, Query
 from ledger.values import Checkpoint, CleanNote, Segment
 from tests.world import COUNTER, LANE, LATENESS_MS, NOW_MS, Region, compactor, delta, fail, refused, token, two_regions
@@ -158,11 +158,3 @@ def test_a_commit_that_finds_its_condition_broken_gives_up_and_changes_nothing()
         again = partial(commit, LANE, checkpoint if happens else None, ENTRIES)
         with refused(home, GaveUp):
             home.run(again(hi=token(3), watermark=token(3), now_ms=NOW_MS))
-
-
-def test_a_damaged_checkpoint_is_named() -> None:
-    home, _ = folded()
-    home.alter(CHECKPOINT.key, version={"S": "1"})
-    with refused(home, DamagedItem) as raised:
-        home.run(begin(LANE))
-    assert (raised.value.pk, raised.value.sk) == (items.fold_pk(LANE), "checkpoint")

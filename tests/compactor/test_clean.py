@@ -6,11 +6,10 @@ from compactor.clean import AHEAD_MAX_MS, clean
 from compactor.report import Tally
 from ledger import items, tokens
 from ledger.entries import TOKEN_BYTES
-from ledger.errors import DamagedItem
 from ledger.lane.add import add
 from ledger.requests import At, DeleteMany, Get, Now, Pause, Put, Query
 from ledger.values import CleanNote, Delta
-from tests.world import KEEP_MS, LANE, NOW_MS, A, B, Region, compactor, delta, refused, token, two_regions, value
+from tests.world import KEEP_MS, LANE, NOW_MS, A, B, Region, compactor, delta, token, two_regions, value
 
 CHECKPOINT, NOTE = Get(items.checkpoint_key(LANE), True), Get(items.note_key(LANE), True)
 
@@ -232,13 +231,3 @@ def test_a_region_in_trouble_postpones_the_note_and_not_what_is_noted() -> None:
     compactor(home, away, clean=False).compact(LANE.counter)
     away.alter(items.checkpoint_key(LANE), version={"N": "1"})
     assert (visit(home).postponed_by, note(home)) == ([], CleanNote(LANE, 1, NOW_MS))  # its note is young
-
-
-def test_a_damaged_note_is_named_and_nothing_is_deleted() -> None:
-    damages: list[dict[str, dict[str, str]]] = [{"version": {"S": "1"}}, {"version": {"N": "0"}}, {"noted_ms": {}}]
-    for damage in damages:
-        home, _ = noted()
-        home.alter(items.note_key(LANE), **damage)
-        with refused(home, DamagedItem) as raised:
-            visit(home)
-        assert (raised.value.pk, raised.value.sk) == (items.fold_pk(LANE), "clean")

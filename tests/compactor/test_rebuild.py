@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from functools import partial
 from itertools import islice, product
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,7 @@ from compactor.report import Tally
 from compactor.settle import settle
 from ledger import items
 from ledger.conditions import Absent, Condition
-from ledger.errors import DamagedItem, GaveUp, LaneDamaged, OutcomeUnknown
+from ledger.errors import GaveUp, LaneDamaged, OutcomeUnknown
 from ledger.items import version_is
 from ledger.requests import DeleteMany, Get, Item, Key, Now, Put, PutMany, Query, Transact, keyed
 from ledger.values import Checkpoint, CleanNote, Delta, Segment
@@ -302,21 +301,3 @@ def test_who_works_on_the_lane_meanwhile_makes_it_give_up() -> None:
     with pytest.raises(GaveUp):
         home.run(rebuild(LANE))
     assert value(home) == EVERYTHING
-
-
-def test_a_damaged_segment_is_named_and_nothing_is_written() -> None:
-    reversed_entries = Segment.of(LANE, token(6), 1, [delta(5), delta(6)]).entries.data[::-1]
-    damages: tuple[tuple[str, dict[str, Any]], ...] = (
-        (f"segment#{token(6)}#0000000003", {"B": b"short"}),
-        (f"segment#{token(6)}#0000000003", {"S": ""}),
-        (f"segment#{token(6)}#3", {"B": b""}),
-        ("segment#junk", {"B": b""}),
-        (f"segment#{token(1)}#0000000009", {"B": _segment(2, 1, 2).entries.data}),
-        (f"segment#{token(6)}#0000000009", {"B": reversed_entries}),
-    )
-    for sk, entries in damages:
-        home, _, _ = lane_of_four_versions()
-        home.store([{"pk": {"S": items.fold_pk(LANE)}, "sk": {"S": sk}, "entries": entries}])
-        with refused(home, DamagedItem) as raised:
-            home.run(rebuild(LANE))
-        assert (raised.value.pk, raised.value.sk) == (items.fold_pk(LANE), sk)

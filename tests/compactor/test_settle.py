@@ -4,7 +4,7 @@ from compactor.report import Tally
 from compactor.settle import settle
 from ledger import items
 from ledger.conditions import Absent
-from ledger.errors import DamagedItem, GaveUp, LaneDamaged
+from ledger.errors import GaveUp, LaneDamaged
 from ledger.items import version_is
 from ledger.requests import Get, Now, Put, Query, Transact
 from ledger.values import Checkpoint, Segment
@@ -113,10 +113,3 @@ def test_what_is_damaged_or_gone_ends_it_and_nothing_is_written() -> None:
         table.drop(*(key for key in table.items if key.pk == items.fold_pk(LANE) and gone in key.sk))
         with refused(table, GaveUp):
             settled(table)
-    table = folded(2, 9)
-    key = items.segment_key(LANE, token(2), 1)
-    table.alter(key, entries={"B": b"short"})
-    table.put(delta(1))
-    with refused(table, DamagedItem) as raised:
-        settled(table, upto=9)
-    assert (raised.value.pk, raised.value.sk) == (key.pk, key.sk)

@@ -6,7 +6,7 @@ import pytest
 
 from compactor.verify import LaneCheck, verify
 from ledger import items
-from ledger.errors import DamagedItem, ReadTooSlow
+from ledger.errors import ReadTooSlow
 from ledger.requests import DeleteMany, Get, Now, Put, Query, Transact
 from ledger.values import Delta, Lane, Segment
 from tests.world import (
@@ -19,8 +19,6 @@ from tests.world import (
     compact_for_long,
     compactor,
     delta,
-    refused,
-    slow,
     summed,
     token,
     two_regions,
@@ -142,9 +140,9 @@ def test_a_segment_of_a_commit_that_came_after_it_began_is_no_difference() -> No
 
 
 def test_it_takes_no_longer_than_a_read_may_so_that_what_a_clean_deletes_meanwhile_is_not_missing() -> None:
-    assert slow(READ_MS, Get).run(verify(LANE)) == LaneCheck(LANE, 0, 0, 0, ())
+    assert Region().takes(READ_MS, Get).run(verify(LANE)) == LaneCheck(LANE, 0, 0, 0, ())
     with pytest.raises(ReadTooSlow):
-        slow(READ_MS + 1, Get).run(verify(LANE))
+        Region().takes(READ_MS + 1, Get).run(verify(LANE))
     home, away = two_regions()
     home.put(delta(1))
 
@@ -158,18 +156,6 @@ def test_it_takes_no_longer_than_a_read_may_so_that_what_a_clean_deletes_meanwhi
     home.before(lambda request: request == Query(items.delta_pk(LANE)), sleeps, times=1)
     with pytest.raises(ReadTooSlow):
         home.run(verify(LANE))
-
-
-def test_a_damaged_item_is_named() -> None:
-    for pk, sk in (
-        *((items.delta_pk(LANE), sk) for sk in ("junk", "!below")),
-        *((items.fold_pk(LANE), sk) for sk in ("checkpoint", f"segment#{token(2)}#0000000001")),
-    ):
-        home, _ = folded()
-        home.store([{"pk": {"S": pk}, "sk": {"S": sk}, "change": {"N": "1"}, "total": {"N": "1"}}])
-        with refused(home, DamagedItem) as raised:
-            home.run(verify(LANE))
-        assert (raised.value.pk, raised.value.sk) == (pk, sk)
 
 
 def test_a_counter_is_verified_in_all_its_regions_each_lane_at_home() -> None:

@@ -1,7 +1,7 @@
 """An AWS account as far as infra.deploy asks: stacks, the table's replicas, queues, canaries, limits; and a clock.
 
 Rule 1: What is changed is a line of `steps`, in order; nothing else tells what a command did.
-Rule 2: Every other edge is replaced here, once: the framework, the build and the table's items.
+Rule 2: Every edge is replaced here, once: infra.aws, the framework, the build and the table's items.
 """
 
 import io
@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from infra import deploy, deployment, framework, table_shape
+from infra import aws as edge
+from infra import deploy, table_shape
 from infra.build import ARTIFACT
 from infra.table_stack import WHOLE, TableStack
+from infra.table_template import Capacity
 from ledger import items
 from ledger.limit import Shape
 from ledger.memory import MemoryTable
@@ -39,7 +41,7 @@ class AwsAccount:
     replicating: as AWS does, and MiniStack does not. canary: what each answers, the last one again and again.
     waiting: messages by Region, queue and attribute."""
 
-    def __init__(self, *, replicating: bool = True) -> None:
+    def __init__(self) -> None:
         self.steps: list[str] = []
         self.said: list[str] = []
         self.stacks: dict[tuple[str, str], dict[str, Any]] = {}
@@ -47,7 +49,7 @@ class AwsAccount:
         self.ends: list[str] = []
         self.polls = 0
         self.states: dict[str, str] = {}
-        self.replicating = replicating
+        self.replicating = True
         self.canary: dict[str, list[Any]] = {}
         self.waiting: dict[tuple[str, str, str], int] = {}
         self.limits = {"ConcurrentExecutions": 1_000, "UnreservedConcurrentExecutions": 1_000}
@@ -55,16 +57,22 @@ class AwsAccount:
         self.items.peers = dict.fromkeys((HOME, OTHER), self.items)
         self.now_s = 0.0
 
+    def forget(self) -> None:
+        """An account in which nothing was deployed."""
+        self.stacks, self.replicas = {}, {}
+        self.steps.clear()
+
     def client(self, service: str, region: str) -> Any:
         return AwsClient(self, region)
 
     def sleep(self, seconds: float) -> None:
         self.now_s += seconds
 
-    def table_stack(self) -> TableStack:
-        return TableStack(
-            TABLE_STACK, SERVICE, self.client, self.said.append, clock=lambda: self.now_s, sleep=self.sleep
-        )
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def deploy_table(self, *regions: str, deletion_protection: bool = True) -> None:
+        TableStack(SERVICE, regions, Capacity()).deploy(deletion_protection=deletion_protection)
 
     def put_stack(self, region: str, name: str, parameters: list[dict[str, str]], kind: str) -> None:
         end = self.ends.pop(0) if self.ends else f"{kind}_COMPLETE"
@@ -86,15 +94,22 @@ class AwsAccount:
     def shape(self) -> Shape:
         return items.shape_of(self.items.answer(Get(items.SHAPE_KEY)))
 
-    def run(self, command: str, stage: str, region: str, params: Mapping[str, str], *_: str) -> None:
-        """The framework."""
+    def serverless(self, command: str, stage: str, region: str, params: Mapping[str, str], *more: str) -> None:
+        if command == "package":
+            package(Path(more[1]), params)
+            return
         self.steps.append(f"{command} {region}")
         if command == "remove":
-            del self.stacks[region, f"ledger-{stage}"]
+            del self.stacks[region, SERVICE]
             return
+        assert params["streamArn"] == f"stream {region}"
         known = {"TableName": params.get("tableName", SERVICE), "ReservedCanary": params.get("reservedCanary", "1")}
+        self.service_is_in(region, known)
+
+    def service_is_in(self, region: str, parameters: Mapping[str, str]) -> None:
         outputs = [{"OutputKey": key, "OutputValue": value} for key, value in QUEUES.items()]
-        self.stacks[region, f"ledger-{stage}"] = {"Parameters": pairs(known), "Outputs": outputs, "busy": []}
+        stack = {"StackStatus": "CREATE_COMPLETE", "Parameters": pairs(parameters), "Outputs": outputs, "busy": []}
+        self.stacks[region, SERVICE] = stack
 
     def deploy(self, regions: str, params: str = "", **options: bool) -> list[str]:
         self.steps.clear()
@@ -192,29 +207,29 @@ def said(parameters: list[dict[str, str]]) -> str:
     return regions + (", protected" if values["DeletionProtection"] == "true" else "")
 
 
-def packaged(path: Path, stage: str, params: Mapping[str, str]) -> Path:
-    """The functions' environment, rendered from serverless.yml."""
+def package(directory: Path, params: Mapping[str, str]) -> None:
+    """A template with the functions' environment, rendered from serverless.yml."""
     config = template.framework()
-    known = {**config["params"]["default"], **config["params"].get(stage, {}), **params}
+    known = {**config["params"]["default"], **params}
     variables = {
         name: re.sub(r"\$\{param:(\w+)\}", lambda param: str(known[param[1]]), text)
         for name, text in config["provider"]["environment"].items()
     }
     properties = {"Environment": {"Variables": variables | {"LEDGER_TABLE": SERVICE}}}
-    path.write_text(json.dumps({"Resources": {"Api": {"Type": "AWS::Lambda::Function", "Properties": properties}}}))
-    return path
+    directory.mkdir(exist_ok=True)
+    functions = {"Api": {"Type": "AWS::Lambda::Function", "Properties": properties}}
+    (directory / deploy.TEMPLATE).write_text(json.dumps({"Resources": functions}))
 
 
 @pytest.fixture
 def aws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AwsAccount:
     account = AwsAccount()
-    for module in (deploy, deployment):
-        monkeypatch.setattr(module, "client", account.client)
-    monkeypatch.setattr(table_shape, "table_of", lambda name, region, client: account)
-    monkeypatch.setattr(framework, "check_tools", lambda: None)
-    monkeypatch.setattr(framework, "run", account.run)
-    monkeypatch.setattr(framework, "package", lambda stage, _, params: packaged(tmp_path / "t.json", stage, params))
+    monkeypatch.setattr(edge, "client", account.client)
+    monkeypatch.setattr(edge, "say", account.said.append)
+    monkeypatch.setattr(edge, "time", account)
+    monkeypatch.setattr(table_shape, "table_of", lambda name, region: account)
+    monkeypatch.setattr(deploy, "PACKAGED", tmp_path)
+    monkeypatch.setattr(deploy, "serverless", account.serverless)
     monkeypatch.setattr(deploy, "build", lambda where: ARTIFACT)
     monkeypatch.setattr(deploy, "sizes", lambda artifact: "")
-    monkeypatch.setattr(deploy, "say", account.said.append)
     return account

@@ -1,17 +1,17 @@
 """Deploy and remove on an account: the order of what is changed, and what is refused before anything is."""
 
-import json
 import re
 from typing import Any
 
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
-from infra import deploy, parameters, refusals, table_shape
-from infra.canary import POLL_S, CanaryCheck, CheckFailed
+from infra import canary, deploy, parameters, table_shape
+from infra.aws import DeploymentRefused
+from infra.canary import POLL_S, CheckFailed
 from infra.deploy import COUNTS, DeploymentStopped
 from infra.deployment import deployment
-from infra.table_stack import STACK_POLL_S, STACK_WAIT_S, DeploymentRefused
+from infra.table_stack import STACK_POLL_S, STACK_WAIT_S
 from ledger import items, tokens
 from ledger.errors import Unavailable
 from ledger.lane import directory
@@ -20,7 +20,7 @@ from ledger.requests import Put
 from ledger.values import Delta, Lane
 from service.canary.handler import COUNTER
 from tests.infra import template
-from tests.infra.aws import FOLDED, HOME, OTHER, QUEUES, SERVICE, TABLE_STACK, THIRD, AwsAccount, aws, pairs, refused
+from tests.infra.aws import FOLDED, HOME, OTHER, QUEUES, TABLE_STACK, THIRD, AwsAccount, aws, refused
 
 __all__ = ["aws"]  # the fixture
 
@@ -144,11 +144,11 @@ def test_every_parameter_that_is_a_number_or_a_switch_is_checked_and_what_a_regi
 ) -> None:
     default = template.framework()["params"]["default"]
     numbers = {name for name, value in default.items() if isinstance(value, int)}
-    assert numbers - set(refusals.NUMBERS) == {"foldMin", "logRetentionDays"}  # the library's, and cfn-lint's
-    assert {name for name, value in default.items() if value in ("true", "false")} - set(refusals.SWITCHES) == {
+    assert numbers - set(parameters.NUMBERS) == {"foldMin", "logRetentionDays"}  # the library's, and cfn-lint's
+    assert {name for name, value in default.items() if value in ("true", "false")} - set(parameters.SWITCHES) == {
         *("clean", "tellsThresholds")  # the library's, and the deployment's own
     }
-    assert set(refusals.NUMBERS) | set(refusals.SWITCHES) | set(parameters.GIVEN) <= set(default)
+    assert set(parameters.NUMBERS) | set(parameters.SWITCHES) | set(parameters.GIVEN) <= set(default)
     (tmp_path / "regions.yml").write_text("none: {}\ndev:\n  us-east-1:\n    workConcurrency: 2000\n")
     monkeypatch.setattr(parameters, "REGIONAL", tmp_path / "regions.yml")
     aws.deploy(HOME)
@@ -171,7 +171,7 @@ def test_each_region_is_given_all_of_them_and_its_own_stream_and_whether_it_repo
 
 
 def test_a_forgotten_table_name_does_not_send_the_service_to_another_table(aws: AwsAccount) -> None:
-    aws.stacks[HOME, SERVICE] = {"Parameters": pairs({"TableName": "restored"}), "Outputs": [], "busy": []}
+    aws.service_is_in(HOME, {"TableName": "restored"})
     with pytest.raises(DeploymentRefused, match="has the table restored, and this deployment ledger-dev"):
         aws.deploy(HOME)
     assert aws.steps == []
@@ -210,84 +210,70 @@ def test_a_service_without_messages_goes_and_the_table_is_kept(aws: AwsAccount) 
     assert aws.replicas
 
 
-@pytest.mark.parametrize(
-    ("replicating", "regions", "steps"),
-    [
+def test_the_table_is_made_once_protected_then_and_has_each_replica_once(aws: AwsAccount) -> None:
+    for replicating, regions, steps in (
         (True, [HOME, OTHER], CREATED_BOTH),
         (True, [HOME], [*CREATED, f"update {BOTH}, protected"]),
         (False, [HOME, OTHER], [*CREATED_BOTH, f"replica {OTHER}"]),  # which the engine's stack leaves out
-    ],
-)
-def test_the_table_is_made_once_protected_then_and_has_each_replica_once(
-    replicating: bool, regions: list[str], steps: list[str]
+    ):
+        aws.forget()
+        aws.replicating = replicating
+        for each in (regions, [HOME, OTHER], [HOME, OTHER]):
+            aws.deploy_table(*each)
+        assert aws.steps == steps
+        assert aws.stacks[HOME, TABLE_STACK]["EnableTerminationProtection"] is True
+
+
+def refused_table(aws: AwsAccount, says: str, *regions: str) -> None:
+    with pytest.raises(DeploymentRefused, match=says):
+        aws.deploy_table(*regions)
+
+
+def test_a_first_deployment_that_failed_is_mended_by_the_same_command_unless_there_is_a_table(aws: AwsAccount) -> None:
+    aws.ends = ["ROLLBACK_COMPLETE"]
+    refused_table(aws, r"Table: an SCP denies it.*deleted with it.*the same command again", HOME, OTHER)
+    aws.stacks[HOME, TABLE_STACK]["EnableTerminationProtection"] = True  # one that an earlier version made
+    aws.replicas = {OTHER: [OTHER]}
+    refused_table(aws, f"ledger-dev in {OTHER}. Nothing was changed. Turn off", HOME, OTHER)
+    aws.replicas, aws.ends = {}, ["DELETE_FAILED"]
+    refused_table(aws, "is DELETE_FAILED, which only a person ends", HOME, OTHER)
+    aws.stacks[HOME, TABLE_STACK]["StackStatus"] = "ROLLBACK_COMPLETE"
+    aws.deploy_table(HOME, OTHER)
+    assert aws.steps == [CREATED_BOTH[0], "delete", "delete", *CREATED_BOTH]
+
+
+def test_a_table_that_is_not_protected_yet_is_put_right_by_the_same_command(aws: AwsAccount) -> None:
+    aws.ends = ["CREATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE"]
+    refused_table(aws, "The table is as it was before", HOME)
+    aws.deploy_table(HOME)
+    assert aws.steps == [*CREATED, CREATED[1]]
+    aws.deploy_table(HOME, OTHER, deletion_protection=False)
+    assert aws.steps[3:] == [f"update {HOME}", f"update {BOTH}"]  # a Region is an update of nothing else
+
+
+def test_what_aws_still_does_is_waited_for_and_a_time_out_says_that_it_goes_on(aws: AwsAccount) -> None:
+    aws.polls = 3
+    aws.deploy_table(HOME)
+    aws.stacks[HOME, TABLE_STACK]["busy"] = ["UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"] * 5  # of an earlier command
+    aws.deploy_table(HOME)
+    assert aws.steps == CREATED
+    aws.polls = 2 * STACK_WAIT_S // STACK_POLL_S
+    refused_table(aws, r"still UPDATE_IN_PROGRESS after 1800 s.*the same command again", HOME, OTHER)
+    aws.polls, aws.states = 0, {OTHER: "CREATING"}
+    refused_table(aws, r"not active after 1800 s: ACTIVE, replicas .*'CREATING'.*goes on", HOME, OTHER)
+    aws.states = {}
+    aws.deploy_table(HOME, OTHER)
+    assert aws.steps == [*CREATED, f"update {BOTH}, protected"]
+
+
+def test_other_regions_a_stack_that_waits_for_a_person_and_a_table_of_somebody_else_are_refused_untouched(
+    aws: AwsAccount,
 ) -> None:
-    account = AwsAccount(replicating=replicating)
-    for each in (regions, [HOME, OTHER], [HOME, OTHER]):
-        account.table_stack().deploy(each)
-    assert account.steps == steps
-    assert account.stacks[HOME, TABLE_STACK]["EnableTerminationProtection"] is True
-    assert account.table_stack().stream_arn(OTHER) == f"stream {OTHER}"
-
-
-def test_a_first_deployment_that_failed_is_mended_by_the_same_command_unless_there_is_a_table() -> None:
-    account = AwsAccount()
-    account.ends = ["ROLLBACK_COMPLETE"]
-    with pytest.raises(DeploymentRefused, match=r"Table: an SCP denies it.*deleted with it.*the same command again"):
-        account.table_stack().deploy([HOME, OTHER])
-    account.stacks[HOME, TABLE_STACK]["EnableTerminationProtection"] = True  # one that an earlier version made
-    account.replicas = {OTHER: [OTHER]}
-    with pytest.raises(DeploymentRefused, match=f"ledger-dev in {OTHER}. Nothing was changed. Turn off"):
-        account.table_stack().deploy([HOME, OTHER])
-    account.replicas, account.ends = {}, ["DELETE_FAILED"]
-    with pytest.raises(DeploymentRefused, match="is DELETE_FAILED, which only a person ends"):
-        account.table_stack().deploy([HOME, OTHER])
-    account.stacks[HOME, TABLE_STACK]["StackStatus"] = "ROLLBACK_COMPLETE"
-    account.table_stack().deploy([HOME, OTHER])
-    assert account.steps == [CREATED_BOTH[0], "delete", "delete", *CREATED_BOTH]
-
-
-def test_a_table_that_is_not_protected_yet_is_put_right_by_the_same_command() -> None:
-    account = AwsAccount()
-    account.ends = ["CREATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE"]
-    with pytest.raises(DeploymentRefused, match="The table is as it was before"):
-        account.table_stack().deploy([HOME])
-    account.table_stack().deploy([HOME])
-    assert account.steps == [*CREATED, CREATED[1]]
-    account.table_stack().deploy([HOME, OTHER], deletion_protection=False)
-    assert account.steps[3:] == [f"update {HOME}", f"update {BOTH}"]  # a Region is an update of nothing else
-
-
-def test_a_stack_that_waits_for_a_person_is_named_and_not_touched() -> None:
-    for state in ("REVIEW_IN_PROGRESS", "ROLLBACK_FAILED", "UPDATE_FAILED", "UPDATE_ROLLBACK_FAILED", "A_NEW_STATE"):
-        account = AwsAccount()
-        account.table_stack().deploy([HOME])
-        account.stacks[HOME, TABLE_STACK]["StackStatus"] = state
-        with pytest.raises(DeploymentRefused, match=f"is {state}, which only a person ends"):
-            account.table_stack().deploy([HOME, OTHER])
-        assert account.steps == CREATED
-
-
-def test_what_aws_still_does_is_waited_for_and_a_time_out_says_that_it_goes_on() -> None:
-    account = AwsAccount()
-    account.polls = 3
-    account.table_stack().deploy([HOME])
-    account.stacks[HOME, TABLE_STACK]["busy"] = ["UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"] * 5  # of an earlier command
-    account.table_stack().deploy([HOME])
-    assert account.steps == CREATED
-    account.polls = 2 * STACK_WAIT_S // STACK_POLL_S
-    with pytest.raises(DeploymentRefused, match=r"still UPDATE_IN_PROGRESS after 1800 s.*the same command again"):
-        account.table_stack().deploy([HOME, OTHER])
-    account.polls, account.states = 0, {OTHER: "CREATING"}
-    with pytest.raises(DeploymentRefused, match=r"not active after 1800 s: ACTIVE, replicas .*'CREATING'.*goes on"):
-        account.table_stack().deploy([HOME, OTHER])
-    account.states = {}
-    account.table_stack().deploy([HOME, OTHER])
-    assert account.steps == [*CREATED, f"update {BOTH}, protected"]
-
-
-def test_other_regions_than_the_stacks_and_a_table_of_somebody_else_are_refused_before_anything_is_written() -> None:
-    account = AwsAccount()
-    account.table_stack().deploy([HOME, OTHER])
+    aws.replicas = {OTHER: [OTHER]}
+    refused_table(aws, "no stack ledger-dev-table", HOME, OTHER)
+    assert aws.steps == []
+    aws.forget()
+    aws.deploy_table(HOME, OTHER)
     for regions, says in (
         ([HOME], "never taken out"),
         ([HOME, THIRD], "never taken out"),
@@ -295,54 +281,46 @@ def test_other_regions_than_the_stacks_and_a_table_of_somebody_else_are_refused_
         ([HOME, THIRD, OTHER], "in this order"),
         ([HOME, OTHER, THIRD, "eu-north-1"], "one Region at a time"),
     ):
-        with pytest.raises(DeploymentRefused, match=says):
-            account.table_stack().deploy(regions)
-    assert account.steps == CREATED_BOTH
-    stranger = AwsAccount()
-    stranger.replicas = {OTHER: [OTHER]}
-    with pytest.raises(DeploymentRefused, match="no stack ledger-dev-table"):
-        stranger.table_stack().deploy([HOME, OTHER])
-    assert stranger.steps == []
+        refused_table(aws, says, *regions)
+    for state in ("REVIEW_IN_PROGRESS", "ROLLBACK_FAILED", "UPDATE_FAILED", "UPDATE_ROLLBACK_FAILED", "A_NEW_STATE"):
+        aws.stacks[HOME, TABLE_STACK]["StackStatus"] = state
+        refused_table(aws, f"is {state}, which only a person ends", HOME, OTHER, THIRD)
+    assert aws.steps == CREATED_BOTH
 
 
 LATE, LATER = FOLDED | {"newest_ms": 1_000, "folded_ms": None}, FOLDED | {"newest_ms": 11_000, "folded_ms": 999}
 THEN = FOLDED | {"newest_ms": 21_000, "folded_ms": 1_000}
-BUSY = refused("TooManyRequestsException", "Rate Exceeded")
 NO_ANSWER = "no canary's answer"
 
 
-def ask(*answers: Any) -> tuple[float, float]:
-    """How many seconds a check took by its own word, and by the clock."""
-    account = AwsAccount()
-    account.canary = {HOME: list(answers)}
-    check = CanaryCheck("ledger-dev-canary", 75, account.client, clock=lambda: account.now_s, sleep=account.sleep)
-    assert check.bound_s == 270
-    return check(HOME), account.now_s
+def test_a_canary_is_asked_until_what_it_added_first_is_folded_whatever_fails_meanwhile(aws: AwsAccount) -> None:
+    within_s = canary.bound_s(75)
+    assert within_s == 270
 
+    def ask(*answers: Any) -> float:
+        aws.canary = {HOME: list(answers)}
+        return canary.wait_for("ledger-dev-canary", HOME, within_s)
 
-def test_a_canary_is_asked_until_what_it_added_first_is_folded_whatever_fails_meanwhile() -> None:
-    assert ask(LATE, LATER, THEN) == (2 * POLL_S, 2 * POLL_S)
+    assert ask(LATE, LATER, THEN) == aws.now_s == 2 * POLL_S
     for failure, says in (
         (LATE, r"is not folded \(canary-late\)"),
-        (BUSY, "Rate Exceeded"),
+        (refused("TooManyRequestsException", "Rate Exceeded"), "Rate Exceeded"),
         (ReadTimeoutError(endpoint_url="https://lambda"), "timeout"),
         ({"errorMessage": "not authorized to perform dynamodb:PutItem"}, "functions-failing.*PutItem"),
         ({"errorType": "none"}, NO_ANSWER),
         ("hello", NO_ANSWER),
         (FOLDED | {"folded_ms": "never"}, NO_ANSWER),
     ):
-        assert ask(LATE, failure, THEN) == (2 * POLL_S, 2 * POLL_S)
+        assert ask(LATE, failure, THEN) == 2 * POLL_S
         with pytest.raises(CheckFailed, match=f"after 270 s: .*{HOME}.*{says}"):
             ask(failure)
-    account = AwsAccount()
-    account.canary = {HOME: [FOLDED | {"read": False}, FOLDED]}  # never asked again
+    aws.steps.clear()
     with pytest.raises(CheckFailed, match=r"added 32 changes and read another difference \(value-wrong\)"):
-        CanaryCheck("ledger-dev-canary", 75, account.client, sleep=account.sleep)(HOME)
-    assert account.steps == [f"canary {HOME}"]
+        ask(FOLDED | {"read": False}, FOLDED)  # never asked again
+    assert aws.steps == [f"canary {HOME}"]
 
 
 def test_an_engine_on_this_machine_gets_a_zip_for_this_machine_and_the_canarys_counter_is_the_functions() -> None:
     assert all(deploy.runs_here(f"http://{host}:4566") for host in ("127.0.0.1", "localhost", "[::1]"))
     assert not any(map(deploy.runs_here, ("https://vpce.example.com", "")))
     assert table_shape.CANARY == COUNTER
-    assert json.loads(template.framework()["params"]["default"]["allowedPrefixes"]) == []

@@ -18,13 +18,13 @@ from service.add_from_queue.handler import AddFromQueue
 from service.api.app import Api
 from service.api.local import event_of
 from service.canary.handler import Canary
-from service.compact.handler import Worker
+from service.compact.serve import Worker
 from service.job_queue import WorkQueue
 from service.observe import Watch
-from service.ring.handler import Ringer
+from service.ring.ring import Ringer
 from service.runtime import Runtime
 from service.sqs import SqsQueue
-from service.sweep.handler import Sweeper
+from service.sweep.sweep import Sweeper
 from service.thresholds.event_bus import EventBus
 from tests.infra.roles import ACCOUNT, HOME, OTHER, VALUES, Account, Aws, Table, patterns_of, statements_of
 from tests.infra.template import listed, of_type

@@ -5,8 +5,8 @@ import re
 from typing import Any
 
 from infra.build import ROOT
-from service.add_from_queue.waits import wait_of
-from service.api import cors
+from service.add_from_queue.handler import wait_of
+from service.api.local import CORS
 from tests.infra import template
 from tests.infra.template import listed, of_type, statements, target
 
@@ -221,9 +221,9 @@ def test_the_api_answers_pages_of_named_origins_alone_and_keeps_a_log_of_who_ask
     condition, open_to, closed = api["CorsConfiguration"]["Fn::If"]
     assert (condition, closed, open_to["AllowOrigins"]) == ("Cors", NOTHING, {"Ref": "CorsOrigins"})
     assert not open_to.get("AllowCredentials")
-    assert open_to["AllowMethods"] == cors.METHODS.split(",")
+    assert open_to["AllowMethods"] == CORS["Access-Control-Allow-Methods"].split(",")
     assert {name.lower() for name in open_to["AllowHeaders"]} >= {"authorization", "content-type", "idempotency-key"}
-    assert open_to["ExposeHeaders"] == cors.ANSWERED
+    assert open_to["ExposeHeaders"] == CORS["Access-Control-Expose-Headers"].split(",")
     (stage,) = of_type(service, "AWS::ApiGatewayV2::Stage").values()
     log = json.loads(stage["AccessLogSettings"]["Format"])
     assert {"caller", "subject", "status"} <= log.keys()

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from lab.histories.filing import SHIPPED
-from ledger import items as stored
 from ledger.errors import DamagedItem, GateLost, GaveUp, LimitMismatch, Throttled
 from ledger.gate import gates as gates_module
 from ledger.gate import items, updates
@@ -14,12 +13,12 @@ from ledger.gate.answers import Decision
 from ledger.gate.bounds import set_limit
 from ledger.gate.decide import add_group, decide_change, decide_hold, end
 from ledger.gate.gate import REFUSED, RELEASED, Gate
-from ledger.gate.gates import SoldOut
+from ledger.gate.gates import Left, SoldOut
 from ledger.gate.past import Known
 from ledger.gate.recount import Standing, outcomes, standing
 from ledger.limit import DOWN, SIDES, UP, Limit
-from ledger.requests import At, GetMany, Instant, Query, Update
-from ledger.values import Checkpoint, Delta
+from ledger.requests import Instant, Query, Update
+from ledger.values import Delta
 from tests.calls import passed
 from tests.ledger.seats import COUNTER, EAGER, FROM_HERE, GATE, HERE, SEATS, STOCK, THERE, TO_THERE, Gated, at
 from tests.world import A, B, fail, refused
@@ -77,13 +76,6 @@ def test_a_limited_add_is_one_update_and_passes_through_few_functions() -> None:
 def test_a_change_of_nothing_counts_and_needs_no_right() -> None:
     world = Gated(STOCK)
     assert (world.sell(0), world.sell(-1), world.gate().value, world.gate().number) == (0, REFUSED, 0, 1)
-
-
-def test_a_lane_without_rights_gets_them_from_the_other_region_and_all_can_be_taken_there(world: Gated) -> None:
-    assert [world.sell(1, THERE) for _ in range(11)] == [*[1] * 10, REFUSED]
-    assert world.sell(1) == REFUSED
-    here, there = world.gate(), world.gate(THERE)
-    assert (here.given, there.got, here.own(UP) + there.own(UP)) == ({TO_THERE: 10}, {FROM_HERE: 10}, 0)
 
 
 def test_who_never_comes_before_the_others_gives_up_and_may_ask_the_same_again() -> None:
@@ -162,17 +154,17 @@ def test_a_group_goes_on_without_what_was_decided_when_what_may_have_been_filed_
 
 
 def test_a_group_that_needs_more_than_there_is_or_is_not_answered_goes_one_by_one() -> None:
-    for times, sizes in (((0, 1), [2, 1, 1]), ((-20_000, -21_000), [2, 2, 1])):
+    """Where it may have been filed, once it was looked up."""
+    for times, change, busy, becomes, sizes in (
+        ((0, 1), 6, 0, [6, REFUSED], [2, 1, 1]),
+        ((-20_000, -21_000), 6, 0, [6, REFUSED], [2, 2, 1]),
+        ((0, 1), 1, 1, [1, 1], [2, 1, 1]),
+    ):
         world = Gated()
         world.rolled((), slack_ms=100_000)
-        assert grouped(world, {at(ms): 6 for ms in times}) == [counted(6), counted(REFUSED)]
-        updated = [sum("recent" in action.path for action in each.actions) for each in world.asked(Update)]
-        assert updated[:3] == sizes
-    world = Gated()
-    world.rolled()
-    world.home.before(Update, fail(BUSY), times=1)
-    assert grouped(world, {at(0): 1, at(1): 1}) == [counted(1)] * 2
-    assert len(world.asked(Update)) == 3
+        world.home.before(Update, fail(BUSY), times=busy)
+        assert grouped(world, {at(ms): change for ms in times}) == list(map(counted, becomes))
+        assert [sum("recent" in action.path for action in each.actions) for each in world.asked(Update)][:3] == sizes
 
 
 # -- who makes a gate --------------------------------------------------------------------------------------------------
@@ -193,39 +185,27 @@ def test_a_gate_that_is_gone_is_not_made_anew() -> None:
 
 def test_changes_from_before_the_limit_that_have_arrived_let_nobody_open() -> None:
     """Of any lane, where the first gate of all is made or the one with the first rights; else of its own lane alone."""
-    token = at(-9)
-    folded = stored.checkpoint_item(Checkpoint(HERE, 7, 1, token, 1, token, 1))
-    for opens, lane, changed, in_the_way in (
-        *((HERE, None, each, True) for each in (HERE, THERE)),
-        *((THERE, None, each, True) for each in (HERE, THERE)),
-        *((HERE, THERE, each, True) for each in (HERE, THERE)),
-        *((THERE, HERE, each, each == THERE) for each in (HERE, THERE)),
+    for opens, has_gate, changed, in_the_way in (
+        (HERE, None, THERE, True),
+        (THERE, None, HERE, True),
+        (HERE, THERE, THERE, True),
+        (THERE, HERE, THERE, True),
+        (THERE, HERE, HERE, False),
     ):
-        for item in (folded, stored.delta_item(Delta(changed, token, 7))):
-            world = Gated()
-            if lane is not None:  # which has a gate already
-                world.sell(0, lane)
-                world.copy(lane, opens.region)
-            pk = item["pk"]["S"].replace(str(HERE), str(changed))
-            world[opens.region].store([{**item, "pk": {"S": pk}}])
-            if not in_the_way:
-                assert world.sell(0, opens) == 0
-                continue
-            with pytest.raises(LimitMismatch, match=f"{changed}: it has changes that no gate decided.* another name"):
-                world.sell(0, opens)
-            assert items.gate_key(opens) not in world[opens.region].items
-    assert not world.asked(At, B)
+        world = Gated()
+        if has_gate is not None:
+            world.sell(0, has_gate)
+            world.copy(has_gate, opens.region)
+        world[opens.region].put(Delta(changed, at(-9), 7))
+        if not in_the_way:
+            assert world.sell(0, opens) == 0
+            continue
+        with pytest.raises(LimitMismatch, match=f"{changed}: it has changes that no gate decided.* another name"):
+            world.sell(0, opens)
+        assert items.gate_key(opens) not in world[opens.region].items
 
 
 def test_a_read_is_closed_when_nothing_that_was_taken_over_is_still_to_be_seen_as_given() -> None:
-    world = Gated()
-    world.sell(1)
-    world.sell(3, THERE)
-    for numbers in ((3, 1, False), (4, 2, True)):
-        found = world.away.run(standing(world.gates(COUNTER, B), consistent=True))
-        assert (found.value, found.count, found.is_closed) == numbers
-        assert world.away.asked[-1] == GetMany((items.gate_key(THERE), GATE), True)
-        world.copy(HERE, B)
     here, there = (Gate.new(lane, SEATS) for lane in (HERE, THERE))
     taker = replace(there, rights={UP: 3}, got={FROM_HERE: 3})
     for given, closed in (({TO_THERE: 2}, False), ({TO_THERE: 4}, True), ({(f"{B}#1", UP): 9, TO_THERE: 0}, False)):
@@ -238,16 +218,17 @@ def test_a_read_is_closed_when_nothing_that_was_taken_over_is_still_to_be_seen_a
 
 def test_as_much_or_more_is_known_to_be_sold_out_for_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     memory = SoldOut()
-    memory.note(COUNTER, UP, 5, Instant(7_000, 0))
+    memory.note(COUNTER, UP, 5, Instant(7_000, 0), Left(10, 4))
     for need, later_ms, known in ((5, 0, True), (6, 1_000, True), (4, 0, False), (5, 1_001, False), (5, -1, False)):
-        assert memory.knows(COUNTER, UP, need, Instant(7_000 + later_ms, 0)) is known
+        known_left = memory.knows(COUNTER, UP, need, Instant(7_000 + later_ms, 0))
+        assert known_left == (Left(10, 4, remembered=True) if known else None)
     assert not memory.knows(COUNTER, DOWN, 5, Instant(7_000, 0))
     assert not memory.knows("another", UP, 5, Instant(7_000, 0))
     monkeypatch.setattr(gates_module, "COUNTERS_MAX", 2)
     full, now = SoldOut(), Instant(7_000, 0)
     for number in range(3):
-        full.note(f"{number}", UP, 1, now)
-        left = [full.knows(f"{each}", UP, 1, now) for each in range(3)]
+        full.note(f"{number}", UP, 1, now, Left())
+        left = [full.knows(f"{each}", UP, 1, now) is not None for each in range(3)]
         assert left == [(number < 2 and each <= number) or each == number == 2 for each in range(3)]
 
 
@@ -263,21 +244,9 @@ def test_what_comes_back_is_no_longer_remembered_to_be_sold_out() -> None:
     for program, left in programs:
         gates, now = world.gates(COUNTER), Instant(world.now_ms, 0)
         for side in SIDES:
-            gates.sold_out.note(COUNTER, side, 20, now)
+            gates.sold_out.note(COUNTER, side, 20, now, Left())
         world.home.run(program(gates))
         assert {side for side in SIDES if gates.sold_out.knows(COUNTER, side, 20, now)} == left
-
-
-def test_rights_that_came_meanwhile_are_found_though_they_are_remembered_to_be_sold_out() -> None:
-    world = Gated()
-    world.sell(0)
-    gates = world.gates(COUNTER)
-    gates.sold_out.note(COUNTER, UP, 1, Instant(world.now_ms + 1_000, 0))
-    delta = world.new(10)
-    world.home.asked.clear()
-    assert world.home.run(decide_change(gates, delta)) == counted(10)
-    assert world.home.kinds == [Update, Update]
-    assert not gates.sold_out.knows(COUNTER, UP, 20, Instant(world.now_ms, 0))
 
 
 # -- another limit -----------------------------------------------------------------------------------------------------

@@ -1,24 +1,24 @@
 """What a roll files and leaves in the gate, when one begins, and how what was filed is looked up."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from lab.histories.filing import SHIPPED, Filing, file_as
-from ledger import tokens
-from ledger.actions import Add
-from ledger.errors import Throttled
+from ledger import requests, tokens
+from ledger.errors import ItemTooLarge, Throttled
 from ledger.gate import items
+from ledger.gate.bounds import set_limit
 from ledger.gate.decide import add_group
-from ledger.gate.gate import REFUSED, SLICE_MS, fingerprint
+from ledger.gate.gate import REFUSED, fingerprint
 from ledger.gate.items import Filed
 from ledger.gate.past import Known, look_up, outcomes_of, roll
-from ledger.gate.recount import outcomes
 from ledger.limit import Limit
-from ledger.requests import PutMany, Query, Update
-from ledger.values import Delta
-from tests.ledger.seats import BASE_MS, COUNTER, EAGER, GATE, HERE, SEATS, Gated, at
+from ledger.requests import PutMany, Query
+from ledger.values import Delta, Lane
+from tests.ledger.seats import BASE_MS, COUNTER, EAGER, HERE, MINUTE_MS, THERE, Gated, at
 from tests.world import A, fail
 
 BUSY = Throttled("This Region is busy. Nothing was written.")
@@ -87,11 +87,6 @@ def test_fingerprints_of_earlier_rolls_stay_while_they_lie_above_low() -> None:
     before = world.rolled((0, 1_000), moved=marks, top=at(2_000))
     after = rolled(world, before)
     assert (after.moved, after.top) == ({fingerprint(at(900)), fingerprint(at(1_000))}, before.top)
-    late = 900 - 2**16 * SLICE_MS  # as old as to have the fingerprint of one above low
-    assert fingerprint(at(late)) == fingerprint(at(900))
-    other = Gated()
-    after = rolled(other, other.rolled((late, 1_100), moved=frozenset({fingerprint(at(900))}), top=at(900)))
-    assert after.moved == {fingerprint(at(900)), fingerprint(at(1_100))}
     oldest = Gated()
     assert rolled(oldest, oldest.rolled((100 - BASE_MS,), low="0" * 26)).low == tokens.last_of(0)
 
@@ -148,30 +143,51 @@ def test_what_is_refused_is_filed_too() -> None:
     assert (len(world.gate().recent) <= 2 * SHIPPED.enough, world.audit()) == (True, [])
 
 
-def test_what_a_roll_that_lost_has_filed_stays_as_it_is_and_an_old_change_is_filed_by_itself() -> None:
-    world = Gated(filing=EAGER)
-    for _ in range(3):
+# -- a gate that is full -----------------------------------------------------------------------------------------------
+
+
+def fill(world: Gated, lane: Lane = HERE) -> None:
+    """The gate of a lane has more than an item may have, and all of it can be filed."""
+    decided = {tokens.keyed("", f"{lane}{n}", world.now_ms - n): 0 for n in range(100)}
+    world.put(lane, recent={**world.gate(lane).recent, **decided})
+
+
+def test_a_gate_that_is_full_is_filed_whatever_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    writes: list[tuple[Callable[[Gated, Delta], object], Lane]] = [
+        (lambda world, _: world.sell(1), HERE),
+        (lambda world, _: world.sell(11), HERE),
+        (lambda world, _: world.hold(1), HERE),
+        (lambda world, _: world.home.run(add_group(world.gates(COUNTER), HERE, {world.new(1).token: 1})), HERE),
+        (lambda world, _: world.decide(Delta(HERE, at(-3_600_000), 1)), HERE),
+        (lambda world, _: world.home.run(set_limit(world.gates(COUNTER), None, 11)), HERE),
+        (lambda world, held: world.end(held, 1), HERE),
+        (lambda world, _: world.sell(10), HERE),  # what the hold kept, which is over
+        (lambda world, _: world.sell(9, THERE), HERE),
+        (lambda world, _: world.sell(9, THERE), THERE),
+    ]
+    for write, full in writes:
+        world = Gated()
+        held = world.hold(1)
+        world.sell(0, THERE)
+        fill(world, full)
+        world.now_ms += 2 * MINUTE_MS
+        with monkeypatch.context() as patch:
+            patch.setattr(requests, "ITEM_BYTES_MAX", 2_000)
+            write(world, held)
+        assert world.gate(full).version > 0
+
+
+def test_a_gate_that_another_call_filed_meanwhile_is_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was full, and is not when this call wants to file it; one that is full of what cannot be filed says so."""
+    world = Gated()
+    world.sell(1)
+    fill(world)
+    monkeypatch.setattr(requests, "ITEM_BYTES_MAX", 2_000)
+    world.home.before(PutMany, lambda _: rolled(world, world.gate()), times=1)
+    assert world.sell(1) == 1
+    monkeypatch.setattr(requests, "ITEM_BYTES_MAX", 100)
+    with pytest.raises(ItemTooLarge):
         world.sell(1)
-    old = Delta(HERE, tokens.keyed(COUNTER, "old", world.now_ms - 86_400_000), 2)
-    world.home.before(PutMany, fail(BUSY), times=1)
-    assert world.decide(old).known == Known(2)
-    copy = items.late_item(HERE, old.token, 2, world.gate().version + 1)
-    world.home.store([copy])
-    world.home.answer(Update(GATE, (Add("version", 1),)))  # another roll was first
-    world.sell(1)
-    assert old.token not in world.gate().recent
-    assert world.home.items[items.late_key(HERE, old.token)] == copy
-    assert world.decide(old).before
-    listed = world.home.run(outcomes(HERE, consistent=True))
-    assert (list(listed), sum(listed.values())) == (sorted(listed), 6)
-
-
-def test_a_gate_that_is_full_is_filed_and_decides_again() -> None:
-    world = Gated(replace(SEATS, ceiling=100_000))
-    world.sell(1)
-    world.put(recent={tokens.keyed("", str(n), world.now_ms + n): 1 for n in range(14_150)})
-    world.now_ms += 60_000
-    assert (world.sell(1), world.gate().value, len(world.gate().recent) < 14_150) == (1, 14_151, True)
 
 
 # -- looked up ---------------------------------------------------------------------------------------------------------

@@ -10,12 +10,13 @@ from ledger.gate import items, updates
 from ledger.gate.answers import Decision
 from ledger.gate.decide import decide_hold
 from ledger.gate.gate import EXPIRED, REFUSED, RELEASED, Gate
+from ledger.gate.gates import Left
 from ledger.gate.move import free
 from ledger.gate.past import Known, find
 from ledger.limit import UP, Limit
-from ledger.requests import DeleteMany, Get, Instant, Put, PutMany, Query, Together, Update
+from ledger.requests import DeleteMany, Get, Instant, PutMany, Query, Together, Update
 from ledger.values import Delta
-from tests.ledger.seats import COUNTER, EAGER, HERE, KEPT, MINUTE_MS, SEATS, Gated
+from tests.ledger.seats import COUNTER, EAGER, HERE, KEPT, SEATS, Gated
 from tests.world import A
 
 HUNDRED = Limit(ceiling=100, region=A)
@@ -56,15 +57,6 @@ def test_a_hold_is_captured_whole_or_in_part_or_released_once(world: Gated) -> N
     assert (world.gate().number, notes(world)) == (3, set())
 
 
-def test_a_hold_that_is_over_ends_when_somebody_needs_what_it_keeps(world: Gated) -> None:
-    holds = [world.hold(3) for _ in range(3)]
-    assert world.sell(2) == REFUSED
-    world.now_ms += MINUTE_MS
-    assert world.sell(8) == 8
-    assert [world.end(held, 3) for held in holds] == [Decision(Known(EXPIRED), before=True)] * 3
-    assert notes(world) == set()
-
-
 def test_there_is_no_end_to_what_was_refused_or_never_held_nor_to_a_hold_of_another_amount(world: Gated) -> None:
     refused, never, held = world.new(11, length_ms=1_000), world.new(3, length_ms=1_000), world.hold(3)
     assert world.home.run(decide_hold(world.gates(COUNTER), refused)).known == Known(REFUSED)
@@ -82,7 +74,7 @@ def test_holds_that_are_over_end_the_oldest_first_and_those_that_are_not_stay() 
     world.now_ms += 55_000
     assert list(freed(world, world.gate()).held) == holds[65:]
     parts = holds[: updates.EXPIRED_MAX], holds[updates.EXPIRED_MAX : 65]
-    assert world.asked(Update) == [updates.expire(HERE, HUNDRED, dict.fromkeys(part, 1)) for part in parts]
+    assert world.asked(Update) == [updates.end(HERE, HUNDRED, dict.fromkeys(part, 1)) for part in parts]
     assert world.asked((Query, DeleteMany)) == [Query(items.hold_pk(HERE), None, items.holds_until(world.now_ms), 25)]
 
 
@@ -96,10 +88,10 @@ def test_holds_that_are_over_end_until_there_is_enough_and_the_process_knows() -
     page = [Query, Query, Query, Update, DeleteMany]
     for need, left, kinds in ((30, 70, []), (31, 50, [Update]), (50, 50, []), (51, 25, page), (100, 0, page)):
         gates, now = world.gates(COUNTER), Instant(world.now_ms, 0)
-        gates.sold_out.note(COUNTER, UP, 1, now)
+        gates.sold_out.note(COUNTER, UP, 1, now, Left())
         assert 100 - freed(world, world.gate(), UP, need, gates).rights[UP] == left
         assert world.home.kinds == kinds
-        assert gates.sold_out.knows(COUNTER, UP, 1, now) is (not kinds)
+        assert bool(gates.sold_out.knows(COUNTER, UP, 1, now)) is (not kinds)
 
 
 def test_what_ended_leaves_the_gate_on_the_way_and_a_roll_that_fails_does_not_matter() -> None:
@@ -131,7 +123,7 @@ def test_of_filed_holds_that_are_over_each_ends_once_and_the_notes_of_all_that_e
     assert (after.rights, after.held, after.recent[going_on.token]) == ({UP: 9}, {kept.token: 1}, EXPIRED)
     over = {going_on.token: 1}
     tried = [{**over, kept.token: 1}, over]
-    assert world.asked(Update) == [updates.expire(HERE, SEATS, each, stale.version) for each in tried]
+    assert world.asked(Update) == [updates.end(HERE, SEATS, each, filed=stale.version) for each in tried]
     assert (notes(world), len(world.asked(DeleteMany))) == ({kept.token}, 1)
 
 
@@ -148,18 +140,3 @@ def test_what_was_never_held_or_ended_between_the_gate_and_the_look_up_is_looked
         never = world.new(1, length_ms=1_000)
         assert world.home.run(find(world.gates(COUNTER), HERE, never.token)) == (None, world.gate().version)
         assert world.home.kinds == [Get, Together, Get, Get, Query] * 2  # MemoryTable asks itself for each of Together
-
-
-def test_the_note_of_a_filed_hold_goes_with_its_end_and_one_that_stays_is_harmless() -> None:
-    world = Gated(filing=EAGER)
-    held = world.hold(3)
-    (note,) = (item for key, item in world.home.items.items() if key.pk == items.hold_pk(HERE))
-    assert world.end(held, 2) == Decision(Known(2), before=False)
-    assert notes(world) == set()
-    world.home.answer(Put(note))
-    assert (again(world, held), world.end(held, 3).known) == (Known(2), Known(2))
-    world.now_ms += 61_000
-    file_as(KEPT)
-    world.home.asked.clear()
-    assert world.sell(9) == REFUSED
-    assert (notes(world), world.audit(), len(world.asked(Update))) == (set(), [], 2)  # both of the change

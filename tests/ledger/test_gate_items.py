@@ -55,18 +55,8 @@ GATE = Gate(
     epoch=1,
     bounds={DOWN: -5, UP: 9},
 )
-NUMBERS = {
-    "down": 3,
-    "up": 4,
-    "total": 7,
-    "count": 2,
-    "version": 3,
-    "slack": 300,
-    "epoch": 1,
-    "floor": -5,
-    "ceiling": 9,
-}
-CELLS = {f"given:{CELL}:up": 5, f"got:{CELL}:down": 6}
+NUMBERS = {"down": 3, "up": 4, "total": 7, "count": 2, "version": 3}
+RARE = {"slack": 300, "epoch": 1, "floor": -5, "ceiling": 9, f"given:{CELL}:up": 5, f"got:{CELL}:down": 6}
 ITEM: Item = {
     "pk": {"S": f"gate#{LANE}"},
     "sk": {"S": "gate"},
@@ -75,7 +65,7 @@ ITEM: Item = {
     "low": {"S": LOWEST},
     "top": {"S": OLD},
     "moved": {"BS": [fingerprint(OLD)]},
-    **{name: {"N": str(value)} for name, value in (NUMBERS | CELLS).items()},
+    **{name: {"N": str(value)} for name, value in (NUMBERS | RARE).items()},
 }
 FILED = Filed(LANE, YOUNG, 4, LOWEST, {OLD: -2, YOUNG: EXPIRED})
 
@@ -101,22 +91,13 @@ def test_a_gate_is_what_its_item_says_to_the_ends_of_what_each_part_of_it_may_be
 
 
 def test_a_gate_that_is_not_one_is_damaged_and_never_guessed_at() -> None:
-    numbers = {
-        "down": "1.5",
-        "version": "-1",
-        "count": "-1",
-        "slack": "-1",
-        "epoch": "-1",
-        "floor": "10",
-        f"got:{CELL}:down": "-6",
-        f"given:{CELL}:up": "-5",
-        "ceiling": str(10**18 + 1),
-    }
-    above = {"version": str(VERSION_MAX + 1), "count": str(COUNT_MAX + 1)}
-    maps = ("recent", {"x": "1"}), ("recent", {OLD: str(10**18 + 1)}), ("held", {OLD: "-3"}), ("held", {LOWEST: "0"})
-    more = ("held", {"x": "-3"}), ("held", {LOWEST: str(CHANGE_MAX + 1)})
-    broken: list[dict[str, Any]] = [{name: {"N": number}} for name, number in (*numbers.items(), *above.items())]
-    broken += [{name: {"M": {t: {"N": n} for t, n in entries.items()}}} for name, entries in (*maps, *more)]
+    numbers = {"down": 1.5, "floor": 10, f"got:{CELL}:down": -6, f"given:{CELL}:up": -5, "ceiling": CHANGE_MAX + 1}
+    above = ("version", VERSION_MAX + 1), ("count", COUNT_MAX + 1)
+    below = ((name, -1) for name in ("version", "count", "slack", "epoch"))
+    broken: list[dict[str, Any]] = [{name: {"N": str(n)}} for name, n in (*numbers.items(), *above, *below)]
+    broken += [{"recent": {"M": {token: {"N": str(n)}}}} for token, n in (("x", 1), (OLD, CHANGE_MAX + 1))]
+    holds = (OLD, -3), (LOWEST, 0), ("x", -3), (LOWEST, CHANGE_MAX + 1)
+    broken += [{"held": {"M": {token: {"N": str(n)}}}} for token, n in holds]
     broken += [{name: {"S": "x"}} for name in ("recent", "low", "top", "sk")]
     broken += [{"pk": {"S": f"gate#{LANE}x"}}, {"recent": None}, {"total": None}, {"moved": {"SS": ["x"]}}]
     broken += [{"moved": {"BS": [fingerprint(OLD), b"x"]}}]

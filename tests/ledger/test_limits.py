@@ -12,7 +12,7 @@ from ledger.actions import Set
 from ledger.gate import items, updates
 from ledger.gate.updates import GROUP_MAX
 from ledger.items import SHAPE_KEY
-from ledger.requests import Pause, Update
+from ledger.requests import Update
 from ledger.values import Lane
 from reader import Room
 from tests.world import A, B, World, outcomes_of
@@ -82,24 +82,6 @@ def test_each_region_decides_alone_while_it_has_rights_and_asks_the_other_when_i
     sale.world.now_ms += 1_001
     raised(errors.LimitReached, "Nothing", sale.there.apply, error.delta)
     assert sale.value(STOCK) == 60 - 4 - moved
-
-
-def test_who_is_short_waits_a_moment_before_it_asks_another_region_and_remembers_what_is_sold_out(sale: Pair) -> None:
-    sale.add(SEATS, 10)
-    sale.away.asked.clear()
-    raised(errors.LimitReached, "Nothing", sale.add, SEATS, 1, sale.there)
-    assert sale.away.kinds.count(Pause) == 1
-    asked = len(sale.home.asked)
-    for change in (1, 2):
-        assert raised(errors.LimitReached, "Nothing", sale.add, SEATS, change, sale.there).remembered
-    assert len(sale.home.asked) == asked
-    sale.add(SEATS, -1, sale.there)  # what comes back through this process is known to it at once
-    assert sale.add(SEATS, 1, sale.there) == "recorded"
-    raised(errors.LimitReached, "Nothing", sale.add, SEATS, 1, sale.there)
-    sale.add(SEATS, -1)
-    raised(errors.LimitReached, "Nothing", sale.add, SEATS, 1, sale.there)
-    sale.world.now_ms += 1_000
-    assert sale.add(SEATS, 1, sale.there) == "recorded"
 
 
 def test_many_changes_of_a_lane_travel_together_and_one_refusal_fails_no_other() -> None:

@@ -11,7 +11,7 @@ from ledger import Ledger, Limit, Settings
 from ledger.errors import DamagedItem, InvalidInput, LedgerError, TableError, Unavailable
 from ledger.memory import MemoryTable
 from ledger.requests import Get, Request
-from reader import Position, Reader
+from reader import Balance, Position, Reader
 from reader.aio import AsyncReader
 from tests.world import Region, fail
 
@@ -113,36 +113,27 @@ def test_no_error_of_a_read_says_that_nothing_was_written_and_that_of_a_write_do
             Ledger(SETTINGS, table=failing).add(counter, 1)
 
 
-def test_many_tasks_that_ask_at_once_cause_one_load_and_each_has_a_balance_of_its_own(table: MemoryTable) -> None:
+def test_of_tasks_that_ask_at_once_one_loads_for_all_and_if_it_fails_or_is_cancelled_the_next(
+    table: MemoryTable,
+) -> None:
     async def main() -> None:
         alone, counted = Counted(table), Counted(table)
         alone.go.set()
         async with of(AsyncReader, alone) as reader:
             await reader.read(LIKES)
         async with of(AsyncReader, counted) as reader:
-            reads = [asyncio.ensure_future(reader.read(LIKES, 5)) for _ in range(50)]
+            reads = [asyncio.ensure_future(reader.read(LIKES, 5)) for _ in range(52)]
             await asyncio.sleep(0)
+            reads[0].cancel()
+            counted.failures = 1
             counted.go.set()
-            balances = await asyncio.gather(*reads)
-        assert counted.asked == alone.asked > 0
+            found = await asyncio.gather(*reads, return_exceptions=True)
+        assert [type(each) for each in found] == [asyncio.CancelledError, Unavailable, *[Balance] * 50]
+        balances = [each for each in found if isinstance(each, Balance)]
+        assert counted.asked == 2 + alone.asked > 2
         assert {balance.value for balance in balances} == {15}
         assert sorted(balance.cached for balance in balances) == [False] + [True] * 49
         assert len({id(balance.by_region) for balance in balances}) == 50
-
-    asyncio.run(main())
-
-
-def test_a_load_that_fails_or_is_cancelled_is_made_again_by_the_next_task(table: MemoryTable) -> None:
-    async def main() -> None:
-        counted = Counted(table)
-        async with of(AsyncReader, counted) as reader:
-            first, second, third = (asyncio.ensure_future(reader.value(LIKES)) for _ in range(3))
-            await asyncio.sleep(0)
-            first.cancel()
-            counted.failures = 1
-            counted.go.set()
-            found = await asyncio.gather(first, second, third, return_exceptions=True)
-        assert [type(outcome) for outcome in found] == [asyncio.CancelledError, Unavailable, int]
 
     asyncio.run(main())
 

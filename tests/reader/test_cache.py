@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -12,7 +13,7 @@ from ledger.errors import DamagedItem, Unavailable
 from ledger.requests import GetMany, Request
 from reader import Reader
 from reader.aio import AsyncReader
-from tests.world import COUNTER, NOW_MS, Region, compactor, delta, hooked, settings, slow
+from tests.world import COUNTER, NOW_MS, Region, compactor, delta, settings
 
 TIMEOUT_S = 120  # bounds a hang alone
 
@@ -113,7 +114,7 @@ def test_the_age_of_a_balance_is_counted_from_the_beginning_of_its_read(reader: 
         lambda cached: cached.read(COUNTER, max_age=60),
     )
     for ask in asks:
-        table = slow(1_000, GetMany)
+        table = Region().takes(1_000, GetMany)
         cached = reader(table)
         ask(cached)
         table.now_ms += 4_000
@@ -150,25 +151,6 @@ def test_a_failed_load_is_not_kept_and_a_cached_balance_hides_no_damage_for_long
             cached.value(COUNTER)
 
 
-def at_once(number: int, call: Callable[[], object]) -> list[object]:
-    """What `number` threads are answered, errors too; fails if one of them hangs."""
-    answers: list[object] = []
-
-    def ask() -> None:
-        try:
-            answers.append(call())
-        except Exception as error:
-            answers.append(error)
-
-    threads = [threading.Thread(target=ask, daemon=True) for _ in range(number)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(TIMEOUT_S)
-    assert not any(thread.is_alive() for thread in threads)
-    return answers
-
-
 class Busy:
     """A table whose loads wait until so many threads have asked its clock, for this reader of it."""
 
@@ -177,7 +159,7 @@ class Busy:
         self.began, self.everybody = threading.Event(), threading.Event()
         self.came: set[int] = set()
         self.loads: list[Request] = []
-        self.table = hooked(self.after)
+        self.table = Region().after(GetMany, self.after)
         self.table.put(delta(1))
         self.reader = Reader(settings(), table=self.table, clock=self.clock)
 
@@ -187,22 +169,23 @@ class Busy:
             self.everybody.set()
         return self.table.now_ms
 
-    def after(self, table: Region, request: Request, answer: Any) -> Any:
-        if isinstance(request, GetMany):
-            self.loads.append(request)
-            fails = len(self.loads) <= self.failing
-            self.began.set()
-            assert self.everybody.wait(TIMEOUT_S)
-            if fails:
-                raise Unavailable("the first load fails")
+    def after(self, request: Request, answer: Any) -> Any:
+        self.loads.append(request)
+        fails = len(self.loads) <= self.failing
+        self.began.set()
+        assert self.everybody.wait(TIMEOUT_S)
+        if fails:
+            raise Unavailable("the first load fails")
         return answer
 
 
 def test_threads_that_ask_at_once_cause_one_load_and_one_that_fails_fails_for_its_thread_alone() -> None:
     for number, fails in ((100, 0), (8, 1)):
         busy = Busy(number, fails)
-        answers = at_once(number, lambda busy=busy: busy.reader.value(COUNTER))  # type: ignore[misc]
-        assert sorted(map(str, answers)) == ["4"] * (number - fails) + ["the first load fails"] * fails
+        with ThreadPoolExecutor(number) as threads:
+            asked = [threads.submit(busy.reader.value, COUNTER) for _ in range(number)]
+        answers = [str(each.exception() or each.result()) for each in asked]
+        assert sorted(answers) == ["4"] * (number - fails) + ["the first load fails"] * fails
         assert len(busy.loads) == 1 + fails
 
 

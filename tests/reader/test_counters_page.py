@@ -11,10 +11,10 @@ from ledger.conditions import Absent
 from ledger.errors import InvalidInput, LedgerError, Throttled
 from ledger.lane import directory
 from ledger.memory import MemoryTable
-from ledger.requests import At, Key, Put, Query, Request, Scan, Together, keyed
+from ledger.requests import At, Key, Put, Query, Scan, Together, keyed
 from ledger.values import Lane
 from reader import CountersPage, Place, Reader
-from tests.world import A, B, Region, hooked, reader, settings
+from tests.world import A, B, Region, reader, settings
 
 
 def filled(lanes: list[Lane], page_size: int = 1_000) -> Region:
@@ -90,14 +90,14 @@ def test_what_names_no_lane_is_skipped_and_named() -> None:
 
 
 def test_a_bucket_that_cannot_be_read_is_an_error_and_no_gap() -> None:
-    def after(table: Region, request: Request, answer: Any) -> Any:
-        fails = isinstance(request, Together) and not any(isinstance(each, Put | At) for each in request.requests)
+    def after(request: Together, answer: Any) -> Any:
+        fails = not any(isinstance(each, Put | At) for each in request.requests)
         return tuple(Throttled("slower") for _ in answer) if fails else answer
 
     with pytest.raises(LedgerError, match="slower"):
-        reader(hooked(after)).counters()
+        reader(Region().after(Together, after)).counters()
     with pytest.raises(LedgerError, match="slower"):
-        hooked(after).run(directory.listing(A))
+        Region().after(Together, after).run(directory.listing(A))
 
 
 def test_what_is_no_page_or_no_place_is_refused() -> None:

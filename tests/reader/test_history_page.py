@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from compactor import Report
 from ledger import items, tokens
 from ledger.errors import NotYetReplicated, ReadTooSlow
 from ledger.requests import Get, Query, Request
@@ -14,7 +15,7 @@ from ledger.values import Delta, Lane
 from reader import Entry, Position, Reader
 from reader.history_page import SEGMENTS_AT_ONCE, SEGMENTS_MAX, page
 from reader.restart import STARTS_MAX
-from tests.world import COUNTER, LANE, READ_MS, A, B, Region, compactor, delta, hooked, reader, slow, token, two_regions
+from tests.world import COUNTER, LANE, READ_MS, A, B, Region, compactor, delta, reader, token, two_regions
 
 
 def paged(reader: Reader, limit: int, **bounds: Any) -> list[Entry]:
@@ -62,45 +63,27 @@ def test_whatever_was_compacted_when_the_pages_are_the_history(
     assert len(found) == len(puts) or since or until
 
 
-def test_a_page_reads_little_of_a_long_history() -> None:
-    home, away = two_regions()
-    home.put(*(Delta(LANE, tokens.make(n, bytes(10)), 1) for n in range(2_000)))
-    compactor(home, away, fold_max=20).compact(COUNTER)
-    home.asked.clear()
-    middle = Position(tokens.make(1_000, bytes(10)), A)
-    assert len(reader(home, regions=(A,)).history_page(COUNTER, after=middle, limit=10).entries) == 10
-    assert len(queries(home)) == 1
-    assert len([request for request in home.asked if isinstance(request, Get)]) == 3  # the shape, once
-
-
 def test_every_request_of_a_page_is_as_consistent_as_it_is_asked_for_and_bounded() -> None:
     home, away = two_regions()
     home.put(*map(delta, range(3)))
     compactor(home, away).compact(COUNTER)
     home.put(*map(delta, range(3, 9)))
-    for consistent in (True, False):
-
-        def asked(above: str | None, most: int, consistent: bool = consistent) -> list[Request]:
+    # Packs that come later may hold what comes earlier: each tail is read on, for twice as many.
+    for above, most, first, newest, tails in (
+        (None, 5, items.SEGMENTS_FROM, [], [(f"{token(2)}$", 2), (token(4), 4)]),
+        (token(1), 5, items.segments_of_hi(token(1)), [], [(f"{token(2)}$", 4), (token(6), 8)]),
+        (token(4), 2, items.segments_of_hi(token(4)), [token(2)], [(f"{token(4)}$", 2), (token(6), 4)]),
+    ):
+        for consistent in (True, False):
             home.asked.clear()
             entries = home.run(page(LANE, above, None, most, consistent=consistent, read_time_max_ms=READ_MS))
             assert len(entries) == most
-            return home.asked[1:-1]  # between the two looks at the clock
-
-        def segments(first: str, consistent: bool = consistent) -> Query:
-            return Query(items.fold_pk(LANE), first, items.SEGMENTS_UPTO, SEGMENTS_AT_ONCE, consistent)
-
-        def tail(after: str, limit: int, consistent: bool = consistent) -> Query:
-            return Query(items.delta_pk(LANE), after, None, limit, consistent)
-
-        # Packs that come later may hold what comes earlier: each tail is read on, for twice as many.
-        checkpoint = Get(items.checkpoint_key(LANE), consistent)
-        tails = [tail(f"{token(2)}$", 2), tail(token(4), 4)]
-        assert asked(None, 5) == [checkpoint, segments(items.SEGMENTS_FROM), *tails]
-        tails = [tail(f"{token(2)}$", 4), tail(token(6), 8)]
-        assert asked(token(1), 5)[1:] == [segments(items.segments_of_hi(token(1))), *tails]
-        newest = Get(items.segment_key(LANE, token(2), 1), consistent)
-        tails = [tail(f"{token(4)}$", 2), tail(token(6), 4)]
-        assert asked(token(4), 2)[1:] == [segments(items.segments_of_hi(token(4))), newest, *tails]
+            assert home.asked[1:-1] == [  # between the two looks at the clock
+                Get(items.checkpoint_key(LANE), consistent),
+                Query(items.fold_pk(LANE), first, items.SEGMENTS_UPTO, SEGMENTS_AT_ONCE, consistent),
+                *(Get(items.segment_key(LANE, hi, 1), consistent) for hi in newest),
+                *(Query(items.delta_pk(LANE), after, None, limit, consistent) for after, limit in tails),
+            ]
 
 
 def test_a_page_ends_with_its_last_token_and_reads_no_segments_above() -> None:
@@ -116,13 +99,13 @@ def test_a_page_ends_with_its_last_token_and_reads_no_segments_above() -> None:
 def test_a_segment_that_is_still_landing_is_waited_for_and_one_that_does_not_arrive_is_an_error() -> None:
     hidden = [0]
 
-    def after(table: Region, request: Request, answer: Any) -> Any:
-        if isinstance(request, Query) and request.pk == items.fold_pk(LANE) and hidden[0]:
+    def after(request: Query, answer: Any) -> Any:
+        if request.pk == items.fold_pk(LANE) and hidden[0]:
             hidden[0] -= 1
             return type(answer)((), None)
         return answer
 
-    home, away = hooked(after), Region()
+    home, away = Region().after(Query, after), Region()
     home.put(delta(1))
     compactor(home, away).compact(COUNTER)
     hidden[0] = 2
@@ -134,16 +117,15 @@ def test_a_segment_that_is_still_landing_is_waited_for_and_one_that_does_not_arr
 
 
 def test_a_tail_that_takes_too_long_is_read_again_and_given_up_and_segments_may_take_their_time() -> None:
-    late = slow(READ_MS)
+    late = Region().takes(READ_MS)
     with pytest.raises(ReadTooSlow, match=f"^{LANE}: "):
         late.run(page(LANE, None, None, 10, consistent=True, read_time_max_ms=READ_MS))
     assert len([request for request in late.asked if isinstance(request, Get)]) == STARTS_MAX
 
-    def after(table: Region, request: Request, answer: Any) -> Any:
-        table.now_ms += READ_MS + 1 if isinstance(request, Query) and "fold" in request.pk else 0
-        return answer
+    def sleep(_: Query) -> None:
+        table.now_ms += READ_MS + 1
 
-    table = hooked(after)
+    table = Region().before(lambda request: isinstance(request, Query) and "fold" in request.pk, sleep)
     table.put(*map(delta, range(4)))
     compactor(table, Region()).compact(COUNTER)
     assert [entry.change for entry in reader(table, regions=(A,)).history_page(COUNTER, limit=3).entries] == [1, 4, 16]
@@ -190,19 +172,16 @@ def test_a_full_page_is_not_final_before_every_segment_of_its_last_hi_was_read()
 def test_a_commit_that_lands_between_the_checkpoint_and_its_segments_lists_nothing_twice() -> None:
     """The segment of that commit lists what the tail above the older watermark holds, too."""
     for place, first in ((None, 0), (Position(token(0), A), 1)):
-        landed = [True]
-
-        def after(table: Region, request: Request, answer: Any, landed: list[bool] = landed) -> Any:
-            if request == Get(items.checkpoint_key(LANE)) and not landed[0]:
-                landed[0] = True
-                compactor(table, Region()).compact(COUNTER)
-            return answer
-
-        table = hooked(after)
+        table, reports = Region(), list[Report]()
         table.put(*map(delta, range(3)))
         compactor(table, Region()).compact(COUNTER)
         table.put(*map(delta, range(3, 6)))
-        landed[0] = False
+
+        def commit(_: Request, answer: Any, table: Region = table, reports: list[Report] = reports) -> Any:
+            reports.append(compactor(table, Region()).compact(COUNTER))
+            return answer
+
+        table.after(lambda request: request == Get(items.checkpoint_key(LANE)), commit, times=1)
         found = reader(table).history_page(COUNTER, after=place, limit=20).entries
-        assert landed[0]
+        assert [report.folded for report in reports] == [3]
         assert [entry.change for entry in found] == [4**n for n in range(first, 6)]

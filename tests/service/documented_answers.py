@@ -28,7 +28,7 @@ from service.api.keys import TIMED
 from service.api.local import HOST, event_of
 from service.api.models import IN_PATH
 from service.observe import Watch
-from tests.service.http_client import served
+from tests.service.support import served
 
 HERE = Path(__file__).parent
 PAST = "2010-12-01T08:26:00Z"

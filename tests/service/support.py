@@ -8,8 +8,11 @@ assert service.taken() == [(Look(LANE, tries=1), 30)]
 """
 
 import json
+import threading
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 from urllib.parse import quote
@@ -26,24 +29,34 @@ from ledger.values import Delta, Lane
 from reader import Reader
 from service.add_from_queue.handler import AddFromQueue
 from service.api.app import Api
-from service.api.local import event_of
-from service.compact.handler import Worker
+from service.api.local import HOST, event_of, serve
+from service.compact.serve import Worker
 from service.job_queue import DeadLetter, Enqueue, Message
 from service.jobs import Job
 from service.messages import message_of
 from service.observe import Watch
-from service.ring.handler import Ringer
+from service.ring.ring import Ringer
 from service.runtime import Runtime
 from service.sqs import SqsQueue
-from service.sweep.handler import Sweeper
-from service.sweep.sweep import Swept
+from service.sweep.sweep import Sweeper, Swept
 from service.thresholds.event_bus import Publish
 from service.writable import Names
-from tests.service.http_client import Answer
 from tests.world import COUNTER, NOW_MS, A, B, Region, fail, settings
 
 NOTHING: dict[str, list[Any]] = {"batchItemFailures": []}
 ULID, ULID_AT = "01JGGKGE064BG4X58772SZHBM0", "2025-01-01T09:35:20.070Z"
+
+
+METRICS = {
+    *("DeltasRecorded", "DeltasReplayed", "DeltasAccepted", "DeltasRefused", "DeltasConflicting", "ChangesFailed"),
+    *("LimitReached", "OutOfReach", "DeltasFolded", "StraysSettled", "DeltasCleaned", "TailDeltas", "LateDeltas"),
+    *("LanesVisited", "LanesLooked", "LanesGaveUp", "LanesFailed", "LanesDamaged", "LanesUnread", "VerifiesDropped"),
+    *("StoppedTries", "CleansPostponed", "WatermarkAheadMs", "VerifyDifferences", "LanesRung", "RingsSpared"),
+    *("LanesListed", "LanesSwept", "LanesForgotten", "SweepLagMs", "WorkInvalid", "CanaryRuns", "CanaryLagMs"),
+    *("CanaryWrong", "RecordsIgnored", "HoldsOverdue", "GateBytes", "CrossingsTold", "CrossingsUntold"),
+    *("ReadUnits", "WriteUnits"),
+}
+"""All that the functions publish."""
 
 
 def failed(*names: str) -> dict[str, list[Any]]:
@@ -83,6 +96,28 @@ def sqs(*bodies: str, **more: Any) -> dict[str, Any]:
     }
 
 
+@dataclass
+class Answer:
+    """Of the HTTP API."""
+
+    status: int
+    headers: dict[str, str]
+    body: str
+
+    @property
+    def said(self) -> Any:
+        return json.loads(self.body)
+
+    def refused(self, status: int, problem: str) -> Any:
+        """What a problem says, after a look at all that every problem must have."""
+        said = self.said
+        assert (self.status, said["type"]) == (status, f"urn:ledger:problem:{problem}"), self
+        assert self.headers["Content-Type"] == "application/problem+json"
+        assert (said["status"], bool(said["title"] and said["detail"])) == (status, True)
+        assert ("Retry-After" in self.headers) == (status in (429, 503, 504))
+        return said
+
+
 class Notes:
     """Metrics and log lines, as the functions gave them."""
 
@@ -91,7 +126,8 @@ class Notes:
         self.lines: list[tuple[str, str, Mapping[str, Any]]] = []
 
     def add_metric(self, name: str, unit: MetricUnit, value: float) -> None:
-        """Fails where a name says another unit."""
+        """Fails where a name says another unit, and for one that alarms and costs do not know."""
+        assert name in METRICS
         units = {"Ms": MetricUnit.Milliseconds, "Bytes": MetricUnit.Bytes}
         assert unit is next((unit for end, unit in units.items() if name.endswith(end)), MetricUnit.Count), name
         self.metrics[name] = self.metrics.get(name, 0) + value
@@ -110,10 +146,6 @@ class Sqs:
         self.refuses, self.silent, self.down = refuses, silent, down
         self.taken: dict[str, list[Any]] = {}
         self.sizes: list[int] = []  # of the batches
-
-    def send_message(self, *, QueueUrl: str, **asked: Any) -> dict[str, str]:
-        self.send_message_batch(QueueUrl=QueueUrl, Entries=[{"Id": "0", **asked}])
-        return {"MessageId": "x"}
 
     def send_message_batch(self, *, QueueUrl: str, Entries: list[Any]) -> dict[str, Any]:
         if self.down:
@@ -220,8 +252,6 @@ class Service(Region, Queues):
         self.now_ms += wall_ms
         self.steady_ms += wall_ms if steady_ms is None else steady_ms
 
-    # -- what its functions do, and leave
-
     def rings(self, *came: Delta | Item, made_ms: int | None = NOW_MS, event: str = "INSERT") -> Any:
         """Of a batch with these new items; each record is of now, unless it says else."""
         return self.ringer(stream(*came, made_ms=made_ms, event=event))
@@ -246,6 +276,7 @@ class Service(Region, Queues):
     def counted(self, *names: str) -> Any:
         """The sum of a metric; of several, of each."""
         sums = tuple(self.notes.metrics.get(name, 0) for name in names)
+        assert {*names} <= METRICS
         return sums if len(sums) > 1 else sums[0]
 
     def forget(self) -> Self:
@@ -261,8 +292,6 @@ class Service(Region, Queues):
 
     def value(self, counter: str = COUNTER) -> int:
         return Reader(self.settings, table=self, clock=self.clock).read(counter).value
-
-    # -- the HTTP API
 
     def ask(self, method: str, target: str, body: object = None, headers: Mapping[str, str] | None = None) -> Answer:
         """body: bytes and texts as they are, anything else as JSON."""
@@ -296,3 +325,32 @@ class Service(Region, Queues):
         self._after.clear()
         if error is not None:
             self.before(kinds, fail(error))
+
+
+@dataclass
+class Context:
+    """What Lambda gives a function, as far as Powertools reads it."""
+
+    function_name: str = "function"
+    memory_limit_in_mb: int = 128
+    invoked_function_arn: str = "arn:aws:lambda:eu-west-1:111122223333:function:function"
+    aws_request_id: str = "52fdfc07-2182-154f-163f-5f0f9a621d72"
+    log_group_name: str = "/aws/lambda/function"
+    log_stream_name: str = "stream"
+    tenant_id: str | None = None
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 30_000
+
+
+@contextmanager
+def served(api: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[int]:
+    """The port of a real server on loopback that asks `api`."""
+    server = serve(api, port=0)
+    assert server.server_address[0] == HOST == "127.0.0.1"
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    yield server.server_port
+    server.shutdown()
+    thread.join()
+    server.server_close()

@@ -13,7 +13,7 @@ from ledger.errors import InvalidSettings
 from ledger.lane import directory
 from ledger.requests import Get, GetMany, Key, Put, Query, Together, keyed
 from ledger.values import Lane
-from service import observe
+from service.api.local import event_of
 from service.canary.handler import COUNTER as CANARY
 from service.writable import PREFIXES_FROM, Names
 from tests.service.support import ULID, ULID_AT, Service
@@ -23,17 +23,9 @@ from tests.world import COUNTER, A, B, fail
 DELTAS = f"/counters/{COUNTER}/deltas"
 AT = "2010-12-01T08:26:00Z"
 UUID7 = "01942138-3806-7abc-8def-0123456789ab"
-OTHERS = {
-    ULID.lower(): ULID,
-    UUID7[:20] + UUID7[20:].upper(): UUID7,
-    UUID7.replace("-", "").upper(): UUID7,
-    f"{{{UUID7}}}": UUID7,
-    f"urn:uuid:{UUID7}": UUID7,
-}
+OTHERS = {ULID.lower(): ULID, UUID7[:20] + UUID7[20:].upper(): UUID7, UUID7.replace("-", "").upper(): UUID7}
+OTHERS |= {f"{{{UUID7}}}": UUID7, f"urn:uuid:{UUID7}": UUID7}
 """Another spelling, and the canonical one."""
-
-
-# -- a change ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_change_is_recorded_once_and_then_replayed_and_another_one_is_a_conflict() -> None:
@@ -45,7 +37,7 @@ def test_a_change_is_recorded_once_and_then_replayed_and_another_one_is_a_confli
     assert first.said | {"outcome": "replayed"} == second.said
     assert (first.said["at"], first.said["region"]) == (ULID_AT, A)
     service.add(-7).refused(409, "token-conflict")
-    assert (service.counted(observe.DELTAS_CONFLICTING), service.value()) == (1, -6)
+    assert (service.counted("DeltasConflicting"), service.value()) == (1, -6)
     service = web()  # a fail-over names the Region of the first attempt
     assert service.add(1, region=B).said["region"] == B
     assert service.read().said["by_region"] == {A: 0, B: 1}
@@ -104,7 +96,7 @@ def test_each_change_of_a_bulk_has_a_result_of_its_own() -> None:
     for result in answer.said["results"]:
         assert (result["added"] is None) == (result["status"] > 201)
         assert (result["problem"] or {}).get("status") == (result["status"] if result["status"] > 201 else None)
-    assert (service.value("c"), service.counted(observe.DELTAS_REFUSED)) == (5, 5)
+    assert (service.value("c"), service.counted("DeltasRefused")) == (5, 5)
     hundred = [{"counter": "d", "change": 1, "at": AT, "idempotency_key": f"key {n}"} for n in range(100)]
     assert {each["status"] for each in service.ask("POST", "/deltas", {"deltas": hundred}).said["results"]} == {201}
     wrong: object
@@ -133,35 +125,19 @@ def test_a_name_that_is_reserved_or_not_allowed_is_refused_and_nothing_is_writte
             Names.of({PREFIXES_FROM: wrong})
 
 
-# -- requests ----------------------------------------------------------------------------------------------------------
-
-
-def of_body(more: str) -> bytes:
-    return f'{{"counter": "{COUNTER}"{more}}}'.encode()
-
-
-NO_BODIES: tuple[bytes, ...] = (
-    b"",
-    b"  ",
-    b"{",
-    b"null",
-    b'[{"change": 1}]',
-    b'{"change": NaN}',
-    b"[" * 100_000,
-    b'{"change": "\xff"}',
-)
-NO_BODIES += (of_body(', "change": 1, "change": 2'), b'{"change": ' + b"1" * 5_000 + b"}")
-NO_DELTAS: tuple[str, ...] = ("", ', "change": 1, "note": "x"', ', "change": 1, "at": 1735724120070')
-NO_DELTAS += (', "change": 1, "at": "2025-01-01"', ', "change": 1, "region": 7')
+NO_BODIES: tuple[bytes, ...] = (b"", b"  ", b"{", b"null", b'[{"change": 1}]', b'{"change": NaN}', b"[" * 100_000)
+NO_BODIES += (b'{"change": "\xff"}', b'{"change": 1, "change": 2}', b'{"change": ' + b"1" * 5_000 + b"}")
+NO_DELTAS: tuple[dict[str, object], ...] = ({"note": "x"}, {"at": 1735724120070}, {"at": "2025-01-01"}, {"region": 7})
 NO_CHANGES: tuple[object, ...] = (1.0, 1.5, "1", True, None, [1], {}, 10**18 + 1, -(10**18) - 1, 10**38 - 1, 10**400)
 
 
 def test_a_body_that_is_not_as_described_is_refused() -> None:
     service = web()
-    bodies = [*((body, 400, "malformed-request") for body in NO_BODIES)]
-    bodies += [(of_body(more), 422, "invalid-request") for more in NO_DELTAS]
-    bodies += [(of_body(', "change": 1') + b" " * 1_048_576, 413, "body-too-large")]
-    for body, status, name in (*bodies, (b" " * 3_000_000, 413, "body-too-large")):
+    one = {"counter": COUNTER, "change": 1}
+    bodies: list[tuple[object, int, str]] = [(body, 400, "malformed-request") for body in NO_BODIES]
+    bodies += [(one | more, 422, "invalid-request") for more in NO_DELTAS]
+    bodies += [({"counter": COUNTER}, 422, "invalid-request"), (b" " * 3_000_000, 413, "body-too-large")]
+    for body, status, name in (*bodies, (json.dumps(one) + " " * 1_048_576, 413, "body-too-large")):
         service.ask("POST", DELTAS, body, {"Idempotency-Key": ULID}).refused(status, name)
     for change in NO_CHANGES:
         (error, *_) = service.add(change).refused(422, "invalid-request")["errors"]
@@ -170,34 +146,19 @@ def test_a_body_that_is_not_as_described_is_refused() -> None:
     good = ("application/json", "Application/JSON", "application/json;charset=UTF-8", " application/json ")
     for media_type in (*good, "text/plain", "application/x-www-form-urlencoded", "application/jsonx"):
         headers = {"idempotency-key": ULID, "CONTENT-TYPE": media_type}
-        answer = web().ask("POST", DELTAS, {"counter": COUNTER, "change": 1}, headers)
+        answer = web().ask("POST", DELTAS, one, headers)
         assert (answer.status == 201) is (media_type in good)
         if media_type not in good:
             answer.refused(415, "not-json")
 
 
 def test_an_event_of_api_gateway_may_have_a_stage_in_its_path_and_its_body_in_base64() -> None:
-    """Field by field as AWS documents it."""
-
-    def event(path: str, method: str = "GET", stage: str = "$default", **more: Any) -> Any:
-        http = {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1", "userAgent": "agent"}
-        iam = {"accessKey": "AKIA", "accountId": "111122223333", "userArn": "arn:aws:iam::x"}
-        context: dict[str, Any] = {
-            "accountId": "1",
-            "apiId": "id",
-            "authorizer": {"iam": iam},
-            "requestId": "id",
-            "http": http,
-        }
-        context |= {"domainName": "id.execute-api", "stage": stage, "routeKey": "$default", "timeEpoch": 1583348638390}
-        asked = {"version": "2.0", "rawPath": path, "rawQueryString": "", "requestContext": context}
-        return asked | {"isBase64Encoded": False} | more
-
     for path, stage in (("/dev/counters", "dev"), ("/counters", "dev")):  # a custom domain has none
-        answer = web().send(event(path, stage=stage, headers={}, rawQueryString=f"counter={COUNTER}"))
-        assert answer.status == 200
+        event = event_of("GET", f"{path}?counter={COUNTER}", {}, None)
+        event["requestContext"]["stage"] = stage
+        assert web().send(event).status == 200
     headers = {"Idempotency-Key": ULID, "Content-Type": "application/json; charset=utf-8"}
-    service, encoded = web(), event(DELTAS, "POST", headers=headers) | {"isBase64Encoded": True}
+    service, encoded = web(), event_of("POST", DELTAS, headers, None) | {"isBase64Encoded": True}
     body = base64.b64encode(b'{"counter": "stock:85123A", "change": 1}').decode()
     assert service.send(encoded | {"body": body}).status == 201
     service.send(encoded | {"body": "%"}).refused(400, "malformed-request")
@@ -249,9 +210,6 @@ def test_head_is_answered_like_get_without_a_body_and_options_says_the_methods()
     for method, path in itertools.product(("GET", "POST", "OPTIONS"), paths):
         service.ask(method, path, {"counter": "x"}).refused(404, "no-such-route")
     service.ask("POST", "/counters/x/holds//capture", {"counter": "x"}).refused(404, "no-such-route")
-
-
-# -- reads -------------------------------------------------------------------------------------------------------------
 
 
 def test_a_balance_says_all_that_a_read_knows() -> None:
@@ -321,7 +279,7 @@ def test_every_name_is_listed_once_in_pages_of_bounded_size_and_a_damaged_item_i
         assert max(map(len, said)) <= limit
     service.forget()
     service.ask("GET", "/counters?prefix=&limit=1000")
-    assert service.counted(observe.LANES_DAMAGED) == 1
+    assert service.counted("LanesDamaged") == 1
     assert [line for _, _, line in service.lines("error")] == [{"pk": damaged.pk, "sk": damaged.sk}]
 
 
@@ -349,8 +307,6 @@ def test_a_cursor_of_another_list_or_of_another_history_is_refused() -> None:
         service.history(query=f"&cursor={each}").refused(404, "invalid-cursor")
     service.history("other", f"&cursor={cursor}").refused(404, "invalid-cursor")
 
-
-# -- failures ----------------------------------------------------------------------------------------------------------
 
 OF_WRITES: list[tuple[Exception, int, str]] = [
     *((errors.Throttled("no"), 429, "throttled"), (errors.Unavailable("no"), 503, "unavailable")),

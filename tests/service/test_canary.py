@@ -11,7 +11,6 @@ from ledger import items
 from ledger.errors import DamagedItem, InvalidSettings, SettingsMismatch, Throttled
 from ledger.limit import Limit, Shape
 from ledger.requests import Get, Put, keyed
-from service import observe
 from service.canary.handler import COUNTER, Canary
 from tests.service.support import Service
 from tests.world import KEEP_MS, LATENESS_MS, A, B, fail
@@ -45,7 +44,7 @@ def test_a_canary_puts_one_pack_of_as_many_changes_as_ring_for_certain_and_reads
         assert key.pk == f"delta#{A}#0#{COUNTER}"  # one lane, however many shards the counter has
         times = {"newest_ms": service.now_ms, "folded_ms": None, "lag_ms": 0}
         assert answer == {"region": A, "value": fold_min, "added": fold_min, "read": True} | times
-        metrics = {observe.CANARY_RUNS: 1, observe.CANARY_WRONG: 0, observe.CANARY_LAG_MS: 0}
+        metrics = {"CanaryRuns": 1, "CanaryWrong": 0, "CanaryLagMs": 0}
         assert service.notes.metrics == metrics
         assert [run(service, canary)["value"] for _ in range(2)] == [2 * fold_min, 3 * fold_min]
 
@@ -57,7 +56,7 @@ def test_what_was_folded_before_is_no_lag_and_what_was_not_is_from_run_to_run() 
     answer = run(service, canary, 300_000)
     assert (answer["folded_ms"], answer["lag_ms"], answer["read"]) == (first["newest_ms"], 0, True)
     assert [run(service, canary, 300_000)["lag_ms"] for _ in range(3)] == [300_000, 600_000, 900_000]
-    assert service.counted(observe.CANARY_LAG_MS) == 900_000
+    assert service.counted("CanaryLagMs") == 900_000
     asked = []  # and a run reads no more however many there were
     for _ in range(4):
         run(service, canary, KEEP_MS + LATENESS_MS)
@@ -86,7 +85,7 @@ def test_what_is_read_and_was_not_put_or_was_put_and_is_not_read_is_wrong_and_no
         service.after(Put, partial(meddles, service))
         right = rose == FOLD_MIN
         assert run(service, canary)["read"] is right
-        assert service.counted(observe.CANARY_WRONG) == (not right)
+        assert service.counted("CanaryWrong") == (not right)
         level, _, fields = service.lines()[-1]
         assert (level, fields["added"], fields.get("rose", FOLD_MIN)) == ("info" if right else "error", FOLD_MIN, rose)
 
@@ -97,7 +96,7 @@ def test_what_the_table_refuses_is_an_error_of_the_function_and_the_run_is_publi
         service.before(kind, fail(Throttled("the table refuses")))
         with pytest.raises(Throttled):
             run(service, canary)
-        assert (service.counted(observe.CANARY_RUNS), observe.CANARY_WRONG in service.notes.metrics) == (1, False)
+        assert (service.counted("CanaryRuns"), "CanaryWrong" in service.notes.metrics) == (1, False)
     damaged = keyed(items.checkpoint_key(bird()[0].settings.lanes_of(COUNTER, A)[0]))
     other = items.shape_item(Shape((A, B), {"ledger:": 4}))
     for item, error in ((other, SettingsMismatch), (damaged, DamagedItem)):

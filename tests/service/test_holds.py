@@ -8,10 +8,8 @@ from ledger import Limit, errors
 from ledger.gate.items import gate_key
 from ledger.requests import GetMany, Update
 from ledger.values import Lane
-from service import observe
 from service.api.models import HOLD_S_MAX
-from tests.service.http_client import Answer
-from tests.service.support import ULID, Service
+from tests.service.support import ULID, Answer, Service
 from tests.world import A, B
 
 SEATS = "seats:gig"
@@ -57,7 +55,7 @@ def test_a_change_beyond_the_limit_is_refused_for_ever_and_counts_nothing() -> N
     assert add(service, -5, "c").status == 201
     add(service, 3, "b").refused(409, "limit-reached")
     assert add(service, 3, "d").status == 201
-    assert (service.value(SEATS), service.counted(observe.LIMIT_REACHED)) == (6, 2)
+    assert (service.value(SEATS), service.counted("LimitReached")) == (6, 2)
     deltas = [{"counter": SEATS, "change": 3, "idempotency_key": f"{n}", "at": AT} for n in range(3)]
     results = service.ask("POST", "/deltas", {"deltas": [*deltas, deltas[0] | {"counter": "stock"}]}).said["results"]
     assert [result["status"] for result in results] == [201, 409, 409, 201]
@@ -92,7 +90,7 @@ def test_a_hold_is_captured_once_in_full_or_in_part_by_any_region() -> None:
         said = end(here, id, "capture", amount=amount).refused(409, "hold-ended")
         assert said["state"] == "captured"
         assert said.keys() == {"type", "title", "status", "detail", "state"}, "no amount"
-    assert (here.value(SEATS), here.counted(observe.DELTAS_RECORDED)) == (4, 3)
+    assert (here.value(SEATS), here.counted("DeltasRecorded")) == (4, 3)
     entries = here.history(SEATS).said["entries"]
     assert {entry["token"]: entry["change"] for entry in entries} == {whole[:26]: 3, part[:26]: 1, none[:26]: 0}
 

@@ -11,10 +11,9 @@ from compactor.named import Named
 from ledger.lane.add import pack_of
 from ledger.ranges import VERSION_MAX
 from ledger.values import Lane
-from service.fields import KEY_MAX, TRIES_MAX
 from service.job_queue import DeadLetter, Enqueue, Message, NotPut, WorkQueue
 from service.jobs import KEYS_MAX, Evaluate, Job, Look, Settle, Sweep, Verify
-from service.messages import InvalidWork, jobs_of, message_of
+from service.messages import KEY_MAX, TRIES_MAX, InvalidWork, jobs_of, message_of
 from service.sqs import DELAY_S_MAX, SqsQueue
 from tests.service.support import Sqs
 from tests.strategies import counters
@@ -135,9 +134,6 @@ def test_whatever_a_message_holds_it_is_jobs_that_can_be_sent_again_or_refused(s
         return
     for job in asked:
         assert jobs_of(message_of(job), OWN) == [job]
-
-
-# -- the queues --------------------------------------------------------------------------------------------------------
 
 
 def test_jobs_are_put_in_batches_of_ten_each_with_its_delay_and_none_is_longer_than_sqs_takes() -> None:

@@ -18,13 +18,10 @@ from ledger.lane.add import pack_of
 from ledger.limit import Limit
 from ledger.requests import GetMany, Item, Key, Put, PutMany, keyed
 from ledger.values import Delta, Lane
-from service import observe
-from service.fields import KEY_MAX
 from service.job_queue import Enqueue
 from service.jobs import KEYS_MAX, Look, Settle
-from service.messages import jobs_of, message_of
-from service.ring.draw import rings
-from service.ring.records import arrived
+from service.messages import KEY_MAX, jobs_of, message_of
+from service.ring.records import arrived, rings
 from service.ring.ring import KNOWN_MAX, SENT_MAX, Memory, Rung, delay_s, ring
 from tests.service.support import NOTHING, Service, failed, stored, stream
 from tests.world import LANE, NOW_MS, A, B, delta, fail, settings, token
@@ -99,10 +96,10 @@ def test_what_came_late_is_named_at_once_by_jobs_of_a_hundred_is_never_skipped_a
     assert service.rings(delta(1), now(2), pack, delta(1, OTHER)) == NOTHING
     other = Settle(OTHER, Named((token(1),)))
     assert service.taken() == [(Settle(LANE, Named((token(1), pack["sk"]["S"]))), 0), RING, (other, 0), LATER]
-    assert service.counted(observe.LATE_DELTAS) == 3
+    assert service.counted("LateDeltas") == 3
     assert service.lines() == [("info", "late changes", {"late": 3, "lanes": [str(LANE), str(OTHER)]})]
     assert (service.rings(delta(1, OTHER)), service.taken()) == (NOTHING, [(other, 0)])
-    assert service.counted(observe.RINGS_SPARED) == 1
+    assert service.counted("RingsSpared") == 1
     service = Service(fold_min=QUIET)
     many = [delta(n % 20, at_ms=n) for n in range(2 * KEYS_MAX + 1)]
     service.rings(*reversed(many))
@@ -120,7 +117,7 @@ def test_a_ring_is_skipped_for_a_minute_by_both_clocks_since_before_its_message_
         service.time_goes(wall_ms, steady_ms)
         service.rings(now(2))
         assert service.taken() == ([] if skipped else [RING])
-        assert service.counted(observe.RINGS_SPARED) == skipped
+        assert service.counted("RingsSpared") == skipped
     service = Service()
     for _ in range(3):  # one that was skipped does not make the minute longer
         service.rings(now(1))
@@ -193,7 +190,7 @@ def test_a_lane_is_put_into_the_directory_once_before_its_batch_is_answered() ->
     assert [kind for kind in service.kinds if kind in (GetMany, PutMany, Enqueue)] == [GetMany, PutMany]
     assert service.asked[0] == GetMany(tuple(map(directory.key_of, (LANE, OTHER, THIRD))), consistent=False)
     service.rings(now(4), now(2, THIRD))
-    assert (service.kinds.count(GetMany), service.counted(observe.LANES_LISTED)) == (1, 2)
+    assert (service.kinds.count(GetMany), service.counted("LanesListed")) == (1, 2)
     assert set(service.items) == set(map(directory.key_of, (LANE, OTHER, THIRD)))
     service = Service()  # a gate is listed and does not ring
     assert service.rings(new_gate(OTHER, Limit(ceiling=5, region=A))) == NOTHING
@@ -234,7 +231,7 @@ def test_records_of_other_regions_and_garbage_are_ignored_and_counted() -> None:
     service = Service()
     assert service.ringer({"Records": [*GARBAGE, *stream(now(1), made_ms=NOW_MS)["Records"]]}) == NOTHING
     assert service.taken() == [RING]
-    assert service.counted(observe.RECORDS_IGNORED, observe.LANES_RUNG) == (len(GARBAGE), 1)
+    assert service.counted("RecordsIgnored", "LanesRung") == (len(GARBAGE), 1)
     assert set(service.items) == {directory.key_of(LANE)}
     events: list[dict[str, Any]] = [{}, {"Records": []}, {"Records": GARBAGE}]
     service.asked.clear()

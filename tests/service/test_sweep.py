@@ -16,11 +16,9 @@ from ledger.limit import Limit, Shape
 from ledger.requests import GetMany, Item, Key, Put, Query, keyed
 from ledger.tokens import hold_token
 from ledger.values import Lane
-from service import observe
 from service.job_queue import Enqueue
 from service.jobs import VERIFY_S, Sweep, Verify
-from service.sweep.gates import GATES_READ, OVERDUE_MS
-from service.sweep.sweep import Place, place_item, place_key, place_of
+from service.sweep.sweep import GATES_READ, OVERDUE_MS, Place, place_item, place_key, place_of
 from tests.service.support import Service, never
 from tests.world import A, B
 
@@ -69,9 +67,9 @@ def test_a_pass_takes_so_many_hours_and_each_run_its_share() -> None:
             assert len(came) <= (256 // runs + 1) * most
             seen += came
             assert set(seen) == {lane for lane in lanes if directory.bucket_of(lane.counter) <= 256 * run // runs}
-            assert service.counted(observe.SWEEP_LAG_MS) == 0
+            assert service.counted("SweepLagMs") == 0
             service.now_ms += RUN_MS
-        assert (len(seen), service.counted(observe.LANES_SWEPT)) == (len(lanes), len(lanes))
+        assert (len(seen), service.counted("LanesSwept")) == (len(lanes), len(lanes))
 
 
 def test_the_next_pass_begins_when_the_day_is_over_and_one_that_came_too_late_catches_up() -> None:
@@ -91,7 +89,7 @@ def test_the_next_pass_begins_when_the_day_is_over_and_one_that_came_too_late_ca
     service.sweep()
     service.now_ms += DAY_MS // 2
     behind_ms = DAY_MS // 2 - DAY_MS // 128
-    assert service.sweep(lambda: True).behind_ms == service.counted(observe.SWEEP_LAG_MS) == behind_ms
+    assert service.sweep(lambda: True).behind_ms == service.counted("SweepLagMs") == behind_ms
     assert (service.sweep().behind_ms, swept(service)) == (0, lanes[:2])
 
 
@@ -116,7 +114,7 @@ def test_a_message_that_the_queue_does_not_confirm_fails_the_run_and_the_place_s
     service.refused.add(lanes[1])
     with pytest.raises(Unavailable):
         service.sweep()
-    assert (place(service), service.counted(observe.LANES_SWEPT)) == (Place(0, 3), 0)
+    assert (place(service), service.counted("LanesSwept")) == (Place(0, 3), 0)
     service.refused.clear()
     assert (service.sweep().ended, swept(service)) == (True, [lanes[0], lanes[2], *lanes])
     service = directory_of(*lanes)  # with other settings than the table's it sweeps nothing
@@ -152,11 +150,11 @@ def test_what_names_no_lane_and_lanes_that_no_reader_looks_at_are_reported() -> 
     service.store(map(keyed, wrong))
     assert set(service.sweep().damaged) == set(wrong)
     assert set(swept(service)) == {*lanes, unread, SEATS}
-    assert service.counted(observe.LANES_DAMAGED, observe.LANES_UNREAD) == (len(wrong), 1)
+    assert service.counted("LanesDamaged", "LanesUnread") == (len(wrong), 1)
     (_, text, fields), (_, _, damaged) = service.lines("error")
     assert (text, fields) == ("lanes that nobody reads", {"unread": 1, "lanes": [str(unread)]})
     assert (damaged["items"], len(damaged["keys"])) == (len(wrong), len(wrong))
-    assert not {observe.HOLDS_OVERDUE, observe.GATE_BYTES} & set(service.notes.metrics)  # where there is no gate
+    assert not {"HoldsOverdue", "GateBytes"} & set(service.notes.metrics)  # where there is no gate
 
 
 def test_some_lanes_are_verified_too_by_a_job_of_its_own_later() -> None:
@@ -182,13 +180,13 @@ def test_filed_holds_an_hour_after_their_time_the_largest_gate_and_gates_that_no
     ends += [(Lane(A, 0, "seats:a"), 6_000), (Lane(A, 0, "a"), 7_000)]  # the last has no gate
     service.store([small, large, *(filed(lane, n, end_ms) for n, (lane, end_ms) in enumerate(ends))])
     service.sweep()
-    assert service.counted(observe.HOLDS_OVERDUE, observe.GATE_BYTES) == (3, item_bytes(large))
+    assert service.counted("HoldsOverdue", "GateBytes") == (3, item_bytes(large))
     assert service.lines()[-1][2]["gate_bytes"] == item_bytes(large)
     unasked = [Lane(A, 0, "a"), Lane(A, 5, "seats:a"), Lane(A, 5, "a")]
     service = directory_of(*unasked, SEATS, limits=LIMITS)
     service.store(gates.new_gate(lane, LIMITS["seats:"]) for lane in (*unasked, SEATS))
-    assert set(service.sweep().gates.unasked) == set(unasked)
-    assert service.counted(observe.LANES_UNREAD) == 3
+    assert service.sweep().unread == set(unasked)
+    assert service.counted("LanesUnread") == 3
     service = directory_of(*(Lane(A, n, "a") for n in range(GATES_READ + 1)))  # so many in one request
     service.sweep()
     assert [len(request.keys) for request in service.asked if isinstance(request, GetMany)] == [GATES_READ, 1]

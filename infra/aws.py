@@ -1,0 +1,59 @@
+"""The edge of the deployer: clients and stacks of AWS, what is said, time. And how a command is refused."""
+
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+CONFIG = Config(connect_timeout=5, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 5})
+
+
+class DeploymentRefused(Exception):
+    """Something is not as it must be; the message says what, what was changed if anything was, and what to do."""
+
+
+class Stack(NamedTuple):
+    """As CloudFormation describes it. One that is not there has no status."""
+
+    status: str
+    protected: bool
+    parameters: dict[str, str]
+    outputs: dict[str, str]
+
+
+ABSENT = Stack("", False, {}, {})
+
+
+def client(service: Any, region: str) -> Any:
+    """A boto3 client; AWS_ENDPOINT_URL sends it to another endpoint."""
+    return boto3.session.Session().client(service, region_name=region, config=CONFIG)
+
+
+def stack(region: str, name: str) -> Stack:
+    try:
+        found = client("cloudformation", region).describe_stacks(StackName=name)["Stacks"][0]
+    except ClientError as error:
+        if "does not exist" in str(error):
+            return ABSENT
+        raise
+    return Stack(
+        found["StackStatus"],
+        found.get("EnableTerminationProtection", False),
+        {each["ParameterKey"]: each["ParameterValue"] for each in found.get("Parameters", [])},
+        {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])},
+    )
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def polls(wait_s: float, poll_s: float) -> Iterator[float]:
+    """The seconds since the first one, every `poll_s` seconds, until `wait_s` are over."""
+    began = time.monotonic()
+    while (passed := time.monotonic() - began) <= wait_s:
+        yield passed
+        time.sleep(poll_s)
