@@ -1,6 +1,6 @@
 """The figures of limited counters: what a change, a refusal, a retry, a hold, a read and a flash sale cost.
 
-Rule: Each figure is of a gate that has been at work for a while.
+Rule 1: Each figure is of a gate that has been at work for a while.
 """
 
 import statistics

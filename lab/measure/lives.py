@@ -1,6 +1,6 @@
 """What a change costs over its whole life, alone and in packs, and what a read costs.
 
-Rule: Every sum is checked.
+Rule 1: Every sum is checked.
 """
 
 import io
