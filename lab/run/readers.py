@@ -69,9 +69,10 @@ class ReaderThread(Worker):
             time.sleep(self._rng.uniform(*PAUSE_S))
 
     def _values(self, counters: Sequence[str]) -> Found:
-        """From the cache or not: not said."""
+        """From the cache or not: not said. What is in it was read at most so long before the call."""
+        since_ns = time.monotonic_ns() - int(TTL_S * 1e9)
         values = self.strong.values(counters)
-        return time.monotonic_ns() - int(TTL_S * 1e9), [(counter, values[counter], None) for counter in counters]
+        return since_ns, [(counter, values[counter], None) for counter in counters]
 
     def _balance(self, reader: Reader, counters: Sequence[str]) -> Found:
         [counter] = counters
