@@ -16,9 +16,7 @@ from pathlib import Path
 from ledger import Ledger, Settings
 from ledger.errors import InvalidInput
 from ledger.memory import MemoryTable
-from ledgerctl.failures import BadTemplate
-from ledgerctl.rows import Row, Rows, opened
-from ledgerctl.templates import BadRow, Columns, change_of, check_template
+from ledgerctl.rows import BadRow, BadTemplate, Columns, Row, Rows, change_of, check_template, opened
 
 WITNESSES, WITNESS_CHANGES = 24, 28
 _CHECKING = Ledger(Settings(table="checking", region="eu-west-1"), table=MemoryTable())

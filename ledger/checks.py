@@ -18,7 +18,6 @@ AHEAD_MAX_MS = 300_000
 """How far ahead of the clock `at` may be: five minutes."""
 
 _COUNTER = re.compile(r"[!-~]{1,256}")
-_PREFIX = re.compile(r"[!-~]{0,256}")
 _REGION = re.compile(r"[a-z0-9-]{1,32}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -36,7 +35,14 @@ def check_counter(counter: object) -> str:
 
 def is_prefix(prefix: object) -> bool:
     """Whether names of counters can begin with it; with the empty one all do."""
-    return type(prefix) is str and _PREFIX.fullmatch(prefix) is not None
+    return type(prefix) is str and re.fullmatch(r"[!-~]{0,256}", prefix) is not None
+
+
+def check_flag(name: str, flag: object) -> bool:
+    """`flag` itself; raises InvalidInput for what is merely true or false."""
+    if type(flag) is not bool:
+        raise InvalidInput(f"{name}={shown(flag)} is not True or False.")
+    return flag
 
 
 def check_change(change: object) -> int:

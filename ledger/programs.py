@@ -18,7 +18,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from ledger import clocks, tokens
-from ledger.checks import check_at, check_change, check_counter, check_key, check_length
+from ledger.checks import check_at, check_change, check_counter, check_flag, check_key, check_length
 from ledger.dynamo.send import AtOnce
 from ledger.errors import InvalidChange, InvalidInput, InvalidKey, InvalidTime, LedgerError, shown
 from ledger.gate.hold import Hold
@@ -81,8 +81,7 @@ def prepare_many(rules: Rules, changes: Iterable[Change], pack: bool) -> list[De
             deltas.append(prepare(rules, change))
         except LedgerError as error:
             deltas.append(error)
-    if type(pack) is not bool:
-        raise InvalidInput(f"pack={shown(pack)} is not True or False.")
+    check_flag("pack", pack)
     return deltas
 
 

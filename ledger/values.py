@@ -2,19 +2,16 @@
 
 Rule 1: Every value is frozen and checks itself when it is made, so a value that exists is valid.
 Rule 2: Nothing here does I/O or knows how DynamoDB spells it (that is `items.py`).
-Rule 3: A retry must find the lane of its first attempt, so the lane follows from the counter's name, the token and the
-home Region alone, under the shards of its prefix.
-Rule 4: The longest prefix that fits a name decides; without one there is a single shard.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, TypeVar
+from typing import Literal
 
 from ledger import tokens
 from ledger.checks import check_change, check_counter, check_region, to_datetime
@@ -222,31 +219,6 @@ class CleanNote:
             raise ValueError(f"version must be from 1 to {VERSION_MAX}")
 
 
-Rule = TypeVar("Rule")
-
-
-def of_prefix(rules: Mapping[str, Rule], counter: str) -> Rule | None:
-    """What is said of the longest prefix that fits a name; None when none fits."""
-    prefix = longest(rules, counter)
-    return None if prefix is None else rules[prefix]
-
-
 def longest(prefixes: Iterable[str], counter: str) -> str | None:
     """The longest of the prefixes that fit a name; None when none fits."""
     return max((prefix for prefix in prefixes if counter.startswith(prefix)), key=len, default=None)
-
-
-def shards_of(shards: Mapping[str, int], counter: str) -> int:
-    return of_prefix(shards, counter) or 1
-
-
-def lane_for(shards: Mapping[str, int], counter: str, token: str, region: str) -> Lane:
-    number = shards_of(shards, counter)
-    return Lane(region, tokens.draw(token, number) if number > 1 else 0, counter, number)
-
-
-def lanes_of(shards: Mapping[str, int], counter: str, regions: Iterable[str]) -> tuple[Lane, ...]:
-    """Raises InvalidCounter."""
-    counter = check_counter(counter)
-    number = shards_of(shards, counter)
-    return tuple(Lane(region, shard, counter, number) for region in regions for shard in range(number))

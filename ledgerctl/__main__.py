@@ -4,14 +4,14 @@ import signal
 import sys
 from importlib import import_module
 
-COMMANDS = (
-    *("init", "add", "get", "watch", "standing", "hold", "holds", "capture", "limit", "history", "export", "list"),
-    *("top", "lag", "compact", "verify", "rebuild", "restore", "redrive", "imports", "cost", "doctor"),
+FILES = (
+    *("init", "add", "get", "standing", "history", "list", "compaction", "rebuild", "restore"),
+    *("redrive", "imports", "cost", "doctor"),
 )
 
 try:
-    for name in COMMANDS:
-        import_module(f"ledgerctl.{name}")  # adds its command
+    for name in FILES:
+        import_module(f"ledgerctl.{name}")  # adds its commands
     from ledgerctl.command import app
 except ModuleNotFoundError as missing:
     if missing.name not in ("rich", "typer"):

@@ -72,14 +72,9 @@ class Call:
         plain: Any = {"markup": False, "highlight": False, "emoji": False, "_environ": surroundings.environ}
         self.out, self.err = Console(**plain), Console(**plain, stderr=True)
 
-    def of_table(self, name: str) -> Call:
-        """The same call on another table."""
-        return Call(self.surroundings, {**self._options, "table": name}, self.meter)
-
-    def of_region(self, region: str) -> Call:
-        """The same call in another Region of the same ones."""
-        regions = ",".join(self.settings.regions)
-        return Call(self.surroundings, {**self._options, "region": region, "regions": regions}, self.meter)
+    def other(self, **options: str) -> Call:
+        """The same call under other options, such as on another table."""
+        return Call(self.surroundings, {**self._options, **options}, self.meter)
 
     @functools.cached_property
     def session(self) -> boto3.Session:
@@ -103,30 +98,23 @@ class Call:
     def pinned(self) -> list[str]:
         """The options that ask this very table and Region, whatever the environment of the next command."""
         settings, profile = self.settings, self._options["profile"] or self.surroundings.environ.get("AWS_PROFILE")
-        where: dict[str, str | None] = {
-            "--table": settings.table,
-            "--region": settings.region,
-            "--regions": ",".join(settings.regions),
-        }
-        where |= {"--endpoint-url": settings.endpoint_url, "--profile": profile}
-        return [word for option, value in where.items() if value for word in (option, value)]
+        pairs = [("--table", settings.table), ("--region", settings.region), ("--regions", ",".join(settings.regions))]
+        pairs += [("--endpoint-url", settings.endpoint_url or ""), ("--profile", profile or "")]
+        return [word for option, value in pairs if value for word in (option, value)]
 
     @functools.cached_property
     def tables(self) -> Mapping[str, Table]:
         """The table as each Region of the settings sees it."""
         if self.surroundings.tables is not None:
             return self.surroundings.tables
-        name, insert_only = self.settings.table, self.settings.insert_only
-        regions = self.settings.regions
-        return {region: DynamoTable(name, region, self.client, insert_only=insert_only) for region in regions}
+        its = self.settings
+        return {at: DynamoTable(its.table, at, self.client, insert_only=its.insert_only) for at in its.regions}
 
     @functools.cached_property
-    def table(self) -> Table:
-        """As this Region sees it; what is asked At another one is asked there."""
+    def table(self) -> Table:  # as this Region sees it; what is asked At another one is asked there
         return ByRegion(self.settings.region, self.tables)
 
     def client(self, region: str) -> DynamoDBClient:
-        """The boto3 client of a Region."""
         with self._lock:  # a session is not thread-safe while it makes a client
             if region not in self._clients:
                 self._clients[region] = note_attempts(self.aws("dynamodb", region))
@@ -142,8 +130,8 @@ class Call:
 
     @functools.cached_property
     def ledger(self) -> Ledger:
-        surroundings = self.surroundings
-        return Ledger(self.settings, table=self.table, clock=surroundings.clock, entropy=surroundings.entropy)
+        outside = self.surroundings
+        return Ledger(self.settings, table=self.table, clock=outside.clock, entropy=outside.entropy)
 
     @functools.cached_property
     def reader(self) -> Reader:
@@ -165,8 +153,7 @@ class Call:
 
     def on_table(self, program: Program[Result], table: Table | None = None) -> Result:
         """A program on `table`, else on this one from which others are asked; it looks at the shape itself."""
-        there = self.table if table is None else table
-        return run(program, there, clocks.instants(self.surroundings.clock))
+        return run(program, table or self.table, clocks.instants(self.surroundings.clock))
 
     def ask(self, region: str, operation: str, **arguments: Any) -> Any:
         """The answer of a Region to what the library never asks, or the LedgerError that its failure means."""
@@ -178,8 +165,6 @@ class Call:
                 return {}
             error.__cause__ = failure
             return error
-
-    # -- what is printed -----------------------------------------------------------------------------------------------
 
     def say(self, text: str | Text = "", style: str | None = None) -> None:
         """A result, for people."""
@@ -239,7 +224,7 @@ class Call:
         if self.json:
             fields = {"error": wrong.kind, "message": wrong.message, "remedy": wrong.remedy}
             typer.echo(json.dumps(fields), err=True)
-            return
-        self.err.print(Text.assemble(("error:", "bold red"), f" {wrong.message}"), soft_wrap=True)
-        if wrong.remedy:
-            self.err.print(wrong.remedy, soft_wrap=True)
+        else:
+            self.err.print(Text.assemble(("error:", "bold red"), f" {wrong.message}"), soft_wrap=True)
+            if wrong.remedy:
+                self.err.print(wrong.remedy, soft_wrap=True)

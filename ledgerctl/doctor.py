@@ -5,8 +5,7 @@ Rule 2: Each finding that is not fine has a remedy.
 Rule 3: What may not be looked at is a warning, for a narrow role is no fault.
 """
 
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -19,18 +18,22 @@ from ledger.checks import to_ms
 from ledger.errors import DamagedItem, LedgerError, NotAllowed, TableMissing
 from ledger.gate import items as gates
 from ledger.lane import directory
+from ledger.lane.shape import mismatches
 from ledger.requests import Get, GetMany, Item, KeyPage, Scan
+from ledger.settings import Settings
 from ledger.values import Lane
 from ledgerctl import shape
 from ledgerctl.call import Call
 from ledgerctl.command import TABLE, command
 from ledgerctl.failures import DATA
 from ledgerctl.permissions import ROLES, permissions
-from ledgerctl.shape import Finding
+from ledgerctl.shape import Finding, Level, judged
 
-CHECKPOINTS_MAX = 100
+CHECKPOINTS_MAX, NAMED_MAX = 100, 3
+SKEW_WARN_MS = 2_000
 CUT_OFF_MS = 500  # on average, of the Date header, which has whole seconds
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+LANES = "regions and shards against lanes"
 LOOKS = (
     ("table", "describe_table", shape.table_findings),
     ("time to live", "describe_time_to_live", shape.ttl_findings),
@@ -47,7 +50,7 @@ def doctor(call: Call) -> None:
     """
     findings = list(_findings(call))
     for each in findings:
-        call.document(asdict(each))
+        call.document(each._asdict())
         call.say(Text.assemble((f"{each.level:<5}", STYLES[each.level]), f"{each.what}: {each.says}"))
         if each.remedy:
             call.say(f"     {each.remedy}")
@@ -62,7 +65,7 @@ def _findings(call: Call) -> Iterator[Finding]:
     home = call.ask(settings.region, "describe_table", TableName=settings.table)
     if isinstance(home, LedgerError) and not isinstance(home, NotAllowed):
         raise home
-    yield from shape.settings_findings(settings)
+    yield from _settings(settings)
     if not isinstance(home, LedgerError):
         yield _clock(call, home)
         yield from shape.replica_findings(settings, home["Table"])
@@ -71,6 +74,20 @@ def _findings(call: Call) -> Iterator[Finding]:
     yield _shape(call)
     yield from _lanes(call)
     yield from permissions(call)
+
+
+def _settings(settings: Settings) -> list[Finding]:
+    """What Settings accept, and yet is seldom meant."""
+    late_ms, keep_ms, read_ms = settings.allowed_lateness_ms, settings.keep_ms, settings.read_time_max_ms
+    late, keep, near = f"{late_ms:,} ms", f"{keep_ms:,} ms", f"{keep_ms:,} ms, near read_time_max_ms={read_ms:,}"
+    kept = "Folded deltas stay for ever: `ledgerctl cost` prints both bills."
+    strays = "Adds that take longer, after a retry or through a queue, become strays: allow some seconds."
+    spoils = "A clock that is wrong by the difference can spoil a read: keep twice as long at least."
+    return [
+        judged(settings.clean, "clean", "on", "off", kept, "warn"),
+        judged(late_ms >= 1_000, "allowed_lateness_ms", late, late, strays, "warn"),
+        judged(keep_ms >= 2 * read_ms, "keep_ms", keep, near, spoils, "warn"),
+    ]
 
 
 def _region(call: Call, region: str) -> Iterator[Finding]:
@@ -89,23 +106,43 @@ def _region(call: Call, region: str) -> Iterator[Finding]:
 
 
 def _clock(call: Call, answer: Any) -> Finding:
+    """This machine's clock against the Date header, which knows seconds."""
     date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
     if date is None:
         return Finding("warn", "clock", "the endpoint tells no time", "Look at NTP by hand.")
     skew_ms = call.surroundings.clock() - to_ms(parsedate_to_datetime(date)) - CUT_OFF_MS
-    return shape.clock_finding(skew_ms, call.settings)
+    late_ms = call.settings.allowed_lateness_ms
+    ahead = f"{abs(skew_ms) / 1000:.1f} s {'ahead of' if skew_ms > 0 else 'behind'} AWS"
+    remedy = f"Set the clock (NTP). Adds later than allowed_lateness_ms={late_ms} become strays."
+    level: Level = "fail" if abs(skew_ms) > max(late_ms, SKEW_WARN_MS) else "warn"
+    return judged(abs(skew_ms) <= SKEW_WARN_MS, "clock", "within two seconds of AWS", ahead, remedy, level)
 
 
 def _shape(call: Call) -> Finding:
+    """The table's `shape` item against the settings."""
+    what, settings = "shape", call.settings
     try:
-        return shape.shape_finding(call.table.answer(Get(items.SHAPE_KEY)), call.settings)
+        item: Item | None = call.table.answer(Get(items.SHAPE_KEY))
+        there = items.shape_of(item) if item is not None else None
     except NotAllowed as refused:
-        return Finding("warn", shape.SHAPE, f"not seen: {refused}", shape.UNSEEN)
+        remedy = "So its settings are not held against it: allow GetItem on the key `shape` (docs/security.md#roles)."
+        return Finding("warn", what, f"not seen: {refused}", remedy)
     except LedgerError as error:
-        return Finding("fail", shape.SHAPE, str(error), "Mend that first: no process adds or reads before.")
+        return Finding("fail", what, str(error), "Mend that first: no process adds or reads before.")
+    if there is None:
+        remedy = "Nobody tells a process with other regions, shards or limits: `ledgerctl init` writes it."
+        return Finding("warn", what, "the table has none", remedy)
+    wrong, lacking = mismatches(settings, there), sorted(settings.limits.keys() - there.limits.keys())
+    if lacking and not wrong:
+        says = f"lacks limits {' '.join(lacking)}; a process without them is not refused, and adds past them"
+        remedy = "`ledgerctl init` with this LEDGER_LIMITS adds them; until then their use is refused."
+        return Finding("warn", what, says, remedy)
+    good = f"regions {' '.join(there.regions)}, shards {dict(there.shards) or 'one each'}"
+    good += f", limits {' '.join(there.limits)}" if there.limits else ""
+    return judged(not wrong, what, good, " ".join(wrong), "docs/data-model.md#shape has the rules.")
 
 
-def _lanes(call: Call) -> list[Finding]:
+def _lanes(call: Call) -> Iterator[Finding]:
     """One page of a scan: 1 MB, at most 128 read units; and the checkpoints of at most a hundred of its lanes."""
     try:
         page: KeyPage = call.table.answer(Scan())
@@ -116,16 +153,33 @@ def _lanes(call: Call) -> list[Finding]:
         held = call.table.answer(GetMany(tuple(map(items.checkpoint_key, seen)), consistent=False))
         listed = call.table.answer(GetMany(tuple(map(directory.key_of, seen)), consistent=False))
     except LedgerError as error:
-        return [Finding("warn", "regions and shards against lanes", f"not seen: {error}", ROLES)]
-    now_ms, whole = call.surroundings.clock(), page.last is None
+        yield Finding("warn", LANES, f"not seen: {error}", ROLES)
+        return
+    whole = page.last is None
+    unread = [lane for lane in found if not call.settings.reads(lane)]
+    good = f"{len(found):,} lanes{'' if whole else ' (of the first MB of the table)'}, all of them read"
+    remedy = "Their changes are in no value: regions and shards must be those with which they were added."
+    yield judged(not unread, LANES, good, f"nobody reads {_named(unread)}", remedy)
+
+    missing = [lane for lane, item in zip(seen, listed, strict=True) if item is None]
+    what = f"{len(seen):,} lanes of {len({lane.counter for lane in seen}):,} counters"
+    rest = " that were looked at; `ledgerctl list --scan` looks at the rest of the table, too"
+    good = f"has each of {what}{'' if whole and seen == every else rest}"
+    bad = f"{len(missing):,} of {what} are not in it, such as {', '.join(map(str, missing[:1]))}"
+    remedy = "`ledgerctl compact` in each Region lists them. One that has just come is there in some seconds."
+    yield judged(not missing, "directory of lanes", good, bad, remedy, "warn")
+
+    now_ms = call.surroundings.clock()
     checkpoints = [(lane, item) for lane, item in zip(seen, held, strict=True) if item is not None]
     ahead = [(lane, ms) for lane, item in checkpoints if (ms := _watermark_ms(lane, item) - now_ms) > 0]
-    missing = [lane for lane, item in zip(seen, listed, strict=True) if item is None]
-    return [
-        shape.lanes_finding(call.settings, found, whole),
-        shape.directory_finding(missing, seen, whole and seen == every),
-        shape.watermark_finding(ahead, len(checkpoints)),
-    ]
+    good = f"none of {len(checkpoints):,} looked at is ahead of this clock"
+    bad = f"ahead of this clock: {_named([f'{lane} by {ms / 1_000:,.1f} s' for lane, ms in ahead])}"
+    remedy = "Clocks were wrong there. Until those times new changes are strays: docs/operations.md, watermark-ahead."
+    yield judged(not ahead, "watermarks", good, bad, remedy, "warn")
+
+
+def _named(lanes: Sequence[object]) -> str:
+    return ", ".join(map(str, lanes[:NAMED_MAX])) + (" and others" if len(lanes) > NAMED_MAX else "")
 
 
 def _watermark_ms(lane: Lane, item: Item) -> int:

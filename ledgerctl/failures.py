@@ -40,14 +40,8 @@ MEANINGS: tuple[tuple[type[errors.LedgerError], int, str], ...] = (
 """The exit code and the remedy of each error of the library; the first line that fits."""
 
 EXPIRED = {"ExpiredTokenException", "ExpiredToken", "RequestExpired"}
-UNREACHABLE = (
-    boto.EndpointConnectionError,
-    boto.ConnectTimeoutError,
-    boto.ConnectionClosedError,
-    boto.ProxyConnectionError,
-)
+UNREACHABLE = (boto.ConnectionError, boto.ConnectionClosedError)
 SIGN_IN = (boto.SSOError, boto.UnauthorizedSSOTokenError, boto.TokenRetrievalError, boto.CredentialRetrievalError)
-ADVICE = (" Give this process credentials.", " Check this process's role.", " Call again later.", " Call again.")
 NO_PROFILE = (boto.ProfileNotFound, boto.ConfigParseError, boto.ConfigNotFound)
 PROFILES = "`aws configure list-profiles` names the profiles there are."
 
@@ -58,13 +52,6 @@ class Wrong(Exception):
     def __init__(self, kind: str, message: str, remedy: str = "", code: int = USAGE) -> None:
         super().__init__(message)
         self.kind, self.message, self.remedy, self.code = kind, message, remedy, code
-
-
-class BadTemplate(Wrong):
-    """A template fits no row; the message names the option."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__("BadTemplate", message, 'Templates name columns of the header, or fields: "{invoice}/{line}".')
 
 
 def meaning(failure: Exception, where: Callable[[], str]) -> Wrong:
@@ -83,7 +70,7 @@ def meaning(failure: Exception, where: Callable[[], str]) -> Wrong:
         return Wrong(kind, f"There is no table {where()}.", remedy)
     if isinstance(failure, OF_AWS):
         code = USAGE if isinstance(failure.__cause__, NO_PROFILE) else NO_ANSWER
-        return Wrong(kind, _sentence(failure), _remedy(failure, failure.__cause__, where), code)
+        return Wrong(kind, errors.LedgerError.__str__(failure), _remedy(failure, failure.__cause__, where), code)
     for error_type, code, remedy in MEANINGS:
         if isinstance(failure, error_type):
             why = failure.why if isinstance(failure, errors.InvalidInput) else str(failure)
@@ -100,20 +87,10 @@ def cut_off(failure: BaseException, where: Callable[[], str], done: str, remedy:
     return Wrong(wrong.kind, f"{wrong.message} {done}", f"{wrong.remedy}\n{remedy}".strip(), wrong.code)
 
 
-def _sentence(failure: errors.LedgerError) -> str:
-    """What the library says, without its advice to programmers."""
-    text = errors.LedgerError.__str__(failure)
-    for advice in ADVICE:
-        text = text.removesuffix(advice)
-    return text
-
-
 def _remedy(failure: Exception, cause: Any, where: Callable[[], str]) -> str:
     if isinstance(cause, boto.NoCredentialsError | boto.PartialCredentialsError):
-        return (
-            "Give credentials: --profile NAME, AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. A local "
-            "endpoint takes any."
-        )
+        give = "Give credentials: --profile NAME, AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+        return f"{give} A local endpoint takes any."
     if isinstance(cause, NO_PROFILE):
         return PROFILES
     if code_of(cause) in EXPIRED or isinstance(cause, SIGN_IN):

@@ -1,15 +1,24 @@
-"""`get`: what a counter is worth.
+"""`get` and `watch`: what a counter is worth, once, or again and again.
 
-Rule 1: A value is always a fresh read of the table, never a cache's.
-Rule 2: What the read cost is what DynamoDB says it consumed.
+Rule 1: A value is always a fresh read of the table, never a cache's; its cost is what DynamoDB says it consumed.
+Rule 2: After a read that failed `watch` goes on, unless none has worked yet: what has never worked may never work.
 """
 
+from contextlib import suppress
+from itertools import count as from_
+from typing import Annotated
+
+import typer
 from rich.text import Text
 
+from ledger.errors import ReadTooSlow, Throttled, TransactionConflict, Unavailable
 from ledgerctl import show
-from ledgerctl.arguments import Counter
 from ledgerctl.call import Call
-from ledgerctl.command import COUNTERS, command
+from ledgerctl.command import COUNTERS, Counter, command
+from ledgerctl.failures import meaning
+from reader import Balance
+
+PASSING = (ReadTooSlow, Throttled, TransactionConflict, Unavailable)
 
 
 @command("get", COUNTERS)
@@ -30,3 +39,33 @@ def get(call: Call, counter: Counter) -> None:
     if not balance.closed:
         call.say(show.NOT_CLOSED)
     call.say(f"{show.moment(balance.as_of)}  {show.cost(consumed)}", style="dim")
+
+
+@command("watch", COUNTERS)
+def watch(
+    call: Call,
+    counter: Counter,
+    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two reads.")] = 2.0,
+    count: Annotated[int | None, typer.Option(min=1, help="Stop after that many reads; without it, at Ctrl-C.")] = None,
+) -> None:
+    """Show a counter's value as it changes, until Ctrl-C. After a read that failed it goes on."""
+    before: Balance | None = None
+    with suppress(KeyboardInterrupt):  # Ctrl-C is the way to end it
+        for reads in from_(1):
+            try:
+                balance = call.reader.read(counter)
+            except PASSING as failure:
+                if before is None:
+                    raise
+                wrong = meaning(failure, call.where)
+                if call.json:
+                    call.report(wrong)
+                call.note(f"{wrong.message} Reading again.", "yellow")
+            else:
+                call.document(show.balance(counter, balance) | show.cost_fields(call.meter.take()))
+                change = f"  {balance.value - before.value:+,}" if before else ""
+                call.say(f"{show.moment(balance.as_of)}  {counter}  {balance.value:,}{change}")
+                before = balance
+            if reads == count:
+                return
+            call.surroundings.pause(interval)

@@ -1,22 +1,34 @@
-"""`history`: every change of a counter, in the order of time.
+"""`history` and `export`: every change of a counter in the order of time, and of some as a file that `import` takes.
 
-Rule 1: A stray is in it after the next settle.
+Rule 1: A stray is in a history after the next settle. An export must lose nothing, so it asks for the strays first and
+reads the history then: whoever is settled in between is in both, and is taken once.
+Rule 2: A row that is written has its token, by which it counts once, wherever it is imported.
 """
 
+import csv
+import heapq
+import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any, TextIO
 
 import typer
 
+from compactor.listing import strays
+from ledger.message import time_text
+from ledger.values import Delta
 from ledgerctl import show
-from ledgerctl.arguments import Counter
 from ledgerctl.call import Call
-from ledgerctl.command import COUNTERS, command
-from ledgerctl.rows import write_changes
+from ledgerctl.command import COUNTERS, Counter, FileFormat, Scan, command, counters_named
+from ledgerctl.failures import Wrong
+from ledgerctl.lanes import added_to, found
 from reader import Entry
 from reader.calls import PAGE_ENTRIES_MAX
+
+COLUMNS = ("counter", "change", "at", "token", "region")
 
 
 class Format(StrEnum):
@@ -25,21 +37,21 @@ class Format(StrEnum):
     csv = "csv"
 
 
-Since = Annotated[str | None, typer.Option(help="From this time on: 2010-12-01T08:26:00Z, or a date in UTC.")]
-Until = Annotated[str | None, typer.Option(help="Before this time.")]
-
-
 @command("history", COUNTERS)
 def history(
     call: Call,
     counter: Counter,
-    since: Since = None,
-    until: Until = None,
+    since: Annotated[
+        str | None, typer.Option(help="From this time on: 2010-12-01T08:26:00Z, or a date in UTC.")
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="Before this time.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first ones.")] = None,
     format_: Annotated[Format, typer.Option("--format", help="How to print; --json means jsonl.")] = Format.table,
 ) -> None:
     """Show the changes of a counter, in the order of time."""
-    entries = _entries(call, counter, since, until, limit)
+    bounds = {"since": show.time_typed(since), "until": show.time_typed(until)}
+    # without a limit the whole history, which is one read and so whole in any Region
+    entries = call.reader.history(counter, **bounds) if limit is None else _pages(call, counter, bounds, limit)
     if call.json or format_ is not Format.table:
         write_changes(sys.stdout, "jsonl" if call.json else format_.value, ((counter, entry) for entry in entries))
         return
@@ -52,19 +64,91 @@ def history(
     call.note_cost()
 
 
-def _entries(call: Call, counter: str, since: str | None, until: str | None, limit: int | None) -> Iterator[Entry]:
-    """With a limit some pages; without one the whole history, which is one read and so whole in any Region."""
-    bounds = {"since": show.time_typed(since), "until": show.time_typed(until)}
-    if limit is None:
-        return call.reader.history(counter, **bounds)
+def _pages(call: Call, counter: str, bounds: dict[str, Any], left: int) -> Iterator[Entry]:
+    after = None
+    while left:
+        page = call.reader.history_page(counter, **bounds, after=after, limit=min(left, PAGE_ENTRIES_MAX))
+        yield from page.entries
+        left, after = left - len(page.entries), page.next
+        if after is None:
+            return
 
-    def pages(left: int) -> Iterator[Entry]:
-        after = None
-        while left:
-            page = call.reader.history_page(counter, **bounds, after=after, limit=min(left, PAGE_ENTRIES_MAX))
-            yield from page.entries
-            left, after = left - len(page.entries), page.next
-            if after is None:
-                return
 
-    return pages(limit)
+@command("export", COUNTERS)
+def export(
+    call: Call,
+    counters: Annotated[list[str] | None, counters_named("Some counters; without them, all of the prefix.")] = None,
+    prefix: Annotated[str, typer.Option(help="All counters whose names begin so.")] = "",
+    out: Annotated[Path | None, typer.Option(help="A new file; without it, standard output.")] = None,
+    format_: Annotated[FileFormat, typer.Option("--format", help="jsonl or csv.")] = FileFormat.jsonl,
+    scan: Scan = False,
+) -> None:
+    """Write all changes as a file that `import` takes back.
+
+    Each has its token, so none counts twice. Strays are among them. Lanes outside --regions are not seen.
+    """
+    seen = None if counters else found(call, prefix, scan=scan)
+    names = seen.counters if seen else added_to(call, counters or ())
+    late = 0
+    with _opened(out) as file, show.bar(call.err, "exporting", len(names)) as advance:
+
+        def every() -> Iterator[tuple[str, Entry]]:
+            nonlocal late
+            for name in names:
+                of_deltas = call.settings.lanes_of(name) if call.settings.limit_of(name) is None else ()
+                waiting = [delta for lane in of_deltas for delta in call.run(strays(lane))]
+                late += len(waiting)
+                for entry in with_strays(call.reader.history(name), waiting):
+                    yield name, entry
+                advance(1)
+
+        count = write_changes(file, format_.value, every())
+    if late:
+        call.note(f"strays among them, which no read counts yet: {late:,}", None)
+    what = f"{show.counted(count, 'change')} of {show.counted(len(names), 'counter')} to {out or 'standard output'}"
+    call.note(f"{what}{seen.limits if seen else ''}; {show.cost(call.meter.take())}", None)
+
+
+def with_strays(history: Iterable[Entry], waiting: Iterable[Delta]) -> Iterator[Entry]:
+    """The entries of a counter in the order of their tokens, each change once."""
+    late = {(each.token, each.lane.region): each for each in waiting}
+    entries = [Entry(each.token, each.at, each.change, each.lane.region) for _, each in sorted(late.items())]
+    taken = set()
+    for entry in heapq.merge(history, entries, key=lambda entry: entry.token):
+        place = entry.token, entry.region
+        if place not in taken:
+            yield entry
+        if place in late:
+            taken.add(place)
+
+
+def write_changes(file: TextIO, format_: str, entries: Iterator[tuple[str, Entry]]) -> int:
+    """Entries of counters, one a line; how many they were."""
+    rows, count = csv.DictWriter(file, COLUMNS, lineterminator="\n"), 0
+    if format_ == "csv":
+        rows.writeheader()
+    for count, (counter, entry) in enumerate(entries, 1):  # noqa: B007
+        values = (counter, entry.change, time_text(entry.at), entry.token, entry.region)
+        fields = dict(zip(COLUMNS, values, strict=True))
+        if format_ == "csv":
+            rows.writerow(fields)
+        else:
+            file.write(json.dumps(fields) + "\n")
+    return count
+
+
+@contextmanager
+def _opened(out: Path | None) -> Iterator[TextIO]:
+    if out is None:
+        yield sys.stdout
+        return
+    try:
+        file = out.open("x", encoding="utf-8", newline="")
+    except FileExistsError:
+        raise Wrong("FileExists", f"{out} is there already.", "Name a new file.") from None
+    try:
+        with file:
+            yield file
+    except BaseException:  # half an export looks like a whole one
+        out.unlink()
+        raise

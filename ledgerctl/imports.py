@@ -1,7 +1,7 @@
 """`import`: a file of changes into the table.
 
-Rule 1: A row names its change (key and time, or a token), so an import that was cut off is simply run again and counts
-nothing twice.
+Rule 1: A row of `export` has a token and is the same delta again; any other names its change by key and time. So an
+import that was cut off is simply run again and counts nothing twice.
 Rule 2: A bad row goes to a file with the reason, once its batch is done, and stops nobody.
 Rule 3: What the table refuses stops the import after the rows it took.
 Rule 4: Memory is that of one batch.
@@ -11,44 +11,30 @@ bad row.
 
 import io
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 
-from ledger.errors import LedgerError, LimitReached, TokenConflict
+from ledger import tokens
+from ledger.checks import check_counter, to_datetime
+from ledger.errors import InvalidInput, LedgerError, LimitReached, TokenConflict, shown
 from ledger.lane.add import Outcome
 from ledger.settings import Settings
 from ledger.values import Delta, Lane, Receipt
 from ledger.writer import add_deltas
 from ledgerctl import show
-from ledgerctl.arguments import FileFormat
 from ledgerctl.call import Call
-from ledgerctl.command import COUNTERS, command
+from ledgerctl.command import COUNTERS, FileFormat, command
 from ledgerctl.failures import DATA, cut_off
-from ledgerctl.rows import BadRows, Row, Rows, opened
-from ledgerctl.templates import DEFAULT, BadRow, Columns, Recipe, recipe_of
+from ledgerctl.rows import DEFAULT, BadRow, BadRows, Columns, Row, Rows, change_of, check_template, filled, number_of
+from ledgerctl.rows import opened as opened_rows
 
 BATCH = 500
-
-
-@dataclass(slots=True)
-class Tally:
-    """What became of the rows so far. `line`: all rows before it are done."""
-
-    rows: int = 0
-    recorded: int = 0
-    replayed: int = 0
-    bad: int = 0
-    line: int = 1
-
-    def __str__(self) -> str:
-        done = f"{self.recorded:,} recorded, {self.replayed:,} replayed (they were there already)"
-        return f"{done}, {self.bad:,} bad"
 
 
 @command("import", COUNTERS)
@@ -73,66 +59,129 @@ def import_(
     path = Path("stdin" if file == "-" else file)
     kind = format_.value if format_ else "csv" if path.suffix.lower() == ".csv" else "jsonl"
     columns = Columns(counter, change, key or DEFAULT.key, at)
-    tally = Tally()
     with ExitStack() as stack:
-        source = _standard_input() if file == "-" else stack.enter_context(opened(path))
+        source = _standard_input() if file == "-" else stack.enter_context(opened_rows(path))
         rows = Rows(source, kind)
-        recipe = recipe_of(rows, columns, key is None, home_region)
+        by_token = key is None and (rows.names is None or "token" in rows.names)
+        for option, template in asdict(columns).items():
+            if not (by_token and rows.names is not None and option in ("key", "at")):
+                check_template(option, template, rows.names)
+        if home_region is not None:
+            check_template("home-region", home_region, rows.names)
         bad = BadRows(path.with_name(f"{path.stem}.bad.{kind}"), rows.names)
         stack.callback(bad.close)
-        advance = stack.enter_context(show.bar(call.err, "importing", None))
+        advance = stack.enter_context(show.bar(call.err, "importing"))
+        done = Import(call, columns, by_token, home_region, bad, dry_run)
         try:
             waiting = iter(rows)
-            while taken := list(islice(waiting, BATCH)):
-                _put(call, recipe, taken, bad, tally, dry_run)
-                tally.line = taken[-1].line + 1
-                advance(len(taken))
+            while batch := list(islice(waiting, BATCH)):
+                done.put(batch)
+                advance(len(batch))
         except (LedgerError, KeyboardInterrupt) as failure:
-            done = f"The import stopped: {tally}; every row before line {tally.line:,} is done."
+            said = f"The import stopped: {done}; every row before line {done.line:,} is done."
             remedy = "Run it again: nothing counts twice." + (f"\nBad rows so far: {bad.path}" if bad.count else "")
-            raise cut_off(failure, call.where, done, remedy) from None
-    _show(call, tally, bad, dry_run)
+            raise cut_off(failure, call.where, said, remedy) from None
+    done.show()
 
 
-def _put(call: Call, recipe: Recipe, taken: list[Row], bad: BadRows, tally: Tally, dry_run: bool) -> None:
-    """One batch. Raises the error of the first row that failed for a reason that is not its own."""
-    found: list[tuple[Row, Delta]] = []
-    refused: list[tuple[Row, str]] = []
-    for row in taken:
-        try:
-            found.append((row, recipe.delta(call.ledger, row)))
-        except BadRow as error:
-            refused.append((row, str(error)))
-    outcomes = {} if dry_run else _added(call, [delta for _, delta in found])
-    failed: LedgerError | None = None
-    for place, outcome in sorted(outcomes.items()):
-        match outcome:
-            case Receipt("recorded"):
-                tally.recorded += 1
-            case Receipt():
-                tally.replayed += 1
-            case TokenConflict() | LimitReached():
-                refused.append((found[place][0], str(outcome)))
-            case _:
-                failed = failed or outcome
-    if failed is not None:
-        raise failed
-    for row, why in sorted(refused, key=lambda each: each[0].line):
-        bad.add(row, why)
-    tally.rows, tally.bad = tally.rows + len(taken), bad.count
+@dataclass(slots=True)
+class Import:
+    """by_token: a row's token names its change, if it has one. line: all rows before it are done."""
+
+    call: Call
+    columns: Columns
+    by_token: bool
+    home_region: str | None
+    bad: BadRows
+    dry_run: bool
+    rows: int = 0
+    recorded: int = 0
+    replayed: int = 0
+    line: int = 1
+
+    def __str__(self) -> str:
+        done = f"{self.recorded:,} recorded, {self.replayed:,} replayed (they were there already)"
+        return f"{done}, {self.bad.count:,} bad"
+
+    def put(self, batch: Sequence[Row]) -> None:
+        """Raises the error of the first row that failed for a reason that is not its own."""
+        found: list[tuple[Row, Delta]] = []
+        refused: list[tuple[Row, str]] = []
+        for row in batch:
+            try:
+                found.append((row, self._delta(row)))
+            except BadRow as error:
+                refused.append((row, str(error)))
+            except InvalidInput as error:
+                refused.append((row, error.why))
+        outcomes = {} if self.dry_run else self._added([delta for _, delta in found])
+        failed: LedgerError | None = None
+        for place, outcome in sorted(outcomes.items()):
+            match outcome:
+                case Receipt("recorded"):
+                    self.recorded += 1
+                case Receipt():
+                    self.replayed += 1
+                case TokenConflict() | LimitReached():
+                    refused.append((found[place][0], str(outcome)))
+                case _:
+                    failed = failed or outcome
+        if failed is not None:
+            raise failed
+        for row, why in sorted(refused, key=lambda each: each[0].line):
+            self.bad.add(row, why)
+        self.rows, self.line = self.rows + len(batch), batch[-1].line + 1
+
+    def _delta(self, row: Row) -> Delta:
+        """Raises BadRow, InvalidInput, BadTemplate."""
+        if row.why is not None:
+            raise BadRow(row.why)
+        fields, ledger = row.fields, self.call.ledger
+        region = ledger.settings.region
+        if self.home_region is not None:
+            region = filled("home-region", self.home_region, fields)
+        elif self.columns.key == DEFAULT.key:  # a row of `export`, or a message
+            region = fields.get("region") or region
+        if not (self.by_token and fields.get("token")):
+            asked = change_of(self.columns, fields)
+            named: Any = {"idempotency_key": asked.idempotency_key, "at": asked.at}
+            return ledger.prepare(asked.counter, asked.change, **named, region=region)
+        counter = check_counter(filled("counter", self.columns.counter, fields))
+        token, change = fields["token"], number_of(self.columns, fields)
+        if not (isinstance(token, str) and tokens.is_token(token)):
+            raise BadRow(f"token={shown(token)} is no token: a ULID of 26 characters.")
+        at = to_datetime(tokens.time_ms(token))
+        ledger.prepare(counter, change, idempotency_key=token, at=at, region=region)  # refuses what add refuses
+        return Delta(ledger.settings.lane_for(counter, token, region), token, change)
+
+    def _added(self, deltas: Sequence[Delta]) -> dict[int, Outcome]:
+        """What became of them, by their places; after a failure nothing more is sent."""
+        outcomes: dict[int, Outcome] = {}
+        for places in _rounds(self.call.settings, deltas):
+            outcomes |= zip(places, add_deltas(self.call.ledger, [deltas[place] for place in places]), strict=True)
+            if any(not isinstance(outcomes[place], Receipt | TokenConflict | LimitReached) for place in places):
+                break
+        return outcomes
+
+    def show(self) -> None:
+        call, bad, consumed = self.call, self.bad, self.call.meter.take()
+        fields = {"recorded": self.recorded, "replayed": self.replayed, "bad": bad.count, "rows": self.rows}
+        where = {"bad_file": str(bad.path) if bad.count else None, "dry_run": self.dry_run}
+        call.document(fields | where | show.cost_fields(consumed))
+        if self.dry_run:
+            call.say(f"changes: {self.rows - bad.count:,}, bad rows: {bad.count:,}; nothing was written to the table")
+        else:
+            call.say(str(self), style=None if bad.count else "green")
+            call.note(show.cost(consumed))
+        if bad.count:
+            text = f"Bad rows, each with the reason: {bad.path}. Put them right there and import that file."
+            call.note(text, "yellow")
+            raise typer.Exit(DATA)
+        if bad.old:
+            call.note(f"{bad.path} is of an earlier run; in this one no row was bad.", "yellow")
 
 
-def _added(call: Call, deltas: list[Delta]) -> dict[int, Outcome]:
-    """What became of them, by their places; after a failure nothing more is sent."""
-    outcomes: dict[int, Outcome] = {}
-    for places in _rounds(call.settings, deltas):
-        outcomes |= zip(places, add_deltas(call.ledger, [deltas[place] for place in places]), strict=True)
-        if any(not isinstance(outcomes[place], Receipt | TokenConflict | LimitReached) for place in places):
-            break
-    return outcomes
-
-
-def _rounds(settings: Settings, deltas: Iterable[Delta]) -> list[list[int]]:
+def _rounds(settings: Settings, deltas: Sequence[Delta]) -> list[list[int]]:
     """The places of those that may go at once: a sale in one lane comes after the delivery before it in another."""
     found: list[list[int]] = []
     last: dict[str, tuple[int, Lane]] = {}
@@ -145,23 +194,6 @@ def _rounds(settings: Settings, deltas: Iterable[Delta]) -> list[list[int]]:
         found += [[]] if number == len(found) else []
         found[number].append(place)
     return found
-
-
-def _show(call: Call, tally: Tally, bad: BadRows, dry_run: bool) -> None:
-    consumed = call.meter.take()
-    fields = {"recorded": tally.recorded, "replayed": tally.replayed, "bad": tally.bad, "rows": tally.rows}
-    where = {"bad_file": str(bad.path) if bad.count else None, "dry_run": dry_run}
-    call.document(fields | where | show.cost_fields(consumed))
-    if dry_run:
-        call.say(f"changes: {tally.rows - tally.bad:,}, bad rows: {tally.bad:,}; nothing was written to the table")
-    else:
-        call.say(str(tally), style=None if tally.bad else "green")
-        call.note(show.cost(consumed))
-    if tally.bad:
-        call.note(f"Bad rows, each with the reason: {bad.path}. Put them right there and import that file.", "yellow")
-        raise typer.Exit(DATA)
-    if bad.old:
-        call.note(f"{bad.path} is of an earlier run; in this one no row was bad.", "yellow")
 
 
 def _standard_input() -> TextIO:

@@ -1,15 +1,29 @@
-"""`init`: makes the table as the library needs it, in every Region of the settings (ready.py)."""
+"""`init`: makes the table as the library needs it, in every Region of the settings. `restore` ends by the same steps.
 
+Rule 1: It only ever makes and turns on, and deletes nothing.
+Rule 2: Each step is left out where it is done already, so a run that was cut off is run again.
+Rule 3: A table of another shape is refused and not touched.
+Rule 4: It ends well only where `doctor` would find nothing that fails, and with backups on.
+"""
+
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ledger.errors import LedgerError, TableMissing
-from ledger.lane.shape import check_new_limits
+from ledger import items
+from ledger.errors import LedgerError, NotAllowed, SettingsMismatch, TableMissing
+from ledger.lane.shape import check_new_limits, unlike, write
+from ledger.limit import Shape
+from ledger.requests import Get, Item
 from ledgerctl import shape
-from ledgerctl.arguments import Unprotected
 from ledgerctl.call import Call
-from ledgerctl.command import TABLE, command
-from ledgerctl.ready import STREAM, Steps, do, make_ready, refuse, refuse_another_shape
+from ledgerctl.command import TABLE, Unprotected, command
+from ledgerctl.failures import DATA, NO_ANSWER, Wrong, meaning
 
+POLL_S, ACTIVE_LOOKS_MAX = 2.0, 900  # a replica of a large table takes its time: half an hour
+RECOVERY_TRIES_MAX = 60  # DynamoDB refuses it for a moment after it made a table
+SHAPE_STEPS = {"written": "wrote the shape", "grown": "added new Regions or limits to the shape"}
+PITR = {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}}
+STREAM: dict[str, Any] = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": shape.IMAGES}}
 CREATE: dict[str, Any] = {
     "KeySchema": [{"AttributeName": name, "KeyType": kind} for name, kind, _ in shape.KEYS],
     "AttributeDefinitions": [{"AttributeName": name, "AttributeType": type_} for name, _, type_ in shape.KEYS],
@@ -38,3 +52,115 @@ def init(call: Call, no_deletion_protection: Unprotected = False) -> None:
     call.document({"table": name, "regions": list(call.settings.regions), "steps": steps.done})
     nothing = f"{name} is there already in {' '.join(call.settings.regions)}: nothing to do"
     call.say("ready; `ledgerctl doctor` looks at everything" if steps.done else nothing, style="green")
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What was done to a table, printed as it is done."""
+
+    call: Call
+    done: list[str] = field(default_factory=list)
+
+    def say(self, text: str) -> None:
+        self.done.append(text)
+        self.call.say(text)
+
+
+def make_ready(call: Call, steps: Steps, *, deletion_protection: bool) -> None:
+    """Make and turn on what a table that is there lacks, in every Region; this one first, as replicas need a stream."""
+    home, regions = call.settings.region, call.settings.regions
+
+    def turn_on(region: str, text: str, **change: Any) -> None:
+        do(call, region, "update_table", **change)
+        steps.say(f"{region}: turned {text} on")
+
+    for region in sorted(regions, key=lambda region: region != home):
+        if region != home:
+            there = {each["RegionName"] for each in active(call, home).get("Replicas", [])}
+            if region not in there:
+                do(call, home, "update_table", ReplicaUpdates=[{"Create": {"RegionName": region}}])
+            active(call, home, region)  # DynamoDB adds one Region at a time
+            if region not in there:
+                steps.say(f"{region}: made a replica")
+        table = active(call, region)
+        if not table.get("StreamSpecification", {}).get("StreamEnabled"):
+            turn_on(region, "the stream", **STREAM)
+            active(call, region)
+        if deletion_protection and not table.get("DeletionProtectionEnabled"):
+            turn_on(region, "deletion protection", DeletionProtectionEnabled=True)
+        if _turned_recovery_on(call, region):
+            steps.say(f"{region}: point-in-time recovery is on")
+    for region in regions:
+        refuse(call, region, active(call, region), "That was left as it is.")
+    for region in regions:  # last, because from then on a process that does not name them is refused
+        done = call.on_table(write(replace(call.settings, region=region)), call.tables[region])
+        if done != "kept":
+            steps.say(f"{region}: {SHAPE_STEPS[done]}")
+
+
+def do(call: Call, region: str, operation: str, **arguments: Any) -> None:
+    answer = call.ask(region, operation, TableName=call.settings.table, **arguments)
+    if isinstance(answer, LedgerError):
+        raise answer
+
+
+def refuse(call: Call, region: str, table: Any, nothing: str, *, new: bool = False) -> None:
+    """Ends where `doctor` fails; not for what a run on a `new` table mends: replicas and a stream that are missing."""
+    settings = call.settings
+    findings = shape.table_findings(region, {"Table": table}, new or len(settings.regions) == 1)
+    replicas = shape.replica_findings(settings, table) if region == settings.region else []
+    findings += [each for each in replicas if not (new and each.what == shape.REPLICAS)]
+    answer = call.ask(region, "describe_time_to_live", TableName=settings.table)
+    if isinstance(answer, LedgerError):
+        call.note(f"{region}: time to live was not seen, and must be off: {answer}", "yellow")
+    else:
+        findings += shape.ttl_findings(region, answer)
+    wrong = [each for each in findings if each.level == "fail"]
+    if wrong:
+        said = "; ".join(f"{each.what}: {each.says}" for each in wrong)
+        message = f"There is a table {settings.table}, and it is not of the library's shape ({said}). {nothing}"
+        raise Wrong("TableDiffers", message, f"Name another with --table. {wrong[0].remedy}", DATA)
+
+
+def refuse_another_shape(call: Call) -> Shape | None:
+    item: Item | None = call.table.answer(Get(items.SHAPE_KEY))
+    there = items.shape_of(item) if item is not None else None
+    if there is not None and (wrong := unlike(call.settings, there)):
+        raise SettingsMismatch(f"{' '.join(wrong)} Nothing was changed.")
+    return there
+
+
+def _turned_recovery_on(call: Call, region: str) -> bool:
+    """Whether there was anything to do. Raises Wrong where it cannot be turned on."""
+    name = call.settings.table
+    backups = call.ask(region, "describe_continuous_backups", TableName=name)
+    if not isinstance(backups, LedgerError) and shape.backups_findings(region, backups)[0].level == "ok":
+        return False
+    answer: Any = None
+    for _ in range(RECOVERY_TRIES_MAX):
+        answer = call.ask(region, "update_continuous_backups", TableName=name, **PITR)
+        if not isinstance(answer, LedgerError):
+            return True
+        if isinstance(answer, NotAllowed):
+            break
+        call.surroundings.pause(POLL_S)
+    why = meaning(answer, call.where)
+    message = f"{region}: point-in-time recovery is not on, and nothing else brings a deleted item back. {why.message}"
+    raise Wrong("NoRecovery", message, why.remedy, NO_ANSWER)
+
+
+def active(call: Call, region: str, *others: str) -> dict[str, Any]:
+    """The table, once it and its replicas in `others` are active."""
+    status = "not there"
+    for _ in range(ACTIVE_LOOKS_MAX):
+        answer = call.ask(region, "describe_table", TableName=call.settings.table)
+        if not isinstance(answer, LedgerError):
+            table: dict[str, Any] = answer["Table"]
+            states = {each["RegionName"]: each.get("ReplicaStatus") for each in table.get("Replicas", [])}
+            if table["TableStatus"] == "ACTIVE" and all(states.get(other) == "ACTIVE" for other in others):
+                return table
+            status = f"{table['TableStatus']}, replicas {states}"
+        elif not isinstance(answer, TableMissing):  # a replica may not be there yet
+            raise answer
+        call.surroundings.pause(POLL_S)
+    raise Wrong("NotActive", f"The table is not active yet: {status}.", "Run it again later.", NO_ANSWER)

@@ -1,4 +1,5 @@
-"""Which lanes there are, for every command that takes all counters: by the directory, or by a scan if it is asked for.
+"""For every command that takes many counters: which lanes there are, by the directory, or by a scan if it is asked
+for; and the same for each of them, some at a time.
 
 Rule 1: The directory of every Region of the settings is read, from this Region's replica; what it cost is said.
 Rule 2: `--scan` looks at the whole table, so it sees lanes that no directory has, and names them.
@@ -7,24 +8,29 @@ empty one is an error that says what to do.
 Rule 4: An item that names no lane is skipped, and named.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TypeVar
 
 from compactor.lanes import Holding, every_lane
 from compactor.looking import unread_beyond
-from ledger.errors import LedgerError
+from ledger.cost import carried
+from ledger.errors import GaveUp, LedgerError, TableError
 from ledger.lane import directory
 from ledger.requests import Key
 from ledger.settings import Settings
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.failures import DATA, Wrong
+from ledgerctl.failures import DATA, NO_ANSWER, Wrong
 
 LISTS = "`ledgerctl compact` without names, in each Region, lists them."
 NOT_LISTED = "; --scan finds also those that nobody has listed yet"
-NAMED_MAX = 5
+NAMED_MAX, WORKERS = 5, 8
+Name = TypeVar("Name")
+Done = TypeVar("Done")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +95,7 @@ def _listed(call: Call, prefix: str, *, at_home: bool) -> Found:
     lanes: list[Lane] = []
     damaged: list[Key] = []
     empty: list[str] = []
-    with show.bar(call.err, "listing", len(call.settings.regions) * directory.BUCKETS, count=False) as advance:
+    with show.bar(call.err, "listing", len(call.settings.regions) * directory.BUCKETS) as advance:
         for region in call.settings.regions:
             listing = call.run(directory.listing(region, lambda: advance(1)), region if at_home else None)
             lanes += listing.lanes
@@ -108,10 +114,46 @@ def _listed(call: Call, prefix: str, *, at_home: bool) -> Found:
 
 
 def _scanned(call: Call, prefix: str) -> Found:
-    with show.bar(call.err, "scanning", None, count=False) as advance:
+    with show.bar(call.err, "scanning") as advance:
         holdings = call.run(every_lane(lambda lane: lane.counter.startswith(prefix), lambda: advance(1)))
     call.note(f"scanned the table for names: {show.cost(call.meter.take())}")
     scanned = Found(list(holdings), holdings)
     if scanned.unlisted:
         call.note(f"lanes that no directory has: {named(scanned.unlisted)}. {LISTS}", "yellow")
     return scanned
+
+
+def each(call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Done]) -> list[Done]:
+    """The outcomes in order, some at a time; the first alone, because it asks for the table's shape, once for all."""
+    with show.bar(call.err, what, len(names)) as advance, ThreadPoolExecutor(WORKERS) as workers:
+
+        def one(name: Name) -> Done:
+            try:
+                return work(name)
+            finally:
+                advance(1)
+
+        return [*map(one, names[:1]), *workers.map(carried(one), names[1:])]
+
+
+def each_of(
+    call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Done]
+) -> list[tuple[Name, Done | LedgerError]]:
+    """The outcome or the error of each counter or lane, in order, some at a time. What fails for all is raised."""
+
+    def one(name: Name) -> tuple[Name, Done | LedgerError]:
+        try:
+            return name, work(name)
+        except LedgerError as error:
+            return name, error
+
+    outcomes = each(call, what, names, one)
+    errors = [outcome for _, outcome in outcomes if isinstance(outcome, LedgerError)]
+    if errors and (len(names) == 1 or len(errors) == len(names)):
+        raise errors[0]
+    return outcomes
+
+
+def exit_code_of(failed: Sequence[LedgerError]) -> int:
+    """3 where another try may help every one of them, else 1."""
+    return NO_ANSWER if failed and all(isinstance(error, TableError | GaveUp) for error in failed) else DATA

@@ -1,18 +1,25 @@
-"""`list`: the counters there are, by name.
+"""`list` and `top`: the counters there are, by name, and the largest of them.
 
 Rule 1: They are those of the directory, or of a scan, and it says what that cost.
 """
 
+from collections import defaultdict
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from ledger.values import Lane
 from ledgerctl import show
-from ledgerctl.arguments import Prefix, Scan
 from ledgerctl.call import Call
-from ledgerctl.command import COUNTERS, command
-from ledgerctl.lanes import found
+from ledgerctl.command import COUNTERS, Prefix, Scan, command
+from ledgerctl.lanes import each, found
+
+
+class By(StrEnum):
+    value = "value"
+    changes = "changes"
+    pending = "pending"
 
 
 @command("list", COUNTERS)
@@ -28,27 +35,50 @@ def list_(
     as much for each 4 KB of the table, and says what the lanes hold.
     """
     seen = found(call, prefix, scan=scan)
-    lanes_of: dict[str, list[Lane]] = {}
+    lanes_of: defaultdict[str, list[Lane]] = defaultdict(list)
     for lane in seen.lanes:
-        lanes_of.setdefault(lane.counter, []).append(lane)
-    rows = []
+        lanes_of[lane.counter].append(lane)
+    rows: list[tuple[str, ...]] = []
     for name in sorted(lanes_of)[:limit]:
         own = lanes_of[name]
-        fields: dict[str, object] = {"regions": sorted({lane.region for lane in own}), "lanes": len(own)}
+        regions = sorted({lane.region for lane in own})
+        fields: dict[str, object] = {"counter": name, "regions": regions, "lanes": len(own)}
+        rows.append((name, " ".join(regions), f"{len(own):,}"))
         if seen.holdings is not None:
-            fields["deltas"] = sum(seen.holdings[lane].deltas for lane in own)
-            fields["unlisted"] = [str(lane) for lane in own if not seen.holdings[lane].listed]
-        rows.append({"counter": name} | fields)
-        call.document(rows[-1])
+            deltas = sum(seen.holdings[lane].deltas for lane in own)
+            fields |= {"deltas": deltas, "unlisted": [str(lane) for lane in own if not seen.holdings[lane].listed]}
+            rows[-1] += (f"{deltas:,}",)
+        call.document(fields)
     if not rows:
         none = f"no counter begins with {prefix!r}" if prefix else "no counter yet; `ledgerctl add` makes the first"
         call.say(none + seen.limits)
         return
-    columns = ["counter", "Regions", "lanes", *(["deltas held"] if scan else [])]
-    shown = [[_cell(row[name]) for name in ("counter", "regions", "lanes", "deltas") if name in row] for row in rows]
-    call.table_of(columns, shown, left=2)
-    call.say(show.some(len(rows), len(lanes_of)) + seen.limits, style="dim")
+    call.table_of(("counter", "Regions", "lanes", *(["deltas held"] if scan else [])), rows, left=2)
+    _say_some(call, len(rows), len(lanes_of), seen.limits)
 
 
-def _cell(value: object) -> str:
-    return " ".join(value) if isinstance(value, list) else f"{value:,}" if isinstance(value, int) else str(value)
+@command("top", COUNTERS)
+def top(
+    call: Call,
+    prefix: Prefix = "",
+    by: Annotated[By, typer.Option(help="What to order by, the largest first.")] = By.changes,
+    limit: Annotated[int, typer.Option(min=1, help="Show that many.")] = 10,
+    scan: Scan = False,
+) -> None:
+    """Show the largest counters: lists them, and reads each."""
+    seen = found(call, prefix, scan=scan)
+    names = seen.counters
+    attribute = "count" if by is By.changes else by.value
+    balances = list(zip(names, each(call, "reading", names, call.reader.read), strict=True))
+    balances.sort(key=lambda pair: (-getattr(pair[1], attribute), pair[0]))
+    for name, balance in balances[:limit]:
+        call.document(show.balance(name, balance))
+    rows = [(name, f"{b.value:,}", f"{b.count:,}", f"{b.pending:,}") for name, b in balances[:limit]]
+    call.table_of(("counter", "value", "changes", "pending"), rows)
+    _say_some(call, len(rows), len(names), seen.limits)
+    call.note(f"read them: {show.cost(call.meter.take())}")
+
+
+def _say_some(call: Call, shown: int, there: int, limits: str) -> None:
+    more = "; --limit shows more" if shown < there else ""
+    call.say(f"{shown:,} of {there:,} counters{more}{limits}", style="dim")

@@ -13,7 +13,7 @@ from ledger.errors import LedgerError, NotAllowed, TableMissing
 from ledger.gate import items as gates
 from ledger.values import Lane
 from ledgerctl.call import Call
-from ledgerctl.shape import Finding, insert_only_finding
+from ledgerctl.shape import Finding, judged
 
 NOBODY = "ledgerctl-doctor"
 NEVER = "attribute_exists(pk) AND attribute_not_exists(pk)"
@@ -60,7 +60,10 @@ def permissions(call: Call) -> Iterator[Finding]:
 def _finding(call: Call, does: str, action: str, answer: Any) -> Finding:
     what = f"may {does}"
     if does == "add" and call.settings.insert_only and isinstance(answer, NotAllowed | dict):
-        return insert_only_finding(refused=isinstance(answer, NotAllowed))
+        good = "PutItem on delta# is refused, as it should be; PartiQLInsert is not tried"
+        bad = "PutItem on delta# is allowed, so this role may replace a change"
+        remedy = "docs/settings.md#insert-only has what a role needs."
+        return judged(isinstance(answer, NotAllowed), "insert only", good, bad, remedy, "warn")
     if isinstance(answer, NotAllowed):
         return Finding("warn", what, f"no: {action} is refused", ROLES)
     if isinstance(answer, LedgerError):

@@ -2,7 +2,7 @@
 
 Rule 1: For the lanes of one Region, that of --region. A counter with a limit has gates instead, which are rebuilt all
 at once, in every Region, because rights are of all of them together.
-Rule 2: It shows what it would write, decided by the very program that writes, and asks first.
+Rule 2: It shows what it would write, and asks first; where nobody can answer, nothing is done.
 Rule 3: Each lane is printed as it is done, and one that cannot be rebuilt stops no other.
 """
 
@@ -20,14 +20,12 @@ from ledger.gate.rebuild import rebuild as rebuilding_gates
 from ledger.lane.shape import ShapeCheck
 from ledger.requests import Get, Item
 from ledger.values import Lane
-from ledgerctl import completion
-from ledgerctl.arguments import Scan, Yes
+from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.command import COMPACTION, command
-from ledgerctl.failures import NO_ANSWER, Wrong
-from ledgerctl.lanes import found
-from ledgerctl.rebuild_all import rebuild_all
-from ledgerctl.unwritten import Unwritten, agree, plan
+from ledgerctl.command import COMPACTION, Scan, command, counters_named
+from ledgerctl.failures import DATA, NO_ANSWER, Wrong
+from ledgerctl.lanes import each, exit_code_of, found
+from ledgerctl.rebuilding import Unwritten, plan, rebuild_all
 
 STOP_COMPACTOR = "Stop the compactor of the Region first (docs/operations.md#stop-and-start-the-compactor)."
 STOP_WRITERS = "Stop whoever adds to the counter or holds of it (docs/operations.md#a-limited-counter-after-a-restore)."
@@ -36,12 +34,10 @@ STOP_WRITERS = "Stop whoever adds to the counter or holds of it (docs/operations
 @command("rebuild", COMPACTION)
 def rebuild(
     call: Call,
-    counter: Annotated[
-        str | None, typer.Argument(help="The counter's name; or --all.", autocompletion=completion.counters)
-    ] = None,
+    counter: Annotated[str | None, counters_named("The counter's name; or --all.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All counters, by the directory; or by --scan.")] = False,
     scan: Scan = False,
-    yes: Yes = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be written.")] = False,
 ) -> None:
     """Write a counter's checkpoints anew from its segments, or those of --all; asks first.
@@ -53,36 +49,75 @@ def rebuild(
         remedy = "`ledgerctl list` names the counters there are."
         raise Wrong("BadArguments", "Name one counter, or give --all.", remedy)
     if counter is None:
-        warning = f"{STOP_COMPACTOR} No compactor may work on these lanes meanwhile, and nobody use what has a limit."
-        rebuild_all(call, found(call, scan=scan), warning, yes=yes, dry_run=dry_run)
+        _of_all(call, found(call, scan=scan).lanes, yes, dry_run)
         return
     gates = Gates.of(call.settings, counter)
-    stop = STOP_COMPACTOR if gates is None else STOP_WRITERS
     try:
         if gates is None:
             _of_lanes(call, counter, yes, dry_run)
         else:
             _of_gates(call, counter, gates, yes, dry_run)
     except GaveUp as error:
-        raise Wrong("GaveUp", str(error), stop, NO_ANSWER) from None
+        raise Wrong("GaveUp", str(error), STOP_COMPACTOR if gates is None else STOP_WRITERS, NO_ANSWER) from None
+
+
+def _agree(call: Call, yes: bool, warning: str, question: str) -> None:
+    """Ask, after a warning. Raises Wrong unless the answer is yes."""
+    if yes:
+        return
+    call.note(warning, "yellow")
+    try:
+        if typer.confirm(question, err=True):
+            return
+    except typer.Abort:
+        pass
+    raise Wrong("NotConfirmed", "Nothing was rebuilt.", "Answer y, or say --yes where nobody can answer.")
+
+
+def _of_all(call: Call, lanes: list[Lane], yes: bool, dry_run: bool) -> None:
+    region, settings = call.settings.region, call.settings
+    limited = sorted({lane.counter for lane in lanes if settings.limit_of(lane.counter) is not None})
+    own = [lane for lane in lanes if lane.region == region and settings.limit_of(lane.counter) is None]
+    what = f"{show.counted(len(own), 'lane')} of {region} and {show.counted(len(limited), 'limited counter')}"
+    if dry_run:
+        plans = each(call, "looking", own, lambda lane: plan(call, lane))
+        would = {how: sum(planned.would == how for planned in plans) for how in ("write", "delete", "nothing", "fail")}
+        failing = {str(planned.lane): str(planned.error) for planned in plans if planned.error is not None}
+        call.document({"region": region, "would": would, "limited": limited, "failing": failing, "written": False})
+        call.say(f"{what}; lanes: {', '.join(f'{how} {count:,}' for how, count in would.items())}")
+        code = DATA
+    else:
+        warning = f"{STOP_COMPACTOR} No compactor may work on these lanes meanwhile, and nobody use what has a limit."
+        _agree(call, yes, warning, f"Rebuild {what}?")
+        progress = rebuild_all(call, lanes)
+        for line in progress.losses():
+            call.note(line, "yellow")
+        failing = {name: str(error) for name, error in sorted(progress.failed.items())}
+        call.document({"region": region, "rebuilt": len(progress.done), "failed": failing, "told": progress.lost})
+        call.say(f"rebuilt {show.counted(len(progress.done), 'counter')} in {region}", style="green")
+        code = exit_code_of(list(progress.failed.values()))
+    for name, why in failing.items():
+        call.note(f"{name}: {why}", "red")
+    call.note_cost()
+    if failing:
+        raise typer.Exit(code)
 
 
 def _of_lanes(call: Call, counter: str, yes: bool, dry_run: bool) -> None:
     plans = [plan(call, lane) for lane in call.settings.lanes_of(counter, call.settings.region)]
-    for each in plans:
-        call.say(f"{each.lane}: {each.now}\n  {each.why}")
-    errors = [each.error for each in plans if each.error is not None]
+    for planned in plans:
+        call.say(f"{planned.lane}: {planned.now}\n  {planned.why}")
+    errors = [planned.error for planned in plans if planned.error is not None]
     if dry_run:
-        _document(call, counter, [each.fields() for each in plans], written=False)
+        _document(call, counter, [planned.fields() for planned in plans], written=False)
     if errors and (dry_run or len(errors) == len(plans)):
         raise errors[0]
     if dry_run:
         return
-    if not yes:
-        agree(call, f"{STOP_COMPACTOR} No compactor may work on these lanes meanwhile.", "Rebuild them?")
+    _agree(call, yes, f"{STOP_COMPACTOR} No compactor may work on these lanes meanwhile.", "Rebuild them?")
     lanes: list[dict[str, object]] = []
     try:
-        failed = [error for each in plans if (error := _rebuilt(call, each.lane, lanes)) is not None]
+        failed = [error for planned in plans if (error := _rebuilt(call, planned.lane, lanes)) is not None]
     finally:
         _document(call, counter, lanes, written=True)
     if failed:
@@ -113,21 +148,20 @@ def _of_gates(call: Call, counter: str, gates: Gates, yes: bool, dry_run: bool) 
     if dry_run or not yes:
         _show(call, rebuilt)
     if not dry_run:
-        if not yes:
-            agree(call, f"{STOP_WRITERS} In every Region, until this is done.", "Rebuild them?")
+        _agree(call, yes, f"{STOP_WRITERS} In every Region, until this is done.", "Rebuild them?")
         rebuilt = call.on_table(rebuilding_gates(gates))
         _show(call, rebuilt, "rebuilt ")
-    fields = [(each.gate, each.told) for each in rebuilt]
+    fields = [(made.gate, made.told) for made in rebuilt]
     lanes = [{"lane": str(g.lane), "value": g.value, "count": g.number, "told": told} for g, told in fields]
     _document(call, counter, lanes, written=not dry_run)
 
 
 def _show(call: Call, rebuilt: Sequence[Rebuilt], done: str = "") -> None:
     """What is there, and what is lost and owed."""
-    for each in rebuilt:
-        gate = each.gate
+    for made in rebuilt:
+        gate = made.gate
         call.say(f"{done}{gate.lane}: value {gate.value:,}, count {gate.number:,}", style="green" if done else None)
-        for lost in each.told:
+        for lost in made.told:
             call.say(f"  {lost.removeprefix(f'{gate.lane}: ')}", style="yellow")
 
 

@@ -28,12 +28,7 @@ KEPT = (
     "Nothing of it is sent anywhere: these are notices. A sweep runs again by itself, and finds the lanes of a batch "
     "of the stream that was given up, in a day (docs/operations.md#failed-an-event-was-given-up)."
 )
-
-
-class Which(StrEnum):
-    changes = "changes"
-    work = "work"
-    failed = "failed"
+Which = StrEnum("Which", ["changes", "work", "failed"])
 
 
 @command("redrive", TABLE)
@@ -45,24 +40,24 @@ def redrive(
 ) -> None:
     """Send the dead letters of a queue back to it, once what made them fail is mended."""
     target = f"{stack or call.settings.table}-{which}"
-    source = target if which is Which.failed else f"{target}-dlq"
-    moved = 0
+    source, moved = target if which == "failed" else f"{target}-dlq", 0
     try:
         sqs = call.aws("sqs", call.settings.region)
-        of_source, of_target = (_attributes(sqs, name) for name in (source, target))
-        count = int(of_source["ApproximateNumberOfMessages"])
+        wanted = ["QueueArn", "ApproximateNumberOfMessages"]
+        urls = [sqs.get_queue_url(QueueName=name)["QueueUrl"] for name in (source, target)]
+        ours, theirs = (sqs.get_queue_attributes(QueueUrl=url, AttributeNames=wanted)["Attributes"] for url in urls)
+        count = int(ours["ApproximateNumberOfMessages"])
         call.say(f"{source}: {show.counted(count, 'message')}")
-        if count and which is Which.failed:
+        if count and which == "failed":
             call.note(KEPT, None)
         elif count and not dry_run:
-            sqs.start_message_move_task(SourceArn=of_source["QueueArn"], DestinationArn=of_target["QueueArn"])
-            while True:
-                (task,) = sqs.list_message_move_tasks(SourceArn=of_source["QueueArn"], MaxResults=1)["Results"]
+            sqs.start_message_move_task(SourceArn=ours["QueueArn"], DestinationArn=theirs["QueueArn"])
+            task: Any = {"Status": "RUNNING"}
+            while task["Status"] in ("RUNNING", "CANCELLING"):
+                call.surroundings.pause(POLL_S)
+                (task,) = sqs.list_message_move_tasks(SourceArn=ours["QueueArn"], MaxResults=1)["Results"]
                 moved = task.get("ApproximateNumberOfMessagesMoved", 0)
                 call.note(f"moved so far: {moved:,}")
-                if task["Status"] not in ("RUNNING", "CANCELLING"):
-                    break
-                call.surroundings.pause(POLL_S)
             if task["Status"] != "COMPLETED":
                 why = f"{task['Status']}, {task.get('FailureReason', 'SQS does not say why')}"
                 raise Wrong("NotMoved", f"SQS ended the move: {why}. Moved: {moved:,}.", AGAIN, NO_ANSWER)
@@ -77,10 +72,3 @@ def redrive(
         kind, remedy = ("NotAllowed", NEEDS) if "AccessDenied" in code else ("QueueFailed", AGAIN)
         raise Wrong(kind, f"{failure}. {done}", remedy, NO_ANSWER) from None
     call.document({"queue": source, "messages": count, "moved": moved})
-
-
-def _attributes(sqs: Any, name: str) -> dict[str, str]:
-    url = sqs.get_queue_url(QueueName=name)["QueueUrl"]
-    wanted = ["QueueArn", "ApproximateNumberOfMessages"]
-    found: dict[str, str] = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=wanted)["Attributes"]
-    return found

@@ -9,8 +9,6 @@ in the new table, which may be in use by then, and changes nothing any more.
 Rule 4: It ends with what is to be switched, and switches nothing itself.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from typing import Annotated
 
@@ -21,14 +19,14 @@ from compactor.lanes import find_lanes
 from ledger.decoding import decoded, list_of, text_of
 from ledger.errors import LedgerError, TableMissing
 from ledger.requests import Get, Item, Key, Put, keyed
-from ledgerctl import rebuild_all, show
-from ledgerctl.arguments import Unprotected
+from ledger.values import Lane
+from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.command import TABLE, command
+from ledgerctl.command import TABLE, Unprotected, command
 from ledgerctl.failures import DATA, Wrong, cut_off, meaning
-from ledgerctl.lanes import Found, found, named
-from ledgerctl.ready import Steps, active, make_ready, refuse_another_shape
-from ledgerctl.several import each_of
+from ledgerctl.init import Steps, active, make_ready, refuse_another_shape
+from ledgerctl.lanes import each_of, found, named
+from ledgerctl.rebuilding import rebuild_all
 
 ENDED = "verified"
 SWITCH = """Now switch, as docs/deploying.md#restoring-from-a-backup has it:
@@ -53,10 +51,10 @@ def restore(
         raise Wrong("BadArguments", f"{to} is the table itself.", "--to names a new one.")
     moment = show.time_typed(at)
     source = backup or (f"{old} at {show.moment(moment)}" if moment else f"{old} as it was")
-    new = call.of_table(to)
+    new = call.other(table=to)
     steps = Steps(new)
     restored = Restored(new, source, steps)
-    with restored.reported():
+    try:
         if backup is None:
             refuse_another_shape(call)
         if not restored.is_there(old, backup):
@@ -67,6 +65,12 @@ def restore(
             steps.say(f"{to} was restored and verified before: nothing is done again")
         else:
             restored.make_whole(deletion_protection=not no_deletion_protection)
+    except (LedgerError, Wrong, KeyboardInterrupt) as failure:
+        if not steps.done and not isinstance(failure, KeyboardInterrupt):
+            raise
+        done = f"Done so far: {'; '.join(steps.done) or 'nothing'}."
+        remedy = "Run the same command again: it begins at the beginning. Nobody may use the new table before."
+        raise cut_off(failure, new.where, done, remedy) from None
     call.document({"from": source, "to": to, "regions": list(call.settings.regions), "steps": steps.done})
     call.say(SWITCH.format(old=old, new=to, moment=at or backup or "the restore"))
 
@@ -78,18 +82,6 @@ class Restored:
         self.call, self.steps, self._source = new, steps, source
         self._table = new.settings.table
         self._key = Key(f"sweep#{new.settings.region}", "restore")
-
-    @contextmanager
-    def reported(self) -> Iterator[None]:
-        """Ends with what was done, and what to do, where a step fails."""
-        try:
-            yield
-        except (LedgerError, Wrong, KeyboardInterrupt) as failure:
-            if not self.steps.done and not isinstance(failure, KeyboardInterrupt):
-                raise
-            done = f"Done so far: {'; '.join(self.steps.done) or 'nothing'}."
-            remedy = "Run the same command again: it begins at the beginning. Nobody may use the new table before."
-            raise cut_off(failure, self.call.where, done, remedy) from None
 
     def is_there(self, old: str, backup: str | None) -> bool:
         """Whether the new table is there, from an earlier run. Raises Wrong for one that is not from this source."""
@@ -122,13 +114,14 @@ class Restored:
     def make_whole(self, *, deletion_protection: bool) -> None:
         """List, rebuild and verify all lanes of all Regions. Raises Wrong and LedgerError."""
         make_ready(self.call, self.steps, deletion_protection=deletion_protection)
-        for region in self.call.settings.regions:
-            there = self.call.of_region(region)
+        regions = self.call.settings.regions
+        for region in regions:
+            there = self.call.other(region=region, regions=",".join(regions))
             self._list(there)
-            self._rebuild(there, found(there, at_home=True), gates=False)
+            self._rebuild(there, found(there, at_home=True).lanes, gates=False)
         every = found(self.call, at_home=True)
         limited = [lane for lane in every.lanes if self.call.settings.limit_of(lane.counter) is not None]
-        self._rebuild(self.call, Found(limited), gates=True)
+        self._rebuild(self.call, limited, gates=True)
         self._verify(every.counters)
         self._note(ENDED)
 
@@ -150,9 +143,9 @@ class Restored:
         if unread := sorted({lane.region for lane in scanned.unread} - {*there.settings.regions}):
             there.note(f"There are lanes of {' '.join(unread)}, which --regions does not name: not rebuilt.", "red")
 
-    def _rebuild(self, there: Call, every: Found, *, gates: bool) -> None:
+    def _rebuild(self, there: Call, lanes: list[Lane], *, gates: bool) -> None:
         """The lanes of a Region, or the gates of limited counters. Raises Wrong when one could not be rebuilt."""
-        region, done = there.settings.region, rebuild_all.rebuilt(there, every, gates=gates)
+        region, done = there.settings.region, rebuild_all(there, lanes, gates=gates)
         for line in done.losses():
             self.steps.say(line)
         if done.failed:

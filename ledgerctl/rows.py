@@ -1,25 +1,42 @@
-"""Files of rows: CSV with a header or JSONL, read as a stream; those that were refused; and changes that are written.
+"""Files of rows: CSV with a header or JSONL, read as a stream; how a row becomes a change, by templates over the names
+of columns or fields; and the file of those that were refused.
 
 Rule 1: Memory does not grow with the file.
 Rule 2: A row that cannot be read is a row all the same, with its line and the reason, and the next one is read.
 Rule 3: Bytes that are no UTF-8 survive into the file of bad rows, and so does every line that no row could be made of.
-Rule 4: A row that is written has its token, by which it counts once, wherever it is imported.
+Rule 4: Nothing is guessed or rounded: a row that is not a change says why.
+Rule 5: A template that can fit no row is the caller's mistake, and found before the first row.
 """
 
 import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
+from string import Formatter
 from typing import Any, NamedTuple, TextIO
 
-from ledger.errors import InvalidMessage
-from ledger.message import parsed, time_text
-from ledgerctl.failures import BadTemplate
-from reader import Entry
+from ledger.checks import check_change, check_counter, check_key, check_time
+from ledger.errors import InvalidMessage, shown
+from ledger.message import parsed
+from ledger.values import Change
+from ledgerctl.failures import Wrong
+from ledgerctl.show import NUMBER
 
 LINE, REASON, TEXT = "bad_line", "bad_reason", "bad_text"
-CHANGE = ("counter", "change", "at", "token", "region")
+
+
+class BadRow(Exception):
+    """A row is no change; the message says why."""
+
+
+class BadTemplate(Wrong):
+    """A template fits no row; the message names the option."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("BadTemplate", message, 'Templates name columns of the header, or fields: "{invoice}/{line}".')
 
 
 def opened(path: Path) -> TextIO:
@@ -86,14 +103,13 @@ def _json_rows(text: TextIO) -> Iterator[Row]:
         if not raw.strip():
             continue
         try:
-            fields = parsed(raw)
+            fields, why = parsed(raw), None
         except InvalidMessage as error:
-            yield Row(line, {}, (raw,), error.why.replace("message", "row"))
-            continue
+            fields, why = None, error.why.replace("message", "row")
         if isinstance(fields, dict):
             yield Row(line, fields, (raw,))
         else:
-            yield Row(line, {}, (raw,), "The row is JSON, but not an object.")
+            yield Row(line, {}, (raw,), why or "The row is JSON, but not an object.")
 
 
 class BadRows:
@@ -122,17 +138,64 @@ class BadRows:
             self._file.close()
 
 
-def write_changes(file: TextIO, format_: str, entries: Iterator[tuple[str, Entry]]) -> int:
-    """Entries of counters, one a line; how many they were."""
-    rows, count = csv.DictWriter(file, CHANGE, lineterminator="\n"), 0
-    if format_ == "csv":
-        rows.writeheader()
-    for counter, entry in entries:
-        count += 1
-        values = (counter, entry.change, time_text(entry.at), entry.token, entry.region)
-        fields = dict(zip(CHANGE, values, strict=True))
-        if format_ == "csv":
-            rows.writerow(fields)
-        else:
-            file.write(json.dumps(fields) + "\n")
-    return count
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """How a row becomes a change: templates over its names. A minus before a number turns its sign."""
+
+    counter: str = "{counter}"
+    change: str = "{change}"
+    key: str = "{idempotency_key}"
+    at: str = "{at}"
+
+
+DEFAULT = Columns()
+
+
+def check_template(option: str, template: str, names: Sequence[str] | None) -> None:
+    """Raises BadTemplate for what is no template, or names a column that is not among `names`, or is there twice."""
+    for _, name in _parts(option, template):
+        if name is not None and names is not None and names.count(name) != 1:
+            has = "there are several columns" if name in names else "there is no column"
+            raise BadTemplate(f"--{option} {template!r}: {has} {name!r}; the header has {', '.join(names)}.")
+
+
+def change_of(columns: Columns, row: Mapping[str, Any]) -> Change:
+    """The change of a row. Raises BadRow, BadTemplate, and InvalidInput for what no ledger takes."""
+    number = number_of(columns, row)
+    text = filled("at", columns.at, row)
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadRow(f"--at {columns.at!r} gives {shown(text)}, not a time of ISO 8601.") from None
+    check_time("at", at)
+    counter = check_counter(filled("counter", columns.counter, row))
+    return Change(counter, number, check_key(filled("key", columns.key, row)), at)
+
+
+def number_of(columns: Columns, row: Mapping[str, Any]) -> int:
+    """The change alone, as a number. Raises what `change_of` raises."""
+    text = filled("change", columns.change, row)
+    if not NUMBER.fullmatch(text):
+        raise BadRow(f"--change {columns.change!r} gives {shown(text)}, not a whole number.")
+    return check_change(int(text.removeprefix("--")))
+
+
+def filled(option: str, template: str, row: Mapping[str, Any]) -> str:
+    """A template with a row's values, as they stand in a CSV or JSON. Raises BadRow for a value that is not there."""
+    text = ""
+    for literal, name in _parts(option, template):
+        value = row.get(name) if name is not None else ""
+        if value is None:
+            raise BadRow(f"--{option} {template!r}: there is no {name!r}.")
+        text += literal + (value if isinstance(value, str) else json.dumps(value))
+    return text
+
+
+def _parts(option: str, template: str) -> list[tuple[str, str | None]]:
+    try:
+        parts = list(Formatter().parse(template))
+    except ValueError as error:
+        raise BadTemplate(f"--{option} {template!r} is not a template such as {{column}}: {error}.") from None
+    if any(name == "" or spec or conversion for _, name, spec, conversion in parts):
+        raise BadTemplate(f"--{option} {template!r} is not a template such as {{column}}: put a name alone in braces.")
+    return [(literal, name) for literal, name, _, _ in parts]

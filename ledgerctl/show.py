@@ -17,19 +17,15 @@ from rich.table import Table
 
 from ledger.cost import Cost
 from ledger.message import time_of, time_text
-from reader import Balance, Standing
+from reader import Balance
 
 AGES = ((86_400_000 * 365, "y"), (86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
+NUMBER = re.compile(r"-{0,2}[0-9]{1,100}", re.ASCII)
 NOT_CLOSED = "not closed: something taken over here is not seen as given yet, so the sum may be outside its limit"
 
 
 def counted(number: float, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
-def some(shown: int, all_: int) -> str:
-    more = "; --limit shows more" if shown < all_ else ""
-    return f"{shown:,} of {all_:,} counters{more}"
 
 
 def age(age_ms: int | None) -> str:
@@ -60,12 +56,6 @@ def cost_fields(consumed: Cost) -> dict[str, int | float]:
     return {"requests": consumed.requests, "read_units": consumed.read_units, "write_units": consumed.write_units}
 
 
-def bounds(found: Standing) -> str:
-    """The limit as it is set now."""
-    said = (("floor", found.floor), ("ceiling", found.ceiling))
-    return "limit: " + ", ".join(f"{name} {amount:,}" for name, amount in said if amount is not None)
-
-
 def balance(counter: str, read: Balance) -> dict[str, object]:
     """A balance for JSON; amounts are integers."""
     sums = {"counter": counter, "value": read.value, "count": read.count, "pending": read.pending}
@@ -91,10 +81,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 
 
 
 @contextmanager
-def bar(console: Console, what: str, total: int | None, *, count: bool = True) -> Iterator[Callable[[int], None]]:
+def bar(console: Console, what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
     """A progress bar on standard error, and what advances it; nothing where that is no terminal."""
     counts = "{task.completed:,}" if total is None else "{task.completed:,} of {task.total:,}"
-    columns = [TextColumn("{task.description}"), BarColumn(), *([TextColumn(counts)] if count else [])]
-    columns.append(TimeElapsedColumn())
+    columns = TextColumn("{task.description}"), BarColumn(), TextColumn(counts), TimeElapsedColumn()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as made:
         yield partial(made.advance, made.add_task(what, total=total))

@@ -12,10 +12,12 @@ wrong sum which of them is missing or doubled.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from inspect import isawaitable
 from itertools import count, repeat
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import pytest
 from botocore.exceptions import ClientError
@@ -23,6 +25,7 @@ from botocore.exceptions import ClientError
 from compactor import Compactor, Report
 from lab.histories.checker import deltas_in
 from ledger import Ledger, Receipt, items, tokens
+from ledger.aio import AsyncLedger
 from ledger.checks import to_datetime
 from ledger.errors import Unavailable
 from ledger.gate.gates import Gates
@@ -210,11 +213,28 @@ def two_regions(**given: Any) -> tuple[Region, Region]:
     return home, away
 
 
+class Awaited:
+    """An AsyncLedger or an AsyncReader, for tests that do not await: it is entered for each call."""
+
+    def __init__(self, made: Any) -> None:
+        self._made = made
+
+    def __getattr__(self, name: str) -> Any:
+        async def call(*args: Any, **named: Any) -> Any:
+            async with self._made:
+                answer = getattr(self._made, name)(*args, **named)
+                return await answer if isawaitable(answer) else answer
+
+        return lambda *args, **named: asyncio.run(call(*args, **named))
+
+
 class World:
     """Regions with one clock, and a Ledger, a Reader and a Compactor in each; each add has a key of its own.
 
-    changed: settings that are not as usual.
+    awaits: the Ledger is an AsyncLedger. changed: settings that are not as usual.
     """
+
+    awaits = False
 
     def __init__(self, regions: Sequence[str] = (A, B), *, now_ms: int = LATER_MS, **changed: Any) -> None:
         self.regions = {region: Region() for region in regions}
@@ -252,7 +272,10 @@ class World:
 
     def ledger(self, region: str = A, *, gather: bool = False, **changed: Any) -> Ledger:
         made = self.settings(region, **changed)
-        return Ledger(made, tables=self.regions, clock=self.clock, gather=gather)
+        given: Any = {"tables": self.regions, "clock": self.clock}
+        if self.awaits:
+            return cast(Ledger, Awaited(AsyncLedger(made, **given)))
+        return Ledger(made, gather=gather, **given)
 
     def reader(self, region: str = A, ttl: float = 0, **changed: Any) -> Reader:
         table = ByRegion(region, self.regions)

@@ -34,8 +34,8 @@ class Include:
     path: str
     element: str
 
-    def expression(self, names: Names) -> str:
-        return f"{names.path(self.path)} {names.value({'SS': [self.element]})}"
+    def expression(self, names: Names) -> tuple[str, str]:
+        return self.clause, f"{names.path(self.path)} {names.value({'SS': [self.element]})}"
 
     def after(self, there: Value | None) -> Value | None:
         return {"SS": sorted({*(there or {"SS": ()})["SS"], self.element})}

@@ -9,7 +9,7 @@ Rule 4: what a request does to several items, which are not one transaction, hap
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
-from functools import partial
+from functools import partial, wraps
 from operator import methodcaller
 from typing import Any
 
@@ -34,6 +34,16 @@ class Steps:
 
 
 do = Steps()
+
+
+def process(method: Callable[..., Program[object]]) -> Callable[..., None]:
+    """A step that lets loose a process, in a Region, with the program that the method makes for it."""
+
+    @wraps(method)
+    def step(self: "Boards", *given: Any, region: str = HOME, name: str = "", **named: Any) -> None:
+        self.enter(method(self, region, *given, **named), region, name or f"{method.__name__} in {region}")
+
+    return step
 
 
 class Boards(ABC):
@@ -94,9 +104,11 @@ class Boards(ABC):
         if self.log is not None:
             self.log(who, what, came)
 
-    def enter(self, name: str, region: str, make: Callable[[], Program[object]]) -> None:
+    def enter(self, program: Program[object], region: str, name: str) -> None:
         """A process that runs one program; its failures end it, as they end a visit."""
+        self.world.step = 1
         answers: list[int] = []
+        twin = "2" if any(process.name == name for process in self.processes) else ""
 
         def step(request: Request) -> Generator[Any, Any, Any]:
             if isinstance(request, Pause):
@@ -117,12 +129,12 @@ class Boards(ABC):
 
         def script() -> Script:
             try:
-                yield from through(make(), step)
+                yield from through(program, step)
             except (GaveUp, LedgerError) as error:
                 self.failures.append(error)
 
         self.answers.append(answers)
-        self.processes.append(Process(name, region, script, self.world, NONE, self.log))
+        self.processes.append(Process(f"{name} {twin}".strip(), region, script, self.world, NONE, self.log))
 
     def _parts(self, request: Request) -> list[Request]:
         """Of a request to several items, one for each item."""

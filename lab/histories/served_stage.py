@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from compactor.named import Named, Naming, settle_named
 from compactor.report import Tally
-from lab.histories.boards import HOME
+from lab.histories.boards import HOME, process
 from lab.histories.cast import COUNTER
 from lab.histories.history import strays_left
 from lab.histories.served_judge import wrong_crossings
@@ -32,17 +32,14 @@ class ServedStage(Stage):
 
     naming: Naming | None = None
 
-    def named(self, number: int) -> None:
+    @process
+    def named(self, region: str, number: int) -> Program[None]:
         """A change comes late, and its message is served."""
         late = self.asked(number)
-
-        def program() -> Program[None]:
-            yield from add(late.delta)
-            late.acknowledged = True
-            self.naming = Naming(Named((late.delta.token,)))
-            yield from settle_named(LANE, Tally(), self.naming, fold_max=5)
-
-        self.enter("a late change and its message", HOME, program)
+        yield from add(late.delta)
+        late.acknowledged = True
+        self.naming = Naming(Named((late.delta.token,)))
+        yield from settle_named(LANE, Tally(), self.naming, fold_max=5)
 
     def known(self) -> object:
         return super().known(), repr(self.naming)
@@ -73,17 +70,13 @@ class ThresholdStage(Stage):
     def known(self) -> object:
         return super().known(), repr(self.post.events), len(self.post.records)
 
-    def evaluation(self, name: str, *added: int) -> None:
+    @process
+    def evaluation(self, region: str, *added: int) -> Program[None]:
         """Some changes are added, and what rang for them is served."""
-        deltas = [self.asks(number).delta for number in added]
-
-        def program() -> Program[None]:
-            for delta in deltas:
-                yield from add(delta)
-            self.post.records.clear()
-            yield from evaluate(COUNTER, self.settings, Evaluated())
-
-        self.enter(name, HOME, program)
+        for number in added:
+            yield from add(self.asked(number).delta)
+        self.post.records.clear()
+        yield from evaluate(COUNTER, self.settings, Evaluated())
 
     def judged(self) -> list[str]:
         world, settings = self.world, self.settings

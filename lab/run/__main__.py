@@ -26,7 +26,7 @@ from lab.run.profiles import GENTLE, ROUGH
 from lab.run.round import Outcome, play
 from lab.run.sale import BUYERS, SEATS, flash_sale
 from lab.run.screen import closing, print_sale
-from ledgerctl.templates import Columns
+from ledgerctl.rows import Columns
 
 CHANGES_OF_ROUND = 20_000
 OPERATIONS_OF_CHANGE = 1.3  # about: sends again and reads come on top of the changes

@@ -31,12 +31,6 @@ class World:
     abroad: Table
 
 
-@contextmanager
-def memory() -> Iterator[World]:
-    abroad = MemoryTable(page_size=3)
-    yield World(MemoryTable(page_size=3, peers={ABROAD: abroad}), abroad)
-
-
 @cache  # a client costs more than the test it is for
 def moto_client(region: str) -> "DynamoDBClient":
     client: DynamoDBClient = boto3.client("dynamodb", region, aws_access_key_id="x", aws_secret_access_key="x")
@@ -54,44 +48,53 @@ def create_table(client: "DynamoDBClient", name: str) -> None:
 
 
 @contextmanager
-def moto() -> Iterator[World]:
-    with mock_aws():
-        clients = {region: moto_client(region) for region in (HOME, ABROAD)}
-        for client in clients.values():
-            create_table(client, "counters")
-        yield World(*(DynamoTable("counters", region, clients.__getitem__) for region in clients))
+def entered(kind: str | Engine, name: str) -> Iterator[World]:
+    """kind: of the tables in this process, else an engine."""
+    match kind:
+        case "memory":
+            abroad = MemoryTable(page_size=3)
+            yield World(MemoryTable(page_size=3, peers={ABROAD: abroad}), abroad)
+        case "simulator":
+            made = Simulation([HOME, ABROAD])
+            yield World(made.table(HOME), made.table(ABROAD))
+        case "moto":
+            with mock_aws():
+                clients = {region: moto_client(region) for region in (HOME, ABROAD)}
+                for client in clients.values():
+                    create_table(client, name)
+                yield World(*(DynamoTable(name, region, clients.__getitem__) for region in clients))
+        case Engine():
+            for region in (HOME, ABROAD):
+                kind.create_table(name, region)
+            with closing(kind.client(HOME)) as home, closing(kind.client(ABROAD)) as away:
+                clients = {HOME: home, ABROAD: away}
+                yield World(*(DynamoTable(name, region, clients.__getitem__) for region in clients))
 
 
-@contextmanager
-def simulation() -> Iterator[World]:
-    made = Simulation([HOME, ABROAD])
-    yield World(made.table(HOME), made.table(ABROAD))
-
-
-@contextmanager
-def process(engine: Engine, name: str) -> Iterator[World]:
-    for region in (HOME, ABROAD):
-        engine.create_table(name, region)
-    with closing(engine.client(HOME)) as home, closing(engine.client(ABROAD)) as abroad:
-        clients = {HOME: home, ABROAD: abroad}
-        yield World(*(DynamoTable(name, region, clients.__getitem__) for region in clients))
+def named(request: pytest.FixtureRequest) -> str | Engine:
+    """What a parameter names: a kind of table, or a fixture that is an engine."""
+    in_process = request.param in ("memory", "simulator", "moto")
+    kind: str | Engine = request.param if in_process else request.getfixturevalue(request.param)
+    return kind
 
 
 @pytest.fixture(params=["memory", "simulator", "moto", "engine", "dynamodb_local"])
 def world(request: pytest.FixtureRequest, table_names: Iterator[str]) -> Iterator[World]:
-    match request.param:
-        case "memory":
-            entered = memory()
-        case "simulator":
-            entered = simulation()
-        case "moto":
-            entered = moto()
-        case _:
-            entered = process(request.getfixturevalue(request.param), next(table_names))
-    with entered as made:
+    with entered(named(request), next(table_names)) as made:
         yield made
 
 
 @pytest.fixture
 def table(world: World) -> Table:
     return world.home
+
+
+@pytest.fixture(scope="module", params=["memory", "simulator", "engine", "dynamodb_local"])
+def kept(request: pytest.FixtureRequest, table_names: Iterator[str]) -> Iterator[Table]:
+    """One table for a whole module, whose examples are many; each begins with its own items.
+
+    Not of moto, which refuses some of their expressions, and takes what DynamoDB refuses.
+    """
+    prefix = "local-" if request.param == "dynamodb_local" else ""
+    with entered(named(request), f"{prefix}{next(table_names)}") as made:
+        yield made.home

@@ -1,13 +1,9 @@
 """The largest Updates of a gate fit an engine, and do there what they mean."""
 
 import random
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
-from lab.engines.ministack import Engine
 from ledger import tokens
 from ledger.conditions import has
 from ledger.gate import items, updates
@@ -15,9 +11,7 @@ from ledger.gate.gate import EXPIRED, LOWEST, RELEASED, Gate, fingerprint
 from ledger.gate.move import NOTES_OF_PAGE
 from ledger.gate.past import FILED_MAX, HOLDS_FILED_MAX
 from ledger.limit import DOWN, UP, Limit
-from ledger.memory import MemoryTable
 from ledger.requests import Get, Item, Put, Table, Update, Written
-from ledger.table import DynamoTable
 from ledger.tokens import hold_token
 from ledger.values import Lane
 
@@ -59,33 +53,23 @@ LARGEST: dict[str, Update] = {
 }
 
 
-@pytest.fixture(scope="module", params=["memory", "engine", "dynamodb_local"])
-def table(request: pytest.FixtureRequest, table_names: Iterator[str]) -> Table:
-    if request.param == "memory":
-        return MemoryTable()
-    engine: Engine = request.getfixturevalue(request.param)
-    client, name = engine.client("eu-west-1"), next(table_names)
-    engine.create_table(name, "eu-west-1", client)
-    return DynamoTable(name, "eu-west-1", lambda _: client)
-
-
 def plain(item: Any) -> Any:
     """A set has no order, and a store may answer bytes in a class of its own."""
     return item | {"moved": {"BS": sorted(map(bytes, item["moved"]["BS"]))}}
 
 
-def test_an_update_of_a_gate_fits_and_does_once_what_it_means(table: Table) -> None:
+def test_an_update_of_a_gate_fits_and_does_once_what_it_means(kept: Table) -> None:
     for what, update in LARGEST.items():
-        table.answer(Put(THERE))
+        kept.answer(Put(THERE))
         expected = update.after(THERE)
-        came = table.answer(update)
+        came = kept.answer(update)
         assert isinstance(came, Written), what
-        assert plain(came.item) == plain(table.answer(Get(update.key))) == plain(expected), what
-        again = table.answer(update)  # as an SDK sends it
+        assert plain(came.item) == plain(kept.answer(Get(update.key))) == plain(expected), what
+        again = kept.answer(update)  # as an SDK sends it
         assert plain(again) == plain(expected), what
 
 
-def test_a_gate_that_others_wrote_meanwhile_is_shown_and_left(table: Table) -> None:
+def test_a_gate_that_others_wrote_meanwhile_is_shown_and_left(kept: Table) -> None:
     taken = random.Random(1).sample(RECENT, 3)
     for update in (
         updates.decide(LANE, LIMIT, dict.fromkeys([*NEW[:3], taken[0]], 1)),
@@ -97,15 +81,15 @@ def test_a_gate_that_others_wrote_meanwhile_is_shown_and_left(table: Table) -> N
         updates.give(GATE, ("us-east-1#0", DOWN), 1_001),
         updates.give(replace(GATE, given={}), ("us-east-1#0", UP), 1),
     ):
-        table.answer(Put(THERE))
-        assert plain(table.answer(update)) == plain(THERE)
-        assert plain(table.answer(Get(update.key))) == plain(THERE)
+        kept.answer(Put(THERE))
+        assert plain(kept.answer(update)) == plain(THERE)
+        assert plain(kept.answer(Get(update.key))) == plain(THERE)
 
 
-def test_a_gate_as_it_was_read_is_replaced_once(table: Table) -> None:
+def test_a_gate_as_it_was_read_is_replaced_once(kept: Table) -> None:
     for there in (THERE, items.new_gate(LANE, LIMIT)):
-        table.answer(Put(there))
-        read = table.answer(Get(items.gate_key(LANE)))
+        kept.answer(Put(there))
+        read = kept.answer(Get(items.gate_key(LANE)))
         rebuilt = items.gate_item(replace(items.gate_of(LANE, read), version=9, moved=frozenset()))
-        assert table.answer(Put(rebuilt, has(read))) is None
-        assert table.answer(Put(rebuilt, has(read))) == table.answer(Get(items.gate_key(LANE))) == rebuilt
+        assert kept.answer(Put(rebuilt, has(read))) is None
+        assert kept.answer(Put(rebuilt, has(read))) == kept.answer(Get(items.gate_key(LANE))) == rebuilt

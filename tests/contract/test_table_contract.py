@@ -1,4 +1,4 @@
-"""One contract for whatever answers requests."""
+"""One contract for whatever answers requests: sessions of requests and their answers, and what pages and sizes do."""
 
 from itertools import product
 from typing import Any
@@ -22,6 +22,7 @@ from ledger.requests import (
     Put,
     PutMany,
     Query,
+    Request,
     Scan,
     Table,
     Together,
@@ -60,84 +61,106 @@ def walk(table: Table, after: str | None = None, upto: str | None = None, limit:
     raise AssertionError("the pages do not end")
 
 
-def scan(table: Table) -> tuple[list[Key], int]:
-    """Every key of the table in the order of the pages, and how many pages there were."""
-    found: list[Key] = []
-    after: Key | None = None
-    for pages in range(1, PAGES_MAX):
-        page: KeyPage = table.answer(Scan(after))
-        found += page.keys
-        if page.last is None:
-            return found, pages
-        after = page.last
-    raise AssertionError("the pages do not end")
+# -- sessions ------------------------------------------------------------------------------------------------------
+
+BARE: Item = {"pk": {"S": "p"}, "sk": {"S": "bare"}}
+WHOLE: Item = {**item("a"), "total": {"N": "-" + "9" * 38}, "entries": {"B": bytes(range(256))}, "last": {"S": "#é/%"}}
+MORE: Item = {**item("d"), "more": {"S": "x"}}
+A_AND_B = (Query("p"), Page((item("a"), item("b")), None))
+Session = list[tuple[Request, Any]]
+SESSIONS: dict[str, Session] = {
+    "a put if absent is written once and speaks of the whole key": [
+        (Put(item("a"), Absent()), None),
+        (Put(item("a", 2), Absent()), item("a", 1)),
+        (Get(key("a")), item("a", 1)),
+        (Put(item("b"), Absent()), None),
+        (Put(item("a", pk="q"), Absent()), None),
+    ],
+    "a put over a version replaces the item of that version alone": [
+        (Put(item("a")), None),
+        (Put(BARE), None),
+        (Put(item("a", 3), version_is(2)), item("a", 1)),
+        (Put(item("absent", 2), version_is(1)), {}),
+        (Put(item("bare", 2), version_is(1)), BARE),
+        (GetMany((key("a"), key("absent"), key("bare"))), (item("a", 1), None, BARE)),
+        (Put(item("a", 2), version_is(1)), None),
+        (Get(key("a")), item("a", 2)),
+    ],
+    "a put without condition replaces what is there and every kind of attribute comes back": [
+        (Put(item("a")), None),
+        (Put(item("a", 7)), None),
+        (Query("p"), Page((item("a", 7),), None)),
+        (Put(WHOLE), None),
+        (Get(key("a")), WHOLE),
+    ],
+    "a get of what is not there answers None and need not be consistent": [
+        (Put(item("a")), None),
+        (Get(key("b")), None),
+        (Get(key("a", "q")), None),
+        (Get(key("a"), consistent=False), item("a")),
+    ],
+    "many gets are answered in the order of their keys": [
+        (PutMany((item("a"), item("b"), item("c"))), (None, None, None)),
+        (
+            GetMany((key("c"), key("x"), key("a"), key("a", "q"), key("b"))),
+            (item("c"), None, item("a"), None, item("b")),
+        ),
+    ],
+    "a transaction writes everything when its conditions hold": [
+        (Put(item("a")), None),
+        (Transact((Put(item("a", 2), version_is(1)), Put(item("b"), Absent()))), None),
+        (GetMany((key("a"), key("b"))), (item("a", 2), item("b"))),
+        (Transact((Put(item("a", 9)), Put(item("c"), Absent()))), None),  # without a condition too
+        (Get(key("a")), item("a", 9)),
+    ],
+    "a transaction with a condition that fails writes nothing and shows what is there": [
+        (PutMany((item("a"), item("b"))), (None, None)),
+        (Transact((Put(item("a", 2), version_is(5)), Put(item("c", 2), Absent()))), (item("a"), None)),
+        (Transact((Put(item("a", 2), version_is(1)), Put(item("b", 2), Absent()))), (None, item("b"))),
+        (Transact((Put(item("a", 2)), Put(item("b", 2), Absent()))), (None, item("b"))),
+        (Transact((Put(item("c", 2), version_is(1)), Put(item("d", 2), Absent()))), ({}, None)),
+        A_AND_B,
+    ],
+    "deletes remove what is there and pass over what is not": [
+        (PutMany((item("a"), item("b"), item("c"), item("a", pk="q"))), (None,) * 4),
+        (DeleteMany((item("a"), item("x"), item("c"))), (None, None, None)),
+        (Get(key("a", "q")), item("a", pk="q")),
+        (Put(item("a"), Absent()), None),  # it can be put again
+        A_AND_B,
+    ],
+    "an item that has another value or lacks an attribute stays and is shown": [
+        (PutMany((item("a"), item("b", 2), item("c"), item("d"), {**item("e"), "more": {"S": "x"}})), (None,) * 5),
+        (
+            DeleteMany((item("a"), item("b"), item("c"), MORE, item("e"))),  # "e" had more attributes than were given
+            (None, AlreadyThere(item("b", 2)), None, AlreadyThere(item("d")), None),
+        ),
+        (Query("p"), Page((item("b", 2), item("d")), None)),
+        (DeleteMany(({"pk": {"S": "p"}, "sk": {"S": "d"}}, {"pk": {"S": "p"}, "sk": {"S": "x"}})), (None, None)),
+        (Query("p"), Page((item("b", 2),), None)),
+    ],
+    "requests together are answered in their order": [
+        (PutMany((item("a"), item("b"))), (None, None)),
+        (
+            Together((Query("p"), Get(key("x")), Put(item("a", 5), Absent()), Get(key("b")), Put(item("n", pk="q")))),
+            (Page((item("a"), item("b")), None), None, item("a"), item("b"), None),
+        ),
+        (Get(key("n", "q")), item("n", pk="q")),
+        (Together((Get(key("x")),)), (None,)),
+    ],
+    "a pause is answered with nothing and so is a request of nothing": [
+        (Pause(1), None),
+        *((kind(()), ()) for kind in (PutMany, GetMany, DeleteMany, Together)),
+        (Query("p"), Page((), None)),
+        (Query("p", consistent=False), Page((), None)),
+        (Scan(), KeyPage((), None)),
+    ],
+}
 
 
-# -- Put -----------------------------------------------------------------------------------------------------------
-
-
-def test_a_put_if_absent_is_written_once_and_speaks_of_the_whole_key(table: Table) -> None:
-    assert table.answer(Put(item("a"), Absent())) is None
-    assert table.answer(Put(item("a", 2), Absent())) == item("a", 1)
-    assert table.answer(Get(key("a"))) == item("a", 1)
-    assert table.answer(Put(item("b"), Absent())) is None
-    assert table.answer(Put(item("a", pk="q"), Absent())) is None
-
-
-def test_a_put_over_a_version_replaces_the_item_of_that_version_alone(table: Table) -> None:
-    fill(table, "a")
-    bare = {"pk": {"S": "p"}, "sk": {"S": "bare"}}
-    table.answer(Put(bare))
-    assert table.answer(Put(item("a", 3), version_is(2))) == item("a", 1)
-    assert table.answer(Put(item("absent", 2), version_is(1))) is not None
-    assert table.answer(Put(item("bare", 2), version_is(1))) == bare
-    assert table.answer(GetMany((key("a"), key("absent"), key("bare")))) == (item("a", 1), None, bare)
-    assert table.answer(Put(item("a", 2), version_is(1))) is None
-    assert table.answer(Get(key("a"))) == item("a", 2)
-
-
-def test_a_put_without_condition_replaces_whatever_is_there_and_every_kind_of_attribute_comes_back(
-    table: Table,
-) -> None:
-    fill(table, "a")
-    assert table.answer(Put(item("a", 7))) is None
-    assert table.answer(Query("p")) == Page((item("a", 7),), None)
-    whole = {**item("a"), "total": {"N": "-" + "9" * 38}, "entries": {"B": bytes(range(256))}, "last": {"S": "#é/%"}}
-    table.answer(Put(whole))
-    assert table.answer(Get(key("a"))) == whole
-
-
-# -- PutMany -------------------------------------------------------------------------------------------------------
-
-
-def test_many_puts_leave_what_is_there_and_write_the_others(table: Table) -> None:
-    assert table.answer(PutMany((item("b"), item("d"), item("a", pk="q")))) == (None, None, None)
-    first, there, last = table.answer(PutMany((item("a", 2), item("b", 2), item("c", 2))))
-    assert (first, last) == (None, None)
-    assert there in (AlreadyThere(item("b", 1)), AlreadyThere(None))  # the store need not show it
-    assert table.answer(GetMany((key("a"), key("b"), key("c")))) == (item("a", 2), item("b", 1), item("c", 2))
-    assert walk(table) == ["a", "b", "c", "d"]
-    assert table.answer(Get(key("a", "q"))) == item("a", pk="q")
-
-
-def test_more_puts_than_one_request_holds_are_answered_in_order(table: Table) -> None:
-    sks = [f"{n:03}" for n in range(60)]
-    there = {sks[n] for n in (0, 24, 25, 49, 50, 59)}
-    fill(table, *there)
-    answers = table.answer(PutMany(tuple(item(sk) for sk in sks)))
-    assert {sk for sk, answer in zip(sks, answers, strict=True) if isinstance(answer, AlreadyThere)} == there
-    assert [answer for answer in answers if not isinstance(answer, AlreadyThere)] == [None] * 54
-    assert walk(table) == sks
-
-
-# -- Get and GetMany -----------------------------------------------------------------------------------------------
-
-
-def test_a_get_of_what_is_not_there_answers_none_and_need_not_be_consistent(table: Table) -> None:
-    fill(table, "a")
-    assert table.answer(Get(key("b"))) is None
-    assert table.answer(Get(key("a", "q"))) is None
-    assert table.answer(Get(key("a"), consistent=False)) == item("a")
+@pytest.mark.parametrize("session", SESSIONS)
+def test_a_session_has_the_answers_of_the_contract(table: Table, session: str) -> None:
+    for request, answer in SESSIONS[session]:
+        assert table.answer(request) == answer, request
 
 
 def test_a_get_that_names_a_region_is_answered_from_there(world: World) -> None:
@@ -149,10 +172,28 @@ def test_a_get_that_names_a_region_is_answered_from_there(world: World) -> None:
     assert world.home.answer(At(ABROAD, Get(key("a")))) == item("a", 2)
 
 
+def test_an_unknown_request_is_a_type_error(table: Table) -> None:
+    unknown: tuple[Any, ...] = ("Put", None, Now(), Together((Now(),)))  # type: ignore[arg-type]
+    for request in unknown:
+        with pytest.raises(TypeError, match="not a request"):
+            table.answer(request)
+
+
+# -- more than one request holds -----------------------------------------------------------------------------------
+
+
+def test_many_puts_leave_what_is_there_and_write_the_others_however_many_they_are(table: Table) -> None:
+    sks = [f"{n:03}" for n in range(60)]
+    there = {sks[n] for n in (0, 24, 25, 49, 50, 59)}
+    fill(table, *there)
+    answers = table.answer(PutMany(tuple(item(sk, 2) for sk in sks)))
+    for sk, answer in zip(sks, answers, strict=True):  # the store need not show what is there
+        assert answer in ((AlreadyThere(item(sk)), AlreadyThere(None)) if sk in there else (None,))
+    found = table.answer(GetMany(tuple(map(key, sks))))
+    assert found == tuple(item(sk, 1 if sk in there else 2) for sk in sks)
+
+
 def test_more_gets_than_one_request_holds_are_answered_in_the_order_of_the_keys(table: Table) -> None:
-    fill(table, "a", "b", "c")
-    asked = (key("c"), key("x"), key("a"), key("a", "q"), key("b"))
-    assert table.answer(GetMany(asked)) == (item("c"), None, item("a"), None, item("b"))
     sks = [f"{n:03}" for n in range(130)]
     fill(table, *sks[::2])
     answers = table.answer(GetMany(tuple(key(sk) for sk in reversed(sks)), consistent=False))
@@ -160,12 +201,20 @@ def test_more_gets_than_one_request_holds_are_answered_in_the_order_of_the_keys(
     assert found == [sk if n % 2 == 0 else None for n, sk in enumerate(sks)]
 
 
-# -- Query ---------------------------------------------------------------------------------------------------------
+def test_more_deletes_than_one_request_holds_are_all_done_and_answered_in_order(table: Table) -> None:
+    sks = [f"{n:03}" for n in range(60)]
+    fill(table, *sks)
+    other = AlreadyThere(item(sks[40]))
+    answers = table.answer(DeleteMany(tuple(item(sk, 2 if sk == sks[40] else 1) for sk in sks[1:-1])))
+    assert answers == tuple(other if sk == sks[40] else None for sk in sks[1:-1])
+    assert walk(table) == [sks[0], sks[40], sks[-1]]
+
+
+# -- ranges and pages ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("consistent", [True, False])
 def test_a_query_answers_what_lies_above_after_and_at_or_below_upto(table: Table, consistent: bool) -> None:
-    assert table.answer(Query("p", consistent=consistent)) == Page((), None)
     fill(table, "f", "b", "d")
     fill(table, "c", "d", pk="q")
     for after, upto, found in (
@@ -194,109 +243,15 @@ def test_the_pages_of_a_query_hold_every_item_exactly_once_and_say_where_to_go_o
         assert walk(table, after, upto, limit) == expected, (limit, after, upto)
 
 
-def test_a_range_larger_than_a_page_comes_in_pages(table: Table) -> None:
+def test_a_range_larger_than_a_page_comes_in_pages_and_a_scan_holds_every_key_exactly_once(table: Table) -> None:
     fill(table, *"abcde", padding=300_000)
+    fill(table, *"abc", pk="q", padding=300_000)
     first: Page = table.answer(Query("p"))
     assert first.last == first.items[-1]["sk"]["S"]
     assert walk(table) == list("abcde")
-
-
-# -- Transact ------------------------------------------------------------------------------------------------------
-
-
-def test_a_transaction_writes_everything_when_both_conditions_hold(table: Table) -> None:
-    fill(table, "a")
-    assert table.answer(Transact((Put(item("a", 2), version_is(1)), Put(item("b"), Absent())))) is None
-    assert table.answer(GetMany((key("a"), key("b")))) == (item("a", 2), item("b"))
-    assert table.answer(Transact((Put(item("a", 9)), Put(item("c"), Absent())))) is None  # without a condition too
-    assert table.answer(Get(key("a"))) == item("a", 9)
-
-
-REFUSED: tuple[tuple[Put, Put, tuple[Item | None, ...]], ...] = (
-    (Put(item("a", 2), version_is(5)), Put(item("c", 2), Absent()), (item("a"), None)),
-    (Put(item("a", 2), version_is(1)), Put(item("b", 2), Absent()), (None, item("b"))),
-    (Put(item("a", 2), Absent()), Put(item("c", 2), Absent()), (item("a"), None)),
-    (Put(item("a", 2)), Put(item("b", 2), Absent()), (None, item("b"))),
-    (Put(item("c", 2), version_is(1)), Put(item("d", 2), Absent()), ({}, None)),
-)
-
-
-def test_a_transaction_with_a_condition_that_fails_writes_nothing_and_shows_what_is_there(table: Table) -> None:
-    fill(table, "a", "b")
-    for first, second, refused in REFUSED:
-        assert table.answer(Transact((first, second))) == refused
-        assert table.answer(Query("p")) == Page((item("a"), item("b")), None)
-
-
-# -- DeleteMany ----------------------------------------------------------------------------------------------------
-
-
-def test_deletes_remove_what_is_there_and_pass_over_what_is_not(table: Table) -> None:
-    fill(table, "a", "b", "c")
-    fill(table, "a", pk="q")
-    assert table.answer(DeleteMany((item("a"), item("x"), item("c")))) == (None, None, None)
-    assert walk(table) == ["b"]
-    assert table.answer(Get(key("a", "q"))) == item("a", pk="q")
-    assert table.answer(Put(item("a", 2), Absent())) is None  # it can be put again
-    assert table.answer(Query("p")) == Page((item("a", 2), item("b")), None)
-
-
-def test_an_item_that_has_another_value_or_lacks_an_attribute_stays_and_is_shown(table: Table) -> None:
-    fill(table, "a", "c", "d", "f")
-    table.answer(Put(item("b", 2)))
-    table.answer(Put({**item("e"), "more": {"S": "x"}}))
-    lacking = {**item("d"), "more": {"S": "x"}}
-    answers = table.answer(DeleteMany((item("a"), item("b"), item("c"), lacking, item("e"))))
-    assert answers == (None, AlreadyThere(item("b", 2)), None, AlreadyThere(item("d")), None)
-    assert walk(table) == ["b", "d", "f"]  # "e" had more attributes than were given
-    keys_alone = tuple({"pk": {"S": "p"}, "sk": {"S": sk}} for sk in ("d", "x"))
-    assert table.answer(DeleteMany(keys_alone)) == (None, None)
-    assert walk(table) == ["b", "f"]
-
-
-def test_more_deletes_than_one_request_holds_are_all_done_and_answered_in_order(table: Table) -> None:
-    sks = [f"{n:03}" for n in range(60)]
-    fill(table, *sks)
-    other = AlreadyThere(item(sks[40]))
-    answers = table.answer(DeleteMany(tuple(item(sk, 2 if sk == sks[40] else 1) for sk in sks[1:-1])))
-    assert answers == tuple(other if sk == sks[40] else None for sk in sks[1:-1])
-    assert walk(table) == [sks[0], sks[40], sks[-1]]
-
-
-# -- Scan ----------------------------------------------------------------------------------------------------------
-
-
-def test_the_pages_of_a_scan_hold_every_key_exactly_once(table: Table) -> None:
-    assert table.answer(Scan()) == KeyPage((), None)
-    fill(table, *"abc", padding=300_000)
-    fill(table, *"abc", pk="q", padding=300_000)
-    found, pages = scan(table)
-    assert sorted(found) == [key(sk, pk) for pk in "pq" for sk in "abc"]
-    assert pages > 1 or isinstance(table, SimulatedTable)  # it has one page for all keys
-
-
-# -- Together ------------------------------------------------------------------------------------------------------
-
-
-def test_requests_together_are_answered_in_their_order(table: Table) -> None:
-    fill(table, "a", "b")
-    answers = table.answer(
-        Together((Query("p"), Get(key("x")), Put(item("a", 5), Absent()), Get(key("b")), Put(item("n", pk="q"))))
-    )
-    assert answers == (Page((item("a"), item("b")), None), None, item("a"), item("b"), None)
-    assert table.answer(Get(key("n", "q"))) == item("n", pk="q")
-    assert table.answer(Together((Get(key("x")),))) == (None,)
-
-
-def test_a_pause_is_answered_with_nothing_and_so_is_a_request_of_nothing(table: Table) -> None:
-    fill(table, "a")
-    assert table.answer(Pause(1)) is None
-    assert [table.answer(kind(())) for kind in (PutMany, GetMany, DeleteMany, Together)] == [()] * 4
-    assert walk(table) == ["a"]
-
-
-def test_an_unknown_request_is_a_type_error(table: Table) -> None:
-    unknown: tuple[Any, ...] = ("Put", None, Now(), Together((Now(),)))  # type: ignore[arg-type]
-    for request in unknown:
-        with pytest.raises(TypeError, match="not a request"):
-            table.answer(request)
+    pages = [table.answer(Scan())]
+    while pages[-1].last is not None and len(pages) < PAGES_MAX:
+        pages.append(table.answer(Scan(pages[-1].last)))
+    found = [each for page in pages for each in page.keys]
+    assert sorted(found) == [*map(key, "abcde"), *(key(sk, "q") for sk in "abc")]
+    assert len(pages) > 1 or isinstance(table, SimulatedTable)  # it has one page for all keys

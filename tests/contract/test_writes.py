@@ -1,9 +1,5 @@
-"""Every condition and action means the same to every table: as an expression to engines, as an effect elsewhere.
+"""Every condition and action means the same to every table: as an expression to engines, as an effect elsewhere."""
 
-moto is left out: it refuses some of these expressions, and takes what DynamoDB refuses.
-"""
-
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,11 +7,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lab.designs.expressions import Exclude, Include, SizeBelow
-from lab.engines.ministack import Engine
-from ledger.actions import Action, Add, Remove, Set, SetIfAbsent
+from ledger.actions import Action, Add, Remove, Set
 from ledger.conditions import Absent, All, AtLeast, AtMost, Condition, Contains, Either, Equals, Item, Not, Value
 from ledger.errors import ItemTooLarge, TableMismatch, TokenConflict
-from ledger.memory import MemoryTable
 from ledger.requests import (
     Delete,
     Get,
@@ -32,7 +26,6 @@ from ledger.requests import (
     keyed,
 )
 from ledger.table import DynamoTable
-from simulator import Simulation
 from tests.strategies import effort
 
 REGION = "eu-west-1"
@@ -66,9 +59,7 @@ conditions: st.SearchStrategy[Condition] = st.recursive(
     ),
     max_leaves=4,
 )
-on_number: st.SearchStrategy[Action] = st.builds(Add, st.just("n"), numbers) | st.builds(
-    SetIfAbsent, st.just("n"), numbers.map(number)
-)
+on_number: st.SearchStrategy[Action] = st.builds(Add, st.just("n"), numbers)
 on_text = st.builds(Set, st.just("t"), texts.map(text)) | st.builds(Remove, st.just("t"))
 on_set = st.builds(Include, st.just("s"), texts) | st.builds(Exclude, st.just("s"), texts)
 on_map = st.builds(Set, entry, numbers.map(number)) | st.builds(Remove, entry)
@@ -86,25 +77,6 @@ writes: st.SearchStrategy[Write] = st.one_of(
     st.builds(Put, items, conditions | st.none()),
     st.builds(Delete, st.just(KEY), conditions | st.none()),
 )
-
-
-@pytest.fixture(scope="module", params=["memory", "simulator", "engine", "dynamodb_local"])
-def table(request: pytest.FixtureRequest, table_names: Iterator[str]) -> Table:
-    """One table for the whole module, because examples are many; each begins with its own items."""
-    match request.param:
-        case "memory":
-            return MemoryTable()
-        case "simulator":
-            return Simulation([REGION]).table(REGION)
-        case engine:
-            prefix = "local-" if engine == "dynamodb_local" else ""
-            return on(request.getfixturevalue(engine), f"{prefix}{next(table_names)}")
-
-
-def on(engine: Engine, name: str) -> DynamoTable:
-    client = engine.client(REGION)
-    engine.create_table(name, REGION, client)
-    return DynamoTable(name, REGION, lambda _: client)
 
 
 def is_lenient(table: Table) -> bool:
@@ -139,29 +111,29 @@ def expected(write: Write, there: Item | None) -> tuple[Any, Item | None]:
 
 @effort(1.5)
 @given(row=st.lists(writes, min_size=4, max_size=8))
-def test_a_write_does_what_it_says_and_answers_what_was_there(table: Table, row: list[Write]) -> None:
-    table.answer(Delete(KEY))
+def test_a_write_does_what_it_says_and_answers_what_was_there(kept: Table, row: list[Write]) -> None:
+    kept.answer(Delete(KEY))
     there: Item | None = None
     for write in row:
         answer, after = expected(write, there)
-        if answer is TableMismatch and is_lenient(table):
+        if answer is TableMismatch and is_lenient(kept):
             continue
         there = after
-        came = result(table, write)
+        came = result(kept, write)
         assert came is answer or same(came) == same(answer), write
-        assert same(table.answer(Get(KEY))) == same(there), write
+        assert same(kept.answer(Get(KEY))) == same(there), write
 
 
 @given(there=st.lists(items, max_size=1), one=writes, condition=conditions | st.none())
 def test_a_transaction_says_of_each_write_whether_it_could_be(
-    table: Table, there: list[Item], one: Write, condition: Condition | None
+    kept: Table, there: list[Item], one: Write, condition: Condition | None
 ) -> None:
-    table.answer(Put(there[0]) if there else Delete(KEY))
+    kept.answer(Put(there[0]) if there else Delete(KEY))
     away = Update(AWAY, (Add("n", 1),), condition)
-    before, beside = there[0] if there else None, table.answer(Get(AWAY))
+    before, beside = there[0] if there else None, kept.answer(Get(AWAY))
     held, (answer, after) = holds(one, before), expected(one, before)
-    assume(answer is not TableMismatch or not is_lenient(table))
-    came = result(table, Transact((one, away)))
+    assume(answer is not TableMismatch or not is_lenient(kept))
+    came = result(kept, Transact((one, away)))
     if holds(away, beside) and answer is TableMismatch:
         assert came is TableMismatch
     elif held and holds(away, beside):
@@ -170,20 +142,20 @@ def test_a_transaction_says_of_each_write_whether_it_could_be(
         reasons = None if held else before or {}, None if holds(away, beside) else beside or {}
         assert tuple(map(same, came)) == tuple(map(same, reasons))
     written = came is None
-    assert same(table.answer(Get(KEY))) == same(after if written else before)
+    assert same(kept.answer(Get(KEY))) == same(after if written else before)
 
 
-def test_a_token_makes_a_transaction_count_once(table: Table) -> None:
+def test_a_token_makes_a_transaction_count_once(kept: Table) -> None:
     key = Key("p", "token")
     once, other = (Transact((Update(key, (Add("n", n),)),), "k") for n in (1, 2))
-    assert [table.answer(once), table.answer(once)] == [None, None]
+    assert [kept.answer(once), kept.answer(once)] == [None, None]
     with pytest.raises(TokenConflict):
-        table.answer(other)
-    assert table.answer(Get(key)) == keyed(key, n=number(1))
+        kept.answer(other)
+    assert kept.answer(Get(key)) == keyed(key, n=number(1))
 
 
-def test_an_item_has_at_most_400_kb(table: Table) -> None:
+def test_an_item_has_at_most_400_kb(kept: Table) -> None:
     key = Key("p", "large")
     with pytest.raises(ItemTooLarge):
-        table.answer(Update(key, (Set("t", text("x" * 500_000)),)))
-    assert table.answer(Get(key)) is None
+        kept.answer(Update(key, (Set("t", text("x" * 500_000)),)))
+    assert kept.answer(Get(key)) is None

@@ -1,4 +1,7 @@
-"""AsyncLedger: the answers and errors of Ledger, what a cancelled call leaves, many adds in flight, and misuse."""
+"""AsyncLedger: holds that are awaited, what a cancelled call leaves, many adds in flight, and misuse.
+
+That it answers as Ledger does is in test_writer.py and test_observing.py, which ask both.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
@@ -9,7 +12,6 @@ from itertools import count
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
 from lab.engines.ministack import Engine
 from ledger import Change, Hold, Ledger, Limit, Receipt, Settings
@@ -18,25 +20,20 @@ from ledger.dynamo.aio import AsyncDynamoTable
 from ledger.errors import HoldEnded, InvalidInput, LedgerError, LimitReached, OutcomeUnknown, Unavailable
 from ledger.memory import MemoryTable
 from ledger.requests import Put
-from ledger.values import Delta
 from reader import Reader
 from reader.aio import AsyncReader
-from tests.ledger.test_table_errors import AGAIN, BACKED_OFF, ONCE, READS, WRITES, Script, refusal
+from tests.ledger.test_table_errors import FAILURES, PUT, Script, refusal
 from tests.world import A as REGION
-from tests.world import Region
+from tests.world import Awaited, Region
 
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
 LIKES, STOCK = "likes:1", "stock:1"
 MINUTE = timedelta(minutes=1)
-IN_FLIGHT = 10_000
+IN_FLIGHT = 2_000
 
 
 def settings(table: str = "counters") -> Settings:
     return Settings(table=table, region=REGION, limits={"stock:": Limit(floor=0)})
-
-
-def key(name: str) -> dict[str, Any]:
-    return {"idempotency_key": name, "at": AT}
 
 
 def run(call: Callable[[AsyncLedger], Coroutine[Any, Any, Any]], **given: Any) -> Any:
@@ -47,95 +44,38 @@ def run(call: Callable[[AsyncLedger], Coroutine[Any, Any, Any]], **given: Any) -
     return asyncio.run(main())
 
 
-# -- the same answers --------------------------------------------------------------------------------------------------
+class Client(Script):
+    """A script whose calls are awaited."""
 
-CALLS: dict[str, Callable[[Any], Any]] = {
-    "an add": lambda ledger: ledger.add(LIKES, 3, **key("a")),
-    "an add at a gate": lambda ledger: ledger.add(STOCK, -3, **key("a")),
-    "an add again": lambda ledger: ledger.add(STOCK, 10, **key("first")),
-    "another change under a key": lambda ledger: ledger.add(STOCK, 11, **key("first")),
-    "more than there is": lambda ledger: ledger.add(STOCK, -11, **key("a")),
-    "no name": lambda ledger: ledger.add("", 1),
-    "what is no delta": lambda ledger: ledger.apply("delta"),
-    "a delta of elsewhere": lambda ledger: ledger.apply(Delta(ledger.prepare(LIKES, 1).lane, "0" * 26, 1)),
-    "a limit": lambda ledger: ledger.set_limit(STOCK, floor=2),
-    "a limit that is passed": lambda ledger: ledger.set_limit(STOCK, floor=11),
-    "a limit of no side": lambda ledger: ledger.set_limit(STOCK, ceiling=11),
-    "a hold of what has no limit": lambda ledger: ledger.hold(LIKES, -1, expires=MINUTE, **key("h")),
-    "a capture of no hold": lambda ledger: ledger.capture("hold"),
-    "a batch": lambda ledger: ledger.add_many(
-        [Change(LIKES, 1, "a", AT), Change("", 2), Change(STOCK, -4, "b", AT), Change(STOCK, -7, "c", AT)]
-        + [Change(LIKES, n, f"k{n}", AT) for n in range(30)]
-    ),
-    "a batch in packs": lambda ledger: ledger.add_many([Change(LIKES, n, f"k{n}", AT) for n in range(9)], pack=True),
-    "an empty batch": lambda ledger: ledger.add_many([]),
-    "a batch of what is no change": lambda ledger: ledger.add_many([(LIKES, 1)]),
-    "a batch with another pack": lambda ledger: ledger.add_many([], pack=1),
-}
+    async def here(self) -> None: ...
+
+    def __getattr__(self, operation: str) -> Any:
+        call = super().__getattr__(operation)
+
+        async def awaited(**arguments: Any) -> Any:
+            await self.here()
+            return call(**arguments)
+
+        return awaited
 
 
-def plain(answer: Any) -> Any:
-    """What says all of an answer, or of an error."""
-    if isinstance(answer, list):
-        return [plain(each) for each in answer]
-    return (type(answer), str(answer), answer.delta) if isinstance(answer, LedgerError) else answer
-
-
-def test_an_awaited_call_has_the_answer_and_the_error_of_the_call() -> None:
-    for what, call in CALLS.items():
-
-        async def awaited(call: Callable[[Any], Any] = call) -> Any:
-            async with AsyncLedger(settings(), table=MemoryTable(), clock=lambda: 1_700_000_000_000) as ledger:
-                await ledger.add(STOCK, 10, **key("first"))
-                return await call(ledger)
-
-        def at_once(call: Callable[[Any], Any] = call) -> Any:
-            ledger = Ledger(settings(), table=MemoryTable(), clock=lambda: 1_700_000_000_000)
-            ledger.add(STOCK, 10, **key("first"))
-            return call(ledger)
-
-        def run_awaited(main: Callable[[], Coroutine[Any, Any, Any]] = awaited) -> Any:
-            return asyncio.run(main())
-
-        found = []
-        for ask in (at_once, run_awaited):
-            try:
-                found.append(plain(ask()))
-            except LedgerError as error:
-                found.append(plain(error))
-        assert found[0] == found[1], what
-
-
-def test_an_awaited_table_has_the_errors_of_the_table() -> None:
-    class Awaited(Script):
-        def __getattr__(self, operation: str) -> Any:
-            call = super().__getattr__(operation)
-
-            async def awaited(**arguments: Any) -> Any:
-                return call(**arguments)
-
-            return awaited
-
-    async def error_of(request: Any, *script: Exception) -> tuple[type[BaseException], list[float]]:
+def test_an_awaited_table_has_the_errors_of_the_table_and_pauses_as_often() -> None:
+    async def error_of(failures: Any) -> tuple[type[LedgerError], int]:
         pauses: list[float] = []
 
         async def pause(seconds: float) -> None:
             pauses.append(seconds)
 
-        client = Awaited(script)
-        table = AsyncDynamoTable(settings(), {REGION: client}, pause=pause)
         with pytest.raises(LedgerError) as raised:
-            await table.answer(request)
-        assert not client.lines
-        return type(raised.value), pauses
+            await AsyncDynamoTable(settings(), {REGION: Client(failures)}, pause=pause).answer(PUT)
+        return type(raised.value), len(pauses)
 
-    for request in (*WRITES, *READS):
-        for failure, of_write, of_read in ONCE:
-            expected = of_write if request in WRITES else of_read
-            assert asyncio.run(error_of(request, failure)) == (expected, [])
-        for code, error in AGAIN:
-            found, pauses = asyncio.run(error_of(request, *[refusal(code)] * (len(BACKED_OFF) + 1)))
-            assert (found, len(pauses)) == (error, len(BACKED_OFF))
+    for failures, of_write, _ in FAILURES:
+        assert asyncio.run(error_of(failures)) == (of_write, len(failures) - 1)
+    client = Client([{}, {}])  # the first is the shape
+    inserts = Settings(table="counters", region=REGION, insert_only=True)
+    assert Awaited(AsyncLedger(inserts, client=client)).add(LIKES, 1).outcome == "recorded"
+    assert [name for name, _ in client.calls] == ["get_item", "execute_statement"]
 
 
 # -- holds -------------------------------------------------------------------------------------------------------------
@@ -193,53 +133,33 @@ def test_a_hold_that_was_refused_or_is_being_asked_for_is_not_given_to_who_await
 # -- a cancelled call --------------------------------------------------------------------------------------------------
 
 
-class Awaits:
-    """Counts the awaits of a task, and cancels it at one of them."""
+class Cancelling:
+    """A client of boto3 whose calls are awaited, before a request is sent and before its answer comes. `task` is
+    cancelled at the n-th of these awaits; the first write is throttled, so that there is a back-off to be cancelled in.
+    """
 
-    def __init__(self, cancelled_at: int) -> None:
-        self.cancelled_at = cancelled_at
-        self.seen = 0
+    def __init__(self, client: Any, n: int) -> None:
+        self._client, self._left, self._throttled = client, n, False
         self.task: asyncio.Task[Any] | None = None
 
     async def here(self, *_: object) -> None:
         if self.task is not None:
-            self.seen += 1
-            if self.seen == self.cancelled_at:
+            self._left -= 1
+            if self._left == 0:
                 self.task.cancel()
             await asyncio.sleep(0)
 
-
-class AwaitedClient:
-    """A client of boto3 whose calls are awaited, before the request is sent and before the answer comes; its first
-    write is throttled, so that there is a back-off to be cancelled in."""
-
-    def __init__(self, client: Any, awaits: Awaits) -> None:
-        self._client, self._awaits = client, awaits
-        self._throttled = False
-
     def __getattr__(self, operation: str) -> Any:
         async def call(**arguments: Any) -> Any:
-            await self._awaits.here()
+            await self.here()
             if not self._throttled and operation in ("put_item", "update_item"):
                 self._throttled = True
-                raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "no"}}, operation)
+                raise refusal("ThrottlingException")
             answer = getattr(self._client, operation)(**arguments)
-            await self._awaits.here()
+            await self.here()
             return answer
 
         return call
-
-
-def changes(prefix: str) -> list[Change]:
-    return [Change(f"{prefix}:likes", 1, f"many/{n}", AT) for n in range(27)]
-
-
-CANCELLED: dict[str, tuple[Callable[[Any, str], Any], int]] = {
-    "add": (lambda ledger, name: ledger.add(f"{name}:likes", 1, **key("k")), 1),
-    "add_many": (lambda ledger, name: ledger.add_many(changes(name)), 27),
-    "add_many in packs": (lambda ledger, name: ledger.add_many(changes(name), pack=True), 27),
-    "add at a gate without a key": (lambda ledger, name: ledger.add(f"stock:{name}", 1), 1),
-}
 
 
 @pytest.fixture(scope="module")
@@ -252,18 +172,30 @@ def client(engine: Engine) -> Iterator[Any]:
 
 def cancelled_at(n: int, client: Any, call: Callable[[AsyncLedger], Awaitable[Any]]) -> Any:
     """What the call answered, or the CancelledError of its n-th await."""
-    awaits = Awaits(n)
+    awaited = Cancelling(client, n)
 
     async def main() -> Any:
-        table = AsyncDynamoTable(settings("cancelled"), {REGION: AwaitedClient(client, awaits)}, pause=awaits.here)
+        table = AsyncDynamoTable(settings("cancelled"), {REGION: awaited}, pause=awaited.here)
         async with AsyncLedger(settings("cancelled"), table=table) as ledger:
-            awaits.task = asyncio.ensure_future(call(ledger))
+            awaited.task = asyncio.ensure_future(call(ledger))
             try:
-                return await awaits.task
+                return await awaited.task
             except asyncio.CancelledError as error:
                 return error
 
     return asyncio.run(main())
+
+
+def many(name: str) -> list[Change]:
+    return [Change(f"{name}:likes", 1, f"many/{n}", AT) for n in range(27)]
+
+
+CANCELLED: dict[str, tuple[Callable[[Any, str], Any], int]] = {
+    "add": (lambda ledger, name: ledger.add(f"{name}:likes", 1, idempotency_key="k", at=AT), 1),
+    "add_many": (lambda ledger, name: ledger.add_many(many(name)), 27),
+    "add_many in packs": (lambda ledger, name: ledger.add_many(many(name), pack=True), 27),
+    "add at a gate without a key": (lambda ledger, name: ledger.add(f"stock:{name}", 1), 1),
+}
 
 
 @pytest.mark.parametrize("what", CANCELLED)
@@ -321,8 +253,7 @@ def test_a_hold_a_capture_and_a_release_cancelled_at_any_await_go_on_by_the_same
 
 
 def test_a_time_out_carries_the_change_that_may_have_been_sent_and_before_it_began_nothing_was() -> None:
-    table = Region()
-    table.after(Put, lambda *_: asyncio.Event().wait())
+    table = Region().after(Put, lambda *_: asyncio.Event().wait())
 
     async def add(ledger: AsyncLedger) -> None:
         task = asyncio.ensure_future(ledger.add(LIKES, 1))
@@ -340,18 +271,20 @@ def test_a_time_out_carries_the_change_that_may_have_been_sent_and_before_it_beg
     run(add, table=table)
 
 
+class Closed:
+    """A client that is closed cancels who waits for a connection, as aiohttp does; a TaskGroup would take that for an
+    end like any other."""
+
+    async def get_item(self, **_: Any) -> Any:
+        return {}
+
+    async def put_item(self, **_: Any) -> Any:
+        waiting = asyncio.get_running_loop().create_future()
+        waiting.cancel()
+        await waiting
+
+
 def test_a_client_that_is_closed_cancels_no_task_that_nobody_cancelled() -> None:
-    """aiohttp does, to those that wait for a connection; a TaskGroup would take that for an end like any other."""
-
-    class Closed:
-        async def get_item(self, **_: Any) -> Any:
-            return {}
-
-        async def put_item(self, **_: Any) -> Any:
-            waiting = asyncio.get_running_loop().create_future()
-            waiting.cancel()
-            await waiting
-
     async def add(ledger: AsyncLedger) -> None:
         with pytest.raises(OutcomeUnknown) as raised:
             await ledger.add(LIKES, 1)
@@ -362,37 +295,22 @@ def test_a_client_that_is_closed_cancels_no_task_that_nobody_cancelled() -> None
     run(add, client=Closed())
 
 
-# -- many in flight ----------------------------------------------------------------------------------------------------
+def test_thousands_of_adds_are_in_flight_at_once_in_one_process_and_each_is_recorded_once() -> None:
+    table, all_here = Region(), asyncio.Event()
 
+    async def waits(_: object) -> None:
+        """No put is answered before so many are in flight."""
+        if len(table.items) == IN_FLIGHT:
+            all_here.set()
+        await all_here.wait()
 
-class Crowd:
-    """A client that answers no put before so many are in flight; keeps the tokens."""
+    async def main(ledger: AsyncLedger) -> list[Receipt]:
+        adds = (ledger.add(LIKES, 1, idempotency_key=str(n), at=AT) for n in range(IN_FLIGHT))
+        return await asyncio.gather(*adds)
 
-    def __init__(self, most: int) -> None:
-        self.tokens: list[str] = []
-        self._most, self._all_here = most, asyncio.Event()
-
-    async def get_item(self, **_: Any) -> Any:
-        return {}
-
-    async def put_item(self, **arguments: Any) -> Any:
-        self.tokens.append(arguments["Item"]["sk"]["S"])
-        if len(self.tokens) == self._most:
-            self._all_here.set()
-        await self._all_here.wait()
-        return {}
-
-
-def test_ten_thousand_adds_are_in_flight_at_once_in_one_process_and_each_is_recorded_once() -> None:
-    async def main() -> tuple[Crowd, list[Receipt]]:
-        crowd = Crowd(IN_FLIGHT)
-        async with AsyncLedger(settings(), client=crowd) as ledger:
-            adds = (ledger.add(LIKES, 1, idempotency_key=str(n), at=AT) for n in range(IN_FLIGHT))
-            return crowd, await asyncio.gather(*adds)
-
-    crowd, receipts = asyncio.run(main())
+    receipts = run(main, table=table.after(Put, lambda _, answer: waits(answer)))
     assert [receipt.outcome for receipt in receipts] == ["recorded"] * IN_FLIGHT
-    assert sorted(crowd.tokens) == sorted({receipt.delta.token for receipt in receipts})
+    assert {key.sk for key in table.items} == {receipt.delta.token for receipt in receipts}
 
 
 # -- misuse ------------------------------------------------------------------------------------------------------------
@@ -425,22 +343,21 @@ def test_a_block_opens_its_clients_once_and_who_goes_on_when_it_is_left_wrote_no
     async def slowly(region: str, _: object) -> AsyncIterator[Any]:
         opened.append(region)
         await asyncio.sleep(0)  # as one that asks for credentials
-        yield clients[0]
+        yield client
         opened.remove(region)
 
-    class Client:
+    class Waits(Client):
         def __init__(self) -> None:
+            super().__init__([{}])
             self.asked, self.go = asyncio.Event(), asyncio.Event()
 
-        async def get_item(self, **_: Any) -> Any:
+        async def here(self) -> None:
             self.asked.set()
             await self.go.wait()
-            return {}
 
-    clients: list[Client] = []
+    client = Waits()
 
     async def main() -> None:
-        clients.append(client := Client())
         ledger = AsyncLedger(settings())
         entered = await asyncio.gather(ledger.__aenter__(), ledger.__aenter__(), return_exceptions=True)
         assert [type(each) for each in entered] == [AsyncLedger, InvalidInput]

@@ -1,7 +1,6 @@
 """Packs: the format, what is refused, and `Ledger.add_many(pack=True)`."""
 
 import hashlib
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -18,7 +17,7 @@ from ledger.lane.add import PACK_CHANGES, add_packed, pack_of
 from ledger.ranges import CHANGE_MAX
 from ledger.requests import Item, Put, PutMany, key_of
 from ledger.values import PACK_SPAN_MS, Pack
-from tests.world import COUNTER, LANE, LATENESS_MS, NOW_MS, A, World, delta, fail, outcomes_of, token
+from tests.world import COUNTER, LANE, NOW_MS, A, World, delta, fail, outcomes_of, token
 
 OTHER = Lane(A, 0, "seats")
 
@@ -86,13 +85,11 @@ def test_a_damaged_pack_is_told_with_its_key_by_whoever_reads_it_and_stops_no_ot
     world = one_region()
     world.home.put(delta(1, OTHER))
     world.home.store([DAMAGED[0]])
-    reader, compactor = world.reader(), world.compactor()
-    calls: list[Callable[[str], Any]] = [reader.read, lambda counter: list(reader.history(counter))]
-    for call in (*calls, reader.history_page, compactor.compact, compactor.verify):
+    for call in (world.reader().read, world.reader().history_page, world.compactor().compact):
         with pytest.raises(DamagedItem):
             call(COUNTER)
-    report = compactor.run()
-    assert ([*report.problems], report.folded, reader.value("seats")) == ([LANE], 1, 4)
+    report = world.compactor().run()
+    assert ([*report.problems], report.folded, world.value("seats")) == ([LANE], 1, 4)
     assert world.home.items[key_of(DAMAGED[0])] == DAMAGED[0]
 
 
@@ -212,38 +209,7 @@ def test_a_pack_has_a_bound_and_bad_changes_do_not_keep_the_others() -> None:
     assert world.value() == 2 * PACK_CHANGES + 1
 
 
-# -- after the clean ---------------------------------------------------------------------------------------------------
-
-
-def test_packs_are_folded_and_cleaned_and_a_redelivery_in_other_company_counts_nothing_again() -> None:
-    world = one_region()
-    world.home.store([pack_item(1, 2, 3), pack_item(3, 4)])
-    world.home.put(delta(2))
-    value = 4 + 16 + 64 + 256
-    for _ in range(3):
-        world.compactor().compact(COUNTER)
-        assert world.value() == value
-        world.now_ms += world.settings().keep_ms + 1
-    assert not [key for key in world.home.items if key.pk == items.delta_pk(LANE)]
-    world.home.store([pack_item(1, 4), pack_item(2, 3, 4)])
-    assert world.value() == value
-    report = world.compactor().compact(COUNTER)
-    assert (report.folded, report.settled, report.conflicts) == (0, 0, ())
-    assert world.compactor().verify(COUNTER).ok
-    assert [entry.change for entry in world.reader().history(COUNTER)] == [4, 16, 64, 256]
-
-
-def test_a_pack_that_reaches_over_the_watermark_has_entries_in_the_tail_and_strays_below_that_settle_takes() -> None:
-    world = World((A,), now_ms=4_000 + LATENESS_MS)
-    world.home.put(delta(2), delta(4))
-    world.compactor().compact(COUNTER)
-    world.home.store([pack_item(1, 3, 5, 6)])
-    assert world.value() == sum(4**n for n in (2, 4, 5, 6))
-    verification = world.compactor().verify(COUNTER)
-    assert (verification.strays, verification.value, verification.ok) == (2, sum(4**n for n in range(1, 7)), True)
-    report = world.compactor().compact(COUNTER)
-    assert (report.folded, report.settled) == (0, 2)
-    assert world.value() == sum(4**n for n in range(1, 7))
+# -- what verify and clean find ----------------------------------------------------------------------------------------
 
 
 def test_two_changes_under_one_token_are_told_by_verify_and_by_clean_and_the_first_item_counts() -> None:

@@ -1,6 +1,5 @@
 """Driving a program: `run`, `through`, the pages of a range, and what the table in memory adds."""
 
-import operator
 import time
 from collections.abc import Callable, Generator
 from typing import Any
@@ -11,9 +10,8 @@ from compactor.lanes import every_lane
 from compactor.listing import strays
 from compactor.recount import recount
 from compactor.verify import verify
-from ledger import actions, conditions, requests
+from ledger import actions, conditions
 from ledger.clocks import instants
-from ledger.conditions import Absent, Equals
 from ledger.cost import item_bytes
 from ledger.errors import ItemTooLarge, TableMismatch, Throttled, Unavailable
 from ledger.lane import tail
@@ -32,7 +30,6 @@ from ledger.requests import (
     Query,
     Scan,
     Together,
-    Transact,
     Update,
     run,
 )
@@ -40,41 +37,6 @@ from reader.history import history
 from reader.read import read
 from tests.ledger.test_table_errors import KEY, item
 from tests.world import COUNTER, LANE, READ_MS, Region, compactor, delta, fail, two_regions
-
-KINDS: list[Any] = [
-    value
-    for module in (requests, conditions, actions)
-    for value in vars(module).values()
-    if isinstance(value, type)
-    and hasattr(value, "_fields")
-    and value is not Key
-    and value.__module__ == module.__name__
-]
-
-
-def filled(kind: Any, value: object = 3) -> Any:
-    """One of its kind, with the same value in every field."""
-    return kind(*[value] * len(kind._fields))
-
-
-def test_a_request_is_true_has_no_order_and_equals_its_own_kind_alone() -> None:
-    names = "Absent Equals Add Put Update Transact DeleteMany Pause Now Instant AlreadyThere Page"
-    assert {*names.split()} <= {kind.__name__ for kind in KINDS}
-    for kind in KINDS:
-        one = filled(kind)
-        assert bool(one)
-        assert operator.eq(one, filled(kind))
-        assert not operator.ne(one, filled(kind))
-        assert not kind._fields or one != filled(kind, 4)
-        for other in (tuple(one), *(filled(each) for each in KINDS if each is not kind)):
-            for left, right in ((one, other), (other, one)):
-                assert operator.ne(left, right)
-                assert not operator.eq(left, right)
-            assert one not in [other]
-        for compare in (operator.lt, operator.le, operator.gt, operator.ge):
-            for other in (filled(kind, 4), filled(Key)):
-                with pytest.raises(TypeError):
-                    compare(one, other)
 
 
 def test_now_is_the_given_clock_beside_a_monotonic_one() -> None:
@@ -108,12 +70,9 @@ def test_run_sends_each_answer_and_raises_a_failure_where_it_was_asked_for() -> 
 
 def test_an_update_makes_the_item_adds_to_the_digit_and_refuses_what_no_item_may_be() -> None:
     table, most = MemoryTable(), 10**38 - 1
-    for number in (1, 2):
-        assert table.answer(Update(KEY, (actions.Add("number", 1),))) is None
-        assert table.answer(Get(KEY)) == {**item("a"), "number": {"N": str(number)}}
-    table.answer(Put({**item("a"), "number": {"N": str(most - 1)}}))
-    assert table.answer(Update(KEY, (actions.Add("number", 1),))) is None
-    assert table.answer(Get(KEY))["number"] == {"N": str(most)}
+    for add, total in ((1, 1), (most - 1, most)):
+        assert table.answer(Update(KEY, (actions.Add("number", add),))) is None
+        assert table.answer(Get(KEY)) == {**item("a"), "number": {"N": str(total)}}
     with pytest.raises(TableMismatch, match="38 digits"):
         table.answer(Update(KEY, (actions.Add("number", 2),)))
     assert table.answer(Get(KEY))["number"] == {"N": str(most)}
@@ -125,11 +84,9 @@ def test_an_update_makes_the_item_adds_to_the_digit_and_refuses_what_no_item_may
     assert table.answer(Update(text, (actions.Set("text", {"S": "x" * room}),))) is None
 
 
-def test_a_refused_transaction_shows_what_was_there_and_what_was_answered_stays_as_it_was() -> None:
+def test_what_was_answered_stays_as_it_was_and_a_set_has_no_order() -> None:
     table = MemoryTable()
     table.answer(Put(item("a")))
-    writes = Put(item("a"), Absent()), Put(item("b"), Absent()), Put(item("c"), Equals("version", {"N": "1"}))
-    assert table.answer(Transact(writes)) == (item("a"), None, {})
     page = table.answer(Query("p"))
     table.answer(Put({**item("a"), "change": {"N": "1"}}))
     assert page == Page((item("a"),), None)
@@ -138,31 +95,20 @@ def test_a_refused_transaction_shows_what_was_there_and_what_was_answered_stays_
     assert sets[1].holds({"s": {"BS": [b"a"]}})
 
 
-# -- one program sent through another ----------------------------------------------------------------------------------
-
-
-def asks(*texts: str) -> Generator[str, Any, list[object]]:
-    """Asks each, and takes a failure for an answer."""
-    answers: list[object] = []
-    for text in texts:
-        try:
-            answers.append((yield text))
-        except Throttled as failure:
-            answers.append(failure)
-    return answers
-
-
-def twice(text: str) -> Generator[str, Any, str]:
-    return f"{(yield text + '1')} {(yield text + '2')}"
-
-
-def end_of(program: Generator[Any, Any, Any], answer: object) -> Any:
-    with pytest.raises(StopIteration) as ended:
-        program.send(answer)
-    return ended.value.value
-
-
 def test_a_step_asks_as_often_as_it_likes_and_its_failure_is_raised_where_the_program_asked() -> None:
+    def asks(*texts: str) -> Generator[str, Any, list[object]]:
+        """Asks each, and takes a failure for an answer."""
+        answers: list[object] = []
+        for text in texts:
+            try:
+                answers.append((yield text))
+            except Throttled as failure:
+                answers.append(failure)
+        return answers
+
+    def twice(text: str) -> Generator[str, Any, str]:
+        return f"{(yield text + '1')} {(yield text + '2')}"
+
     program, failure = through(asks("a", "b"), twice), Throttled("slow")
     assert [next(program), program.send(1), program.throw(failure), program.send(3)] == ["a1", "a2", "b1", "b2"]
     assert end_of(program, 4) == [failure, "3 4"]
@@ -173,6 +119,12 @@ def test_a_step_asks_as_often_as_it_likes_and_its_failure_is_raised_where_the_pr
 
 
 # -- pages -------------------------------------------------------------------------------------------------------------
+
+
+def end_of(program: Generator[Any, Any, Any], answer: object) -> Any:
+    with pytest.raises(StopIteration) as ended:
+        program.send(answer)
+    return ended.value.value
 
 
 def test_every_item_goes_on_after_each_page_and_takes_no_more_than_it_was_asked_for() -> None:

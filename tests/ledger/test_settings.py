@@ -24,39 +24,27 @@ def settings(**changed: Any) -> Settings:
     return Settings(**{"table": "counters", "region": A, **changed})
 
 
-def test_the_defaults_are_those_of_the_design() -> None:
-    made = settings()
-    assert (made.regions, made.endpoint_url, made.shards) == ((A,), None, {})
-    assert (made.allowed_lateness_ms, made.keep_ms, made.read_time_max_ms) == (10_000, 600_000, 60_000)
-    assert (made.fold_min, made.fold_max, made.clean) == (32, 8_000, True)
-
-
-WRONG: list[tuple[dict[str, Any], str]] = [
-    *(({"table": table}, "table=") for table in ("", "a", "a b c", 12345, "x" * 256)),
-    *(({"region": region}, "region") for region in ("", 5, None, "EU")),
-    ({"region": "ap-south-1", "regions": (A, B)}, "region='ap-south-1' is not one of regions="),
-    ({"regions": (A, A)}, "regions=.* twice"),
-    *(({"regions": regions}, "regions=") for regions in ((A, "us east"), A, None)),
-    *(({"endpoint_url": url}, "endpoint_url=") for url in ("localhost:8000", 8000)),
-    *(({name: given}, f"{name}=") for name in ("clean", "insert_only", "unshared_limits") for given in ("false", None)),
-    *(({name: least - 1}, f"{name}={least - 1} is not an int from {least}") for name, least in LEAST.items()),
-    *(({"keep_ms": ms}, "keep_ms=") for ms in ("600000", 1.5, True, tokens.TIME_MS_MAX + 1)),
-    ({"keep_ms": 60_000}, "keep_ms=60000 must be above read_time_max_ms=60000: else a delta could be deleted"),
-    ({"fold_min": 9_000}, "fold_min=9000 is above fold_max=8000"),
-    ({"fold_max": FOLD_MAX_LIMIT + 1}, f"fold_max={FOLD_MAX_LIMIT + 1} is above"),
-    *(({"shards": {"stock:": n}}, r"shards\['stock:'\]=") for n in (0, SHARDS_MAX + 1, True, "4")),
+WRONG: list[tuple[str, list[Any], str]] = [  # a setting, values that it cannot have, what the refusal says
+    ("table", ["", "a", "a b c", 12345, "x" * 256], "table="),
+    ("region", ["", 5, None, "EU"], "region"),
+    ("regions", [(B,)], f"region='{A}' is not one of regions="),
+    ("regions", [(A, A)], "regions=.* twice"),
+    ("regions", [(A, "us east"), A, None], "regions="),
+    ("endpoint_url", ["localhost:8000", 8000], "endpoint_url="),
+    *((name, ["false", None], f"{name}=") for name in ("clean", "insert_only", "unshared_limits")),
+    *((name, [least - 1], f"{name}={least - 1} is not an int from {least}") for name, least in LEAST.items()),
+    ("keep_ms", ["600000", 1.5, True, tokens.TIME_MS_MAX + 1], "keep_ms="),
+    ("keep_ms", [60_000], "keep_ms=60000 must be above read_time_max_ms=60000: else a delta could be deleted"),
+    ("fold_min", [9_000], "fold_min=9000 is above fold_max=8000"),
+    ("fold_max", [FOLD_MAX_LIMIT + 1], f"fold_max={FOLD_MAX_LIMIT + 1} is above"),
+    ("shards", [{"stock:": n} for n in (0, SHARDS_MAX + 1, True, "4")], r"shards\['stock:'\]="),
+    *((name, [5, "ab"], f"{name}=.* is not a mapping") for name in ("shards", "limits", "thresholds")),
     *(
-        ({name: given}, f"{name}=.* is not a mapping")
-        for name in ("shards", "limits", "thresholds")
-        for given in (5, "ab")
-    ),
-    *(
-        ({name: {prefix: said}}, rf"{name}\[.*\]: a prefix is text")
+        (name, [{prefix: said} for prefix in ("stock :", "a" * 257, 5)], rf"{name}\[.*\]: a prefix is text")
         for name, said in (("shards", 4), ("limits", Limit(floor=0)), ("thresholds", (LOW,)))
-        for prefix in ("stock :", "a" * 257, 5)
     ),
-    ({"limits": {"a:": 5}}, "is not a Limit"),
-    ({"limits": {"a:": Limit(floor=-1, region="eu-wst-1")}}, "in no Region"),
+    ("limits", [{"a:": 5}], "is not a Limit"),
+    ("limits", [{"a:": Limit(floor=-1, region="eu-wst-1")}], "in no Region"),
 ]
 WRONG_THRESHOLDS: list[tuple[Any, str]] = [
     ([LOW, Threshold(below=5, name="below-10")], "two thresholds with the name below-10"),
@@ -70,9 +58,10 @@ WRONG_THRESHOLDS: list[tuple[Any, str]] = [
 
 
 def test_settings_that_cannot_be_are_refused_by_name() -> None:
-    for changed, says in WRONG:
-        with pytest.raises(InvalidSettings, match=says):
-            settings(**changed)
+    for name, values, says in WRONG:
+        for wrong in values:
+            with pytest.raises(InvalidSettings, match=says):
+                settings(**{name: wrong})
     for some, says in WRONG_THRESHOLDS:
         with pytest.raises(InvalidSettings, match=says):
             world.settings(thresholds={"stock:": some})
@@ -80,11 +69,8 @@ def test_settings_that_cannot_be_are_refused_by_name() -> None:
 
 def test_a_region_is_known_by_the_form_of_its_name_unless_there_is_an_endpoint() -> None:
     session = boto3.Session()
-    known = [
-        region
-        for partition in session.get_available_partitions()
-        for region in session.get_available_regions("dynamodb", partition)
-    ]
+    partitions = session.get_available_partitions()
+    known = [region for each in partitions for region in session.get_available_regions("dynamodb", each)]
     assert len(known) > 30
     for region in [*known, "eu-west-9", "nz-central-12", "eusc-de-southwest-1"]:
         assert settings(region=region).region == region
@@ -102,7 +88,11 @@ def test_what_was_passed_is_shown_as_far_as_a_log_line_goes() -> None:
     assert (shown("x" * 38), shown("x" * 39)) == (f"'{'x' * 38}'", f"'{'x' * 38}…")
 
 
-def test_settings_at_their_limits_are_made() -> None:
+def test_the_defaults_are_those_of_the_design_and_settings_at_their_limits_are_made() -> None:
+    made = settings()
+    assert (made.regions, made.endpoint_url, made.shards) == ((A,), None, {})
+    assert (made.allowed_lateness_ms, made.keep_ms, made.read_time_max_ms) == (10_000, 600_000, 60_000)
+    assert (made.fold_min, made.fold_max, made.clean) == (32, 8_000, True)
     extremes = {"allowed_lateness_ms": 0, "keep_ms": 2, "read_time_max_ms": 1, "clean_units_per_s": 1}
     folds = {"fold_min": FOLD_MAX_LIMIT, "fold_max": FOLD_MAX_LIMIT}
     made = settings(table="a.B_1-z", regions=[A, B], shards={"": 1, "hot:": SHARDS_MAX}, **extremes, **folds)
@@ -220,28 +210,28 @@ def test_every_setting_is_read_from_its_variable_and_an_argument_wins_over_it_ov
     assert Settings.from_env(table="counters", region=A, regions=(A,)).endpoint_url == expected
 
 
-UNREADABLE = [
-    *(("SHARDS", text, "LEDGER_SHARDS=.* cannot be read") for text in ("stock:=4", "5", '["ab", 1]', "[]", "{]")),
-    ("SHARDS", '{"a": 4, "a": 4}', "LEDGER_SHARDS"),  # a prefix twice
-    ("LIMITS", '{"a": {"floor": 0}, "a": {"ceiling": 0}}', "LEDGER_LIMITS"),
-    ("LIMITS", '{"a": {"floor": 0, "region": "EU"}}', "LEDGER_LIMITS: A Region's name"),
-    ("LIMITS", '{"a": {"flor": 0}}', r"LEDGER_LIMITS: A Limit has no 'flor': .*\.$"),
-    *(("LIMITS", f'{{"a": {said}}}', "cannot be read as limits") for said in ("5", '"floor"', "null")),
-    ("THRESHOLDS", '{"a": [{"below": 1}], "a": [{"below": 2}]}', "LEDGER_THRESHOLDS"),
-    ("THRESHOLDS", '{"a": [{"under": 1}]}', r"A Threshold has no 'under': it has above, below, name, region\.$"),
-    *(
-        ("THRESHOLDS", f'{{"a": {said}}}', "cannot be read as thresholds")
-        for said in ("[5]", '["below"]', '{"below": 1}', "{}", '""')
+UNREADABLE: list[tuple[str, list[str], str]] = [
+    ("SHARDS", ["stock:=4", "5", '["ab", 1]', "[]", "{]", '{"a": 4, "a": 4}'], "LEDGER_SHARDS=.* cannot be read"),
+    ("LIMITS", ['{"a": {"floor": 0}, "a": {"ceiling": 0}}'], "LEDGER_LIMITS"),  # a prefix twice
+    ("LIMITS", ['{"a": {"floor": 0, "region": "EU"}}'], "LEDGER_LIMITS: A Region's name"),
+    ("LIMITS", ['{"a": {"flor": 0}}'], r"LEDGER_LIMITS: A Limit has no 'flor': .*\.$"),
+    ("LIMITS", ['{"a": 5}', '{"a": "floor"}', '{"a": null}'], "cannot be read as limits"),
+    ("THRESHOLDS", ['{"a": [{"below": 1}], "a": [{"below": 2}]}', '[{"below": 1}]'], "LEDGER_THRESHOLDS"),
+    ("THRESHOLDS", ['{"a": [{"under": 1}]}'], r"A Threshold has no 'under': it has above, below, name, region\.$"),
+    (
+        "THRESHOLDS",
+        [f'{{"a": {said}}}' for said in ("[5]", '["below"]', '{"below": 1}', "{}", '""')],
+        "cannot be read as thresholds",
     ),
-    ("THRESHOLDS", '[{"below": 1}]', "LEDGER_THRESHOLDS"),
-    ("THRESHOLDS", '{"a": [{"below": 1.5}]}', "LEDGER_THRESHOLDS: below=1.5 is not an int"),
-    *(("CLEAN", text, "LEDGER_CLEAN=.*give true or false") for text in ("no", "0")),
-    *(("KEEP_MS", text, "LEDGER_KEEP_MS=.*give an int") for text in ("10m", "1.5", "0x10")),
-    ("FOLD_MIN", "9", "fold_min=9"),  # held against the others
+    ("THRESHOLDS", ['{"a": [{"below": 1.5}]}'], "LEDGER_THRESHOLDS: below=1.5 is not an int"),
+    ("CLEAN", ["no", "0"], "LEDGER_CLEAN=.*give true or false"),
+    ("KEEP_MS", ["10m", "1.5", "0x10"], "LEDGER_KEEP_MS=.*give an int"),
+    ("FOLD_MIN", ["9"], "fold_min=9"),  # held against the others
 ]
 
 
 def test_a_variable_that_cannot_be_read_is_named() -> None:
-    for variable, text, named in UNREADABLE:
-        with pytest.raises(InvalidSettings, match=named):
-            Settings.from_env({**FULL, f"LEDGER_{variable}": text})
+    for variable, texts, named in UNREADABLE:
+        for text in texts:
+            with pytest.raises(InvalidSettings, match=named):
+                Settings.from_env({**FULL, f"LEDGER_{variable}": text})

@@ -1,24 +1,38 @@
-"""The table's shape: who may write it, and that no process with other settings adds, reads or compacts."""
+"""The table's shape: who may write it, and that no process with other settings adds, reads or compacts.
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+A table that is missing, or is not ours, is told as that.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any, cast
 
 import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError, NoCredentialsError
 
 from compactor import Compactor
+from lab.engines.ministack import Engine
 from ledger import Change, Ledger, Settings, items
-from ledger.clocks import instants
-from ledger.errors import DamagedItem, LedgerError, SettingsMismatch, Throttled, TransactionConflict, Unavailable
+from ledger.clocks import instants, wall_clock
+from ledger.errors import (
+    DamagedItem,
+    LedgerError,
+    SettingsMismatch,
+    TableMismatch,
+    TableMissing,
+    Throttled,
+    TransactionConflict,
+    Unavailable,
+)
+from ledger.lane.add import add
 from ledger.lane.shape import check, write
 from ledger.limit import Shape
 from ledger.ranges import SHARD_MAX, VERSION_MAX
 from ledger.requests import Get, Put, PutMany, Table, run
+from ledger.table import DynamoTable
 from reader import Reader
-from simulator import Simulation
 from tests.ledger.test_table_errors import Script
-from tests.world import A, B, Region, fail, refused
+from tests.world import A, B, Region, fail, outcomes_of, refused
 
 THIRD = "ap-south-1"
 ASKED = Get(items.SHAPE_KEY)
@@ -29,6 +43,7 @@ def settings(region: str = A, regions: tuple[str, ...] = (A, B), **shards: int) 
 
 
 OURS = settings(stock=4, seats=8)
+GROWN = settings(THIRD, (A, B, THIRD), stock=4, seats=8)
 
 
 def compactor(ours: Settings, table: Table) -> Compactor:
@@ -47,13 +62,12 @@ CALLS: dict[str, Callable[[Settings, Table], Any]] = {
     "verify": lambda ours, table: compactor(ours, table).verify("stock"),
     "rebuild": lambda ours, table: compactor(ours, table).rebuild("stock"),
 }
-OTHERS = {
-    "other shards": (settings(stock=1, seats=8), "shards="),
-    "no shards": (settings(), "shards="),
-    "more shards": (settings(stock=4, seats=8, carts=2), "shards="),
-    "a Region less": (settings(regions=(A,), stock=4, seats=8), "regions="),
-    "a Region of its own": (settings(THIRD, (A, B, THIRD), stock=4, seats=8), "region='ap-south-1'"),
-}
+NEVER = [  # what no process may have, nor any later shape
+    (settings(stock=1, seats=8), "shards="),
+    (settings(), "shards="),
+    (settings(stock=4, seats=8, carts=2), "shards="),
+    (settings(regions=(A,), stock=4, seats=8), "regions="),
+]
 
 
 def table_of(ours: Settings = OURS) -> Region:
@@ -71,9 +85,8 @@ def shape_in(table: Region) -> Shape:
 
 
 def test_a_process_with_other_settings_neither_adds_nor_reads_and_a_table_without_a_shape_takes_each() -> None:
-    for wrong, says in OTHERS.values():
-        table = table_of()
-        with refused(table, SettingsMismatch, says):
+    for wrong, says in (*NEVER, (GROWN, "region='ap-south-1'")):
+        with refused(table := table_of(), SettingsMismatch, says):
             CALLS["add"](wrong, table)
         assert table.asked == [ASKED]
     for call in CALLS.values():
@@ -93,13 +106,9 @@ def test_a_mismatch_says_both_values_and_what_to_do() -> None:
     assert str(caught.value).endswith("Nothing was written.")
     assert caught.value.delta is not None
     asked = [Change("stock", 1), Change("stock", cast(Any, 0.5)), Change("seats", 2)]
-    outcomes = cast(list[LedgerError], Ledger(settings(), table=table).add_many(asked))
-    assert [type(each).__name__ for each in outcomes] == ["SettingsMismatch", "InvalidChange", "SettingsMismatch"]
-    assert [each.delta and (each.delta.lane.counter, each.delta.change) for each in outcomes] == [
-        ("stock", 1),
-        None,
-        ("seats", 2),
-    ]
+    outcomes = Ledger(settings(), table=table).add_many(asked)
+    assert outcomes_of(outcomes) == ["SettingsMismatch", "InvalidChange", "SettingsMismatch"]
+    assert [each.delta and each.delta.change for each in outcomes] == [1, None, 2]
     assert table.asked == [ASKED] * 2
 
 
@@ -122,41 +131,20 @@ def test_each_asks_once_and_every_later_add_is_one_put() -> None:
         assert table.asked.count(ASKED) == 3
 
 
-def test_a_failure_to_ask_is_raised_writes_nothing_and_is_asked_again() -> None:
+def test_a_failure_to_ask_is_raised_writes_nothing_and_is_asked_again_as_is_a_mismatch_that_passes() -> None:
     for failure in (Unavailable("no answer"), Throttled("slower")):
-        table = table_of()
-        table.after(lambda request: request == ASKED, fail(failure), times=1)
+        table = table_of().after(lambda request: request == ASKED, fail(failure), times=1)
         ledger = Ledger(OURS, table=table)
         with refused(table, type(failure)) as caught:
             ledger.add("stock", 1)
-        assert [ledger.apply(cast(LedgerError, caught.value).delta).outcome for _ in range(2)] == [
-            "recorded",
-            "replayed",
-        ]
+        delta = cast(LedgerError, caught.value).delta
+        assert [ledger.apply(cast(Any, delta)).outcome for _ in range(2)] == ["recorded", "replayed"]
         assert table.asked.count(ASKED) == 2
-
-
-def test_a_process_that_was_refused_goes_on_when_the_shape_has_grown() -> None:
-    table, grown = table_of(), settings(THIRD, (A, B, THIRD), stock=4, seats=8)
-    ledger = Ledger(grown, table=table)
+    ledger = Ledger(GROWN, table=table)
     with pytest.raises(SettingsMismatch):
         ledger.add("stock", 1)
-    table.run(write(grown))
+    table.run(write(GROWN))
     assert ledger.add("stock", 1).outcome == "recorded"
-
-
-def test_threads_that_come_at_once_all_add_and_none_without_having_asked() -> None:
-    table = table_of()
-    wrong, right = Ledger(settings(stock=2), table=table), Ledger(OURS, table=table)
-
-    def adds(each: Ledger) -> str:
-        try:
-            return each.add("stock", 1).outcome
-        except SettingsMismatch:
-            return "refused"
-
-    with ThreadPoolExecutor(16) as threads:
-        assert list(threads.map(adds, [wrong, right] * 8)) == ["refused", "recorded"] * 8
 
 
 def test_who_gets_no_shape_adds_as_before() -> None:
@@ -223,8 +211,7 @@ def test_a_shape_grows_by_regions_at_its_end_keeps_what_else_it_holds_and_never_
     assert table.run(write(settings(THIRD, (THIRD, A, B), stock=4, seats=8))) == "grown"
     assert shape_in(table) == Shape((A, B, THIRD), {"stock": 4, "seats": 8}, 2)
     assert table.items[items.SHAPE_KEY]["more"] == {"S": "of a later version"}
-    for name in OTHERS.keys() - {"a Region of its own"}:
-        wrong, says = OTHERS[name]
+    for wrong, says in NEVER:
         with refused(table := table_of(), SettingsMismatch, says):
             table.run(write(wrong))
 
@@ -235,25 +222,69 @@ def test_of_two_who_write_at_once_one_wins_and_the_other_looks_again() -> None:
     with pytest.raises(SettingsMismatch, match="'stock': 2"):
         table.run(write(OURS))
     assert shape_in(table) == Shape((A, B), {"stock": 2})
-    table = table_of(settings(regions=(A,)))
-    table.before(Put, lambda _: table.run(write(settings(regions=(A, THIRD)))), times=1)
-    assert table.run(write(settings(regions=(A, B, THIRD)))) == "grown"
-    assert shape_in(table).regions == (A, THIRD, B)
-    busy = Region()
+    grows = table_of(settings(regions=(A,)))
+    grows.before(Put, lambda _: grows.run(write(settings(regions=(A, THIRD)))), times=1)
+    assert grows.run(write(settings(regions=(A, B, THIRD)))) == "grown"
+    assert shape_in(grows).regions == (A, THIRD, B)
+    busy = Region().after(Put, lambda *_: {})
     busy.before(Get, lambda _: busy.drop(items.SHAPE_KEY))
-    busy.after(Put, lambda *_: {})
     with pytest.raises(TransactionConflict, match="Nothing was written"):
         busy.run(write(OURS))
 
 
-def test_a_shape_written_in_one_region_refuses_in_the_others_when_it_has_arrived() -> None:
-    world = Simulation((A, B), seed=7)
-    home, away = world.table(A), world.table(B)
-    run(write(OURS), home, instants(world.clock))
-    world.come_to_rest()
-    with pytest.raises(SettingsMismatch):
-        Ledger(settings(B, stock=2), table=away, clock=world.clock).add("stock", 1)
-    for _ in range(10):
-        Ledger(settings(B, stock=4, seats=8), table=away, clock=world.clock).add("stock", 1)
-    world.come_to_rest()
-    assert Reader(OURS, table=home, clock=world.clock).read("stock").value == 10
+# -- a table that is not ours ------------------------------------------------------------------------------------------
+
+THEIRS: list[tuple[dict[str, str], dict[str, Any], type[LedgerError]]] = [  # the keys of a table, and an item of it
+    ({}, {}, TableMissing),
+    ({"id": "S"}, {"id": {"S": "a"}}, TableMismatch),
+    ({"pk": "S"}, {"pk": {"S": "a"}}, TableMismatch),
+    ({"pk": "S", "range": "S"}, {"pk": {"S": "a"}, "range": {"S": "a"}}, TableMismatch),
+    ({"pk": "N", "sk": "S"}, {"pk": {"N": "1"}, "sk": {"S": "a"}}, TableMismatch),
+]
+
+
+@pytest.fixture(scope="module")
+def client(engine: Engine) -> Iterator[Any]:
+    with closing(engine.client(A)) as made:
+        yield made
+
+
+def create(client: Any, name: str, keys: dict[str, str]) -> tuple[Settings, DynamoTable]:
+    """A table with these keys, the first one the partition key; none for no keys."""
+    kinds = zip(keys, ("HASH", "RANGE"), strict=False)
+    if keys:
+        client.create_table(
+            TableName=name,
+            BillingMode="PAY_PER_REQUEST",
+            KeySchema=[{"AttributeName": key, "KeyType": kind} for key, kind in kinds],
+            AttributeDefinitions=[{"AttributeName": key, "AttributeType": kind} for key, kind in keys.items()],
+        )
+    ours = Settings(table=name, region=A)
+    return ours, DynamoTable.of(ours, {A: client})
+
+
+def test_a_missing_table_is_told_as_missing_and_one_of_others_as_a_mismatch(
+    client: Any, table_names: Iterator[str]
+) -> None:
+    for keys, theirs, error in THEIRS:
+        ours, table = create(client, next(table_names), keys)
+        for name, call in CALLS.items():
+            if name != "run" or not keys:  # of an empty table it says nothing
+                with pytest.raises(error, match=ours.table):
+                    call(ours, table)
+        outcomes = Ledger(ours, table=table).add_many([Change("c", 1), Change("d", 1)])
+        assert [type(each) for each in outcomes] == [error] * 2
+        if keys:
+            client.put_item(TableName=ours.table, Item=theirs)
+            with pytest.raises(TableMismatch):
+                CALLS["run"](ours, table)
+            assert client.scan(TableName=ours.table)["Items"] == [theirs]
+
+
+def test_two_changes_are_never_one_in_a_table_without_sk(client: Any, table_names: Iterator[str]) -> None:
+    """There the second change of a lane meets the first: to call it a replay would lose it."""
+    ours, table = create(client, next(table_names), {"pk": "S"})
+    ledger, now = Ledger(ours, table=table), instants(wall_clock)
+    run(add(ledger.prepare("c", 1)), table, now)  # as a role that may not look at the shape
+    with pytest.raises(LedgerError):
+        run(add(ledger.prepare("c", 1)), table, now)

@@ -1,14 +1,16 @@
-"""`Ledger`, as a producer uses it."""
+"""`Ledger` and `AsyncLedger`, as a producer uses them: what is valid counts once, all else is refused by name."""
 
+import hashlib
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from itertools import count
 from typing import Any, cast
 
 import pytest
+from hypothesis import assume, given
 
-from ledger import Change, Delta, Lane, Ledger, Receipt, tokens
-from ledger.checks import to_ms
+from ledger import Change, Delta, Lane, Ledger, Receipt, items, tokens
+from ledger.checks import to_datetime, to_ms
 from ledger.errors import (
     DamagedItem,
     InvalidChange,
@@ -18,24 +20,30 @@ from ledger.errors import (
     InvalidTime,
     LedgerError,
     OutcomeUnknown,
+    TableMismatch,
+    Throttled,
     TokenConflict,
 )
-from ledger.requests import Get, Put, PutMany
+from ledger.requests import AlreadyThere, Get, Item, Put, PutMany
 from tests.calls import passed
 from tests.ledger.test_table_errors import Script
+from tests.strategies import FOLDED_HOUR, MISSING_HOUR, changes, counters, datetimes, keys, zones
 from tests.world import A, B, Region, World, fail, outcomes_of, refused, settings
 
 AT = datetime(2010, 12, 1, 8, 26, 0, 500_900, tzinfo=UTC)
 AT_MS = 1291191960500
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 KEYED: dict[str, Any] = {"idempotency_key": "k", "at": AT}
+CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
-@pytest.fixture
-def world() -> World:
+@pytest.fixture(params=["called", "awaited"])
+def world(request: pytest.FixtureRequest) -> World:
     """Both Regions have one table, as they have when all is replicated."""
     world = World(now_ms=to_ms(NOW))
+    world.awaits = request.param == "awaited"
     world.regions[B] = world.home
     return world
 
@@ -63,9 +71,9 @@ def test_an_add_without_a_key_is_one_put_of_a_delta_with_the_time_of_the_clock_a
     assert len(table.items) == 2  # the same change again is another one
 
 
-def test_an_add_passes_through_few_functions(world: World) -> None:
+def test_an_add_passes_through_few_functions() -> None:
     """A plain one, once the shape is known: whoever changes a rule of it has to follow so many."""
-    writer = world.ledger()
+    writer = World().ledger()
     writer.add("c", 1)
     add = passed(lambda: writer.add("c", 1))
     assert len(add.functions) <= 51, add.functions
@@ -103,32 +111,27 @@ def test_an_add_goes_into_a_lane_of_its_own_region_or_of_the_one_it_names(world:
     assert [each.outcome for each in every] == ["recorded"] * 40 + ["replayed"] * 40
 
 
-def test_what_is_at_the_edge_of_what_may_be_counts(world: World) -> None:
-    for change in (0, 10**18, -(10**18)):
-        outcomes = [world.ledger().add(f"n{change}", change, **KEYED).outcome for _ in range(2)]
-        assert outcomes == ["recorded", "replayed"]
-        assert world.value(f"n{change}") == change
-    for counter in ("!~", "x" * 256, "a#b", "50%", "delta#eu-west-1#0#x", "fold#eu-west-1#0#x", "checkpoint", "#"):
-        world.ledger().add(counter, 4)
-        world.ledger().add("x#" + counter[:254], 16)
-        assert world.value(counter) == 4
-    for key in ("x" * 1_024, "é" * 512, " ", "\0", "👍"):
-        assert world.ledger().add("c", 1, idempotency_key=key, at=AT).outcome == "recorded"
-        assert world.ledger().add("c", 1, idempotency_key=key, at=AT).outcome == "replayed"
-    epoch = datetime(1970, 1, 1, tzinfo=UTC)
-    for at in (epoch, AT, NOW, NOW + 5 * MINUTE, epoch.astimezone(timezone(14 * 60 * MINUTE))):
-        receipt = world.ledger().add("c", 1, idempotency_key="at", at=at)
-        assert receipt.delta.at == at.replace(microsecond=at.microsecond // 1_000 * 1_000)
-    for now_ms in (0, tokens.TIME_MS_MAX):
-        assert tokens.time_ms(ledger(world.home, now_ms).add("c", 1).delta.token) == now_ms
-
-
-def test_an_item_that_is_no_delta_is_damage_and_stays(world: World) -> None:
-    delta = world.ledger().prepare("c", 4, **KEYED)
-    theirs = {"pk": {"S": "delta#eu-west-1#0#c"}, "sk": {"S": delta.token}, "change": {"S": "4"}}
-    world.home.store([theirs])
-    with refused(world.home, DamagedItem, delta.token):
-        world.ledger().apply(delta)
+def test_what_is_there_in_place_of_a_change_is_no_receipt(world: World) -> None:
+    delta = world.ledger().prepare("c", -6, **KEYED)
+    key: Item = {"pk": {"S": "delta#eu-west-1#0#c"}, "sk": {"S": delta.token}}
+    theirs: list[tuple[Item, type[LedgerError], str]] = [
+        ({**key, "change": {"N": "7"}}, TokenConflict, r"already stands for a change of 7, not -6\. Nothing was wr"),
+        *(({**key, **change}, DamagedItem, delta.token) for change in ({}, {"change": {"S": "-6"}})),
+        ({}, DamagedItem, "is damaged"),
+        ({**items.delta_item(delta), "sk": {"S": "0" * 26}}, TableMismatch, "keys are not pk and sk"),
+    ]
+    for there, error, says in theirs:
+        world.home.after(Put, lambda *_, there=there: there, times=1)
+        with pytest.raises(error, match=says) as raised:
+            world.ledger().apply(delta)
+        assert raised.value.delta == delta
+        if there:
+            world.home.after(PutMany, lambda *_, there=there: (AlreadyThere(there),), times=1)
+            (value,) = world.ledger().add_many([Change("c", -6, **KEYED)])
+            assert (type(value), value.delta) == (error, delta)
+    world.home.after(Put, lambda *_: AlreadyThere(None), times=1)  # a role that may not look puts a pack of one
+    assert world.ledger().add("d", 1).outcome == "accepted"
+    assert world.value("d") == 1
 
 
 # -- prepare, apply, unknown outcomes ----------------------------------------------------------------------------------
@@ -144,7 +147,7 @@ def test_prepare_sends_nothing_and_apply_records_it(world: World) -> None:
 def test_an_unknown_outcome_is_settled_by_its_delta_in_any_region_and_counts_once(world: World) -> None:
     for number, keyed in enumerate(({}, KEYED)):
         world.home.after(Put, fail(OutcomeUnknown("lost")), times=2)
-        with pytest.raises(OutcomeUnknown) as raised:
+        with pytest.raises(OutcomeUnknown, match="counts once") as raised:
             world.ledger().add(f"c{number}", 4, **keyed)
         delta = raised.value.delta
         with pytest.raises(OutcomeUnknown):
@@ -159,6 +162,8 @@ def test_a_delta_for_a_lane_that_nobody_reads_is_refused(world: World) -> None:
     for lane in (Lane("ap-south-1", 0, "c"), Lane(A, 1, "c")):
         with refused(world.home, InvalidInput, "No reader looks at the lane"):
             world.ledger().apply(Delta(lane, tokens.make(5, bytes(10)), 4))
+    with refused(world.home, InvalidInput, "apply takes a Delta"):
+        world.ledger().apply(cast(Any, "delta"))
 
 
 # -- add_many ----------------------------------------------------------------------------------------------------------
@@ -167,19 +172,61 @@ def test_a_delta_for_a_lane_that_nobody_reads_is_refused(world: World) -> None:
 def test_add_many_answers_in_order_with_errors_as_values(world: World) -> None:
     world.ledger().add("c", 4, idempotency_key="there", at=AT)
     world.ledger().add("c", 4, idempotency_key="other", at=AT)
-    changes = [
+    asked = [
         *(Change("c", 1), Change("not a name", 1), Change("c", 4, "there", AT), Change("c", True)),
         *(Change("c", 5, "other", AT), Change("c", 1, "key alone")),
         *(Change("d", 1, "k", AT, region=B), Change("d", 1, region="ap-south-1")),
     ]
     outcomes = ["recorded", "InvalidCounter", "replayed", "InvalidChange", "TokenConflict", "InvalidKey"]
-    assert outcomes_of(world.ledger().add_many(iter(changes))) == [*outcomes, "recorded", "InvalidInput"]
+    assert outcomes_of(world.ledger().add_many(iter(asked))) == [*outcomes, "recorded", "InvalidInput"]
     assert world.value("c") == 9
     assert world.ledger().add("d", 1, **KEYED, region=B).outcome == "replayed"
-    assert outcomes_of(world.ledger().add_many([Change("e", 4, "k", AT)] * 2)) == ["recorded", "replayed"]
-    again = world.ledger(B).add_many([Change("e", 4, key, AT, A) for key in "kl"])
+    again = world.ledger(B).add_many([Change("d", 1, key, AT, B) for key in "kl"])
     assert outcomes_of(again) == ["replayed", "recorded"]
-    assert world.value("e") == 8
+    assert world.value("d") == 2
+    world.home.after(PutMany, lambda *_: (None,), times=1)  # too few answers acknowledge nothing
+    with pytest.raises(ValueError, match="shorter"):
+        world.ledger().add_many([Change("e", 1)] * 2)
+
+
+def test_a_token_that_comes_twice_is_sent_once_and_with_two_changes_the_table_says_which_is_there(world: World) -> None:
+    twins = [Change("c", 4, **KEYED), Change("c", 1), Change("c", 4, **KEYED)]
+    assert outcomes_of(world.ledger().add_many(twins)) == ["recorded", "recorded", "replayed"]
+    assert [len(request.items) for request in world.home.asked if isinstance(request, PutMany)] == [2]
+    in_two_lanes = [Change("e", 4, **KEYED, region=region) for region in (A, B)]
+    assert outcomes_of(world.ledger().add_many(in_two_lanes)) == ["recorded", "recorded"]
+    two = [Change("d", change, **KEYED) for change in (4, 7)]
+    assert outcomes_of(world.ledger().add_many(two)) == ["recorded", "TokenConflict"]
+
+    def fails(_: PutMany, __: object) -> tuple[LedgerError]:
+        """No delta arrived."""
+        world.home.drop(*world.home.items)
+        return (Throttled("slow"),)
+
+    world.home.after(PutMany, fails)
+    assert outcomes_of(world.ledger().add_many([two[0]] * 2)) == ["Throttled"] * 2
+    throttled, recorded = world.ledger().add_many(two)
+    assert (outcomes_of([throttled, recorded]), recorded.delta) == (
+        ["Throttled", "recorded"],
+        world.ledger().prepare("d", 7, **KEYED),
+    )
+
+
+def test_where_the_store_does_not_show_the_item_a_single_put_does(world: World) -> None:
+    for number, (change, lost, outcome) in enumerate(
+        ((4, False, "replayed"), (5, False, "TokenConflict"), (4, True, "OutcomeUnknown"))
+    ):
+        world.ledger().add(f"c{number}", 4, **KEYED)
+        unknown = fail(OutcomeUnknown("lost")) if lost else lambda _, answer: answer
+
+        def hides(*_: object, unknown: Any = unknown) -> Any:
+            world.home.after(Put, unknown, times=1)
+            return AlreadyThere(None), None
+
+        world.home.after(PutMany, hides, times=1)
+        first, second = world.ledger().add_many([Change(f"c{number}", change, **KEYED), Change("c", 1)])
+        assert outcomes_of([first, second]) == [outcome, "recorded"]
+        assert first.delta == world.ledger().prepare(f"c{number}", change, **KEYED)
 
 
 def test_a_batch_is_one_request_to_the_table_in_few_to_dynamodb_and_none_without_a_valid_change(world: World) -> None:
@@ -204,86 +251,69 @@ def test_a_batch_is_one_request_to_the_table_in_few_to_dynamodb_and_none_without
     assert [cast(Receipt, each).delta.change for each in results] == [*range(60)]
 
 
-# -- bad input: a typed error, and nothing written ---------------------------------------------------------------------
+# -- what is valid counts once -----------------------------------------------------------------------------------------
 
-BAD: list[tuple[type[LedgerError], str, list[Any]]] = [
-    (
-        InvalidCounter,
-        "counter",
-        [
-            *("", "x" * 257, " ", "a b", "a ", "a\tb", "a\n", "\0", "\x7f", "é", "名", "stock:\u0661", "\ud800"),
-            *("a\udfff", b"c", None, 5, ["c"]),
-        ],
-    ),
-    (
-        InvalidChange,
-        "change",
-        [
-            *(True, False, 1.0, float("nan"), float("inf"), Decimal(1), "1", b"1", None, 1j),
-            *(10**18 + 1, -(10**18) - 1),
-        ],
-    ),
-    (InvalidKey, "idempotency_key", ["", "x" * 1_025, "é" * 513, "\ud800", b"k", 5, ("k",), None]),
-    (InvalidKey, "at", [None]),
-    (
-        InvalidTime,
-        "at",
-        [
-            *(AT.replace(tzinfo=None), date(2010, 12, 1), AT.isoformat(), AT.timestamp(), AT_MS),
-            *(datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC), datetime.min.replace(tzinfo=UTC)),
-            *(NOW + 5 * MINUTE + timedelta(milliseconds=1), datetime.max.replace(tzinfo=UTC)),
-        ],
-    ),
-    (InvalidInput, "region", ["ap-south-1", "", "EU", 5]),
+
+def ms(at: datetime) -> int:
+    """Milliseconds since 1970, rounded down, by another way than the library's."""
+    offset = at.utcoffset()
+    assert offset is not None
+    return (at.replace(tzinfo=None) - EPOCH.replace(tzinfo=None) - offset) // timedelta(milliseconds=1)
+
+
+def token_of(counter: str, key: str, at_ms: int) -> str:
+    """As the data model describes it, digit by digit."""
+    digest = hashlib.sha256(f"{len(counter)}:".encode() + counter.encode() + key.encode()).digest()
+    number = (at_ms << 80) | int.from_bytes(digest[:10], "big")
+    return "".join(CROCKFORD[number >> 5 * place & 31] for place in reversed(range(26)))
+
+
+@given(counters, changes, keys, datetimes, zones)
+def test_whatever_is_valid_counts_once(counter: str, change: int, key: str, at: datetime, zone: Any) -> None:
+    at_ms, now_ms = ms(at), 253_370_764_800_000  # the year 9999, so that nearly every time that is drawn is past
+    assume(0 <= at_ms <= now_ms + 300_000)
+    world = World((A,), now_ms=now_ms)
+    first = world.ledger().add(counter, change, idempotency_key=key, at=at)
+    assert first.delta.token == token_of(counter, key, at_ms)
+    assert ms(first.delta.at) == at_ms
+    there = to_datetime(at_ms).astimezone(zone)
+    again = world.ledger().add(counter, change, idempotency_key=key, at=there)
+    batched = world.ledger().add_many([Change(counter, change, key, at)])
+    assert outcomes_of([first, again, *batched]) == ["recorded", "replayed", "replayed"]
+    assert list(world.home.items.values()) == [
+        {"pk": {"S": f"delta#eu-west-1#0#{counter}"}, "sk": {"S": first.delta.token}, "change": {"N": str(change)}}
+    ]
+    balance = world.reader().read(counter)
+    assert (balance.value, balance.count) == (change, 1)
+    assert [(entry.change, ms(entry.at)) for entry in world.reader().history(counter)] == [(change, at_ms)]
+
+
+EDGES: list[dict[str, Any]] = [
+    *({"change": change} for change in (0, 10**18, -(10**18))),
+    *({"counter": name} for name in ("!~", "x" * 256, "a#b", "50%", "fold#eu-west-1#0#x", "checkpoint", "#")),
+    *({"idempotency_key": key} for key in ("x" * 1_024, "é" * 512, " ", "\0", "👍")),
+    *({"at": at} for at in (EPOCH, NOW, NOW + 5 * MINUTE, EPOCH.astimezone(timezone(14 * 60 * MINUTE)))),
 ]
 
 
-def error_of(writer: Ledger, **call: Any) -> LedgerError:
-    """The error of add; it is the same from prepare and in add_many, and none of the three sent anything."""
-    with pytest.raises(LedgerError) as raised:
-        writer.add(**call)
-    with pytest.raises(type(raised.value)):
-        writer.prepare(**call)
-    (value,) = writer.add_many([Change(**call)])
-    assert (type(value), str(value)) == (type(raised.value), str(raised.value))
-    assert isinstance(raised.value, ValueError)
-    assert "Nothing was written" in str(raised.value)
-    str(raised.value).encode()  # can be logged, also with a lone surrogate in the input
-    return raised.value
+def test_what_is_at_the_edge_of_what_may_be_counts(world: World) -> None:
+    for number, edge in enumerate(EDGES):
+        call: Any = {"counter": f"n{number}", "change": 4, **KEYED, **edge}
+        first, again = (world.ledger().add(**call) for _ in range(2))
+        assert [first.outcome, again.outcome] == ["recorded", "replayed"]
+        assert world.value(call["counter"]) == call["change"]
+    for now_ms in (0, tokens.TIME_MS_MAX):
+        assert tokens.time_ms(ledger(world.home, now_ms).add("c", 1).delta.token) == now_ms
 
 
-def test_what_cannot_be_is_refused(world: World) -> None:
-    for error, name, values in BAD:
-        for wrong in values:
-            found = error_of(world.ledger(), **{"counter": "c", "change": 1, **KEYED, name: wrong})
-            assert type(found) is error, (name, ascii(wrong))
-    for now_ms, keyed in (
-        (-1, {}),
-        (2**48, {}),
-        (-400_000, {"idempotency_key": "k", "at": datetime(1970, 1, 1, tzinfo=UTC)}),
-    ):
-        assert type(error_of(ledger(world.home, now_ms), counter="c", change=1, **keyed)) is InvalidTime
-    assert world.home.asked == []
-
-
-def test_a_refusal_says_it_as_people_write_it(world: World) -> None:
-    for given, says in (
-        ({"at": None}, "without at"),
-        ({"idempotency_key": None}, "without idempotency_key"),
-        ({"region": "EU"}, "is not one of regions="),
-        (
-            {"at": datetime(2010, 12, 1)},
-            "at=datetime.datetime(2010, 12, 1, 0, 0) has no time zone, so it is no instant",
-        ),
-        (
-            {"at": NOW + 6 * MINUTE},
-            "at=2026-05-01T00:06:00+00:00 is more than five minutes ahead of this clock's 2026-05",
-        ),
-        ({"at": datetime(1969, 12, 31, tzinfo=UTC)}, "at=1969-12-31T00:00:00+00:00 is before 1970."),
-    ):
-        assert says in str(error_of(world.ledger(), **{"counter": "c", "change": 1, **KEYED, **given}))
-    with pytest.raises(InvalidInput, match=r"'counters' has no answer\(\)\. .*Settings\(table="):
-        Ledger(settings(), table=cast(Any, "counters"))
+def test_an_hour_that_a_clock_shows_twice_is_two_times_and_one_that_none_shows_is_what_its_zone_says() -> None:
+    world = World((A,), now_ms=to_ms(NOW))
+    for hour in (FOLDED_HOUR, FOLDED_HOUR.replace(fold=1)):
+        assert world.ledger().add("c", 1, idempotency_key="k", at=hour).outcome == "recorded"
+    first, second = sorted(tokens.time_ms(key.sk) for key in world.home.items)
+    assert second - first == 3_600_000
+    for hour in (MISSING_HOUR, MISSING_HOUR.replace(fold=1)):
+        assert tokens.time_ms(world.ledger().prepare("c", 1, idempotency_key="k", at=hour).token) == ms(hour)
 
 
 def test_the_process_has_a_clock_and_entropy_of_its_own() -> None:
@@ -292,3 +322,58 @@ def test_the_process_has_a_clock_and_entropy_of_its_own() -> None:
     first, second = writer.add("c", 1), writer.add("c", 1)
     assert before <= first.delta.at <= second.delta.at <= datetime.now(UTC)
     assert first.delta.token != second.delta.token
+
+
+# -- bad input: a typed error, and nothing written ---------------------------------------------------------------------
+
+NO_TEXT = [b"k", None, 5, ["c"], ("k",)]
+NO_COUNTER = ["", "x" * 257, " ", "a b", "a ", "a\tb", "a\n", "\0", "\x7f", "é", "名", "stock:\u0661", "a\udfff"]
+NO_CHANGE = [True, False, 1.0, float("nan"), float("inf"), Decimal(1), "1", b"1", None, 1j, -(10**18) - 1, 10**18 + 1]
+NO_TIME = [AT.replace(tzinfo=None), date(2010, 12, 1), AT.isoformat(), AT.timestamp(), AT_MS]
+BAD: list[tuple[type[LedgerError], str, list[Any]]] = [
+    (InvalidCounter, "counter", [*NO_TEXT, *NO_COUNTER]),
+    (InvalidChange, "change", [*NO_CHANGE, -(10**39), 10**10_000]),
+    (InvalidKey, "idempotency_key", [*NO_TEXT, "", "x" * 1_025, "é" * 513, "\ud800"]),
+    (InvalidKey, "at", [None]),
+    (InvalidTime, "at", [*NO_TIME, *(at.replace(tzinfo=UTC) for at in (datetime.min, datetime.max))]),
+    (InvalidTime, "at", [EPOCH - timedelta(microseconds=1), NOW + 5 * MINUTE + timedelta(milliseconds=1)]),
+    (InvalidInput, "region", ["ap-south-1", "", "EU", 5]),
+]
+
+
+def error_of(writer: Ledger, **call: Any) -> LedgerError:
+    """The error of add; it is the same from prepare and in add_many, and none of the three sent anything."""
+    with pytest.raises(LedgerError, match="Nothing was written") as raised:
+        writer.add(**call)
+    with pytest.raises(type(raised.value)):
+        writer.prepare(**call)
+    (value,) = writer.add_many([Change(**call)])
+    assert (type(value), str(value)) == (type(raised.value), str(raised.value))
+    assert isinstance(raised.value, ValueError)
+    assert len(str(raised.value).encode()) < 400  # can be logged, also with a lone surrogate in the input
+    return raised.value
+
+
+def test_what_cannot_be_is_refused(world: World) -> None:
+    for error, name, values in BAD:
+        for wrong in values:
+            found = error_of(world.ledger(), **{"counter": "c", "change": 1, **KEYED, name: wrong})
+            assert type(found) is error, (name, ascii(wrong)[:40])
+    for now_ms, keyed in ((-1, {}), (2**48, {}), (-400_000, {"idempotency_key": "k", "at": EPOCH})):
+        assert type(error_of(ledger(world.home, now_ms), counter="c", change=1, **keyed)) is InvalidTime
+    assert world.home.asked == []
+
+
+def test_a_refusal_says_it_as_people_write_it() -> None:
+    world = World(now_ms=to_ms(NOW))
+    for call, says in (
+        ({"at": None}, "without at"),
+        ({"idempotency_key": None}, "without idempotency_key"),
+        ({"region": "EU"}, "is not one of regions="),
+        ({"at": datetime(2010, 12, 1)}, "at=datetime.datetime(2010, 12, 1, 0, 0) has no time zone, so it is no in"),
+        ({"at": NOW + 6 * MINUTE}, "at=2026-05-01T00:06:00+00:00 is more than five minutes ahead of this clock's 2026"),
+        ({"at": datetime(1969, 12, 31, tzinfo=UTC)}, "at=1969-12-31T00:00:00+00:00 is before 1970."),
+    ):
+        assert says in str(error_of(world.ledger(), **{"counter": "c", "change": 1, **KEYED, **call}))
+    with pytest.raises(InvalidInput, match=r"'counters' has no answer\(\)\. .*Settings\(table="):
+        Ledger(settings(), table=cast(Any, "counters"))

@@ -17,7 +17,7 @@ from ledger import tokens
 from ledger.errors import OutcomeUnknown, Throttled
 from ledger.requests import Key, PutMany, Request
 from ledger.values import Delta, Lane
-from ledgerctl.export import with_strays
+from ledgerctl.history import with_strays
 from ledgerctl.imports import BATCH
 from reader import Entry
 from tests.ledgerctl.support import NOW_MS, A, B, Tables, refused

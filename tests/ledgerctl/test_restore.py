@@ -15,7 +15,7 @@ from ledger.gate.items import gate_key
 from ledger.lane.shape import write
 from ledger.requests import Delete, DeleteMany, Get, Put, PutMany, Transact, Update, run
 from ledger.values import Delta, Lane
-from ledgerctl import rebuild_all
+from ledgerctl import rebuilding
 from ledgerctl.call import Surroundings
 from tests.ledgerctl.support import GOOD, ONCE, TABLE, A, B, Said, Tables, aws, ctl, refusal, signed_in
 from tests.world import Region
@@ -224,7 +224,7 @@ def test_one_counter_that_fails_stops_no_other(tables: Tables) -> None:
 def test_when_so_many_fail_that_it_is_not_about_them_it_ends_and_the_next_run_begins_at_the_beginning(
     tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rebuild_all, "FAILED_MAX", 3)
+    monkeypatch.setattr(rebuilding, "FAILED_MAX", 3)
     for failure, code, kind in ((Throttled("Slower."), 3, "Throttled"), (KeyboardInterrupt(), 130, "Interrupted")):
         tables.fails(lambda request: isinstance(request, Get) and request.key.pk.startswith("fold#"), failure)
         error = json.loads(tables("rebuild --all --yes --json", code).err)

@@ -7,7 +7,7 @@ import sys
 from typing import Annotated
 
 import typer
-from lab.histories.budget_judge import CAP, WRONG
+from lab.histories.budget_judge import CAP, LINES
 
 from budgets_lab.calls import ENDS, measure
 
@@ -27,7 +27,7 @@ def main(
     print(f"{'':46} {'ours':>12} {'naive':>12}")
     print(f"{'micro-dollars spent':46} {figures.spent:>12,} {sum(naive):>12,}")
     print(f"{'% of all budgets':46} {100 * figures.spent // all:>12,} {100 * sum(naive) // all:>12,}")
-    for name, line in WRONG.items():
+    for name, line in LINES.items():
         theirs = f"{sum(spent > CAP for spent in naive):,}" if name == "passed" else "-"
         print(f"{line:46} {figures.wrong[name]:>12,} {theirs:>12}")
     if figures.is_undecided:

@@ -14,8 +14,8 @@ from typing import Any
 from unittest.mock import patch
 
 import litellm
-from lab.histories.budget_calls import REGIONS, TwoRegions
-from lab.histories.budget_judge import CAP, DEAR, ESTIMATE, LONGEST, TIMEOUT, Figures, judge
+from lab.histories.budget_calls import REGIONS, TIMEOUT, TwoRegions
+from lab.histories.budget_judge import CAP, DEAR, ESTIMATE, LONGEST, Figures, judge
 from ledger.errors import LedgerError, LimitReached
 from ledger.gate import gates as gates_module
 from litellm.integrations.custom_logger import CustomLogger

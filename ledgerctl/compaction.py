@@ -1,0 +1,194 @@
+"""`lag`, `compact`, `verify`: what waits for the compactor, its work by hand, and counters recounted from their events.
+
+Rule 1: What fails for one counter or lane stops and hides no other, and is named.
+Rule 2: Of what waits strays come first, because they are not in the value yet; then tails that are long enough to fold,
+the longest first; a short tail of a cold counter is no lag.
+Rule 3: What is not due does not wait for the compactor: a tail younger than `allowed_lateness_ms`, and what is folded
+and has to stay for `keep_ms`, or for ever. How much there is of it is shown all the same.
+Rule 4: A lane is looked at in its home Region, and compacted in that of --region.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from compactor import Report, Verification
+from compactor.clean import AHEAD_MAX_MS
+from compactor.lanes import Lanes, find_lanes
+from compactor.looking import LaneLag, error_of, lag
+from ledger.errors import LedgerError
+from ledger.settings import Settings
+from ledger.values import Lane
+from ledgerctl import show
+from ledgerctl.call import Call
+from ledgerctl.command import COMPACTION, Counters, Prefix, Scan, command
+from ledgerctl.failures import DATA
+from ledgerctl.lanes import Found, added_to, each_of, exit_code_of, found
+
+COUNTS = ("folded", "settled", "cleaned", "commits", "gave_up", "postponed")
+
+
+def to_do(each: LaneLag, settings: Settings, now_ms: int) -> list[str]:
+    """What the compactor has to do there now."""
+    if each.damage:
+        return ["damaged"]
+    is_old = each.oldest_ms is not None and each.oldest_ms + settings.allowed_lateness_ms <= now_ms
+    is_kept = each.noted_ms is not None and -AHEAD_MAX_MS <= now_ms - each.noted_ms < settings.keep_ms
+    todo = (
+        (each.strays, "settle"),
+        (is_old and each.tail >= settings.fold_min, "fold"),
+        (settings.clean and each.to_clean and not is_kept, "clean"),
+    )
+    return [name for there_is, name in todo if there_is]
+
+
+def badness(each: LaneLag, todo: list[str]) -> tuple[bool, int, int, int, int]:
+    """The worst lane has the highest."""
+    due = each.tail if "fold" in todo else 0
+    return each.damage is not None, each.strays, due, each.to_clean, each.tail
+
+
+@command("lag", COMPACTION)
+def lag_(
+    call: Call,
+    counters: Counters = None,
+    prefix: Prefix = "",
+    limit: Annotated[int, typer.Option(min=1, help="Show that many lanes.")] = 20,
+    scan: Scan = False,
+) -> None:
+    """Show what waits for the compactor, the worst lane first."""
+    settings, now_ms = call.settings, call.surroundings.clock()
+    if counters:
+        lanes = [lane for counter in dict.fromkeys(counters) for lane in settings.lanes_of(counter)]
+    else:
+        every = found(call, prefix, scan=scan).lanes
+        lanes = [lane for lane in every if lane.region in settings.regions and settings.limit_of(lane.counter) is None]
+    outcomes = each_of(call, "looking", lanes, lambda lane: call.run(lag(lane), lane.region))
+    seen = [outcome for _, outcome in outcomes if isinstance(outcome, LaneLag)]
+    missing = [(lane, outcome) for lane, outcome in outcomes if isinstance(outcome, LedgerError)]
+    todo = {each.lane: to_do(each, settings, now_ms) for each in seen}
+    seen.sort(key=lambda each: badness(each, todo[each.lane]), reverse=True)
+    _show_lag(call, seen[:limit], todo, now_ms)
+    call.say(f"lanes that wait for the compactor: {sum(map(bool, todo.values())):,} of {len(seen):,}", style="dim")
+    call.note_cost()
+    for lane, error in missing:
+        call.document({"lane": str(lane), "error": str(error)})
+        call.note(f"{lane} was not seen: {error}", "red")
+    if missing:
+        raise typer.Exit(exit_code_of([error for _, error in missing]))
+
+
+def _show_lag(call: Call, seen: list[LaneLag], todo: Mapping[Lane, list[str]], now_ms: int) -> None:
+    rows = []
+    for each in seen:
+        lane, due = each.lane, todo[each.lane]
+        times = (each.oldest_ms, each.watermark_ms)
+        oldest_ms, watermark_ms = (None if at is None else max(0, now_ms - at) for at in times)
+        fields = {"lane": str(lane), "counter": lane.counter, "region": lane.region, "shard": lane.shard}
+        fields |= {"tail": each.tail, "oldest_age_ms": oldest_ms, "watermark_age_ms": watermark_ms}
+        fields |= {"strays": each.strays, "to_clean": each.to_clean, "to_do": due, "damage": each.damage}
+        call.document(fields)
+        counts = (f"{each.strays:,}", f"{each.to_clean:,}", " ".join(due) or "-")
+        rows.append((str(lane), f"{each.tail:,}", show.age(oldest_ms), show.age(watermark_ms), *counts))
+    call.table_of(("lane", "tail", "oldest", "folded to", "strays", "to clean", "to do"), rows)
+    for damage in filter(None, (each.damage for each in seen)):
+        call.note(damage, "red")
+
+
+@command("compact", COMPACTION)
+def compact(call: Call, counters: Counters = None) -> None:
+    """Clean, fold and settle the lanes of this Region; without counters, those that a scan finds to need it.
+
+    The scan also lists the lanes that it meets, those of limited counters too.
+    """
+    region = call.settings.region
+    names, scanned = list(dict.fromkeys(counters or [])), Lanes([], [], [], {})
+    if not names:
+        with show.bar(call.err, "scanning"):
+            scanned = call.run(find_lanes(call.settings))
+        names = sorted({lane.counter for lane in scanned.needy})
+    outcomes = each_of(call, "compacting", names, call.compactor.compact)
+    report = Report.total(outcome for _, outcome in outcomes if isinstance(outcome, Report))
+    problems = [(name, outcome) for name, outcome in outcomes if isinstance(outcome, LedgerError)]
+    problems += [(str(lane), error_of(lane)) for lane in scanned.unread]
+    problems += [(str(lane), error) for lane, error in scanned.unlisted.items()]
+    consumed = call.meter.take()
+    fields = {"region": region, "counters": len(names), "postponed_by": list(report.postponed_by)}
+    fields |= {name: getattr(report, name) for name in COUNTS} | {"listed": len(scanned.listed)}
+    fields |= {"conflicts": list(report.conflicts), "problems": {name: str(error) for name, error in problems}}
+    fields |= {"watermark_ahead_ms": {str(lane): ms for lane, ms in report.ahead.items()}}
+    call.document(fields | show.cost_fields(consumed))
+    what = show.counted(len(names), "counter") if names else "nothing needs it"
+    deltas = f"{report.folded:,} folded, {report.settled:,} settled, {report.cleaned:,} cleaned"
+    call.say(f"{deltas}: {what}, lanes of {region}")
+    if scanned.listed:
+        call.say(f"lanes that were new in the directory: {len(scanned.listed):,}")
+    if report.gave_up:
+        call.say(f"left to the next run, for another compactor was there: {show.counted(report.gave_up, 'lane')}")
+    if report.postponed:
+        postponed = show.counted(report.postponed, "lane")
+        call.say(f"not cleaned, or not to the end: {postponed}, because of {'; '.join(report.postponed_by)}")
+    for lane, ahead_ms in report.ahead.items():
+        ahead = f"the watermark is {ahead_ms / 1_000:,.1f} s ahead of this clock"
+        call.note(f"{lane}: {ahead}; until then new changes are strays", "yellow")
+    call.note(show.cost(consumed))
+    for name, error in problems:
+        call.note(str(error) if str(error).startswith(name) else f"{name}: {error}", "red")
+    for token in report.conflicts:
+        call.note(f"the delta {token} is listed with another change; kept", "red")
+    if problems or report.conflicts:
+        raise typer.Exit(DATA if report.conflicts else exit_code_of([error for _, error in problems]))
+
+
+@command("verify", COMPACTION)
+def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Scan = False) -> None:
+    """Recount counters from their events and compare.
+
+    Exit code 1 when something differs. Writes nothing.
+    """
+    every = Found([]) if counters else found(call, prefix, scan=scan)
+    names = added_to(call, counters) if counters else every.counters
+    seen = every.unread(call.settings)
+
+    def verified(name: str) -> Verification:
+        checked = call.compactor.verify(name)
+        unread = {*checked.unread, *(lane for lane in seen if lane.counter == name)}
+        return replace(checked, unread=tuple(sorted(unread)))
+
+    different = strays = 0
+    failed: list[LedgerError] = []
+    for name, outcome in each_of(call, "recounting", names, verified):
+        if isinstance(outcome, LedgerError):
+            failed.append(outcome)
+            call.note(f"{name}: {outcome}", "red")
+            call.document({"counter": name, "ok": None, "error": str(outcome)})
+            continue
+        different, strays = different + (not outcome.ok), strays + outcome.strays
+        fields = {"counter": name, "ok": outcome.ok, "value": outcome.value, "strays": outcome.strays}
+        fields |= {"differences": list(outcome.differences), "unread": [str(lane) for lane in outcome.unread]}
+        call.document(fields)
+        if not outcome.ok or len(names) == 1:
+            _show(call, name, outcome)
+    waiting = f"; strays that wait for the next settle: {strays:,}" if strays else ""
+    right = len(names) - different - len(failed)
+    said = f"counters that add up: {right:,} of {len(names):,}{waiting}{'' if counters else every.limits}"
+    call.say(said, style=None if different else "green")
+    call.note_cost()
+    if different:
+        call.note("docs/operations.md#verify-difference-a-recount-differs says what to do.", "yellow")
+    if different or failed:
+        raise typer.Exit(DATA if different else exit_code_of(failed))
+
+
+def _show(call: Call, name: str, verification: Verification) -> None:
+    value = "cannot be told" if verification.value is None else f"{verification.value:,}"
+    call.say(f"{name}: its events give {value}")
+    rows = [
+        (str(lane.lane), "?" if lane.value is None else f"{lane.value:,}", f"{lane.pending:,}", f"{lane.strays:,}")
+        for lane in verification.lanes
+    ]
+    call.table_of(("lane", "sum", "pending", "strays"), rows)
+    for difference in verification.differences:
+        call.say(f"differs: {difference}", style="bold red")

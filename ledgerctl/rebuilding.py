@@ -1,0 +1,151 @@
+"""Rebuilds of lanes and gates for `rebuild` and `restore`, and what a rebuild would write.
+
+Rule 1: What would be written is found out by the very program that writes, on a table that lets nothing be written and
+answers every write as one that was made.
+Rule 2: What fails for one counter stops no other; when so many fail that it is not about them, it ends.
+Rule 3: It always begins at the beginning, because nobody knows what happened to the table since a run was cut off.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from compactor.rebuild import rebuild as rebuilding
+from ledger import items
+from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
+from ledger.gate.gates import Gates
+from ledger.gate.rebuild import rebuild as rebuilding_gates
+from ledger.requests import AlreadyThere, At, DeleteMany, Get, GetMany, Item, Put, PutMany, Request, Table, Transact
+from ledger.requests import key_of as key_of_put
+from ledger.values import Checkpoint, Lane
+from ledgerctl import show
+from ledgerctl.call import Call
+from ledgerctl.failures import cut_off
+from ledgerctl.lanes import each, named
+
+FAILED_MAX = 200
+"""Counters that may fail before it is not about them."""
+
+
+@dataclass(slots=True)
+class Unwritten:
+    """A table that is read and never written; `writes` are the requests that would have been."""
+
+    table: Table
+    writes: list[Request] = field(default_factory=list)
+
+    def answer(self, request: Request, /) -> Any:
+        match request:
+            case Put() | At(_, Put()) | Transact():
+                answer: Any = None
+            case DeleteMany(deleted):
+                answer = (None,) * len(deleted)
+            case PutMany(puts):
+                there = self.table.answer(GetMany(tuple(map(key_of_put, puts))))
+                answer = tuple(None if item is None else AlreadyThere(item) for item in there)
+            case _:
+                return self.table.answer(request)
+        self.writes.append(request)
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A lane: what stands there `now`, what a rebuild `would` do: write, delete, nothing or fail; and `why`."""
+
+    lane: Lane
+    now: str
+    would: str
+    why: str
+    checkpoint: Checkpoint | None = None
+    error: LedgerError | None = None
+
+    def fields(self) -> dict[str, object]:
+        fields: dict[str, object] = {"lane": str(self.lane), "now": self.now, "would": self.would}
+        if self.checkpoint is not None:
+            fields |= {"total": self.checkpoint.total, "count": self.checkpoint.count}
+        return fields if self.error is None else fields | {"error": str(self.error)}
+
+
+def plan(call: Call, lane: Lane) -> Plan:
+    """What a rebuild of the lane would do. Raises TableError."""
+    item: Item | None = call.table.answer(Get(items.checkpoint_key(lane)))
+    try:
+        there = items.checkpoint_of(lane, item) if item is not None else None
+        now = f"version {there.version:,}, {_sums(there)}" if there is not None else "no checkpoint"
+    except DamagedItem as damage:
+        now = f"damaged: {damage.why}"
+    table = Unwritten(call.table)
+    try:
+        checkpoint = call.on_table(rebuilding(lane), table)
+    except (GaveUp, LaneDamaged, DamagedItem) as error:
+        return Plan(lane, now, "fail", f"it cannot be rebuilt: {error}", error=error)
+    if checkpoint is not None:
+        return Plan(lane, now, "write", f"its segments give a checkpoint with {_sums(checkpoint)}", checkpoint)
+    if table.writes:
+        return Plan(lane, now, "delete", "it has no segments: this checkpoint is deleted, and its deltas are the tail")
+    return Plan(lane, now, "nothing", "its segments give no checkpoint: there are none")
+
+
+def _sums(checkpoint: Checkpoint) -> str:
+    return f"total {checkpoint.total:,}, count {checkpoint.count:,}"
+
+
+@dataclass(slots=True)
+class Progress:
+    """done: counters that were rebuilt. lost: what a rebuild of gates says is lost or owed. failed: why, by counter."""
+
+    done: list[str] = field(default_factory=list)
+    lost: dict[str, list[str]] = field(default_factory=dict)
+    failed: dict[str, LedgerError] = field(default_factory=dict)
+
+    def losses(self) -> list[str]:
+        return [f"{name}: {line}" for name, lines in sorted(self.lost.items()) for line in lines]
+
+
+def rebuild_all(call: Call, lanes: list[Lane], *, gates: bool = True) -> Progress:
+    """Rebuild those of `lanes` that are of --region, and the gates of limited counters. Raises Wrong when it cannot go
+    on."""
+    progress = Progress()
+    lanes_of: defaultdict[str, set[Lane]] = defaultdict(set)
+    for lane in lanes:
+        limited = call.settings.limit_of(lane.counter) is not None
+        if (limited and gates) or (not limited and lane.region == call.settings.region):
+            lanes_of[lane.counter].add(lane)
+
+    def one(name: str) -> None:
+        try:
+            lost = _rebuilt(call, name, lanes_of[name])
+        except LedgerError as error:
+            progress.failed[name] = error
+            if len(progress.failed) > FAILED_MAX:
+                raise
+            return
+        progress.done.append(name)
+        if lost:
+            progress.lost[name] = lost
+
+    try:
+        each(call, "rebuilding", sorted(lanes_of), one)
+    except (LedgerError, KeyboardInterrupt) as failure:
+        done = f"Rebuilt {len(progress.done):,} of {show.counted(len(lanes_of), 'counter')}."
+        done += f" Failed: {named(sorted(progress.failed))}." if progress.failed else ""
+        remedy = "Run it again, before a compactor runs: it begins at the beginning."
+        raise cut_off(failure, call.where, done, remedy) from None
+    return progress
+
+
+def _rebuilt(call: Call, name: str, lanes: set[Lane]) -> list[str]:
+    """Rebuild a counter's lanes of this Region, or its gates. What is lost of it. Raises LedgerError."""
+    gates = Gates.of(call.settings, name)
+    if gates is not None:
+        return [lost for gate in call.on_table(rebuilding_gates(gates)) for lost in gate.told]
+    failed: list[LedgerError] = []
+    for lane in sorted({*lanes, *call.settings.lanes_of(name, call.settings.region)}):
+        try:
+            call.run(rebuilding(call.settings.known(lane)))
+        except LedgerError as error:
+            failed.append(error)
+    if failed:
+        raise failed[0]
+    return []
