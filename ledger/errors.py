@@ -49,9 +49,6 @@ class Again(LedgerError):
     """
 
 
-# -- what the caller passed: nothing was sent, nothing was written ----------------------------------------------------
-
-
 class InvalidInput(LedgerError, ValueError):
     """An argument is not acceptable. Nothing was written. Correct it; a retry of the same call fails again."""
 
@@ -76,9 +73,7 @@ class InvalidKey(InvalidInput):
 
 class InvalidTime(InvalidInput):
     """A time is not an aware `datetime`, is before 1970, or is more than five minutes ahead. Nothing was written.
-
-    Or the given `clock` did not answer whole milliseconds since 1970.
-    """
+    Or the given `clock` did not answer whole milliseconds since 1970."""
 
 
 class InvalidSettings(InvalidInput):
@@ -88,27 +83,17 @@ class InvalidSettings(InvalidInput):
 
 
 class InvalidMessage(InvalidInput):
-    """A JSON message is not a change as docs/producers.md describes it. Nothing was written.
-
-    `field` names what is wrong in it, or is None. A retry of the same message fails again: correct its sender.
-    """
+    """A JSON message is no change as docs/producers.md describes it. `field` names what is wrong, or is None. Nothing
+    was written. Correct its sender."""
 
     def __init__(self, why: str, field: str | None = None) -> None:
         super().__init__(why)
         self.field = field
 
 
-# -- what the queue answered -------------------------------------------------------------------------------------------
-
-
 class NotQueued(Again):
     """The queue did not confirm a message; it may or may not be in it. Nothing was written to the table by this call.
-
-    Send the same change again, with the same idempotency key and `at`: it counts once, however often it is queued.
-    """
-
-
-# -- what the table answered -------------------------------------------------------------------------------------------
+    Send the same change again, with the same idempotency key and `at`: it counts once."""
 
 
 class TokenConflict(LedgerError):
@@ -139,10 +124,8 @@ class OutcomeUnknown(TableError, Again):
 
 
 class Unavailable(TableError, Again):
-    """A read got no answer, or a write found no connection and was never sent. Nothing was written.
-
-    Check `region` and `endpoint_url`; the retries of the SDK are already used up.
-    """
+    """A read got no answer, or a write found no connection and was never sent. Nothing was written. Check `region` and
+    `endpoint_url`; the retries of the SDK are already used up."""
 
 
 class Throttled(TableError, Again):
@@ -167,9 +150,6 @@ class TableMismatch(TableError):
 
 class ItemTooLarge(TableError):
     """The item would have more than 400 KB. Nothing was written, and no retry helps."""
-
-
-# -- what stands in the table ------------------------------------------------------------------------------------------
 
 
 class DamagedItem(LedgerError):
@@ -234,16 +214,11 @@ class LimitReached(LedgerError):
 
 
 class OutOfReach(Again):
-    """The rights here are too few, and a Region that may have more could not be asked. Nothing was decided. Call again
-    with the same key and `at`.
-    """
+    """The rights here are too few, and a Region that may have more could not be asked. Nothing was decided."""
 
 
 class HoldEnded(LedgerError):
-    """A hold was captured, released or expired before. Nothing was written. `state` says which; `actual`: what counts.
-
-    A hold that expired kept nothing: ask for a new one.
-    """
+    """A hold was captured, released or expired before: `state`. `actual`: what counts of it. Nothing was written."""
 
     def __init__(self, message: str, state: str = "expired", actual: int = 0) -> None:
         super().__init__(message)

@@ -197,9 +197,11 @@ class Settings:
     def from_env(cls, environ: Mapping[str, str] | None = None, **arguments: Any) -> Settings:
         """Settings from the arguments, else the environment, else the defaults. Raises InvalidSettings.
 
-        The variable of region is AWS_REGION; that of each other is LEDGER_ and its name, such as LEDGER_TABLE.
-        Regions are names with commas, flags true or false. LEDGER_SHARDS is JSON such as {"stock:": 4}, LEDGER_LIMITS
-        {"stock:": {"floor": 0}}, LEDGER_THRESHOLDS {"stock:": [{"below": 10}]}.
+        Variables: LEDGER_TABLE, AWS_REGION, LEDGER_REGIONS (with commas), LEDGER_ENDPOINT_URL, LEDGER_SHARDS (JSON,
+        {"stock:": 4}), LEDGER_LIMITS (JSON, {"stock:": {"floor": 0}}), LEDGER_THRESHOLDS (JSON,
+        {"stock:": [{"below": 10}]}), LEDGER_CLEAN (true or false), LEDGER_ALLOWED_LATENESS_MS, LEDGER_KEEP_MS,
+        LEDGER_READ_TIME_MAX_MS, LEDGER_FOLD_MIN, LEDGER_FOLD_MAX, LEDGER_CLEAN_UNITS_PER_S, LEDGER_INSERT_ONLY and
+        LEDGER_UNSHARED_LIMITS (true or false).
         """
         given: object = os.environ if environ is None else environ
         if not isinstance(given, Mapping):

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ledger import items, tokens
-from ledger.errors import LedgerError
 from ledger.lane.tail import TailSum
-from ledger.requests import GetMany, Instant, Page, Program, Together
+from ledger.requests import GetMany, Instant, Page, Program, Together, answered
 from ledger.values import Checkpoint, Lane
 from reader.restart import restart
 
@@ -72,9 +71,7 @@ def _read_all(tails: Sequence[TailSum]) -> Program[None]:
     """The pages of all lanes are asked for together."""
     left = list(tails)
     while left:
-        answers: tuple[Page | LedgerError, ...] = yield Together(tuple(tail.next for tail in left))
-        for tail, page in zip(left, answers, strict=True):
-            if isinstance(page, LedgerError):
-                raise page
+        pages: tuple[Page, ...] = answered((yield Together(tuple(tail.next for tail in left))))
+        for tail, page in zip(left, pages, strict=True):
             tail.take(page)
         left = [tail for tail in left if tail.more]
