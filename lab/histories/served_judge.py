@@ -27,7 +27,7 @@ from ledger.lane import crossings, directory
 from ledger.limit import IN, OUT, Threshold
 from ledger.settings import Settings
 from ledger.values import Lane
-from reader.balances import balances
+from reader.read import balances
 from simulator.world import World
 
 ROUNDED_MS = 999

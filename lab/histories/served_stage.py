@@ -20,7 +20,7 @@ from ledger import tokens
 from ledger.lane.add import add
 from ledger.limit import Threshold
 from ledger.requests import Program
-from reader.balances import balances
+from reader.read import balances
 from service.ring.records import arrived
 from service.thresholds.evaluate import Evaluated, evaluate
 from simulator.process import Log

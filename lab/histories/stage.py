@@ -11,7 +11,7 @@ from compactor.rebuild import rebuild
 from compactor.report import Tally
 from compactor.settle import settle
 from compactor.visit import visit
-from lab.designs import naive
+from lab.designs import item_collection as naive
 from lab.histories import checker
 from lab.histories.boards import AWAY, HOME, Boards, process
 from lab.histories.cast import COUNTER
@@ -193,7 +193,7 @@ class NaiveStage(Stage):
     stops = False
 
     def reading(self) -> Program[tuple[int, int]]:
-        return naive.read(LANE)
+        return naive.read_all(LANE)
 
     def merged(self) -> None:
         self.alone(naive.merge(LANE))
@@ -205,6 +205,6 @@ class NaiveStage(Stage):
 
     def judged(self) -> list[str]:
         self.world.quiesce()
-        values = {region: finish(self.world, region, naive.read(LANE))[0] for region in (HOME, AWAY)}
+        values = {region: finish(self.world, region, naive.read_all(LANE))[0] for region in (HOME, AWAY)}
         held = {region: sorted(checker.deltas_in(value) or ()) for region, value in values.items()}
         return list(checker.check_end(self.record, values, {r: [4**n for n in held[r]] for r in held}))
