@@ -22,7 +22,7 @@ from ledger.requests import At, Item, KeyPage, Now, Page, Pause, Program, Query,
 from ledger.values import PACK_SPAN_MS, Lane
 
 PAGES_MAX = 1_000_000
-"""Stops a loop that would never end; a page holds 1 MB, so a real range has far fewer."""
+"""Stops a loop that would never end; a page holds 1 MB."""
 
 Asked = TypeVar("Asked", Query, Scan)
 
@@ -106,7 +106,7 @@ def bound(token: str | None, without: bytes) -> bytes:
 class TailSum:
     """The sum of a tail, page by page: `next` asks for a page, `take` adds it, `more` says whether there is another.
 
-    oldest_ms: the time of its lowest token, None for an empty tail. again: entries whose token was counted before.
+    oldest_ms: the time of its lowest token. again: entries whose token was counted before.
     """
 
     def __init__(self, lane: Lane, watermark: str | None, *, consistent: bool) -> None:
