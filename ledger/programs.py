@@ -40,7 +40,9 @@ class Rules:
     def __init__(self, settings: Settings, clock: clocks.Clock, entropy: clocks.Entropy) -> None:
         self.settings = check_settings(settings)
         self.clock = clocks.checked(clock)
-        self.entropy = clocks.checked_entropy(entropy)
+        if not callable(entropy):
+            raise InvalidInput(f"entropy is a function that returns random bytes, not {shown(entropy)}.")
+        self._entropy = entropy
         self.now = clocks.instants(self.clock)
         self.shape = ShapeCheck(settings, writes=True)
         self.sold_out: SoldOut | None = None
@@ -48,6 +50,13 @@ class Rules:
             from ledger.gate.gates import SoldOut
 
             self.sold_out = SoldOut()
+
+    def randomness(self) -> bytes:
+        """That of a token."""
+        answer: object = self._entropy(size := tokens.RANDOM_BYTES)
+        if type(answer) is not bytes or len(answer) != size:
+            raise InvalidInput(f"entropy({size}) returns {size} bytes, not {shown(answer)}.")
+        return answer
 
     def gates(self, counter: str) -> Gates | None:
         """Those of a counter; None when it has no limit."""
@@ -116,7 +125,7 @@ def _token(rules: Rules, asked: Change, kind: str = "") -> str:
         now_ms = rules.clock()
         if not 0 <= now_ms <= tokens.TIME_MS_MAX:
             raise InvalidTime(f"The clock says {now_ms} ms since 1970; a change's time is from 1970 to the year 10889.")
-        return tokens.make(now_ms, rules.entropy(tokens.RANDOM_BYTES))
+        return tokens.make(now_ms, rules.randomness())
     if key is None:
         raise InvalidKey("at came without idempotency_key; they go together.")
     if at is None:
