@@ -13,7 +13,7 @@ from ledger.actions import Action, updated
 from ledger.conditions import Condition
 from ledger.conditions import Item as Item
 from ledger.cost import item_bytes
-from ledger.errors import ItemTooLarge
+from ledger.errors import ItemTooLarge, LedgerError
 
 ITEM_BYTES_MAX = 400 * 1024
 
@@ -216,6 +216,14 @@ def in_time(began: Instant, ended: Instant, most_ms: int) -> bool:
 
 
 Request = Write | Transact | PutMany | DeleteMany | Get | GetMany | Query | Scan | Together | At | Pause | Now
+
+
+def answered(answers: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The answers to several requests, of which each was answered. Raises the first that is a LedgerError."""
+    for answer in answers:
+        if isinstance(answer, LedgerError):
+            raise answer
+    return answers
 
 
 class Table(Protocol):
