@@ -1,10 +1,9 @@
-"""Attributes in DynamoDB's own spelling (a number is a whole one); and the actions and the condition that only the
-other designs need: a sum spelled as a SET, and sets of texts."""
+"""Attributes in DynamoDB's own spelling (a number is a whole one); and the actions and the condition of sets of
+texts, which only the other designs need."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ledger.actions import Add
 from ledger.conditions import Item, Names, Value
 
 
@@ -25,21 +24,6 @@ def said(item: Item | None, name: str) -> str | None:
     """The text that an item has under this name; None where it has none."""
     value = (item or {}).get(name)
     return None if value is None else str(value["S"])
-
-
-@dataclass(frozen=True, slots=True)
-class SetSum:
-    """The same as Add, spelled as a SET."""
-
-    path: str
-    change: int
-
-    def expression(self, names: Names) -> tuple[str, str]:
-        path, zero, change = names.path(self.path), names.value(number(0)), names.value(number(self.change))
-        return "SET", f"{path} = if_not_exists({path}, {zero}) + {change}"
-
-    def after(self, there: Value | None) -> Value:
-        return Add(self.path, self.change).after(there)
 
 
 @dataclass(frozen=True, slots=True)

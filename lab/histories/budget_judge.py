@@ -53,7 +53,6 @@ class Figures:
 
 
 def judge(world: TwoRegions, figures: Figures) -> None:
-    """When no call is open any more."""
     calm = world.calm()
     for customer, calls in figures.calls.items():
         figures.wrong["stuck"] += calm.held(f"llm:{customer}") > ESTIMATE * (calls["died"] + calls["undecided"])
