@@ -19,7 +19,7 @@ from ledger import items, tokens
 from ledger.cost import item_bytes, write_units
 from ledger.entries import TOKEN_BYTES, Entries
 from ledger.errors import LedgerError
-from ledger.requests import AlreadyThere, At, DeleteMany, Get, Instant, Item, Now, Pause, Program, Put, key_of
+from ledger.requests import AlreadyThere, At, DeleteMany, Get, Instant, Item, Now, Pause, Program, Put, answered, key_of
 from ledger.values import Checkpoint, CleanNote, Lane
 
 DELETES_MAX, UNITS_MAX = 100, 100
@@ -137,9 +137,7 @@ def _delete(tally: Tally, deletes: Sequence[tuple[Item, Entries]]) -> Program[No
         tally.cleaned += len(held) if answer is None else 0
         if isinstance(answer, AlreadyThere):
             tally.conflicts.append(key_of(item).sk)
-    for answer in answers:
-        if isinstance(answer, LedgerError):
-            raise answer
+    answered(answers)
 
 
 def _wait(began: Instant, spent: int, units_per_s: int) -> Program[bool]:

@@ -37,15 +37,8 @@ ROOT = Path(__file__).parents[1]
 MUTATED = ("ledger", "reader", "compactor", "service")
 TESTS = ("tests/ledger", "tests/reader", "tests/compactor", "tests/service")
 LEFT_BEHIND = (
-    ".git",
-    ".venv",
-    "node_modules",
-    "build",
-    "__pycache__",
-    ".hypothesis",
-    ".coverage*",
-    "*_cache",
-    "mutants-*",
+    *(".git", ".venv", "node_modules", "build", "__pycache__", ".hypothesis"),
+    *(".coverage*", "*_cache", "mutants-*"),
 )
 FAILURES_MAX = 4
 MUTANT_MAX_S = 1_200
@@ -53,10 +46,13 @@ AT_ONCE = 2
 LEAST = 0.9
 """So many of a sample must be killed: texts of logs survive, and what changes nothing does."""
 
-CHOSEN, FAILURES = "mutants-chosen.json", "mutants-failed.txt"
+CHOSEN = "mutants-chosen.json"
 PASSED, FAILED, INTERRUPTED, ENDED_BY_A_TEST = 0, 1, 2, 36  # exit codes of pytest; the last one is tests/conftest.py's
 
 SURVIVED, KILLED, TIMED_OUT, UNREACHED, GONE = "survived", "killed", "timed out", "run by no test", "gone"
+
+Where = tuple[str, int, int]
+"""A file, and the first and last line of what is changed there."""
 
 
 @dataclass
@@ -97,7 +93,8 @@ def main() -> None:
 
 def drawn(files: Sequence[str], seed: int, most: int) -> list[Mutant]:
     """Up to `most` of what mutmut makes of the functions of `files`, but for texts of errors."""
-    left_out = re.compile("|".join(_patterns()))
+    settings: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    left_out = re.compile("|".join(settings["tool"]["mutmut"]["do_not_mutate_patterns"]))
     mutations = [(file, *mutation) for file in files for mutation in _mutations(file)]
     random.Random(seed).shuffle(mutations)
     sample: list[Mutant] = []
@@ -126,11 +123,6 @@ def _mutated(module: Module, original: CSTNode, mutated: CSTNode) -> str:
     return cast("Module", module.deep_replace(original, mutated)).code
 
 
-def _patterns() -> list[str]:
-    settings: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["mutmut"]
-    return list(settings["do_not_mutate_patterns"])
-
-
 def _changed(before: str, after: str) -> tuple[str, str] | None:
     was, now = before.splitlines(), after.splitlines()
     blocks = [b for b in difflib.SequenceMatcher(None, was, now, autojunk=False).get_opcodes() if b[0] != "equal"]
@@ -146,16 +138,14 @@ def judge(sample: Sequence[Mutant], tests: Sequence[str]) -> None:
         clean = Path(folder, "clean")
         shutil.copytree(ROOT, clean, ignore=shutil.ignore_patterns(*LEFT_BEHIND))
         places = [place(clean, mutant) for mutant in sample]
-        lines = {str(where[0].relative_to(clean)) for where in places if where}
-        tests_of = covered(clean, tests, lines)
+        tests_of = covered(clean, tests, {where[0] for where in places if where})
 
         def run(number: int) -> None:
             mutant, where = sample[number], places[number]
-            if where is None:
-                mutant.outcome = GONE
+            reaching = tests_of(where) if where else []
+            if where is None or not reaching:
+                mutant.outcome, mutant.by = UNREACHED if where else GONE, []
             else:
-                path, began, ended = where
-                reaching = tests_of(str(path.relative_to(clean)), range(began, ended + 1))
                 _try(mutant, where, clean, Path(folder, str(number)), reaching)
             print(f"{mutant.outcome:14} {mutant.file} {mutant.function} {', '.join(mutant.by[:2])}", flush=True)
             if mutant.outcome not in (KILLED, TIMED_OUT):
@@ -165,14 +155,15 @@ def judge(sample: Sequence[Mutant], tests: Sequence[str]) -> None:
             list(threads.map(run, range(len(sample))))
 
 
-def place(folder: Path, mutant: Mutant) -> tuple[Path, int, int] | None:
-    """The file and the first and last line of a mutant's text: in its own file, else in the first that has it."""
-    own, everywhere = folder / mutant.file, (path for room in MUTATED for path in sorted((folder / room).rglob("*.py")))
-    paths = [own, *everywhere] if own.exists() else everywhere
-    return next((where for path in paths for where in _in_file(path, mutant)), None)
+def place(folder: Path, mutant: Mutant) -> Where | None:
+    """Where a mutant's text stands: in its own file, else in the first that has it."""
+    everywhere = [path for room in MUTATED for path in sorted((folder / room).rglob("*.py"))]
+    paths = sorted(everywhere, key=lambda path: path != folder / mutant.file)
+    found = ((str(path.relative_to(folder)), *lines) for path in paths for lines in _in_file(path, mutant))
+    return next(found, None)
 
 
-def _in_file(path: Path, mutant: Mutant) -> Iterable[tuple[Path, int, int]]:
+def _in_file(path: Path, mutant: Mutant) -> Iterable[tuple[int, int]]:
     text = path.read_text("utf-8")
     lines = [line.strip() for line in text.splitlines()]
     wanted = [line.strip() for line in mutant.was.splitlines()]
@@ -180,50 +171,44 @@ def _in_file(path: Path, mutant: Mutant) -> Iterable[tuple[Path, int, int]]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == mutant.function:
             for n in range(node.lineno - 1, node.end_lineno or node.lineno):
                 if lines[n : n + len(wanted)] == wanted:
-                    yield path, n + 1, n + len(wanted)
+                    yield n + 1, n + len(wanted)
 
 
-def covered(folder: Path, tests: Sequence[str], files: Iterable[str]) -> Callable[[str, range], list[str]]:
+def covered(folder: Path, tests: Sequence[str], files: Iterable[str]) -> Callable[[Where], list[str]]:
     """Which passing tests run which lines of `files`: all tests run once, by coverage's contexts."""
     settings = folder / "mutants.coveragerc"
     settings.write_text("[run]\nrelative_files = True\ninclude =\n  " + "\n  ".join(sorted(files)) + "\n", "utf-8")
-    began = time.monotonic()
     options = ["--cov", f"--cov-config={settings}", "--cov-context=test", "--cov-report=", f"--numprocesses={AT_ONCE}"]
     done, failed = _pytest(folder, [*options, *tests])
-    if done.returncode not in (PASSED, FAILED):
-        sys.exit((done.stdout + done.stderr)[-2_000:])
-    took_s = time.monotonic() - began
-    print(*failed, f"{done.stdout.splitlines()[-1]} (without a mutant, in {took_s:,.0f} s)", flush=True)
+    if done.returncode == INTERRUPTED:
+        sys.exit(done.stdout[-2_000:])
+    print(*failed, f"{done.stdout.splitlines()[-1]} (without a mutant)", flush=True)
     data = coverage.CoverageData(str(folder / ".coverage"))
     data.read()
     contexts = {path: data.contexts_by_lineno(path) for path in data.measured_files()}
 
-    def tests_of(file: str, lines: range) -> list[str]:
-        names = {name.partition("|")[0] for line in lines for name in contexts.get(file, {}).get(line, ())}
+    def tests_of(where: Where) -> list[str]:
+        file, first, last = where
+        lines = contexts.get(file, {})
+        names = {name.partition("|")[0] for line in range(first, last + 1) for name in lines.get(line, ())}
         return sorted(names - {*failed, ""})
 
     return tests_of
 
 
-def _try(mutant: Mutant, where: tuple[Path, int, int], clean: Path, folder: Path, tests: list[str]) -> None:
-    if not tests:
-        mutant.outcome, mutant.by = UNREACHED, []
-        return
+def _try(mutant: Mutant, where: Where, clean: Path, folder: Path, tests: list[str]) -> None:
     shutil.copytree(clean, folder, ignore=shutil.ignore_patterns(*LEFT_BEHIND))
-    path, began, ended = where
-    mutated = folder / path.relative_to(clean)
+    file, first, last = where
+    mutated = folder / file
     lines = mutated.read_text("utf-8").splitlines()
-    margin = len(lines[began - 1]) - len(lines[began - 1].lstrip())
+    margin = len(lines[first - 1]) - len(lines[first - 1].lstrip())
     shift = margin - (len(mutant.was) - len(mutant.was.lstrip()))
-    lines[began - 1 : ended] = [" " * shift + line if shift > 0 else line[-shift:] for line in mutant.now.splitlines()]
+    lines[first - 1 : last] = [" " * shift + line if shift > 0 else line[-shift:] for line in mutant.now.splitlines()]
     mutated.write_text("\n".join(lines) + "\n", "utf-8")
     try:
-        chosen = folder / CHOSEN
-        chosen.write_text(json.dumps(tests))
+        (folder / CHOSEN).write_text(json.dumps(tests))
         files = sorted({test.partition("::")[0] for test in tests})
         done, mutant.by = _pytest(folder, [f"--maxfail={FAILURES_MAX}", *files], MUTANT_UNDER_TEST="1")
-        if done.returncode not in (PASSED, FAILED, INTERRUPTED, ENDED_BY_A_TEST):
-            sys.exit((done.stdout + done.stderr)[-2_000:])
         mutant.outcome = SURVIVED if done.returncode == PASSED else KILLED
     except subprocess.TimeoutExpired:
         mutant.outcome, mutant.by = TIMED_OUT, []
@@ -231,26 +216,21 @@ def _try(mutant: Mutant, where: tuple[Path, int, int], clean: Path, folder: Path
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _pytest(
-    folder: Path, arguments: Sequence[str], **environment: str
-) -> tuple["subprocess.CompletedProcess[str]", list[str]]:
-    """Run pytest in `folder`, and what failed."""
+def _pytest(folder: Path, options: Sequence[str], **given: str) -> tuple["subprocess.CompletedProcess[str]", list[str]]:
+    """Run pytest in `folder`, and what failed: tests, and modules that cannot be imported."""
+    quiet = ["-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", "-p", "lab.mutants"]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider", "-p", "lab.mutants", *arguments],
+        [sys.executable, "-m", "pytest", *quiet, *options],
         cwd=folder,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(folder),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            **environment,
-        },
+        env={**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", **given},
         capture_output=True,
         text=True,
         check=False,
         timeout=MUTANT_MAX_S,
     )
-    failed = folder / FAILURES
-    return done, sorted({*failed.read_text("utf-8").splitlines()}) if failed.exists() else []
+    if done.returncode not in (PASSED, FAILED, INTERRUPTED, ENDED_BY_A_TEST):
+        sys.exit((done.stdout + done.stderr)[-2_000:])
+    return done, sorted({*re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)})
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -260,22 +240,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         chosen = {*json.loads(listed.read_text("utf-8"))}
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in chosen])
         items[:] = [item for item in items if item.nodeid in chosen]
-
-
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """As a plugin of pytest: write down which test failed."""
-    _note(report)
-
-
-def pytest_collectreport(report: pytest.CollectReport) -> None:
-    """As a plugin of pytest: a module that cannot be imported failed, too."""
-    _note(report)
-
-
-def _note(report: pytest.TestReport | pytest.CollectReport) -> None:
-    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
-        with Path(FAILURES).open("a", encoding="utf-8") as file:
-            file.write(f"{report.nodeid}\n")
 
 
 if __name__ == "__main__":

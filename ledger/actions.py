@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from decimal import Context, Decimal
 from typing import Any, NamedTuple, Protocol
 
-from ledger.conditions import Item, Names, Path, Value, of_its_kind, steps_of, value_at
+from ledger.conditions import Item, Names, Path, Value, steps_of, value_at
 from ledger.errors import TableMismatch
 
 DIGITS_MAX = 38
@@ -23,68 +23,36 @@ _EXACT = Context(prec=1_000)
 
 class Action(Protocol):
     @property
-    def clause(self) -> str:
-        """SET, ADD, REMOVE or DELETE."""
-
-    @property
     def path(self) -> Path: ...
 
-    def expression(self, names: Names, /) -> str: ...
+    def expression(self, names: Names, /) -> tuple[str, str]:
+        """The clause that it belongs to (SET, ADD, REMOVE or DELETE), and what stands there."""
 
     def after(self, there: Value | None, /) -> Value | None:
         """What becomes of what stands at the path; None: nothing stands there."""
 
 
-@of_its_kind
 class Set(NamedTuple):
     """Write a value, whatever was there."""
 
     path: Path
     value: Value
 
-    @property
-    def clause(self) -> str:
-        return "SET"
-
-    def expression(self, names: Names) -> str:
-        return f"{names.path(self.path)} = {names.value(self.value)}"
+    def expression(self, names: Names) -> tuple[str, str]:
+        return "SET", f"{names.path(self.path)} = {names.value(self.value)}"
 
     def after(self, there: Value | None) -> Value:
         return self.value
 
 
-@of_its_kind
-class SetIfAbsent(NamedTuple):
-    """Write a value where there is none."""
-
-    path: Path
-    value: Value
-
-    @property
-    def clause(self) -> str:
-        return "SET"
-
-    def expression(self, names: Names) -> str:
-        path = names.path(self.path)
-        return f"{path} = if_not_exists({path}, {names.value(self.value)})"
-
-    def after(self, there: Value | None) -> Value:
-        return self.value if there is None else there
-
-
-@of_its_kind
 class Add(NamedTuple):
     """Add a whole number to a number; one that is not there counts as 0."""
 
     path: str
     change: int
 
-    @property
-    def clause(self) -> str:
-        return "ADD"
-
-    def expression(self, names: Names) -> str:
-        return f"{names.path(self.path)} {names.value({'N': str(self.change)})}"
+    def expression(self, names: Names) -> tuple[str, str]:
+        return "ADD", f"{names.path(self.path)} {names.value({'N': str(self.change)})}"
 
     def after(self, there: Value | None) -> Value:
         if there is not None and "N" not in there:
@@ -95,18 +63,13 @@ class Add(NamedTuple):
         return {"N": f"{total:f}"}
 
 
-@of_its_kind
 class Remove(NamedTuple):
     """Take an attribute, or an entry of a map, away; one that is not there stays away."""
 
     path: Path
 
-    @property
-    def clause(self) -> str:
-        return "REMOVE"
-
-    def expression(self, names: Names) -> str:
-        return names.path(self.path)
+    def expression(self, names: Names) -> tuple[str, str]:
+        return "REMOVE", names.path(self.path)
 
     def after(self, there: Value | None) -> None:
         return None
@@ -115,7 +78,8 @@ class Remove(NamedTuple):
 def update_expression(actions: Iterable[Action], names: Names) -> str:
     clauses: dict[str, list[str]] = {}
     for action in actions:
-        clauses.setdefault(action.clause, []).append(action.expression(names))
+        clause, part = action.expression(names)
+        clauses.setdefault(clause, []).append(part)
     return " ".join(f"{clause} {', '.join(parts)}" for clause, parts in clauses.items())
 
 
@@ -123,8 +87,7 @@ def updated(before: Item, actions: Iterable[Action]) -> Item:
     """The item after an update. Raises TableMismatch where DynamoDB refuses one: an entry of what is no map."""
     after: Any = before
     for action in actions:
-        path = steps_of(action.path)
-        after = _written(after, path, action.after(value_at(before, path)))
+        after = _written(after, steps_of(action.path), action.after(value_at(before, action.path)))
     item: Item = after
     return item
 

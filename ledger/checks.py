@@ -18,7 +18,6 @@ AHEAD_MAX_MS = 300_000
 """How far ahead of the clock `at` may be: five minutes."""
 
 _COUNTER = re.compile(r"[!-~]{1,256}")
-_PREFIX = re.compile(r"[!-~]{0,256}")
 _REGION = re.compile(r"[a-z0-9-]{1,32}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -36,7 +35,14 @@ def check_counter(counter: object) -> str:
 
 def is_prefix(prefix: object) -> bool:
     """Whether names of counters can begin with it; with the empty one all do."""
-    return type(prefix) is str and _PREFIX.fullmatch(prefix) is not None
+    return type(prefix) is str and re.fullmatch(r"[!-~]{0,256}", prefix) is not None
+
+
+def check_flag(name: str, flag: object) -> bool:
+    """`flag` itself; raises InvalidInput for what is merely true or false."""
+    if type(flag) is not bool:
+        raise InvalidInput(f"{name}={shown(flag)} is not True or False.")
+    return flag
 
 
 def check_change(change: object) -> int:
@@ -78,11 +84,9 @@ def check_length(expires: object) -> int:
     """Milliseconds, rounded up, of how long a hold holds; raises InvalidTime."""
     if not isinstance(expires, timedelta):
         raise InvalidTime(f"expires is a timedelta, how long the hold holds from `at` on, not {shown(expires)}.")
-    length_ms, more = divmod(expires, _MILLISECOND)
-    length_ms += bool(more)  # rounded up
+    length_ms = -(expires // -_MILLISECOND)  # rounded up
     if not 0 < length_ms <= HOLD_MS_MAX:
-        most = HOLD_MS_MAX // 86_400_000
-        raise InvalidTime(f"expires={shown(expires)} is not above 0 and at most {most} days.")
+        raise InvalidTime(f"expires={shown(expires)} is not above 0 and at most {HOLD_MS_MAX // 86_400_000} days.")
     return length_ms
 
 

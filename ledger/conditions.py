@@ -6,9 +6,10 @@ Rule 3: a condition names no attribute of ours; who writes an item says which, i
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.OperatorsAndFunctions.html
 """
 
+import operator
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 Item: TypeAlias = Mapping[str, Mapping[str, Any]]
 """An item in DynamoDB's own spelling: {"change": {"N": "-6"}}."""
@@ -41,32 +42,6 @@ class Names:
         return {argument: placeholders for argument, placeholders in given.items() if placeholders}
 
 
-Kind = TypeVar("Kind", bound=tuple[Any, ...])
-
-
-def of_its_kind(kind: type[Kind]) -> type[Kind]:
-    """Makes a named tuple true, equal to its own kind alone, and without an order: as a data class would be.
-
-    Twenty-five data classes would be ten milliseconds of every cold start.
-    """
-
-    def equals(self: Any, other: object) -> bool:
-        return type(other) is kind and tuple.__eq__(self, other)
-
-    def has_no_order(self: object, other: object) -> bool:
-        raise TypeError(f"{kind.__name__} has no order")
-
-    operators: dict[str, Callable[..., Any]] = dict.fromkeys(("__lt__", "__le__", "__gt__", "__ge__"), has_no_order)
-    operators |= {
-        "__eq__": equals,
-        "__ne__": lambda self, other: not equals(self, other),
-        "__bool__": lambda self: True,
-    }
-    for name, operator in operators.items():
-        setattr(kind, name, operator)
-    return kind
-
-
 class Condition(Protocol):
     def expression(self, names: Names, /) -> str: ...
 
@@ -74,7 +49,6 @@ class Condition(Protocol):
         """Whether it holds of the item that is there; {} when there is none."""
 
 
-@of_its_kind
 class Absent(NamedTuple):
     """The item has no such attribute, or no such entry in a map. Without a path: there is no item."""
 
@@ -87,49 +61,38 @@ class Absent(NamedTuple):
         return value_at(item, self.path) is None
 
 
-@of_its_kind
-class Equals(NamedTuple):
+class _Compares(NamedTuple):
+    path: Path
+    value: Value
+
+    def expression(self, names: Names) -> str:
+        sign, _ = _SIGNS[type(self)]
+        return f"{names.path(self.path)} {sign} {names.value(self.value)}"
+
+    def holds(self, item: Item) -> bool:
+        (_, compares), there = _SIGNS[type(self)], value_at(item, self.path)
+        return there is not None and there.keys() == self.value.keys() and compares(_plain(there), _plain(self.value))
+
+
+class Equals(_Compares):
     """The attribute is there, and has this type and value."""
 
-    path: Path
-    value: Value
 
-    def expression(self, names: Names) -> str:
-        return f"{names.path(self.path)} = {names.value(self.value)}"
-
-    def holds(self, item: Item) -> bool:
-        return _compared(item, self.path, self.value, lambda there, given: bool(there == given))
-
-
-@of_its_kind
-class AtLeast(NamedTuple):
+class AtLeast(_Compares):
     """The attribute is there, is of the value's type (a number, a text or bytes), and not below it."""
 
-    path: Path
-    value: Value
 
-    def expression(self, names: Names) -> str:
-        return f"{names.path(self.path)} >= {names.value(self.value)}"
-
-    def holds(self, item: Item) -> bool:
-        return _compared(item, self.path, self.value, lambda there, given: bool(there >= given))
-
-
-@of_its_kind
-class AtMost(NamedTuple):
+class AtMost(_Compares):
     """The attribute is there, is of the value's type (a number, a text or bytes), and not above it."""
 
-    path: Path
-    value: Value
 
-    def expression(self, names: Names) -> str:
-        return f"{names.path(self.path)} <= {names.value(self.value)}"
-
-    def holds(self, item: Item) -> bool:
-        return _compared(item, self.path, self.value, lambda there, given: bool(there <= given))
+_SIGNS: dict[type[_Compares], tuple[str, Callable[[Any, Any], bool]]] = {
+    Equals: ("=", operator.eq),
+    AtLeast: (">=", operator.ge),
+    AtMost: ("<=", operator.le),
+}
 
 
-@of_its_kind
 class Contains(NamedTuple):
     """The attribute is a set, and this text, number or binary is one of its elements."""
 
@@ -144,7 +107,6 @@ class Contains(NamedTuple):
         return element in (value_at(item, self.path) or {}).get(f"{kind}S", ())
 
 
-@of_its_kind
 class Not(NamedTuple):
     condition: Condition
 
@@ -177,10 +139,6 @@ class Either(tuple[Condition, ...]):
 
     def holds(self, item: Item) -> bool:
         return any(each.holds(item) for each in self)
-
-
-of_its_kind(All)
-of_its_kind(Either)
 
 
 def has(item: Item) -> Condition | None:
@@ -216,11 +174,6 @@ def _apart(condition: Condition, names: Names) -> str:
         (condition,) = condition
     text = condition.expression(names)
     return f"({text})" if isinstance(condition, All | Either) else text
-
-
-def _compared(item: Item, path: Path, value: Value, compares: Callable[[Any, Any], bool]) -> bool:
-    there = value_at(item, path)
-    return there is not None and there.keys() == value.keys() and compares(_plain(there), _plain(value))
 
 
 def _plain(value: Value) -> Any:

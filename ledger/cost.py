@@ -22,6 +22,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import wraps
+from operator import add, attrgetter
 from typing import Any, ParamSpec, TypeVar
 
 Arguments = ParamSpec("Arguments")
@@ -33,10 +34,10 @@ class Cost:
     """What was asked of DynamoDB, and what that consumed, in the Regions that were asked. Costs add up.
 
     requests: operations that were sent. attempts: HTTP requests for them, with the SDK's own retries. read_units,
-    write_units: what DynamoDB said; of a refused condition, which tells nothing, by the rules of `units.py`; without
-    the SDK's earlier attempts and what the other Regions of a global table pay for a write. untold: requests that did
-    not say what they consumed, or got no answer: where it is not 0 the units are at least these. They are fractions
-    where several answers share one request.
+    write_units: what DynamoDB said (of a refused condition, which tells nothing, what AWS's rules say), without the
+    SDK's earlier attempts and what the other Regions of a global table pay for a write. untold: requests that did not
+    say what they consumed, or got no answer: where it is not 0 the units are at least these. They are fractions where
+    several answers share one request.
     """
 
     requests: float = 0
@@ -46,18 +47,14 @@ class Cost:
     untold: float = 0
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(
-            self.requests + other.requests,
-            self.attempts + other.attempts,
-            self.read_units + other.read_units,
-            self.write_units + other.write_units,
-            self.untold + other.untold,
-        )
+        return Cost(*map(add, _parts(self), _parts(other)))
 
     def share(self, among: int) -> Cost:
         """An equal share of it."""
-        counts = (self.requests, self.attempts, self.read_units, self.write_units, self.untold)
-        return self if among == 1 else Cost(*(each / among for each in counts))
+        return self if among == 1 else Cost(*(each / among for each in _parts(self)))
+
+
+_parts = attrgetter("requests", "attempts", "read_units", "write_units", "untold")
 
 
 NOTHING = Cost()
@@ -134,18 +131,17 @@ def carried(work: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
 
 Item = Mapping[str, Mapping[str, Any]]
 
-WRITE_UNIT_BYTES = 1024
-READ_UNIT_BYTES = 4096
-TRANSACTIONAL = 2  # a transaction prepares, then commits: every unit twice (page UNITS)
+WRITE_UNIT_BYTES, READ_UNIT_BYTES = 1024, 4096
+TRANSACTIONAL = 2  # a transaction prepares, then commits: every unit twice
 
 
 def item_bytes(item: Item) -> int:
-    """The bytes of an item: attribute names and values, not the storage overhead, which no request pays (SIZES)."""
+    """The bytes of an item: attribute names and values, not the storage overhead, which no request pays."""
     return sum(len(name.encode()) + value_bytes(value) for name, value in item.items())
 
 
 def value_bytes(value: Mapping[str, Any]) -> int:
-    """The bytes of a value without its name (SIZES; for sets, which the page leaves out, the sum of the elements)."""
+    """The bytes of a value without its name; for sets, which AWS's page leaves out, the sum of the elements."""
     ((kind, content),) = value.items()
     match kind:
         case "S":
@@ -166,25 +162,24 @@ def value_bytes(value: Mapping[str, Any]) -> int:
 
 
 def number_bytes(number: str) -> int:
-    """The bytes of a number, about: 1, 1 for every two significant digits, 1 for a minus; at most 21 (SIZES)."""
+    """The bytes of a number, about: 1, 1 for every two significant digits, 1 for a minus; at most 21."""
     sign, digits, _ = Decimal(number).as_tuple()
     significant = len("".join(map(str, digits)).strip("0"))
     return 1 + (significant + 1) // 2 + (1 if sign and significant else 0)
 
 
 def write_units(size: int, *, transactional: bool = False) -> int:
-    """The write units of one item of this many bytes: 1 for each KB begun, at least 1, twice in a transaction (UNITS).
+    """The write units of one item of this many bytes: 1 for each KB begun, at least 1, twice in a transaction.
 
     A Put or an Update costs the larger of the item before and after, a Delete the item deleted, a failed condition
-    the larger of the item that is there and the one asked for. Each further Region costs the same again in replicated
-    write units: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/global-tables-billing.html
+    the larger of the item that is there and the one asked for. Each further Region costs the same again.
     """
     units = max(1, -(-size // WRITE_UNIT_BYTES))
     return units * TRANSACTIONAL if transactional else units
 
 
 def read_units(size: int, *, consistent: bool, transactional: bool = False) -> float:
-    """The read units of this many bytes: 1 for each 4 KB begun, at least 1, half if eventually consistent (UNITS).
+    """The read units of this many bytes: 1 for each 4 KB begun, at least 1, half if eventually consistent.
 
     `size` is one item for a GetItem, each item by itself in a batch, and the sum of all items read by one page of a
     Query or Scan. An item that is not there and an empty page cost the least there is.

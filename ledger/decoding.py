@@ -25,6 +25,10 @@ def decoded(item: Item, pk: str, decode: Callable[[], Value], sk: str | None = N
         raise DamagedItem(key.pk, key.sk, why.rstrip(".")) from None
 
 
+def number(value: int) -> Mapping[str, str]:
+    return {"N": str(value)}
+
+
 def text_of(item: Item, name: str) -> str:
     value = item.get(name, {}).get("S")
     if not isinstance(value, str):

@@ -9,6 +9,7 @@ Rule 5: An error of a call that only reads says nothing of writing.
 
 from __future__ import annotations
 
+import copyreg
 from typing import Any
 
 
@@ -25,12 +26,10 @@ NOT_WRITTEN = " Nothing was written."
 
 
 class LedgerError(Exception):
-    """The root of the tree. `delta` is the change it concerns, or None. `cost`: what the call cost, or None."""
+    """The root of the tree. `delta`: the Delta it concerns, or None. `cost`: the Cost of the call, or None."""
 
     delta: Any = None
-    """A `Delta`, or None."""
     cost: Any = None
-    """A `Cost`, or None."""
     of_read = False
     """The call that raised it only reads."""
 
@@ -38,16 +37,16 @@ class LedgerError(Exception):
         text = super().__str__()
         return text.replace(NOT_WRITTEN, "") if self.of_read else text
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied and pickled as it is, whatever its class takes to be made."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
+
 
 class Again(LedgerError):
     """Make the same call again, later and slower: with the same idempotency key and `at` a change counts once.
 
-    The base of all errors that ask for nothing else. A call without a key is another change each time: of it apply
-    `delta`. (A `GaveUp` of a rebuild asks first to stop whoever writes.)
+    The base of all errors that ask for nothing else. A call without a key is another change each time: apply `delta`.
     """
-
-
-# -- what the caller passed: nothing was sent, nothing was written ----------------------------------------------------
 
 
 class InvalidInput(LedgerError, ValueError):
@@ -58,9 +57,6 @@ class InvalidInput(LedgerError, ValueError):
     def __init__(self, why: str) -> None:
         super().__init__(f"{why}{self._so}")
         self.why = why
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.why,), self.__dict__
 
 
 class InvalidCounter(InvalidInput):
@@ -77,9 +73,7 @@ class InvalidKey(InvalidInput):
 
 class InvalidTime(InvalidInput):
     """A time is not an aware `datetime`, is before 1970, or is more than five minutes ahead. Nothing was written.
-
-    Or the given `clock` did not answer whole milliseconds since 1970.
-    """
+    Or the given `clock` did not answer whole milliseconds since 1970."""
 
 
 class InvalidSettings(InvalidInput):
@@ -89,38 +83,24 @@ class InvalidSettings(InvalidInput):
 
 
 class InvalidMessage(InvalidInput):
-    """A JSON message is not a change as docs/producers.md describes it. Nothing was written.
-
-    `field` names what is wrong in it, or is None. A retry of the same message fails again: correct its sender.
-    """
+    """A JSON message is no change as docs/producers.md describes it. `field` names what is wrong, or is None. Nothing
+    was written. Correct its sender."""
 
     def __init__(self, why: str, field: str | None = None) -> None:
         super().__init__(why)
         self.field = field
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.why, self.field), self.__dict__
-
-
-# -- what the queue answered -------------------------------------------------------------------------------------------
-
 
 class NotQueued(Again):
     """The queue did not confirm a message; it may or may not be in it. Nothing was written to the table by this call.
-
-    Send the same change again, with the same idempotency key and `at`: it counts once, however often it is queued.
-    """
-
-
-# -- what the table answered -------------------------------------------------------------------------------------------
+    Send the same change again, with the same idempotency key and `at`: it counts once."""
 
 
 class TokenConflict(LedgerError):
-    """The same counter, key and time was already used for another change. Nothing was written.
+    """The same counter, key and time was already used for another change. Nothing was written: that change is kept.
 
-    The change in the table is kept. Use a new idempotency key for what is really a new change. Found only where the
-    other write is already visible: a Region that has not received it yet accepts the second one too. Then the last
-    writer wins, unless the first was folded before: that one counts, and clean and `verify` report the other.
+    Use a new idempotency key for what is really a new change. A Region that has not received the first one accepts the
+    second: the last writer wins, unless the first was folded before; then clean and `verify` report the other.
     """
 
 
@@ -132,24 +112,20 @@ class OutcomeUnknown(TableError, Again):
     """A write may or may not have been applied (a time-out, a lost connection or a 5xx answer).
 
     Of an add: pass `error.delta` to `Ledger.apply`, here or in another Region, or call again with the same idempotency
-    key and `at` if you gave them. The same delta counts once however often it is sent; a call without a key would be a
-    new change. A compactor simply starts again next time.
+    key and `at` if you gave them. A call without a key would be a new change. A compactor starts again next time.
     """
 
     def __str__(self) -> str:
-        if self.delta is None:
-            return super().__str__()
-        return (
-            f"{super().__str__()} To retry, pass this error's delta to Ledger.apply, or call again with the same "
-            "idempotency_key and at if you gave them: it counts once."
+        retry = (
+            " To retry, pass this error's delta to Ledger.apply, or call again with the same idempotency_key and at if "
+            "you gave them: it counts once."
         )
+        return f"{super().__str__()}{retry if self.delta is not None else ''}"
 
 
 class Unavailable(TableError, Again):
-    """A read got no answer, or a write found no connection and was never sent. Nothing was written.
-
-    Check `region` and `endpoint_url`, and call again later; the retries of the SDK are already used up.
-    """
+    """A read got no answer, or a write found no connection and was never sent. Nothing was written. Check `region` and
+    `endpoint_url`; the retries of the SDK are already used up."""
 
 
 class Throttled(TableError, Again):
@@ -176,41 +152,32 @@ class ItemTooLarge(TableError):
     """The item would have more than 400 KB. Nothing was written, and no retry helps."""
 
 
-# -- what stands in the table ------------------------------------------------------------------------------------------
-
-
 class DamagedItem(LedgerError):
-    """An item is not what its key says it is. Nothing was written, nothing is guessed, and it is never read as 0.
+    """The item `pk`, `sk` is not what its key says it is. Nothing was written, and it is never read as 0.
 
-    `pk` and `sk` name the item. Look at it; what was written there by hand or by another program must be moved or put
-    right. A damaged checkpoint is recomputed by `Compactor.rebuild`; a damaged segment must come from a backup.
+    What was written there by hand or by another program must be moved or put right. A damaged checkpoint is recomputed
+    by `Compactor.rebuild`; a damaged segment must come from a backup.
     """
 
     def __init__(self, pk: str, sk: str, why: str) -> None:
         super().__init__(f"The item pk={pk!r}, sk={sk!r} is damaged or not ours: {why}.")
-        self.pk = pk
-        self.sk = sk
-        self.why = why
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.pk, self.sk, self.why), self.__dict__
+        self.pk, self.sk, self.why = pk, sk, why
 
 
 class LaneDamaged(LedgerError):
     """A lane's checkpoint and segments contradict each other. Nothing was written; the compactor leaves the lane alone.
 
     Only a restore, a replica that was made again or a hand in the table can do this. Stop the compactor, look at the
-    lane, then `Compactor.rebuild`. Of a lane with a gate that alone raises it: a token is listed with two outcomes, and
-    only a person can say which of them counts.
+    lane, then `Compactor.rebuild`. Raised by that, of a lane with a gate: a token is listed with two outcomes, and only
+    a person can say which of them counts.
     """
 
 
 class SettingsMismatch(LedgerError):
     """This process's settings contradict the table's `shape` item. Nothing was written, and no value was read.
 
-    The message names the setting, the table's value and the process's own. Correct the process: with other shards or
-    Regions it would add where nobody reads, or read only a part; without a limit it would pass it. Or, of a limit that
-    the shape lacks: `ledgerctl init` adds it, since else nobody is held to it. Asked again at the next call.
+    Correct the process: with other shards or Regions it would add where nobody reads, or read only a part; without a
+    limit it would pass it. A limit that the shape lacks `ledgerctl init` adds. Asked again at the next call.
     """
 
 
@@ -234,40 +201,28 @@ class LimitReached(LedgerError):
     """A limit is in the way of a change or a hold, in all Regions together. Nothing counts, and that is final for its
     token: the same call is refused again, whatever comes back meanwhile. A new attempt needs a new idempotency key.
 
-    limit: the floor or the ceiling in the way, as it is set. available: how far the value could still go towards it in
-    all Regions together, which was less than was asked; in units of the value, from 0 up, also towards a floor.
-    remembered: whether this process asked for both up to a second before, for another call, and not for this one.
-    Both are None of a refusal that is repeated: it was decided by an earlier call.
+    limit: the floor or the ceiling in the way. available: how far the value could still go towards it in all Regions
+    together, from 0 up, also towards a floor. Both are None of a refusal that is repeated. remembered: whether this
+    process asked for both up to a second before, for another call.
     """
 
     def __init__(
         self, *args: object, limit: int | None = None, available: int | None = None, remembered: bool = False
     ) -> None:
         super().__init__(*args)
-        self.limit = limit
-        self.available = available
-        self.remembered = remembered
+        self.limit, self.available, self.remembered = limit, available, remembered
 
 
 class OutOfReach(Again):
-    """The rights here are too few, and a Region that may have more could not be asked. Nothing was decided. Call again
-    with the same key and `at`.
-    """
+    """The rights here are too few, and a Region that may have more could not be asked. Nothing was decided."""
 
 
 class HoldEnded(LedgerError):
-    """A hold was captured, released or expired before. Nothing was written. `state` says which; `actual`: what counts.
-
-    A hold that expired kept nothing: ask for a new one.
-    """
+    """A hold was captured, released or expired before: `state`. `actual`: what counts of it. Nothing was written."""
 
     def __init__(self, message: str, state: str = "expired", actual: int = 0) -> None:
         super().__init__(message)
-        self.state = state
-        self.actual = actual
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (*self.args, self.state, self.actual), self.__dict__
+        self.state, self.actual = state, actual
 
 
 class NoSuchHold(LedgerError):
@@ -292,6 +247,5 @@ class GaveUp(Again):
     """Others kept writing what this call was to write. Nothing is lost.
 
     A compactor's step met another compactor, or a commit still landing: the next run goes on. A gate changed at each of
-    many tries: nothing was decided, the same call again. A gate changed while it was rebuilt: stop whoever writes it,
-    then rebuild again, before anybody writes.
+    many tries: nothing was decided. While it was rebuilt: stop whoever writes it before you rebuild again.
     """

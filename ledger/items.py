@@ -1,14 +1,15 @@
 """How the values stand in the table: the only file that knows attribute names and the shape of keys.
 
 Rule 1: The formats are public (docs/data-model.md) and never change.
-Rule 2: Further attributes are ignored.
-Rule 3: An attribute of ours that is missing or not as described raises DamagedItem with the item's key, and is never
-guessed at.
+Rule 2: Further attributes are ignored; one of ours that is missing or not as described is a DamagedItem.
 """
+
+from collections.abc import Callable
+from typing import TypeVar
 
 from ledger import tokens
 from ledger.conditions import Equals
-from ledger.decoding import binary, decoded, integer, list_of, text_of
+from ledger.decoding import binary, decoded, integer, list_of, number, text_of
 from ledger.entries import Entries, packed
 from ledger.errors import InvalidInput
 from ledger.limit import Limit, Shape
@@ -19,7 +20,7 @@ from ledger.values import PACK_SPAN_MS, Checkpoint, CleanNote, Delta, Lane, Pack
 SEGMENTS_FROM, SEGMENTS_UPTO = "segment#", "segment$"  # "$" follows "#": every segment's sort key lies between
 SHAPE_KEY = Key("shape", "shape")
 _CHECKPOINT, _NOTE = "checkpoint", "clean"
-_VERSION = "{:010d}"
+Value = TypeVar("Value")
 
 
 def delta_pk(lane: Lane) -> str:
@@ -43,7 +44,7 @@ def note_key(lane: Lane) -> Key:
 
 
 def segment_key(lane: Lane, hi: str, version: int) -> Key:
-    return Key(fold_pk(lane), f"{SEGMENTS_FROM}{hi}#{_VERSION.format(version)}")
+    return Key(fold_pk(lane), f"{SEGMENTS_FROM}{hi}#{version:010d}")
 
 
 def segments_before(token: str) -> str:
@@ -124,12 +125,12 @@ def tail_upto(token: str) -> str:
 def checkpoint_item(checkpoint: Checkpoint) -> Item:
     return keyed(
         checkpoint_key(checkpoint.lane),
-        total={"N": str(checkpoint.total)},
-        count={"N": str(checkpoint.count)},
+        total=number(checkpoint.total),
+        count=number(checkpoint.count),
         watermark={"S": checkpoint.watermark},
-        version={"N": str(checkpoint.version)},
+        version=number(checkpoint.version),
         last={"S": checkpoint.last},
-        committed_ms={"N": str(checkpoint.committed_ms)},
+        committed_ms=number(checkpoint.committed_ms),
     )
 
 
@@ -161,7 +162,7 @@ def version_of(item: Item | None) -> int | None:
 
 def version_is(version: int) -> Equals:
     """The condition that the item under a key has this version."""
-    return Equals("version", {"N": str(version)})
+    return Equals("version", number(version))
 
 
 def segment_item(segment: Segment) -> Item:
@@ -170,10 +171,9 @@ def segment_item(segment: Segment) -> Item:
 
 def segment_of(lane: Lane, item: Item) -> Segment:
     def decode() -> Segment:
-        prefix, hi, version = [*text_of(item, "sk").split("#"), "", ""][:3]
-        number = int(version) if version.isdecimal() else 0
-        segment = Segment(lane, hi, number, Entries.read(binary(item, "entries")))
-        if segment_key(lane, hi, segment.version).sk != text_of(item, "sk") or prefix != "segment":
+        _, hi, version = [*text_of(item, "sk").split("#"), "", ""][:3]
+        segment = Segment(lane, hi, int(version) if version.isdecimal() else 0, Entries.read(binary(item, "entries")))
+        if segment_key(lane, hi, segment.version).sk != text_of(item, "sk"):
             raise ValueError("the sort key is not segment#<hi>#<version in 10 digits>")
         return segment
 
@@ -181,7 +181,7 @@ def segment_of(lane: Lane, item: Item) -> Segment:
 
 
 def note_item(note: CleanNote) -> Item:
-    return keyed(note_key(note.lane), version={"N": str(note.version)}, noted_ms={"N": str(note.noted_ms)})
+    return keyed(note_key(note.lane), version=number(note.version), noted_ms=number(note.noted_ms))
 
 
 def note_of(lane: Lane, item: Item) -> CleanNote:
@@ -195,7 +195,7 @@ def note_of(lane: Lane, item: Item) -> CleanNote:
 
 def shape_item(shape: Shape, there: Item | None = None) -> Item:
     """What else the item that is `there` holds stays in it."""
-    rules = [{"M": {"prefix": {"S": prefix}, "shards": {"N": str(n)}}} for prefix, n in sorted(shape.shards.items())]
+    rules = [{"M": {"prefix": {"S": prefix}, "shards": number(n)}} for prefix, n in sorted(shape.shards.items())]
     limits = [{"M": {"prefix": {"S": prefix}, **_limit(limit)}} for prefix, limit in sorted(shape.limits.items())]
     return {
         **(there or {}),
@@ -204,7 +204,7 @@ def shape_item(shape: Shape, there: Item | None = None) -> Item:
             regions={"L": [{"S": region} for region in shape.regions]},
             shards={"L": rules},
             **({"limits": {"L": limits}} if limits else {}),
-            version={"N": str(shape.version)},
+            version=number(shape.version),
         ),
     }
 
@@ -212,22 +212,24 @@ def shape_item(shape: Shape, there: Item | None = None) -> Item:
 def shape_of(item: Item) -> Shape:
     def decode() -> Shape:
         regions = tuple(text_of({"regions": each}, "regions") for each in list_of(item, "regions"))
-        rules = [each.get("M", {}) for each in list_of(item, "shards")]
-        shards = {text_of(rule, "prefix"): integer(rule, "shards") for rule in rules}
-        if len(shards) != len(rules):
-            raise ValueError("shards has a prefix twice")
-        said = [each.get("M", {}) for each in list_of(item, "limits")] if "limits" in item else []
-        limits = {text_of(limit, "prefix"): _limit_of(limit) for limit in said}
-        if len(limits) != len(said):
-            raise ValueError("limits has a prefix twice")
+        shards = _by_prefix(item, "shards", lambda rule: integer(rule, "shards"))
+        limits = _by_prefix(item, "limits", _limit_of) if "limits" in item else {}
         return Shape(regions, shards, integer(item, "version"), limits)
 
     return decoded(item, SHAPE_KEY.pk, decode, sk=SHAPE_KEY.sk)
 
 
+def _by_prefix(item: Item, name: str, decode: Callable[[Item], Value]) -> dict[str, Value]:
+    rules = [each.get("M", {}) for each in list_of(item, name)]
+    found = {text_of(rule, "prefix"): decode(rule) for rule in rules}
+    if len(found) != len(rules):
+        raise ValueError(f"{name} has a prefix twice")
+    return found
+
+
 def _limit(limit: Limit) -> Item:
     bounds = {"floor": limit.floor, "ceiling": limit.ceiling}
-    said = {name: {"N": str(amount)} for name, amount in bounds.items() if amount is not None}
+    said = {name: number(amount) for name, amount in bounds.items() if amount is not None}
     return said if limit.region is None else {**said, "region": {"S": limit.region}}
 
 

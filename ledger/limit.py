@@ -130,16 +130,14 @@ class Threshold:
         return IN if holds else OUT
 
 
-def contradictions(prefix: object, given: object, regions: Sequence[str]) -> Iterator[str]:
-    """What is wrong with the thresholds of a prefix: sentences."""
-    name = f"thresholds[{shown(prefix)}]"
+def contradictions(name: str, given: object, regions: Sequence[str]) -> Iterator[str]:
+    """What is wrong with the thresholds of a prefix: sentences. name: how they name the setting."""
     if not isinstance(given, tuple | list) or any(type(each) is not Threshold for each in given):
         yield f"{name}={shown(given)} is not a tuple of Thresholds for a prefix."
         return
     for each in given:
         if each.region not in (None, *regions):
-            told = f"told in no Region of regions={shown(tuple(regions), 200)}."
-            yield f"{name}: {each.name} is {told}"
+            yield f"{name}: {each.name} is told in no Region of regions={shown(tuple(regions), 200)}."
     for one, other in combinations(given, 2):
         if one.name == other.name:
             yield f"{name} has two thresholds with the name {one.name}: their crossings could not be told apart."

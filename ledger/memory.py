@@ -16,38 +16,13 @@ from bisect import bisect_right, insort
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ledger import items
+from ledger import items, requests
+from ledger.checks import check_flag
 from ledger.conditions import Absent, has
 from ledger.errors import InvalidInput, LedgerError, TokenConflict, TransactionConflict, Unavailable, shown
 from ledger.gate import items as gates
 from ledger.lane import directory
-from ledger.requests import (
-    AlreadyThere,
-    At,
-    Delete,
-    DeleteMany,
-    Get,
-    GetMany,
-    Item,
-    Key,
-    KeyPage,
-    Page,
-    Pause,
-    Put,
-    PutMany,
-    Query,
-    Request,
-    Scan,
-    Together,
-    Transact,
-    Update,
-    Write,
-    Written,
-    becomes,
-    holds,
-    key_of,
-    refusals,
-)
+from ledger.requests import AlreadyThere, Item, Key, Request, Update, Write, key_of
 
 TOKEN_MS = 600_000
 """How long the token of a transaction is remembered."""
@@ -64,48 +39,46 @@ class MemoryTable:
     def __init__(
         self, *, page_size: int = 1_000, peers: Mapping[str, MemoryTable] | None = None, lists: bool = True
     ) -> None:
-        given: object = peers
+        given: object = {} if peers is None else peers
         if type(page_size) is not int or page_size < 1:
             raise InvalidInput(f"page_size={shown(page_size)} is not an int of at least 1.")
-        if given is not None and not isinstance(given, Mapping):
+        if not isinstance(given, Mapping):
             raise InvalidInput(f"peers is a mapping by Region, not {shown(given)}.")
-        if type(lists) is not bool:
-            raise InvalidInput(f"lists={shown(lists)} is not True or False.")
         self.page_size = page_size
         self.items: dict[Key, Item] = {}
         self._sorted: dict[str, list[str]] = {}  # the sort keys of each item collection
         self.peers = peers or {}
-        self._lists = lists
+        self._lists = check_flag("lists", lists)
         self._listed: dict[Key, Item] = {}
         self._tokens: dict[str | None, tuple[tuple[Write, ...], int]] = {}
         self._lock = threading.RLock()
 
     def answer(self, request: Request, /) -> Any:
         """The answer to a request, as `requests.py` describes it. Raises TypeError for anything else."""
-        if isinstance(request, At):  # without the lock, which the other table may wait for
+        if isinstance(request, requests.At):  # without the lock, which the other table may wait for
             return self._answer_at(request.region, request.request)
         with self._lock:
             match request:
-                case Get(key, consistent):
+                case requests.Get(key, consistent):
                     return self._seen(key, consistent)
-                case GetMany(keys, consistent):
+                case requests.GetMany(keys, consistent):
                     return tuple(self._seen(key, consistent) for key in keys)
-                case Query():
+                case requests.Query():
                     return self._page(request)
-                case Put() | Update() | Delete():
+                case requests.Put() | Update() | requests.Delete():
                     return self._write(request)
-                case Transact():
+                case requests.Transact():
                     return self._transact(request)
-                case PutMany(items):
-                    return tuple(self._outcome(self.answer, Put(item, Absent())) for item in items)
-                case DeleteMany(items):
+                case requests.PutMany(items):
+                    return tuple(self._outcome(self.answer, requests.Put(item, Absent())) for item in items)
+                case requests.DeleteMany(items):
                     return tuple(self._outcome(self._delete, item) for item in items)
-                case Pause():
+                case requests.Pause():
                     return None
-                case Scan(after):
+                case requests.Scan(after):
                     return self._scan(after)
-                case Together(requests):
-                    return tuple(map(self._or_error, requests))
+                case requests.Together(parts):
+                    return tuple(map(self._or_error, parts))
                 case _:
                     raise TypeError(f"not a request that a table answers: {request!r}")
 
@@ -125,17 +98,17 @@ class MemoryTable:
 
     def _delete(self, item: Item) -> Any:
         key = key_of(item)
-        return None if self._there(key) is None else self._write(Delete(key, has(item)))
+        return None if self._there(key) is None else self._write(requests.Delete(key, has(item)))
 
     def _write(self, write: Write) -> Any:
         there = self._there(write.key)
-        if not holds(write, there):
+        if not requests.holds(write, there):
             return there or {}
-        after = becomes(write, there)
+        after = requests.becomes(write, there)
         self._store(write.key, after)
-        return Written(after or {}) if isinstance(write, Update) and write.shows else None
+        return requests.Written(after or {}) if isinstance(write, Update) and write.shows else None
 
-    def _transact(self, transaction: Transact) -> Any:
+    def _transact(self, transaction: requests.Transact) -> Any:
         (writes, token), now_ms = transaction, self._now_ms()
         known, at_ms = self._tokens.get(token, (writes, None))
         if at_ms is not None and now_ms - at_ms <= TOKEN_MS:
@@ -143,31 +116,30 @@ class MemoryTable:
                 raise TokenConflict(f"The token {shown(token)} stands for another transaction. Nothing was written.")
             return None
         found = [(write, self._there(write.key)) for write in writes]
-        refused = refusals(found)
+        refused = requests.refusals(found)
         if refused is not None:
             return refused
-        landed = self._land([(write.key, becomes(write, there)) for write, there in found])
+        landed = self._land([(write.key, requests.becomes(write, there)) for write, there in found])
         if token is not None:
             self._tokens[token] = writes, now_ms
         return landed
 
-    def _page(self, query: Query) -> Page:
+    def _page(self, query: requests.Query) -> requests.Page:
         keys = self._sort_keys(query.pk)
         start = 0 if query.after is None else bisect_right(keys, query.after)
         end = len(keys) if query.upto is None else bisect_right(keys, query.upto)
         size = min(query.limit or self.page_size, self.page_size)
         found: list[Item] = []
         last = None
-        pk, consistent, seen = query.pk, query.consistent, self._seen
         for sk in keys[start:end]:
-            item = seen(Key(pk, sk), consistent)
+            item = self._seen(Key(query.pk, sk), query.consistent)
             if item is None:
                 continue
             if len(found) == size:
-                return Page(tuple(found), last)
+                return requests.Page(tuple(found), last)
             found.append(item)
             last = sk
-        return Page(tuple(found), None)
+        return requests.Page(tuple(found), None)
 
     def _answer_at(self, region: str, request: Request) -> Any:
         if region not in self.peers:
@@ -183,17 +155,17 @@ class MemoryTable:
 
     def _seen(self, key: Key, consistent: bool) -> Item | None:
         """What a read finds."""
-        return self.items.get(key) or self._listed.get(key)
+        return self._there(key)
 
     def _sort_keys(self, pk: str) -> Sequence[str]:
         """Those of an item collection, in order."""
         return self._sorted.get(pk, [])
 
-    def _scan(self, after: Key | None) -> KeyPage:
+    def _scan(self, after: Key | None) -> requests.KeyPage:
         every = sorted(self.items.keys() | self._listed.keys())
         start = bisect_right(every, after) if after else 0
         found = every[start : start + self.page_size]
-        return KeyPage(tuple(found), found[-1] if start + len(found) < len(every) else None)
+        return requests.KeyPage(tuple(found), found[-1] if start + len(found) < len(every) else None)
 
     def _land(self, writes: list[tuple[Key, Item | None]]) -> Any:
         """The answer to a transaction, whose writes are visible at once."""
@@ -201,19 +173,18 @@ class MemoryTable:
             self._store(key, item)
 
     def _store(self, key: Key, item: Item | None) -> None:
-        there = self._there(key) is not None
-        if item is None and there:
+        if item is not None:
+            if self._lists and key.pk not in self._sorted:
+                self._list(key)
+            self._sort(key)
+            self.items[key] = item
+        elif self._there(key) is not None:
             self.items.pop(key, None)
             self._listed.pop(key, None)
             self._sorted[key.pk].remove(key.sk)
-        elif item is not None:
-            if self._lists and key.pk not in self._sorted:
-                self._list(key)
-            self._sort(key, there)
-            self.items[key] = item
 
-    def _sort(self, key: Key, there: bool) -> None:
-        if not there:
+    def _sort(self, key: Key) -> None:
+        if self._there(key) is None:
             insort(self._sorted.setdefault(key.pk, []), key.sk)
 
     def _list(self, key: Key) -> None:
@@ -221,5 +192,5 @@ class MemoryTable:
         kind, lane = items.lane_of(key.pk) or ("delta", gates.lane_of(key))
         if kind == "delta" and lane is not None:
             entry = directory.key_of(lane)
-            self._sort(entry, self._there(entry) is not None)
+            self._sort(entry)
             self._listed[entry] = directory.item_of(lane)

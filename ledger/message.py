@@ -13,18 +13,18 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from datetime import datetime
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from ledger.checks import check_change, check_counter, check_key, check_region, check_time, to_datetime, to_ms
 from ledger.errors import InvalidInput, InvalidMessage, InvalidTime, shown
 from ledger.values import Change, check_changes
 
+Made = TypeVar("Made")
 NAMES = tuple(f.name for f in fields(Change))
 MANY = "changes"
 NO_XML = {0xFFFE: r"\ufffe", 0xFFFF: r"\uffff"}
 """What JSON may hold and SQS refuses, with all messages of the request, if it is not escaped."""
 
-OPTIONAL = ("region",)
 _HOUR = r"([01]\d|2[0-3])"
 _RFC_3339 = re.compile(rf"\d{{4}}-\d\d-\d\d[Tt]{_HOUR}:\d\d:\d\d(\.\d{{1,9}})?([Zz]|[+-]{_HOUR}:\d\d)", re.ASCII)
 
@@ -39,12 +39,7 @@ def dumps(change: Change) -> str:
 
 def dumps_many(changes: Iterable[Change]) -> str:
     """The message of several changes, of any counters. Raises InvalidMessage, which names the change by its index."""
-    texts = []
-    for i, change in enumerate(check_changes("dumps_many", changes)):
-        try:
-            texts.append(dumps(change))
-        except InvalidMessage as error:
-            raise _of(i, error) from None
+    texts = _each(dumps, check_changes("dumps_many", changes))
     if not texts:
         raise InvalidMessage("A message has at least one change.", MANY)
     return joined(texts)
@@ -71,13 +66,7 @@ def loads_many(text: str) -> list[Change]:
     many = said[MANY]
     if not isinstance(many, list) or not many:
         raise InvalidMessage(f"{MANY} is a list of one change or more, not {shown(many)}.", MANY)
-    changes = []
-    for i, one in enumerate(many):
-        try:
-            changes.append(_change(one))
-        except InvalidMessage as error:
-            raise _of(i, error) from None
-    return changes
+    return _each(_change, many)
 
 
 def parsed(text: str) -> object:
@@ -113,31 +102,37 @@ def _change(said: object) -> Change:
         if name not in NAMES:
             raise InvalidMessage(f"The change has the unknown field {shown(name)}.", name)
     for name in NAMES:
-        if name not in said and name not in OPTIONAL:
+        if name not in said and name != "region":
             raise InvalidMessage(f"The change lacks the field {name}.", name)
-    try:
-        at = time_of(said["at"])
-    except InvalidTime as error:
-        raise InvalidMessage(f"at: {error.why}", "at") from None
-    return _checked(Change(**said | {"at": at}))
+    return _checked(Change(**said | {"at": _named("at", time_of, said["at"])}))
 
 
-def _of(index: int, error: InvalidMessage) -> InvalidMessage:
-    """The error of one of many changes."""
-    place = f"{MANY}[{index}]"
-    return InvalidMessage(f"{place}: {error.why}", place if error.field is None else f"{place}.{error.field}")
+def _each(make: Callable[[Any], Made], many: Iterable[object]) -> list[Made]:
+    """What is made of each of many changes. Raises InvalidMessage, which names the change."""
+    made = []
+    for i, one in enumerate(many):
+        try:
+            made.append(make(one))
+        except InvalidMessage as error:
+            place = f"{MANY}[{i}]"
+            field = place if error.field is None else f"{place}.{error.field}"
+            raise InvalidMessage(f"{place}: {error.why}", field) from None
+    return made
 
 
 def _checked(change: object) -> Change:
     if not isinstance(change, Change):
         raise InvalidMessage(f"A message carries a Change(counter, change, ...), not {shown(change)}.")
-    checked: dict[str, Any] = {}
-    for name, check in CHECKS:
-        try:
-            checked[name] = check(getattr(change, name))
-        except InvalidInput as error:
-            raise InvalidMessage(f"{name}: {error.why}", name) from None
+    checked: dict[str, Any] = {name: _named(name, check, getattr(change, name)) for name, check in CHECKS}
     return Change(**checked)
+
+
+def _named(name: str, check: Callable[[object], Made], given: object) -> Made:
+    """What the check answers. Raises InvalidMessage, which names the field."""
+    try:
+        return check(given)
+    except InvalidInput as error:
+        raise InvalidMessage(f"{name}: {error.why}", name) from None
 
 
 def _check_time(at: object) -> datetime:

@@ -9,7 +9,6 @@ Rule 3: a call inside another one's meter (`cost.py`) adds its cost to it.
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
@@ -24,7 +23,6 @@ from ledger.errors import InvalidInput, LedgerError, shown
 
 READ, DONE, MIXED = "read", "done", "mixed"
 WELL = frozenset({"recorded", "replayed", "accepted", MIXED, READ, DONE})
-"""The outcomes of what went well."""
 
 LOG = logging.getLogger("ledger")
 
@@ -33,11 +31,10 @@ LOG = logging.getLogger("ledger")
 class Observed:
     """A public call that is over.
 
-    name: class and method, such as "ledger.add", "reader.read", "compactor.compact"; an awaited call has the same.
-    milliseconds: how long the caller waited. cost: of all its requests. outcome: "recorded", "replayed" or "accepted",
-    as the receipt says, and "mixed" where the receipts of one `add_many` say different things; "read" of a reader's
-    calls; "done" of others that went well. Else the name of the error's class: of ledger.errors, or "CancelledError";
-    of `add_many` and `Compactor.run` that of the first error among the answers.
+    name: class and method, such as "ledger.add", also of an awaited call. milliseconds: how long the caller waited.
+    cost: of all its requests. outcome: "recorded", "replayed" or "accepted", as the receipt says, "mixed" where those
+    of one `add_many` differ; "read" of a reader's calls; "done" of others that went well. Else the name of the error's
+    class; of `add_many` and `Compactor.run` that of the first error among the answers.
     """
 
     name: str
@@ -64,40 +61,28 @@ class Observer:
         self._observe = observe
         self._has_failed = False
 
-    def tell(self, name: str, milliseconds: float, cost: Cost, outcome: str) -> None:
+    def tell(self, over: Observed) -> None:
         if self._observe is None or _TELLING.get():
             return
         try:
             _TELLING.set(True)
-            _done(self._observe(Observed(name, milliseconds, cost, outcome)))
-        except _failures():
-            self._fail()
+            answer = self._observe(over)
+            if iscoroutine(answer):
+                answer.close()
+                raise TypeError("observe= answered a coroutine, which nobody awaits: it is a plain function.")
+        except BaseException as failure:
+            # Nothing is awaited here, so asyncio's CancelledError, which is not imported for it, cancels no task.
+            if not isinstance(failure, Exception) and type(failure).__name__ != "CancelledError":
+                raise
+            has_failed, self._has_failed = self._has_failed, True
+            if not has_failed:
+                with suppress(Exception):
+                    LOG.warning("observe= failed: calls go on, and it is not told if it fails again", exc_info=True)
         finally:
             _TELLING.set(False)
 
-    def _fail(self) -> None:
-        has_failed, self._has_failed = self._has_failed, True
-        if not has_failed:
-            with suppress(Exception):
-                LOG.warning("observe= failed: calls go on, and it is not told if it fails again", exc_info=True)
-
 
 _TELLING: ContextVar[bool] = ContextVar("ledger-telling", default=False)
-
-
-def _failures() -> tuple[type[BaseException], ...]:
-    """What an observer may raise without harm: a CancelledError, too, because nothing is awaited here, so no task is
-    cancelled. Whoever raises one has loaded asyncio, which is not imported for it.
-    """
-    asyncio = sys.modules.get("asyncio")
-    return (Exception,) if asyncio is None else (Exception, asyncio.CancelledError)
-
-
-def _done(answer: object) -> None:
-    """Raises TypeError for what an observer answers that would have to be awaited."""
-    if iscoroutine(answer):
-        answer.close()
-        raise TypeError("observe= answered a coroutine, which nobody awaits: it is a plain function.")
 
 
 def of_receipts(answer: Any) -> str:
@@ -110,7 +95,6 @@ def of_receipts(answer: Any) -> str:
 
 
 Outcome = str | Callable[[Any], str]
-"""That of an answer."""
 
 
 class _Call:
@@ -136,7 +120,8 @@ class _Call:
             failure.cost, failure.of_read = self.cost, self._reads
         if self._meter.outer is not None and self.cost is not NOTHING:
             self._meter.outer.add(self.cost)
-        self._observer.tell(self._name, (perf_counter() - self._began) * 1_000, self.cost, self._outcome)
+        waited_ms = (perf_counter() - self._began) * 1_000
+        self._observer.tell(Observed(self._name, waited_ms, self.cost, self._outcome))
 
     def answered(self, answer: Any, outcome: Outcome) -> Any:
         """The answer, which now says what it cost, where it can."""

@@ -84,10 +84,8 @@ class ChangeQueue:
         """Queue many changes in few messages, ten messages a request: for each change, in order, the MessageId of the
         message that it travels in, or a LedgerError of its own; no Change raises.
 
-        The functions that read the queue must know messages of many changes. A change that they cannot add keeps its
-        message in the queue, whose other changes are then added again, and count once.
-
-        Raises InvalidInput, before anything is sent, for what is no Change, such as a tuple.
+        A change that cannot be added keeps its message in the queue, whose other changes are then added again, and
+        count once. Raises InvalidInput, before anything is sent, for what is no Change, such as a tuple.
         """
         asked = check_changes("send_many", changes)
         results: dict[int, str | LedgerError] = {}
@@ -109,23 +107,19 @@ class ChangeQueue:
         results: dict[int, str | LedgerError] = {}
         todo = list(bodies)
         for attempt in range(TRIES_MAX):
-            if attempt:
+            if attempt and todo:
                 self._pause(self._jitter() * PAUSE_BASE_S * 2**attempt)
-            answers, again = self._send([{"Id": str(i), "MessageBody": bodies[i]} for i in todo])
-            results |= answers
-            todo = again
-            if not todo:
-                break
+            if todo:
+                answers, todo = self._send([{"Id": str(i), "MessageBody": bodies[i]} for i in todo])
+                results |= answers
         return results
 
     def _send(
         self, entries: Sequence[SendMessageBatchRequestEntryTypeDef]
     ) -> tuple[dict[int, str | LedgerError], list[int]]:
         """The answer for each entry, and which of them are worth sending again."""
-        results: dict[int, str | LedgerError] = {
-            int(entry["Id"]): NotQueued("The queue's answer does not name the message. Send the change again.")
-            for entry in entries
-        }
+        unnamed = NotQueued("The queue's answer does not name the message. Send the change again.")
+        results: dict[int, str | LedgerError] = {int(entry["Id"]): unnamed for entry in entries}
         try:
             answer = self._client.send_message_batch(QueueUrl=self.url, Entries=entries)
         except (ClientError, BotoCoreError) as failure:

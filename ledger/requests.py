@@ -10,10 +10,10 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ledger.actions import Action, updated
-from ledger.conditions import Condition, of_its_kind
+from ledger.conditions import Condition
 from ledger.conditions import Item as Item
 from ledger.cost import item_bytes
-from ledger.errors import ItemTooLarge
+from ledger.errors import ItemTooLarge, LedgerError
 
 ITEM_BYTES_MAX = 400 * 1024
 
@@ -29,8 +29,7 @@ class Key(NamedTuple):
 
 def key_of(item: Item) -> Key:
     """The key of an item; "?" stands for a key attribute that it lacks."""
-    pk, sk = (str(item.get(name, {}).get("S", "?")) for name in ("pk", "sk"))
-    return Key(pk, sk)
+    return Key(*(str(item.get(name, {}).get("S", "?")) for name in ("pk", "sk")))
 
 
 def keyed(key: Key, **attributes: Mapping[str, Any]) -> Item:
@@ -38,13 +37,9 @@ def keyed(key: Key, **attributes: Mapping[str, Any]) -> Item:
     return {"pk": {"S": key.pk}, "sk": {"S": key.sk}, **attributes}
 
 
-# -- conditional writes: a condition speaks of the item under the key; None: whatever is there -------------------------
-
-
-@of_its_kind
 class Put(NamedTuple):
-    """PutItem. Answer: None when written; else the item that was there ({}: none), and nothing was written; or, where
-    the role may insert and not look, AlreadyThere(None)."""
+    """PutItem, IF the condition holds of the item under its key (None: whatever is there). Answer: None when written;
+    else the item that was there ({}: none), or AlreadyThere(None) where the role may insert and not look."""
 
     item: Item
     condition: Condition | None = None
@@ -57,12 +52,11 @@ class Put(NamedTuple):
         return self.item
 
 
-@of_its_kind
 class Update(NamedTuple):
     """UpdateItem, which makes the item where there is none. Answer: as that of Put; `shows`: Written when written.
 
-    Raises TableMismatch when an action does not fit the item, and ItemTooLarge above 400 KB. At most 4 KB and 300
-    operands: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+    Raises TableMismatch when an action does not fit the item, and ItemTooLarge above 400 KB. Its expressions have at
+    most 4 KB and 300 operands.
     """
 
     key: Key
@@ -74,14 +68,12 @@ class Update(NamedTuple):
         return updated(there or keyed(self.key), self.actions)
 
 
-@of_its_kind
 class Written(NamedTuple):
     """What an Update made of its item."""
 
     item: Item
 
 
-@of_its_kind
 class Delete(NamedTuple):
     """DeleteItem. Answer: as that of Put; None also when there was nothing and no condition says that it must be."""
 
@@ -114,37 +106,31 @@ def becomes(write: Write, there: Item | None) -> Item | None:
     return after
 
 
-@of_its_kind
 class Transact(NamedTuple):
-    """TransactWriteItems, of at most 100 writes of different keys.
+    """TransactWriteItems, of at most 100 writes of different keys. Answer: None when all were written; else for each
+    what was there if its condition failed ({}: nothing), or None if it held.
 
-    Answer: None when all were written; else nothing was, and for each write, in order, what was there if its condition
-    failed ({}: nothing), or None if it held. `token`: any text. The table remembers it for ten minutes, in its Region:
-    the same transaction under it is answered None again and written once, another one raises TokenConflict.
+    `token`: any text. The table remembers it for ten minutes, in its Region: the same transaction under it is answered
+    None again and written once, another one raises TokenConflict.
     """
 
     writes: tuple[Write, ...]
     token: str | None = None
 
 
-@of_its_kind
 class PutMany(NamedTuple):
-    """Conditional puts (Absent), each on its own, in as few requests as the store allows.
-
-    Answer: for each item, in order, None when written, AlreadyThere, or the LedgerError of that item. Never raises.
-    """
+    """Conditional puts (Absent), each on its own, in few requests. Answer: for each item, in order, None when written,
+    AlreadyThere, or the LedgerError of that item. Never raises."""
 
     items: tuple[Item, ...]
 
 
-@of_its_kind
 class AlreadyThere(NamedTuple):
     """The condition of one write of several failed: nothing was written. The other item, where the store showed it."""
 
     item: Item | None
 
 
-@of_its_kind
 class Get(NamedTuple):
     """GetItem. Answer: the item or None."""
 
@@ -152,7 +138,6 @@ class Get(NamedTuple):
     consistent: bool = True
 
 
-@of_its_kind
 class GetMany(NamedTuple):
     """BatchGetItem, until no key is left unprocessed. Answer: the items or None, in the order of the keys."""
 
@@ -160,7 +145,6 @@ class GetMany(NamedTuple):
     consistent: bool = True
 
 
-@of_its_kind
 class Query(NamedTuple):
     """One page of a Query in ascending order: sort keys above `after`, at or below `upto`. Answer: a Page."""
 
@@ -171,7 +155,6 @@ class Query(NamedTuple):
     consistent: bool = True
 
 
-@of_its_kind
 class Page(NamedTuple):
     """`last` is the sort key to go on after, or None when this was the last page."""
 
@@ -179,45 +162,36 @@ class Page(NamedTuple):
     last: str | None
 
 
-@of_its_kind
 class DeleteMany(NamedTuple):
-    """Deletes, each on its own and only while the item still has the attributes given, in few requests.
-
-    Answer: for each item, in order, None when it is gone, AlreadyThere when another is in its place (which stays), or
-    the LedgerError of that item. Never raises.
-    """
+    """Deletes, each on its own and only while the item still has the attributes given, in few requests. Answer: for
+    each None when it is gone, AlreadyThere when another is in its place, or its LedgerError. Never raises."""
 
     items: tuple[Item, ...]
 
 
-@of_its_kind
 class Pause(NamedTuple):
     """Wait, so that others get the table's throughput. Answer: None; at once, where the table has no such limit."""
 
     ms: int
 
 
-@of_its_kind
 class Scan(NamedTuple):
     """One page of a Scan of the whole table, keys only. Answer: a KeyPage."""
 
     after: Key | None = None
 
 
-@of_its_kind
 class KeyPage(NamedTuple):
     keys: tuple[Key, ...]
     last: Key | None
 
 
-@of_its_kind
 class Together(NamedTuple):
     """Several requests at once. Answer: for each, in their order, its answer or its LedgerError. Never raises."""
 
     requests: tuple[Put | Get | GetMany | Query, ...]
 
 
-@of_its_kind
 class At(NamedTuple):
     """A request to another Region's endpoint. Answer: that of the request. Raises Unavailable where nobody answers."""
 
@@ -225,12 +199,10 @@ class At(NamedTuple):
     request: "Request"
 
 
-@of_its_kind
 class Now(NamedTuple):
     """What time is it? Answer: an Instant. Asked of the process, not of the table."""
 
 
-@of_its_kind
 class Instant(NamedTuple):
     """`wall_ms` since 1970, which may step; `steady_ms` from some origin, which never goes back."""
 
@@ -246,19 +218,26 @@ def in_time(began: Instant, ended: Instant, most_ms: int) -> bool:
 Request = Write | Transact | PutMany | DeleteMany | Get | GetMany | Query | Scan | Together | At | Pause | Now
 
 
+def answered(answers: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The answers to several requests, of which each was answered. Raises the first that is a LedgerError."""
+    for answer in answers:
+        if isinstance(answer, LedgerError):
+            raise answer
+    return answers
+
+
 class Table(Protocol):
     """Whatever answers requests: DynamoDB (`table.py`), a dictionary (`memory.py`), a simulator.
 
-    One whose answers depend on the order of the requests may say so with an attribute `one_at_a_time = True`; then no
-    class of this library asks it from several threads. One whose Region may be cut off from others says
-    `may_be_cut_off = True`; then who is elsewhere asks it At, by the table of its own Region.
+    An attribute `one_at_a_time = True`: its answers depend on the order of the requests, so no class of this library
+    asks it from several threads. `may_be_cut_off = True`: who is elsewhere asks it At, by the table of its own Region.
     """
 
     def answer(self, request: Request, /) -> Any: ...
 
 
 def run(program: Generator[Any, Any, Result], table: Table, now: Callable[[], Instant]) -> Result:
-    """Drive a program to its end: ask the table what it yields."""
+    """Drive a program to its end, by a table and a clock."""
     return drive(program, lambda request: now() if isinstance(request, Now) else table.answer(request))
 
 

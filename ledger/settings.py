@@ -10,17 +10,18 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
-from ledger import tokens, values
-from ledger.checks import is_prefix
+from ledger import tokens
+from ledger.checks import check_counter, is_prefix
 from ledger.entries import ENTRIES_MAX
-from ledger.errors import InvalidInput, InvalidSettings, shown
+from ledger.errors import InvalidSettings, shown
 from ledger.limit import Limit, Threshold, contradictions
-from ledger.values import Lane
+from ledger.values import Lane, check_lane, longest
 
+Rule = TypeVar("Rule")
 Made = TypeVar("Made", Limit, Threshold)
 
 FOLD_MAX_LIMIT = ENTRIES_MAX
@@ -31,18 +32,12 @@ _OF_AWS = r"[a-z]+(-[a-z]+)*-(central|(north|south)(east|west)?|east|west)-\d{1,
 SHARDS_MAX = 1_000
 REGION_FROM = "AWS_REGION"
 
-LEAST = {
-    "allowed_lateness_ms": 0,
-    "keep_ms": 1,
-    "read_time_max_ms": 1,
-    "fold_min": 1,
-    "fold_max": 1,
-    "clean_units_per_s": 1,
-}
+LEAST = {"allowed_lateness_ms": 0} | dict.fromkeys(
+    ("keep_ms", "read_time_max_ms", "fold_min", "fold_max", "clean_units_per_s"), 1
+)
 """The numbers of the settings, and the least that each may be."""
 
 FLAGS = ("clean", "insert_only", "unshared_limits")
-BY_PREFIX = {"shards": "numbers", "limits": "Limits", "thresholds": "tuples of Thresholds"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,27 +82,35 @@ class Settings:
         if type(self.regions) not in (tuple, list):  # a text would become its letters
             raise InvalidSettings(f"regions={shown(self.regions)} is not a tuple of Region names.")
         object.__setattr__(self, "regions", tuple(self.regions) or (self.region,))
-        for name, what in BY_PREFIX.items():
-            object.__setattr__(self, name, _by_prefix(name, getattr(self, name), what))
         self._check_place()
         self._check_numbers()
-        for prefix, shards in self.shards.items():
+        for name, shards in self._by_prefix("shards", "numbers"):
             if type(shards) is not int or not 1 <= shards <= SHARDS_MAX:
-                raise InvalidSettings(
-                    f"shards[{shown(prefix)}]={shown(shards)} is not an int from 1 to {SHARDS_MAX} for a prefix."
-                )
-        for prefix, limit in self.limits.items():
+                raise InvalidSettings(f"{name}={shown(shards)} is not an int from 1 to {SHARDS_MAX} for a prefix.")
+        for name, limit in self._by_prefix("limits", "Limits"):
             if type(limit) is not Limit:
-                raise InvalidSettings(f"limits[{shown(prefix)}]={shown(limit)} is not a Limit for a prefix.")
+                raise InvalidSettings(f"{name}={shown(limit)} is not a Limit for a prefix.")
             if limit.region not in (None, *self.regions):
-                raise InvalidSettings(
-                    f"limits[{shown(prefix)}]: {shown(limit, 120)} has its first rights in no Region of "
-                    f"regions={shown(self.regions, 200)}."
-                )
-        for prefix, thresholds in self.thresholds.items():
-            for wrong in contradictions(prefix, thresholds, self.regions):
+                at = f"in no Region of regions={shown(self.regions, 200)}"
+                raise InvalidSettings(f"{name}: {shown(limit, 120)} has its first rights {at}.")
+        for name, thresholds in self._by_prefix("thresholds", "tuples of Thresholds"):
+            for wrong in contradictions(name, thresholds, self.regions):
                 raise InvalidSettings(wrong)
         object.__setattr__(self, "thresholds", {prefix: tuple(some) for prefix, some in self.thresholds.items()})
+
+    def _by_prefix(self, setting: str, what: str) -> Iterator[tuple[str, Any]]:
+        """A copy of what is said of prefixes stands in the place of the mapping. Each, with how an error names it."""
+        given = getattr(self, setting)
+        if not isinstance(given, Mapping):
+            raise InvalidSettings(f"{setting}={shown(given)} is not a mapping from prefixes to {what}.")
+        object.__setattr__(self, setting, dict(given))
+        for prefix, said in given.items():
+            if not is_prefix(prefix):
+                raise InvalidSettings(
+                    f"{setting}[{shown(prefix)}]: a prefix is text that a counter's name begins with, printable ASCII "
+                    "characters without spaces."
+                )
+            yield f"{setting}[{shown(prefix)}]", said
 
     def _check_place(self) -> None:
         regions = shown(self.regions, 200)
@@ -148,11 +151,11 @@ class Settings:
 
     def limit_of(self, counter: str) -> Limit | None:
         """The limit of a counter, None without one: that of the longest prefix that fits its name."""
-        return values.of_prefix(self.limits, counter)
+        return _of_prefix(self.limits, counter, None)
 
     def told_here(self, counter: str) -> tuple[Threshold, ...]:
         """The thresholds of a counter, of the longest prefix that fits its name, that this Region tells of."""
-        return tuple(filter(self._is_told_here, values.of_prefix(self.thresholds, counter) or ()))
+        return tuple(filter(self._is_told_here, _of_prefix(self.thresholds, counter, ())))
 
     @property
     def tells(self) -> bool:
@@ -164,15 +167,18 @@ class Settings:
 
     def shards_of(self, counter: str) -> int:
         """The number of shards of a counter: that of the longest prefix that fits its name, else 1."""
-        return values.shards_of(self.shards, counter)
+        return _of_prefix(self.shards, counter, 1)
 
     def lane_for(self, counter: str, token: str, region: str) -> Lane:
-        """The lane of a change: a pure function of its counter, its token and its home Region."""
-        return values.lane_for(self.shards, counter, token, region)
+        """The lane of a change. A retry must find that of its first attempt, so it follows from these alone."""
+        number = self.shards_of(counter)
+        return Lane(region, tokens.draw(token, number) if number > 1 else 0, counter, number)
 
     def lanes_of(self, counter: str, region: str | None = None) -> tuple[Lane, ...]:
         """Every lane of a counter, or those of one Region. Raises InvalidCounter."""
-        return values.lanes_of(self.shards, counter, self.regions if region is None else (region,))
+        counter = check_counter(counter)
+        number, regions = self.shards_of(counter), self.regions if region is None else (region,)
+        return tuple(Lane(region, shard, counter, number) for region in regions for shard in range(number))
 
     def known(self, lane: Lane) -> Lane:
         """The lane with the number of its counter's shards, so that a pack with tokens of another is told as damage.
@@ -222,65 +228,31 @@ def _fits(pattern: str, text: object) -> bool:
     return type(text) is str and re.fullmatch(pattern, text) is not None
 
 
-def _by_prefix(name: str, given: object, what: str) -> dict[str, Any]:
-    """A copy of what is said of prefixes."""
-    if not isinstance(given, Mapping):
-        raise InvalidSettings(f"{name}={shown(given)} is not a mapping from prefixes to {what}.")
-    for prefix in given:
-        if not is_prefix(prefix):
-            raise InvalidSettings(
-                f"{name}[{shown(prefix)}]: a prefix is text that a counter's name begins with, printable ASCII "
-                "characters without spaces."
-            )
-    return dict(given)
-
-
-def check_lane(lane: object) -> Lane:
-    if not isinstance(lane, Lane):
-        raise InvalidInput(f"A lane is a Lane(region, shard, counter), not {shown(lane)}.")
-    return lane
+def _of_prefix(rules: Mapping[str, Rule], counter: str, default: Rule) -> Rule:
+    """What is said of the longest prefix that fits a name."""
+    prefix = longest(rules, counter)
+    return default if prefix is None else rules[prefix]
 
 
 # -- the texts of variables --------------------------------------------------------------------------------------------
 
-_FORMATS = {
-    "regions": "names with commas",
-    "shards": 'JSON such as {"stock:": 4}',
-    "limits": 'JSON such as {"stock:": {"floor": 0}}',
-    "thresholds": 'JSON such as {"stock:": [{"below": 10}]}',
-    **dict.fromkeys(FLAGS, "true or false"),
-}
-
 
 def _parsed(name: str, variable: str, text: object) -> Any:
     """The setting `name`, of the text of its variable. Raises InvalidSettings."""
+    parse, expected = _READ[name]
     try:
         if type(text) is not str:
             raise TypeError
-        match name:
-            case "table" | "region" | "endpoint_url":
-                return text
-            case "regions":
-                return tuple(part.strip() for part in text.split(",") if part.strip())
-            case "shards":
-                return dict(_json(text).items())
-            case "limits":
-                return {prefix: _made(Limit, said) for prefix, said in _json(text).items()}
-            case "thresholds":
-                return {prefix: _thresholds(some) for prefix, some in _json(text).items()}
-            case _ if name in FLAGS:
-                return {"true": True, "false": False}[text.lower()]
-            case _:
-                return int(text)
+        return parse(text)
     except InvalidSettings as error:
         raise InvalidSettings(f"{variable}: {error.why}") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        expected = _FORMATS.get(name, "an int")
         raise InvalidSettings(f"{variable}={shown(text, 200)} cannot be read as {name}: give {expected}.") from None
 
 
-def _json(text: str) -> Any:
-    return json.loads(text, object_pairs_hook=_once)
+def _said(text: str) -> list[tuple[str, Any]]:
+    """What an object of JSON says of each prefix."""
+    return [*json.loads(text, object_pairs_hook=_once).items()]
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -304,3 +276,21 @@ def _made(kind: type[Made], said: object) -> Made:
         if key not in keys:
             raise InvalidSettings(f"A {kind.__name__} has no {shown(key)}: it has {', '.join(keys)}.")
     return kind(**said)
+
+
+_READ: dict[str, tuple[Callable[[str], Any], str]] = {
+    **dict.fromkeys(("table", "region", "endpoint_url"), (str, "text")),
+    "regions": (lambda text: [part.strip() for part in text.split(",") if part.strip()], "names with commas"),
+    "shards": (lambda text: dict(_said(text)), 'JSON such as {"stock:": 4}'),
+    "limits": (
+        lambda text: {prefix: _made(Limit, said) for prefix, said in _said(text)},
+        'JSON such as {"stock:": {"floor": 0}}',
+    ),
+    "thresholds": (
+        lambda text: {prefix: _thresholds(said) for prefix, said in _said(text)},
+        'JSON such as {"stock:": [{"below": 10}]}',
+    ),
+    **dict.fromkeys(FLAGS, (lambda text: {"true": True, "false": False}[text.lower()], "true or false")),
+    **dict.fromkeys(LEAST, (int, "an int")),
+}
+"""How the text of a setting's variable is read, and what an error asks for."""

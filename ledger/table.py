@@ -43,11 +43,9 @@ class DynamoTable:
         pause: Callable[[float], None] = time.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
-        self.name = name
-        self.region = region
+        self.name, self.region = name, region
         self._exchange = Exchange(name, region, jitter, insert_only)
-        self._clients = clients
-        self._pause = pause
+        self._clients, self._pause = clients, pause
         self._threads = PerProcess(lambda: ThreadPoolExecutor(POOL, thread_name_prefix="ledger-table"))
 
     @classmethod
@@ -84,20 +82,18 @@ class ByRegion:
     """Several tables, as a process in the Region `here` reaches them."""
 
     def __init__(self, here: str, tables: Mapping[str, Table]) -> None:
-        self._here = here
-        self._tables = tables
+        self._here, self._tables = here, tables
         self.one_at_a_time = any(getattr(table, "one_at_a_time", False) for table in tables.values())
 
     def answer(self, request: Request, /) -> Any:
         """The answer of the Region that is asked. Raises Unavailable where there is none."""
-        if not isinstance(request, At):
-            return self._tables[self._here].answer(request)
-        if request.region not in self._tables:
-            raise Unavailable(f"There is no table for the Region {request.region}. Nothing was written.")
-        asked = self._tables[request.region]
-        if getattr(asked, "may_be_cut_off", False):
-            return self._tables[self._here].answer(request)
-        return asked.answer(request.request)
+        if isinstance(request, At):
+            asked = self._tables.get(request.region)
+            if asked is None:
+                raise Unavailable(f"There is no table for the Region {request.region}. Nothing was written.")
+            if not getattr(asked, "may_be_cut_off", False):
+                return asked.answer(request.request)
+        return self._tables[self._here].answer(request)
 
 
 class Given(TypedDict, total=False):
@@ -140,7 +136,8 @@ def table_of(
 def check_table(table: Table) -> Table:
     """`table` itself; raises InvalidInput for what answers no requests."""
     if not callable(getattr(table, "answer", None)):
-        given: object = table
-        hint = " The name of a table goes into Settings(table=...)." if isinstance(given, str) else ""
-        raise InvalidInput(f"A table answers requests, as a MemoryTable does; {shown(table)} has no answer().{hint}")
+        raise InvalidInput(
+            f"A table answers requests, as a MemoryTable does; {shown(table)} has no answer(). The name of a table "
+            "goes into Settings(table=...)."
+        )
     return table

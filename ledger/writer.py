@@ -15,10 +15,11 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from ledger import clocks, programs
+from ledger.checks import check_flag
 from ledger.clocks import PerProcess
 from ledger.cost import carried
 from ledger.dynamo.send import AtOnce
-from ledger.errors import InvalidInput, LedgerError, shown
+from ledger.errors import LedgerError
 from ledger.gate.hold import Hold
 from ledger.lane.add import Outcome
 from ledger.observing import DONE, Observe, Observer, observed
@@ -46,11 +47,9 @@ class Ledger:
     change alone is put as ever. The outcome of one that went in a pack is "accepted", as with `add_many(pack=True)`.
 
     client: a boto3 DynamoDB client, else one is made with this library's time-outs, retries and pool. clients: by
-    Region, because a limited counter's change may be decided in another one. clock() returns milliseconds since 1970,
-    entropy(n) n random bytes. table, tables: anything that answers requests, such as a MemoryTable; tables by Region.
-
-    observe: called with an `Observed` after each call but `prepare` and `parse_hold`, which send nothing, in the
-    caller's thread.
+    Region, because a limited counter's change may be decided in another one. table, tables: anything that answers
+    requests, such as a MemoryTable; tables by Region. clock() returns milliseconds since 1970, entropy(n) n random
+    bytes. observe: called with an `Observed` after each call that sends anything, in the caller's thread.
     """
 
     def __init__(
@@ -70,10 +69,8 @@ class Ledger:
         self.settings = settings
         self._observer = Observer(observe)
         self._table = table_of(settings, client=client, clients=clients, table=table, tables=tables)
-        if type(gather) is not bool:
-            raise InvalidInput(f"gather={shown(gather)} is not True or False.")
         self._gatherer: PerProcess[Gatherer] | None = None
-        if gather:
+        if check_flag("gather", gather):
             from ledger.gather import Gatherer
 
             self._gatherer = PerProcess(lambda: Gatherer(self._lane_outcomes))
@@ -81,8 +78,6 @@ class Ledger:
     def close(self) -> None:
         """With `gather`: take no further changes, which raise Unavailable, and return when each taken has its outcome.
         Not from a signal's handler, which may have stopped the very call that it would wait for: set a flag there.
-
-        Without, every call has ended when it returns, and there is nothing to close.
         """
         if self._gatherer is not None:
             self._gatherer.value.close()
@@ -102,11 +97,11 @@ class Ledger:
 
         counter: 1 to 256 printable ASCII characters without spaces. change: an int of magnitude at most 10**18.
         idempotency_key (1 to 1,024 bytes) and at (an aware datetime, 1970 to five minutes ahead: when the change was
-        first asked for, the same on every retry; kept to the millisecond) go together. region: where it was first asked
-        for, when that is not here: a fail-over must name it, or the change counts in two lanes.
+        decided, the same on every retry; kept to the millisecond) go together. region: where it was first asked for,
+        when that is not here: a fail-over must name it, or the change counts in two lanes.
 
-        `at` is when the change was decided. Of work that takes longer than `allowed_lateness_ms` that is its end, noted
-        once, before the first attempt: with an older `at` the change may be a stray, in no value until it is settled.
+        Of work that takes longer than `allowed_lateness_ms` `at` is its end, noted once, before the first attempt: with
+        an older one the change may be a stray, in no value until it is settled.
 
         Raises InvalidInput, SettingsMismatch and TokenConflict (nothing written), OutcomeUnknown (call again with the
         same key, or pass its `delta` to `apply`) and the other TableErrors.
@@ -145,14 +140,12 @@ class Ledger:
         changes and more. They count exactly once as all do, but whether one was there before is not told ("accepted"),
         and another change under a token that is taken is found by `clean` and `verify`, not here: the first of them in
         the order of the items counts until one is folded, so do not mix `pack` with code that relies on TokenConflict.
-        A change that goes with no other is put alone and has its definite outcome. A put that fails fails for all its
+        A change that goes with no other is put alone, with a definite outcome. A put that fails fails for all its
         changes, each with its own `delta` for `apply`.
 
-        Without it 25 changes travel in one request (BatchExecuteStatement of PartiQL INSERTs: each is a conditional put
-        on its own, at the price of a PutItem). BatchWriteItem would need as few, but has no conditions: it could
-        replace a delta by another change. A change that is there already costs a PutItem more when the store does not
-        show it.
-        A role without dynamodb:PartiQLInsert costs a PutItem a change.
+        Without it 25 changes travel in one request: BatchExecuteStatement, of conditional puts at the price of a
+        PutItem each, because BatchWriteItem has no conditions. One that is there already costs a PutItem more when the
+        store does not show it; a role without dynamodb:PartiQLInsert costs a PutItem a change.
 
         Raises InvalidInput, before anything is sent, for what is no Change, such as a tuple.
         """
@@ -174,8 +167,7 @@ class Ledger:
 
         amount: as the change that would count: below 0 it takes what is left above the floor, above 0 below the
         ceiling. expires: how long it holds from `at` on, up to 400 days, rounded up by a thousandth at most; who is
-        short of it afterwards ends it, by their own clock. Under one key another length is another hold. The other
-        arguments as for `add`.
+        short of it afterwards ends it. Under one key another length is another hold. The rest is as for `add`.
 
         Raises InvalidInput and SettingsMismatch (nothing written), LimitReached (final for its key), OutOfReach
         (nothing decided: call again), HoldEnded (this key's hold was captured, released or expired), TokenConflict,
@@ -216,8 +208,6 @@ class Ledger:
         side that has no limit or a Limit without a region, and what `hold` raises of gates and tables.
         """
         self._run(programs.set_limit(self._rules, counter, floor=floor, ceiling=ceiling))
-
-    # -- sending -------------------------------------------------------------------------------------------------------
 
     def _run(self, program: Program[Result]) -> Result:
         return run(program, self._table, self._rules.now)

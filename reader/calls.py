@@ -18,11 +18,10 @@ from ledger.requests import Program
 from ledger.settings import Settings, check_settings
 from ledger.values import Lane
 from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
-from reader.balances import balances
 from reader.counters_page import counters_page
 from reader.decided import decided, decided_page
-from reader.history import entries, history
-from reader.history_page import page
+from reader.history import entries, history, page
+from reader.read import balances
 from reader.standing import Standing, open_holds, read_gates, standing_of
 
 SECONDS_MAX = 10**9

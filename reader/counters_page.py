@@ -11,9 +11,9 @@ Rule 4: An item that names no lane is passed by, and told.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ledger.errors import DamagedItem, LedgerError
+from ledger.errors import DamagedItem
 from ledger.lane.directory import BUCKETS, bucket_pk, lane_of
-from ledger.requests import Key, Page, Program, Query, Together, key_of
+from ledger.requests import Key, Page, Program, Query, Together, answered, key_of
 from ledger.settings import SHARDS_MAX
 from reader.balance import CountersPage, Place
 
@@ -52,9 +52,8 @@ def _page(regions: Sequence[str], prefix: str, after: Place | None, most: int) -
     while bucket < last:
         some = range(bucket, min(bucket + at_once, last))
         lows = {each: max(above if each == first else "", _just_below(prefix)) for each in some}
-        pages = yield from _together(
-            [_query(region, each, "0", lows[each], most) for each in some for region in regions]
-        )
+        firsts = (_query(region, each, "0", lows[each], most) for each in some for region in regions)
+        pages: tuple[Page, ...] = answered((yield Together(tuple(firsts))))
         for n, each in enumerate(some):
             if len(names) == most:
                 return CountersPage(tuple(names), Place(each), tuple(damaged))
@@ -98,14 +97,6 @@ def _streams(pk: str, page: Page, low: str, prefix: str, most: int, damaged: dic
 
 def _query(region: str, bucket: int, shard: str, low: str, most: int) -> Query:
     return Query(bucket_pk(region, bucket), f"{shard}#{low}", None, most, False)
-
-
-def _together(queries: Sequence[Query]) -> Program[list[Page]]:
-    answers: tuple[Page | LedgerError, ...] = yield Together(tuple(queries))
-    for answer in answers:
-        if isinstance(answer, LedgerError):
-            raise answer
-    return [answer for answer in answers if isinstance(answer, Page)]
 
 
 def _just_below(prefix: str) -> str:

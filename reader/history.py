@@ -1,32 +1,45 @@
-"""The program `history`: every change of a lane, from its segments and its tail.
+"""The programs `history`, every change of a lane, and `page`, the first above a token: from its segments and its tail.
 
 Rule 1: The checkpoint first (version v), then the segments of versions up to v, then the tail above its watermark.
-Rule 2: The entries must be as many as the checkpoint counts, else a replica does not hold them all yet.
-Rule 3: The read's time is bounded as in `read` (restart.py).
+Rule 2: The entries must be as many as the checkpoint counts, else a replica does not hold them all yet. For a page the
+segment of version v must be there, else its transaction is still landing and all is read again.
+Rule 3: The segments of one hi are merged, however many they are, because their entries interleave.
+Rule 4: The read's time is bounded as in `read`; of a page only the tail's, because segments never change. What a page
+keeps is itself, and the segments of one Query.
 """
 
 import heapq
 from collections.abc import Iterator, Sequence
-from itertools import chain, groupby
+from dataclasses import dataclass, field
+from itertools import chain, groupby, islice
 
 from ledger import items, tokens
 from ledger.entries import ENTRY
-from ledger.lane.tail import Tail, every_item
-from ledger.requests import Get, Instant, Program
-from ledger.values import Delta, Lane, Segment
+from ledger.lane.tail import Pages, Tail, every_item
+from ledger.requests import Get, Instant, Page, Program, Query
+from ledger.values import Checkpoint, Delta, Lane, Segment
 from reader.balance import Entry
-from reader.restart import restart
+from reader.read import restart
 
-Found = tuple[list[Segment], list[bytes]]
+SEGMENTS_AT_ONCE = 4
+"""Segments that the first Query asks for, and each further one for twice as many: they are small, or of one hi."""
+
+SEGMENTS_MAX = 1_024
+"""Most segments of one Query, whose page holds 1 MB at most."""
+
+TOKENS_UPTO = b"\xff" * 16
+
+Found = list[tuple[str, int]]
+Whole = tuple[list[Segment], list[bytes]]
 
 
-def history(lane: Lane, *, consistent: bool, read_time_max_ms: int) -> Program[Found]:
+def history(lane: Lane, *, consistent: bool, read_time_max_ms: int) -> Program[Whole]:
     """The segments (in the order of hi) and the tail of one lane.
 
     Raises DamagedItem, NotYetReplicated, ReadTooSlow and the TableErrors.
     """
 
-    def attempt(_: Instant) -> Program[tuple[Found | None, bool]]:
+    def attempt(_: Instant) -> Program[tuple[Whole | None, bool]]:
         item = yield Get(items.checkpoint_key(lane), consistent)
         checkpoint = items.checkpoint_of(lane, item) if item is not None else None
         segments: list[Segment] = []
@@ -51,3 +64,88 @@ def entries(lane: Lane, segments: Sequence[Segment], tail: Sequence[bytes]) -> I
     for token, change in chain(chain.from_iterable(ranges), pending):
         delta = Delta(lane, tokens.from_bytes(token), change)
         yield Entry(delta.token, delta.at, change, lane.region)
+
+
+def page(
+    lane: Lane, above: str | None, upto: str | None, most: int, *, consistent: bool, read_time_max_ms: int
+) -> Program[list[Entry]]:
+    """The first `most` entries of a lane with tokens above `above`, at or below `upto`, in their order.
+
+    Raises DamagedItem, NotYetReplicated, ReadTooSlow and the TableErrors.
+    """
+
+    def attempt(_: Instant) -> Program[tuple[Found | None, bool]]:
+        item = yield Get(items.checkpoint_key(lane), consistent)
+        checkpoint = items.checkpoint_of(lane, item) if item is not None else None
+        found: Found | None = []
+        if checkpoint is not None:
+            found = yield from _folded(lane, checkpoint, above, upto, most, consistent)
+        is_full = found is not None and len(found) == most
+        if found is not None and not is_full:
+            found += yield from _tail(lane, checkpoint, above, upto, most - len(found), consistent)
+        return found, not is_full
+
+    _, entries = yield from restart(lane, attempt, read_time_max_ms)
+    return [Entry(token, Delta(lane, token, change).at, change, lane.region) for token, change in entries]
+
+
+def _tail(
+    lane: Lane, checkpoint: Checkpoint | None, above: str | None, upto: str | None, most: int, consistent: bool
+) -> Program[Found]:
+    start = max(filter(None, (above, checkpoint.watermark if checkpoint else None)), default=None)
+    tail = yield from Tail(lane, start, upto, consistent=consistent, limit=most).take(most)
+    return [(tokens.from_bytes(token), change) for token, change in map(ENTRY.unpack, tail)]
+
+
+def _folded(
+    lane: Lane, checkpoint: Checkpoint, above: str | None, upto: str | None, most: int, consistent: bool
+) -> Program[Found | None]:
+    """The entries from segments; None when the segments are seen not to be those of the checkpoint."""
+    lowest = Lowest(tokens.to_bytes(above) if above else b"", tokens.to_bytes(upto) if upto else TOKENS_UPTO, most)
+    after = items.segments_of_hi(above) if above else items.SEGMENTS_FROM
+    size = SEGMENTS_AT_ONCE
+    pages = Pages(Query(items.fold_pk(lane), after, items.SEGMENTS_UPTO, size, consistent))
+    while pages.more and not lowest.is_final():
+        answer: Page = yield from pages.read()
+        segments = (items.segment_of(lane, item) for item in answer.items)
+        lowest.take([segment for segment in segments if segment.version <= checkpoint.version])
+        size = min(2 * size, SEGMENTS_MAX)
+        pages.next = pages.next._replace(limit=size)
+    if above is None and not pages.more:
+        is_whole = lowest.count == checkpoint.count
+    else:
+        newest = items.segment_key(lane, checkpoint.last, checkpoint.version)
+        is_whole = lowest.newest == checkpoint.version or (yield Get(newest, consistent)) is not None
+    return [(tokens.from_bytes(token), change) for token, change in lowest.entries] if is_whole else None
+
+
+@dataclass(slots=True)
+class Lowest:
+    """The lowest `most` entries above `above`, at or below `upto`, of segments that come in the order of their hi.
+
+    count, newest: the number of all entries that came, wanted or not, and the highest version. hi: of the segment that
+    came last; complete: the one before it, up to which every segment came.
+    """
+
+    above: bytes
+    upto: bytes
+    most: int
+    entries: list[tuple[bytes, int]] = field(default_factory=list)
+    count: int = 0
+    newest: int = 0
+    hi: str = ""
+    complete: str = ""
+
+    def take(self, segments: Sequence[Segment]) -> None:
+        for segment in segments:
+            if segment.hi != self.hi:
+                self.complete, self.hi = self.hi, segment.hi
+            self.count += len(segment)
+            self.newest = max(self.newest, segment.version)
+        wanted = ([entry for entry in segment if self.above < entry[0] <= self.upto] for segment in segments)
+        self.entries = list(islice(heapq.merge(self.entries, *wanted), self.most))
+
+    def is_final(self) -> bool:
+        """Whether no segment that is still to come can hold an entry that belongs here."""
+        last = self.entries[-1][0] if len(self.entries) == self.most else self.upto
+        return tokens.from_bytes(last) <= self.complete

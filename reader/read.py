@@ -1,22 +1,58 @@
-"""The program `read`: the sum of some lanes, true at every moment.
+"""The programs `read`, the sum of some lanes, true at every moment, and `balances`, of several counters together.
 
 Rule 1: for every lane the checkpoint is read before its tail, never after, so that an entry folded in between is
 counted by the tail and not missed.
 Rule 2: the tail is everything strictly above the watermark, all pages.
-Rule 3: a read that took too long starts again from the checkpoint (restart.py).
+Rule 3: a read that took longer than `read_time_max_ms` by either clock is none, because by then a folded delta may be
+cleaned; the clocks are asked before its first request and after its last. It starts again from the checkpoint, as does
+one that met a checkpoint without its segments: a replica does not hold them all yet.
 Rule 4: a lane whose watermark is at most `behind_ms` old may do without its tail: its checkpoint has every change that
 was asked for until then and came in time.
+Rule 5: counters with a limit are read from their gates, which hold it all: one request for any number of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from ledger import items, tokens
-from ledger.errors import LedgerError
+from ledger.checks import to_datetime
+from ledger.errors import NotYetReplicated, ReadTooSlow
+from ledger.gate.gates import Gates
 from ledger.lane.tail import TailSum
-from ledger.requests import GetMany, Instant, Page, Program, Together
+from ledger.requests import GetMany, Instant, Now, Page, Program, Together, answered, in_time
+from ledger.settings import Settings
 from ledger.values import Checkpoint, Lane
-from reader.restart import restart
+from reader.balance import Balance
+from reader.standing import read_gates
+
+STARTS_MAX = 5
+Found = TypeVar("Found")
+
+
+def restart(
+    what: object, attempt: Callable[[Instant], Program[tuple[Found | None, bool]]], read_time_max_ms: int
+) -> Program[tuple[Instant, Found]]:
+    """When the read began that was whole, and what it found.
+
+    attempt(began) answers what it found, or None when segments are missing, and whether its time is bounded.
+    Raises ReadTooSlow, NotYetReplicated and what an attempt raises.
+    """
+    for _ in range(STARTS_MAX):
+        began: Instant = yield Now()
+        found, bounded = yield from attempt(began)
+        ended: Instant = yield Now()
+        late = bounded and not in_time(began, ended, read_time_max_ms)
+        if found is not None and not late:
+            return began, found
+    if late:
+        raise ReadTooSlow(
+            f"{what}: {STARTS_MAX} reads in a row took longer than {read_time_max_ms} ms. "
+            "Nothing was written. Let the compactor run, then read again."
+        )
+    raise NotYetReplicated(
+        f"{what}: this Region does not hold every segment that its checkpoint counts. Ask again later."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +108,45 @@ def _read_all(tails: Sequence[TailSum]) -> Program[None]:
     """The pages of all lanes are asked for together."""
     left = list(tails)
     while left:
-        answers: tuple[Page | LedgerError, ...] = yield Together(tuple(tail.next for tail in left))
-        for tail, page in zip(left, answers, strict=True):
-            if isinstance(page, LedgerError):
-                raise page
+        pages: tuple[Page, ...] = answered((yield Together(tuple(tail.next for tail in left))))
+        for tail, page in zip(left, pages, strict=True):
             tail.take(page)
         left = [tail for tail in left if tail.more]
+
+
+def balances(
+    counters: Sequence[str], settings: Settings, *, consistent: bool, behind_ms: int = 0
+) -> Program[dict[str, Balance]]:
+    """Raises DamagedItem, LimitMismatch, ReadTooSlow, Unavailable and the other TableErrors."""
+    limited = {counter: gates for counter in counters if (gates := Gates.of(settings, counter)) is not None}
+    plain = [counter for counter in counters if counter not in limited]
+    parts: dict[str, list[LaneSum]] = {}
+    began_ms, is_closed = dict.fromkeys(counters, 0), dict.fromkeys(counters, True)
+    if limited:
+        began, seen = yield from read_gates([*limited.values()], consistent=consistent)
+        for counter, copies in zip(limited, seen, strict=True):
+            parts[counter] = [LaneSum(gate.lane, gate.value, gate.number) for gate in copies.gates]
+            began_ms[counter], is_closed[counter] = began.wall_ms, copies.is_closed
+    if plain:
+        lanes = [lane for counter in plain for lane in settings.lanes_of(counter)]
+        limit_ms = settings.read_time_max_ms
+        began, lane_sums = yield from read(lanes, consistent=consistent, read_time_max_ms=limit_ms, behind_ms=behind_ms)
+        began_ms |= dict.fromkeys(plain, began.wall_ms)
+        for part in lane_sums:
+            parts.setdefault(part.lane.counter, []).append(part)
+    found: dict[str, Balance] = {}
+    for counter, sums in parts.items():
+        by_region = dict.fromkeys(settings.regions, 0)
+        for part in sums:
+            by_region[part.lane.region] += part.value
+        oldest_ms = min((part.oldest_ms for part in sums if part.oldest_ms is not None), default=None)
+        found[counter] = Balance(
+            value=sum(by_region.values()),
+            count=sum(part.count for part in sums),
+            as_of=to_datetime(min([began_ms[counter], *(p.until_ms for p in sums if p.until_ms is not None)])),
+            pending=sum(part.pending for part in sums),
+            by_region=by_region,
+            oldest_pending=None if oldest_ms is None else to_datetime(oldest_ms),
+            closed=is_closed[counter],
+        )
+    return found

@@ -16,9 +16,9 @@ from ledger.gate.gate import Gate
 from ledger.gate.gates import Gates
 from ledger.gate.past import look_up
 from ledger.gate.recount import Standing as Copies
-from ledger.lane.tail import Pages
+from ledger.lane.tail import every_item
 from ledger.limit import DOWN, SIDES, UP
-from ledger.requests import Get, GetMany, Instant, Item, Now, Page, Program, Query
+from ledger.requests import Get, GetMany, Instant, Item, Now, Program
 from ledger.values import Delta, Lane
 
 
@@ -108,12 +108,9 @@ def _of_lane(gates: Gates, lane: Lane) -> Program[list[Delta]]:
         return []
     gate = gates.gate(lane, item)
     found = dict(gate.held)
-    pages = Pages(Query(items.hold_pk(lane)))
-    while pages.more:
-        page: Page = yield from gates.home(lane, pages.read())
-        for token, amount in (items.hold_of(lane, each) for each in page.items):
-            if token in gate.recent or token in found:
-                continue
+    notes = yield from gates.home(lane, every_item(items.hold_pk(lane), None, None, consistent=True))
+    for token, amount in (items.hold_of(lane, each) for each in notes):
+        if token not in gate.recent and token not in found:
             known = yield from look_up(gates, lane, token)
             if known is not None and known.outcome is None:
                 found[token] = amount

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ledger.checks import is_prefix
 from ledger.errors import InvalidCounter, InvalidSettings
@@ -19,28 +18,24 @@ RESERVED = "ledger:"
 PREFIXES_FROM = "LEDGER_ALLOWED_PREFIXES"
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """`prefixes`: none is all names but those that are reserved."""
+def prefixes_of(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """From LEDGER_ALLOWED_PREFIXES, a JSON list: none is all names but those that are reserved.
 
-    prefixes: tuple[str, ...] = ()
+    Raises InvalidSettings."""
+    text = environ.get(PREFIXES_FROM, "[]")
+    try:
+        prefixes = json.loads(text)
+    except ValueError:
+        prefixes = None
+    if not isinstance(prefixes, list) or not all(map(is_prefix, prefixes)):
+        raise InvalidSettings(f'{PREFIXES_FROM}={text!r} is not a JSON list of prefixes, such as ["stock:"].')
+    return tuple(prefixes)
 
-    @classmethod
-    def of(cls, environ: Mapping[str, str]) -> Names:
-        """From LEDGER_ALLOWED_PREFIXES, a JSON list. Raises InvalidSettings."""
-        text = environ.get(PREFIXES_FROM, "[]")
-        try:
-            prefixes = json.loads(text)
-        except ValueError:
-            prefixes = None
-        if not isinstance(prefixes, list) or not all(map(is_prefix, prefixes)):
-            raise InvalidSettings(f'{PREFIXES_FROM}={text!r} is not a JSON list of prefixes, such as ["stock:"].')
-        return cls(tuple(prefixes))
 
-    def refusal(self, counter: str) -> InvalidCounter | None:
-        """Why nobody may write this counter here; None: it may be written."""
-        if counter.startswith(RESERVED):
-            return InvalidCounter(f"A counter's name that begins with {RESERVED} is the service's own.")
-        if self.prefixes and not counter.startswith(self.prefixes):
-            return InvalidCounter(f"This service writes only counters that begin with {', '.join(self.prefixes)}.")
-        return None
+def refusal(counter: str, prefixes: tuple[str, ...]) -> InvalidCounter | None:
+    """Why nobody may write this counter here; None: it may be written."""
+    if counter.startswith(RESERVED):
+        return InvalidCounter(f"A counter's name that begins with {RESERVED} is the service's own.")
+    if prefixes and not counter.startswith(prefixes):
+        return InvalidCounter(f"This service writes only counters that begin with {', '.join(prefixes)}.")
+    return None

@@ -210,8 +210,7 @@ class World:
         others = [other for other in self.regions if other != region]
         for other in others:
             inbox = self.replicas[other].inbox
-            for key in [key for key, (_, _, home) in inbox.items() if home == region]:
-                del inbox[key]
+            self.replicas[other].inbox = {key: each for key, each in inbox.items() if each[2] != region}
             for pk, cells in self.replicas[other].cells.items():
                 for sk, cell in cells.items():
                     key = Key(pk, sk)
@@ -227,9 +226,9 @@ class World:
         self.landings = [landing for landing in self.landings if landing.region != region]
         self.late = [(home, request) for home, request in self.late if home != region]
 
-    def settle_late(self, region: str) -> None:
-        """Whatever was sent in a Region and whose sender stopped waiting has arrived and landed."""
-        for late in [each for each in self.late if each[0] == region]:
+    def settle_late(self, region: str | None = None) -> None:
+        """Whatever was sent in a Region, or any, and whose sender stopped waiting has arrived and landed."""
+        for late in [each for each in self.late if region in (None, each[0])]:
             self.apply_late(self.late.index(late))
             self._land_all(region)
         self._land_all(region)
@@ -237,10 +236,7 @@ class World:
     def quiesce(self) -> None:
         """Everything on its way arrives: Regions are joined, late writes applied, transactions land, nodes catch up."""
         self.cut.clear()
-        while self.late:
-            self.apply_late(0)
-            self._land_all()
-        self._land_all()
+        self.settle_late()
         for region, key in self.deliverable():
             self.deliver(region, key)
         self.step += self.lag_steps + 1
@@ -255,7 +251,7 @@ class World:
                     if all(ended <= self.step - self.lag_steps for ended, _ in cells[sk].past):
                         del cells[sk]
 
-    def _land_all(self, region: str | None = None) -> None:
+    def _land_all(self, region: str | None) -> None:
         for landing in [each for each in self.landings if region in (None, each.region)]:
             while landing.left:
                 self.land(landing, 0)

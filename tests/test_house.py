@@ -199,7 +199,7 @@ def test_attribute_names_are_known_to_items_alone() -> None:
 
 def test_a_loop_over_pages_stands_in_one_file_alone() -> None:
     """So that none forgets to go on, or stops in silence; and one place starts a slow read again."""
-    for bound, file in (("PAGES_MAX", "ledger/lane/tail.py"), ("STARTS_MAX", "reader/restart.py")):
+    for bound, file in (("PAGES_MAX", "ledger/lane/tail.py"), ("STARTS_MAX", "reader/read.py")):
         assert [str(path) for path in MODULES if re.search(rf"\b{bound}\b", (ROOT / path).read_text())] == [file]
 
 

@@ -2,12 +2,11 @@
 
 Rule 1: A file is one design, written as its author would defend it, with its promises, its limits and its source.
 Rule 2: On the simulator `simulated.py` runs its programs, on an engine `trial.py`. To read: `design.py`, `atomic.py`,
-`transaction_marker.py`, then any.
+`transactions.py`, then any.
 """
 
 from lab.designs.atomic import Atomic
 from lab.designs.design import Claims, Design, Memory, Outcome
-from lab.designs.expressions import SetSum
 from lab.designs.gap_free import GapFree
 from lab.designs.hybrid import Hybrid
 from lab.designs.item_collection import Gathered, ItemCollection, NaiveMerge, Ours, Packed
@@ -16,8 +15,7 @@ from lab.designs.optimistic_history import OptimisticHistory
 from lab.designs.powertools import Powertools
 from lab.designs.sharded import Sharded
 from lab.designs.string_set import StringSet
-from lab.designs.transaction_marker import TransactionMarker
-from lab.designs.transaction_token import TransactionToken
+from lab.designs.transactions import TransactionMarker, TransactionToken
 from lab.designs.with_limit import Limited, LimitedGathered
 from ledger.settings import Settings
 
@@ -31,7 +29,6 @@ def every(settings: Settings) -> tuple[Design, ...]:
     return (
         Atomic(name="atomic ADD"),
         Atomic(name="atomic ADD, no retries", sdk_attempts=1),
-        Atomic(name="atomic SET if_not_exists", spelled_as=SetSum),
         EntityTag(),
         OnValue(),
         OptimisticHistory(),

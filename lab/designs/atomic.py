@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from lab.designs.design import VALUE, Claims, Outcome, SingleItem
-from lab.designs.expressions import SetSum
 from ledger.actions import Add
 from ledger.conditions import Item
 from ledger.requests import Program, Update
@@ -20,13 +19,12 @@ from ledger.requests import Program, Update
 
 @dataclass(frozen=True, kw_only=True)
 class Atomic(SingleItem):
-    """`spelled_as`: Add, or SetSum for `SET value = if_not_exists(value, 0) + change`. sdk_attempts=1: no retries."""
+    """`SET value = if_not_exists(value, 0) + change` is the same. sdk_attempts=1: no retries."""
 
     name: str = "atomic ADD"
-    spelled_as: type[Add | SetSum] = Add
     claims: ClassVar = Claims(limit="hard", reset=True)
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
-        action = self.spelled_as(VALUE, change)
-        refused: Item | None = yield Update(self.item_key(counter, shard), (action,), condition=self.fitting(change))
+        update = Update(self.item_key(counter, shard), (Add(VALUE, change),), condition=self.fitting(change))
+        refused: Item | None = yield update
         return "recorded" if refused is None else "refused"

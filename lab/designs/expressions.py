@@ -1,10 +1,9 @@
-"""Attributes in DynamoDB's own spelling (a number is a whole one); and the actions and the condition that only the
-other designs need: a sum spelled as a SET, and sets of texts."""
+"""Attributes in DynamoDB's own spelling (a number is a whole one); and the actions and the condition of sets of
+texts, which only the other designs need."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ledger.actions import Add
 from ledger.conditions import Item, Names, Value
 
 
@@ -28,22 +27,6 @@ def said(item: Item | None, name: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class SetSum:
-    """The same as Add, spelled as a SET."""
-
-    clause: ClassVar[str] = "SET"
-    path: str
-    change: int
-
-    def expression(self, names: Names) -> str:
-        path, zero, change = names.path(self.path), names.value(number(0)), names.value(number(self.change))
-        return f"{path} = if_not_exists({path}, {zero}) + {change}"
-
-    def after(self, there: Value | None) -> Value:
-        return Add(self.path, self.change).after(there)
-
-
-@dataclass(frozen=True, slots=True)
 class Include:
     """Put an element into a set of texts."""
 
@@ -51,8 +34,8 @@ class Include:
     path: str
     element: str
 
-    def expression(self, names: Names) -> str:
-        return f"{names.path(self.path)} {names.value({'SS': [self.element]})}"
+    def expression(self, names: Names) -> tuple[str, str]:
+        return self.clause, f"{names.path(self.path)} {names.value({'SS': [self.element]})}"
 
     def after(self, there: Value | None) -> Value | None:
         return {"SS": sorted({*(there or {"SS": ()})["SS"], self.element})}

@@ -21,20 +21,49 @@ from typing import ClassVar
 
 from compactor.report import Tally
 from compactor.visit import visit
-from lab.designs import naive
 from lab.designs.design import FOR_EVER, Claims, Design, Memory, Outcome
 from lab.designs.expressions import integer
 from ledger import items, tokens
+from ledger.actions import Add
+from ledger.conditions import Absent, Not
 from ledger.lane.add import Outcome as Told
 from ledger.lane.add import add, add_packed, pack_of
 from ledger.lane.tail import every_item
-from ledger.requests import Program, Put
+from ledger.requests import Delete, Item, Key, Program, Put, Transact, Update, key_of
 from ledger.settings import Settings
 from ledger.values import Delta, Lane
 from reader.history import entries, history
 from reader.read import read
 
 MERGE_MAX = 99  # a transaction has at most 100 actions, and one is the total's
+
+
+def merging(lane: Lane, deltas: Sequence[Item]) -> Transact:
+    """Delete these deltas and add their sum to the total."""
+    total = Update(Key(items.delta_pk(lane), "total"), (Add("total", sum(map(_amount, deltas))),))
+    return Transact((total, *(Delete(key_of(delta), condition=Not(Absent())) for delta in deltas)))
+
+
+def deltas_of(lane: Lane) -> Program[list[Item]]:
+    found = yield from every_item(items.delta_pk(lane), None, None, consistent=True)
+    return [item for item in found if "change" in item]
+
+
+def merge(lane: Lane) -> Program[None]:
+    """Every delta in one transaction."""
+    deltas = yield from deltas_of(lane)
+    if deltas:
+        yield merging(lane, deltas)
+
+
+def read_all(lane: Lane, *, consistent: bool = True) -> Program[tuple[int, int]]:
+    """The sum of the total and of the deltas, and how many items it is the sum of."""
+    found = yield from every_item(items.delta_pk(lane), None, None, consistent=consistent)
+    return sum(map(_amount, found)), len(found)
+
+
+def _amount(item: Item) -> int:
+    return integer(item, "change" if "change" in item else "total")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +80,7 @@ class ItemCollection(Design):
         return receipt.outcome
 
     def value(self, counter: str, *, consistent: bool = True) -> Program[int]:
-        total, _ = yield from naive.read(self._lane(counter), consistent=consistent)
+        total, _ = yield from read_all(self._lane(counter), consistent=consistent)
         return total
 
     def history(self, counter: str) -> Program[list[int]]:
@@ -64,16 +93,16 @@ class ItemCollection(Design):
 
 @dataclass(frozen=True, kw_only=True)
 class NaiveMerge(ItemCollection):
-    """The total stands beside the deltas, as in `lab.designs.naive`, which sums them."""
+    """The total stands beside the deltas, and a read sums all."""
 
     name: str = "item collection, naive merge"
     claims: ClassVar = Claims(memory=Memory(merges=False), mismatch=True)
 
     def housekeep(self, counter: str, region: str) -> Program[None]:
         lane = self._lane(counter)
-        deltas = yield from naive.deltas_of(lane)
+        deltas = yield from deltas_of(lane)
         for start in range(0, len(deltas), MERGE_MAX):
-            yield naive.merging(lane, deltas[start : start + MERGE_MAX])
+            yield merging(lane, deltas[start : start + MERGE_MAX])
 
 
 @dataclass(frozen=True, kw_only=True)

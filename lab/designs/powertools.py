@@ -9,10 +9,13 @@ for each change stays for its hour and longer, until the time to live takes it. 
 Source: https://docs.powertools.aws.dev/lambda/python/latest/utilities/idempotency/
 
 Rule 1: The package decides; what it asks of boto3 is asked of the program, with the same meaning.
-Rule 2: The package reads this computer's clock, so each time that it writes is moved to the program's, and back.
+Rule 2: To be a program it is called again for each request, with the answers so far, until it needs another one: it
+does the same again, and no `except Exception` of it sees that it is stopped.
+Rule 3: The package reads this computer's clock, so each time that it writes is moved to the program's, and back.
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -31,13 +34,12 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from botocore.exceptions import ClientError
 
 from lab.designs.atomic import Atomic
-from lab.designs.blocking import Ask, as_program
 from lab.designs.design import VALUE, Claims, Contended, Memory, Outcome, expired
 from lab.designs.expressions import integer, number
 from ledger.actions import Add, Set
 from ledger.conditions import Absent, All, AtMost, Either, Equals, Item, Not
 from ledger.errors import LedgerError, TokenConflict
-from ledger.requests import Delete, Instant, Key, Now, Program, Put, Update, keyed
+from ledger.requests import Delete, Instant, Key, Now, Program, Put, Request, Result, Update, keyed
 
 EXPIRES, UNTIL = "expiration", "in_progress_expiration"
 TIMES = {EXPIRES: 1, ":expiry": 1, ":now": 1, UNTIL: 1_000, ":now_in_millis": 1_000}
@@ -52,6 +54,13 @@ FREE = (
 
 LEFT_MS = 30_000
 """What an invocation has left; after it a record in progress is somebody else's to take."""
+
+
+Ask = Callable[[Request], Any]
+
+
+class Waits(BaseException):
+    """For the answer to the request that is its argument."""
 
 
 class Invocation(LambdaContext):
@@ -121,6 +130,29 @@ class Powertools(Atomic):
     def housekeep(self, counter: str, region: str) -> Program[None]:
         """What the table's TTL does by itself, and for nothing."""
         return expired(EXPIRES)
+
+
+def as_program(function: Callable[[Ask], Result]) -> Program[Result]:
+    """What a function returns or raises that asks by the callable that it is given."""
+    answers: list[Any] = []
+    while True:
+        known = iter([*answers])
+
+        def ask(request: Request, known: Any = known) -> Any:
+            for answer in known:
+                if isinstance(answer, LedgerError):
+                    raise answer
+                return answer
+            raise Waits(request)
+
+        try:
+            return function(ask)
+        except Waits as waits:
+            (request,) = waits.args
+        try:
+            answers.append((yield request))
+        except LedgerError as error:
+            answers.append(error)
 
 
 def _handled(ask: Ask, client: Any, event: dict[str, Any], update: Update) -> Outcome:

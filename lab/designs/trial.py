@@ -4,22 +4,26 @@ Rule 1: Nothing is counted here: a table that counts what it is asked is the cal
 Rule 2: The engine is the caller's, who starts one and gives it to all that is measured.
 """
 
+import random
+import time
 from collections.abc import Sequence
 from itertools import count
+from typing import Any
 
 from botocore.config import Config
 
 from lab.designs import Design, Outcome, every
-from lab.designs.clients import config, table_of
 from lab.designs.item_collection import Gathered, Packed
 from lab.designs.powertools import Powertools
-from lab.designs.transaction_marker import TransactionMarker
+from lab.designs.transactions import TransactionMarker
 from lab.designs.with_limit import Limited, LimitedGathered
 from lab.engines.ministack import Engine
+from ledger.dynamo.client import CONFIG
 from ledger.errors import LedgerError
 from ledger.gather import Gatherer
 from ledger.requests import Instant, Program, Result, Table, run
 from ledger.settings import Settings
+from ledger.table import DynamoTable
 from ledger.values import Delta, Receipt
 
 READ_TIMEOUT_S = 60  # on a busy machine an engine is slow; no request is sent twice for that
@@ -78,8 +82,10 @@ class Trial:
 
 
 def on_engine(engine: Engine, design: Design) -> Trial:
-    """In a new table of the engine."""
-    client = engine.client(REGION, config(design.sdk_attempts).merge(Config(read_timeout=READ_TIMEOUT_S)))
+    """In a new table of the engine. A pause is at most as long as a design asks for."""
+    retries: Any = {"mode": "standard", "total_max_attempts": design.sdk_attempts}
+    client = engine.client(REGION, CONFIG.merge(Config(retries=retries, read_timeout=READ_TIMEOUT_S)))
     name = f"compared-{next(_numbers)}"
     engine.create_table(name, REGION, client)
-    return Trial(design, table_of(name, client))
+    pause = lambda seconds: time.sleep(seconds * random.random())  # noqa: E731
+    return Trial(design, DynamoTable(name, REGION, lambda _: client, pause=pause, jitter=lambda: 1.0))

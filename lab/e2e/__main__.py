@@ -30,7 +30,7 @@ from lab.e2e.site import Say, Site
 from lab.e2e.user import User
 from lab.engines import proxy
 from lab.engines.children import Children
-from lab.engines.ministack import Engine, EngineMissing, end_on_signals
+from lab.engines.ministack import ENVIRONMENT, Engine, EngineMissing, end_on_signals
 from lab.engines.proxy import OUTSIDE
 from lab.events import SHOP, BadEvents, Event, read_events, shop_day, with_witnesses
 
@@ -62,7 +62,7 @@ def main(
     try:
         shop = read_events(events, SHOP, limit) if events else shop_day(seed, limit)
         with Engine() as engine, Children() as children:
-            os.environ.update(deployed.environment(engine.endpoint_url))
+            os.environ.update(ENVIRONMENT, AWS_ENDPOINT_URL=engine.endpoint_url)
             # The functions find the table behind a proxy without faults (docs/testing.md, Engines).
             control, table = proxy.start(children, engine, seed, {})
             if breaks:

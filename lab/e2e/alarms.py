@@ -7,13 +7,12 @@ threshold where that is a time. How many, and of how many periods, stays.
 Rule 3: A period without a sample is missing data, not 0. By the alarm's own word it is a breach or none; `missing` and
 `ignore` are refused, because what they mean depends on the state before.
 Rule 4: An alarm is in alarm when so many of its last periods breach as it says.
-Rule 5: Metric math is evaluated as it stands; of it IF, FILL, AND, OR, SUM, MAX and METRICS are known. An expression
+Rule 5: Metric math is evaluated as it stands; of it IF, SUM, MAX and METRICS are known. An expression
 that needs what is missing is missing; SUM and MAX go over it.
 """
 
 from __future__ import annotations
 
-import ast
 import operator
 import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -22,6 +21,7 @@ from typing import Any, NamedTuple
 
 TIMES = {"ApproximateAgeOfOldestMessage", "IteratorAge", "CanaryLagMs", "SweepLagMs", "WatermarkAheadMs"}
 OURS = {"service", "stage"}
+IF = re.compile(r"\bIF\(([^,]*),([^,]*),([^,]*)\)")
 REFERENCE = re.compile(r"\$\{([A-Za-z:0-9]+)\}")
 COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     "GreaterThanThreshold": operator.gt,
@@ -159,19 +159,9 @@ def _math(expression: str, values: Mapping[str, float | None], metrics: Sequence
     def over(function: Callable[[list[float]], float]) -> Callable[[Iterable[float | None]], float | None]:
         return lambda given: function(there) if (there := [value for value in given if value is not None]) else None
 
-    spelled = re.sub(r"\b(AND|OR)\b", lambda found: found[1].lower(), expression)
-    parsed = ast.fix_missing_locations(_If().visit(ast.parse(spelled, mode="eval")))
-    known: dict[str, Any] = {"FILL": lambda value, other: other if value is None else value, "METRICS": lambda: metrics}
-    known |= {"SUM": over(sum), "MAX": over(max), "__builtins__": {}}
+    spelled = IF.sub(r"(\2 if \1 else \3)", expression)  # looks at one of the two alone
+    known: dict[str, Any] = {"SUM": over(sum), "MAX": over(max), "METRICS": lambda: metrics, "__builtins__": {}}
     try:
-        return float(eval(compile(parsed, expression, "eval"), known, dict(values)))  # of our own template
+        return float(eval(spelled, known, dict(values)))  # of our own template
     except (TypeError, ZeroDivisionError):  # None has no order and no sum
         return None
-
-
-class _If(ast.NodeTransformer):
-    """IF(condition, one, other) looks at one of the two alone."""
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        return ast.IfExp(*node.args) if isinstance(node.func, ast.Name) and node.func.id == "IF" else node

@@ -13,6 +13,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from lab.engines.ministack import ENVIRONMENT
+
 ROOT = Path(__file__).parents[2]
 NAME, STAGE = "ledger", "e2e"
 TABLE = f"{NAME}-{STAGE}"
@@ -33,17 +35,10 @@ PARAMS = {
     "foldMin": "2",
     "sweepHours": "0.003",  # 11 s: every run is a whole pass
 }
-CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true"}
 
 
 class NotDeployed(Exception):
     """The service could not be deployed to the engine; the message says why."""
-
-
-def environment(endpoint_url: str) -> dict[str, str]:
-    """What makes every AWS client of a process talk to the engine, with credentials that mean nothing."""
-    unset = dict.fromkeys(("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"), os.devnull)
-    return {**CREDENTIALS, **unset, "AWS_ENDPOINT_URL": endpoint_url, "NO_PROXY": "127.0.0.1,localhost"}
 
 
 def run(
@@ -60,7 +55,7 @@ def run(
     done = subprocess.run(
         [sys.executable, "-m", "infra.deploy", command, *options],
         cwd=ROOT,
-        env={**os.environ, **environment(endpoint_url)},
+        env={**os.environ, **ENVIRONMENT, "AWS_ENDPOINT_URL": endpoint_url},
         check=False,
     )
     if done.returncode:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import boto3
 from botocore.config import Config
 
-from lab.e2e.deployed import CREDENTIALS, REGIONS, TABLE
+from lab.e2e.deployed import REGIONS, TABLE
 from lab.e2e.http import Client
 from ledger.errors import LedgerError
 from ledger.queue import ChangeQueue
@@ -42,12 +42,8 @@ class Site:
 
     def aws(self, name: Any) -> Mapping[str, Any]:
         """A boto3 client of each Region, as a user's own would be."""
-        given: Any = {
-            "endpoint_url": self.endpoint_url,
-            "aws_access_key_id": CREDENTIALS["AWS_ACCESS_KEY_ID"],
-            "aws_secret_access_key": CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
-            "config": Config(retries={"mode": "standard", "total_max_attempts": 5}, read_timeout=60, proxies={}),
-        }
+        config = Config(retries={"mode": "standard", "total_max_attempts": 5}, read_timeout=60)
+        given: Any = {"endpoint_url": self.endpoint_url, "config": config}
         return {region: boto3.client(name, region_name=region, **given) for region in self.regions}
 
     def url(self, region: str, name: str) -> str:

@@ -38,7 +38,7 @@ class Sent:
 
 
 class User:
-    """One run against the deployed service."""
+    """Of the deployed service."""
 
     def __init__(self, site: Site) -> None:
         self._site = site

@@ -24,8 +24,7 @@ def main() -> None:
                 "LEDGER_TABLE": "counters",
                 "LEDGER_ENDPOINT_URL": engine.endpoint_url,
                 "AWS_REGION": "eu-west-1",
-                "AWS_ACCESS_KEY_ID": "embedded",
-                "AWS_SECRET_ACCESS_KEY": "embedded",
+                **dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "embedded"),
             }
             init = [sys.executable, "-m", "ledgerctl", "init"]
             subprocess.run(init, env=os.environ | environ, stdout=sys.stderr, check=True)

@@ -33,6 +33,14 @@ from mypy_boto3_dynamodb.client import DynamoDBClient
 from lab.engines.streams import StreamsClient
 
 HOST = "127.0.0.1"
+ENVIRONMENT = {
+    **dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "embedded"),
+    **dict.fromkeys(("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"), os.devnull),
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "NO_PROXY": f"{HOST},localhost",
+}
+"""So that boto3 clients need no account, and find none."""
+
 START_TIMEOUT_MS = 30_000
 STOP_TIMEOUT_MS = 5_000
 PROBE_EVERY_MS = 50

@@ -9,7 +9,7 @@ Rule 4: what a request does to several items, which are not one transaction, hap
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
-from functools import partial
+from functools import partial, wraps
 from operator import methodcaller
 from typing import Any
 
@@ -36,9 +36,17 @@ class Steps:
 do = Steps()
 
 
-class Boards(ABC):
-    """A world of two Regions, and the processes that are let loose on it."""
+def process(method: Callable[..., Program[object]]) -> Callable[..., None]:
+    """A step that lets loose a process, in a Region, with the program that the method makes for it."""
 
+    @wraps(method)
+    def step(self: "Boards", *given: Any, region: str = HOME, name: str = "", **named: Any) -> None:
+        self.enter(method(self, region, *given, **named), region, name or f"{method.__name__} in {region}")
+
+    return step
+
+
+class Boards(ABC):
     kind: type[World] = World
     one_by_one: tuple[type, ...] = (DeleteMany,)
     """Requests to several items that are gone through item by item."""
@@ -59,7 +67,6 @@ class Boards(ABC):
         self.processes: list[Process] = []
         self.answers: list[list[int]] = []
         self.failures: list[LedgerError] = []
-        """Of the processes that have ended with one."""
 
     @abstractmethod
     def seen(self) -> list[str]:
@@ -79,7 +86,6 @@ class Boards(ABC):
         return [(region, key) for region, key in self.world.deliverable() if region in busy]
 
     def alone(self, program: Program[object]) -> None:
-        """Run a program at home before the others begin."""
         finish(self.world, HOME, program)
 
     def wait(self, ms: int) -> None:
@@ -90,13 +96,15 @@ class Boards(ABC):
         for name, value in given.items():
             setattr(self, name, value)
 
-    def report(self, who: str, what: object, came: object) -> None:
-        if self.log is not None:
-            self.log(who, what, came)
+    def time_passes(self) -> None:
+        self.wait(self.passes_ms)
+        self.passes_ms = 0
 
-    def enter(self, name: str, region: str, make: Callable[[], Program[object]]) -> None:
+    def enter(self, program: Program[object], region: str, name: str) -> None:
         """A process that runs one program; its failures end it, as they end a visit."""
+        self.world.step = 1
         answers: list[int] = []
+        twin = "2" if any(process.name == name for process in self.processes) else ""
 
         def step(request: Request) -> Generator[Any, Any, Any]:
             if isinstance(request, Pause):
@@ -117,15 +125,14 @@ class Boards(ABC):
 
         def script() -> Script:
             try:
-                yield from through(make(), step)
+                yield from through(program, step)
             except (GaveUp, LedgerError) as error:
                 self.failures.append(error)
 
         self.answers.append(answers)
-        self.processes.append(Process(name, region, script, self.world, NONE, self.log))
+        self.processes.append(Process(f"{name} {twin}".strip(), region, script, self.world, NONE, self.log))
 
     def _parts(self, request: Request) -> list[Request]:
-        """Of a request to several items, one for each item."""
         match request:
             case At(region, inner):
                 return [At(region, part) for part in self._parts(inner)]

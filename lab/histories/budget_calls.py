@@ -2,14 +2,16 @@
 
 Rule 1: a history is a seed. A process dies in the middle of a settlement, or the table does not decide; room comes
 back; then the same is settled again, in this process or another.
-Rule 2: judged is what was spent, not what was believed: no budget is passed, the two counters together are what the
-calls cost, and in the end a cost that is too high leaves no room.
+Rule 2: judged is what was spent, not what was believed: no budget is passed, and the two counters together are what the
+calls cost. When the time of all holds is over nothing is held: what is left can be taken, all of it. One call more that
+costs far more than its estimate fills the budget, and the next is refused.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
 from random import Random
 from typing import Any
@@ -23,16 +25,24 @@ from simulator import Faults, Simulation
 
 REGIONS = ("eu-west-1", "us-east-1")
 START = to_datetime(1_000_000)
-TIMEOUT = timedelta(minutes=1)
+TIMEOUT = timedelta(minutes=5)
 CAP = 100
 NAMES = ("llm:a", "llm:b")
+WRONG = {
+    "passed": "budgets that were passed",
+    "uncounted": "budgets that miss what was answered",
+    "doubled": "budgets that count what was not answered",
+    "stuck": "budgets that hold what no call is to give back",
+    "held": "budgets with something held at the end",
+    "unfilled": "budgets with room after a cost that fills them",
+}
 
 
 class TwoRegions:
     """Budgets of `cap` in two Regions. Each `budgets` is a process of its own: nothing is shared but the table."""
 
     def __init__(self, cap: int, *, seed: int = 0, faults: Faults | None = None) -> None:
-        self._cap = cap
+        self.cap = cap
         self.simulation = Simulation(REGIONS, seed=seed, faults=faults or Faults(), start=START)
         self.clock = self.simulation.clock
         self._limits = {"llm:": Limit(ceiling=cap, region=REGIONS[0])}
@@ -59,52 +69,87 @@ class TwoRegions:
         return Reader(self.settings(), table=self.simulation.table(REGIONS[0]), clock=self.clock)
 
     def stands(self, counter: str) -> tuple[int, int]:
-        """What is spent of a budget, and what is held."""
         return self.spent(counter), self.held(counter)
 
     def calm(self) -> TwoRegions:
         """The same table at rest, and without faults from here on."""
         self.simulation.come_to_rest()
-        calm = TwoRegions(self._cap)
+        calm = TwoRegions(self.cap)
         calm.simulation.world = self.simulation.world
         return calm
+
+
+def wrong_of(world: TwoRegions, counter: str, least: int, most: int) -> list[str]:
+    """What is wrong of a budget when all of its calls have ended, by the names in WRONG: they cost so much together."""
+    spent, beside = world.spent(counter), world.spent(f"over:{counter}")
+    wrong = {
+        "passed": spent > world.cap or least - beside > world.cap,
+        "uncounted": spent + beside < least,
+        "doubled": spent + beside > most,
+        "held": not _can_be_taken(world, counter, world.cap - spent),
+        "unfilled": not _can_be_filled(world, counter),  # last, because it fills the budget
+    }
+    return [name for name, is_so in wrong.items() if is_so]
+
+
+def _can_be_taken(world: TwoRegions, counter: str, rest: int) -> bool:
+    """All of it, and again after the time of the process that took it and died; then nothing is held."""
+    call = world.budgets().reserve([counter], 0)
+    for _ in range(2 if rest > 0 else 0):
+        world.wait(2 * TIMEOUT)
+        try:
+            call = world.budgets().reserve([counter], rest)
+            call.open()
+        except LedgerError:
+            return False
+    call.settle(0)
+    call.close()
+    world.simulation.come_to_rest()
+    return world.held(counter) == 0
+
+
+def _can_be_filled(world: TwoRegions, counter: str) -> bool:
+    try:
+        for _ in range(2):
+            with world.budgets().reserve([counter], 1) as call:
+                call.settle(2 * world.cap)
+    except LedgerError as error:
+        return isinstance(error, OverBudget)
+    return False
 
 
 class Died(BaseException):
     """A process ends here."""
 
 
+@dataclass
 class FailingLedger:
     """A ledger of which the calls by a name, or those of one counter, fail `times` after so many, made or not."""
 
-    def __init__(
-        self,
-        ledger: Any,
-        name: str,
-        error: BaseException,
-        times: int = 1,
-        *,
-        after: int = 0,
-        applied: bool = False,
-        counter: str | None = None,
-    ) -> None:
-        self._ledger, self._name, self._error, self._counter = ledger, name, error, counter
-        self._fails, self._applied, self._calls = range(after, after + times), applied, 0
+    ledger: Any
+    name: str
+    error: BaseException
+    times: int = 1
+    _: KW_ONLY
+    after: int = 0
+    applied: bool = False
+    counter: str | None = None
 
     def __getattr__(self, name: str) -> Any:
-        method = getattr(self._ledger, name)
-        if name != self._name:
+        method = getattr(self.ledger, name)
+        if name != self.name:
             return method
 
         def call(*args: Any, **given: Any) -> Any:
-            if self._counter not in (None, args[0]):
+            if self.counter not in (None, args[0]) or self.times == 0:
                 return method(*args, **given)
-            self._calls += 1
-            if self._calls - 1 not in self._fails:
+            if self.after:
+                self.after -= 1
                 return method(*args, **given)
-            if self._applied:
+            self.times -= 1
+            if self.applied:
                 method(*args, **given)
-            raise self._error
+            raise self.error
 
         return call
 
@@ -123,7 +168,6 @@ class BudgetHistory:
         """What refused calls could not release: it ends with their time."""
 
     def play(self) -> list[str]:
-        """What is wrong in the end."""
         for _ in range(12):
             self._begin()
             while self.open and self.draw.random() < 0.5:
@@ -131,7 +175,10 @@ class BudgetHistory:
         while self.open:
             self._end(*self.open.pop())
         self.world = self.world.calm()
-        return [wrong for name in NAMES if (wrong := self._judge(name))]
+        wrong = [f"{name}: stuck" for name in NAMES if self.world.held(name) > self.kept]
+        return wrong + [
+            f"{name}: {why}" for name in NAMES for why in wrong_of(self.world, name, *[self.cost[name]] * 2)
+        ]
 
     def _begin(self) -> None:
         counters = self.draw.sample(NAMES, self.draw.randint(1, 2))
@@ -174,26 +221,6 @@ class BudgetHistory:
                 call.close()
         finally:
             budgets.ledger = whole
-
-    def _judge(self, name: str) -> str:
-        spent, beside = self.world.spent(name), self.world.spent(f"over:{name}")
-        if spent > CAP or spent + beside != self.cost[name]:
-            return f"{name}: {spent} and {beside} beside it, of {self.cost[name]}"
-        if self.world.held(name) > self.kept:
-            return f"{name}: {self.world.held(name)} held when all calls have ended"
-        for _ in range(2 if spent < CAP else 0):
-            self.world.wait(2 * TIMEOUT)
-            try:
-                self.world.budgets().reserve([name], CAP - spent).open()  # its process dies: all is free again
-            except OverBudget:
-                return f"{name}: {CAP - spent} are left, and nobody can take them"
-        self.world.wait(2 * TIMEOUT)
-        with suppress(OverBudget), self.world.budgets().reserve([name], 1) as call:
-            call.settle(2 * CAP)
-        with suppress(OverBudget):
-            self.world.budgets().reserve([name], 1).open()
-            return f"{name}: there is room where too much was spent"
-        return ""
 
 
 def goes_wrong(seed: int) -> list[str]:

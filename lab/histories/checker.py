@@ -136,7 +136,6 @@ def read_of(region: str, value: int, *, consistent: bool) -> str:
 
 
 def check_read(seen: Seen, asked: Sequence[Asked]) -> str | None:
-    """What is wrong with a read of a history; None when nothing is."""
     what = read_of(seen.region, seen.value, consistent=seen.consistent)
     return wrong_read(what, seen.value, seen.count, {each.number for each in asked[: seen.asked_by_end]}, seen.must)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from lab.histories.boards import AWAY, HOME, Casts, do
+from lab.histories.boards import AWAY, Casts, do
 from lab.histories.limited_stage import AT_ONCE, LANE, LANE_AWAY, LANE_BESIDE, NEVER
 from ledger.gate.gate import RELEASED, SLICE_MS
 
@@ -18,7 +18,7 @@ FILED = (do.sent("low", old=500), do.rolled())
 # fmt: off
 LIMITED_CASTS: Casts = {
     "an_add_twice_at_once": (  # where there is no gate yet
-        do.send("one"), do.send("one", AWAY)),
+        do.send("one"), do.send("one", region=AWAY)),
     "the_first_rights_are_opened_beside_a_change_of_another_lane": (  # away it arrives at any time, as do the gates
         do.limited(1, lanes=(LANE, LANE_AWAY, LANE_BESIDE)), do.added_beside(LANE_BESIDE, everywhere=False),
         do.send_in(LANE), do.send_in(LANE_AWAY, -1)),
@@ -32,14 +32,14 @@ LIMITED_CASTS: Casts = {
     "a_retry_in_a_group_against_two_rolls": (
         *TWO_ROLLS, do.asked("three", old=50), do.group("one", "three")),
     "two_rolls_at_once_and_a_retry": (
-        do.sent("one"), do.sent("two", old=900), do.roll("one"), do.roll("the other"), do.send("one")),
+        do.sent("one"), do.sent("two", old=900), do.roll(), do.roll(), do.send("one")),
     "two_rolls_at_once_of_what_is_late_and_what_is_new": (
         *FILED, do.sent("late"), do.sent("new", old=100),
-        do.roll("one"), do.roll("the other"), do.send("newer", old=50)),
+        do.roll(), do.roll(), do.send("newer", old=50)),
     "a_late_add_twice_at_once_and_its_roll": (
         do.limited(filing=AT_ONCE), *FILED, do.send("late"), do.send("late")),
     "a_late_add_against_two_rolls": (
-        *FILED, do.asked("late"), do.sent("new", old=100), do.send("late"), do.roll("one"), do.roll("the other")),
+        *FILED, do.asked("late"), do.sent("new", old=100), do.send("late"), do.roll(), do.roll()),
     "a_late_group_against_one_of_its_changes_and_a_roll": (
         do.limited(4, filing=AT_ONCE), *FILED, do.group("late", "later"), do.send("late")),
     "a_group_against_one_of_its_changes_for_the_last_units": (
@@ -47,13 +47,14 @@ LIMITED_CASTS: Casts = {
     "a_retry_of_what_lies_far_ahead_against_a_roll": (  # it would be taken for one of now
         do.limited(filing=replace(NEVER, beside=0)), do.asked("one", old=-ROUND_MS - SLICE_MS),
         do.sent("one"), do.sent("two"), do.rolled(), do.wait(1_000), do.sent("three", old=0),
-        do.roll("one"), do.roll("the other"), do.send("one")),
+        do.roll(), do.roll(), do.send("one")),
     "the_last_unit_in_two_regions": (  # each could take it from the other many times
-        do.in_two_regions(1), do.having(steps_max=20), do.send("one"), do.send("two", AWAY)),
+        do.in_two_regions(1), do.having(steps_max=20), do.send("one"), do.send("two", region=AWAY)),
     "a_unit_for_each_of_two_in_another_region_who_send_twice": (
-        do.in_two_regions(2), do.having(resends=True, copies_stay=True), do.send("one", AWAY), do.send("two", AWAY)),
+        do.in_two_regions(2), do.having(resends=True, copies_stay=True),
+        do.send("one", region=AWAY), do.send("two", region=AWAY)),
     "the_last_unit_is_given_back_while_another_region_wants_it": (
-        do.in_two_regions(1), do.held("hold"), do.end("hold", RELEASED), do.send("one", AWAY)),
+        do.in_two_regions(1), do.held("hold"), do.end("hold", RELEASED), do.send("one", region=AWAY)),
     "the_last_unit_is_given_back_while_two_want_it": (
         do.limited(1), do.held("hold"), do.end("hold", RELEASED), do.send("one"), do.send("two")),
     "a_hold_twice_against_its_roll": (
@@ -67,9 +68,9 @@ LIMITED_CASTS: Casts = {
     "a_retry_of_a_hold_against_its_end_and_a_roll": (
         do.held("hold"), do.rolled(), do.send("hold"), do.end("hold", 1), do.roll()),
     "two_who_free_a_hold_that_is_over_against_its_capture": (
-        do.held("hold", over=True), do.free("one"), do.free("the other"), do.end("hold", 1)),
+        do.held("hold", over=True), do.free(), do.free(), do.end("hold", 1)),
     "two_who_free_a_filed_hold_that_is_over_against_its_capture": (
-        do.held("hold", over=True), do.rolled(), do.free("one"), do.free("the other"), do.end("hold", 1)),
+        do.held("hold", over=True), do.rolled(), do.free(), do.free(), do.end("hold", 1)),
     "a_hold_that_is_over_is_freed_for_the_last_unit_against_its_capture_and_a_roll": (
         do.limited(1), do.held("hold", over=True), do.roll(), do.send("one"), do.end("hold", 1)),
     "a_tighter_limit_against_the_last_unit": (
@@ -80,13 +81,14 @@ LIMITED_CASTS: Casts = {
         do.limited(1), do.sent("one"), do.set_limit(2), do.send("two"), do.send("three")),
     "a_process_elsewhere_sets_a_wider_limit_and_sells_what_came_with_it": (  # it knew that all was sold
         do.in_two_regions(1), *(do.asked(key, region=AWAY) for key in ("one", "two", "three")),
-        do.in_turn(AWAY, "one", "two", 2, "three")),
+        do.in_turn("one", "two", 2, "three", region=AWAY)),
     "a_process_frees_a_hold_and_sells_the_rest_of_it_elsewhere": (  # it remembers that so much was too much
         do.in_two_regions(3), do.held("hold", 3, over=True), do.asked("one"), do.asked("two", 2, region=AWAY),
-        do.in_turn(HOME, "one", "two", short=2)),
+        do.in_turn("one", "two", short=2)),
     "a_history_elsewhere_while_two_rolls_replicate": (
-        do.sent("one"), do.rolled(), do.gate_arrives(AWAY), do.sent("two", old=900), do.rolled(), do.history(AWAY)),
+        do.sent("one"), do.rolled(), do.gate_arrives(AWAY), do.sent("two", old=900), do.rolled(),
+        do.history(region=AWAY)),
     "a_history_against_two_adds_and_their_rolls": (
         do.sent("one"), do.rolled(), do.file_as(AT_ONCE),
-        do.send("two", old=900), do.send("three", old=800), do.history(HOME)),
+        do.send("two", old=900), do.send("three", old=800), do.history()),
 }

@@ -7,10 +7,9 @@ Rule 2: all calls begin at once and take their time, so a refusal may stand for 
 Rule 3: nothing goes wrong on the way, so no call may fail.
 """
 
-from collections.abc import Callable
 from contextlib import suppress
 
-from lab.histories.boards import AWAY, HOME, Boards
+from lab.histories.boards import AWAY, HOME, Boards, process
 from lab.histories.filing import Filing, file_as
 from lab.histories.limited_end import judge_end
 from lab.histories.limited_judge import COUNTER, Asked, Judge, WatchedWorld
@@ -20,7 +19,7 @@ from ledger.gate import items
 from ledger.gate.answers import Decision
 from ledger.gate.bounds import set_limit
 from ledger.gate.decide import add_group, decide_change, decide_hold, end
-from ledger.gate.gates import Gates, Left, SoldOut
+from ledger.gate.gates import Left, SoldOut
 from ledger.gate.move import free
 from ledger.gate.past import roll
 from ledger.gate.recount import outcomes
@@ -41,8 +40,6 @@ AT_ONCE = Filing(enough=1, beside=0, draw=1, holds_kept=0, holds_left=0, slack_m
 
 
 class LimitedStage(Boards):
-    """Gates of a limited counter, and the processes that are let loose on them."""
-
     kind = WatchedWorld
     one_by_one = (DeleteMany, PutMany, Together)
     world: WatchedWorld
@@ -72,7 +69,9 @@ class LimitedStage(Boards):
         if self.copies_stay or all(process.done for process in self.processes):
             return []
         gates = {*self.judge.beside, *(map(items.gate_key, self.judge.lanes) if len(self.judge.lanes) > 1 else ())}
-        elsewhere = {process.region for process in self.processes if process.name == "history" and not process.done}
+        elsewhere = {
+            process.region for process in self.processes if process.name.startswith("history") and not process.done
+        }
         return [(region, key) for region, key in self.world.deliverable() if key in gates or region in elsewhere]
 
     # -- what there is before ------------------------------------------------------------------------------------------
@@ -84,7 +83,6 @@ class LimitedStage(Boards):
         self.world.watch = self.judge.see
 
     def file_as(self, filing: Filing) -> None:
-        """From here on."""
         file_as(filing)
 
     def in_two_regions(self, ceiling: int) -> None:
@@ -95,19 +93,16 @@ class LimitedStage(Boards):
         self.world.quiesce()
 
     def asked(self, key: str, change: int = 1, *, old: int = 1_000, region: str = HOME) -> Asked:
-        """A change, to be asked for."""
         if key not in self.named:
             token = tokens.keyed(COUNTER, key, self.world.now_ms - old)
             self.named[key] = self.judge.ask(self.judge.delta(token, region, change))
         return self.named[key]
 
     def to_hold(self, key: str, change: int = 1, *, length_ms: int = 10**6) -> None:
-        """A hold, to be asked for."""
         token = hold_token(COUNTER, key, self.world.now_ms - 1_000, length_ms)
         self.named[key] = self.judge.ask(self.judge.delta(token, HOME, change), is_hold=True)
 
     def sent(self, key: str, change: int = 1, *, old: int = 1_000) -> None:
-        """It is decided."""
         self.alone(self._sending(self.asked(key, change, old=old), HOME))
 
     def held(self, key: str, change: int = 1, *, over: bool = False) -> None:
@@ -131,107 +126,86 @@ class LimitedStage(Boards):
 
     # -- the processes -------------------------------------------------------------------------------------------------
 
-    def _call(self, name: str, region: str, one: Asked, make: Callable[[Gates], Program[Decision]]) -> None:
-        """A program that answers for one that was asked for."""
-
-        def program() -> Program[None]:
-            self.judge.answered(one, (yield from make(self.judge.gates_in(region))), 1)
-
-        self.world.step = 1
-        self.enter(name, region, program)
+    def _answers(self, one: Asked, program: Program[Decision], since: int = 1) -> Program[None]:
+        self.judge.answered(one, (yield from program), since)
 
     def _sending(self, one: Asked, region: str) -> Program[Decision]:
         return (decide_hold if one.is_hold else decide_change)(self.judge.gates_in(region), one.delta)
 
-    def send(self, key: str, region: str = HOME, *, old: int = 1_000) -> None:
+    @process
+    def send(self, region: str, key: str, *, old: int = 1_000) -> Program[None]:
         one = self.asked(key, old=old, region=region)
-        self._call(f"send through {region}", region, one, lambda _: self._sending(one, region))
+        return self._answers(one, self._sending(one, region))
 
     def send_in(self, lane: Lane, change: int = 1) -> None:
         """A change of that lane, through its Region."""
         token = tokens.keyed(COUNTER, f"{lane} {change}", self.world.now_ms - 1_000)
-        one = self.judge.ask(Delta(lane, token, change))
-        self._call(f"send through {lane.region}", lane.region, one, lambda _: self._sending(one, lane.region))
+        self.named[token] = self.judge.ask(Delta(lane, token, change))
+        self.send(token, region=lane.region)
 
-    def end(self, key: str, outcome: int) -> None:
+    @process
+    def end(self, region: str, key: str, outcome: int) -> Program[None]:
         one = self.named[key]
-        self._call(f"end with {outcome}", HOME, one, lambda gates: end(gates, one.delta, outcome))
+        return self._answers(one, end(self.judge.gates_in(region), one.delta, outcome))
 
-    def group(self, *keys: str) -> None:
+    @process
+    def group(self, region: str, *keys: str) -> Program[None]:
         changes = {one.delta.token: one for one in map(self.asked, keys)}
+        deltas = {token: one.delta.change for token, one in changes.items()}
 
         def program() -> Program[None]:
-            deltas = {token: one.delta.change for token, one in changes.items()}
-            for token, decision in (yield from add_group(self.judge.gates_in(HOME), LANE, deltas)).items():
+            for token, decision in (yield from add_group(self.judge.gates_in(region), LANE, deltas)).items():
                 if isinstance(decision, LedgerError):
                     raise decision
                 self.judge.answered(changes[token], decision, 1)
 
-        self.world.step = 1
-        self.enter("group", HOME, program)
+        return program()
 
     def _rolling(self) -> Program[object]:
         gates = self.judge.gates_in(HOME)
         return (yield from roll(gates, (yield from gates.read(LANE))))
 
-    def roll(self, name: str = "roll") -> None:
-        self.enter(name, HOME, self._rolling)
+    @process
+    def roll(self, region: str) -> Program[object]:
+        return self._rolling()
 
-    def two_rolls(self, key: str) -> None:
-        """Of one process, which sends a change between them."""
+    @process
+    def two_rolls(self, region: str, key: str) -> Program[None]:
+        yield from self._rolling()
+        self.sent(key)
+        yield from self._rolling()
 
-        def program() -> Program[None]:
-            yield from self._rolling()
-            self.sent(key)
-            yield from self._rolling()
+    @process
+    def free(self, region: str) -> Program[None]:
+        gates = self.judge.gates_in(region)
+        yield from free(gates, (yield from gates.read(LANE)))
 
-        self.enter("two rolls", HOME, program)
-
-    def free(self, name: str) -> None:
-        """Ends the holds whose time is over."""
-
-        def program() -> Program[None]:
-            gates = self.judge.gates_in(HOME)
-            yield from free(gates, (yield from gates.read(LANE)))
-
-        self.enter(name, HOME, program)
-
-    def set_limit(self, ceiling: int) -> None:
+    @process
+    def set_limit(self, region: str, ceiling: int) -> Program[None]:
         """It may be beyond what counts by then."""
+        with suppress(LimitReached):
+            yield from set_limit(self.judge.gates_in(region), None, ceiling)
 
-        def program() -> Program[None]:
-            with suppress(LimitReached):
-                yield from set_limit(self.judge.gates_in(HOME), None, ceiling)
-
-        self.enter("set limit", HOME, program)
-
-    def in_turn(self, region: str, *what: str | int, short: int = 0) -> None:
+    @process
+    def in_turn(self, region: str, *what: str | int, short: int = 0) -> Program[None]:
         """One process sends changes and sets ceilings, one after the other. short: what it remembers to be too much."""
         memory, now_ms = SoldOut(), self.world.now_ms
         if short:
             memory.note(COUNTER, UP, short, Instant(now_ms, now_ms), Left())
-
-        def program() -> Program[None]:
-            gates = self.judge.gates_in(region, memory)
-            for each in what:
+        gates = self.judge.gates_in(region, memory)
+        for each in what:
+            if isinstance(each, int):
+                yield from set_limit(gates, None, each)
+            else:
+                one = self.named[each]
                 began = self.world.step + 1  # after what the call before this one wrote
-                if isinstance(each, int):
-                    yield from set_limit(gates, None, each)
-                else:
-                    one = self.named[each]
-                    self.judge.answered(one, (yield from decide_change(gates, one.delta)), began)
+                yield from self._answers(one, decide_change(gates, one.delta), began)
 
-        self.world.step = 1
-        self.enter("one after the other", region, program)
-
-    def history(self, region: str) -> None:
+    @process
+    def history(self, region: str) -> Program[None]:
         """From copies, which may lack something; it says so then."""
-
-        def program() -> Program[None]:
-            try:
-                listed = yield from outcomes(LANE, consistent=True)
-            except NotYetReplicated:
-                return
-            self.judge.history(LANE, listed, whole=region == HOME)
-
-        self.enter("history", region, program)
+        try:
+            listed = yield from outcomes(LANE, consistent=True)
+        except NotYetReplicated:
+            return
+        self.judge.history(LANE, listed, whole=region == HOME)

@@ -1,12 +1,14 @@
 """Who is at the gates in a history of a limited counter: sellers, buyers of holds, groups, operators and readers.
 
 Rule 1: the calls of a process share what it remembers of counters that are sold out, until it crashes: recall.py.
+Rule 2: what it asked for outlives a crash, as messages do that come again.
 """
 
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from lab.histories.limited_judge import COUNTER, Asked, Judge
@@ -33,6 +35,17 @@ OUTCOMES = {REFUSED: "refused", RELEASED: "released", EXPIRED: "expired"}
 
 
 @dataclass
+class Caller:
+    """A process that asks for changes or holds. ends: how each of its holds is to end; None: with its time."""
+
+    name: str
+    region: str
+    mine: list[Asked] = field(default_factory=list)
+    ends: list[int | None] = field(default_factory=list)
+    memory: Memory = field(init=False)
+
+
+@dataclass
 class Table:
     """What the processes of a history share. is_steady: whether nobody sets another limit."""
 
@@ -46,195 +59,168 @@ class Table:
         return self.judge.world.choices
 
     def pick(self, options: int) -> int:
-        return self.judge.world.choices.pick(options)
+        return self.choices.pick(options)
 
     def any_region(self) -> str:
         return one_of(self.choices, self.judge.world.regions)
 
     def enter_all(self) -> None:
-        kinds = {"seller": self.seller, "buyer": self.buyer, "group": self.group}
+        roles = {"seller": (self._sells, ""), "buyer": (self._buys, "h"), "group": (self._adds_at_once, "g")}
         for number in range(4 + self.pick(9)):
             region = self.any_region()
             pace = one_of(self.choices, PACE)
             kind = one_of(self.choices, ("seller", "seller", "seller", "buyer", "group"))
-            self.theatre.enter(f"{kind} {number}", region, kinds[kind](number, region, pace))
+            role, prefix = roles[kind]
+            caller = Caller(f"{prefix}{number}", region)
+            self.theatre.enter(f"{kind} {number}", region, partial(self._calls, caller, role, pace))
         for region in self.judge.world.regions:
-            self.theatre.enter(f"reader {region}", region, self.reader(region))
+            self.theatre.enter(f"reader {region}", region, partial(self._reads, region))
         if self.judge.limit.region is not None and self.pick(3) == 2:
             self.is_steady = False
             for twin in range(1 + self.pick(2)):
                 region = self.any_region()
-                self.theatre.enter(f"operator {twin}", region, self.operator(region))
+                self.theatre.enter(f"operator {twin}", region, partial(self._sets_limits, region))
 
-    def _ask(self, key: str, region: str, wall_ms: int, length_ms: int | None = None) -> Asked:
+    def _calls(self, caller: Caller, role: Callable[[Caller], Script], pace: Sequence[int]) -> Script:
+        caller.memory = Memory(world=self.judge.world, skew_ms=self.theatre.faults.skew_ms)
+        yield rest(self.choices, pace)
+        yield from role(caller)
+
+    # -- who asks for changes ------------------------------------------------------------------------------------------
+
+    def _sells(self, caller: Caller) -> Script:
+        for n in range(1 + self.pick(8)):
+            if n >= len(caller.mine):
+                caller.mine.append((yield from self._one(caller)))
+            yield from self._send(caller, caller.mine[n])
+            yield rest(self.choices, SHORT)
+
+    def _buys(self, caller: Caller) -> Script:
+        for n in range(1 + self.pick(12)):
+            if n >= len(caller.mine):
+                length_ms = one_of(self.choices, (50, 300, 2_000, 10**6)) * self.judge.world.step_ms
+                caller.mine.append(self._ask(caller, (yield Now()).wall_ms, length_ms))
+                amount = caller.mine[n].delta.change
+                part = int(amount * self.pick(3) / 2)
+                caller.ends.append(one_of(self.choices, (amount, amount, part, RELEASED, None)))
+            hold, how = caller.mine[n], caller.ends[n]
+            if not (yield from self._send(caller, hold)) or hold.outcome is not None:
+                continue
+            yield rest(self.choices, (*SHORT, 300) if self.pick(3) else (0,))
+            if how is not None:
+                yield from self._again(partial(self._end, caller, hold, how))
+
+    def _adds_at_once(self, caller: Caller) -> Script:
+        size = 2 + self.pick(5)
+        while len(caller.mine) < size:
+            one = yield from self._one(caller)
+            if not one.is_hold and one not in caller.mine:
+                caller.mine.append(one)
+        for _ in range(TRIES):
+            if (yield from self._add(caller)) and self.pick(3):
+                return
+            yield rest(self.choices, SHORT)
+
+    def _one(self, caller: Caller) -> Generator[Any, Any, Asked]:
+        """A change of its own, or a twin of somebody's message."""
+        if self.judge.asked and self.pick(6) == 5:
+            return one_of(self.choices, self.judge.asked)
+        return self._ask(caller, (yield Now()).wall_ms)
+
+    def _ask(self, caller: Caller, wall_ms: int, length_ms: int | None = None) -> Asked:
         step_ms = self.judge.world.step_ms
         late = one_of(self.choices, (0, 0, 0, 300, 1_000, 20_000, HOURS_MS // step_ms)) * step_ms
         time_ms = max(0, wall_ms - (self.pick(late) if late else 0))
         if self.pick(12) == 11:
             time_ms = wall_ms + self.pick(AHEAD_MS)
-        token = (
-            tokens.keyed(COUNTER, key, time_ms) if length_ms is None else hold_token(COUNTER, key, time_ms, length_ms)
-        )
+        of = COUNTER, f"{caller.name}/{len(caller.mine)}", time_ms
+        token = tokens.keyed(*of) if length_ms is None else hold_token(*of, length_ms)
         amount = one_of(self.choices, (-1, -2, -3, 1, 2, 4))
-        return self.judge.ask(self.judge.delta(token, region, amount), is_hold=length_ms is not None)
+        return self.judge.ask(self.judge.delta(token, caller.region, amount), is_hold=length_ms is not None)
 
-    def _remembers(self) -> Memory:
-        return Memory(world=self.judge.world, skew_ms=self.theatre.faults.skew_ms)
+    def _send(self, caller: Caller, one: Asked) -> Generator[Any, Any, bool]:
+        """Until it has an answer, from wherever the message comes by."""
+        region = caller.region
+        for _ in range(TRIES):
+            began = caller.memory.call()
+            try:
+                gates = self.judge.gates_in(region, caller.memory)
+                decision = yield from (decide_hold if one.is_hold else decide_change)(gates, one.delta)
+            except LedgerError:
+                if self.pick(3) == 2:
+                    region = self.any_region()
+                    yield Move(region)
+                yield rest(self.choices, SHORT)
+                continue
+            self._answered(caller, one, decision, began)
+            if not decision.before and decision.known.outcome != REFUSED:
+                caller.memory.came_back(UP if one.delta.change < 0 else DOWN)
+            yield Move(caller.region)
+            return True
+        yield Move(caller.region)
+        return False
 
-    def _answered(self, one: Asked, decision: Decision, began: int, memory: Memory) -> None:
+    def _end(self, caller: Caller, one: Asked, how: int) -> Program[None]:
+        began = caller.memory.call()
+        decision = yield from end(self.judge.gates_in(caller.region, caller.memory), one.delta, how)
+        self._answered(caller, one, decision, began)
+        if not decision.before:
+            caller.memory.came_back(*SIDES)
+            if decision.known.outcome != how:
+                self.judge.wrong.append(f"{one.delta.token} ended with {decision.known.outcome}, not {how}")
+
+    def _add(self, caller: Caller) -> Generator[Any, Any, bool]:
+        """A group, lane by lane; whether all have an answer."""
+        began = caller.memory.call()
+        group = {one.delta.token: one for one in caller.mine}
+        decided = True
+        for lane in dict.fromkeys(one.delta.lane for one in caller.mine):
+            changes = {token: one.delta.change for token, one in group.items() if one.delta.lane == lane}
+            answers = yield from add_group(self.judge.gates_in(caller.region, caller.memory), lane, changes)
+            for token, decision in answers.items():
+                if isinstance(decision, LedgerError):
+                    decided = False
+                else:
+                    self._answered(caller, group[token], decision, began)
+        return decided
+
+    def _answered(self, caller: Caller, one: Asked, decision: Decision, began: int) -> None:
         known = decision.known
         self.counts["held" if known.held is not None else OUTCOMES.get(known.outcome or 0, "counted")] += 1
-        since = memory.since(one.delta.change, began)
-        if known.outcome == REFUSED and not decision.before and since < began:
-            self.counts["refused from memory"] += 1
-        self.judge.answered(one, decision, since)
+        self.judge.answered(one, decision, caller.memory.since(one.delta.change, began))
 
-    def _again(self, make: Callable[[], Program[Any]]) -> Generator[Any, Any, Any]:
-        """What came of it in the end; None, where nobody could say."""
+    def _again(self, make: Callable[[], Program[None]]) -> Script:
+        """Until it was done, or nobody could say."""
         for _ in range(TRIES):
             try:
                 return (yield from make())
             except LedgerError:
                 yield rest(self.choices, SHORT)
-        return None
 
-    def seller(self, number: int, region: str, pace: Sequence[int]) -> Callable[[], Script]:
-        mine: list[Asked] = []
+    # -- who looks on --------------------------------------------------------------------------------------------------
 
-        def script() -> Script:
-            memory = self._remembers()
-            yield rest(self.choices, pace)
-            for n in range(1 + self.pick(8)):
-                if n >= len(mine):
-                    if self.judge.asked and self.pick(6) == 5:  # a twin of somebody's message
-                        mine.append(one_of(self.choices, self.judge.asked))
-                    else:
-                        mine.append(self._ask(f"{number}/{n}", region, (yield Now()).wall_ms))
-                yield from self._send(mine[n], region, memory)
-                yield rest(self.choices, SHORT)
+    def _sets_limits(self, region: str) -> Script:
+        for _ in range(1 + self.pick(3)):
+            yield rest(self.choices, LONG)
+            gates = self.judge.gates_in(region)
+            tighter = self.pick(7) - 2
+            floor = None if gates.limit.floor is None else -6 + tighter
+            ceiling = None if gates.limit.ceiling is None else max(9 - tighter, floor or 0)
+            yield from self._again(partial(_set_limit, gates, floor, ceiling))
 
-        return script
-
-    def _send(self, one: Asked, region: str, memory: Memory) -> Generator[Any, Any, bool]:
-        """Until it has an answer, from wherever the message comes by."""
-        here = region
-        for _ in range(TRIES):
-            began = memory.call()
-            try:
-                program = (decide_hold if one.is_hold else decide_change)(self.judge.gates_in(here, memory), one.delta)
-                decision = yield from program
-            except LedgerError:
-                if self.pick(3) == 2:
-                    here = self.any_region()
-                    yield Move(here)
-                yield rest(self.choices, SHORT)
-                continue
-            self._answered(one, decision, began, memory)
-            if not decision.before and decision.known.outcome != REFUSED:
-                memory.came_back(UP if one.delta.change < 0 else DOWN)
-            yield Move(region)
-            return True
-        yield Move(region)
-        return False
-
-    def buyer(self, number: int, region: str, pace: Sequence[int]) -> Callable[[], Script]:
-        mine: list[Asked] = []
-        ends: list[int | None] = []
-
-        def script() -> Script:
-            memory = self._remembers()
-            yield rest(self.choices, pace)
-            for n in range(1 + self.pick(12)):
-                if n >= len(mine):
-                    length_ms = one_of(self.choices, (50, 300, 2_000, 10**6)) * self.judge.world.step_ms
-                    mine.append(self._ask(f"h{number}/{n}", region, (yield Now()).wall_ms, length_ms))
-                    amount = mine[n].delta.change
-                    part = int(amount * self.pick(3) / 2)
-                    ends.append(one_of(self.choices, (amount, amount, part, RELEASED, None)))
-                if not (yield from self._send(mine[n], region, memory)) or mine[n].outcome is not None:
-                    continue
-                yield rest(self.choices, (*SHORT, 300) if self.pick(3) else (0,))
-                if (how := ends[n]) is not None:
-                    yield from self._again(lambda: self._end(mine[n], how, region, memory))  # noqa: B023
-
-        return script
-
-    def _end(self, one: Asked, how: int, region: str, memory: Memory) -> Program[None]:
-        began = memory.call()
-        decision = yield from end(self.judge.gates_in(region, memory), one.delta, how)
-        self._answered(one, decision, began, memory)
-        if not decision.before:
-            memory.came_back(*SIDES)
-            if decision.known.outcome != how:
-                self.judge.wrong.append(f"{one.delta.token} ended with {decision.known.outcome}, not {how}")
-
-    def group(self, number: int, region: str, pace: Sequence[int]) -> Callable[[], Script]:
-        mine: dict[str, Asked] = {}
-
-        def script() -> Script:
-            memory = self._remembers()
-            yield rest(self.choices, pace)
-            size = 2 + self.pick(5)
-            while len(mine) < size:
-                if self.judge.asked and self.pick(6) == 5:
-                    one = one_of(self.choices, self.judge.asked)
-                    if one.is_hold:
-                        continue
-                else:
-                    one = self._ask(f"g{number}/{len(mine)}", region, (yield Now()).wall_ms)
-                mine[one.delta.token] = one
-            for _ in range(TRIES):
-                if (yield from self._add(mine, region, memory)) and self.pick(3):
-                    return
-                yield rest(self.choices, SHORT)
-
-        return script
-
-    def _add(self, group: dict[str, Asked], region: str, memory: Memory) -> Generator[Any, Any, bool]:
-        """In each lane; whether all have an answer."""
-        began = memory.call()
-        decided = True
-        for lane in dict.fromkeys(one.delta.lane for one in group.values()):
-            changes = {token: one.delta.change for token, one in group.items() if one.delta.lane == lane}
-            answers = yield from add_group(self.judge.gates_in(region, memory), lane, changes)
-            for token, decision in answers.items():
-                if isinstance(decision, LedgerError):
-                    decided = False
-                else:
-                    self._answered(group[token], decision, began, memory)
-        return decided
-
-    def operator(self, region: str) -> Callable[[], Script]:
-        """Sets other limits now and then."""
-
-        def script() -> Script:
-            for _ in range(1 + self.pick(3)):
-                yield rest(self.choices, LONG)
-                gates = self.judge.gates_in(region)
-                tighter = self.pick(7) - 2
-                floor = None if gates.limit.floor is None else -6 + tighter
-                ceiling = None if gates.limit.ceiling is None else max(9 - tighter, floor or 0)
-                yield from self._again(lambda: _set_limit(gates, floor, ceiling))  # noqa: B023
-
-        return script
-
-    def reader(self, region: str) -> Callable[[], Script]:
-        def script() -> Script:
-            for _ in range(4 + self.pick(6)):
-                yield rest(self.choices, LONG)
-                with suppress(LedgerError):
-                    yield from self._read(region)
-
-        return script
+    def _reads(self, region: str) -> Script:
+        for _ in range(4 + self.pick(6)):
+            yield rest(self.choices, LONG)
+            with suppress(LedgerError):
+                yield from self._read(region)
 
     def _read(self, region: str) -> Program[None]:
         gates = self.judge.gates_in(region)
         seen = yield from standing(gates, consistent=bool(self.pick(2)))
         low, high = gates.limit.floor, gates.limit.ceiling
-        if (low is not None and seen.value < low) or (high is not None and seen.value > high):
-            self.counts["open reads outside"] += 1
-            if seen.is_closed and self.is_steady:
-                self.judge.wrong.append(f"a closed read in {region} is {seen.value}, outside {gates.limit}")
+        is_outside = (low is not None and seen.value < low) or (high is not None and seen.value > high)
+        if is_outside and seen.is_closed and self.is_steady:
+            self.judge.wrong.append(f"a closed read in {region} is {seen.value}, outside {gates.limit}")
         lane = one_of(self.choices, gates.lanes)
         strongly = self.pick(2) == 1
         listed = yield from outcomes(lane, consistent=strongly)

@@ -8,7 +8,8 @@ Rule 2: A history of thresholds has them, and a limited counter beside.
 from collections import Counter
 from dataclasses import replace
 
-from lab.histories import cast, checker
+from lab.histories import checker
+from lab.histories.cast import COUNTER
 from lab.histories.history import judge_end, timed
 from lab.histories.served_cast import SEATS, Service
 from lab.histories.served_judge import judge
@@ -60,14 +61,14 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None,
     crossings = len({each["id"] for post in world.posts.values() for each in post.events}) if over else 0
     wrong = wrong or judge_end(world, replace(service.settings, clean=True), record)
     counts = Counter(crossings=crossings) if thresholds else service.counts + Counter(purged=int(world.purged))
-    return Played(wrong, world.step, faults, counts)
+    return Played(wrong, world.step, counts)
 
 
 def _settings(choices: Choices, regions: tuple[str, ...], step_ms: int, thresholds: bool) -> Settings:
     settings = replace(timed(step_ms), regions=regions, fold_min=1 + choices.pick(4), fold_max=4 + choices.pick(4))
     settings = replace(settings, clean=choices.pick(4) != 3)
     if choices.pick(3) == 2:
-        settings = replace(settings, shards={cast.COUNTER: 2})
+        settings = replace(settings, shards={COUNTER: 2})
     if thresholds:
         limit = Limit(floor=0, ceiling=6 + choices.pick(6), region=regions[0])
         settings = replace(settings, limits={SEATS: limit})
@@ -86,7 +87,7 @@ def _with_thresholds(settings: Settings, choices: Choices, numbers: int) -> Sett
 
     of_all = (Threshold(below=low, region=region()), Threshold(above=max(low, most - 1), name="all", region=region()))
     of_seats = (Threshold(below=least, region=region()), Threshold(above=least + choices.pick(3), region=region()))
-    return replace(settings, thresholds={cast.COUNTER: of_all, SEATS: of_seats})
+    return replace(settings, thresholds={COUNTER: of_all, SEATS: of_seats})
 
 
 def _swept(service: Service) -> list[str]:
@@ -107,7 +108,6 @@ def _swept(service: Service) -> list[str]:
 
 
 def _served(world: ServedWorld, own: Settings) -> bool:
-    """Whether the queue of a Region is empty in the end."""
     for _ in range(1_000):
         batch = world.receive(own.region, 10)
         for job in (job for message in batch for job in jobs_of(message.body, own)):

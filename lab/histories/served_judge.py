@@ -18,16 +18,16 @@ from typing import Any
 
 from lab.histories.cast import COUNTER
 from lab.histories.checker import deltas_in
-from lab.histories.history import shelf, strays_left, strays_of
+from lab.histories.history import strays_of
 from lab.histories.served_world import Record, ServedWorld
-from lab.histories.theatre import finish
+from lab.histories.theatre import finish, shelf, strays_left
 from ledger import items
 from ledger.entries import time_ms
 from ledger.lane import crossings, directory
 from ledger.limit import IN, OUT, Threshold
 from ledger.settings import Settings
 from ledger.values import Lane
-from reader.balances import balances
+from reader.read import balances
 from simulator.world import World
 
 ROUNDED_MS = 999

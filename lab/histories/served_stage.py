@@ -10,18 +10,17 @@ from dataclasses import replace
 
 from compactor.named import Named, Naming, settle_named
 from compactor.report import Tally
-from lab.histories.boards import HOME
+from lab.histories.boards import HOME, process
 from lab.histories.cast import COUNTER
-from lab.histories.history import strays_left
 from lab.histories.served_judge import wrong_crossings
 from lab.histories.served_world import ServedWorld
 from lab.histories.stage import LANE, Stage
-from lab.histories.theatre import finish
+from lab.histories.theatre import finish, strays_left
 from ledger import tokens
 from ledger.lane.add import add
 from ledger.limit import Threshold
 from ledger.requests import Program
-from reader.balances import balances
+from reader.read import balances
 from service.ring.records import arrived
 from service.thresholds.evaluate import Evaluated, evaluate
 from simulator.process import Log
@@ -32,30 +31,26 @@ class ServedStage(Stage):
 
     naming: Naming | None = None
 
-    def named(self, number: int) -> None:
-        """A change comes late, and its message is served."""
+    @process
+    def named(self, region: str, number: int) -> Program[None]:
         late = self.asked(number)
-
-        def program() -> Program[None]:
-            yield from add(late.delta)
-            late.acknowledged = True
-            self.naming = Naming(Named((late.delta.token,)))
-            yield from settle_named(LANE, Tally(), self.naming, fold_max=5)
-
-        self.enter("a late change and its message", HOME, program)
+        yield from add(late.delta)
+        late.acknowledged = True
+        self.naming = Naming(Named((late.delta.token,)))
+        yield from settle_named(LANE, Tally(), self.naming, fold_max=5)
 
     def known(self) -> object:
         return super().known(), repr(self.naming)
 
     def judged(self) -> list[str]:
         if self.naming is None:
-            return self.at_rest()
+            return super().judged()
         self.world.quiesce()
         rest = Naming(self.naming.undone)
         finish(self.world, HOME, settle_named(LANE, Tally(), rest, fold_max=5))
         finish(self.world, HOME, settle_named(LANE, Tally(), Naming(self.naming.above | rest.above), fold_max=5))
         strays = map(tokens.from_bytes, strays_left(self.world, LANE))
-        return [f"the stray {token} was named twice, and is in no sum" for token in strays] or self.at_rest()
+        return [f"the stray {token} was named twice, and is in no sum" for token in strays] or super().judged()
 
 
 class ThresholdStage(Stage):
@@ -73,17 +68,13 @@ class ThresholdStage(Stage):
     def known(self) -> object:
         return super().known(), repr(self.post.events), len(self.post.records)
 
-    def evaluation(self, name: str, *added: int) -> None:
+    @process
+    def evaluation(self, region: str, *added: int) -> Program[None]:
         """Some changes are added, and what rang for them is served."""
-        deltas = [self.asks(number).delta for number in added]
-
-        def program() -> Program[None]:
-            for delta in deltas:
-                yield from add(delta)
-            self.post.records.clear()
-            yield from evaluate(COUNTER, self.settings, Evaluated())
-
-        self.enter(name, HOME, program)
+        for number in added:
+            yield from add(self.asked(number).delta)
+        self.post.records.clear()
+        yield from evaluate(COUNTER, self.settings, Evaluated())
 
     def judged(self) -> list[str]:
         world, settings = self.world, self.settings

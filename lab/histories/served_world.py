@@ -37,8 +37,6 @@ class Record:
 
 @dataclass(slots=True)
 class Queued:
-    """A message: its body, and from when on it can be received."""
-
     body: str
     from_ms: int
 
@@ -106,7 +104,6 @@ class ServedWorld(World):
             post.records.append(Record(self.now_ms // 1_000 * 1_000, step, key, item, new))
 
     def read_stream(self, region: str, most: int) -> list[Record]:
-        """The next records that can be read."""
         post = self.posts[region]
         return [each for each in post.records[post.position :][:most] if each.step <= self.step]
 
@@ -129,10 +126,8 @@ class ServedWorld(World):
                 queue.remove(message)
 
     def purge(self, region: str) -> None:
-        """Everything on its queue is lost."""
         self.purged = True
         self.posts[region].queue.clear()
 
     def next_ms(self, region: str) -> int | None:
-        """When the next message can be received."""
         return min((each.from_ms for each in self.posts[region].queue), default=None)

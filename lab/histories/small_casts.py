@@ -3,21 +3,23 @@
 from lab.histories.boards import AWAY, Casts, do
 from ledger.limit import Threshold
 
+BETWEEN_VISITS = do.having(time_goes=True, stops=False)  # between two visits alone it could stop
 PACK_OF_TWO = (do.asks(0, old=900), do.asks(1, old=899), do.pack(0, 1), do.folded(), do.noted(), do.clean())
-EVALUATIONS = (do.delta(0), do.evaluation("an evaluation"), do.evaluation("a change and its evaluation", 1))
+EVALUATIONS = (do.delta(0), do.asks(1), do.evaluation(), do.evaluation(1))
 
 # fmt: off
 SMALL_CASTS: Casts = {
     "one_read_against_two_folds": (
         do.delta(0), do.delta(1, old=900), do.fold(fold_max=1, commits_max=2), do.read()),
     "a_read_elsewhere_while_a_fold_replicates": (
-        do.delta(0), do.arrive(), do.fold(), do.read(AWAY)),
+        do.delta(0), do.arrive(), do.fold(), do.read(region=AWAY)),
     "a_read_elsewhere_through_a_fold_and_a_clean": (
-        do.delta(0), do.arrive(), do.folded(), do.compactions(2, everywhere=False), do.read(AWAY)),
+        do.delta(0), do.arrive(), do.folded(), BETWEEN_VISITS,
+        do.compactions(2, everywhere=False), do.read(region=AWAY)),
     "a_read_that_a_clean_overtakes": (
-        do.delta(0), do.delta(1, old=900), do.arrive(), do.compactions(3, everywhere=True), do.read()),
+        do.delta(0), do.delta(1, old=900), do.arrive(), BETWEEN_VISITS, do.compactions(3, everywhere=True), do.read()),
     "a_read_that_visits_overtake_within_its_time": (
-        do.delta(0), do.arrive(), do.compactions(3, everywhere=True, apart_ms=1), do.read()),
+        do.delta(0), do.arrive(), BETWEEN_VISITS, do.compactions(3, everywhere=True, apart_ms=1), do.read()),
     "an_add_in_time_among_two_folds_and_a_read": (
         do.delta(1), do.asks(0, old=249), do.add(0), do.fold(fold_max=1, commits_max=2), do.read()),
     "a_delta_that_is_only_just_on_time_against_a_fold": (
@@ -25,9 +27,9 @@ SMALL_CASTS: Casts = {
     "a_fail_over_against_a_fold": (
         do.delta(1, old=900), do.arrive(), do.asks(0), do.add(0, region=AWAY), do.fold(), do.read()),
     "two_compactors": (
-        do.delta(0), do.delta(1, old=900), do.fold("one"), do.fold("the other", fold_max=1)),
+        do.delta(0), do.delta(1, old=900), do.fold(), do.fold(fold_max=1)),
     "two_settles": (
-        do.delta(1, old=900), do.folded(), do.delta(0, stray=True), do.settle("one"), do.settle("the other")),
+        do.delta(1, old=900), do.folded(), do.delta(0, stray=True), do.settle(), do.settle()),
     "a_fold_against_a_settle": (
         do.delta(1, old=900), do.folded(), do.settle(), do.delta(0, stray=True), do.delta(2, old=800), do.fold()),
     "settle_against_clean_and_a_retry": (
@@ -35,17 +37,17 @@ SMALL_CASTS: Casts = {
         do.delta(0, old=3_000, stray=True), do.settle(), do.clean(), do.add(1)),
     "a_stray_that_is_settled_while_an_older_version_is_cleaned": (
         do.delta(1, old=900), do.delta(2, old=800), do.folded(), do.noted(),
-        do.delta(0, old=3_000, stray=True), do.stays(0), do.settle(), do.clean(times=2)),
+        do.delta(0, old=3_000, stray=True), do.having(stays=0), do.settle(), do.clean(times=2)),
     "two_cleans_and_a_retry_elsewhere": (
         do.delta(0), do.folded(), do.noted(), do.cleaned(0, AWAY),
-        do.clean("one"), do.clean("the other"), do.add(0, region=AWAY)),
+        do.clean(), do.clean(), do.add(0, region=AWAY)),
     "a_retry_against_a_clean": (
         do.delta(0), do.folded(), do.noted(), do.clean(), do.add(0), do.read()),
     "a_visit_a_retry_and_a_read": (
         do.delta(1, old=900), do.folded(), do.noted(), do.delta(0, old=3_000, stray=True), do.delta(2, old=800),
         do.visit(), do.add(1), do.read()),
     "a_rebuild_while_the_first_commit_lands": (  # an operator should not, but may: no read is wrong
-        do.rebuilt_at_the_end(), do.delta(0), do.delta(1, old=900), do.fold(), do.rebuild()),
+        do.having(rebuilt_at_the_end=True), do.delta(0), do.delta(1, old=900), do.fold(), do.rebuild()),
     "a_rebuild_while_a_settle_commits": (  # also of a compactor that was stopped the last commit may still be landing
         do.delta(1, old=900), do.folded(), do.delta(0, stray=True), do.settle(), do.rebuild()),
     "a_change_in_two_packs_and_alone_among_two_folds_and_a_read": (
@@ -60,16 +62,16 @@ SMALL_CASTS: Casts = {
     "strays_in_a_pack_of_the_tail_against_two_settles": (
         do.delta(2, old=900), do.folded(),
         do.asks(0, old=1_100, stray=True), do.asks(1, stray=True), do.asks(3, old=100, stray=True), do.pack(0, 1, 3),
-        do.settle("one"), do.settle("the other")),
+        do.settle(), do.settle()),
     "a_fold_of_two_commits_against_another": (
         *(do.asks(n, old=1_000 - 100 * n) for n in range(4)), do.pack(0, 2), do.pack(1, 2, 3),
-        do.fold(fold_max=2, commits_max=2), do.fold("the other", fold_max=1)),
+        do.fold(fold_max=2, commits_max=2), do.fold(fold_max=1)),
     "a_pack_with_a_stray_among_a_clean_and_a_settle": (
         do.asks(1, old=900), do.asks(2, old=800), do.pack(1, 2), do.folded(), do.noted(),
         do.asks(0, old=3_000, stray=True), do.pack(0, 1, 2), do.clean(), do.settle()),
     "a_pack_that_reaches_over_the_watermark_among_a_clean_and_a_read_elsewhere": (
         do.delta(0, old=900), do.folded(), do.noted(), do.asks(1, old=100), do.pack(0, 1), do.arrive(),
-        do.fold(), do.clean(), do.read(AWAY)),
+        do.fold(), do.clean(), do.read(region=AWAY)),
     "a_pack_again_elsewhere_against_a_clean": (
         *PACK_OF_TWO, do.add(0, 1, region=AWAY), do.read()),
     "a_pack_again_with_one_more_against_a_clean_and_a_fold": (
@@ -84,7 +86,7 @@ SERVED_CASTS: Casts = {
 THRESHOLD_CASTS: Casts = {
     "a_stray_is_settled_beside_an_evaluation": (
         do.told_of(Threshold(above=16)), do.delta(2, old=2_000), do.folded(), do.delta(0, old=2_500, stray=True),
-        do.evaluation("an evaluation"), do.settle()),
+        do.evaluation(), do.settle()),
     "an_evaluation_while_a_change_comes": (  # to below: what the first one read holds no more
         do.told_of(Threshold(below=5)), *EVALUATIONS),
     "an_evaluation_while_a_change_comes_that_crosses": (
@@ -96,10 +98,10 @@ NAIVE_CASTS: Casts = {
     "a_read_while_the_merge_becomes_visible": (
         do.delta(0), do.arrive(), do.merge(), do.read()),
     "a_read_elsewhere_while_the_merge_replicates": (
-        do.delta(0), do.arrive(), do.merged(), do.read(AWAY)),
+        do.delta(0), do.arrive(), do.merged(), do.read(region=AWAY)),
     "a_retry_after_the_merge": (
         do.delta(0), do.arrive(), do.merge(), do.add(0, name="the same add again")),
     "two_regions_merge": (
-        do.delta(0), do.arrive(), do.asks(1, old=900), do.add(1, region=AWAY),
+        do.delta(0), do.arrive(), do.asks(1, old=900), do.add(1, region=AWAY, name="add through us-east-1"),
         do.merge(), do.merge("merge elsewhere", AWAY, cut=True)),
 }

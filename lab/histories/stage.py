@@ -3,9 +3,7 @@
 A step names a delta by its number.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 from compactor.clean import clean
 from compactor.fold import fold
@@ -13,9 +11,9 @@ from compactor.rebuild import rebuild
 from compactor.report import Tally
 from compactor.settle import settle
 from compactor.visit import visit
-from lab.designs import naive
+from lab.designs import item_collection as naive
 from lab.histories import checker
-from lab.histories.boards import AWAY, HOME, Boards
+from lab.histories.boards import AWAY, HOME, Boards, process
 from lab.histories.cast import COUNTER
 from lab.histories.checker import Asked, Record, Seen
 from lab.histories.history import judge_end, timed
@@ -30,25 +28,27 @@ from simulator.process import Log
 
 LANE = Lane(HOME, 0, COUNTER)
 SETTINGS = replace(timed(1), fold_min=1, fold_max=3)
+KEEP_MS = SETTINGS.keep_ms
 FOLD = {"allowed_lateness_ms": SETTINGS.allowed_lateness_ms, "fold_min": 1}
 NOTHING = Get(Key("nothing", "nothing"))
 """Asked between two steps that a process takes whole."""
 
 
 class Stage(Boards):
+    stays: int | None = None
+    """A delta that has to be there whenever everything stops, since not every Region counts it."""
+    rebuilt_at_the_end = False
+    """Whether the lane is rebuilt once more, with nobody else there."""
+
     def __init__(self, order: tuple[int, ...], log: Log | None = None) -> None:
         super().__init__(order, log)
         self.settings = replace(SETTINGS, regions=(HOME, AWAY))
         self.record = Record()
-        self.judge: Callable[[], list[str]] = self.at_rest
         self.everywhere: set[int] = set()
         self.strays: set[int] = set()
 
     def seen(self) -> list[str]:
         return list(checker.check_reads(self.record))
-
-    def judged(self) -> list[str]:
-        return self.judge()
 
     def known(self) -> object:
         return [(asked.acknowledged, asked.on_time) for asked in self.record.asked]
@@ -94,54 +94,52 @@ class Stage(Boards):
         self.wait(self.settings.keep_ms)
 
     def cleaned(self, number: int, region: str) -> None:
-        """By another clean."""
         del self.world.replicas[region].cells[items.delta_pk(LANE)][self.asked(number).delta.token]
 
     # -- the processes -------------------------------------------------------------------------------------------------
 
-    def fold(self, name: str = "fold", *, fold_max: int = 5, commits_max: int = 1) -> None:
-        self.enter(name, HOME, partial(fold, LANE, Tally(), **FOLD, fold_max=fold_max, commits_max=commits_max))
+    @process
+    def fold(self, region: str, *, fold_max: int = 5, commits_max: int = 1) -> Program[object]:
+        return fold(LANE, Tally(), **FOLD, fold_max=fold_max, commits_max=commits_max)
 
-    def settle(self, name: str = "settle") -> None:
+    @process
+    def settle(self, region: str) -> Program[object]:
         """Of what is below the watermark that there is now."""
         watermark = max(asked.delta.token for asked in self.record.asked if asked.on_time)
-        self.enter(name, HOME, partial(settle, LANE, Tally(), watermark, fold_max=5))
+        return settle(LANE, Tally(), watermark, fold_max=5)
 
     def _cleaning(self) -> Program[object]:
         return clean(LANE, Tally(), (HOME, AWAY), units_per_s=500, keep_ms=self.settings.keep_ms)
 
-    def clean(self, name: str = "clean", *, times: int = 1) -> None:
-        def program() -> Program[None]:
+    @process
+    def clean(self, region: str, *, times: int = 1) -> Program[None]:
+        yield from self._cleaning()
+        for _ in range(times - 1):
+            self.wait(self.settings.keep_ms)
             yield from self._cleaning()
-            for _ in range(times - 1):
-                self.wait(self.settings.keep_ms)
-                yield from self._cleaning()
 
-        self.enter(name, HOME, program)
+    @process
+    def visit(self, region: str) -> Program[object]:
+        return visit(LANE, Tally(), self.settings)
 
-    def visit(self) -> None:
-        self.enter("visit", HOME, partial(visit, LANE, Tally(), self.settings))
+    @process
+    def rebuild(self, region: str) -> Program[object]:
+        return rebuild(LANE)
 
-    def rebuild(self) -> None:
-        self.enter("rebuild", HOME, partial(rebuild, LANE))
-
-    def add(self, *numbers: int, region: str = HOME, name: str = "") -> None:
+    @process
+    def add(self, region: str, *numbers: int) -> Program[None]:
         """One alone, or several in a pack."""
         added = [self.asked(number) for number in numbers]
-
-        def program() -> Program[None]:
-            if len(added) == 1:
-                yield from add(added[0].delta)
-            else:
-                for outcome in (yield from add_packed([asked.delta for asked in added])):
-                    if isinstance(outcome, LedgerError):
-                        raise outcome
-            for asked in added:
-                asked.acknowledged = True
-                late_ms = self.world.now_ms - tokens.time_ms(asked.delta.token)
-                asked.on_time = asked.on_time or (region == HOME and late_ms <= self.settings.allowed_lateness_ms)
-
-        self.enter(name or f"add through {region}", region, program)
+        if len(added) == 1:
+            yield from add(added[0].delta)
+        else:
+            for outcome in (yield from add_packed([asked.delta for asked in added])):
+                if isinstance(outcome, LedgerError):
+                    raise outcome
+        for asked in added:
+            asked.acknowledged = True
+            late_ms = self.world.now_ms - tokens.time_ms(asked.delta.token)
+            asked.on_time = asked.on_time or (region == HOME and late_ms <= self.settings.allowed_lateness_ms)
 
     def must(self, region: str) -> frozenset[int]:
         """What a strong read must hold that begins now: what was on time and is in its Region."""
@@ -153,62 +151,40 @@ class Stage(Boards):
         _, sums = yield from read(self.settings.lanes_of(COUNTER), consistent=True, read_time_max_ms=limit)
         return sum(each.value for each in sums), sum(each.count for each in sums)
 
-    def read(self, region: str = HOME) -> None:
-        """A strong read, judged by what it must hold."""
+    @process
+    def read(self, region: str) -> Program[None]:
+        must = self.must(region)
+        value, count = yield from self.reading()
+        self.record.seen.append(Seen(region, True, value, count, len(self.record.asked), must))
 
-        def program() -> Program[None]:
-            must = self.must(region)
-            value, count = yield from self.reading()
-            self.record.seen.append(Seen(region, True, value, count, len(self.record.asked), must))
-
-        self.enter(f"read in {region}", region, program)
-
-    def compactions(self, times: int, *, everywhere: bool, apart_ms: int = SETTINGS.keep_ms) -> None:
+    @process
+    def compactions(self, region: str, times: int, *, everywhere: bool, apart_ms: int = KEEP_MS) -> Program[None]:
         """Visits, each whole, and a time passes after each; what they write arrives `everywhere` before that."""
-
-        def program() -> Program[None]:
-            for _ in range(times):
-                yield NOTHING
-                finish(self.world, HOME, visit(LANE, Tally(), self.settings))
-                if everywhere:
-                    self.world.quiesce()
-                yield NOTHING
-                self.wait(apart_ms)
-
-        self.time_goes, self.stops = True, False  # between two visits alone it could stop
-        self.enter("compactor", HOME, program)
+        for _ in range(times):
+            yield NOTHING
+            finish(self.world, region, visit(LANE, Tally(), self.settings))
+            if everywhere:
+                self.world.quiesce()
+            yield NOTHING
+            self.wait(apart_ms)
 
     # -- the judgement -------------------------------------------------------------------------------------------------
 
-    def at_rest(self) -> list[str]:
-        """What is wrong if everything stops here."""
+    def judged(self) -> list[str]:
+        world = self.world
+        stays = [] if self.stays is None else [items.delta_key(self.asked(self.stays).delta)]
+        if any(world.replicas[HOME].item(key) is None for key in stays):
+            return ["the stray is deleted, and not every Region counts it"]
+        if self.rebuilt_at_the_end and self._wrong_read(HOME) is None:
+            world.quiesce()
+            finish(world, HOME, rebuild(LANE))
         wrong = [why for region in (HOME, AWAY) if (why := self._wrong_read(region))]
-        return wrong or judge_end(self.world, self.settings, self.record)
+        return wrong or judge_end(world, self.settings, self.record)
 
     def _wrong_read(self, region: str) -> str | None:
         asked = self.record.asked
         seen = Seen(region, True, *finish(self.world, region, self.reading()), len(asked), self.must(region))
         return checker.check_read(seen, asked)
-
-    def stays(self, number: int) -> None:
-        """A delta that has to be there whenever everything stops, since not every Region counts it."""
-
-        def judge() -> list[str]:
-            there = self.world.replicas[HOME].item(items.delta_key(self.asked(number).delta))
-            return self.at_rest() if there else ["the stray is deleted, and not every Region counts it"]
-
-        self.judge = judge
-
-    def rebuilt_at_the_end(self) -> None:
-        """Once more, with nobody else there."""
-
-        def judge() -> list[str]:
-            wrong = self._wrong_read(HOME)
-            self.world.quiesce()
-            finish(self.world, HOME, rebuild(LANE))
-            return [wrong] if wrong else self.at_rest()
-
-        self.judge = judge
 
 
 class NaiveStage(Stage):
@@ -217,7 +193,7 @@ class NaiveStage(Stage):
     stops = False
 
     def reading(self) -> Program[tuple[int, int]]:
-        return naive.read(LANE)
+        return naive.read_all(LANE)
 
     def merged(self) -> None:
         self.alone(naive.merge(LANE))
@@ -225,10 +201,10 @@ class NaiveStage(Stage):
     def merge(self, name: str = "merge", region: str = HOME, *, cut: bool = False) -> None:
         """cut: the Region is, for a while."""
         self.world.cut |= {region} if cut else set()
-        self.enter(name, region, partial(naive.merge, LANE))
+        self.enter(naive.merge(LANE), region, name)
 
     def judged(self) -> list[str]:
         self.world.quiesce()
-        values = {region: finish(self.world, region, naive.read(LANE))[0] for region in (HOME, AWAY)}
+        values = {region: finish(self.world, region, naive.read_all(LANE))[0] for region in (HOME, AWAY)}
         held = {region: sorted(checker.deltas_in(value) or ()) for region, value in values.items()}
         return list(checker.check_end(self.record, values, {r: [4**n for n in held[r]] for r in held}))

@@ -11,7 +11,7 @@ from typing import Any
 
 from compactor.report import Tally
 from compactor.visit import visit
-from lab.designs import naive
+from lab.designs import item_collection as naive
 from lab.designs.atomic import Atomic
 from lab.designs.simulated import Simulated
 from lab.live.customers import COUNTER
@@ -64,7 +64,7 @@ def readings(settings: Settings, simulated: Simulated) -> dict[str, tuple[str, R
         return (yield from simulated.steps(ATOMIC.value(COUNTER), settings.region)), None
 
     def merged() -> Generator[Any, Any, tuple[int, int | None]]:
-        value, _ = yield from naive.read(NAIVE_LANE)
+        value, _ = yield from naive.read_all(NAIVE_LANE)
         return value, None
 
     return {"ours": ("reader", ours), "atomic": ("reader of ADD", atomic), "merge": ("reader of the merge", merged)}

@@ -1,4 +1,4 @@
-"""Events that a sum names, and what is wrong with a sum: lost, doubled, false, beyond a limit.
+"""Events that a sum names, and what is wrong with a sum: lost, doubled, false.
 
 Rule 1: Pure, and knowing nothing of how a counter works.
 Rule 2: Event k changes its counter by 8^k, so that a sum says of each event how often it is in it, up to seven times. A
@@ -13,12 +13,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import astuple, dataclass, field
-from typing import NamedTuple
 
 BASE = 8
 SLOTS = 20  # digits of a sum; the last has no upper bound
 EVENTS = 20
-CEILING = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +38,6 @@ class Counted:
 
     def __add__(self, other: Counted) -> Counted:
         return Counted(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
-
-
-class Limit(NamedTuple):
-    """How far a ceiling was passed, 0: it was kept. beyond: by the value. granted: by the changes that were
-    acknowledged, which in two Regions are more than the value where one overwrites what the other has counted. short:
-    of how many there was room for, and they were not acknowledged.
-    """
-
-    beyond: int
-    granted: int
-    short: int = 0
 
 
 @dataclass(slots=True)
@@ -88,11 +75,6 @@ class Record:
         lost, doubled = (max(column) for column in zip(*wrong, strict=True))
         gave_up = len(self.asked - self.counted - self.refused)
         return self.reads + Counted(len(self.asked), lost, doubled, gave_up)
-
-    def limit(self, values: Iterable[int]) -> Limit:
-        """The same of changes of 1 that had a ceiling of CEILING."""
-        granted = len(self.counted)
-        return Limit(max(0, max(values) - CEILING), max(0, granted - CEILING), max(0, CEILING - granted))
 
     def _wrong(self, value: int, least: Collection[int], most: Collection[int]) -> tuple[int, int]:
         """How often an event of `least` is not in a sum; how often one is that is not of `most`, or once too often."""

@@ -2,75 +2,60 @@
 and docs/comparison.txt.
 
 Rule 1: One run, one engine.
-Rule 2: A row of this library that lost, doubled, oversold or did nothing ends it with 1, and nothing is written.
-Rule 3: The simulator has a core of its own meanwhile, and speed is measured when that is done.
+Rule 2: A row of this library that lost, doubled or did nothing ends it with 1, and nothing is written.
 """
 
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
-from lab.designs import Design, every
+from lab.designs import every
 from lab.designs.trial import DESIGNS
 from lab.engines.dynamodb_local import VERSION, DynamoDBLocal, installed
 from lab.engines.ministack import Engine, EngineMissing, end_on_signals
 from lab.events import BadEvents, Event
-from lab.measure import accuracy
 from lab.measure.cost import ONE, SEED, SHOP, on_one_counter, shop_events, spend
+from lab.measure.one_counter import EU, accuracy
 from lab.measure.page import PAGE, TABLES, Row, Run, filled
 from lab.measure.speed import COUNTERS, ROUNDS, SLICE_S, THREADS, measure_pace
+from ledger.settings import Settings
+
+FOLDED = Settings(table="counters", region=EU, fold_min=1, fold_max=8)
+"""Our defaults for every time; folded at once and in several commits, so that few events do meet all of it."""
 
 WRITTEN = Path(__file__).parents[2] / "docs" / "comparison.md"
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
+class Sizes(NamedTuple):
     """How much is measured: seeds of the accuracy, changes of the bill on many counters and on one; of speed the
     numbers of counters, the rounds, their length and the threads."""
 
-    seeds: Sequence[int] = accuracy.SEEDS
-    shop: int = SHOP
-    one: int = ONE
-    counters: Sequence[int] = COUNTERS
-    rounds: int = ROUNDS
-    slice_s: float = SLICE_S
-    threads: int = THREADS
+    seeds: Sequence[int]
+    shop: int
+    one: int
+    counters: Sequence[int]
+    pace: tuple[int, float, int]
 
 
-SMALL = Sizes(accuracy.SEEDS[:1], 20, 20, COUNTERS[:1], 1, 0.01, 4)
+FULL = Sizes(range(20), SHOP, ONE, COUNTERS, (ROUNDS, SLICE_S, THREADS))
+SMALL = Sizes(range(1), 20, 20, COUNTERS[:1], (1, 0.01, 4))
 
 
 def measure(events: Sequence[Event], sizes: Sizes, engine: Engine) -> Iterator[Row]:
     """A row for each design; the changes of the bill are these events."""
     shop, one = events[: sizes.shop], on_one_counter(events[: sizes.one])
-    with ProcessPoolExecutor(1, get_context("spawn")) as other:
-        exact = other.map(partial(accuracy.measure, seeds=sizes.seeds), every(accuracy.SETTINGS))
-        spent = [(spend(shop, design), spend(one, design)) for design in DESIGNS]
-        found = []
-        for design, (_, on_one) in zip(DESIGNS, spent, strict=True):
-            found.append(next(exact))
-            faults = found[-1].faults.values()
-            lost, doubled = sum(of.lost for of in faults), sum(of.doubled for of in faults)
-            show(design, f"{lost} lost, {doubled} doubled, {on_one.write_units:.2f} write units")
-    for design, of_design, (on_shop, on_one) in zip(DESIGNS, found, spent, strict=True):
-        paces = [
-            measure_pace(engine, design, counters, sizes.rounds, sizes.slice_s, sizes.threads)
-            for counters in sizes.counters
-        ]
-        show(design, ", ".join(f"{pace.rate:.2f} of ADD's rate, {pace.given_up} given up" for pace in paces))
-        yield Row(of_design, on_shop, on_one, paces)
-
-
-def show(design: Design, found: str) -> None:
-    print(f"{design.name:<40}{found}", flush=True)
+    for design, folded in zip(DESIGNS, every(FOLDED), strict=True):
+        found, on_shop, on_one = accuracy(folded, sizes.seeds), spend(shop, design), spend(one, design)
+        paces = [measure_pace(engine, design, counters, *sizes.pace) for counters in sizes.counters]
+        lost, doubled = sum(of.lost for of in found.values()), sum(of.doubled for of in found.values())
+        rates = ", ".join(f"{pace.rate:.2f} of ADD's rate, {pace.given_up} given up" for pace in paces)
+        wrong = f"{lost} lost, {doubled} doubled, {on_one.write_units:.2f} write units"
+        print(f"{design.name:<40}{wrong}; {rates}", flush=True)
+        yield Row(design, found, on_shop, on_one, paces)
 
 
 def main(
@@ -83,7 +68,7 @@ def main(
     """
     end_on_signals()
     source = f"the first of {events.name}" if events else f"the first of a generated shop day, seed {SEED}"
-    sizes = SMALL if small else Sizes()
+    sizes = SMALL if small else FULL
     is_local = installed() and not small  # it takes longer to start
     try:
         with DynamoDBLocal() if is_local else Engine() as engine:
@@ -104,7 +89,7 @@ def main(
 def publish(run: Run, path: Path | None) -> None:
     """Writes the page, and its tables beside it, where nothing is wrong."""
     texts = [filled(text, run) for text in (PAGE, TABLES)]
-    mistakes = [mistake for row in run.rows for mistake in row.mistakes]
+    mistakes = [mistake for row in run.rows for mistake in row.mistakes()]
     if mistakes:
         print("WRONG, so nothing was written:", *mistakes, sep="\n")
         raise SystemExit(1)

@@ -25,7 +25,7 @@ from lab.designs import Design
 from lab.designs.hybrid import COUNTED, NO, THING, Hybrid
 from lab.designs.item_collection import Ours, Packed
 from lab.designs.powertools import Powertools
-from lab.designs.transaction_marker import TransactionMarker
+from lab.designs.transactions import TransactionMarker
 from lab.designs.trial import REGION, SETTINGS, Trial
 from lab.events import SHOP as COLUMNS
 from lab.events import Event, read_events, shop_day
@@ -79,7 +79,7 @@ def on_one_counter(events: Sequence[Event]) -> list[Event]:
 
 def spend(events: Sequence[Event], design: Design) -> Spent:
     """One design, in a new table: twice half of the events, housekeeping, and a read."""
-    table = MeteredTable(is_charged=True, lists=False)
+    table = MeteredTable()
     trial, truth, halves = Trial(design, ByRegion(REGION, {REGION: table})), Counter[str](), []
     for part in (events[: len(events) // 2], events[len(events) // 2 :]):
         before = table.cost

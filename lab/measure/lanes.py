@@ -94,7 +94,7 @@ class Lanes:
         self._lanes = [Lane(REGION, 0, f"stock:{number:06}") for number in range(lanes)]
         self._per_s, self._drawn = lanes * rate, Random(seed)
         self._queue, self._metrics, self._changes = Queue(), Metrics(), 0
-        self._table = MeteredTable(is_charged=True, lists=False)
+        self._table = MeteredTable()
         runtime = Runtime(self._table, WorkQueue("work", self._queue), workers=1)
         runtime.now = lambda: Instant(self._queue.now_ms, self._queue.now_ms)
         watch = Watch(Watch.here("lanes", io.StringIO()).logger, cast(Any, self._metrics))

@@ -1,20 +1,19 @@
 """The figures of limited counters: what a change, a refusal, a retry, a hold, a read and a flash sale cost.
 
-Rule 1: Units are by AWS's published rules from the requests that the shipped code sends to a table in memory.
-Rule 2: The clock is ours and keys name the tokens, so nothing waits and every run prints the same.
-Rule 3: Each figure is of a gate that has been at work for a while.
+Rule 1: Each figure is of a gate that has been at work for a while.
 """
 
 import statistics
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from random import Random
+from typing import Any
 
 from lab.measure.charge import Charge
 from lab.measure.figure import Figure
-from lab.measure.metered_table import TABLE, MeteredTable
-from ledger import Change, Ledger, Settings
+from lab.measure.shop import HOME, Shop
+from ledger import Change
 from ledger.checks import to_datetime
 from ledger.errors import LimitReached
 from ledger.gate import decide
@@ -26,11 +25,8 @@ from ledger.limit import Limit
 from ledger.requests import Instant, Put, run
 from ledger.table import ByRegion
 from ledger.values import Lane
-from reader import Reader
 
-REGIONS = ("eu-west-1", "us-east-1", "ap-south-1")
-HOME = REGIONS[0]
-START_MS = 1_800_000_000_000
+REGIONS = (HOME, "us-east-1", "ap-south-1")
 COUNTER = "seats:gala"
 WARM, WARM_GROUPS = 200, 20
 """Changes, holds or groups before what is measured."""
@@ -42,22 +38,12 @@ SALE_MS, COPIES = 60_000, 100
 """Of the sale, and how often in it the gates of each Region arrive in the others."""
 
 
-class Sale:
-    """A limited counter, with a ledger in each of its Regions, and a clock that `tick` moves on."""
+class Sale(Shop):
+    """A limited counter in some Regions."""
 
     def __init__(self, ceiling: int = 10**9, regions: int = 1) -> None:
-        self.homes, self.now_ms = REGIONS[:regions], float(START_MS)
-        self.tables = {region: MeteredTable() for region in self.homes}
-        limits = {"seats:": Limit(ceiling=ceiling, region=HOME)}
-        clock = lambda: int(self.now_ms)  # noqa: E731
-        self.of = {home: Settings(table=TABLE, region=home, regions=self.homes, limits=limits) for home in self.homes}
-        self.ledgers = {home: Ledger(self.of[home], tables=self.tables, clock=clock) for home in self.homes}
-        self.reader = Reader(self.of[HOME], table=self.tables[HOME], clock=clock)
-        self.reader.read("another")  # asks for the table's shape, once a process
+        super().__init__(*REGIONS[:regions], limits={"seats:": Limit(ceiling=ceiling, region=HOME)})
         self._random, self._number = Random(1), 0
-
-    def tick(self, ms: float) -> None:
-        self.now_ms += ms
 
     def copy(self) -> None:
         """The gates arrive in the other Regions."""
@@ -67,39 +53,23 @@ class Sale:
                 if item is not None and there != home:
                     self.tables[there].table.answer(Put(item))
 
-    def change(self, late_ms: int = 0) -> Change:
-        """A change of 1 that was asked for up to `late_ms` ago."""
+    def named(self, late_ms: int = 0) -> dict[str, Any]:
+        """The key and the time of what was asked for up to `late_ms` ago."""
         self._number += 1
-        return Change(COUNTER, 1, str(self._number), self._at(late_ms))
+        at = to_datetime(int(self.now_ms) - self._random.randint(0, late_ms))
+        return {"idempotency_key": str(self._number), "at": at}
 
-    def add(self, change: Change, home: str = HOME) -> None:
-        self.ledgers[home].add(change.counter, 1, idempotency_key=change.idempotency_key, at=change.at)
+    def add(self, home: str = HOME, late_ms: int = 0) -> None:
+        self.ledgers[home].add(COUNTER, 1, **self.named(late_ms))
 
-    def hold(self, length: timedelta) -> Hold:
-        self._number += 1
-        key, at = str(self._number), self._at()
-        return self.ledgers[HOME].hold(COUNTER, 1, expires=length, idempotency_key=key, at=at)
-
-    def _at(self, late_ms: int = 0) -> datetime:
-        return to_datetime(int(self.now_ms) - self._random.randint(0, late_ms))
-
-    def charge(self, is_charged: bool = True) -> None:
-        """From now on."""
-        for table in self.tables.values():
-            table.is_charged = is_charged
-
-    @property
-    def cost(self) -> Charge:
-        return sum((table.cost for table in self.tables.values()), start=Charge())
-
-
-def charged(sale: Sale, warm: int, rounds: int, every_ms: float, act: Callable[[int], object]) -> float:
-    """Write units of a round, of so many, so far apart, after some that are not charged."""
-    for number in range(warm + rounds):
-        sale.charge(number >= warm)
-        sale.tick(every_ms)
-        act(number)
-    return sale.cost.write_units / max(1, rounds)
+    def charged(self, warm: int, rounds: int, every_ms: float, act: Callable[[int], object]) -> float:
+        """Write units of a round, of so many, so far apart, after some that are not charged."""
+        before = self.cost
+        for number in range(warm + rounds):
+            before = self.cost if number == warm else before
+            self.now_ms += every_ms
+            act(number)
+        return (self.cost - before).write_units / max(1, rounds)
 
 
 def singly(rate: int, late_ms: int = 0, changes: int = 400) -> tuple[float, float]:
@@ -108,10 +78,10 @@ def singly(rate: int, late_ms: int = 0, changes: int = 400) -> tuple[float, floa
 
     def add(_: int) -> None:
         before = sale.cost.requests
-        sale.add(sale.change(late_ms))
+        sale.add(late_ms=late_ms)
         requests.append(sale.cost.requests - before)
 
-    return charged(sale, WARM, changes, 1_000 / rate, add), statistics.median(requests[WARM:])
+    return sale.charged(WARM, changes, 1_000 / rate, add), statistics.median(requests[WARM:])
 
 
 def in_groups(rate: int, size: int, late_ms: int, groups: int) -> float:
@@ -119,39 +89,39 @@ def in_groups(rate: int, size: int, late_ms: int, groups: int) -> float:
     sale = Sale()
 
     def add_many(_: int) -> None:
-        for outcome in sale.ledgers[HOME].add_many([sale.change(late_ms) for _ in range(size)]):
+        for outcome in sale.ledger.add_many([Change(COUNTER, 1, **sale.named(late_ms)) for _ in range(size)]):
             if isinstance(outcome, Exception):
                 raise outcome
 
-    return charged(sale, WARM_GROUPS, groups, 1_000 * size / rate, add_many) / size
+    return sale.charged(WARM_GROUPS, groups, 1_000 * size / rate, add_many) / size
 
 
 def refused(changes: int = 100) -> float:
     """Write units of a change that two Regions refuse, ten a second; the steady clock is ours, too."""
     sale = Sale(ceiling=WARM, regions=2)
-    charged(sale, WARM, 0, 100, lambda _: sale.add(sale.change()))
+    sale.charged(WARM, 0, 100, lambda _: sale.add())
     sale.copy()
-    gates, table = Gates.limited(sale.of[HOME], COUNTER, "bench"), ByRegion(HOME, sale.tables)
+    gates, table = Gates.limited(sale.settings, COUNTER, "bench"), ByRegion(HOME, sale.tables)
 
     def refuse(_: int) -> None:
-        asked, now_ms = sale.change(), int(sale.now_ms)
-        delta = sale.ledgers[HOME].prepare(COUNTER, 1, idempotency_key=asked.idempotency_key, at=asked.at)
+        delta, now_ms = sale.ledger.prepare(COUNTER, 1, **sale.named()), int(sale.now_ms)
         if run(decide.decide_change(gates, delta), table, partial(Instant, now_ms, now_ms)).known.outcome != REFUSED:
             raise AssertionError("more was sold than there is")
 
-    return charged(sale, 0, changes, 100, refuse)
+    return sale.charged(0, changes, 100, refuse)
 
 
 def again(changes: int = 50) -> float:
     """Write units of a change that is sent again at once."""
-    sale = Sale()
+    sale, units = Sale(), 0
     for _ in range(changes):
-        sale.tick(100)
-        change = sale.change()
-        for is_second in (False, True):
-            sale.charge(is_second)
-            sale.add(change)
-    return sale.cost.write_units / changes
+        sale.now_ms += 100
+        named = sale.named()
+        sale.ledger.add(COUNTER, 1, **named)
+        before = sale.cost.write_units
+        sale.ledger.add(COUNTER, 1, **named)
+        units += sale.cost.write_units - before
+    return units / changes
 
 
 def held(open_holds: int, every_ms: float, holds: int = 200) -> float:
@@ -160,7 +130,7 @@ def held(open_holds: int, every_ms: float, holds: int = 200) -> float:
     length = timedelta(milliseconds=3 * open_holds * every_ms)
 
     def hold(number: int) -> None:
-        waiting.append(sale.hold(length))
+        waiting.append(sale.ledger.hold(COUNTER, 1, expires=length, **sale.named()))
         if len(waiting) > open_holds:
             ended = waiting.pop(0)
             if number % 5:
@@ -168,32 +138,31 @@ def held(open_holds: int, every_ms: float, holds: int = 200) -> float:
             else:
                 ended.release()
 
-    return charged(sale, open_holds + WARM, holds, every_ms, hold)
+    return sale.charged(open_holds + WARM, holds, every_ms, hold)
 
 
 def read() -> Charge:
     """Of a strong read of one lane."""
     sale = Sale()
-    charged(sale, WARM, 0, 10, lambda _: sale.add(sale.change()))
-    sale.charge()
+    sale.charged(WARM, 0, 10, lambda _: sale.add())
+    before = sale.cost
     if sale.reader.read(COUNTER).value != WARM:
         raise AssertionError("the read is wrong")
-    return sale.cost
+    return sale.cost - before
 
 
 def flash_sale(regions: int, seats: int) -> float:
     """Requests across Regions for 1,000 seats sold; six buyers for five seats come within a minute, one by one."""
     sale, drawn, across, sold = Sale(seats, regions), Random(1), 0, 0
-    sale.charge()
     buyers = seats * 6 // 5
     for number in range(buyers):
         if number % (buyers // COPIES) == 0:
             sale.copy()
-        sale.tick(SALE_MS / buyers)
+        sale.now_ms += SALE_MS / buyers
         (home,) = drawn.choices(sale.homes, SHARES[regions])
         before = sale.cost.requests - sale.tables[home].cost.requests
         try:
-            sale.add(sale.change(), home)
+            sale.add(home)
         except LimitReached:
             continue
         sold += 1
@@ -218,8 +187,9 @@ def figures(*, small: bool) -> Iterator[Figure]:
     yield Figure("limited: write units a hold and its end, 2 open", held(2, 1_000, 200 // less), 2.4, 2)
     if not small:
         yield Figure("limited: write units a hold and its end, 3,000 open", held(3_000, 1_000 / 30), 6, 2)
-    yield Figure("limited: requests of a read of a lane", read().requests, 1, 1)
-    yield Figure("limited: read units of a lane", read().read_units, 1, 1)
+    reading = read()
+    yield Figure("limited: requests of a read of a lane", reading.requests, 1, 1)
+    yield Figure("limited: read units of a lane", reading.read_units, 1, 1)
     for regions in SHARES:
         across = flash_sale(regions, 2_400 // less)
         yield Figure(f"limited: requests across {regions} Regions per 1,000 seats sold", across, 60, 0.1)

@@ -18,7 +18,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from lab.engines.ministack import EngineMissing, end_on_signals
+from lab.engines.ministack import ENVIRONMENT, EngineMissing, end_on_signals
 from lab.events import SHOP, BadEvents, read_events, shop_day, truth_of, with_witnesses
 from lab.run.plan import Plan
 from lab.run.plants import Mistake
@@ -31,14 +31,6 @@ from ledgerctl.rows import Columns
 CHANGES_OF_ROUND = 20_000
 OPERATIONS_OF_CHANGE = 1.3  # about: sends again and reads come on top of the changes
 EVENTS_PER_S, REST_S = 60, 40  # what two free cores count, and what comes after the last event
-CREDENTIALS = {
-    **dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "embedded"),
-    **dict.fromkeys(("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"), os.devnull),
-    "AWS_EC2_METADATA_DISABLED": "true",
-    "NO_PROXY": "127.0.0.1",
-}
-"""So that boto3 clients need no account, and find none."""
-
 app = typer.Typer(help=(__doc__ or "").partition("\n")[0], add_completion=False, rich_markup_mode=None)
 Planted = Annotated[Mistake | None, typer.Option(help="Plant it in the library: the run must find it.")]
 
@@ -82,7 +74,7 @@ def demo(
         )
         plan = Plan(GENTLE, seed, len(once), folder, once, mistake=mistake)
         with console.status("the engine starts") as status:
-            outcome = play(plan, float("inf"), status.update)
+            outcome = play(plan, status.update)
     except (BadEvents, EngineMissing) as error:
         _cannot_run(console, error)
     finally:
@@ -95,7 +87,6 @@ def demo(
 def torture(
     operations: Annotated[int, typer.Option(min=100, help="Adds and reads, about; in rounds.")] = 12_000,
     seed: Annotated[int | None, typer.Option(help="Decides what each process and the proxy draw.")] = None,
-    seconds: Annotated[float, typer.Option(min=1, help="Cut the run after so many, which ends with 1.")] = 86_400,
     mistake: Planted = None,
 ) -> None:
     """Writers, readers and compactors on a real engine while everything fails; then every sum is judged.
@@ -107,11 +98,11 @@ def torture(
     began_s = time.monotonic()
     total = Outcome()
     rounds = 0
-    while sum(total.operations.values()) < operations and time.monotonic() < began_s + seconds:
+    while sum(total.operations.values()) < operations:
         left = operations - sum(total.operations.values())
         changes = min(CHANGES_OF_ROUND, max(100, round(left / OPERATIONS_OF_CHANGE)))
         folder = tempfile.mkdtemp(prefix=f"torture-{seed + rounds}-")
-        done = _round(console, Plan(ROUGH, seed + rounds, changes, folder, mistake=mistake), began_s + seconds)
+        done = _round(console, Plan(ROUGH, seed + rounds, changes, folder, mistake=mistake))
         rounds += 1
         total += done
         if done.violations or not done.operations:
@@ -124,20 +115,18 @@ def torture(
         f"violations  {len(total.violations)}"
     )
     lacks = total.lacks(ROUGH, operations)
-    if lacks and time.monotonic() >= began_s + seconds:
-        console.print(f"--seconds {seconds:g} cut the run.")
     for lack in () if total.violations else lacks:
         console.print(f"[bold red]Too little was done:[/] {lack}")
     if total.violations or lacks:
         raise typer.Exit(1)
 
 
-def _round(console: Console, plan: Plan, deadline: float) -> Outcome:
+def _round(console: Console, plan: Plan) -> Outcome:
     """One round of torture, and what is wrong in it."""
     console.print(f"round of seed {plan.seed}: {plan.changes:,} changes")
     try:
         with console.status("the engine starts") as status:
-            outcome = play(plan, deadline, status.update)
+            outcome = play(plan, status.update)
     except EngineMissing as error:
         _cannot_run(console, error)
     for violation in outcome.violations:
@@ -153,7 +142,7 @@ def _round(console: Console, plan: Plan, deadline: float) -> Outcome:
 def _begin() -> Console:
     end_on_signals()
     logging.disable(logging.WARNING)  # of tables that have no shape
-    os.environ.update(CREDENTIALS)
+    os.environ.update(ENVIRONMENT)
     for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_DEFAULT_PROFILE"):
         os.environ.pop(name, None)
     return Console(highlight=False, soft_wrap=True)

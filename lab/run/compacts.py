@@ -38,7 +38,7 @@ def main(plan: Plan, region: str, twin: int, generation: int, reached: Any) -> N
                 recorder.write(name, kind, "compact", [], error=f"{type(error).__name__}: {error}")
             upto = max(reached) + 1
             for way in naive:
-                way.housekeep({plan.event(number)[0] for number in range(first, upto)}, region)
+                way.housekeep({plan.event(number).counter for number in range(first, upto)}, region)
             first = upto
             time.sleep(rng.uniform(*PAUSE_S))
 

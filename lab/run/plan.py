@@ -9,10 +9,12 @@ Rule 3: The times are short, in proportion to the real ones: keep is above a rea
 
 import random
 import time
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from lab.events import Event, is_witness
+from lab.events import OPENING, WITNESS_CHANGES, Event, is_witness
 from lab.run.plants import Mistake
 from lab.run.profiles import Profile
 from ledger import Change, Limit, Settings
@@ -21,13 +23,13 @@ from ledger.clocks import Clock
 
 REGIONS = ("eu-west-1", "us-east-1")
 TABLE = "counters"
-DELTAS_OF_COUNTER = 28
 LIMITED = "counter-3"
 """Counters whose number begins with 3 have a limit, wide enough for all their deltas: rights must move, none lacks."""
 
-MIXED = 3  # every third counter is asked for in both Regions, the others in one of them: fewer and longer lanes
-LATEST, OLDER = 0.6, 400  # a share of reads takes one of the latest counters, the others any of the last OLDER
-ELSEWHERE = 0.05  # of a user's events, whose callers go to the Region that is not their home
+OFTEN, LATEST, OLDER = 0.6, 250, 11_000
+"""A share of reads takes a counter of one of the latest changes, the others one of a longer while."""
+
+ELSEWHERE = 0.2  # of the callers, who go to the Region that is not their home
 KEY_MAX = 64
 WRITERS, READERS, THREADS = 3, 2, 4  # processes, and threads of each
 
@@ -62,44 +64,38 @@ class Plan:
     proxy: str = ""
     wall_ns: int = field(default_factory=lambda: time.time_ns() - time.monotonic_ns())
 
-    def event(self, number: int) -> tuple[str, int]:
-        """The counter of a change, and by how much it changes it."""
+    def event(self, number: int) -> Event:
         if self.events:
-            event = self.events[number]
-            return event.counter, event.change
-        counter, delta = divmod(number, DELTAS_OF_COUNTER)
-        return f"counter-{counter}", 4**delta
+            return self.events[number]
+        counter, delta = divmod(number, WITNESS_CHANGES)
+        return Event(f"counter-{counter}", 4**delta, "key", OPENING)
 
     def change(self, asked: Asked) -> Change:
         """What a caller hands to a ledger. No two changes of the run have one key, whatever keys a file has."""
-        counter, amount = self.event(asked.number)
-        key = self.events[asked.number].key if self.events else "key"
-        return Change(counter, amount, f"{asked.number}/{key}"[:KEY_MAX], to_datetime(asked.at_ms), asked.home)
+        event = self.event(asked.number)
+        key = f"{asked.number}/{event.key}"[:KEY_MAX]
+        return Change(event.counter, event.change, key, to_datetime(asked.at_ms), asked.home)
 
-    def home_of(self, number: int, region: str, rng: random.Random) -> str:
+    @staticmethod
+    def home_of(region: str, rng: random.Random) -> str:
         """Where a change is at home that a caller sends through `region`."""
-        if self.events:
-            elsewhere = rng.random() < ELSEWHERE
-            return REGIONS[region == REGIONS[0]] if elsewhere else region
-        counter = number // DELTAS_OF_COUNTER
-        return region if counter % MIXED == 0 else REGIONS[counter % len(REGIONS)]
+        return REGIONS[region == REGIONS[0]] if rng.random() < ELSEWHERE else region
 
     def names_deltas(self, counter: str) -> bool:
         """Whether a sum of the counter names the deltas that it holds."""
         return not self.events or is_witness(counter)
 
     @cached_property
-    def witnesses(self) -> list[str]:
-        """The counters whose sums name their deltas, where the run has events."""
-        return sorted({event.counter for event in self.events if is_witness(event.counter)})
+    def named(self) -> Sequence[int]:
+        """The changes of counters whose sums name their deltas, in order."""
+        numbers = range(self.changes)
+        return [n for n in numbers if is_witness(self.events[n].counter)] if self.events else numbers
 
     def counter_to_read(self, rng: random.Random, reached: int) -> str:
         """A counter whose sum names its deltas; `reached` is the latest change that was asked for."""
-        if self.events:
-            return rng.choice(self.witnesses)
-        latest = reached // DELTAS_OF_COUNTER
-        back = 2 * SLOTS // DELTAS_OF_COUNTER + 8 if rng.random() < LATEST else OLDER
-        return f"counter-{max(0, latest - rng.randint(0, back))}"
+        latest = bisect_right(self.named, reached)
+        back = rng.randint(1, LATEST if rng.random() < OFTEN else OLDER)
+        return self.event(self.named[max(0, latest - back)]).counter
 
     def settings(self, region: str, place: str, endpoint: str | None = None) -> Settings:
         """The settings of a caller at `place` that asks `region`; through the proxy, else straight to `endpoint`."""
@@ -111,7 +107,7 @@ class Plan:
             regions=REGIONS,
             endpoint_url=endpoint or f"{self.proxy}/{place}",
             shards={"counter-7": 2},  # those whose number begins with 7
-            limits={LIMITED: Limit(ceiling=4**DELTAS_OF_COUNTER, region=REGIONS[0])} if not self.events else {},
+            limits={LIMITED: Limit(ceiling=4**WITNESS_CHANGES, region=REGIONS[0])},
             allowed_lateness_ms=LATENESS_MS,
             read_time_max_ms=READ_MS,
             keep_ms=KEEP_MS,

@@ -15,7 +15,6 @@ from lab.run.plan import REGIONS, THREADS, Plan
 from lab.run.record import OURS, Recorder, Worker, work_all
 from lab.run.usual_ways import NaiveWay
 from ledger.checks import to_ms
-from ledger.dynamo.client import make_client
 from ledger.errors import LedgerError, ReadTooSlow, Throttled, TransactionConflict, Unavailable
 from reader import Reader
 
@@ -23,7 +22,6 @@ TTL_S = 0.4
 PAUSE_S = (0.0, 0.4)
 WEAK, CACHED, SEVERAL = 0.1, 0.2, 0.1
 SEVERAL_COUNTERS = 5
-HELD_UP_S = 2.0  # below a read's longest time
 
 Found = tuple[int | None, list[tuple[str, int, int | None]]]
 """Since when at the earliest what was read may be of (None: the read itself), and (counter, sum, count) of each."""
@@ -41,7 +39,6 @@ def main(plan: Plan, reader: int, generation: int, reached: Any, stop: Any) -> N
             ReaderThread(plan, f"reader {reader}.{thread} generation {generation}", region, recorder, reached)
             for thread in range(THREADS)
         ]
-        threads.append(SlowThread(plan, f"reader {reader}.slow generation {generation}", region, recorder, reached))
         for thread in threads:
             thread.strong, thread.weak, thread.naive = strong, weak, naive
         work_all(threads, stop)
@@ -72,9 +69,10 @@ class ReaderThread(Worker):
             time.sleep(self._rng.uniform(*PAUSE_S))
 
     def _values(self, counters: Sequence[str]) -> Found:
-        """From the cache or not: not said."""
+        """From the cache or not: not said. What is in it was read at most so long before the call."""
+        since_ns = time.monotonic_ns() - int(TTL_S * 1e9)
         values = self.strong.values(counters)
-        return time.monotonic_ns() - int(TTL_S * 1e9), [(counter, values[counter], None) for counter in counters]
+        return since_ns, [(counter, values[counter], None) for counter in counters]
 
     def _balance(self, reader: Reader, counters: Sequence[str]) -> Found:
         [counter] = counters
@@ -104,23 +102,3 @@ class ReaderThread(Worker):
 
     def _counter(self) -> str:
         return self._plan.counter_to_read(self._rng, max(self._reached))
-
-
-class SlowThread(ReaderThread):
-    """Stands still between two requests of each read, as a frozen process does: what it has read grows old."""
-
-    def act(self, stop: Any) -> None:
-        # The slash makes it a client of its own.
-        client = make_client(self._region, f"{self._plan.proxy}/{OUTSIDE}/")
-        client.meta.events.register("before-send.dynamodb.Query", self._wait)
-        slow = Reader(self._plan.settings(self._region, OUTSIDE), ttl=0, client=client, clock=self._plan.clock())
-
-        def values(counters: Sequence[str]) -> Found:
-            self._until_s = time.monotonic() + HELD_UP_S
-            return None, [(counter, value, None) for counter, value in slow.values(counters).items()]
-
-        while not stop.value:
-            self._record(OURS, sorted({self._counter() for _ in range(SEVERAL_COUNTERS)}), values)
-
-    def _wait(self, **_: Any) -> None:
-        time.sleep(max(0.0, self._until_s - time.monotonic()))

@@ -74,8 +74,7 @@ class Outcome:
         ]
 
 
-def play(plan: Plan, deadline: float, say: Say) -> Outcome:
-    """Plays one run; writing stops at `deadline` (monotonic seconds)."""
+def play(plan: Plan, say: Say) -> Outcome:
     plants.plant(plan.mistake)
     outcome = Outcome()
     with ExitStack() as stack:
@@ -93,7 +92,7 @@ def play(plan: Plan, deadline: float, say: Say) -> Outcome:
         ]
         processes = Processes(plan, children)
         disturber = Disturber(plan, children, processes, replicators, control)
-        _write(plan, processes, disturber, deadline, say)
+        _write(plan, processes, disturber, say)
         say("what is under way arrives")
         outcome.faults = _calm(control)
         for replicator in replicators:
@@ -110,9 +109,9 @@ def play(plan: Plan, deadline: float, say: Say) -> Outcome:
     return outcome
 
 
-def _write(plan: Plan, processes: Processes, disturber: Disturber, deadline: float, say: Say) -> None:
+def _write(plan: Plan, processes: Processes, disturber: Disturber, say: Say) -> None:
     """Lets the disturber act until the writers have done their share, or a violation is seen."""
-    deadline = min(deadline, time.monotonic() + RUN_TIMEOUT_S)
+    deadline = time.monotonic() + RUN_TIMEOUT_S
     asked_for: float | None = None
     judge_at = time.monotonic() + JUDGE_EVERY_S
     while processes.writing() and time.monotonic() < deadline:

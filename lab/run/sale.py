@@ -13,13 +13,12 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from lab.designs.atomic import Atomic
 from ledger import Ledger, Limit, Settings
-from ledger.actions import Add
 from ledger.checks import to_datetime
-from ledger.conditions import Absent, AtLeast, Either, Not
 from ledger.errors import LedgerError, LimitReached
 from ledger.gate.items import gate_key, gate_of
-from ledger.requests import Get, Key, Update
+from ledger.requests import Get, Instant, run
 from simulator import Drawn, Faults, Simulation
 
 HOME, AWAY = REGIONS = ("eu-west-1", "us-east-1")
@@ -41,53 +40,55 @@ class Buyer:
     at_ms: int
 
 
-class ConditionalAdd:
+@dataclass(frozen=True, slots=True)
+class Way:
+    """sell: whether a buyer who asks in a Region has a seat; raises LedgerError where there is no answer. is_free:
+    whether a seat is free, after so many buyers were answered yes."""
+
+    name: str
+    sell: Callable[[str, Buyer], bool]
+    is_free: Callable[[int], bool]
+
+
+Make = Callable[[Simulation], Way]
+
+
+def conditional_add(name: str, seats: int, *, shared: bool) -> Make:
     """The guidance: ADD 1 IF fewer than `seats` are sold, in the buyer's Region; one item for all, or one for each."""
 
-    def __init__(self, simulation: Simulation, name: str, seats: int, *, shared: bool) -> None:
-        self.name = name
-        self._simulation, self._seats, self._shared = simulation, seats, shared
+    def make(simulation: Simulation) -> Way:
+        def sell(region: str, buyer: Buyer) -> bool:
+            program = Atomic(ceiling=seats).add("seats" if shared else region, 1, str(buyer.number), buyer.at_ms)
+            return run(program, simulation.table(region), lambda: Instant(simulation.clock(), 0)) == "recorded"
 
-    def sell(self, region: str, buyer: Buyer) -> bool:
-        """Whether the buyer has a seat. Raises LedgerError where there is no answer."""
-        key = Key("sale", "seats" if self._shared else region)
-        some_left = Either((Absent("sold"), Not(AtLeast("sold", {"N": str(self._seats)}))))
-        return self._simulation.table(region).answer(Update(key, (Add("sold", 1),), some_left)) is None
+        return Way(name, sell, lambda sold: sold < SEATS)
 
-    def is_free(self, sold: int) -> bool:
-        """Whether a seat is free, after so many buyers were answered yes."""
-        return sold < SEATS
+    return make
 
 
-class Limited:
+def limited(simulation: Simulation, ceiling: int = SEATS) -> Way:
     """This library, with a limit."""
+    limits = {"seats:": Limit(ceiling=ceiling, region=HOME)}
+    settings = {region: Settings(table="sale", region=region, regions=REGIONS, limits=limits) for region in REGIONS}
+    ledgers = {
+        region: Ledger(settings[region], table=simulation.table(region), clock=simulation.clock) for region in REGIONS
+    }
 
-    name = "this library"
-
-    def __init__(self, simulation: Simulation, ceiling: int = SEATS) -> None:
-        self._simulation = simulation
-        limits = {"seats:": Limit(ceiling=ceiling, region=HOME)}
-        self._settings = {
-            region: Settings(table="sale", region=region, regions=REGIONS, limits=limits) for region in REGIONS
-        }
-        self._ledgers = {
-            region: Ledger(settings, table=simulation.table(region), clock=simulation.clock)
-            for region, settings in self._settings.items()
-        }
-
-    def sell(self, region: str, buyer: Buyer) -> bool:
+    def sell(region: str, buyer: Buyer) -> bool:
         at = to_datetime(buyer.at_ms)
         try:
-            self._ledgers[region].add(COUNTER, 1, idempotency_key=str(buyer.number), at=at, region=buyer.home)
+            ledgers[region].add(COUNTER, 1, idempotency_key=str(buyer.number), at=at, region=buyer.home)
         except LimitReached:
             return False
         return True
 
-    def is_free(self, sold: int) -> bool:
+    def is_free(sold: int) -> bool:
         """By what the gates hold at their homes."""
-        lanes = self._settings[HOME].lanes_of(COUNTER)
-        found = ((lane, self._simulation.world.answer(lane.region, Get(gate_key(lane)))) for lane in lanes)
+        lanes = settings[HOME].lanes_of(COUNTER)
+        found = ((lane, simulation.world.answer(lane.region, Get(gate_key(lane)))) for lane in lanes)
         return sum(gate_of(lane, item).value for lane, item in found if item is not None) < SEATS
+
+    return Way("this library", sell, is_free)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +113,10 @@ class Sold:
         return (self.sold, self.refused, self.wrongly_refused) == (SEATS, BUYERS - SEATS, 0)
 
 
-Make = Callable[[Simulation], ConditionalAdd | Limited]
-
 DESIGNS: tuple[Make, ...] = (
-    Limited,
-    lambda simulation: ConditionalAdd(simulation, "conditional ADD", SEATS, shared=True),
-    lambda simulation: ConditionalAdd(simulation, "a share a Region", SEATS // 2, shared=False),
+    limited,
+    conditional_add("conditional ADD", SEATS, shared=True),
+    conditional_add("a share a Region", SEATS // 2, shared=False),
 )
 
 

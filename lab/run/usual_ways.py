@@ -6,18 +6,18 @@ Rule 2: their scheduled job works in each Region, on the counters that were adde
 
 import contextlib
 from collections.abc import Iterable
+from dataclasses import replace
 
 from lab.designs.atomic import Atomic
-from lab.designs.clients import table_of
 from lab.designs.design import Design
 from lab.designs.item_collection import NaiveMerge
 from lab.run.plan import REGIONS, Plan
 from ledger import Change
 from ledger.checks import to_ms
 from ledger.clocks import wall_clock
-from ledger.dynamo.client import make_client
 from ledger.errors import TableError
 from ledger.requests import Instant, Program, Result, run
+from ledger.table import DynamoTable
 
 
 class NaiveWay:
@@ -27,9 +27,8 @@ class NaiveWay:
         self.name = name
         settings = plan.settings(REGIONS[0], place, endpoint)
         self._design: Design = Atomic() if name == "atomic ADD" else NaiveMerge(settings=settings)
-        self._tables = {
-            region: table_of(table_name(name), make_client(region, settings.endpoint_url)) for region in REGIONS
-        }
+        own = replace(settings, table=table_name(name))
+        self._tables = {region: DynamoTable.of(own, region=region) for region in REGIONS}
 
     def add(self, change: Change, region: str) -> None:
         """Count a change through `region`. Raises TableError."""

@@ -137,7 +137,7 @@ class WriterThread(Worker):
             at_ms -= self._rng.randint(*LATE_BY_MS)
         elif drawn < LATE + AHEAD:
             at_ms += self._rng.randint(*AHEAD_BY_MS)
-        return Asked(number, self._plan.home_of(number, region, self._rng), at_ms)
+        return Asked(number, self._plan.home_of(region, self._rng), at_ms)
 
     def _send(self, batch: list[Asked], region: str, sends: int, designs: tuple[str, ...]) -> None:
         """To all designs where none is named."""

@@ -44,9 +44,7 @@ VARIABLES
 
 vars == <<log, ckpt, segs, item, wire, passed, onTime, note, comp, reader>>
 
-(***************************************************************************)
-(* Words                                                                   *)
-(***************************************************************************)
+\* ======== Words ========
 Amount(d) == 4^(d-1)
 RECURSIVE Sum(_)
 Sum(S) == IF S = {} THEN 0 ELSE LET d == CHOOSE x \in S : TRUE IN Amount(d) + Sum(S \ {d})
@@ -102,9 +100,7 @@ Init ==
     /\ comp = [k \in Compactors |-> Resting]
     /\ reader = Idle
 
-(***************************************************************************)
-(* The table: time, replication, transactions that land item by item       *)
-(***************************************************************************)
+\* ======== The table: time, replication, transactions that land item by item ========
 
 \* The allowed lateness of one more token is over.
 TimePasses ==
@@ -171,11 +167,8 @@ KeepPasses ==
           /\ UNCHANGED note
     /\ UNCHANGED <<log, ckpt, segs, item, wire, passed, onTime, reader>>
 
-(***************************************************************************)
-(* add: one put of an item, through either Region, any number of times.    *)
-(* Where it is there already nothing changes: a delta is put if absent,    *)
-(* and a pack's name tells its content.                                    *)
-(***************************************************************************)
+\* ======== add: one put of an item, through either Region, any number of times. Where it is there already nothing
+\* changes: a delta is put if absent, and a pack's name tells its content.
 Add ==
     \E i \in Items, r \in Regions :
         /\ i \in (IF r = Home THEN ByHome ELSE ByAway)
@@ -185,12 +178,8 @@ Add ==
         /\ onTime' = IF r = Home THEN ReachesHome(i) ELSE onTime
         /\ UNCHANGED <<log, ckpt, segs, passed, note, comp, reader>>
 
-(***************************************************************************)
-(* read: the checkpoint, then the tail item by item: of each what lies     *)
-(* above the watermark and was in no item before.  `must` is what this     *)
-(* Region knew when the read began; `before` names the notes it is older   *)
-(* than.                                                                   *)
-(***************************************************************************)
+\* ======== read: the checkpoint, then the tail item by item: of each what lies above the watermark and was in no item
+\* before. `must` is what this Region knew when the read began; `before` names the notes it is older than.
 NodesOf(kind) == CASE kind = "home" -> {Home} [] kind = "away" -> {Away} [] kind = "eventual" -> {Home, Lag}
 
 Knows(n) == Counted(ckpt[n]) \union Ever(n)
@@ -231,10 +220,8 @@ ReadEnds ==
     /\ reader' = Idle
     /\ UNCHANGED <<log, ckpt, segs, item, wire, passed, onTime, note, comp>>
 
-(***************************************************************************)
-(* The compactors.  A visit's fold, settle and clean may start in any      *)
-(* order; whoever gives up or crashes rests, and forgets all it held.      *)
-(***************************************************************************)
+\* ======== The compactors. A visit's fold, settle and clean may start in any order; whoever gives up or crashes
+\* rests, and forgets all it held.
 Table == <<log, ckpt, segs, item, wire, passed, onTime, note, reader>>
 
 Goes(k, does) == comp' = [comp EXCEPT ![k].does = does]
@@ -286,12 +273,9 @@ Commit(k, hi, watermark, ids) ==
           \/ holds /\ comp[k].does = "fold: query" /\ ~(Ended(k) /\ left.took = {}) /\ comp' = [comp EXCEPT ![k] = left]
        /\ UNCHANGED <<ckpt, segs, passed, onTime, note, reader>>
 
-(***************************************************************************)
-(* fold: begin; fix the cutoff; query the tail, item by item, as far as an *)
-(* item may hold a delta at or below the cutoff; commit the first of those *)
-(* that are complete: no later item can hold a lower one.  Then begin      *)
-(* again, and go on with what was read, if the watermark is as it was left.*)
-(***************************************************************************)
+\* ======== fold: begin; fix the cutoff; query the tail, item by item, as far as an item may hold a delta at or below
+\* the cutoff; commit the first of those that are complete: no later item can hold a lower one. Then begin again, and
+\* go on with what was read, if the watermark is as it was left.
 FoldBegin1(k) == GetCheckpoint(k, "nothing", "fold: see segment")
 FoldBegin2(k) == SeeLastSegment(k, "fold: see segment", "fold: cutoff", "nothing")
 
@@ -326,11 +310,8 @@ FoldAgain2(k) ==
     THEN SeeLastSegment(k, "fold: see again", "fold: query", "fold: again")
     ELSE comp[k].does = "fold: see again" /\ Rests(k) /\ UNCHANGED Table
 
-(***************************************************************************)
-(* settle: find candidates by eventually consistent reads, which may show  *)
-(* any delta that was ever at home; begin; their covering segments, first  *)
-(* the one that tells hi, then all under it; commit what none lists.       *)
-(***************************************************************************)
+\* ======== settle: find candidates by eventually consistent reads, which may show any delta that was ever at home;
+\* begin; their covering segments, first the one that tells hi, then all under it; commit what none lists.
 SegmentsFirst == Mistake = "SegmentsBeforeCheckpoint"
 
 SettleFind(k) ==
@@ -379,11 +360,8 @@ SettleCommit(k) ==
         LET taken == {d \in comp[k].took : d <= last} IN
         Commit(k, IF Mistake = "NewHi" THEN last ELSE comp[k].hi, Watermark(comp[k].seen), taken)
 
-(***************************************************************************)
-(* clean: get the checkpoint, get the note.  `keep` has passed: delete, one *)
-(* by one, the items of which visible segments up to the noted version list   *)
-(* everything.  Then ask the other Region; take the time; put the new note.*)
-(***************************************************************************)
+\* ======== clean: get the checkpoint, get the note. `keep` has passed: delete, one by one, the items of which visible
+\* segments up to the noted version list everything. Then ask the other Region; take the time; put the new note.
 CleanBegin(k) ==
     /\ ckpt[Home] > 0
     /\ GetCheckpoint(k, "nothing", "clean: get note")
@@ -445,7 +423,6 @@ CleanPutNote(k) ==
     /\ Rests(k)
     /\ UNCHANGED <<log, ckpt, segs, item, wire, passed, onTime>>
 
-(***************************************************************************)
 \* Only with the mistake ForgetSegments: a segment whose deltas are all deleted goes, too (its hi stays as a cover).
 SegmentForgotten ==
     /\ Mistake = "ForgetSegments"
@@ -474,9 +451,7 @@ Spec == Init /\ [][Next]_vars
 
 EitherCompactor == Permutations(Compactors)    \* it does not matter which is which
 
-(***************************************************************************)
-(* What is promised                                                        *)
-(***************************************************************************)
+\* ======== What is promised ========
 Done == reader.does = "done"
 Got  == {d \in Deltas : Times(reader.sum, d) > 0}
 
@@ -499,9 +474,7 @@ AtRest == /\ wire = {}
 InTheEndEachCountsOnce == AtRest => \A r \in Regions, d \in Deltas :
                               Times(Value(r), d) = IF d \in Acknowledged THEN 1 ELSE 0
 
-(***************************************************************************)
-(* Why it holds                                                            *)
-(***************************************************************************)
+\* ======== Why it holds ========
 \* A checkpoint's total is the sum of the segments up to its version, and each delta is in at most one of them.
 TheTotalIsTheSegments == \A i \in DOMAIN log :
     /\ log[i].version = i
@@ -522,10 +495,8 @@ WhoHasBegunSeesAllSegments == \A k \in Compactors :
 \* settle always finds a cover.
 TheLaneIsNeverDamaged == \A k \in Compactors : comp[k].does # "lane damaged"
 
-(***************************************************************************)
-(* Things that must be able to happen: each is checked as an invariant that *)
-(* has to FAIL, so that a model in which nothing happens is found out.     *)
-(***************************************************************************)
+\* ======== Things that must be able to happen: each is checked as an invariant that has to FAIL, so that a model in
+\* which nothing happens is found out.
 CountedByAll == \A d \in Deltas, r \in Regions : d \in Counted(ckpt[r])
 NeverAllSettledAndCleaned ==
     ~(AtRest /\ CountedByAll /\ Strays # {} /\ \A i \in Items, r \in Regions : item[r][i] = "gone")

@@ -48,9 +48,7 @@ VARIABLES
 
 vars == <<gate, segs, late, notes, call, least, truth, granted, fault>>
 
-(***************************************************************************)
-(* Words                                                                   *)
-(***************************************************************************)
+\* ======== Words ========
 Min(S) == CHOOSE x \in S : \A y \in S : x <= y
 Max(S) == CHOOSE x \in S : \A y \in S : x >= y
 RECURSIVE Sum(_, _)
@@ -106,9 +104,7 @@ RestsOrStays(k) == Rests(k) \/ UNCHANGED call
 Items == <<segs, late, notes>>
 Books == <<truth, granted, fault>>
 
-(***************************************************************************)
-(* What an Update asks, and does                                           *)
-(***************************************************************************)
+\* ======== What an Update asks, and does ========
 Fresh(g, t) ==
     /\ t > g.low \/ Mistake = "LowNotChecked"
     /\ Mark(t) \notin g.moved \/ Mistake = "MovedNotChecked"
@@ -153,9 +149,7 @@ Ends(t, o) ==
 
 EndsOf(t) == {Released, Change(t)} \union IF t \in Twos THEN {Change(t) \div 2} ELSE {}
 
-(***************************************************************************)
-(* add, hold and end, where the gate alone suffices: one Update            *)
-(***************************************************************************)
+\* ======== add, hold and end, where the gate alone suffices: one Update ========
 Decide ==
     \E t \in Tokens :
         /\ IsOpen(gate[Lane(t)], t, Never)
@@ -187,11 +181,8 @@ DecideGroup ==
         /\ DecidesBoth(t, u)
         /\ UNCHANGED <<Items, call, granted>> /\ Follow
 
-(***************************************************************************)
-(* look up: the version first; then, all at once, the late item, the hold  *)
-(* item and the segments, these one by one from the first whose hi is not  *)
-(* below the token.                                                        *)
-(***************************************************************************)
+\* ======== look up: the version first; then, all at once, the late item, the hold item and the segments, these one by
+\* one from the first whose hi is not below the token.
 LooksUp(t, why, missed, was) ==
     [does |-> "look up", token |-> t, why |-> why, seen |-> gate[Lane(t)].version, at |-> 0, noted |-> FALSE,
      left |-> IF Mistake = "NoteBelieved" /\ why = "end" THEN {"note"}
@@ -285,10 +276,7 @@ DecideGroupSlowly(k) ==
     /\ RestsOrStays(k)
     /\ UNCHANGED <<Items, granted>> /\ Follow
 
-(***************************************************************************)
-(* The end of a hold that was filed, also when its time is over: anybody   *)
-(* may find that at any time.                                              *)
-(***************************************************************************)
+\* ======== The end of a hold that was filed, also when its time is over: anybody may find that at any time.
 EndFiled(k) ==
     LET t == call[k].token IN
     /\ Looked(k, "end") /\ call[k].noted
@@ -322,10 +310,8 @@ LookAgain(k) ==
         IF Unknown(gate[Lane(t)], t) THEN Goes(k, LooksUp(t, "end", call[k].missed, call[k].was)) ELSE Rests(k)
     /\ UNCHANGED <<gate, Items, Books>> /\ Follow
 
-(***************************************************************************)
-(* roll: of a gate as it was seen, any decided tokens and any holds.  They *)
-(* are copied, in any order; when all copies are acknowledged they leave.  *)
-(***************************************************************************)
+\* ======== roll: of a gate as it was seen, any decided tokens and any holds. They are copied, in any order; when all
+\* copies are acknowledged they leave.
 Batches(S) ==
     CASE Batch = "any"     -> SUBSET S
       [] Batch = "oldest"  -> {{t \in S : t <= last} : last \in S \union {0}}
@@ -386,10 +372,7 @@ FinishRoll(k) ==
     /\ RestsOrStays(k)
     /\ UNCHANGED <<Items, Books>> /\ Follow
 
-(***************************************************************************)
-(* obtain: each lane is asked, then it is refused; rights are given and    *)
-(* taken over at any time, by anybody.                                     *)
-(***************************************************************************)
+\* ======== obtain: each lane is asked, then it is refused; rights are given and taken over at any time, by anybody.
 Asking(t, seen) == [does |-> "ask", token |-> t, seen |-> seen, own |-> [l \in Lanes |-> 0], asked |-> {}]
 
 BeginAsk(k) ==
@@ -462,7 +445,6 @@ TakeOver(k) ==
     /\ RestsOrStays(k)
     /\ UNCHANGED <<Items, Books>> /\ Follow
 
-(***************************************************************************)
 Crash(k) ==
     /\ call[k].does # "nothing"
     /\ Rests(k)
@@ -484,9 +466,7 @@ Spec == Init /\ [][Next]_vars
 
 EitherCall == Permutations(Calls)    \* it does not matter which is which
 
-(***************************************************************************)
-(* What is promised                                                        *)
-(***************************************************************************)
+\* ======== What is promised ========
 Value == Sum([t \in Tokens |-> ChangeOf(truth[t])], Tokens)
 Undecided == {t \in granted : truth[t] = Open}
 Kept(s) == Sum([t \in Undecided |-> Takes(s, Change(t))], Undecided)
@@ -527,9 +507,7 @@ TheHistoryIsWhatWasDecided == \A l \in Lanes :
        /\ g.count = Cardinality({e \in filed : Counts(e[2])})
        /\ g.total = Sum([e \in filed |-> ChangeOf(e[2])], filed)
 
-(***************************************************************************)
-(* Why it holds                                                            *)
-(***************************************************************************)
+\* ======== Why it holds ========
 \* Whatever is listed, by a roll that lost or in a version to come, was decided so.
 WhatIsListedIsTrue ==
     /\ \A l \in Lanes : \A s \in segs[l] : \A e \in s.lists : truth[e[1]] = e[2]
@@ -548,10 +526,8 @@ ALookUpMayStop == \A l \in Lanes : \A s, x \in segs[l] : \A e \in s.lists :
     Unknown(gate[l], e[1]) /\ late[e[1]].is = Open /\ x.hi >= e[1] /\ Key(x) < Key(s) /\ x.low >= e[1]
         => \E y \in segs[l] : Key(y) <= Key(x) /\ e \in y.lists
 
-(***************************************************************************)
-(* Things that must be able to happen: each is checked as an invariant that *)
-(* has to FAIL, so that a model in which nothing happens is found out.     *)
-(***************************************************************************)
+\* ======== Things that must be able to happen: each is checked as an invariant that has to FAIL, so that a model in
+\* which nothing happens is found out.
 NeverACopyOfALostRoll == \A l \in Lanes : \A s, x \in segs[l] :
     s # x /\ s.version = x.version => s.version > gate[l].version
 NeverALateItem == \A t \in Tokens : late[t].is = Open \/ late[t].version > gate[Lane(t)].version

@@ -1,6 +1,6 @@
 """Counter.tla: adds, packs, reads, fold, settle and clean of one lane."""
 
-from lab.spec.model import Model
+from lab.spec.model import Model, of
 
 COUNTER = Model(
     module="Counter",
@@ -16,59 +16,49 @@ COUNTER = Model(
     },
     configurations={
         # One delta, put through both Regions; one compactor; strong reads in both Regions.
-        "one-delta": (
-            "quick",
-            {"N": "1", "Regions": "{1, 2}", "ByHome": "{{1}}", "ByAway": "{{1}}", "Reads": '{"home", "away"}'},
-        ),
+        "one-delta": of("quick", N="1", Regions="{1, 2}", ByHome="{{1}}", ByAway="{{1}}", Reads='{"home", "away"}'),
         # Two deltas, one Region, one compactor; strong reads.
-        "one-region": ("quick", {"Reads": '{"home"}'}),
+        "one-region": of("quick", Reads='{"home"}'),
         # Two deltas, one Region, two compactors; no reads.
-        "two-compactors": ("quick", {"Compactors": "{k1, k2}"}),
+        "two-compactors": of("quick", Compactors="{k1, k2}"),
         # Three deltas, one Region, one compactor that folds up to any cutoff; no reads.
-        "three-deltas": ("quick", {"N": "3", "ByHome": "{{1}, {2}, {3}}", "AnyClock": "TRUE"}),
+        "three-deltas": of("quick", N="3", ByHome="{{1}, {2}, {3}}", AnyClock="TRUE"),
         # Two deltas, one Region, any cutoff; eventually consistent reads.
-        "lagging-node": ("quick", {"Reads": '{"eventual"}', "AnyClock": "TRUE"}),
+        "lagging-node": of("quick", Reads='{"eventual"}', AnyClock="TRUE"),
         # Two deltas, the second put through Region 2 only; any cutoff; strong reads in Region 2.
-        "fail-over": (
-            "quick",
-            {"Regions": "{1, 2}", "ByHome": "{{1}}", "ByAway": "{{2}}", "Reads": '{"away"}', "AnyClock": "TRUE"},
-        ),
+        "fail-over": of("quick", Regions="{1, 2}", ByHome="{{1}}", ByAway="{{2}}", Reads='{"away"}', AnyClock="TRUE"),
         # A pack and its deltas alone; one Region, one compactor; strong reads.
-        "packs": ("quick", {"ByHome": "{{2}, {1, 2}}", "Reads": '{"home"}'}),
+        "packs": of("quick", ByHome="{{2}, {1, 2}}", Reads='{"home"}'),
         # A pack, put through both Regions; any cutoff; strong reads in Region 2.
-        "packs-two-regions": (
-            "quick",
-            {"Regions": "{1, 2}", "ByHome": "{{1, 2}}", "ByAway": "{{1, 2}}", "Reads": '{"away"}', "AnyClock": "TRUE"},
+        "packs-two-regions": of(
+            "quick", Regions="{1, 2}", ByHome="{{1, 2}}", ByAway="{{1, 2}}", Reads='{"away"}', AnyClock="TRUE"
         ),
         # A pack and one of its deltas alone, two compactors that fold up to any cutoff; no reads.
-        "packs-two-compactors": ("quick", {"ByHome": "{{2}, {1, 2}}", "Compactors": "{k1, k2}", "AnyClock": "TRUE"}),
+        "packs-two-compactors": of("quick", ByHome="{{2}, {1, 2}}", Compactors="{k1, k2}", AnyClock="TRUE"),
         # One delta, put through both Regions; two compactors; strong reads in both Regions.
-        "one-delta-two-compactors": (
+        "one-delta-two-compactors": of(
             "slow",
-            {
-                "N": "1",
-                "Regions": "{1, 2}",
-                "ByHome": "{{1}}",
-                "ByAway": "{{1}}",
-                "Compactors": "{k1, k2}",
-                "Reads": '{"home", "away"}',
-            },
+            N="1",
+            Regions="{1, 2}",
+            ByHome="{{1}}",
+            ByAway="{{1}}",
+            Compactors="{k1, k2}",
+            Reads='{"home", "away"}',
         ),
         # Two deltas, the first put through both Regions; strong reads in Region 2.
-        "two-regions": ("slow", {"Regions": "{1, 2}", "ByAway": "{{1}}", "Reads": '{"away"}'}),
+        "two-regions": of("slow", Regions="{1, 2}", ByAway="{{1}}", Reads='{"away"}'),
         # Two deltas, two Regions, two compactors, any cutoff; no reads.
-        "two-regions-two-compactors": ("slow", {"Regions": "{1, 2}", "Compactors": "{k1, k2}", "AnyClock": "TRUE"}),
+        "two-regions-two-compactors": of("slow", Regions="{1, 2}", Compactors="{k1, k2}", AnyClock="TRUE"),
         # Three deltas, one Region, two compactors that fold up to any cutoff; no reads.
-        "three-deltas-two-compactors": (
-            "slow",
-            {"N": "3", "ByHome": "{{1}, {2}, {3}}", "Compactors": "{k1, k2}", "AnyClock": "TRUE"},
+        "three-deltas-two-compactors": of(
+            "slow", N="3", ByHome="{{1}, {2}, {3}}", Compactors="{k1, k2}", AnyClock="TRUE"
         ),
         # Three deltas, one Region; strong reads.
-        "three-deltas-read": ("slow", {"N": "3", "ByHome": "{{1}, {2}, {3}}", "Reads": '{"home"}'}),
+        "three-deltas-read": of("slow", N="3", ByHome="{{1}, {2}, {3}}", Reads='{"home"}'),
         # A delta between the two of a pack; one Region, one compactor; strong reads.
-        "packs-apart": ("slow", {"N": "3", "ByHome": "{{2}, {1, 3}}", "LateRetries": "FALSE", "Reads": '{"home"}'}),
+        "packs-apart": of("slow", N="3", ByHome="{{2}, {1, 3}}", LateRetries="FALSE", Reads='{"home"}'),
         # Two deltas, each put through both Regions; one compactor; strong reads in both.
-        "large": ("large", {"Regions": "{1, 2}", "ByAway": "{{1}, {2}}", "Reads": '{"home", "away"}'}),
+        "large": of("large", Regions="{1, 2}", ByAway="{{1}, {2}}", Reads='{"home", "away"}'),
     },
     symmetry="EitherCompactor",
     promises=(

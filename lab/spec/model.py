@@ -7,6 +7,12 @@ Rule 2: A mistake is a value of the constant `Mistake`: the rule that is left ou
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+Configuration = tuple[str, Mapping[str, str]]
+
+
+def of(length: str, **constants: str) -> Configuration:
+    return length, constants
+
 
 @dataclass(frozen=True, slots=True)
 class Model:
@@ -21,7 +27,7 @@ class Model:
     module: str
     symmetry: str
     usual: Mapping[str, str]
-    configurations: Mapping[str, tuple[str, Mapping[str, str]]]
+    configurations: Mapping[str, Configuration]
     promises: tuple[str, ...]
     reasons: tuple[str, ...]
     mistakes: Mapping[str, tuple[str, str]]

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from ledger import errors, items
 from ledger.actions import update_expression
-from ledger.conditions import Absent, Condition, Names
-from ledger.requests import Delete, Get, Item, Key, KeyPage, Page, Put, Query, Scan, Transact, Update, Write
+from ledger.conditions import Absent, Names
+from ledger.requests import Delete, Get, Item, Key, KeyPage, Page, Put, Query, Scan, Transact, Update, Write, keyed
 
 GET_KEYS_MAX, STATEMENTS_MAX = 100, 25
 _SHOW = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
@@ -45,11 +45,11 @@ def operation(request: Write | Transact | Get | Query | Scan, table: str) -> Ope
             named = uuid.uuid4() if token is None else uuid.uuid5(uuid.NAMESPACE_OID, f"{table}\0{token}")
             return Operation("transact_write_items", {"TransactItems": actions, "ClientRequestToken": str(named)})
         case Get(key, consistent):
-            return Operation("get_item", {"TableName": table, "Key": spelled(key), "ConsistentRead": consistent})
+            return Operation("get_item", {"TableName": table, "Key": keyed(key), "ConsistentRead": consistent})
         case Query():
             return Operation("query", {"TableName": table, **_query(request)})
         case Scan(after):
-            start = {"ExclusiveStartKey": spelled(after)} if after else {}
+            start = {"ExclusiveStartKey": keyed(after)} if after else {}
             return Operation("scan", {"TableName": table, "ProjectionExpression": "pk, sk", **start})
 
 
@@ -65,14 +65,9 @@ def answer(request: Get | Query | Scan, response: Any) -> Any:
             return KeyPage(tuple(map(key_of, response["Items"])), key_of(last) if last else None)
 
 
-def is_empty(query: Query) -> bool:
-    """Whether no sort key can lie in the range, which DynamoDB refuses to be asked for."""
-    return query.after is not None and query.upto is not None and query.after >= query.upto
-
-
 def batch_get(keys: Sequence[Key], consistent: bool, table: str) -> dict[str, Any]:
     """The RequestItems of a BatchGetItem."""
-    return {table: {"Keys": [spelled(key) for key in keys], "ConsistentRead": consistent}}
+    return {table: {"Keys": [keyed(key) for key in keys], "ConsistentRead": consistent}}
 
 
 def insert(table: str, item: Item) -> dict[str, Any]:
@@ -97,10 +92,6 @@ def delete(table: str, item: Item) -> dict[str, Any]:
     return _parametrised(f'DELETE FROM "{table}" WHERE {attributes}', item)
 
 
-def spelled(key: Key) -> dict[str, dict[str, str]]:
-    return {"pk": {"S": key.pk}, "sk": {"S": key.sk}}
-
-
 def key_of(item: Any) -> Key:
     """The key of what DynamoDB answered. Raises TableMismatch where it is not two strings."""
     if "S" not in item.get("pk", {}) or "S" not in item.get("sk", {}):
@@ -110,18 +101,12 @@ def key_of(item: Any) -> Key:
 
 def _write(write: Write, table: str) -> dict[str, Any]:
     names = Names()
-    match write:
-        case Put(item):
-            what: dict[str, Any] = {"Item": item}
-        case Update(key, actions):
-            what = {"Key": spelled(key), "UpdateExpression": update_expression(actions, names)}
-        case Delete(key):
-            what = {"Key": spelled(key)}
-    return {"TableName": table, **what, **_condition(write.condition, names), **names.arguments()}
-
-
-def _condition(condition: Condition | None, names: Names) -> dict[str, Any]:
-    return {} if condition is None else {"ConditionExpression": condition.expression(names), **_SHOW}
+    what: dict[str, Any] = {"Item": write.item} if isinstance(write, Put) else {"Key": keyed(write.key)}
+    if isinstance(write, Update):
+        what["UpdateExpression"] = update_expression(write.actions, names)
+    if write.condition is not None:
+        what |= {"ConditionExpression": write.condition.expression(names), **_SHOW}
+    return {"TableName": table, **what, **names.arguments()}
 
 
 def _query(query: Query) -> dict[str, Any]:

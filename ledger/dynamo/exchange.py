@@ -5,128 +5,84 @@ Rule 2: every page, every unprocessed key and item is seen to.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from ledger import errors
+from ledger import errors, requests
 from ledger.conditions import Absent, has
-from ledger.cost import Meter, here
+from ledger.cost import here
 from ledger.dynamo import ask, failures
 from ledger.dynamo.ask import Operation
-from ledger.dynamo.send import TRIES_MAX, Endpoint, Steps, flat, or_error, wait
+from ledger.dynamo.send import TRIES_MAX, Endpoint, Steps, Wait, all_of, flat
 from ledger.errors import LedgerError
-from ledger.requests import (
-    AlreadyThere,
-    At,
-    Delete,
-    DeleteMany,
-    Get,
-    GetMany,
-    Item,
-    Key,
-    Page,
-    Pause,
-    Put,
-    PutMany,
-    Query,
-    Request,
-    Scan,
-    Together,
-    Transact,
-    Update,
-    Write,
-    Written,
-    key_of,
-)
+from ledger.requests import AlreadyThere, Get, Item, Key, Put, Request, Transact, Update, Written, key_of
 
 
 class Exchange(Endpoint):
-    """The steps to a table's answers, as seen from a Region. insert_only: as for DynamoTable."""
-
-    def __init__(
-        self, name: str, region: str, jitter: Callable[[], float], insert_only: bool, meter: Meter | None = None
-    ) -> None:
-        super().__init__(name, region, jitter, meter)
-        self.insert_only = insert_only
+    """The steps to a table's answers, as seen from a Region."""
 
     def metered(self) -> "Exchange":
         """The same, for the call that goes on here."""
-        return Exchange(self.name, self.region, self.jitter, self.insert_only, here())
+        return replace(self, meter=here())
 
     def answer(self, request: Request) -> Steps[Any]:
         """The answer to a request, as `requests.py` describes it. Raises TypeError for anything else."""
         match request:
             case Put() if self.insert_only and ask.is_insert(request):
-                return self._insert(request)
-            case Put() | Update() | Delete():
-                return self._write(request)
-            case Transact():
-                return self._transact(request)
-            case PutMany(items):
-                return self._each(items, ask.insert, lambda item: self.answer(Put(item, Absent())))
-            case DeleteMany(items):
-                return self._each(items, ask.delete, self._delete)
-            case Get() | Query() | Scan():
-                return self._read(request)
-            case GetMany(keys, consistent):
-                return self._get_many(keys, consistent)
-            case Together(requests):
-                return self._together(requests)
-            case At(region, inner):
-                return Exchange(self.name, region, self.jitter, self.insert_only, self.meter).answer(inner)
-            case Pause(ms):
-                return wait(ms / 1_000)
+                return (yield from self._insert(request))
+            case Put() | Update() | requests.Delete() | Transact():
+                return (yield from self._write(request))
+            case requests.PutMany(items):
+                return (yield from self._each(items, ask.insert, lambda item: self.answer(Put(item, Absent()))))
+            case requests.DeleteMany(items):
+                return (yield from self._each(items, ask.delete, self._delete))
+            case requests.Query(_, str(after), str(upto)) if after >= upto:
+                return requests.Page((), None)  # DynamoDB refuses a range that no sort key can lie in
+            case Get() | requests.Query() | requests.Scan():
+                return ask.answer(request, (yield from self.persist(ask.operation(request, self.name), False)))
+            case requests.GetMany(keys, consistent):
+                chunks = _chunks(keys, ask.GET_KEYS_MAX)
+                return tuple((yield from flat([self._get_batch(chunk, consistent) for chunk in chunks])))
+            case requests.Together(parts):
+                return tuple((yield from all_of([self.answer(part) for part in parts])))
+            case requests.At(region, inner):
+                return (yield from replace(self, region=region).answer(inner))
+            case requests.Pause(ms):
+                return (yield Wait(ms / 1_000))
             case _:
                 raise TypeError(f"not a request that a table answers: {request!r}")
 
-    def _read(self, request: Get | Query | Scan) -> Steps[Any]:
-        if isinstance(request, Query) and ask.is_empty(request):
-            return Page((), None)
-        return ask.answer(request, (yield from self.persist(ask.operation(request, self.name), False)))
-
-    def _write(self, write: Write) -> Steps[Any]:
-        """None when written, or Written where that is asked for; else what was there when the condition failed."""
+    def _write(self, request: requests.Write | Transact) -> Steps[Any]:
         try:
-            response = yield from self.persist(ask.operation(write, self.name), True)
+            response = yield from self.persist(ask.operation(request, self.name), True)
         except failures.ConditionFailed as failed:
-            return failed.there[0] or {}
-        return Written(response["Attributes"]) if isinstance(write, Update) and write.shows else None
+            return failed.there if isinstance(request, Transact) else failed.there[0] or {}
+        return Written(response["Attributes"]) if isinstance(request, Update) and request.shows else None
 
     def _delete(self, item: Item) -> Steps[Item | None]:
         """None when it is gone; else the other item that is in its place."""
-        return (yield from self._write(Delete(key_of(item), has(item)))) or None
+        return (yield from self._write(requests.Delete(key_of(item), has(item)))) or None
 
     def _insert(self, put: Put) -> Steps[Item | AlreadyThere | None]:
-        """A put of a delta or a pack as a statement that can replace nothing; an INSERT does not tell what is there."""
+        """A put of a delta or a pack that can replace nothing; an INSERT does not tell what is there."""
         for _ in range(TRIES_MAX):
             try:
                 yield from self.persist(Operation("execute_statement", ask.insert(self.name, put.item)), True)
                 return None
             except LedgerError as error:
-                if not failures.is_there(error.__cause__):
+                if failures.code_of(error.__cause__) not in failures.DUPLICATE:
                     raise
             if put.condition is None:
                 return None  # a pack: what stands under its name is the same
             try:
-                there: Item | None = yield from self._read(Get(put.key))
+                there: Item | None = yield from self.answer(Get(put.key))
             except errors.NotAllowed as refused:
                 if not failures.denied(refused.__cause__):
                     raise
                 return AlreadyThere(None)
             if there is not None:
                 return there  # else it was cleaned meanwhile, and is put again, as by any retry that comes so late
-        raise errors.TransactionConflict(
-            f"{put.key} came and went, {TRIES_MAX} times. Nothing was written. Call again."
-        )
-
-    def _transact(self, transaction: Transact) -> Steps[tuple[Item | None, ...] | None]:
-        """None when written; else for each write what was there when its condition failed."""
-        try:
-            yield from self.persist(ask.operation(transaction, self.name), True)
-        except failures.ConditionFailed as failed:
-            return failed.there
-        return None
-
-    # -- several at once -----------------------------------------------------------------------------------------------
+        raise errors.TransactionConflict(f"{put.key} came and went {TRIES_MAX} times. Nothing was written. Call again.")
 
     def _each(
         self, items: Sequence[Item], statement: ask.Statement, single: Callable[[Item], Steps[Any]]
@@ -135,9 +91,9 @@ class Exchange(Endpoint):
         chunks = _chunks(items, ask.STATEMENTS_MAX)
         answers = yield from flat([self._batch(chunk, statement) for chunk in chunks])
         refused = [i for i, answer in enumerate(answers) if isinstance(answer, errors.NotAllowed)]
-        singles = yield from flat([_outcome(single(items[i])) for i in refused])
+        singles = yield from all_of([single(items[i]) for i in refused])
         for i, answer in zip(refused, singles, strict=True):
-            answers[i] = answer
+            answers[i] = _outcome(answer)
         return tuple(answers)
 
     def _batch(self, items: Sequence[Item], statement: ask.Statement) -> Steps[list[AlreadyThere | LedgerError | None]]:
@@ -150,7 +106,7 @@ class Exchange(Endpoint):
             todo = [i for i in todo if isinstance(answers[i], errors.Throttled | errors.TransactionConflict)]
             if not todo:
                 break
-            yield from self.back_off(attempt)
+            yield self.back_off(attempt)
         return [answers[i] for i in range(len(items))]
 
     def _execute(self, statements: Sequence[dict[str, Any]]) -> Steps[list[AlreadyThere | LedgerError | None]]:
@@ -162,10 +118,6 @@ class Exchange(Endpoint):
         resent = failures.attempts_of(answer) > 1
         return [_statement_answer(each.get("Error"), resent) for each in (*answer["Responses"], *unanswered)]
 
-    def _get_many(self, keys: Sequence[Key], consistent: bool) -> Steps[tuple[Item | None, ...]]:
-        chunks = _chunks(keys, ask.GET_KEYS_MAX)
-        return tuple((yield from flat([self._get_batch(chunk, consistent) for chunk in chunks])))
-
     def _get_batch(self, keys: Sequence[Key], consistent: bool) -> Steps[list[Item | None]]:
         found: dict[Key, Item] = {}
         todo: Any = ask.batch_get(keys, consistent, self.name)
@@ -175,17 +127,14 @@ class Exchange(Endpoint):
             todo = answer.get("UnprocessedKeys")
             if not todo:
                 return [found.get(key) for key in keys]
-            yield from self.back_off(attempt)
+            yield self.back_off(attempt)
         raise errors.Throttled(f"BatchGetItem left keys unprocessed {TRIES_MAX} times. Nothing was written.")
 
-    def _together(self, requests: Sequence[Request]) -> Steps[tuple[Any, ...]]:
-        return tuple((yield from flat([or_error(self.answer(each)) for each in requests])))
 
-
-def _outcome(write: Steps[Any]) -> Steps[list[AlreadyThere | LedgerError | None]]:
-    [there] = yield from or_error(write)
-    known = there is None or isinstance(there, AlreadyThere | LedgerError)
-    return [there if known else AlreadyThere(there or None)]
+def _outcome(answer: Any) -> AlreadyThere | LedgerError | None:
+    """Of one write among several."""
+    known = answer is None or isinstance(answer, AlreadyThere | LedgerError)
+    return answer if known else AlreadyThere(answer or None)
 
 
 def _statement_answer(error: Any, resent: bool) -> AlreadyThere | LedgerError | None:

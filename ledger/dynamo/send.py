@@ -9,6 +9,7 @@ Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Trans
 """
 
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -59,19 +60,21 @@ def method_of(clients: Callable[[str], Any], send: Send) -> Callable[..., Any]:
         raise errors.Unavailable(
             f"The client for {send.region} is closed: its `async with` is over. Nothing was written."
         )
-    try:
-        method: Callable[..., Any] = getattr(client, send.operation.name)
-    except AttributeError:
-        raise InvalidInput(f"{shown(client)} is no DynamoDB client: it has no {send.operation.name}.") from None
+    method: Callable[..., Any] | None = getattr(client, send.operation.name, None)
+    if method is None:
+        raise InvalidInput(f"{shown(client)} is no DynamoDB client: it has no {send.operation.name}.")
     return method
 
 
+@dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A table as a Region answers for it. meter: of the call that the requests belong to."""
+    """A table as a Region answers for it. insert_only: as for DynamoTable. meter: of the call that goes on."""
 
-    def __init__(self, name: str, region: str, jitter: Callable[[], float], meter: Meter | None = None) -> None:
-        self.name, self.region, self.jitter = name, region, jitter
-        self.meter = meter or Meter()
+    name: str
+    region: str
+    jitter: Callable[[], float]
+    insert_only: bool
+    meter: Meter = field(default_factory=Meter)
 
     def persist(self, operation: Operation, writes: bool) -> Steps[Any]:
         """Send; again, with the same arguments, while the failure is one that passes."""
@@ -82,9 +85,10 @@ class Endpoint:
             except LedgerError as error:
                 if isinstance(error, errors.OutcomeUnknown):
                     unknown = error
-                if attempt == TRIES_MAX - 1 or not failures.passes(error.__cause__):
+                passes = failures.code_of(error.__cause__) in failures.CONFLICT | failures.THROTTLING
+                if attempt == TRIES_MAX - 1 or not passes:
                     raise unknown or error from error.__cause__  # what an earlier attempt may have done stays unknown
-            yield from self.back_off(attempt)
+            yield self.back_off(attempt)
         raise AssertionError("unreachable")
 
     def send(self, operation: Operation, writes: bool) -> Steps[Any]:
@@ -103,30 +107,30 @@ class Endpoint:
         self.meter.end(consumed.of_answer(answer, writes=writes))
         return answer
 
-    def back_off(self, attempt: int) -> Steps[None]:
-        return wait(PAUSE_BASE_S * 2**attempt * self.jitter())
+    def back_off(self, attempt: int) -> Wait:
+        return Wait(PAUSE_BASE_S * 2**attempt * self.jitter())
 
 
-def wait(seconds: float) -> Steps[None]:
-    yield Wait(seconds)
+def all_of(parts: Sequence[Steps[Any]]) -> Steps[list[Any]]:
+    """What each part answers, or its LedgerError, in order; asked for at once when there is more than one."""
+    if len(parts) == 1:
+        answers = [(yield from _or_failure(parts[0]))]
+    else:
+        answers = [*((yield AtOnce(tuple(map(_or_failure, parts)))) if parts else ())]
+    for answer in answers:
+        if isinstance(answer, Exception) and not isinstance(answer, LedgerError):
+            raise answer
+    return answers
 
 
 def flat(parts: Sequence[Steps[Sequence[Any]]]) -> Steps[list[Any]]:
-    """The answers of all parts in order, asked for at once when there is more than one."""
-    if len(parts) == 1:
-        return [*(yield from parts[0])]
-    answers = (yield AtOnce(tuple(map(_or_failure, parts)))) if parts else ()
-    for answer in answers:
-        if isinstance(answer, Exception):
+    """The answers of all parts as one list. Raises their first LedgerError."""
+    found: list[Any] = []
+    for answer in (yield from all_of(parts)):
+        if isinstance(answer, LedgerError):
             raise answer
-    return [each for some in answers for each in some]
-
-
-def or_error(steps: Steps[Any]) -> Steps[list[Any]]:
-    try:
-        return [(yield from steps)]
-    except LedgerError as error:
-        return [error]
+        found += answer
+    return found
 
 
 def _or_failure(steps: Steps[Any]) -> Steps[Any]:

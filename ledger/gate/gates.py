@@ -26,7 +26,7 @@ from ledger.gate.gate import Gate, name_of
 from ledger.lane.directory import with_changes
 from ledger.lane.tail import at
 from ledger.limit import DOWN, SIDES, UP, Limit
-from ledger.requests import At, Get, GetMany, Instant, Item, Page, Program, Put, Query, Request, Result, Together
+from ledger.requests import At, Get, GetMany, Instant, Item, Program, Put, Query, Request, Result, Together, answered
 from ledger.settings import Settings
 from ledger.values import Lane
 
@@ -164,13 +164,9 @@ class Gates:
         others = [other for other in self.lanes if other != lane]
         keys = tuple(items.gate_key(other) for other in others)
         filed = [Query(pk, limit=1) for pk in (items.past_pk(lane), items.hold_pk(lane))]
-        pages: tuple[Page | LedgerError, ...] = yield self.at(lane, Together(tuple(filed)))
+        pages = answered((yield self.at(lane, Together(tuple(filed)))))
         copies: tuple[Item | None, ...] = (yield self.at(lane, GetMany(keys))) if keys else ()
-        known: list[str] = []
-        for page in pages:
-            if isinstance(page, LedgerError):
-                raise page
-            known += [str(lane)] if page.items else []
+        known = [str(lane) for page in pages if page.items]
         for other, item in zip(others, copies, strict=True):
             gate = items.gate_of(other, item) if item is not None else None
             if gate is not None and name_of(lane) in gate.others:

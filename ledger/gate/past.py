@@ -30,7 +30,7 @@ from ledger.gate.gate import Gate, distance, end_ms, fingerprint
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.gate.items import Filed
 from ledger.lane.tail import Pages
-from ledger.requests import Get, Instant, Item, Now, Page, Program, PutMany, Query, Together, Update, Written
+from ledger.requests import Get, Instant, Item, Now, Page, Program, PutMany, Query, Together, Update, Written, answered
 from ledger.tokens import draw, last_of, time_ms
 from ledger.values import Lane
 
@@ -88,11 +88,7 @@ def known_in(gate: Gate, token: str) -> Known | None:
 def _look_up(lane: Lane, token: str) -> Program[Known | None]:
     pages = Pages(Query(items.past_pk(lane), items.segments_from(token), items.SEGMENTS_UPTO, SEGMENTS_OF_PAGE))
     notes = Get(items.late_key(lane, token)), Get(items.hold_key(lane, token))
-    answers = yield Together((*notes, pages.next))
-    for answer in answers:
-        if isinstance(answer, LedgerError):
-            raise answer
-    late, hold, page = answers
+    late, hold, page = answered((yield Together((*notes, pages.next))))
     pages.turn(page)
     if late is not None:
         return Known(items.late_of(lane, late)[1])
@@ -164,9 +160,7 @@ def roll(gates: Gates, gate: Gate) -> Program[Gate | None]:
     if listed:
         filed.append(items.filed_item(Filed(lane, top, version, gate.low, listed)))
     filed += [items.hold_item(lane, token, gate.held[token]) for token in holds]
-    for answer in (yield gates.at(lane, PutMany(tuple(filed)))):
-        if isinstance(answer, LedgerError):
-            raise answer
+    answered((yield gates.at(lane, PutMany(tuple(filed)))))
     low, moved = _kept(gate, (*recent, *holds), low, now.wall_ms)
     update = updates.finish_roll(gate, recent, holds, low, top, moved, slack_ms)
     after: Item | Written = yield gates.at(lane, update)

@@ -22,9 +22,9 @@ from ledger.gate import items
 from ledger.gate.gate import Gate, change_of, counts, name_of, shares
 from ledger.gate.gates import Gates
 from ledger.gate.items import Filed
-from ledger.lane.tail import Pages
+from ledger.lane.tail import every_item
 from ledger.limit import DOWN, UP
-from ledger.requests import Get, GetMany, Item, Page, Program, Query
+from ledger.requests import Get, GetMany, Item, Program
 from ledger.values import Lane
 
 TRIES_MAX = 5
@@ -101,15 +101,12 @@ def past_in(lane: Lane, *, consistent: bool) -> Program[tuple[list[Filed], list[
     """The segments, in the order of their `hi`, and the late entries."""
     segments: list[Filed] = []
     late: list[Listed] = []
-    pages = Pages(Query(items.past_pk(lane), consistent=consistent))
-    while pages.more:
-        page: Page = yield from pages.read()
-        for item in page.items:
-            if item["sk"]["S"].startswith(items.SEGMENTS_FROM):
-                segments.append(items.filed_of(lane, item))
-            else:
-                token, outcome, version = items.late_of(lane, item)
-                late.append((version, token, outcome))
+    for item in (yield from every_item(items.past_pk(lane), None, None, consistent=consistent)):
+        if item["sk"]["S"].startswith(items.SEGMENTS_FROM):
+            segments.append(items.filed_of(lane, item))
+        else:
+            token, outcome, version = items.late_of(lane, item)
+            late.append((version, token, outcome))
     return segments, late
 
 
@@ -140,12 +137,8 @@ def books(lane: Lane) -> Program[Books]:
     """Asked for at the lane's home."""
     item: Item | None = yield Get(items.gate_key(lane))
     segments, late = yield from past_in(lane, consistent=True)
-    notes: dict[str, int] = {}
-    pages = Pages(Query(items.hold_pk(lane)))
-    while pages.more:
-        page: Page = yield from pages.read()
-        notes |= dict(items.hold_of(lane, each) for each in page.items)
-    return Books(lane, item, segments, late, notes)
+    notes = yield from every_item(items.hold_pk(lane), None, None, consistent=True)
+    return Books(lane, item, segments, late, dict(items.hold_of(lane, each) for each in notes))
 
 
 def audit(gates: Gates) -> Program[list[str]]:

@@ -116,7 +116,8 @@ def add_packed(deltas: Iterable[Delta]) -> Program[list[Outcome]]:
     puts = tuple(Put(items.pack_item(pack_of(group))) for group in together)
     answers: tuple[LedgerError | None, ...] = (yield Together(puts)) if puts else ()
     for group, answer in zip(together, answers, strict=True):
-        outcomes |= {delta: _packed_outcome(delta, answer) for delta in group}
+        for delta in group:
+            outcomes[delta] = Receipt("accepted", delta) if answer is None else failed(answer, delta)
     again: set[tuple[Lane, str]] = set()
     results = []
     for delta in todo:
@@ -150,10 +151,6 @@ def _fits(group: Sequence[Delta], delta: Delta) -> bool:
     return delta.lane == group[0].lane and span_ms <= PACK_SPAN_MS and len(group) < PACK_CHANGES
 
 
-def _packed_outcome(delta: Delta, answer: LedgerError | None) -> Outcome:
-    return Receipt("accepted", delta) if answer is None else failed(answer, delta)
-
-
 def _told(delta: Delta, outcome: Outcome, *, again: bool) -> Outcome:
     """The outcome of the change that was sent under a token, as that of one that was asked for under it."""
     sent = outcome.delta
@@ -162,8 +159,7 @@ def _told(delta: Delta, outcome: Outcome, *, again: bool) -> Outcome:
             f"{delta.lane.counter}: the token {delta.token} came twice, with {sent.change} and with {delta.change}; "
             "the first was sent. Nothing was written for the second: a new change needs a new idempotency key."
         )
-        conflict.delta = delta
-        return conflict
+        return failed(conflict, delta)
     if isinstance(outcome, Receipt):
         return Receipt("replayed", delta) if again and outcome.outcome == "recorded" else outcome
     return failed(outcome, delta) if again else outcome

@@ -10,16 +10,18 @@ Rule 4: The crossings of one threshold are numbered from 1, in one Region.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ledger.actions import Remove, Set
 from ledger.checks import check_counter
 from ledger.conditions import Absent, Condition, Equals
-from ledger.decoding import decoded, integer, text_of
+from ledger.decoding import decoded, integer, number, text_of
 from ledger.errors import InvalidCounter
 from ledger.limit import IN, OUT, Threshold
 from ledger.requests import Item, Key, Update
 
 BOUNDS = ("above", "below")
+NUMBERS = ("number", "value", "at_ms", "told")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,18 +49,9 @@ class Crossing:
     ) -> Crossing:
         """The crossing that follows `before`, which was published, at this value."""
         told = before.number if before is not None else 0
-        return cls(
-            region=region,
-            counter=counter,
-            name=threshold.name,
-            number=told + 1,
-            side=threshold.side_of(value),
-            value=value,
-            at_ms=at_ms,
-            told=told,
-            above=threshold.above,
-            below=threshold.below,
-        )
+        named: Any = {"region": region, "counter": counter}
+        named |= {name: getattr(threshold, name) for name in ("name", *BOUNDS)}
+        return cls(**named, number=told + 1, side=threshold.side_of(value), value=value, at_ms=at_ms, told=told)
 
     @property
     def is_told(self) -> bool:
@@ -83,17 +76,9 @@ def crossing_of(region: str, counter: str, name: str, item: Item) -> Crossing:
     key = crossing_key(region, counter, name)
 
     def decode() -> Crossing:
-        crossing = Crossing(
-            region=region,
-            counter=counter,
-            name=name,
-            number=integer(item, "number"),
-            side=text_of(item, "side"),
-            value=integer(item, "value"),
-            at_ms=integer(item, "at_ms"),
-            told=integer(item, "told"),
-            **{bound: integer(item, bound) for bound in BOUNDS if bound in item},
-        )
+        there = [*NUMBERS, *(bound for bound in BOUNDS if bound in item)]
+        numbers = {name: integer(item, name) for name in there}
+        crossing = Crossing(region=region, counter=counter, name=name, side=text_of(item, "side"), **numbers)
         if crossing.side not in (IN, OUT) or not 0 <= crossing.told <= crossing.number:
             raise ValueError("its side is neither in nor out, or more was told than there was")
         return crossing
@@ -103,9 +88,9 @@ def crossing_of(region: str, counter: str, name: str, item: Item) -> Crossing:
 
 def cross(before: Crossing | None, crossing: Crossing) -> Update:
     """Keep a crossing, IF the last one is as it was seen."""
-    seen: Condition = Absent() if before is None else Equals("number", _n(before.number))
-    numbers = {name: getattr(crossing, name) for name in (*BOUNDS, "number", "value", "at_ms", "told")}
-    actions = [Remove(name) if number is None else Set(name, _n(number)) for name, number in numbers.items()]
+    seen: Condition = Absent() if before is None else Equals("number", number(before.number))
+    numbers = {name: getattr(crossing, name) for name in (*BOUNDS, *NUMBERS)}
+    actions = [Remove(name) if value is None else Set(name, number(value)) for name, value in numbers.items()]
     key = crossing_key(crossing.region, crossing.counter, crossing.name)
     return Update(key, (Set("side", {"S": crossing.side}), *actions), seen)
 
@@ -113,8 +98,4 @@ def cross(before: Crossing | None, crossing: Crossing) -> Update:
 def note_told(crossing: Crossing) -> Update:
     """Note that a crossing was published, IF it is the last one."""
     key = crossing_key(crossing.region, crossing.counter, crossing.name)
-    return Update(key, (Set("told", _n(crossing.number)),), Equals("number", _n(crossing.number)))
-
-
-def _n(number: int) -> dict[str, str]:
-    return {"N": str(number)}
+    return Update(key, (Set("told", number(crossing.number)),), Equals("number", number(crossing.number)))

@@ -15,9 +15,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from ledger import items
-from ledger.errors import InvalidInput, LedgerError, TableError, TableMissing
+from ledger.errors import InvalidInput, TableError, TableMissing
 from ledger.lane.tail import Pages, at
-from ledger.requests import GetMany, Item, Key, Page, Program, Query, Together
+from ledger.requests import GetMany, Item, Key, Page, Program, Query, Together, answered, keyed
 from ledger.requests import key_of as key_of_item
 from ledger.settings import Settings
 from ledger.values import Lane, longest
@@ -41,8 +41,7 @@ def key_of(lane: Lane) -> Key:
 
 
 def item_of(lane: Lane) -> Item:
-    key = key_of(lane)
-    return {"pk": {"S": key.pk}, "sk": {"S": key.sk}}
+    return keyed(key_of(lane))
 
 
 def lane_of(key: Key) -> Lane | None:
@@ -73,10 +72,8 @@ def listing(region: str, page_seen: Callable[[], None] = lambda: None) -> Progra
     for first in range(0, BUCKETS, AT_ONCE):
         buckets = [Pages(page_of(region, bucket)) for bucket in range(first, first + AT_ONCE)]
         while left := [pages for pages in buckets if pages.more]:
-            answers: tuple[Page | LedgerError, ...] = yield Together(tuple(pages.next for pages in left))
+            answers: tuple[Page, ...] = answered((yield Together(tuple(pages.next for pages in left))))
             for pages, page in zip(left, answers, strict=True):
-                if isinstance(page, LedgerError):
-                    raise page
                 pages.turn(page)
                 page_seen()
                 for key in map(key_of_item, page.items):
@@ -101,13 +98,9 @@ LANES_AT_ONCE = 50
 def with_changes(lanes: Sequence[Lane], *, consistent: bool = True) -> Program[list[Lane]]:
     """Those of the lanes that hold a delta or a checkpoint, in one round trip. Raises the TableErrors."""
     tails = (Query(items.delta_pk(lane), limit=1, consistent=consistent) for lane in lanes)
-    answers = yield Together((GetMany(tuple(map(items.checkpoint_key, lanes)), consistent), *tails))
-    for answer in answers:
-        if isinstance(answer, LedgerError):
-            raise answer
-    checkpoints: tuple[Item | None, ...] = answers[0]
-    pages: tuple[Page, ...] = answers[1:]
-    found = zip(lanes, checkpoints, pages, strict=True)
+    checkpoints = GetMany(tuple(map(items.checkpoint_key, lanes)), consistent)
+    there, *pages = answered((yield Together((checkpoints, *tails))))
+    found = zip(lanes, there, pages, strict=True)
     return [lane for lane, checkpoint, page in found if checkpoint is not None or page.items]
 
 

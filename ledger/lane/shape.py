@@ -14,7 +14,7 @@ their gates have decided by that, nor for counters that have changes, which no g
 
 import json
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, replace
 from typing import Literal
 
@@ -36,9 +36,8 @@ LOG = logging.getLogger("ledger")
 class ShapeCheck:
     """Asks a table once whether `settings` fit its shape, and has each limit at its first use.
 
-    writes: of a process that adds, which writes the shape where there is none.
-    Thread-safe without a lock, so that nobody waits for another, also not in a child after a fork: threads that come at
-    once before the first answer ask once each.
+    writes: of a process that adds, which writes the shape where there is none. Thread-safe without a lock, so that
+    nobody waits for another: threads that come at once before the first answer ask once each.
     """
 
     def __init__(self, settings: Settings, *, writes: bool = False) -> None:
@@ -84,7 +83,7 @@ def _first(settings: Settings) -> Program[Shape | None]:
     """The shape, written if absent, by who uses a limit first; None where it cannot be, which is logged once."""
     try:
         yield from check_new_limits(settings, None, everywhere=False)
-        yield Put(items.shape_item(_shape_of(settings)), Absent())
+        yield Put(items.shape_item(Shape(settings.regions, settings.shards, limits=settings.limits)), Absent())
     except (TableError, SettingsMismatch) as error:
         limits = shown(dict(settings.limits), SHOWN_MAX)
         LOG.warning(
@@ -124,12 +123,13 @@ def write(settings: Settings) -> Program[Literal["kept", "written", "grown"]]:
     Raises SettingsMismatch where it would change shards or a limit, lose a Region or a limit, or limit counters that
     have changes in any Region; DamagedItem and the TableErrors, also those of a Region that cannot be asked for them.
     """
+    of_settings = Shape(settings.regions, settings.shards, limits=settings.limits)
     for _ in range(TRIES_MAX):
         there: Item | None = yield Get(items.SHAPE_KEY)
         shape = items.shape_of(there) if there is not None else None
         yield from check_new_limits(settings, shape)
         if there is None or shape is None:
-            if (yield Put(items.shape_item(_shape_of(settings)), Absent())) is None:
+            if (yield Put(items.shape_item(of_settings), Absent())) is None:
                 return "written"
             continue
         regions = (*shape.regions, *(region for region in settings.regions if region not in shape.regions))
@@ -141,16 +141,19 @@ def write(settings: Settings) -> Program[Literal["kept", "written", "grown"]]:
     raise TransactionConflict(f"Others kept writing the shape, {TRIES_MAX} times. Nothing was written. Call again.")
 
 
-def _shape_of(settings: Settings) -> Shape:
-    return Shape(settings.regions, settings.shards, limits=settings.limits)
-
-
 def check_new_limits(settings: Settings, shape: Shape | None, *, everywhere: bool = True) -> Program[None]:
     """Raises SettingsMismatch where the shape would not be written with these settings, and what `write` does."""
-    if shape is not None and (wrong := refusals(settings, shape)):
-        raise SettingsMismatch(f"{' '.join(wrong)} The shape was left as it is.")
-    new = settings.limits.keys() - (shape.limits.keys() if shape is not None else ())
-    regions = shape.regions if shape is not None else settings.regions
+    new, regions = {*settings.limits}, settings.regions
+    if shape is not None:
+        new, regions = new.difference(shape.limits), shape.regions
+        narrower = [  # they may have gates already, of the shorter prefix
+            f"limits[{prefix!r}] would change the limit of counters that have limits[{old!r}]."
+            for prefix in sorted(new)
+            for old in sorted(shape.limits)
+            if prefix.startswith(old)
+        ]
+        if wrong := [*unlike(settings, shape), *narrower]:
+            raise SettingsMismatch(f"{' '.join(wrong)} The shape was left as it is.")
     if new and (names := (yield from counters_below(new, settings, regions, everywhere=everywhere))):
         raise SettingsMismatch(
             f"limits[{' '.join(map(repr, sorted(new)))}]: the counters {' '.join(names[:NAMES_MAX])} have changes that "
@@ -161,21 +164,24 @@ def check_new_limits(settings: Settings, shape: Shape | None, *, everywhere: boo
 
 def mismatches(settings: Settings, shape: Shape) -> list[str]:
     """What of the settings contradicts the shape: sentences with both values and what to do."""
-    return [*unlike(settings, shape), *_not_there(settings, shape)]
-
-
-def refusals(settings: Settings, shape: Shape) -> list[str]:
-    """Why the shape would not be written with these settings."""
-    return [*unlike(settings, shape), *_narrower(settings, shape)]
+    wrong = unlike(settings, shape)
+    if settings.region not in shape.regions:
+        wrong.append(
+            f"The table has regions={shape.regions!r}, this process region={settings.region!r}: nobody need read what "
+            "is added there. Name a Region of the table (AWS_REGION), or add this one first (ledgerctl init, make "
+            "deploy)."
+        )
+    return wrong
 
 
 def unlike(settings: Settings, shape: Shape) -> list[str]:
     """What of the settings no process may have, nor any later shape."""
     wrong = []
     if dict(settings.shards) != dict(shape.shards):
+        theirs, ours = (shown(dict(sorted(each.shards.items())), SHOWN_MAX) for each in (shape, settings))
         wrong.append(
-            f"The table has shards={_of(shape.shards)}, this process shards={_of(settings.shards)}: it would add where "
-            "nobody reads. Start it with the table's (LEDGER_SHARDS); the number of a counter's shards never changes."
+            f"The table has shards={theirs}, this process shards={ours}: it would add where nobody reads. Start it "
+            "with the table's (LEDGER_SHARDS); the number of a counter's shards never changes."
         )
     lacking = [region for region in shape.regions if region not in settings.regions]
     if lacking:
@@ -191,26 +197,3 @@ def unlike(settings: Settings, shape: Shape) -> list[str]:
                 "its limit; that of a counter is changed by set_limit."
             )
     return wrong
-
-
-def _narrower(settings: Settings, shape: Shape) -> list[str]:
-    """New limits for counters that may have gates, of a shorter prefix."""
-    return [
-        f"limits[{prefix!r}] would change the limit of counters that have limits[{old!r}]."
-        for prefix in sorted(settings.limits.keys() - shape.limits.keys())
-        for old in sorted(shape.limits)
-        if prefix.startswith(old)
-    ]
-
-
-def _not_there(settings: Settings, shape: Shape) -> list[str]:
-    if settings.region in shape.regions:
-        return []
-    return [
-        f"The table has regions={shape.regions!r}, this process region={settings.region!r}: nobody need read what is "
-        "added there. Name a Region of the table (AWS_REGION), or add this one first (ledgerctl init, make deploy)."
-    ]
-
-
-def _of(shards: Mapping[str, int]) -> str:
-    return shown(dict(sorted(shards.items())), SHOWN_MAX)

@@ -33,7 +33,7 @@ from ledger.message import loads_many
 from service.add_from_queue.outcomes import outcome_of
 from service.observe import Outcome, Watch, report_each
 from service.sqs import SqsQueue
-from service.writable import Names
+from service.writable import refusal
 
 POISON = (errors.InvalidInput, errors.TokenConflict)
 """What no retry changes."""
@@ -70,9 +70,9 @@ class Parcel:
 
 
 class AddFromQueue:
-    """The handler. It keeps nothing from one batch to the next. pack: as `Ledger.add_many` takes it. outcomes: where it
-    says of each change of a limited counter whether it counts. names: which counters it writes. Without dead_letters
-    and changes, the queue that the messages come from, what failed is that queue's own policy."""
+    """The handler. It keeps nothing from one batch to the next. pack: as `Ledger.add_many` takes it. prefixes: of the
+    counters that it writes. outcomes: where it says of each change of a limited counter whether it counts. Without
+    dead_letters and changes, the queue that the messages come from, what failed is that queue's own policy."""
 
     def __init__(
         self,
@@ -81,14 +81,14 @@ class AddFromQueue:
         *,
         pack: bool,
         outcomes: SqsQueue | None = None,
-        names: Names | None = None,
+        prefixes: tuple[str, ...] = (),
         dead_letters: SqsQueue | None = None,
         changes: SqsQueue | None = None,
         clock: Clock = wall_clock,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self._ledger, self._watch, self._pack = ledger, watch, pack
-        self._names = names or Names()
+        self._prefixes = prefixes
         self._outcomes, self._dead_letters, self._changes = outcomes, dead_letters, changes
         self._clock, self._jitter = clock, jitter
 
@@ -114,7 +114,7 @@ class AddFromQueue:
             except LedgerError as error:
                 parcels.append(Parcel(record, (), (error,)))
         changes = list(chain.from_iterable(parcel.changes for parcel in parcels))
-        refused = [self._names.refusal(change.counter) for change in changes]
+        refused = [refusal(change.counter, self._prefixes) for change in changes]
         taken = (change for change, error in zip(changes, refused, strict=True) if error is None)
         added = iter(self._ledger.add_many(taken, pack=self._pack))
         outcomes = (error or next(added) for error in refused)

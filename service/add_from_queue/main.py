@@ -14,7 +14,7 @@ from ledger.dynamo.client import CONFIG
 from service.add_from_queue.handler import AddFromQueue
 from service.observe import Handler, Watch
 from service.sqs import SqsQueue
-from service.writable import Names
+from service.writable import prefixes_of
 
 watch = Watch.of(os.environ)
 pack = {"true": True, "false": False}[os.environ.get("LEDGER_PACK", "true")]
@@ -29,7 +29,7 @@ handler: Handler = watch.around(
         Ledger(settings),
         watch,
         pack=pack,
-        names=Names.of(os.environ),
+        prefixes=prefixes_of(os.environ),
         outcomes=outcomes,
         dead_letters=dead_letters,
         changes=changes,

@@ -26,7 +26,6 @@ from service.api.documented import ROUTES
 from service.api.problems import Problem, invalid, no_such_route, problem_of
 from service.api.routes import Routes
 from service.observe import Watch, report
-from service.writable import Names
 
 TRY_IT = "/try-it"
 
@@ -34,7 +33,7 @@ TRY_IT = "/try-it"
 class Api:
     """The handler: an event of API Gateway's HTTP API (payload format 2.0) to an answer.
 
-    table stands in for DynamoDB. try_it serves a page to try the API at /try-it. names: which counters it writes.
+    table stands in for DynamoDB. try_it serves a page to try the API at /try-it. prefixes: of the counters it writes.
     """
 
     def __init__(
@@ -45,10 +44,10 @@ class Api:
         table: Table | None = None,
         clock: Clock = wall_clock,
         try_it: bool = False,
-        names: Names | None = None,
+        prefixes: tuple[str, ...] = (),
     ) -> None:
         readers = {strong: Reader(settings, consistent=strong, table=table, clock=clock) for strong in (True, False)}
-        routes = Routes(Ledger(settings, table=table, clock=clock), readers, watch, names or Names())
+        routes = Routes(Ledger(settings, table=table, clock=clock), readers, watch, prefixes)
         self._watch = watch
         self._pages = (TRY_IT,) if try_it else ()
         self.app = APIGatewayHttpResolver(enable_validation=True, json_body_deserializer=json_object, debug=False)

@@ -24,7 +24,7 @@ from service.api.admission import BODY_BYTES_MAX
 from service.api.app import TRY_IT, Api
 from service.api.problems import Problem
 from service.observe import Watch
-from service.writable import Names
+from service.writable import prefixes_of
 
 HOST, PORT = "127.0.0.1", 8080
 CORS = {
@@ -126,7 +126,7 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> None:
     if chosen.memory:
         api = Api.in_memory(watch, try_it=True)
     else:
-        api = Api(Settings.from_env(environ), watch, try_it=True, names=Names.of(environ))
+        api = Api(Settings.from_env(environ), watch, try_it=True, prefixes=prefixes_of(environ))
     server = serve(allowing(chosen.origin, api), chosen.port)
     print(f"http://{HOST}:{server.server_port}{TRY_IT} (Ctrl-C ends it)", flush=True)
     try:

@@ -25,16 +25,16 @@ from service.api.models import Consistent, IdInPath, InPath, InQuery, Key
 from service.api.problems import ELSEWHERE, Problem, invalid, problem_of
 from service.api.responses import Added, Captured, CounterBalance, CounterNames, CounterStanding, Held, History
 from service.observe import Watch, report
-from service.writable import Names
+from service.writable import refusal
 
 Ended = TypeVar("Ended")
 
 
 class Routes:
-    """A method for each route. readers: by whether they read strongly. names: which counters are written."""
+    """A method for each route. readers: by whether they read strongly. prefixes: of the counters that are written."""
 
-    def __init__(self, ledger: Ledger, readers: Mapping[bool, Reader], watch: Watch, names: Names) -> None:
-        self._ledger, self._readers, self._watch, self._names = ledger, readers, watch, names
+    def __init__(self, ledger: Ledger, readers: Mapping[bool, Reader], watch: Watch, prefixes: tuple[str, ...]) -> None:
+        self._ledger, self._readers, self._watch, self._prefixes = ledger, readers, watch, prefixes
 
     def add(self, counter: InPath, delta: Annotated[models.NewDelta, Body()], idempotency_key: Key) -> Response[Added]:
         _same(counter, delta.counter)
@@ -144,7 +144,7 @@ class Routes:
         self._must_be_limited(counter)
 
     def _must_be_writable(self, counter: str) -> None:
-        if refused := self._names.refusal(counter):
+        if refused := refusal(counter, self._prefixes):
             raise invalid([{"loc": ("counter",), "type": "name", "msg": refused.why}])
 
     def _must_be_limited(self, counter: str) -> None:

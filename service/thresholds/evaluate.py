@@ -24,7 +24,7 @@ from ledger.lane.crossings import Crossing
 from ledger.limit import OUT
 from ledger.requests import GetMany, Item
 from ledger.settings import Settings
-from reader.balances import balances
+from reader.read import balances
 from service.thresholds.event_bus import Publish
 
 TRIES_MAX = 10

@@ -5,24 +5,22 @@ Rule 2: Whatever it logs or asks of another address fails the test that made it.
 Rule 3: A test waits for a condition with a limit, and never for a time.
 """
 
-import base64
 import json
 import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from selenium.webdriver import Chrome, ChromeOptions, ChromeService, Keys
+from selenium.webdriver import Chrome, ChromeOptions, ChromeService
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
 from lab.live.server import Server
 
-SCREENSHOTS = Path(__file__).resolve().parents[2] / "build" / "browser"
 MISSING = "The browser is missing: apt-get install chromium chromium-driver, or set CHROMIUM and CHROMEDRIVER."
 WAIT_S = 90
 DESKTOP = (1280, 1500)
@@ -37,9 +35,9 @@ class Page:
     def look(self, size: tuple[int, int] = DESKTOP, *, dark: bool = False) -> None:
         """Load the page in a window of this size, on a system that asks for dark, or light, pages."""
         wanted = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self._cdp("Emulation.setEmulatedMedia", features=[wanted])
+        self.cdp("Emulation.setEmulatedMedia", features=[wanted])
         width, height = size
-        self._cdp(
+        self.cdp(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
         )
         self.driver.get(self._url)
@@ -65,15 +63,6 @@ class Page:
     def click(self, selector: str) -> None:
         self.driver.find_element(By.CSS_SELECTOR, selector).click()
 
-    def slide(self, name: str, key: str, times: int = 1) -> None:
-        """Move a slider by the keyboard."""
-        self.driver.find_element(By.ID, name).send_keys(key * times)
-
-    def tab(self) -> WebElement:
-        """Press Tab; what has the focus then."""
-        self.driver.switch_to.active_element.send_keys(Keys.TAB)
-        return self.driver.switch_to.active_element
-
     def run(self, script: str, *arguments: Any) -> Any:
         return self.driver.execute_script(script, *arguments)
 
@@ -81,11 +70,7 @@ class Page:
         """Where an element ends, below the top of the window."""
         return float(self.run("return document.querySelector(arguments[0]).getBoundingClientRect().bottom", selector))
 
-    def as_seen(self) -> bytes:
-        """A picture of the window, as a PNG."""
-        return base64.b64decode(self._cdp("Page.captureScreenshot")["data"])
-
-    def _cdp(self, command: str, **arguments: Any) -> Any:
+    def cdp(self, command: str, **arguments: Any) -> Any:
         return self.driver.execute_cdp_cmd(command, arguments)
 
 
@@ -106,26 +91,29 @@ def driver() -> Iterator[Chrome]:
     running.quit()
 
 
-@pytest.fixture
-def server() -> Iterator[Server]:
-    """The page on a free port."""
-    with Server(0, seed=7) as server:
+@contextmanager
+def serving(port: int = 0) -> Iterator[Server]:
+    """The page on a port, or a free one."""
+    with Server(port, seed=7) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 @pytest.fixture
-def page(driver: Chrome, server: Server) -> Iterator[Page]:
+def page(driver: Chrome) -> Iterator[Page]:
     """The page, loaded; afterwards it has logged nothing and asked nobody else."""
     log(driver, "performance")
-    page = Page(driver, server.url)
-    page.look()
-    yield page
-    logged = log(driver, "browser")
-    driver.get("about:blank")
+    with serving() as server:
+        page = Page(driver, server.url)
+        page.look()
+        yield page
+        logged = log(driver, "browser")
+        driver.get("about:blank")
     assert not logged
     assert {url.split("/")[2] for url in asked(driver)} == {server.url.split("/")[2]}
 

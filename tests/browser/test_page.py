@@ -1,18 +1,20 @@
-"""What a visitor sees and can do on the live page, in a real browser."""
+"""What a visitor sees and can do on the live page, in a real browser: on a desktop and on a phone."""
 
-import threading
+from base64 import b64decode
+from io import BytesIO
+from pathlib import Path
 
+import pytest
+from PIL import Image, ImageSequence
 from selenium.webdriver import Chrome, Keys
 
-from lab.live.server import Server
-from tests.browser.conftest import Page, log
+from tests.browser.conftest import Page, log, serving
 
 
 def test_after_a_cut_with_lag_and_duplicates_the_page_shows_the_truth_in_both_regions(page: Page) -> None:
     """Much lag, many duplicates and writers, the link cut for a while with changes in both Regions."""
-    page.slide("duplicates_percent", Keys.END)
-    page.slide("writes_per_s", Keys.END)
-    page.slide("lag_ms", Keys.RIGHT, 10)
+    for slider, keys in (("duplicates_percent", Keys.END), ("writes_per_s", Keys.END), ("lag_ms", Keys.RIGHT * 10)):
+        page.all(f"#{slider}")[0].send_keys(keys)
     page.wait(lambda: page.text("output[for=lag_ms]") == "1,400 ms")
     page.click("#cut")
     page.wait(lambda: page.text("#verdict").startswith("The link is cut"))
@@ -66,7 +68,8 @@ def test_the_keyboard_reaches_every_control_which_has_a_name_and_shows_where_it_
     assert all(control.accessible_name for control in controls)
     reached = set()
     for _ in range(len(controls) + 1):  # once it leaves the page, and comes in again at its top
-        focused = page.tab()
+        page.driver.switch_to.active_element.send_keys(Keys.TAB)
+        focused = page.driver.switch_to.active_element
         if focused in controls:
             reached.add(focused)
             assert focused.value_of_css_property("outline-style") == "solid"
@@ -90,21 +93,106 @@ def test_the_cable_carries_items_which_pile_up_red_while_it_is_cut(page: Page) -
 
 
 def test_a_page_whose_demo_has_ended_says_how_to_start_it_and_goes_on_by_itself(driver: Chrome) -> None:
-    with Server(0, seed=7) as server:
-        threading.Thread(target=server.serve_forever, args=(0.05,)).start()
+    with serving() as server:
         page = Page(driver, server.url)
         page.look()
         page.wait(lambda: page.number("#truth") > 5)
-        server.shutdown()
     start = f"make demo-web PORT={server.server_port}"
     ended = f"The demo has ended. Start it again with {start}; this page goes on by itself."
     page.wait(lambda: page.text("#problem") == ended)
     page.click("#cut")
     page.wait(lambda: page.text("#problem") == f"The demo does not answer: start it again with {start}.")
-    with Server(server.server_port, seed=7) as again:
-        threading.Thread(target=again.serve_forever, args=(0.05,)).start()
+    with serving(server.server_port):
         page.wait(lambda: page.text("#problem") == "" and page.number("#truth") > 5)
         driver.get("about:blank")
-        again.shutdown()
     refused = log(driver, "browser")
     assert all("ERR_CONNECTION_REFUSED" in message or "ERR_INCOMPLETE" in message for message in refused)
+
+
+LONGEST = r"""
+    const said = { value: 1342, mood: "wrong", note: "wrong for good: \u22121,125" };
+    pictures.close();
+    show({ ...picture, verdict: "At rest: this library equals the truth in both Regions, atomic ADD is wrong for good "
+        + "(\u2212125, \u2212125), the naive merge is wrong for good (\u221281, \u221281).",
+        regions: picture.regions.map((region) => ({ ...region, counters: { ...region.counters, merge: said } })) });
+"""
+CLIPPED = (
+    "return [...document.querySelectorAll('button, .note, .value, #caption, #verdict, p')]"
+    ".filter((e) => e.offsetParent && e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent)"
+)
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (960, 890), (390, 844)])
+def test_nothing_moves_when_a_verdict_is_long_or_a_word_changes(page: Page, size: tuple[int, int]) -> None:
+    page.look(size)
+    parts = ("#more", "#again", "#lag_ms", ".controls", "#cable", "article svg")
+    page.wait(lambda: page.number("#truth") > 5)
+    places = [page.bottom(part) for part in parts]
+    page.click("#cut")
+    page.wait(lambda: page.text("#cut") == "Heal the link")
+    page.click("#paused")
+    page.wait(lambda: page.text("#paused") == "Go on")
+    assert [page.bottom(part) for part in parts] == places
+    page.run(LONGEST)
+    assert "for good" in page.text("#verdict")
+    assert [page.bottom(part) for part in parts] == places
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
+@pytest.mark.parametrize("dark", [False, True])
+def test_what_teaches_is_on_the_first_screen_and_the_controls_stay(
+    page: Page, size: tuple[int, int], dark: bool
+) -> None:
+    """What happens, the cable and what both Regions read of each design; a minus is one, and no text is cut off."""
+    page.look(size, dark=dark)
+    page.wait(lambda: page.number("#truth") > 20 and page.all(".track i"))
+    page.click("article .crash")
+    page.wait(lambda: page.text("#verdict").endswith("crashed right after a write. The crash changed no number."))
+    below = "figure" if size[0] > 800 else "[data-design='merge'] .note"
+    for region in ("eu-west-1", "us-east-1"):
+        assert page.bottom(f"[data-region='{region}'] {below}") < size[1]
+    assert page.run("return document.documentElement.scrollWidth <= innerWidth")
+    assert page.run(CLIPPED) == []
+    assert "-" not in page.text(".counters")
+    page.run("scrollTo(0, 400)")
+    page.wait(lambda: 0 < page.bottom("#cut") < 60)
+
+
+PICTURE = Path(__file__).resolve().parents[2] / "build" / "browser" / "live.webp"
+"""For the README: `make browser PICTURE=docs/live.webp` keeps it."""
+
+BYTES_MAX = 2_000_000
+SIZE = (960, 750)
+EVERY_MS, FRAME_MS, LAST_MS = 700, 250, 5_000
+"""A picture of each so many ms of the scene, which is shown for so long; the last one longer."""
+
+ACTS = ((9_000, "#cut"), (16_000, "article .crash"), (26_000, "#cut"), (34_000, "#rest"))
+"""What is pressed, and when: cut, crash, heal, rest."""
+
+
+def seen(page: Page) -> Image.Image:
+    return Image.open(BytesIO(b64decode(page.cdp("Page.captureScreenshot")["data"]))).convert("RGB")
+
+
+def test_a_disturbed_page_makes_a_moving_picture_of_less_than_two_megabytes(page: Page) -> None:
+    page.look(SIZE)
+    page.click("#again")
+    frames: list[Image.Image] = []
+    acts = list(ACTS)
+    while not page.text("#verdict").startswith("At rest"):
+        due_ms = len(frames) * EVERY_MS
+        page.wait(lambda due_ms=due_ms: int(page.run("return picture.now_ms")) >= due_ms)  # type: ignore[misc]
+        if acts and due_ms >= acts[0][0]:
+            page.click(acts.pop(0)[1])
+        frames.append(seen(page))
+    frames.append(seen(page))
+    PICTURE.parent.mkdir(parents=True, exist_ok=True)
+    durations = [FRAME_MS] * (len(frames) - 1) + [LAST_MS]
+    frames[0].save(PICTURE, save_all=True, append_images=frames[1:], duration=durations, loop=0, quality=50, method=4)
+    assert not acts
+    assert page.text("#verdict").startswith("At rest: this library equals the truth in both")
+    with Image.open(PICTURE) as picture:
+        assert picture.size == SIZE
+        kept = sum(1 for _ in ImageSequence.Iterator(picture))  # of equal ones, one
+    assert 50 < kept <= len(frames)
+    assert 100_000 < PICTURE.stat().st_size < BYTES_MAX

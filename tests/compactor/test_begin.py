@@ -13,7 +13,7 @@ from compactor.settle import settle
 from compactor.verify import verify
 from ledger import items
 from ledger.errors import GaveUp, LaneDamaged, NotAllowed, TransactionConflict
-from ledger.requests import Get, Program, Put, Query
+from ledger.requests import Get, Program, Put
 from ledger.values import Checkpoint, CleanNote, Segment
 from tests.world import COUNTER, LANE, LATENESS_MS, NOW_MS, Region, compactor, delta, fail, refused, token, two_regions
 
@@ -47,16 +47,6 @@ def settle_it() -> Program[object]:
     return settle(LANE, Tally(), token(2), fold_max=8)
 
 
-def test_it_reads_the_checkpoint_then_the_segment_of_its_last_commit_both_strongly() -> None:
-    home, checkpoint = folded()
-    assert home.run(begin(LANE)) == checkpoint
-    assert home.asked == [CHECKPOINT, SEGMENT]
-    assert [CHECKPOINT.consistent, SEGMENT.consistent] == [True, True]
-    empty = Region()  # without a checkpoint it looks for any segment
-    assert empty.run(begin(LANE)) is None
-    assert empty.asked == [CHECKPOINT, Query(items.fold_pk(LANE), "segment#", "segment$", limit=2, consistent=True)]
-
-
 def test_without_a_checkpoint_a_first_segment_may_be_landing_and_what_comes_after_a_first_commit_is_damage() -> None:
     home, _ = folded()
     home.drop(CHECKPOINT.key)
@@ -76,16 +66,6 @@ def test_without_a_checkpoint_a_first_segment_may_be_landing_and_what_comes_afte
             with refused(home, LaneDamaged, "no checkpoint"):
                 home.run(begin(LANE))
             assert "no checkpoint" in home.run(verify(LANE)).differences[0]
-
-
-def test_commits_that_land_after_the_first_look_are_no_damage() -> None:
-    home, _ = folded()
-    compactor(home, Region()).compact(COUNTER)
-    late = Region()
-    late.before(Query, lambda _: home.copy_to(late))
-    found = late.run(begin(LANE))
-    assert found is not None
-    assert found.version == 3
 
 
 def test_a_segment_that_lands_meanwhile_is_seen_also_by_a_process_that_stands_still_for_minutes() -> None:

@@ -78,19 +78,6 @@ def test_what_it_costs() -> None:
     assert (visit(home).cleaned, deltas(home), note(home)) == (1, [], before)
 
 
-def test_a_note_younger_than_keep_deletes_nothing_and_is_not_renewed() -> None:
-    for age_ms in (0, 1, KEEP_MS - 1, -1, -AHEAD_MAX_MS):
-        home, away = folded()
-        visit(home)
-        home.put(delta(3))
-        compactor(home, away, clean=False).compact(LANE.counter)
-        home.copy_to(away)
-        home.now_ms += age_ms
-        assert visit(home) == Tally()
-        assert deltas(home) == [token(1), token(2), token(3)]
-        assert note(home) == CleanNote(LANE, 1, NOW_MS)
-
-
 def test_a_note_from_the_future_deletes_nothing_and_is_renewed_for_now() -> None:
     for ahead_ms in (AHEAD_MAX_MS + 1, 365 * 86_400_000):
         home, away = folded()
@@ -174,15 +161,6 @@ def test_a_delta_that_is_put_with_another_change_just_before_its_delete_stays_an
     assert (tally.cleaned, tally.conflicts) == (1, [token(1)])
     assert deltas(home) == [token(1)]
     assert visit(home).conflicts == [token(1)]
-
-
-def test_a_delta_listed_with_another_change_is_kept_and_told() -> None:
-    for page_size, listed_otherwise in ((1_000, [1]), (1, [1, 2])):
-        home, _ = noted(page_size)
-        home.put(*(Delta(LANE, token(n), 99) for n in listed_otherwise))
-        tally = visit(home)
-        assert (tally.cleaned, tally.conflicts) == (2 - len(listed_otherwise), [token(n) for n in listed_otherwise])
-        assert deltas(home) == tally.conflicts
 
 
 def test_what_no_segment_lists_is_handed_on_and_not_what_a_newer_one_does() -> None:

@@ -7,7 +7,6 @@ from compactor.report import Tally
 from ledger import items, tokens
 from ledger.conditions import Absent
 from ledger.lane import directory
-from ledger.lane.add import pack_of
 from ledger.requests import Get, Now, Program, Put, Query, Transact
 from ledger.values import Checkpoint, Segment
 from tests.world import LANE, LATENESS_MS, NOW_MS, Region, delta, summed, token, value
@@ -61,17 +60,6 @@ def test_what_is_old_enough_is_folded_whatever_the_clock_says() -> None:
         table.now_ms = now_ms
         assert (table.run(folding(tally)) is None) == (not folded)
         assert (tally.folded, tally.commits) == (folded, folded)
-
-
-def test_a_commit_passes_by_no_entry_of_a_pack_whose_other_entries_are_a_span_younger() -> None:
-    for page_size in (1, 2, 3):
-        home = Region(page_size=page_size)
-        home.put(*map(delta, (1, 2, 4, 8, 12)))
-        home.store([items.pack_item(pack_of([delta(3), delta(13)]))])  # behind all others, and 3 is before most
-        for last in (1, 2, 3, 4, 8, 12, 13):
-            checkpoint = home.run(folding(fold_max=1, commits_max=1))
-            assert checkpoint is not None
-            assert (value(home), checkpoint.watermark) == ({1, 2, 3, 4, 8, 12, 13}, token(last))
 
 
 def test_at_most_fold_max_make_a_commit_and_fewer_than_fold_min_are_left() -> None:

@@ -81,14 +81,6 @@ def test_what_is_above_the_watermark_is_to_be_named_again_and_the_watermark_is_b
     assert value(table) == {2, 4, number}
 
 
-def test_what_a_range_has_above_the_watermark_is_to_be_named_again_by_itself() -> None:
-    table = folded(4)
-    table.put(delta(1), delta(5), delta(8))
-    what = between(0, 4) | between(1, 5) | named(2, 8)
-    assert ask(table, what) == named(5, 8)
-    assert value(table) == {1, 4, 5, 8}
-
-
 def test_a_pack_that_reaches_over_the_watermark_is_settled_below_it_and_named_again() -> None:
     table = folded(2, 4)
     item = pack(1, 3, 4, 5)
@@ -98,16 +90,6 @@ def test_a_pack_that_reaches_over_the_watermark_is_settled_below_it_and_named_ag
     assert (tally.settled, value(table)) == (2, {1, 2, 3, 4, 5})
     assert ask(table, Named((sk,)), tally := Tally()) == Named((sk,))
     assert tally == Tally()
-
-
-def test_a_token_in_two_named_items_is_settled_once() -> None:
-    table = folded(9)
-    table.put(delta(3))
-    packs = [pack(1, 3), pack(2, 3, 5)]
-    table.store(packs)
-    ask(table, Named.of([token(3), *(each["sk"]["S"] for each in packs)]), tally := Tally(), fold_max=2)
-    assert (tally.settled, tally.commits) == (4, 2)
-    assert value(table) == {1, 2, 3, 5, 9}
 
 
 def test_a_token_in_two_named_items_with_two_changes_is_settled_as_the_first_has_it() -> None:

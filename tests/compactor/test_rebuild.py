@@ -13,9 +13,9 @@ from compactor.report import Tally
 from compactor.settle import settle
 from ledger import items
 from ledger.conditions import Absent, Condition
-from ledger.errors import GaveUp, LaneDamaged, OutcomeUnknown
+from ledger.errors import GaveUp, LaneDamaged
 from ledger.items import version_is
-from ledger.requests import DeleteMany, Get, Item, Key, Now, Put, PutMany, Query, Transact, keyed
+from ledger.requests import DeleteMany, Get, Item, Key, Now, Put, Query, Transact, keyed
 from ledger.values import Checkpoint, CleanNote, Delta, Segment
 from reader.history import history
 from tests.orders import steps
@@ -235,24 +235,6 @@ def test_an_orphan_is_undone_and_each_change_counts_once_wherever_a_rebuild_ends
         if taken < stop:
             break
     assert 5 < stop < 99
-
-
-def test_what_is_put_back_is_put_before_the_orphan_is_deleted_and_then_comes_the_checkpoint() -> None:
-    home, _, _ = orphaned("of a fold whose cleaned deltas nothing else lists")
-    home.run(rebuild(LANE))
-    writes = [kind for kind in home.kinds if kind in (PutMany, DeleteMany, Transact)]
-    assert writes == [PutMany, DeleteMany, Transact]
-    assert items.delta_key(delta(7)) in home.items
-    assert items.segment_key(LANE, token(8), 5) not in home.items
-    home, _, _ = orphaned("of a fold that took more")
-    home.run(rebuild(LANE))
-    assert items.segment_key(LANE, token(8), 5) in home.items  # the checkpoint names it
-    assert items.segment_key(LANE, token(9), 5) not in home.items
-    home, _, _ = orphaned("of a fold whose cleaned deltas nothing else lists")
-    home.before(DeleteMany, lambda _: pytest.fail("it was put, and then the orphan was deleted"))
-    home.after(PutMany, lambda request, _: tuple(OutcomeUnknown("no answer") for _ in request.items))
-    with pytest.raises(OutcomeUnknown):
-        home.run(rebuild(LANE))
 
 
 def test_a_token_with_two_changes_is_damage_and_nothing_is_written() -> None:

@@ -8,7 +8,7 @@ from ledger.errors import GaveUp, LaneDamaged
 from ledger.items import version_is
 from ledger.requests import Get, Now, Put, Query, Transact
 from ledger.values import Checkpoint, Segment
-from tests.world import LANE, Region, compactor, delta, refused, summed, token, two_regions, value
+from tests.world import LANE, Region, compactor, delta, refused, token, two_regions, value
 
 
 def folded(*numbers: int, page_size: int = 1_000) -> Region:
@@ -49,22 +49,6 @@ def test_what_it_costs() -> None:
     assert value(table) == {1, 2, 3}
 
 
-def test_each_range_is_settled_under_its_own_hi_and_the_watermark_stays() -> None:
-    table = folded(3, 6, 9)
-    table.put(*map(delta, (1, 2, 4, 7, 8)))
-    tally = settled(table, upto=9)
-    written = [
-        (key.sk.split("#")[1], summed(items.segment_of(LANE, item).entries.total))
-        for key, item in table.items.items()
-        if key.sk.startswith("segment#") and int(key.sk[-10:]) > 3
-    ]
-    assert written == [(token(3), {1, 2}), (token(6), {4}), (token(9), {7, 8})]
-    checkpoint = items.checkpoint_of(LANE, table.items[items.checkpoint_key(LANE)])
-    assert (checkpoint.watermark, checkpoint.last, checkpoint.version) == (token(9), token(9), 6)
-    assert (tally.settled, tally.commits) == (5, 3)
-    assert value(table) == {1, 2, 3, 4, 6, 7, 8, 9}
-
-
 def test_at_most_fold_max_are_settled_by_a_commit_and_none_is_left_whatever_the_pages() -> None:
     for page_size in (1, 2, 3, 1_000):
         table = folded(9, page_size=page_size)
@@ -86,19 +70,6 @@ def test_items_at_or_below_a_token_may_be_passed_over() -> None:
             token_since = None if since < 0 else token(since)
             table.run(settle(LANE, Tally(), token(5), fold_max=8, since=token_since))
             assert value(table) == {*range(6)} - left
-
-
-def test_a_candidate_that_a_lagging_read_took_for_a_stray_is_dropped_by_the_confirmation() -> None:
-    table = folded(2)
-    table.put(delta(1))
-    table.lag()
-    settled(table)
-    assert settled(table) == Tally()
-    assert value(table) == {1, 2}
-    table.lagging = None  # a settled delta that comes back later is listed
-    table.drop(items.delta_key(delta(1)))
-    table.put(delta(1))
-    assert settled(table) == Tally()
 
 
 def test_what_is_damaged_or_gone_ends_it_and_nothing_is_written() -> None:

@@ -10,7 +10,7 @@ from compactor.visit import visit
 from ledger import items, tokens
 from ledger.errors import DamagedItem, NotAllowed, OutcomeUnknown, Throttled, Unavailable
 from ledger.lane.add import pack_of
-from ledger.requests import DeleteMany, Put, Query, Transact
+from ledger.requests import DeleteMany, Put, Query
 from ledger.values import Delta
 from reader import Reader
 from tests.world import KEEP_MS, LANE, LATENESS_MS, Region, compactor, delta, fail, settings, token, two_regions, value
@@ -32,18 +32,6 @@ def noted(page_size: int = 1_000) -> tuple[Region, Region]:
 def visited(home: Region, whole: bool = True, commits_max: int | None = None, **changed: Any) -> Tally:
     home.run(visit(LANE, tally := Tally(), settings(**changed), whole=whole, commits_max=commits_max))
     return tally
-
-
-def test_clean_comes_before_fold_before_settle() -> None:
-    home, _ = noted()
-    home.put(delta(0))  # a stray
-    tally = visited(home)
-    written = [request for request in home.asked if isinstance(request, DeleteMany | Transact)]
-    assert [type(request) for request in written] == [DeleteMany, Transact, Transact]
-    segments = [request.writes[1].key.sk for request in written if isinstance(request, Transact)]
-    assert segments == [f"segment#{token(10)}#0000000003", f"segment#{token(1)}#0000000004"]
-    assert (tally.folded, tally.settled, tally.cleaned) == (1, 1, 2)
-    assert value(home) == {0, 1, 9, 10}
 
 
 def test_a_lane_that_is_busy_in_two_regions_is_cleaned_and_its_visits_stay_small() -> None:

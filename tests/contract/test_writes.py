@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lab.designs.expressions import Exclude, Include, SetSum, SizeBelow
-from ledger.actions import Action, Add, Remove, Set, SetIfAbsent
+from lab.designs.expressions import Exclude, Include, SizeBelow
+from ledger.actions import Action, Add, Remove, Set
 from ledger.conditions import Absent, All, AtLeast, AtMost, Condition, Contains, Either, Equals, Item, Not, Value
 from ledger.errors import ItemTooLarge, TableMismatch, TokenConflict
 from ledger.requests import (
@@ -59,11 +59,7 @@ conditions: st.SearchStrategy[Condition] = st.recursive(
     ),
     max_leaves=4,
 )
-on_number: st.SearchStrategy[Action] = (
-    st.builds(Add, st.just("n"), numbers)
-    | st.builds(SetSum, st.just("n"), numbers)
-    | st.builds(SetIfAbsent, st.just("n"), numbers.map(number))
-)
+on_number: st.SearchStrategy[Action] = st.builds(Add, st.just("n"), numbers)
 on_text = st.builds(Set, st.just("t"), texts.map(text)) | st.builds(Remove, st.just("t"))
 on_set = st.builds(Include, st.just("s"), texts) | st.builds(Exclude, st.just("s"), texts)
 on_map = st.builds(Set, entry, numbers.map(number)) | st.builds(Remove, entry)

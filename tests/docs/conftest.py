@@ -43,16 +43,32 @@ class Account:
 
     @contextmanager
     def bill(self, *others: DynamoDBClient) -> Iterator[list[Cost]]:
-        """What is consumed inside, through this client and the `others`: the one cost that the list holds after."""
-        from lab.measure.meter import Meter
+        """What is consumed inside, through this client and the `others`: the one cost that the list holds after. Every
+        item is below a KB."""
+        bill, costs = list[Cost](), list[Cost]()
 
-        bill: list[Cost] = []
-        meter = Meter(tuple({key for keys in TABLES.values() for key in keys}))
+        def asked(params: Any, model: Any, context: Any, **_: Any) -> None:
+            context["asked"] = model.name, params
+
+        def answered(parsed: Any, context: Any, **_: Any) -> None:
+            costs_nothing = parsed.get("Error", {}).get("Code") not in (None, "ConditionalCheckFailedException")
+            costs.append(Cost(1, 1) if costs_nothing else cost_of(*context["asked"]))
+
         for each in (self.dynamodb, *others):
-            meter.attach(each)
+            each.meta.events.register("before-parameter-build.dynamodb", asked, unique_id="asked")
+            each.meta.events.register("after-call.dynamodb", answered, unique_id="answered")
         yield bill
-        cost = meter.total()
-        bill.append(Cost(cost.requests, cost.requests, cost.read_units, cost.write_units))
+        for each in (self.dynamodb, *others):
+            each.meta.events.unregister("before-parameter-build.dynamodb", unique_id="asked")
+            each.meta.events.unregister("after-call.dynamodb", unique_id="answered")
+        bill.append(sum(costs, start=Cost()))
+
+
+def cost_of(operation: str, request: Names) -> Cost:
+    if operation in ("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"):
+        return Cost(1, 1, 0, 2 * len(request.get("TransactItems", ())) or 1)
+    (asked,) = request.get("RequestItems", {"": request}).values()
+    return Cost(1, 1, len(asked.get("Keys", "1")) * (1 if asked.get("ConsistentRead") else 0.5))
 
 
 def _one_at_a_time(patch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,8 @@
-"""What the pages say of operating a table: the runbooks, a gate that is gone, the process without Lambda, a visit."""
+"""What the pages say of operating a table: the runbooks, the process without Lambda, a visit."""
 
 import json
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from compactor import Compactor, Report
 from ledger import Change, Ledger
 from ledger.clocks import wall_clock
-from ledger.errors import DamagedItem, HoldEnded, LimitReached
+from ledger.errors import DamagedItem, HoldEnded
 from ledger.items import is_pack, lane_of
 from ledger.limit import Limit
 from ledger.requests import DeleteMany
@@ -22,7 +21,6 @@ from ledger.values import Lane
 from reader import Reader
 from tests.docs.conftest import SETTINGS, Account, Names, value
 from tests.docs.pages import DOCS
-from tests.world import A, B, World
 
 COUNTER = "stock:85123A"
 WITHOUT_LAMBDA = DOCS / "without-lambda.md"
@@ -80,67 +78,24 @@ def test_the_changes_of_a_pack_that_is_refused_are_moved_and_count_once(account:
     assert Reader(here).read(counter).value == 20
 
 
-@pytest.mark.parametrize(("lane", "rebuilt"), [(f"{A}#0#s:gig", True), (f"{B}#0#s:gig", True), (f"{A}#0#s:gig", False)])
-def test_who_follows_the_page_on_a_gate_that_is_gone_sells_every_seat_once_and_without_the_rebuild_oversells(
-    lane: str, rebuilt: bool
-) -> None:
-    page = (DOCS / "limits.md").read_text().partition("## When a gate is gone")[2].partition("\n## ")[0]
-    steps = ["Stop the writers", "Restore the lane", "Rebuild the counter", "Verify the counter", "Start the writers"]
-    assert re.findall(r"^\d\. \*\*(.+?)\*\*", page, re.M) == steps
-    world = World(limits={"s:": Limit(floor=-40, region=A)})
-    world.regions[B] = world.home  # replication takes no time
-
-    def sell(seats: int) -> int:
-        for sold in range(seats):
-            try:
-                world.add("s:gig", -1, (A, B)[sold % 2])
-            except LimitReached:
-                return sold
-        return seats
-
-    before = sell(4)
-    backup = {key: item for key, item in world.home.items.items() if key.pk.endswith(lane)}
-    later = [(region, world.key()) for region in [A, A, *[B] * 12]]  # B needs rights of A
-    for region, key in later:
-        world.add("s:gig", -1, region, **key)
-    world.home.drop(*(key for key in world.home.items if key.pk.endswith(lane)))
-    world.home.store(backup.values())
-    world.now_ms += 300_000
-    if rebuilt:
-        world.compactor().rebuild("s:gig")
-    assert world.compactor().verify("s:gig").ok == rebuilt
-    for region, key in later:  # sent again
-        with suppress(LimitReached):
-            world.add("s:gig", -1, region, **key)
-    world.now_ms += 1_000_000
-    sold = before + len(later) + sell(80) + sell(80)
-    assert (sold == 40) if rebuilt else (sold > 40)
-
-
 def test_a_visit_of_a_cold_lane_reads_what_the_page_on_costs_says(account: Account) -> None:
-    def add(counter: str, changes: int) -> None:
+    def visit(counter: str, changes: int, compactor: Compactor) -> float:
+        """After so many changes more."""
         for number in range(changes):
             at = MINUTE_AGO - timedelta(hours=1) + timedelta(minutes=number)
             Ledger(SETTINGS).add(counter, 1, idempotency_key=str(number), at=at)
-
-    def visit(counter: str) -> float:
-        compactor = Compactor(SETTINGS)
         compactor.compact("another")  # looks at the table's shape
         with account.bill() as bill:
             compactor.compact(counter)
         return bill[0].read_units
 
-    add("never-folded", 5)
-    add("folded-once", 5)
-    Compactor(EAGER).compact("folded-once")
-    add("folded-once", 6)
     costs = " ".join((DOCS / "costs.md").read_text().split())
-    said = re.search(r"about (\d) for a lane that was never folded, (\d) to (\d) for another", costs)
-    assert said
-    never, least, most = map(int, said.groups())
-    assert visit("never-folded") == never
-    for _ in range(2):  # the first one writes its clean note
-        assert least <= visit("folded-once") <= most
+    (said,) = re.findall(r"about (\d) for a lane that was never folded, (\d) to (\d) for another", costs)
+    never, least, most = map(int, said)
+    assert visit("never-folded", 5, Compactor(SETTINGS)) == never
+    visit("folded-once", 5, Compactor(EAGER))
+    for changes in (6, 0):  # the first one writes its clean note
+        assert least <= visit("folded-once", changes, Compactor(SETTINGS)) <= most
 
 
 def test_the_process_reports_what_it_did_and_fails_where_somebody_must_look(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,10 +12,8 @@ from typing import Any
 
 import pytest
 
-from ledger import Cost, Ledger, Observed, errors
-from reader import Reader
-from simulator import Faults, Simulation
-from tests.docs.conftest import REGION, Account, Names, value
+from ledger import Cost, Observed, errors
+from tests.docs.conftest import Account, Names, value
 from tests.docs.pages import DOCS, RECIPES, ROOT, Dies, Mortal, instead, source
 from tests.service.support import sqs
 
@@ -89,22 +86,6 @@ def test_nothing_is_sold_that_is_not_there_and_a_refused_line_stays_refused(page
         assert book("p/6", "p", -1, now())
     assert [paid[0].write_units, sale[0].write_units] == [1, 1]
     assert stock["reader"].read("stock:p").value == 1
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_transfer_repeated_until_it_returns_moves_the_money_once_whatever_fails(page: Page, seed: int) -> None:
-    wallet = page("wallet")
-    world = Simulation((REGION,), seed=seed, faults=Faults(throttled=150, dropped=150, lost=300, late=100))
-    table, at = world.table(REGION), datetime.fromtimestamp(world.clock() / 1000, UTC)
-    with instead(wallet, ledger=Ledger(wallet["settings"], table=table, clock=world.clock)):
-        for payment, source_, target in (("in", "outside", "wallet:ann"), ("pay-1", "wallet:ann", "wallet:bob")):
-            for _ in range(100):
-                with suppress(errors.LedgerError):
-                    assert wallet["transfer"](payment, source_, target, 4, at)
-                    break
-    world.come_to_rest()
-    calm = Reader(wallet["settings"], table=table, clock=world.clock)
-    assert [calm.read(name).value for name in ("outside", "wallet:ann", "wallet:bob")] == [-4, 0, 4]
 
 
 def test_between_its_two_changes_money_is_missing_and_never_doubled(page: Page, account: Account) -> None:

@@ -1,4 +1,4 @@
-"""What a rendered template's roles allow: an evaluator of IAM policies, and functions that run behind it.
+"""What a rendered template's roles allow: an evaluator of IAM policies, and clients that stand behind it.
 
 Rule 1: A request names all its partition keys, and one statement must cover them all: ForAllValues.
 Rule 2: A statement that hangs on a condition of the template says so: `If`; one that several roles share: `Shared`.
@@ -9,7 +9,7 @@ denied is answered as AWS answers, so a fall-back falls back; what is allowed, b
 
 import fnmatch
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -20,7 +20,7 @@ from ledger.requests import Request
 from ledger.table import DynamoTable
 from tests.infra.template import listed, of_type, target
 
-HOME, OTHER, THIRD = "eu-west-1", "us-east-1", "ap-south-1"
+HOME, OTHER = "eu-west-1", "us-east-1"
 ACCOUNT = "111122223333"
 VALUES = {
     "AWS::Partition": "aws",
@@ -35,35 +35,22 @@ VALUES = {
 NAMED = re.compile(r"""['"](\w+)['"](?:: | = )\?""")
 ACTIONS = {"INSERT": "PartiQLInsert", "DELETE": "PartiQLDelete"}
 ANSWERS = {"batch_get_item": {"Responses": {}}, "query": {"Items": []}, "update_item": {"Attributes": {}}}
+SENT = {"send_message": "sqs:SendMessage", "change_message_visibility_batch": "sqs:ChangeMessageVisibility"}
 
 
 def table_in(region: str) -> str:
     return f"arn:aws:dynamodb:{region}:{ACCOUNT}:table/ledger-dev"
 
 
-def statements_of(service: dict[str, Any], role: dict[str, Any]) -> list[dict[str, Any]]:
-    """Those of the role itself, and of the policies that it has with others; every condition of the template holds."""
-    managed = of_type(service, "AWS::IAM::ManagedPolicy")
-    shared = [managed[each["Ref"]]["PolicyDocument"] for each in role.get("ManagedPolicyArns", [])]
-    own = [policy["PolicyDocument"] for policy in role["Policies"]]
-    return [
-        _resolved(each) | ({"Shared": True} if document in shared else {})
-        for document in (*own, *shared)
-        for each in document["Statement"]
-    ]
-
-
-def allowing(
-    service: dict[str, Any], function: str, action: str, resource: str, region: str, pks: Sequence[str | None] = ()
-) -> list[dict[str, Any]]:
-    """The statements of a function's role that allow a request, sent to a Region."""
+def statements_of(service: dict[str, Any], function: str) -> list[dict[str, Any]]:
+    """Those of a function's role, and of the policies that it shares; every condition of the template holds."""
     role = of_type(service, "AWS::IAM::Role")[f"{function}Role"]
+    managed = of_type(service, "AWS::IAM::ManagedPolicy")
+    shared = [managed[each["Ref"]] for each in role.get("ManagedPolicyArns", [])]
     return [
-        statement
-        for statement in statements_of(service, role)
-        if action in listed(statement["Action"])
-        and any(fnmatch.fnmatchcase(resource, pattern) for pattern in listed(statement["Resource"]))
-        and all(_holds(statement.get("Condition"), region, pk) for pk in pks or (None,))
+        _resolved(each) | ({"Shared": True} if policy in shared else {})
+        for policy in (*role["Policies"], *shared)
+        for each in policy["PolicyDocument"]["Statement"]
     ]
 
 
@@ -85,26 +72,30 @@ def _resolved(value: Any) -> Any:
     return value
 
 
-def _holds(condition: dict[str, Any] | None, region: str, pk: str | None) -> bool:
-    """As IAM has it: every operator must hold."""
-    if condition is None:
-        return True
-    if condition["Null"] == {"dynamodb:LeadingKeys": "false"} and pk is None:
-        return False
-    if region not in condition.get("StringEquals", {}).get("aws:RequestedRegion", [region]):
-        return False
-    return pk is None or any(fits(pk, pattern, region) for pattern in patterns_of(condition))
-
-
-def patterns_of(condition: dict[str, Any] | None) -> list[str]:
-    """Those of partition keys."""
-    found = condition["ForAllValues:StringLike"]["dynamodb:LeadingKeys"] if condition else []
+def patterns_of(statement: dict[str, Any]) -> list[str]:
+    """Those of partition keys, where `${aws:RequestedRegion}` stands for the Region that was asked."""
+    found = (
+        statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"] if "Condition" in statement else []
+    )
     return [pattern.replace("\\$", "$") for pattern in found]
 
 
-def fits(pk: str, pattern: str, region: str) -> bool:
-    """`${aws:RequestedRegion}` stands for the Region that was asked."""
-    return fnmatch.fnmatchcase(pk, pattern.replace("${aws:RequestedRegion}", region))
+def matched(statement: dict[str, Any], region: str, pk: str) -> list[str]:
+    """The patterns that a partition key fits at the endpoint of a Region."""
+    patterns = patterns_of(statement)
+    return [each for each in patterns if fnmatch.fnmatchcase(pk, each.replace("${aws:RequestedRegion}", region))]
+
+
+def _allows(statement: dict[str, Any], action: str, resource: str, region: str, pks: tuple[str, ...]) -> bool:
+    """As IAM has it: every operator must hold."""
+    regions = statement.get("Condition", {}).get("StringEquals", {}).get("aws:RequestedRegion", [region])
+    return (
+        action in listed(statement["Action"])
+        and any(fnmatch.fnmatchcase(resource, pattern) for pattern in listed(statement["Resource"]))
+        and region in regions
+        and ("Condition" not in statement or bool(pks))  # Null
+        and all(matched(statement, region, pk) for pk in pks)
+    )
 
 
 class Account:
@@ -122,12 +113,13 @@ class Account:
 
     def judge(self, function: str, action: str, resource: str, region: str = HOME, *pks: str) -> None:
         """Raises ClientError."""
-        allowed = allowing(self.service, function, action, resource, region, pks)
+        statements = statements_of(self.service, function)
+        allowed = [each for each in statements if _allows(each, action, resource, region, pks)]
         always = [each for each in allowed if "If" not in each] or allowed
         own = [each for each in always if "Shared" not in each] or always
         for each in own if len(own) == 1 else ():  # else one of them would do
-            matched = (one for one in patterns_of(each.get("Condition")) if any(fits(pk, one, region) for pk in pks))
-            self.used |= {(function, each["Sid"], what) for what in (action, *matched)}
+            patterns = (pattern for pk in pks for pattern in matched(each, region, pk))
+            self.used |= {(function, each["Sid"], what) for what in (action, *patterns)}
         if not allowed and action not in self.without:
             self.denied.append((function, action, region, *sorted({*pks} or {resource})))
         if not allowed or action in self.without:
@@ -145,7 +137,7 @@ class Table:
 
     def __init__(self, account: Account, function: str) -> None:
         def clients(region: str) -> Any:
-            return Operations(account, function, region)
+            return Client(account, function, region)
 
         self._account = account
         self._sent = DynamoTable("ledger-dev", HOME, clients, pause=lambda seconds: None)
@@ -157,14 +149,17 @@ class Table:
         return self._account.table.answer(request)
 
 
-class Operations:
-    """A boto3 client of a Region that judges every operation and answers that there is nothing."""
+class Client:
+    """A boto3 client of DynamoDB, SQS or EventBridge that judges every operation and answers that there is nothing."""
 
-    def __init__(self, account: Account, function: str, region: str) -> None:
+    def __init__(self, account: Account, function: str, region: str = HOME) -> None:
         self._account, self._function, self._region = account, function, region
 
     def __getattr__(self, operation: str) -> Any:
         def asked(**arguments: Any) -> Any:
+            if operation in SENT:
+                self._account.judge(self._function, SENT[operation], arguments["QueueUrl"])
+                return {}
             pks_of: dict[str, list[str]] = {}
             for action, pk in _judged(operation, arguments):
                 pks_of.setdefault(action, []).append(pk)
@@ -176,6 +171,18 @@ class Operations:
             return ANSWERS.get(operation, {})
 
         return asked
+
+    def send_message_batch(self, *, QueueUrl: str, Entries: list[Any]) -> Any:
+        for each in Entries:
+            self.send_message(QueueUrl=QueueUrl)
+            self._account.queues.setdefault(QueueUrl, []).append(each["MessageBody"])
+        return {"Successful": Entries}
+
+    def put_events(self, *, Entries: list[Any]) -> Any:
+        for each in Entries:
+            bus = f"arn:aws:events:{HOME}:{ACCOUNT}:event-bus/{each['EventBusName']}"
+            self._account.judge(self._function, "events:PutEvents", bus)
+        return {"Entries": Entries, "FailedEntryCount": 0}
 
 
 def _judged(operation: str, arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -199,30 +206,3 @@ def _judged(operation: str, arguments: Mapping[str, Any]) -> Iterator[tuple[str,
         case _:
             key = arguments.get("Key") or arguments["Item"]
             yield "".join(map(str.capitalize, operation.split("_"))), key["pk"]["S"]
-
-
-class Aws:
-    """A boto3 client of SQS and of EventBridge."""
-
-    def __init__(self, account: Account, function: str) -> None:
-        self._account, self._function = account, function
-
-    def send_message(self, *, QueueUrl: str, MessageBody: str, **_: Any) -> Any:
-        self._account.judge(self._function, "sqs:SendMessage", QueueUrl)
-        self._account.queues.setdefault(QueueUrl, []).append(MessageBody)
-        return {}
-
-    def send_message_batch(self, *, QueueUrl: str, Entries: list[Any]) -> Any:
-        for each in Entries:
-            self.send_message(QueueUrl=QueueUrl, MessageBody=each["MessageBody"])
-        return {"Successful": Entries}
-
-    def change_message_visibility_batch(self, *, QueueUrl: str, Entries: list[Any]) -> Any:
-        self._account.judge(self._function, "sqs:ChangeMessageVisibility", QueueUrl)
-        return {}
-
-    def put_events(self, *, Entries: list[Any]) -> Any:
-        for each in Entries:
-            bus = f"arn:aws:events:{HOME}:{ACCOUNT}:event-bus/{each['EventBusName']}"
-            self._account.judge(self._function, "events:PutEvents", bus)
-        return {"Entries": Entries, "FailedEntryCount": 0}

@@ -54,6 +54,12 @@ which value. The others' silence is no breach. What backs off for a quarter of a
 EXPRESSIONS = {
     "strays": ["late / 100", "ahead / 1000", "MAX([many, far])"],
     "lanes-forgotten": ["IF(swept > 0, 100 * forgotten / swept, 0)"],
+    "replication-latency": [
+        {
+            "Fn::Sub": 'SELECT MAX(ReplicationLatency) FROM SCHEMA("AWS/DynamoDB", ReceivingRegion, TableName) '
+            "WHERE TableName = '${TableName}'"
+        }
+    ],
 }
 
 
@@ -86,17 +92,16 @@ def row_of(name: str, alarm: dict[str, Any]) -> list[str]:
     return [name, *dict.fromkeys(names), *several, str(period), points, str(alarm["Threshold"]), *breaching]
 
 
-def test_every_alarm_is_as_the_table_says_and_mails_that_it_began_and_ended(alarms: dict[str, Any]) -> None:
+def test_every_alarm_is_as_the_table_says_explained_on_a_page_and_mails_that_it_began_and_ended(
+    alarms: dict[str, Any],
+) -> None:
     rows = [line.split() for line in TABLE.strip().splitlines()]
     assert sorted(row_of(*each) for each in alarms.items()) == sorted(rows)
+    assert sorted(re.findall(r"^\| `([a-z0-9-]+)` \| .+ \| .+ \|$", OPERATIONS, re.M)) == sorted(alarms)
     for name, alarm in alarms.items():
         assert alarm["ComparisonOperator"] == "GreaterThanThreshold", name
         assert alarm["AlarmActions"] == alarm["OKActions"] == [{"Ref": "AlarmsTopic"}], name
         assert {each["Statistic"] for each in metrics_of(alarm)} <= {"Maximum", "Sum"}, name
-
-
-def test_every_alarm_has_one_row_in_the_page_on_operations(alarms: dict[str, Any]) -> None:
-    assert sorted(re.findall(r"^\| `([a-z0-9-]+)` \| .+ \| .+ \|$", OPERATIONS, re.M)) == sorted(alarms)
 
 
 def test_every_metric_is_one_that_aws_or_the_service_publishes(service: dict[str, Any], alarms: dict[str, Any]) -> None:
@@ -119,20 +124,15 @@ def test_every_metric_is_one_that_aws_or_the_service_publishes(service: dict[str
 
 
 def test_an_alarm_by_math_sums_what_it_names_and_is_left_out_where_there_is_none(service: dict[str, Any]) -> None:
-    for resource in service["Resources"].values():
-        if resource["Type"] != "AWS::CloudWatch::Alarm" or "Metrics" not in resource["Properties"]:
+    for logical, alarm in of_type(service, "AWS::CloudWatch::Alarm").items():
+        if "Metrics" not in alarm:
             continue
-        name = name_of(resource["Properties"])
-        *watched, answer = resource["Properties"]["Metrics"]
+        name, condition = name_of(alarm), service["Resources"][logical]["Condition"]
+        *watched, answer = alarm["Metrics"]
         assert not any(each["ReturnData"] for each in watched), name
         expressions = [each["Expression"] for each in (*watched, answer) if "Expression" in each]
-        if name == "replication-latency":
-            assert resource["Condition"] == "WatchesReplication"
-            query = r"SELECT MAX\(ReplicationLatency\) .* '\$\{TableName\}'"
-            assert re.fullmatch(query, answer["Expression"]["Fn::Sub"])
-        else:
-            assert resource["Condition"] == "MathAlarms", name
-            assert expressions == EXPRESSIONS.get(name, ["SUM(METRICS())"]), name
+        assert condition == ("WatchesReplication" if name == "replication-latency" else "MathAlarms"), name
+        assert expressions == EXPRESSIONS.get(name, ["SUM(METRICS())"]), name
 
 
 def test_every_queue_every_function_and_every_last_stop_is_watched(
@@ -160,9 +160,8 @@ def test_the_page_on_costs_has_the_price_of_what_two_regions_have(alarms: dict[s
     metrics = len(PUBLISHED - limited - told)
     assert f"{len(alarms)} alarms on {watched} metrics, a dashboard and {metrics} metrics of our own;" in COSTS
     assert f"{len(limited)} metrics more" in COSTS
-    priced = re.search(r"metrics ([\d.]+), alarms ([\d.]+), a dashboard ([\d.]+)", COSTS)
-    assert priced is not None
-    a_metric, an_alarm, a_dashboard = map(float, priced.groups())
+    (priced,) = re.findall(r"metrics ([\d.]+), alarms ([\d.]+), a dashboard ([\d.]+)", COSTS)
+    a_metric, an_alarm, a_dashboard = map(float, priced)
     dollars = 2 * (watched * an_alarm + metrics * a_metric + a_dashboard)
     assert f"| alarms, metrics, dashboards | {dollars:.2f} | {dollars:.2f} | {dollars:.2f} |" in COSTS
     rows = re.findall(r"\| [^|*]+ \| *([\d.,]*) *\| *([\d.,]*) *\| *([\d.,]*) *\|", BILL.partition("**all**")[0])

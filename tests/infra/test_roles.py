@@ -1,29 +1,245 @@
-"""What each role may do to which items: exactly this table, by a small IAM evaluator; all else is refused."""
+"""The shipped handlers behind the rendered roles: what they ask for is allowed, what is allowed is asked for, and it is
+exactly this table.
+"""
 
-import fnmatch
+import io
+import itertools
 import json
-from itertools import product
+import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.infra.roles import HOME, OTHER, THIRD, VALUES, allowing, statements_of, table_in
+from ledger import Ledger, Limit, Settings
+from ledger.checks import to_datetime
+from ledger.clocks import instants
+from ledger.lane.shape import write
+from ledger.limit import Threshold
+from ledger.message import time_text
+from ledger.requests import run
+from service.add_from_queue.handler import AddFromQueue
+from service.api.app import Api
+from service.api.local import event_of
+from service.canary.handler import Canary
+from service.compact.serve import Worker
+from service.job_queue import WorkQueue
+from service.observe import Watch
+from service.ring.ring import Ringer
+from service.runtime import Runtime
+from service.sqs import SqsQueue
+from service.sweep.sweep import Sweeper
+from service.thresholds.event_bus import EventBus
+from tests.infra.roles import ACCOUNT, HOME, OTHER, VALUES, Account, Client, Table, patterns_of, statements_of, table_in
 from tests.infra.template import listed, of_type
+from tests.service.support import never, sqs, stored
+
+NUMBERS = itertools.count()
+SETTINGS = Settings(
+    table="ledger-dev",
+    region=HOME,
+    regions=(HOME, OTHER),
+    limits={"seats:": Limit(ceiling=100_000, region=HOME), "rooms:": Limit(ceiling=10, region=OTHER)},
+    thresholds={"stock:": (Threshold(below=10),), "seats:": (Threshold(above=50),)},
+    fold_min=2,
+)
+
+
+class Functions:
+    """All functions of one Region, each behind its role, and a clock."""
+
+    def __init__(self, service: dict[str, Any]) -> None:
+        self.account = Account(service)
+        self.now_ms = 1_735_725_000_000
+        run(write(SETTINGS), self.account.table, instants(self.clock))
+        self.watch = Watch.here(f"roles-{next(NUMBERS)}", io.StringIO())
+        self.ledger = Ledger(SETTINGS, table=self.account.table, clock=self.clock)
+        self.ringer = Ringer(SETTINGS, self.runtime("Ring"), self.watch)
+        self.worker = Worker(SETTINGS, self.runtime("Compact"), self.watch)
+        table = Table(self.account, "Canary")
+        self.canary = Canary(SETTINGS, table, self.watch, clock=self.clock)
+        self.api = Api(SETTINGS, self.watch, table=Table(self.account, "Api"), clock=self.clock)
+
+    def clock(self) -> int:
+        return self.now_ms
+
+    def runtime(self, function: str) -> Runtime:
+        dlq = self.account.url(function, "LEDGER_WORK_DLQ_URL") if function == "Compact" else None
+        aws = Client(self.account, function)
+        queue = WorkQueue(self.account.url(function, "LEDGER_WORK_QUEUE_URL"), aws, dlq)
+        return Runtime(Table(self.account, function), queue, EventBus("default", aws), clock=self.clock, workers=1)
+
+    def queued(self, *changes: dict[str, Any] | str, pack: bool = True) -> None:
+        """A batch of the changes queue."""
+        function = "AddFromQueue"
+        aws = Client(self.account, function)
+        outcomes, letters, queue = (
+            self.account.url(function, f"LEDGER_{name}_URL") for name in ("OUTCOMES", "CHANGES_DLQ", "CHANGES_QUEUE")
+        )
+        AddFromQueue(
+            Ledger(SETTINGS, table=Table(self.account, function), clock=self.clock),
+            self.watch,
+            pack=pack,
+            outcomes=SqsQueue(outcomes, aws),
+            dead_letters=SqsQueue(letters, aws),
+            changes=SqsQueue(queue, aws),
+            clock=self.clock,
+        )(sqs(*(each if isinstance(each, str) else json.dumps(each) for each in changes)))
+
+    def change(self, counter: str, change: int = 1, ago_s: float = 0, **more: Any) -> dict[str, Any]:
+        at = time_text(to_datetime(self.now_ms - int(ago_s * 1_000)))
+        return {"counter": counter, "change": change, "idempotency_key": f"k{next(NUMBERS)}", "at": at} | more
+
+    def ask(self, method: str, path: str, said: dict[str, Any] | None = None, key: str | None = None) -> Any:
+        """What the API answers, which must not be an error of ours."""
+        headers = {"Idempotency-Key": key} if key else {}
+        answer = self.api(event_of(method, path, headers, json.dumps(said).encode() if said else None))
+        assert answer["statusCode"] < 500, answer
+        return json.loads(answer["body"] or "null")
+
+    def hold(self, counter: str, amount: int = 1, expires_s: float = 60) -> str:
+        said = {"counter": counter, "amount": amount, "expires_s": expires_s, "at": self.change(counter)["at"]}
+        return str(self.ask("POST", f"/counters/{counter}/holds", said, f"h{next(NUMBERS)}")["id"])
+
+    def end(self, counter: str, hold: str, how: str, **more: object) -> None:
+        self.ask("POST", f"/counters/{counter}/holds/{hold}/{how}", {"counter": counter} | more)
+
+    def rung(self, later_ms: int = 0) -> None:
+        """All that is in the table comes by the stream, as new."""
+        found = [stored(each, "INSERT", n, self.now_ms) for n, each in enumerate(self.account.table.items.values(), 1)]
+        self.now_ms += later_ms
+        assert self.ringer({"Records": found}) == {"batchItemFailures": []}
+
+    def worked(self, *bodies: str) -> None:
+        """A batch of what waits in the work queue, and these; what it sends again waits."""
+        queue = self.account.url("Compact", "LEDGER_WORK_QUEUE_URL")
+        waiting, self.account.queues[queue] = self.account.queues.get(queue, []), []
+        if waiting or bodies:
+            assert self.worker(sqs(*waiting, *bodies), never) == {"batchItemFailures": []}
+
+    def swept(self) -> None:
+        sweeper = Sweeper(SETTINGS, self.runtime("Sweep"), self.watch, verify_one_in=1, draw=lambda: 0.0)
+        sweeper(never)
+
+
+def by_the_queue(functions: Functions) -> None:
+    functions.queued(*(functions.change(f"stock:{n % 3}") for n in range(9)))
+    for pack in (True, False):
+        functions.queued(functions.change("stock:1"), functions.change("stock:2", region=OTHER), pack=pack)
+    functions.queued(functions.change("stock:1"), pack=False)
+    functions.queued("poison", functions.change("rooms:1", 11))  # refused: an outcome
+    first = [functions.change("seats:queue", ago_s=900 - n) for n in range(60)]
+    for some in (first[:30], first[30:], first[:2], [functions.change("rooms:1", 2, region=OTHER)]):
+        functions.queued(*some)  # the third: what was filed meanwhile is looked up
+    functions.account.without = {"dynamodb:PutItem", "dynamodb:PartiQLInsert"}
+    functions.queued(functions.change("stock:1"))  # waits
+    functions.account.without = set()
+
+
+def by_http(functions: Functions) -> None:
+    for counter in ("stock:4", "seats:http", "rooms:2"):
+        said = functions.change(counter)
+        functions.ask("POST", "/deltas", {"deltas": [said, functions.change(counter), functions.change("stock:5")]})
+        key = said.pop("idempotency_key")
+        for path in (f"/counters/{counter}/deltas",) * 2:
+            functions.ask("POST", path, said, f"{key}x")
+        for path in ("/counters", "/history") + (("/standing",) if counter[0] != "s" or counter[1] == "e" else ()):
+            functions.ask("GET", f"{path}?counter={counter}")
+    functions.ask("GET", "/counters?prefix=stock:")
+
+
+def holds(functions: Functions) -> None:
+    """Captured, released, over: by who is short of them, behind each of the two roles."""
+    for counter in ("seats:http", "rooms:3"):
+        functions.end(counter, functions.hold(counter), "capture", amount=1)
+        functions.end(counter, functions.hold(counter), "release")
+    functions.hold("seats:c")
+    functions.account.without = {"dynamodb:PartiQLInsert", "dynamodb:PutItem"}  # so that all stay in the gate for now
+    for _ in range(48):
+        functions.hold("seats:c")
+    functions.account.without = set()
+    functions.queued(functions.change("seats:c"))
+    for counter in ("seats:a", "seats:b"):
+        kept = [functions.hold(counter, 2_000, expires_s=60 + n) for n in range(48)]
+        functions.end(counter, kept[0], "release")  # one that is filed
+        functions.now_ms += 3_600_000
+        if counter == "seats:a":
+            functions.ask("POST", "/deltas", {"deltas": [functions.change(counter, 99_000)]})
+        else:
+            functions.queued(functions.change(counter, 99_000))
+
+
+def behind_the_stream(functions: Functions) -> None:
+    functions.canary()
+    functions.rung()
+    functions.worked("no lane")
+    for _ in range(4):
+        functions.now_ms += 700_000  # a fold, its note, its clean
+        functions.queued(*(functions.change(f"stock:{n}") for n in range(3)), functions.change("stock:1", ago_s=300))
+        functions.canary()
+        functions.rung()
+        functions.worked()
+        functions.worked()
+    for _ in range(2):
+        functions.swept()
+        functions.worked()
+        functions.now_ms += 86_400_000  # a whole pass
+
+
+def without_partiql(functions: Functions) -> None:
+    """Deltas are deleted one by one where an endpoint refuses statements."""
+    functions.account.without = {"dynamodb:PartiQLDelete"}
+    behind_the_stream(functions)
+    functions.account.without = set()
+
+
+SCENES: tuple[Callable[[Functions], None], ...] = (by_the_queue, by_http, holds, behind_the_stream, without_partiql)
+
+
+def by_lambda(account: Account) -> None:
+    """What Lambda itself asks for in a function's name: of its event source, its destination of failures, its log."""
+    service = account.service
+
+    def function_of(given: dict[str, Any]) -> str:
+        return str(given["FunctionName"]["Ref"].removesuffix("LambdaFunction"))
+
+    for each in of_type(service, "AWS::Lambda::EventSourceMapping").values():
+        if "Fn::GetAtt" in each["EventSourceArn"]:
+            for action in ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes"):
+                account.judge(function_of(each), f"sqs:{action}", each["EventSourceArn"]["Fn::GetAtt"][0])
+        else:
+            for action in ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"):
+                account.judge(function_of(each), f"dynamodb:{action}", str(VALUES["StreamArn"]))
+    for kind in ("EventSourceMapping", "EventInvokeConfig"):
+        for each in of_type(service, f"AWS::Lambda::{kind}").values():
+            if failed := each.get("DestinationConfig"):
+                target = failed["OnFailure"]["Destination"]["Fn::GetAtt"][0]
+                account.judge(function_of(each), "sqs:SendMessage", target)
+    for name in of_type(service, "AWS::Lambda::Function"):
+        function = name.removesuffix("LambdaFunction")
+        slug = re.sub(r"(?<!^)(?=[A-Z])", "-", function).lower()
+        group = f"arn:aws:logs:{HOME}:{ACCOUNT}:log-group:/aws/lambda/ledger-dev-{slug}:x"
+        for action in ("CreateLogStream", "PutLogEvents"):
+            account.judge(function, f"logs:{action}", group)
+
+
+def rights(service: dict[str, Any], function: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """Every statement of a function's role, with each of its actions and patterns of keys."""
+    for statement in statements_of(service, function):
+        for what in (*listed(statement["Action"]), *patterns_of(statement)):
+            yield statement, what
+
+
+def test_every_request_of_every_function_is_allowed_and_every_right_is_used(service: dict[str, Any]) -> None:
+    functions = Functions(service)
+    for scene in SCENES:
+        scene(functions)
+        assert functions.account.denied == [], scene.__name__
+    by_lambda(functions.account)
+    assert functions.account.denied == []
+    allowed = {(role, statement["Sid"], what) for role in ROLES for statement, what in rights(service, role)}
+    assert sorted(allowed - functions.account.used) == []
+
 
 ROLES = ("AddFromQueue", "Api", "Ring", "Compact", "Sweep", "Canary")
-ACTIONS = (
-    *("GetItem", "BatchGetItem", "Query", "Scan", "PartiQLSelect", "ConditionCheckItem"),
-    *("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "PartiQLInsert", "PartiQLUpdate", "PartiQLDelete"),
-)
-REGIONS = (HOME, OTHER, THIRD)
-KINDS = ("delta#{}#0#c", "fold#{}#0#c", "gate#{}#0#c", "past#{}#0#c", "hold#{}#0#c", "lane#{}#255", "sweep#{}")
-CANARIES = (
-    "delta#{}#0#ledger:canary",
-    "delta#{}#1#ledger:canary",
-    "delta#{}#0#x#ledger:canary",
-    "fold#{}#0#ledger:canary",
-)
-KEYS = ("shape", *(key.format(region) for key in (*KINDS, *CANARIES, "crossing#{}#c") for region in REGIONS))
-POLICY_CHARACTERS = 6_144
-
 ALLOWED = [
     # roles               actions                         at the endpoint of   partition keys
     ("AddFromQueue Api", "PutItem PartiQLInsert", "home", "delta#*"),  # a fail-over retry keeps its lane
@@ -33,7 +249,7 @@ ALLOWED = [
     ("AddFromQueue Api", "GetItem Query", "each", "gate#{here}#* past#{here}#* hold#{here}#*"),
     ("AddFromQueue Api", "BatchGetItem", "each", "gate#* fold#*"),  # copies; without a gate, in any lane
     ("AddFromQueue Api", "Query", "each", "delta#*"),  # a gate is made only where nothing was added
-    ("AddFromQueue Compact Sweep", "GetItem", "home", "shape"),
+    ("AddFromQueue Sweep", "GetItem", "home", "shape"),
     ("Api", "GetItem BatchGetItem Query", "home", "delta#* fold#* gate#* past#* shape"),
     ("Api", "Query", "home", "lane#*"),  # the replica has every Region's
     ("Ring", "BatchGetItem PartiQLInsert", "home", "lane#{home}#*"),
@@ -43,41 +259,36 @@ ALLOWED = [
     ("Compact", "GetItem", "each", "fold#{home}#*"),  # clean asks the other Regions
     ("Compact", "BatchGetItem Query", "home", "delta#* fold#* gate#*"),  # values, where it reports thresholds
     ("Compact", "BatchGetItem UpdateItem", "home", "crossing#{home}#*"),
-    ("Sweep", "Query", "home", "lane#* hold#{home}#*"),
+    ("Sweep", "Query", "home", "lane#{home}#* hold#{home}#* lane#*"),  # the last where it reports thresholds
     ("Sweep", "BatchGetItem", "home", "gate#{home}#*"),
     ("Sweep", "GetItem PutItem", "home", "sweep#{home}"),
     ("Canary", "PutItem", "home", "delta#{home}#0#ledger:canary"),
     ("Canary", "GetItem BatchGetItem Query", "home", "delta#*#ledger:canary fold#*#ledger:canary shape"),
 ]
-ENDPOINTS = {"home": (HOME,), "each": (HOME, OTHER)}
+EXPECTED = {
+    (role, f"dynamodb:{action}", where, key.format(home=HOME, here="${aws:RequestedRegion}"))
+    for roles, actions, where, keys in ALLOWED
+    for role in roles.split()
+    for action in actions.split()
+    for key in keys.split()
+}
+OF_STREAMS = {f"dynamodb:{name}" for name in ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams")}
+POLICY_CHARACTERS = 6_144
 
 
-def is_expected(role: str, action: str, region: str, key: str | None) -> bool:
-    return key is not None and any(
-        role in roles.split() and action in actions.split() and region in ENDPOINTS[where]
-        and any(fnmatch.fnmatchcase(key, each.format(home=HOME, here=region)) for each in keys.split())
-        for roles, actions, where, keys in ALLOWED
-    )  # fmt: skip
-
-
-def test_a_role_allows_what_its_function_asks_for_and_nothing_else(service: dict[str, Any]) -> None:
-    for request in product(ROLES, ACTIONS, REGIONS, (*KEYS, None)):
-        role, action, region, key = request
-        allowed = allowing(service, role, f"dynamodb:{action}", table_in(region), region, (key,))
-        assert bool(allowed) == is_expected(*request), request
-
-
-def test_what_reaches_every_region_names_those_of_the_table(service: dict[str, Any]) -> None:
-    """A resource in any Region stands beside a condition on it; the text is as long for thirty Regions as for one."""
-    roles = of_type(service, "AWS::IAM::Role").values()
-    wide = [
-        each
-        for role in roles
-        for each in statements_of(service, role)
-        if any(":dynamodb:*:" in resource for resource in listed(each["Resource"]))
-    ]
-    assert len(wide) > 4
-    for statement in wide:
-        assert statement["Condition"]["StringEquals"] == {"aws:RequestedRegion": VALUES["Regions"]}, statement["Sid"]
+def test_a_role_allows_in_the_table_what_its_function_asks_for_and_nothing_else(service: dict[str, Any]) -> None:
+    """By partition keys; what reaches each Region of the table names them, and is as long for thirty as for one."""
+    found = set()
+    for role in ROLES:
+        for statement, action in rights(service, role):
+            if not action.startswith("dynamodb:") or action in OF_STREAMS:
+                continue
+            assert statement["Condition"]["Null"] == {"dynamodb:LeadingKeys": "false"}, statement
+            asked = statement["Condition"].get("StringEquals")
+            where = "home" if asked is None else "each"
+            assert asked in (None, {"aws:RequestedRegion": [HOME, OTHER]}), statement
+            assert statement["Resource"] == table_in(HOME if asked is None else "*"), statement
+            found |= {(role, action, where, key) for key in patterns_of(statement)}
+    assert found == EXPECTED
     (gates,) = of_type(service, "AWS::IAM::ManagedPolicy").values()
     assert len(json.dumps(gates)) < POLICY_CHARACTERS

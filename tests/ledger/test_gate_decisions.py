@@ -183,28 +183,6 @@ def test_a_gate_that_is_gone_is_not_made_anew() -> None:
         assert items.gate_key(gone) not in world[gone.region].items
 
 
-def test_changes_from_before_the_limit_that_have_arrived_let_nobody_open() -> None:
-    """Of any lane, where the first gate of all is made or the one with the first rights; else of its own lane alone."""
-    for opens, has_gate, changed, in_the_way in (
-        (HERE, None, THERE, True),
-        (THERE, None, HERE, True),
-        (HERE, THERE, THERE, True),
-        (THERE, HERE, THERE, True),
-        (THERE, HERE, HERE, False),
-    ):
-        world = Gated()
-        if has_gate is not None:
-            world.sell(0, has_gate)
-            world.copy(has_gate, opens.region)
-        world[opens.region].put(Delta(changed, at(-9), 7))
-        if not in_the_way:
-            assert world.sell(0, opens) == 0
-            continue
-        with pytest.raises(LimitMismatch, match=f"{changed}: it has changes that no gate decided.* another name"):
-            world.sell(0, opens)
-        assert items.gate_key(opens) not in world[opens.region].items
-
-
 def test_a_read_is_closed_when_nothing_that_was_taken_over_is_still_to_be_seen_as_given() -> None:
     here, there = (Gate.new(lane, SEATS) for lane in (HERE, THERE))
     taker = replace(there, rights={UP: 3}, got={FROM_HERE: 3})
@@ -247,6 +225,14 @@ def test_what_comes_back_is_no_longer_remembered_to_be_sold_out() -> None:
             gates.sold_out.note(COUNTER, side, 20, now, Left())
         world.home.run(program(gates))
         assert {side for side in SIDES if gates.sold_out.knows(COUNTER, side, 20, now)} == left
+
+
+def test_rights_that_came_meanwhile_are_found_though_they_are_remembered_to_be_sold_out() -> None:
+    world = Gated()
+    gates, delta = world.gates(COUNTER), world.new(10)
+    gates.sold_out.note(COUNTER, UP, 1, Instant(world.now_ms, 0), Left())
+    assert world.home.run(decide_change(gates, delta)) == counted(10)
+    assert not gates.sold_out.knows(COUNTER, UP, 20, Instant(world.now_ms, 0))
 
 
 # -- another limit -----------------------------------------------------------------------------------------------------

@@ -94,6 +94,7 @@ def test_what_all_lanes_lack_is_said_when_each_was_asked_once_and_how_much_is_le
     assert lacking(world, gates, 11) == Left(12, 8)
     world.put(THERE, rights={UP: 0})
     assert lacking(world, gates, 11) == Left(12, 0)
+    assert lacking(world, Gates((THERE,), SEATS, B), 1) == Left(10, 0)  # there is no other lane
 
 
 def test_all_that_is_left_elsewhere_is_enough_where_it_is_just_what_is_needed(world: Gated) -> None:

@@ -1,6 +1,5 @@
 """Driving a program: `run`, `through`, the pages of a range, and what the table in memory adds."""
 
-import operator
 import time
 from collections.abc import Callable, Generator
 from typing import Any
@@ -11,7 +10,7 @@ from compactor.lanes import every_lane
 from compactor.listing import strays
 from compactor.recount import recount
 from compactor.verify import verify
-from ledger import actions, conditions, requests
+from ledger import actions, conditions
 from ledger.clocks import instants
 from ledger.cost import item_bytes
 from ledger.errors import ItemTooLarge, TableMismatch, Throttled, Unavailable
@@ -38,38 +37,6 @@ from reader.history import history
 from reader.read import read
 from tests.ledger.test_table_errors import KEY, item
 from tests.world import COUNTER, LANE, READ_MS, Region, compactor, delta, fail, two_regions
-
-KINDS: list[Any] = [
-    value
-    for module in (requests, conditions, actions)
-    for value in vars(module).values()
-    if isinstance(value, type)
-    and hasattr(value, "_fields")
-    and value is not Key
-    and value.__module__ == module.__name__
-]
-
-
-def filled(kind: Any, value: object = 3) -> Any:
-    """One of its kind, with the same value in every field."""
-    return kind(*[value] * len(kind._fields))
-
-
-def test_a_request_is_true_has_no_order_and_equals_its_own_kind_alone() -> None:
-    names = "Absent Equals Add Put Update Transact DeleteMany Pause Now Instant AlreadyThere Page"
-    assert {*names.split()} <= {kind.__name__ for kind in KINDS}
-    for kind in KINDS:
-        one = filled(kind)
-        assert bool(one)
-        assert (operator.eq(one, filled(kind)), operator.ne(one, filled(kind))) == (True, False)
-        others = [tuple(one), *(filled(each) for each in KINDS if each is not kind)]
-        for other in [*others, filled(kind, 4)] if kind._fields else others:
-            for left, right in ((one, other), (other, one)):
-                assert (operator.eq(left, right), operator.ne(left, right)) == (False, True)
-        for compare in (operator.lt, operator.le, operator.gt, operator.ge):
-            for other in (filled(kind, 4), filled(Key)):
-                with pytest.raises(TypeError):
-                    compare(one, other)
 
 
 def test_now_is_the_given_clock_beside_a_monotonic_one() -> None:

@@ -9,7 +9,7 @@ from ledger.errors import NotYetReplicated, ReadTooSlow
 from ledger.requests import Get, Now, Query
 from reader import Entry
 from reader.history import history
-from reader.restart import STARTS_MAX
+from reader.read import STARTS_MAX
 from tests.world import (
     COUNTER,
     LANE,

@@ -13,8 +13,8 @@ from ledger.errors import NotYetReplicated, ReadTooSlow
 from ledger.requests import Get, Query, Request
 from ledger.values import Delta, Lane
 from reader import Entry, Position, Reader
-from reader.history_page import SEGMENTS_AT_ONCE, SEGMENTS_MAX, page
-from reader.restart import STARTS_MAX
+from reader.history import SEGMENTS_AT_ONCE, SEGMENTS_MAX, page
+from reader.read import STARTS_MAX
 from tests.world import COUNTER, LANE, READ_MS, A, B, Region, compactor, delta, reader, token, two_regions
 
 

@@ -8,8 +8,7 @@ from ledger import items
 from ledger.errors import DamagedItem, ReadTooSlow, Unavailable
 from ledger.requests import GetMany, Instant, Key, Now, Query, Together, key_of
 from ledger.values import Checkpoint, Lane
-from reader.read import LaneSum, read
-from reader.restart import STARTS_MAX
+from reader.read import STARTS_MAX, LaneSum, read
 from tests.world import COUNTER, LANE, NOW_MS, READ_MS, B, Region, delta, summed, token
 
 OTHER = Lane(B, 0, COUNTER)

@@ -40,7 +40,6 @@ from service.runtime import Runtime
 from service.sqs import SqsQueue
 from service.sweep.sweep import Sweeper, Swept
 from service.thresholds.event_bus import Publish
-from service.writable import Names
 from tests.world import COUNTER, NOW_MS, A, B, Region, fail, settings
 
 NOTHING: dict[str, list[Any]] = {"batchItemFailures": []}
@@ -227,7 +226,7 @@ class Service(Region, Queues):
         draw: float = 0.0,
         pack: bool = False,
         queues: tuple[str, ...] = ("outcomes", "dead_letters", "changes"),
-        names: Names | None = None,
+        prefixes: tuple[str, ...] = (),
     ) -> Self:
         """Make its functions anew, as a new process of each."""
         known = self.settings, self.runtime, self.watch
@@ -235,15 +234,15 @@ class Service(Region, Queues):
         self.sweeper = Sweeper(*known, verify_one_in=verify_one_in, draw=lambda: draw, hours=hours)
         own: Any = {name: SqsQueue(name, self.sqs) for name in queues}
         ledger = Ledger(self.settings, tables=self.tables, clock=self.clock)
-        more: Any = {"clock": self.clock, "jitter": lambda: 0.0, "names": names}
+        more: Any = {"clock": self.clock, "jitter": lambda: 0.0, "prefixes": prefixes}
         self.adder = AddFromQueue(ledger, self.watch, pack=pack, **more, **own)
-        self.names = names
+        self.prefixes = prefixes
         self.__dict__.pop("api", None)
         return self
 
     @cached_property
     def api(self) -> Callable[..., dict[str, Any]]:
-        return Api(self.settings, self.watch, table=self, clock=self.clock, names=self.names)
+        return Api(self.settings, self.watch, table=self, clock=self.clock, prefixes=self.prefixes)
 
     def clock(self) -> int:
         return self.now_ms
@@ -258,6 +257,16 @@ class Service(Region, Queues):
 
     def visit(self, *jobs: str | Job, stop: Callable[[], bool] = never) -> Any:
         return self.worker(sqs(*(job if isinstance(job, str) else message_of(job) for job in jobs)), stop)
+
+    def rung(self, *came: Delta | Item, made_ms: int | None = NOW_MS, event: str = "INSERT") -> list[tuple[Job, int]]:
+        """The jobs that it sends because of them, with their delays; no record comes again."""
+        assert self.rings(*came, made_ms=made_ms, event=event) == NOTHING
+        return self.taken()
+
+    def visited(self, *jobs: str | Job, stop: Callable[[], bool] = never) -> list[tuple[Job, int]]:
+        """The jobs that it sends because of them; no message stays."""
+        assert self.visit(*jobs, stop=stop) == NOTHING
+        return self.taken()
 
     def sweep(self, stop: Callable[[], bool] = never) -> Swept:
         return self.sweeper(stop)

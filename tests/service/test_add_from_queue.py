@@ -9,18 +9,8 @@ from typing import Any
 import pytest
 
 from compactor import Compactor
-from ledger import Ledger, Limit, Settings
+from ledger import Ledger, Limit, Settings, errors
 from ledger.checks import to_datetime
-from ledger.errors import (
-    GateLost,
-    GaveUp,
-    LimitMismatch,
-    NotAllowed,
-    OutcomeUnknown,
-    SettingsMismatch,
-    Throttled,
-    Unavailable,
-)
 from ledger.memory import MemoryTable
 from ledger.message import time_of, time_text
 from ledger.requests import Put, PutMany, Update
@@ -29,7 +19,6 @@ from service.add_from_queue.handler import MESSAGE_BYTES_MAX, wait_of
 from service.add_from_queue.outcomes import outcome_of
 from service.canary.handler import COUNTER as CANARY
 from service.sqs import ENTRIES_MAX
-from service.writable import Names
 from tests.service.support import Service
 from tests.world import COUNTER, A, B, fail
 
@@ -83,11 +72,8 @@ def test_a_batch_is_one_request_and_a_message_that_comes_again_counts_once() -> 
     assert (len(batch.items), service.counted("DeltasRecorded")) == (10, 10)
     assert service.adds(message(0), many(message(1), message(10)), message(10)) == []
     assert (service.value(), service.counted("DeltasReplayed")) == (sum(4**n for n in range(11)), 3)
-    assert service.lines()[-1] == (
-        "info",
-        "added a batch",
-        {"messages": 3, "changes": 4, "buried": 0, "failed": 0},
-    )
+    counts = {"messages": 3, "changes": 4, "buried": 0, "failed": 0}
+    assert service.lines()[-1] == ("info", "added a batch", counts)
 
 
 def test_changes_of_a_lane_stand_in_one_item_and_are_counted_as_accepted_in_one_number() -> None:
@@ -161,7 +147,7 @@ def test_a_copy_has_the_messages_own_attributes_and_the_error_as_far_as_there_is
 
 
 def test_a_change_of_a_name_that_is_not_written_here_is_a_dead_letter_and_the_others_of_its_message_count() -> None:
-    service = adding(names=Names(("stock:", "seats:")), pack=True)
+    service = adding(prefixes=("stock:", "seats:"), pack=True)
     mixed = many(message(1), message(2, counter=CANARY), message(3))
     other = message(4, counter="other")
     assert service.adds(mixed, other, message(5)) == []
@@ -171,7 +157,13 @@ def test_a_change_of_a_name_that_is_not_written_here_is_a_dead_letter_and_the_ot
 
 
 def test_fifteen_minutes_of_table_trouble_lose_no_good_change_to_the_dlq() -> None:
-    for failure in (Throttled("no"), OutcomeUnknown("no"), NotAllowed("no"), SettingsMismatch("no"), GateLost("no")):
+    for failure in (
+        errors.Throttled("no"),
+        errors.OutcomeUnknown("no"),
+        errors.NotAllowed("no"),
+        errors.SettingsMismatch("no"),
+        errors.GateLost("no"),
+    ):
         service = adding()
         service.before(puts(1, 4), fail(failure))
         mixed = many(message(1), BAD), many(BAD, message(1))  # whichever of the two comes first
@@ -202,7 +194,7 @@ def test_a_change_a_little_ahead_of_the_clock_comes_again_when_its_time_is_there
 def test_what_failed_for_many_changes_of_a_message_has_one_line_and_no_line_above_debug_an_amount() -> None:
     amount = 123_454_321
     service = adding()
-    service.before(puts(8), fail(OutcomeUnknown(f"no: 8 of {amount}")))
+    service.before(puts(8), fail(errors.OutcomeUnknown(f"no: 8 of {amount}")))
     bodies = [message(0, amount), message(0, amount + 1), message(1, f"{amount}"), many(message(2, 8), message(3, 8))]
     assert service.adds(*bodies) == [3]
     unknown = [line for _, _, line in service.lines("warning") if line.get("error") == "OutcomeUnknown"]
@@ -244,7 +236,13 @@ def test_a_refusal_is_an_answer_and_a_message_that_comes_again_is_answered_the_s
 
 
 def test_what_is_not_decided_has_no_outcome_and_comes_again() -> None:
-    for error in (Unavailable("gone"), Throttled("no"), GaveUp("no"), GateLost("no"), LimitMismatch("no")):
+    for error in (
+        errors.Unavailable("gone"),
+        errors.Throttled("no"),
+        errors.GaveUp("no"),
+        errors.GateLost("no"),
+        errors.LimitMismatch("no"),
+    ):
         service = adding()
         service.fails(error, Update)
         assert service.adds(seat(0), many(seat(1), seat(2)), message(3)) == [0, 1]

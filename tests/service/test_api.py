@@ -15,7 +15,7 @@ from ledger.requests import Get, GetMany, Key, Put, Query, Together, keyed
 from ledger.values import Lane
 from service.api.local import event_of
 from service.canary.handler import COUNTER as CANARY
-from service.writable import PREFIXES_FROM, Names
+from service.writable import PREFIXES_FROM, prefixes_of
 from tests.service.support import ULID, ULID_AT, Service
 from tests.service.test_holds import web
 from tests.world import COUNTER, A, B, fail
@@ -105,9 +105,9 @@ def test_each_change_of_a_bulk_has_a_result_of_its_own() -> None:
 
 
 def test_a_name_that_is_reserved_or_not_allowed_is_refused_and_nothing_is_written() -> None:
-    stock = Names(("stock:", "seats:"))
-    for counter, names in ((CANARY, Names()), ("ledger:", Names()), ("other", stock)):
-        service = web().start(names=names)
+    stock = ("stock:", "seats:")
+    for counter, prefixes in ((CANARY, ()), ("ledger:", ()), ("other", stock)):
+        service = web().start(prefixes=prefixes)
         (error,) = service.add(1, counter=counter).refused(422, "invalid-request")["errors"]
         assert (error["at"], "ledger:" in error["error"] or "stock:, seats:" in error["error"]) == ("counter", True)
         deltas = [{"counter": name, "change": 1, "idempotency_key": ULID} for name in (counter, "stock:1")]
@@ -118,11 +118,11 @@ def test_a_name_that_is_reserved_or_not_allowed_is_refused_and_nothing_is_writte
             service.post(path, {"counter": counter} | more).refused(422, "invalid-request")
         assert all(counter not in key.pk for key in service.items)
         assert service.read(counter).status == 200  # its value is no secret of the service
-    assert Names.of({}) == Names.of({PREFIXES_FROM: "[]"}) == Names()
-    assert Names.of({PREFIXES_FROM: '["stock:", "seats:"]'}) == stock
+    assert prefixes_of({}) == prefixes_of({PREFIXES_FROM: "[]"}) == ()
+    assert prefixes_of({PREFIXES_FROM: '["stock:", "seats:"]'}) == stock
     for wrong in ("stock:", '"stock:"', '{"stock:": 1}', '["two words"]', "[1]"):
         with pytest.raises(InvalidSettings, match=PREFIXES_FROM):
-            Names.of({PREFIXES_FROM: wrong})
+            prefixes_of({PREFIXES_FROM: wrong})
 
 
 NO_BODIES: tuple[bytes, ...] = (b"", b"  ", b"{", b"null", b'[{"change": 1}]', b'{"change": NaN}', b"[" * 100_000)

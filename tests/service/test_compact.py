@@ -31,8 +31,7 @@ def folded(*numbers: int, **given: Any) -> Service:
     """A service with these deltas folded, and nothing noted of it."""
     service = Service(**given)
     service.put(*map(delta, numbers))
-    service.visit(Look(LANE))
-    assert service.taken() == []
+    assert service.visited(Look(LANE)) == []
     return service.forget()
 
 
@@ -79,15 +78,13 @@ def test_the_visits_of_a_busy_lane_follow_each_other_and_of_two_chains_one_ends(
     service = folded(1)
     for version in (2, 3):
         service.put(*(delta(n, at_ms=1_000 + n) for n in range(5 * version - 8, 5 * version - 3)))
-        service.visit(Look(LANE, follows=version - 1))
-        assert service.taken() == [(Look(LANE, follows=version), 10)]
+        assert service.visited(Look(LANE, follows=version - 1)) == [(Look(LANE, follows=version), 10)]
     service.put(*(delta(n, at_ms=1_000 + n) for n in range(12, 17)))
     service.asked.clear()
     service.visit(Look(LANE, follows=2))  # somebody committed version 3 since
     assert (service.taken(), Transact in service.kinds) == ([], False)
     assert service.notes.lines[-1][2]["outcome"] == "ended"
-    service.visit(Look(LANE))  # a ring folds in any case
-    assert service.taken() == [(Look(LANE, follows=4), 10)]
+    assert service.visited(Look(LANE)) == [(Look(LANE, follows=4), 10)]  # a ring folds in any case
     service.visit(Look(LANE, follows=4))  # nothing came: the next change rings
     service.put(delta(17, at_ms=60_000))
     service.visit(Look(LANE, follows=4))  # less than 100 a second
@@ -150,8 +147,8 @@ def test_what_is_named_below_the_watermark_is_settled_and_what_is_above_is_named
     assert not [request for request in service.asked if getattr(request, "pk", "") == items.delta_pk(LANE)]
     assert service.counted("StraysSettled", "LanesVisited") == (1, 0)
     assert service.taken() == [(Settle(LANE, late(5, 6), again=True), 300)]
-    service.visit(Settle(LANE, late(5, 6), again=True))
-    assert service.taken() == []  # still in the tail: every fold that is under way sees them
+    # Still in the tail: every fold that is under way sees them.
+    assert service.visited(Settle(LANE, late(5, 6), again=True)) == []
     assert (value(service), service.lines()[-1][:2]) == ({1, 2, 5, 6}, ("info", "settled"))
 
 
@@ -160,10 +157,8 @@ def test_more_strays_than_a_visit_settles_are_named_anew_at_once() -> None:
     service.put(*map(delta, range(1, 25)), delta(28))
     for again in (False, True):
         job = Settle(LANE, late(*range(1, 25), 28), again=again, tries=3)
-        service.visit(job)
-        assert service.taken() == ([(replace(job, tries=0), 0)] if not again else [])
-        service.visit(job)
-        assert service.taken() == ([(Settle(LANE, late(28), again=True), 300)] if not again else [])
+        assert service.visited(job) == ([(replace(job, tries=0), 0)] if not again else [])
+        assert service.visited(job) == ([(Settle(LANE, late(28), again=True), 300)] if not again else [])
     assert value(service) == {*range(1, 25), 27, 28}
 
 
@@ -253,8 +248,7 @@ def test_verify_reports_the_differences_without_their_amounts_and_writes_nothing
 
 def test_a_verify_that_meets_a_landing_commit_is_left_to_another_pass_and_one_beside_others_is_put_off() -> None:
     service = folded(1)
-    service.visit(Verify(LANE), Look(LANE), Verify(OTHER))
-    assert service.taken() == [(Verify(LANE), VERIFY_S)]
+    assert service.visited(Verify(LANE), Look(LANE), Verify(OTHER)) == [(Verify(LANE), VERIFY_S)]
     service.forget()
     service.drop(items.segment_key(LANE, token(1), 1))
     assert service.visit(Verify(LANE)) == NOTHING
@@ -303,8 +297,7 @@ def test_a_job_that_meets_damage_waits_in_the_dlq_for_a_person() -> None:
     service = folded(2)  # by its key and without its amount; what was above the watermark is named again all the same
     service.put(delta(5))
     service.store([{"pk": {"S": items.delta_pk(LANE)}, "sk": {"S": token(1)}, "change": {"N": "271828.5"}}])
-    service.visit(Settle(LANE, late(1, 5)))
-    assert service.taken() == [(Settle(LANE, late(5), again=True), 300)]
+    assert service.visited(Settle(LANE, late(1, 5))) == [(Settle(LANE, late(5), again=True), 300)]
     assert service.dead == [message_of(Settle(LANE, late(1)))]
     assert f"pk='delta#{LANE}', sk='{token(1)}'" in service.lines()[-1][2]["reason"]
     assert "271828" not in repr(service.lines())
@@ -355,8 +348,8 @@ def test_a_worker_with_other_settings_than_the_tables_visits_nothing_and_sends_e
     service.store([items.shape_item(Shape((A, B), {"stock:": 4}))])
     service.put(delta(1), delta(1, OTHER))
     before = dict(service.items)
-    assert service.visit(Settle(LANE, late(1)), Sweep(OTHER)) == NOTHING
-    assert service.taken() == [(Settle(LANE, late(1), tries=1), 30), (Sweep(OTHER, tries=1), 30)]
+    again = [(Settle(LANE, late(1), tries=1), 30), (Sweep(OTHER, tries=1), 30)]
+    assert service.visited(Settle(LANE, late(1)), Sweep(OTHER)) == again
     assert "SettingsMismatch" in repr(service.lines("error"))
     assert (service.items, service.kinds) == (before, [Get, Enqueue, Enqueue])
 

@@ -4,9 +4,6 @@ import random
 from typing import Any
 
 import pytest
-from cachetools import LRUCache
-from hypothesis import given
-from hypothesis import strategies as st
 
 from compactor.named import Named
 from ledger import items, tokens
@@ -20,9 +17,8 @@ from ledger.requests import GetMany, Item, Key, Put, PutMany, keyed
 from ledger.values import Delta, Lane
 from service.job_queue import Enqueue
 from service.jobs import KEYS_MAX, Look, Settle
-from service.messages import KEY_MAX, jobs_of, message_of
 from service.ring.records import arrived, rings
-from service.ring.ring import KNOWN_MAX, SENT_MAX, Memory, Rung, delay_s, ring
+from service.ring.ring import Memory, Rung, delay_s, ring
 from tests.service.support import NOTHING, Service, failed, stored, stream
 from tests.world import LANE, NOW_MS, A, B, delta, fail, settings, token
 
@@ -86,6 +82,7 @@ def test_no_change_that_came_later_than_half_of_what_is_allowed_is_missed() -> N
     for image in images:  # what nobody can read came late, and rings
         record = stored(items.pack_item(pack_of([delta(1), delta(2)])), made_ms=0)
         record["dynamodb"]["NewImage"] = image
+        record["dynamodb"]["SequenceNumber"] = image
         seen = arrived([record], settings(fold_min=QUIET)).lanes[LANE]
         assert (len(seen.late), seen.rung) == (1, True)
 
@@ -98,7 +95,7 @@ def test_what_came_late_is_named_at_once_by_jobs_of_a_hundred_is_never_skipped_a
     assert service.taken() == [(Settle(LANE, Named((token(1), pack["sk"]["S"]))), 0), RING, (other, 0), LATER]
     assert service.counted("LateDeltas") == 3
     assert service.lines() == [("info", "late changes", {"late": 3, "lanes": [str(LANE), str(OTHER)]})]
-    assert (service.rings(delta(1, OTHER)), service.taken()) == (NOTHING, [(other, 0)])
+    assert service.rung(delta(1, OTHER)) == [(other, 0)]
     assert service.counted("RingsSpared") == 1
     service = Service(fold_min=QUIET)
     many = [delta(n % 20, at_ms=n) for n in range(2 * KEYS_MAX + 1)]
@@ -112,11 +109,9 @@ def test_a_ring_is_skipped_for_a_minute_by_both_clocks_since_before_its_message_
     waits = [(0, 0, True), (60_000, 60_000, True), (60_001, 60_001, False), (60_001, 0, False), (0, 60_001, False)]
     for wall_ms, steady_ms, skipped in (*waits, (-1, 1, False)):
         service = Service()
-        service.rings(now(1))
-        assert service.taken() == [RING]
+        assert service.rung(now(1)) == [RING]
         service.time_goes(wall_ms, steady_ms)
-        service.rings(now(2))
-        assert service.taken() == ([] if skipped else [RING])
+        assert service.rung(now(2)) == ([] if skipped else [RING])
         assert service.counted("RingsSpared") == skipped
     service = Service()
     for _ in range(3):  # one that was skipped does not make the minute longer
@@ -127,8 +122,7 @@ def test_a_ring_is_skipped_for_a_minute_by_both_clocks_since_before_its_message_
     service.before(Enqueue, lambda _: service.time_goes(50_000), times=1)
     service.rings(now(1))
     service.time_goes(10_001)
-    service.rings(now(2))
-    assert service.taken() == [RING, RING]
+    assert service.rung(now(2)) == [RING, RING]
 
 
 def test_nothing_is_skipped_for_a_message_that_was_not_confirmed_or_of_another_process_lane_or_job() -> None:
@@ -136,25 +130,14 @@ def test_nothing_is_skipped_for_a_message_that_was_not_confirmed_or_of_another_p
     service.refused.add(LANE)
     assert service.rings(now(1, OTHER), now(1)) == failed("2")
     service.refused.clear()
-    assert (service.rings(now(1)), service.taken()) == (NOTHING, [LATER, RING])
+    assert service.rung(now(1)) == [LATER, RING]
     service.start()
-    assert (service.rings(now(1)), service.rings(now(1, OTHER)), service.taken()) == (NOTHING, NOTHING, [RING, LATER])
+    assert service.rung(now(1)) + service.rung(now(1, OTHER)) == [RING, LATER]
     service, memory = Service(), Memory()
     for made_ms, fold_min in ((NOW_MS, QUIET), (1_000, 1)):  # named as late, then rung
         came = arrived([stored(items.delta_item(delta(1)), made_ms=made_ms)], settings(fold_min=fold_min))
         service.run(ring(came, Rung(), memory, service.settings))
     assert [type(job) for job, _ in service.taken()] == [Settle, Look]
-
-
-def test_a_process_remembers_so_many_lanes_and_no_more() -> None:
-    service, lanes = Service(), [Lane(A, 0, str(n)) for n in range(3)]
-    memory = Memory(listed=LRUCache(2), sent=LRUCache(2))
-    for lane in (*lanes, lanes[0]):
-        came = arrived([stored(items.delta_item(now(1, lane)), made_ms=NOW_MS)], service.settings)
-        service.run(ring(came, Rung(), memory, service.settings))
-    assert [job.lane for job, _ in service.taken()] == [*lanes, lanes[0]]
-    assert service.kinds.count(GetMany) == 4
-    assert (Memory().listed.maxsize, Memory().sent.maxsize) == (KNOWN_MAX, SENT_MAX)  # type: ignore[attr-defined]
 
 
 def test_a_ring_waits_until_what_is_skipped_for_it_is_old_enough() -> None:
@@ -164,23 +147,18 @@ def test_a_ring_waits_until_what_is_skipped_for_it_is_old_enough() -> None:
         low, high = (delta(n, at_ms=NOW_MS + ahead_ms - 2_000 * (n == 1)) for n in (1, 2))
         for came in (high, items.pack_item(pack_of([low, high]))):
             service = Service()
-            service.rings(came)
-            assert service.taken() == [(Look(LANE), seconds)]
+            assert service.rung(came) == [(Look(LANE), seconds)]
 
 
 def test_what_is_ahead_and_what_is_not_ring_each_for_itself_and_are_skipped_for_what_waits_as_long() -> None:
     service = Service()
     far, further = delta(1, at_ms=NOW_MS + 100_000), delta(2, at_ms=NOW_MS + 130_000)
-    service.rings(now(3), far)
-    assert service.taken() == [(Look(LANE), 175), RING]
-    service.rings(far)  # the last message was the ring, which comes too early for it
-    assert service.taken() == [(Look(LANE), 175)]
-    service.rings(now(4), far)
-    assert service.taken() == []
+    assert service.rung(now(3), far) == [(Look(LANE), 175), RING]
+    assert service.rung(far) == [(Look(LANE), 175)]  # the last message was the ring, which comes too early for it
+    assert service.rung(now(4), far) == []
     for wait_ms, sent in ((20_000, []), (30_001, [(Look(LANE), 185)])):
         service.time_goes(wait_ms)
-        service.rings(further, made_ms=NOW_MS + 20_000)  # the record is of later, so it is less far ahead
-        assert service.taken() == sent
+        assert service.rung(further, made_ms=NOW_MS + 20_000) == sent  # the record is of later, so it is less far ahead
 
 
 def test_a_lane_is_put_into_the_directory_once_before_its_batch_is_answered() -> None:
@@ -238,25 +216,6 @@ def test_records_of_other_regions_and_garbage_are_ignored_and_counted() -> None:
     for event in events:
         assert service.ringer(event) == NOTHING
     assert service.kinds == []
-
-
-anything: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-)
-sort_keys = st.just(token(1)) | st.text() | st.integers(0, KEY_MAX).map(lambda n: f"{token(1)}#{'x' * n}")
-
-
-@given(sort_keys, anything, anything, anything)
-def test_whatever_a_record_holds_it_is_ignored_or_becomes_messages_that_can_be_read(
-    sk: str, image: Any, made: Any, sequence: Any
-) -> None:
-    service = Service()
-    came = record(DELTAS, sk)
-    came["dynamodb"] |= {"NewImage": image, "ApproximateCreationDateTime": made, "SequenceNumber": sequence}
-    assert service.ringer({"Records": [came]}) == NOTHING
-    for job, _ in service.taken():
-        assert jobs_of(message_of(job), service.settings) == [job]
 
 
 def test_the_first_record_of_the_first_lane_that_failed_is_named() -> None:

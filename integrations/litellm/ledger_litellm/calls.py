@@ -26,8 +26,7 @@ from ledger.budgets.reserving import TRIES_MAX
 from ledger.errors import LedgerError
 
 from ledger_litellm.errors import is_paid, log
-from ledger_litellm.prices import Asked, streamed_cost
-from ledger_litellm.tokens import field
+from ledger_litellm.prices import Asked, field, streamed_cost
 
 AGAIN_S = 10  # after so long a settlement that failed is tried again
 AGAIN_MAX = 60

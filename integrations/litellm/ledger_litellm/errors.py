@@ -6,6 +6,7 @@ Rule 1: where nothing could be decided the call does not begin either.
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import litellm
 from ledger.budgets.reserving import OverBudget, may_be_billed
@@ -35,36 +36,29 @@ class IncompleteCall(InvalidInput):
     """A call lacks what its budget is named by, or what its price could be told from. Nothing was called."""
 
 
-def refusal(error: LedgerError, model: str) -> Exception:
+def refusal(error: LedgerError, model: str) -> Any:
     """What a call that may not begin gets: BudgetExceededError (its status is `litellm.budget_exceeded_status_code`),
     BadRequestError (400) where it lacks something or asks for too much, ServiceUnavailableError (503) where the table
     could not be asked.
     Anything else is the operator's to mend: InternalServerError (500), and the log says what.
     """
-    told: Exception
     if isinstance(error, OverBudget):
         # A gate says that there is too little, and not how much there is.
-        told = litellm.BudgetExceededError(
+        return litellm.BudgetExceededError(
             current_cost=0.0,
             max_budget=0.0,
             message=f"{error} The longest answer is in the estimate: with a smaller max_tokens it is less.",
             entity_type="budget",
             entity_id=error.counter,
         )
-    elif isinstance(error, IncompleteCall | InvalidCounter | InvalidChange):
-        told = litellm.BadRequestError(str(error), model=model, llm_provider="")
-    elif isinstance(error, Again):
-        told = litellm.ServiceUnavailableError(
-            f"The budget could not be asked, so nothing was called: {error}", model=model, llm_provider=""
-        )
-    else:
-        log.error("%s: nothing was called, because its budgets are not set up right: %s", model, error)
-        told = litellm.InternalServerError(
-            "The budgets of this call are not set up right, so nothing was called: the log of its process says how.",
-            model=model,
-            llm_provider="",
-        )
-    return told
+    if isinstance(error, IncompleteCall | InvalidCounter | InvalidChange):
+        return litellm.BadRequestError(str(error), model, "")
+    if isinstance(error, Again):
+        why = f"The budget could not be asked, so nothing was called: {error}"
+        return litellm.ServiceUnavailableError(why, "", model)
+    log.error("%s: nothing was called, because its budgets are not set up right: %s", model, error)
+    why = "The budgets of this call are not set up right, so nothing was called: the log of its process says how."
+    return litellm.InternalServerError(why, "", model)
 
 
 def is_paid(end: BaseException | None) -> bool:

@@ -5,6 +5,8 @@ Rule 2: what was reserved is found by a mark in the request's metadata that no c
 Rule 3: what an answer cost is noted when it comes, in a hook that is awaited, and settled when its request ends: by an
 answer, an error, the end of a stream or its cut. LiteLLM's log events, which may be dropped, only come in addition.
 Rule 4: a call that is refused has no mark, so that its failure ends no other.
+Rule 5: the operator names the budgets, from what is known of the caller. What a call may cost is LiteLLM's to tell,
+else the operator's; a call of which nobody knows it is refused.
 Source: litellm 1.106, `utils.wrapper_async` and `proxy.utils.ProxyLogging`.
 """
 
@@ -12,30 +14,21 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from contextlib import aclosing
 from datetime import timedelta
 from typing import Any, final
 
 from ledger import clocks
 from ledger.budgets import TIMEOUT, Budgets
+from ledger.budgets.reserving import check_cost, check_counters
 from ledger.errors import InvalidInput, LedgerError, shown
 from litellm.integrations.custom_logger import CustomLogger
 
+from ledger_litellm import requests
 from ledger_litellm.calls import OpenCall, OpenCalls
-from ledger_litellm.errors import RepeatsUnasked, is_paid, log, refusal
-from ledger_litellm.prices import billed, cost_of, logged_cost
-from ledger_litellm.requests import (
-    Caller,
-    Terms,
-    by_metadata,
-    by_proxy,
-    logged_id,
-    mark_of,
-    marked,
-    repeats_unasked,
-    sdk_request,
-)
-from ledger_litellm.tokens import PICTURE
+from ledger_litellm.errors import IncompleteCall, RepeatsUnasked, is_paid, log, refusal
+from ledger_litellm.estimates import PICTURE, estimated
+from ledger_litellm.prices import UNITS, Asked, billed, cost_of, logged_cost
+from ledger_litellm.requests import Caller
 
 Found = tuple[str | None, OpenCall | None]
 
@@ -69,8 +62,14 @@ class LedgerBudgets(CustomLogger):
         clock: clocks.Clock = clocks.wall_clock,
     ) -> None:
         super().__init__()
+        if unit not in UNITS:
+            raise InvalidInput(f"unit={shown(unit)} is not one of {UNITS}.")
+        if not callable(counters):
+            raise InvalidInput(f"counters is a function of the caller that names its budgets, not {shown(counters)}.")
+        check_cost("estimate", estimate or 0)
+        check_cost("picture", picture)
         self.budgets = Budgets(ledger, timeout=timeout, over=over, clock=clock)
-        self._terms = Terms(self.budgets, counters, unit, estimate, picture)
+        self._counters, self._unit, self._estimate, self._picture = counters, unit, estimate, picture
         self.name = f"ledger_{uuid.uuid4().hex}"  # of its marks; public, or LiteLLM takes two objects for one
         self.open = OpenCalls()
 
@@ -78,34 +77,46 @@ class LedgerBudgets(CustomLogger):
         self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: str
     ) -> dict[str, Any]:
         """A request to the proxy, before it chooses a deployment."""
-        if self.open.get(mark_of(data, self.name)) is not None:  # this object is named twice in `callbacks`
+        if self.open.get(requests.mark_of(data, self.name)) is not None:  # this object is named twice in `callbacks`
             return data
-        caller = by_proxy(user_api_key_dict, data, self.budgets.now())
-        return marked(data, self.name, await self._begin(caller, data, None))
+        caller = requests.by_proxy(user_api_key_dict, data, self.budgets.now())
+        return requests.marked(data, self.name, await self._begin(caller, data, None))
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
         """An attempt: of the proxy, where its request reserved before, or of a Router or the SDK, which reserves."""
-        if mark_of(kwargs, self.name) is not None:
+        if requests.mark_of(kwargs, self.name) is not None:
             return None
-        request = sdk_request(kwargs)
-        if repeats := repeats_unasked(kwargs):
+        request = requests.sdk_request(kwargs)
+        if repeats := requests.repeats_unasked(kwargs):
             raise RepeatsUnasked(repeats, str(request.get("model")))
-        caller = by_metadata(request, self.budgets.now())
-        return marked(kwargs, self.name, await self._begin(caller, request, str(kwargs["litellm_call_id"])))
+        caller = requests.by_metadata(request, self.budgets.now())
+        return requests.marked(kwargs, self.name, await self._begin(caller, request, str(kwargs["litellm_call_id"])))
 
     async def _begin(self, caller: Caller, request: Mapping[str, Any], owner: str | None) -> str:
+        logging = request.get("litellm_logging_obj")
         try:
-            opening = self._terms.call(caller, request, owner)
-            if opening is None:
+            counters = check_counters(self._counters(caller))
+            if not counters:
                 return UNBUDGETED
-            logging = request.get("litellm_logging_obj")
-            opening.details = getattr(logging, "model_call_details", None)
+            asked, most = self._asked(str(request.get("model")), request, own=owner is not None)
+            call = self.budgets.reserve(counters, most)
+            opening = OpenCall(call, owner, asked, getattr(logging, "model_call_details", None))
             mark = await self.open.begin(opening, self.budgets.timeout.total_seconds())
         except LedgerError as error:
             raise refusal(error, str(request.get("model"))) from error
         if owner is not None and logging is not None and not request.get("stream"):
             self.open.end_when_left(mark, logging)
         return mark
+
+    def _asked(self, model: str, request: Mapping[str, Any], *, own: bool) -> tuple[Asked, int]:
+        found = estimated(self._unit, model, request, own=own, picture=self._picture)
+        if found is None and self._estimate is None:
+            raise IncompleteCall(
+                f"What a call of {shown(model)} may cost is not known: LiteLLM has no price of it by the token, no "
+                "longest answer, or no count of what is sent, or the provider may search, speak or run tools. Pass "
+                "estimate= to LedgerBudgets, register the model's price, or send max_tokens."
+            )
+        return found or (Asked(self._unit, model, 0, 0), self._estimate or 0)
 
     async def async_post_call_success_deployment_hook(
         self, request_data: Mapping[str, Any], response: Any, call_type: Any
@@ -128,43 +139,29 @@ class LedgerBudgets(CustomLogger):
                 there.note(cost_of(there.asked, response, data.get("litellm_logging_obj")), response)
             await self.open.end(mark)
 
-    async def async_post_call_streaming_iterator_hook(
+    def async_post_call_streaming_iterator_hook(
         self, user_api_key_dict: Any, response: Any, request_data: dict[str, Any]
     ) -> AsyncGenerator[Any, None]:
         """A request to the proxy is answered in a stream, whose client may leave at any chunk."""
-        mark, there = self._found(request_data)
-        logging = request_data.get("litellm_logging_obj")
-        async with aclosing(self.open.counted(mark, there, response, logging)) as chunks:
-            async for chunk in chunks:
-                yield chunk
+        return self.open.counted(*self._found(request_data), response, request_data.get("litellm_logging_obj"))
 
-    async def stream(self, response: Any) -> AsyncGenerator[Any, None]:
+    def stream(self, response: Any) -> AsyncGenerator[Any, None]:
         """The chunks of a stream of the SDK. One that is left before its end counts what it gave; LiteLLM itself tells
         no hook of that, so without this the estimate counts, after the time-out. Close it, as with `aclosing`.
         """
         if not hasattr(response, "logging_obj"):
             raise InvalidInput(f"What acompletion(stream=True) answers is a stream, not {shown(response)}.")
-        mark, there = self._logged(response.logging_obj.model_call_details)
-        async with aclosing(self.open.counted(mark, there, response, response.logging_obj)) as chunks:
-            async for chunk in chunks:
-                yield chunk
+        found = self._logged(response.logging_obj.model_call_details)
+        return self.open.counted(*found, response, response.logging_obj)
 
     async def async_post_call_failure_hook(
-        self,
-        request_data: dict[str, Any],
-        original_exception: Exception,
-        user_api_key_dict: Any,
-        traceback_str: str | None = None,
+        self, request_data: Any, original_exception: Exception, user_api_key_dict: Any, traceback_str: str | None = None
     ) -> None:
         """A request to the proxy failed, after all its retries and fallbacks."""
         await self._failed(self._found(request_data), original_exception, request_data)
 
     async def async_post_call_failure_deployment_hook(
-        self,
-        request_data: Mapping[str, Any],
-        exception: Exception,
-        call_type: Any,
-        fallback_depth: int | None = None,
+        self, request_data: Mapping[str, Any], exception: Exception, call_type: Any, fallback_depth: int | None = None
     ) -> None:
         """An attempt failed; there may be another one, unless it is the call itself."""
         mark, there = self._found(request_data)
@@ -195,21 +192,21 @@ class LedgerBudgets(CustomLogger):
         self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
         mark, there = self._logged(kwargs)
-        if there is not None and there.is_of({"litellm_call_id": logged_id(kwargs)}):
+        if there is not None and there.is_of({"litellm_call_id": requests.logged_id(kwargs)}):
             await self._failed((mark, there), kwargs.get("exception") or Exception(), kwargs)
 
     def log_pre_api_call(self, model: Any, messages: Any, kwargs: Mapping[str, Any]) -> None:
         blocks = (kwargs.get("litellm_params") or {}).get("acompletion") is False
-        if blocks and mark_of(kwargs, self.name) is None:
+        if blocks and requests.mark_of(kwargs, self.name) is None:
             log.error("%s: completion() asks no hook that could refuse it: this call is in no budget", model)
 
     def _found(self, request: Mapping[str, Any]) -> Found:
-        mark = mark_of(request, self.name)
+        mark = requests.mark_of(request, self.name)
         return mark, self.open.get(mark)
 
     def _logged(self, kwargs: Mapping[str, Any]) -> Found:
         """Of a log event. A call that another object refused has lost its mark, and so have some routes: LiteLLM's own
         object of the call is left. Its id may be another's, too: a caller may choose it.
         """
-        mark = mark_of(kwargs, self.name) or self.open.mark_by(kwargs)
+        mark = requests.mark_of(kwargs, self.name) or self.open.mark_by(kwargs)
         return mark, self.open.get(mark)

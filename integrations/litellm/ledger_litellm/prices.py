@@ -16,8 +16,6 @@ from typing import Any
 import litellm
 from ledger.errors import InvalidChange, shown
 
-from ledger_litellm.tokens import field, number
-
 UNITS = ("micro-dollars", "tokens")
 PRICED = "input_cost_per_token"
 
@@ -130,3 +128,11 @@ def _tokens_cost(unit: str, model: str, prompt: int, completion: int) -> int | N
         listed = dollars or litellm.model_cost[litellm.get_model_info(model)["key"]].get(PRICED) is not None
         return micro_dollars(dollars) if listed else None
     return None
+
+
+def number(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def field(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)

@@ -1,42 +1,29 @@
-"""What a hook of LiteLLM is called with: who calls, which model, the mark of what was reserved; and `Terms`, in which
-budgets a call reserves, and how much.
+"""What a hook of LiteLLM is called with: who calls, which model, the mark of what was reserved.
 
 Rule 1: in the proxy a caller is who the proxy authenticated, never what the request's body says.
 Rule 2: where LiteLLM keeps its metadata depends on the route; the mark goes there and nowhere else.
-Rule 3: the operator names the budgets, from what is known of the caller.
-Rule 4: what a call may cost is LiteLLM's to tell, else the operator's; a call of which nobody knows it is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import datetime
 from itertools import product
 from typing import Any
 
 import litellm
-from ledger.budgets import Budgets
-from ledger.budgets.reserving import check_cost, check_counters
 from ledger.errors import InvalidInput, shown
 
-from ledger_litellm.calls import OpenCall
 from ledger_litellm.errors import IncompleteCall
-from ledger_litellm.estimates import estimated
-from ledger_litellm.prices import UNITS, Asked
 
 METADATA = ("metadata", "litellm_metadata")
 
-PLACES = {
-    "key": "user_api_key",
-    "user": "user_api_key_user_id",
-    "team": "user_api_key_team_id",
-    "organization": "user_api_key_org_id",
-    "end_user": "user_api_key_end_user_id",
-}
+IDS = {"key": "api_key", "user": "user_id", "team": "team_id", "organization": "org_id", "end_user": "end_user_id"}
+"""What the proxy's UserAPIKeyAuth has of a caller."""
+PLACES = {name: f"user_api_key_{id}" for name, id in IDS.items()} | {"key": "user_api_key"}
 """Where the proxy notes its caller in the metadata."""
 
-KNOWN = (*PLACES, "model", "day", "month")
+KNOWN = (*IDS, "model", "day", "month")
 
 # With these `acompletion` of the SDK repeats a call without asking a hook; a Router's repetitions ask.
 UNASKED = ("num_retries", "context_window_fallback_dict")
@@ -65,17 +52,7 @@ def _caller(at: datetime, named: Mapping[str, object]) -> Caller:
 
 def by_proxy(key: Any, data: Mapping[str, Any], at: datetime) -> Caller:
     """key: the proxy's UserAPIKeyAuth; the key itself is hashed there."""
-    return _caller(
-        at,
-        {
-            "key": key.api_key,
-            "user": key.user_id,
-            "team": key.team_id,
-            "organization": key.org_id,
-            "end_user": key.end_user_id,
-            "model": data.get("model"),
-        },
-    )
+    return _caller(at, {name: getattr(key, id) for name, id in IDS.items()} | {"model": data.get("model")})
 
 
 def by_metadata(request: Mapping[str, Any], at: datetime) -> Caller:
@@ -83,11 +60,9 @@ def by_metadata(request: Mapping[str, Any], at: datetime) -> Caller:
     one that the proxy itself makes, what it put there.
     """
     found = request.get(_place(request)) or {}
-    known = (
-        {name: found[place] for name, place in PLACES.items() if place in found} if PLACES["key"] in found else found
-    )
+    places = PLACES if PLACES["key"] in found else {name: name for name in PLACES}
     own = {"user": request.get("user"), "model": request.get("model")}
-    return _caller(at, own | {name: known[name] for name in PLACES if name in known})
+    return _caller(at, own | {name: found[place] for name, place in places.items() if place in found})
 
 
 def sdk_request(kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,43 +103,3 @@ def logged_id(kwargs: Mapping[str, Any]) -> str:
 
 def _place(request: Mapping[str, Any]) -> str:
     return METADATA["litellm_metadata" in request]
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """As the arguments of LedgerBudgets. Raises InvalidInput."""
-
-    budgets: Budgets
-    counters: Callable[[Caller], Iterable[str]]
-    unit: str
-    estimate: int | None
-    picture: int
-
-    def __post_init__(self) -> None:
-        if self.unit not in UNITS:
-            raise InvalidInput(f"unit={shown(self.unit)} is not one of {UNITS}.")
-        if not callable(self.counters):
-            raise InvalidInput(
-                f"counters is a function of the caller that names its budgets, not {shown(self.counters)}."
-            )
-        if self.estimate is not None:
-            check_cost("estimate", self.estimate)
-        check_cost("picture", self.picture)
-
-    def call(self, caller: Caller, request: Mapping[str, Any], owner: str | None) -> OpenCall | None:
-        """Nothing is reserved yet; None for a call without a budget. Raises InvalidInput."""
-        counters = check_counters(self.counters(caller))
-        if not counters:
-            return None
-        asked, most = self._estimated(str(request.get("model")), request, own=owner is not None)
-        return OpenCall(self.budgets.reserve(counters, most), owner, asked)
-
-    def _estimated(self, model: str, request: Mapping[str, Any], *, own: bool) -> tuple[Asked, int]:
-        found = estimated(self.unit, model, request, own=own, picture=self.picture)
-        if found is None and self.estimate is None:
-            raise IncompleteCall(
-                f"What a call of {shown(model)} may cost is not known: LiteLLM has no price of it by the token, no "
-                "longest answer, or no count of what is sent, or the provider may search, speak or run tools. Pass "
-                "estimate= to LedgerBudgets, register the model's price, or send max_tokens."
-            )
-        return found or (Asked(self.unit, model, 0, 0), self.estimate or 0)

@@ -13,7 +13,7 @@ from ledger.budgets import OverBudget, reserving
 from ledger.errors import LedgerError, Throttled
 from simulator import Faults
 
-from budgets_lab.calls import FAULTS, measure
+from budgets_lab.__main__ import FAULTS, measure
 from ledger_litellm.calls import OpenCalls
 
 begin, end = OpenCalls.begin, OpenCalls.end
@@ -42,14 +42,12 @@ async def end_for_nothing(calls: Any, mark: Any, otherwise: int | None = None) -
     await end(calls, mark, otherwise)
 
 
-def refuse(counters: Any, estimate: int, *_: Any) -> Any:
-    yield from ()
-    raise OverBudget(counters[0], estimate)
+def raising(error: LedgerError) -> Any:
+    def reserve(*_: Any) -> Any:
+        yield from ()
+        raise error
 
-
-def decide_nothing(*_: Any) -> Any:
-    yield from ()
-    raise Throttled("slower")
+    return reserve
 
 
 def test_each_mistake_is_seen() -> None:
@@ -59,8 +57,8 @@ def test_each_mistake_is_seen() -> None:
         (lambda patch: patch(OpenCalls, "end", end_for_nothing), "uncounted"),
         (lambda patch: patch(OpenCalls, "_settled", settle_once), "uncounted"),
         (lambda patch: patch(OpenCalls, "_settled", settle_never), "stuck"),
-        (lambda patch: patch(reserving, "reserve", refuse), "starved"),
-        (lambda patch: patch(reserving, "reserve", decide_nothing), "undecided"),
+        (lambda patch: patch(reserving, "reserve", raising(OverBudget("llm:a", 1))), "starved"),
+        (lambda patch: patch(reserving, "reserve", raising(Throttled("slower"))), "undecided"),
         (budget_mistakes.gives_back_without_settling, "uncounted"),
         (budget_mistakes.settles_twice, "doubled"),
         (budget_mistakes.holds_for_a_day, "held"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import threading
 from collections.abc import Iterator
@@ -89,12 +90,13 @@ def test_a_refusal_is_the_proxys_own_budget_error(
     world: TwoRegions, runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(litellm, "budget_exceeded_status_code", 429)
-    answer = answers_after(world, runner, post(max_tokens=1_000))
-    assert answer.status_code == 429
-    assert f"The budget {KEY} has less than 2008 left" in answer.json()["error"]["message"]
-    answer = answers_after(world, runner, post(), counters=lambda caller: [f"llm:{caller['team']}"])
-    assert answer.status_code == 400
-    assert "This call has no team, and a budget is named by it" in answer.json()["error"]["message"]
+    no_team: dict[str, Any] = {"counters": lambda caller: [f"llm:{caller['team']}"]}
+    for given, status, message in (
+        ({}, 429, f"The budget {KEY} has less than 2008 left"),
+        (no_team, 400, "This call has no team, and a budget is named by it"),
+    ):
+        answer = answers_after(world, runner, post(max_tokens=1_000), **given)
+        assert (answer.status_code, message in answer.json()["error"]["message"]) == (status, True)
 
 
 def test_an_object_that_is_installed_twice_reserves_once(world: TwoRegions, runner: asyncio.Runner) -> None:
@@ -128,34 +130,31 @@ def test_a_stream_counts_all_of_it_and_other_routes_reserve_too(world: TwoRegion
         assert (world.held(KEY), 0 < world.spent(KEY) - before < ESTIMATE) == (0, True)
 
 
-class LeavingClient:
+def leaving(pieces: int, provider: Provider) -> Any:
     """A client that sends a request and leaves, when the provider is called or after so many pieces of the answer."""
+    body = json.dumps(ASKED | {"stream": pieces > 0}).encode()
+    requests = [{"type": "http.request", "body": body, "more_body": False}]
+    came, leaves = itertools.count(1), asyncio.Event()
 
-    def __init__(self, body: dict[str, Any], pieces: int, provider: Provider) -> None:
-        self._body, self._pieces, self._provider = json.dumps(body).encode(), pieces, provider
-        self._leaves = asyncio.Event()
-
-    async def _receive(self) -> dict[str, Any]:
-        if self._body:
-            body, self._body = self._body, b""
-            return {"type": "http.request", "body": body, "more_body": False}
-        await (self._leaves.wait() if self._pieces else self._provider.called())
+    async def receive() -> dict[str, Any]:
+        if requests:
+            return requests.pop()
+        await (leaves.wait() if pieces else provider.called())
         return {"type": "http.disconnect"}
 
-    async def _send(self, message: dict[str, Any]) -> None:
-        if message["type"] == "http.response.body" and message.get("body"):
-            self._pieces -= 1
-            if self._pieces == 0:
-                self._leaves.set()
-                self._pieces = -1
+    async def send(message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.body" and message.get("body") and next(came) == pieces:
+            leaves.set()
 
-    async def __call__(self, client: Any) -> None:
+    async def client(_: Any) -> None:
         headers = [(b"authorization", HEADERS["Authorization"].encode()), (b"content-type", b"application/json")]
         of_asgi = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "query_string": b""}
         place = {"method": "POST", "scheme": "http", "path": CHAT, "raw_path": CHAT.encode(), "root_path": ""}
         ends = {"client": ("127.0.0.1", 1), "server": ("proxy", 80)}
         async with asyncio.timeout(60):
-            await proxy_server.app({**of_asgi, **place, **ends, "headers": headers}, self._receive, self._send)
+            await proxy_server.app({**of_asgi, **place, **ends, "headers": headers}, receive, send)
+
+    return client
 
 
 def test_a_client_that_leaves_pays_what_was_streamed_or_the_input_where_nothing_was(runner: asyncio.Runner) -> None:
@@ -163,7 +162,7 @@ def test_a_client_that_leaves_pays_what_was_streamed_or_the_input_where_nothing_
     for pieces in (0, 3):
         world, provider = TwoRegions(1_000), Provider()
         provider.goes_on.clear()  # the last word never comes
-        answers_after(world, runner, LeavingClient(ASKED | {"stream": pieces > 0}, pieces, provider), provider)
+        answers_after(world, runner, leaving(pieces, provider), provider)
         assert world.held(KEY) == 0
         spent.append(world.spent(KEY))
     assert 0 < spent[0] <= INPUT + 2 < spent[1] < ESTIMATE

@@ -146,14 +146,13 @@ def test_a_stream_counts_what_it_gave_at_its_end_at_a_failure_and_where_it_is_le
                 assert world.held(ANN) == ESTIMATE
                 await anext(stream)
 
-    async def fails() -> None:
-        with pytest.raises(litellm.exceptions.MidStreamFallbackError):
-            async for _ in await acompletion(stream=True):
-                pass
-
     async def whole() -> None:
         async for _ in await acompletion(stream=True):
             pass
+
+    async def fails() -> None:
+        with pytest.raises(litellm.exceptions.MidStreamFallbackError):
+            await whole()
 
     gone = litellm.APIConnectionError("gone", "ours", MODEL)
     for call, failures in ((lambda: read(1), []), (lambda: read(3), []), (fails, [gone]), (whole, [])):

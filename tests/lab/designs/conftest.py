@@ -1,16 +1,13 @@
-"""Where designs are tried: a simulated table in two Regions, and a table of an engine; and deliveries that fail."""
+"""Where designs are tried: a simulated table in two Regions; and deliveries that fail."""
 
-import time
 from collections.abc import Callable, Collection
-from typing import Any, Protocol
+from typing import Any
 
-from lab.designs.clients import config, table_of
 from lab.designs.design import Design, Outcome
 from lab.designs.simulated import Simulated, Task
-from lab.engines.ministack import Engine
 from ledger.errors import OutcomeUnknown, TableError
 from ledger.lane.tail import through
-from ledger.requests import Instant, Program, Request, Result, Transact, Write, run
+from ledger.requests import Program, Request, Result, Transact, Write
 from simulator.choices import Drawn
 from simulator.faults import NONE, Faults
 from simulator.world import World
@@ -18,12 +15,6 @@ from simulator.world import World
 EU, US = "eu-west-1", "us-east-1"
 C = "stock:85123A"
 START_MS = 1_800_000_000_000
-
-
-class Place(Protocol):
-    """Where a program can be run."""
-
-    def run(self, program: Program[Result], region: str = EU) -> Result: ...
 
 
 class OnWorld:
@@ -43,18 +34,6 @@ class OnWorld:
 
     def wait(self, ms: int) -> None:
         self.world.now_ms += ms
-
-
-class OnEngine:
-    """A new table of an engine, with a client that sends nothing twice."""
-
-    def __init__(self, engine: Engine, name: str, client: Any = None) -> None:
-        self.client = client or engine.client(EU, config(1))
-        engine.create_table(name, EU, self.client)
-        self._table = table_of(name, self.client, pause=lambda s: None)
-
-    def run(self, program: Program[Result], region: str = EU) -> Result:
-        return run(program, self._table, lambda: Instant(time.time_ns() // 1_000_000, 0))
 
 
 def unanswered(program: Program[Result], writes: Collection[int]) -> Program[Result]:
@@ -82,16 +61,16 @@ def until_answered(design: Design, change: int, key: str, tries: int = 60) -> Pr
     raise AssertionError(f"{design.name} never answered")
 
 
-def add(place: Place, design: Design, key: str, change: int = 1, region: str = EU) -> Outcome:
-    return place.run(design.add(C, change, key, START_MS), region)
+def add(world: OnWorld, design: Design, key: str, change: int = 1, region: str = EU) -> Outcome:
+    return world.run(design.add(C, change, key, START_MS), region)
 
 
-def value(place: Place, design: Design, region: str = EU) -> int:
-    return place.run(design.value(C), region)
+def value(world: OnWorld, design: Design, region: str = EU) -> int:
+    return world.run(design.value(C), region)
 
 
-def settle(place: Place, design: Design) -> None:
+def settle(world: OnWorld, design: Design) -> None:
     """All that is scheduled is done in both Regions; several times, because some things take several visits."""
     for _ in range(3):
         for region in (EU, US):
-            place.run(design.housekeep(C, region), region)
+            world.run(design.housekeep(C, region), region)

@@ -1,7 +1,7 @@
 """What each design says that it can do, and that it cannot do what it does not say: one table of claims."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from lab.designs import Claims, Design, every
-from lab.engines.ministack import Engine
 from lab.histories.stage import SETTINGS
 from ledger.errors import LedgerError, TokenConflict
 from simulator.faults import Faults
-from tests.lab.designs.conftest import EU, START_MS, US, C, OnEngine, OnWorld, Place, add, settle, until_answered, value
+from tests.lab.designs.conftest import EU, START_MS, US, C, OnWorld, add, settle, until_answered, value
 
 DESIGNS = every(replace(SETTINGS, regions=(EU, US)))
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
@@ -24,45 +23,45 @@ def limited(design: Any, ceiling: int) -> Any:
     return replace(design, ceiling=ceiling)
 
 
-def refuses_another(place: Place, design: Design) -> bool:
+def refuses_another(world: OnWorld, design: Design) -> bool:
     """Another change under a used key; a design that counts things has no other change."""
-    add(place, design, "k", 1)
+    add(world, design, "k", 1)
     try:
-        add(place, design, "k", 1 if design.claims.units else 2)
+        add(world, design, "k", 1 if design.claims.units else 2)
     except TokenConflict:
         return True
     return False
 
 
-def keeps_a_ceiling(place: Place, design: Design) -> bool:
+def keeps_a_ceiling(world: OnWorld, design: Design) -> bool:
     if not hasattr(design, "ceiling"):
         return False
-    return [add(place, limited(design, 3), f"key-{n}") for n in range(6)] == ["recorded"] * 3 + ["refused"] * 3
+    return [add(world, limited(design, 3), f"key-{n}") for n in range(6)] == ["recorded"] * 3 + ["refused"] * 3
 
 
-def lists(place: Place, design: Design) -> bool:
+def lists(world: OnWorld, design: Design) -> bool:
     changes = [1, 1, 1] if design.claims.units else [1, 5, -2]
     for number, change in enumerate(changes):
-        add(place, design, f"key-{number}", change)
-    settle(place, design)
+        add(world, design, f"key-{number}", change)
+    settle(world, design)
     try:
-        return sorted(place.run(design.history(C))) == sorted(changes)
+        return sorted(world.run(design.history(C))) == sorted(changes)
     except NotImplementedError:
         return False
 
 
-def resets(place: Place, design: Design) -> bool:
-    add(place, design, "k")
+def resets(world: OnWorld, design: Design) -> bool:
+    add(world, design, "k")
     try:
-        place.run(design.reset(C))
+        world.run(design.reset(C))
     except NotImplementedError:
         return False
-    emptied = value(place, design)
-    add(place, design, "other")
-    return (emptied, value(place, design)) == (0, 1)
+    emptied = value(world, design)
+    add(world, design, "other")
+    return (emptied, value(world, design)) == (0, 1)
 
 
-def passes_a_ceiling_at_once(_: Place, design: Design) -> bool:
+def passes_a_ceiling_at_once(_: OnWorld, design: Design) -> bool:
     passed = False
     for seed in range(5 if hasattr(design, "ceiling") else 0):
         world, tight = OnWorld(seed), limited(design, 3)
@@ -72,8 +71,7 @@ def passes_a_ceiling_at_once(_: Place, design: Design) -> bool:
     return passed
 
 
-def loses_nothing_in_two_regions(place: Place, design: Design) -> bool:
-    world = OnWorld()
+def loses_nothing_in_two_regions(world: OnWorld, design: Design) -> bool:
     world.world.cut.add(US)
     for region in (EU, US):
         for number in range(12):
@@ -84,7 +82,7 @@ def loses_nothing_in_two_regions(place: Place, design: Design) -> bool:
     return {value(world, design, region) for region in (EU, US)} == {24}
 
 
-def is_exact_until_answered(_: Place, design: Design) -> bool:
+def is_exact_until_answered(_: OnWorld, design: Design) -> bool:
     """One Region, no housekeeping meanwhile; answers lost, writes late, processes that start again."""
     wrong = 0
     for seed in range(12):
@@ -112,7 +110,7 @@ def counts_twice(design: Design, wait_ms: float, others: float, housekeeping: bo
     return value(world, design) == others + 2
 
 
-def remembers_so_long_and_no_longer(_: Place, design: Design) -> bool:
+def remembers_so_long_and_no_longer(_: OnWorld, design: Design) -> bool:
     memory, forgets = design.claims.memory, []
     if not math.isinf(memory.ms):
         forgets.append(counts_twice(design, memory.ms + 2 * MINUTE_MS, 0))
@@ -127,14 +125,12 @@ def remembers_so_long_and_no_longer(_: Place, design: Design) -> bool:
     return all(forgets) and not counts_twice(design, longest_ms, most, memory.merges)
 
 
-Claim = tuple[str, Callable[[Place, Design], bool], Callable[[Claims], bool]]
-ANYWHERE: list[Claim] = [  # what it is, whether it is so, whether the design says so
+Claim = tuple[str, Callable[[OnWorld, Design], bool], Callable[[Claims], bool]]
+CLAIMS: list[Claim] = [  # what it is, whether it is so, whether the design says so
     ("another change under a used key is refused", refuses_another, lambda claims: claims.mismatch),
     ("a ceiling holds, one after another", keeps_a_ceiling, lambda claims: claims.limit != "none"),
     ("every change can be listed", lists, lambda claims: claims.history),
     ("one write resets it", resets, lambda claims: claims.reset),
-]
-SIMULATED: list[Claim] = [
     ("a ceiling is passed at once", passes_a_ceiling_at_once, lambda claims: claims.limit == "soft"),
     ("two Regions", loses_nothing_in_two_regions, lambda claims: claims.regions),
     ("its memory", remembers_so_long_and_no_longer, lambda claims: True),
@@ -142,20 +138,11 @@ SIMULATED: list[Claim] = [
 
 
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda design: design.name)
-def test_on_the_simulator_a_design_does_what_it_claims_and_nothing_besides(design: Design) -> None:
-    for what, is_so, claimed in ANYWHERE + SIMULATED:
+def test_a_design_does_what_it_claims_and_nothing_besides(design: Design) -> None:
+    for what, is_so, claimed in CLAIMS:
         assert is_so(OnWorld(), design) == claimed(design.claims), what
     if design.claims.survives_death:  # what another one does is in test_faults.py
         assert is_exact_until_answered(OnWorld(), design) == design.is_exact
-
-
-@pytest.mark.parametrize("design", DESIGNS, ids=lambda design: design.name)
-def test_so_it_does_on_an_engine(engine: Engine, table_names: Iterator[str], design: Design) -> None:
-    client = None
-    for what, is_so, claimed in ANYWHERE:
-        place = OnEngine(engine, next(table_names), client)
-        client = place.client
-        assert is_so(place, design) == claimed(design.claims), what
 
 
 def test_every_name_stands_for_one_design() -> None:

@@ -7,23 +7,21 @@ from typing import Any
 import pytest
 
 from lab.designs.atomic import Atomic
-from lab.designs.design import TRIES_MAX, Contended, Design
-from lab.designs.expressions import SetSum
+from lab.designs.design import Contended, Design
 from lab.designs.gap_free import GapFree
 from lab.designs.hybrid import Hybrid
-from lab.designs.item_collection import ItemCollection, NaiveMerge, Ours
+from lab.designs.item_collection import Ours
 from lab.designs.optimistic import EntityTag, OnValue
 from lab.designs.optimistic_history import OptimisticHistory
 from lab.designs.powertools import Powertools
 from lab.designs.sharded import Sharded
 from lab.designs.string_set import IDS, StringSet
-from lab.designs.transaction_marker import TransactionMarker
-from lab.designs.transaction_token import TransactionToken
+from lab.designs.transactions import TransactionMarker, TransactionToken
 from lab.histories.stage import SETTINGS
 from lab.measure.one_counter import Died, dying
 from ledger.cost import item_bytes
 from ledger.errors import ItemTooLarge, OutcomeUnknown
-from ledger.requests import ITEM_BYTES_MAX, Program, Put, Update, keyed
+from ledger.requests import ITEM_BYTES_MAX, Program, Put, keyed
 from simulator.faults import Faults
 from tests.lab.designs.conftest import EU, START_MS, C, OnWorld, add, unanswered, until_answered, value
 
@@ -44,7 +42,6 @@ def dies(answers: int) -> Spoil:
 DELIVERIES: list[tuple[str, Design, Spoil, object, object, int]] = [
     # of a change of 5 under one key: the first, spoiled, and the second a minute later; then the value
     ("an ADD counts twice", Atomic(), lost(0), OutcomeUnknown, "recorded", 10),
-    ("spelled as a SET, too", Atomic(spelled_as=SetSum), lost(0), OutcomeUnknown, "recorded", 10),
     ("who fills a counter is refused", Atomic(ceiling=5), lost(0), OutcomeUnknown, "refused", 5),
     ("a tag finds its own write", EntityTag(), lost(0), "recorded", "replayed", 5),
     ("a history finds it", OptimisticHistory(), lost(0), "recorded", "replayed", 5),
@@ -79,48 +76,6 @@ def test_powertools_keeps_who_comes_while_another_is_at_work_waiting() -> None:
     with pytest.raises(Contended):
         add(world, POWERTOOLS, "k", 5)
     assert value(world, POWERTOOLS) == 0
-
-
-def beaten(design: Any, loser: Program[Any]) -> Program[Any]:
-    """A writer before whose every write another one comes."""
-    request = next(loser)
-    for number in range(100):
-        if isinstance(request, Update):
-            yield from design.add(C, 1, str(number), START_MS)
-        request = loser.send((yield request))
-
-
-def test_an_optimistic_writer_that_loses_every_race_gives_up_and_has_written_nothing() -> None:
-    for design in (EntityTag(), OnValue(), OptimisticHistory()):
-        world = OnWorld()
-        with pytest.raises(Contended):
-            world.run(beaten(design, design.add(C, 1_000, "loser", START_MS)))
-        assert value(world, design) == TRIES_MAX
-
-
-def test_with_the_retries_of_the_sdk_a_failed_condition_may_be_ones_own_success() -> None:
-    for sdk_attempts in (1, 4):
-        doubled = False
-        for seed in range(40):
-            world, calls = OnWorld(seed), [partial(EntityTag().add, C, 1, f"key-{n}", START_MS) for n in range(6)]
-            ends = world.at_once(*calls, sdk_attempts=sdk_attempts, faults=Faults(lost=150))
-            unknown = sum(isinstance(end, OutcomeUnknown) for end in ends)
-            doubled |= value(world, EntityTag()) > ends.count("recorded") + unknown
-        assert doubled == (sdk_attempts > 1)
-
-
-def test_only_during_a_naive_merge_a_read_sees_half_of_it_and_merges_at_once_count_nothing_twice() -> None:
-    for cls, is_true in ((ItemCollection, True), (NaiveMerge, False), (Ours, True)):
-        design, seen = cls(settings=SETTINGS), set[int]()
-        for seed in range(20):
-            world = OnWorld(seed)
-            for number in range(3):
-                add(world, design, str(number))
-            world.wait(60_000)
-            calls = [partial(design.housekeep, C, EU)] * 3, [partial(design.value, C)] * 4
-            seen |= {*world.at_once(*calls[0], *calls[1], faults=Faults(slow_landing=True))[3:]}
-            assert value(world, design) == 3
-        assert (seen == {3}) == is_true
 
 
 def test_a_ceiling_of_shards_is_reached_by_changes_of_1_and_never_passed() -> None:

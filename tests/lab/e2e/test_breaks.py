@@ -17,10 +17,10 @@ RUNG, LOOKED = Metric("Ledger", "LanesRung"), Metric("Ledger", "LanesLooked")
 SUM = Measure("m", RUNG, "Sum", 10)
 ONE = Alarm("one", (SUM,), {"m": "m"}, "GreaterThanThreshold", 5, 3, 2, "notBreaching")
 SILENT = replace(ONE, comparison="LessThanThreshold", threshold=1, periods=1, to_alarm=1, missing="breaching")
-UNANSWERED = Alarm(
-    "unanswered",
+SHARE = Alarm(
+    "share",
     (replace(SUM, id="rung"), replace(SUM, id="looked", metric=LOOKED)),
-    {"unanswered": "IF(rung > 0 AND FILL(looked, 0) == 0, 100 / rung, 0)"},
+    {"share": "IF(rung > 0, 100 * looked / rung, 0)"},
     *("GreaterThanThreshold", 0, 1, 1, "breaching"),
 )
 PARTS = {f"{TABLE}-{name}" for name in (*QUEUES, *FUNCTIONS, "api")}
@@ -58,19 +58,19 @@ def test_so_many_of_the_last_periods_must_breach_and_missing_data_is_what_the_al
     assert ONE.points(samples, 100.0) == [1, None, 7]  # a period holds its end, and not its beginning
 
 
-def test_metric_math_needs_what_is_not_filled_and_evaluates_one_arm_of_if() -> None:
+def test_metric_math_needs_what_is_there_and_evaluates_one_arm_of_if() -> None:
     for rung, looked, point in (
-        (50.0, None, 2.0),
-        (50.0, 1.0, 0.0),
-        (0.0, None, 0.0),  # 100 / 0 is not evaluated
+        (50.0, 1.0, 2.0),
+        (50.0, None, None),
+        (0.0, None, 0.0),  # the other arm needs what is missing
+        (0.0, 1.0, 0.0),  # and would divide by 0
         (None, 1.0, None),
-        (None, None, None),
     ):
         given = {RUNG: rung, LOOKED: looked}.items()
-        points = UNANSWERED.points({metric: [(95.0, it)] for metric, it in given if it is not None}, 100.0)
+        points = SHARE.points({metric: [(95.0, it)] for metric, it in given if it is not None}, 100.0)
         assert points == [point], (rung, looked)
-        assert UNANSWERED.crosses(points) is (point != 0)  # missing data breaches
-    both = replace(UNANSWERED, expressions={"all": "SUM(METRICS())", "most": "MAX([all / 2, looked])"})
+        assert SHARE.crosses(points) is (point != 0)  # missing data breaches
+    both = replace(SHARE, expressions={"all": "SUM(METRICS())", "most": "MAX([all / 2, looked])"})
     assert [both.points(samples, 100.0) for samples in ({RUNG: [(95.0, 8.0)]}, {})] == [[4.0], [None]]
 
 

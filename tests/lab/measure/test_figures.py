@@ -9,23 +9,21 @@ import pytest
 from lab.designs import Outcome, every
 from lab.designs.atomic import Atomic
 from lab.designs.trial import DESIGNS
-from lab.measure import bench, cpu, fold_memory, lanes, limits, lives
-from lab.measure.accuracy import SETTINGS, Accuracy
-from lab.measure.changes import BASE, CEILING, EVENTS, SLOTS, Counted, Limit, Record
+from lab.measure import bench, lanes, limits, lives, process
+from lab.measure.changes import BASE, EVENTS, SLOTS, Counted, Record
 from lab.measure.charge import Charge
-from lab.measure.compare import publish
+from lab.measure.compare import FOLDED, publish
 from lab.measure.cost import Spent, on_one_counter, shop_events, spend
 from lab.measure.figure import Figure
 from lab.measure.lives import Life, in_packs, queued
 from lab.measure.metered_table import MeteredTable
-from lab.measure.one_counter import count, limit
+from lab.measure.one_counter import ONE, SCENARIOS, count
 from lab.measure.page import GROUPS, Row, Run
-from lab.measure.scenarios import LIMITS, ONE, SCENARIOS
 from lab.measure.speed import Pace, Slice, pace_of
 from ledger.requests import Program, Put, Query
 
 FAULTS = {scenario.name: scenario for scenario in SCENARIOS}
-ON_WORLD = {design.name: design for design in every(SETTINGS)}
+ON_WORLD = {design.name: design for design in every(FOLDED)}
 
 
 def test_a_life_costs_what_its_items_cost() -> None:
@@ -46,7 +44,7 @@ def test_a_life_costs_what_its_items_cost() -> None:
 
 
 def test_a_page_ends_after_a_megabyte_and_one_at_its_limit_does_not_say_that_it_is_the_last() -> None:
-    table = MeteredTable(is_charged=True)
+    table = MeteredTable()
     for name in "abcd":
         table.answer(Put({"pk": {"S": "p"}, "sk": {"S": name}, "b": {"B": bytes(400_000)}}))
     pages = [table.answer(query) for query in (Query("p"), Query("p", "c"), Query("p", "c", limit=1))]
@@ -56,7 +54,7 @@ def test_a_page_ends_after_a_megabyte_and_one_at_its_limit_does_not_say_that_it_
 def test_a_figure_that_misses_its_goal_or_shows_hardly_anything_ends_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
     for value, judged, code in ((1.0, True, 0), (1.1, True, 1), (0.4, True, 1), (1.1, False, 0)):
         figure = Figure("one", value, 1.0, 0.5, judged)
-        for room in (lives, limits, lanes, fold_memory, cpu):
+        for room in (lives, limits, lanes, process):
             monkeypatch.setattr(room, "figures", lambda *, small, figure=figure: [figure])
         with pytest.raises(SystemExit) as ended:
             bench.main(small=True)
@@ -80,14 +78,12 @@ class Planted(Atomic):
         return self.more + (yield from Atomic.value(self, counter, consistent=consistent))
 
 
-def test_changes_that_are_dropped_or_repeated_wrong_reads_and_a_limit_that_is_passed_are_seen() -> None:
+def test_changes_that_are_dropped_or_repeated_and_wrong_reads_are_seen() -> None:
     assert count(Planted(), ONE, 0) == Counted(EVENTS, reads=18)
     none, both = count(Planted(times=(0,)), ONE, 0), count(Planted(times=(0, 2)), ONE, 0)
     assert (none.lost, none.missed > 0) == (EVENTS, True)
     assert (both.lost, both.doubled) == (EVENTS / 2, EVENTS / 2)  # they do not hide each other
     assert count(Planted(more=1), ONE, 0).false > 0
-    assert limit(Planted(times=(2,)), ONE, 0) == Limit(0, EVENTS - CEILING)
-    assert limit(Planted(more=3), ONE, 0) == Limit(3, 5)
     record = Record(units=False)
     for number in range(SLOTS + 3):
         record.asked.add(number)
@@ -112,8 +108,6 @@ def test_known_faults_come_out_and_ours_has_none() -> None:
             found = count(ON_WORLD[name], scenario, 1)
             assert (found.lost, found.doubled, found.gave_up, found.false) == (0, 0, 0, 0), scenario.name
             assert not found.missed or scenario.late
-    marked, ours = (limit(ON_WORLD[name], LIMITS[1], 0) for name in ("transaction, marker", "this library, a limit"))
-    assert marked != Limit(0, 0) == ours
 
 
 RIGHT = Counted(EVENTS, reads=18)
@@ -122,10 +116,10 @@ WRONG += [replace(RIGHT, false=1), replace(RIGHT, missed=1), Counted()]
 UNITS = Spent(10, Charge(), Charge(), (Charge(), Charge()), 0, 0)
 
 
-def run_of(name: str, crash: Counted = RIGHT, kept: Limit | None = None, made: int = 1) -> Run:
-    limits = {each.name: kept or Limit(0, 0) for each in LIMITS}
-    found = Accuracy(ON_WORLD[name], dict.fromkeys(FAULTS, RIGHT) | {"crash": crash}, limits)
-    rows = [Row(found, UNITS, UNITS, [Pace(1.0, made, 0)] * 2)]
+def run_of(name: str, crash: Counted = RIGHT, made: int = 1) -> Run:
+    rows = [
+        Row(ON_WORLD[name], dict.fromkeys(FAULTS, RIGHT) | {"crash": crash}, UNITS, UNITS, [Pace(1.0, made, 0)] * 2)
+    ]
     return Run(date="today", engine="it", events="some", seeds=1, rows=rows)
 
 
@@ -135,12 +129,10 @@ def test_a_row_of_this_library_that_is_wrong_or_did_nothing_ends_with_1_and_leav
     path = tmp_path / "comparison.md"
     path.write_text("as it was")
     wrong = [run_of(name, crash=crash) for crash in WRONG for name in ON_WORLD if name.startswith("this library")]
-    passed = [Limit(1, 0), Limit(0, 1), Limit(0, 0, short=15)]
-    wrong += [run_of("this library, a limit", kept=kept) for kept in passed]
     for run in [*wrong, run_of("this library", made=0)]:
         with pytest.raises(SystemExit) as ended:
             publish(run, path)
-        assert (ended.value.code, path.read_text()) == (1, "as it was"), run.rows[0].mistakes
+        assert (ended.value.code, path.read_text()) == (1, "as it was"), run.rows
     publish(run_of("this library"), path)
     assert "| this library | for ever | 0/0 | 0/0 | 0/0 | 0/0 | no |" in path.read_text()
     assert "be listed in this library." in path.with_suffix(".txt").read_text()

@@ -15,7 +15,7 @@ from lab.run.plan import LATENESS_MS, Plan
 from lab.run.profiles import GENTLE, ROUGH
 from lab.run.record import OURS, Line, Recorder, histories_of, lines_of
 from lab.run.round import Outcome
-from lab.run.sale import BUYERS, SEATS, Limited, Sold, flash_sale, sale
+from lab.run.sale import BUYERS, SEATS, Sold, flash_sale, limited, sale
 from lab.run.screen import print_sale, wrong_values
 from tests.world import A, B
 
@@ -138,7 +138,7 @@ def test_ours_sells_every_seat_and_no_more_the_others_do_not_and_a_sale_that_sho
     ours, conditional, shares = flash_sale(1)
     assert (ours.sold, ours.refused, ours.wrongly_refused) == (SEATS, BUYERS - SEATS, 0)
     assert (conditional.oversold > 0, shares.empty > 0, shares.wrongly_refused > 0) == (True, True, True)
-    wide = sale(lambda simulation: Limited(simulation, SEATS + 1), 1)
+    wide = sale(lambda simulation: limited(simulation, SEATS + 1), 1)
     assert (wide.oversold, wide.is_right) == (1, False)
     results: list[tuple[list[Sold], bool]] = [([ours, conditional, shares], True), ([ours, ours], False)]
     for sold, is_right in [*results, ([wide, conditional], False)]:

@@ -1,28 +1,40 @@
-"""The memory of a fold, and what imports take of a CPU.
+"""What the process of a user takes: the memory of a fold, the CPU of an import and of an add over bare boto3's.
 
 Rule 1: The backlog whose memory is measured makes its pages when they are asked for and keeps none, so what grows with
 it would be the fold's.
 Rule 2: Imports are measured in new processes, over `import boto3`; the first of them compiles, as pip does.
+Rule 3: The CPU of an add is a median of ratios within one run, taken in turns, because machines are noisy. Nothing that
+takes CPU is judged.
 """
 
 import os
 import statistics
 import subprocess
 import sys
+import time
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import count
 from typing import Any
 
 from compactor.fold import fold
 from compactor.report import Tally
+from lab.engines.ministack import Engine
 from lab.measure.figure import Figure
-from ledger import Delta, Lane, Settings, tokens
+from ledger import Delta, Lane, Ledger, Settings, tokens
+from ledger.dynamo import ask
+from ledger.dynamo.client import CONFIG
+from ledger.gate.updates import decide
 from ledger.items import delta_item, fold_pk
+from ledger.limit import Limit
 from ledger.requests import Get, Instant, Item, Page, Put, Query, Request, Transact, run
 
 START_MS = 1_800_000_000_000
-LANE = Lane("eu-west-1", 0, "hot")
-SETTINGS = Settings(table="bench", region="eu-west-1")
+REGION, TABLE, COUNTER = "eu-west-1", "bench", "stock:85123A"
+LANE = Lane(REGION, 0, "hot")
+LIMIT = Limit(ceiling=10**9, region=REGION)
+SETTINGS = Settings(table=TABLE, region=REGION, limits={"seats:": LIMIT})
+EACH = 50  # adds between two looks at the clock
 PAGE_DELTAS = 8_000  # about a page of 1 MB
 
 FUNCTIONS = ("add_from_queue", "api", "ring", "compact", "sweep", "canary")
@@ -90,6 +102,54 @@ def import_over_boto3_ms(module: str, runs: int) -> float:
     )
 
 
+def put_of(item: Any) -> dict[str, Any]:
+    """What the library asks of put_item for a delta."""
+    condition = {"ConditionExpression": "attribute_not_exists(pk)", "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+    return {"TableName": TABLE, "Item": item, **condition}
+
+
+def _ratio(rounds: int, ours: Callable[[], object], theirs: Callable[[Any], object], given: Callable[[], Any]) -> float:
+    """CPU of our calls over theirs, each of as many as are given; what is given is made before. The first one warms
+    up."""
+    ratios = []
+    for _ in range(rounds + 1):
+        asked = given()
+        began = time.process_time()
+        for _ in asked:
+            ours()
+        between = time.process_time()
+        for each in asked:
+            theirs(each)
+        ratios.append((between - began) / (time.process_time() - between))
+    return statistics.median(ratios[1:])
+
+
+def _add_over_put(engine: Engine, config: Any, rounds: int) -> float:
+    ledger, bare = Ledger(SETTINGS, client=engine.client(REGION, CONFIG)), engine.client(REGION, config)
+    return _ratio(
+        rounds,
+        lambda: ledger.add(COUNTER, -6),
+        lambda item: bare.put_item(**put_of(item)),
+        lambda: [delta_item(ledger.prepare(COUNTER, -6)) for _ in range(EACH)],
+    )
+
+
+def _limited_over_update(engine: Engine, rounds: int) -> float:
+    """What the ledger files now and then counts; the bare client has a new gate each time, so nothing need be filed."""
+    ledger, bare = Ledger(SETTINGS, client=engine.client(REGION, CONFIG)), engine.client(REGION, CONFIG)
+    numbers = count()
+
+    def asked() -> list[ask.Operation]:
+        theirs = f"seats:{next(numbers)}"
+        ledger.add(theirs, 1)  # makes the gate
+        deltas = [ledger.prepare(theirs, 1) for _ in range(EACH // 2)]
+        return [ask.operation(decide(delta.lane, LIMIT, {delta.token: 1}), TABLE) for delta in deltas]
+
+    return _ratio(
+        rounds, lambda: ledger.add("seats:ours", 1), lambda update: bare.update_item(**update.arguments), asked
+    )
+
+
 def figures(*, small: bool) -> Iterator[Figure]:
     first, last = (18_000, 20_000) if small else (100_000, 1_000_000)
     peak_mb = fold_peak_mb(first)
@@ -99,3 +159,10 @@ def figures(*, small: bool) -> Iterator[Figure]:
         module = f"service.{function}.main" if function else "ledger"
         ms = import_over_boto3_ms(module, 1 if small else 9)
         yield Figure(f"import {module}, CPU over import boto3 alone, ms", ms, judged=False)
+    with Engine() as engine:
+        engine.create_table(TABLE, REGION)
+        rounds = 1 if small else 40
+        for name, over in (("put_item of the same item", None), ("the same with this library's Config", CONFIG)):
+            yield Figure(f"client CPU of add / bare boto3 {name}", _add_over_put(engine, over, rounds), judged=False)
+        limited = _limited_over_update(engine, rounds)
+        yield Figure("limited: client CPU of add / bare update_item that decides the same", limited, 1.1, judged=False)
