@@ -13,7 +13,7 @@ from lab.histories.cast import COUNTER
 from lab.histories.history import judge_end, timed
 from lab.histories.served_cast import SEATS, Service
 from lab.histories.served_judge import judge
-from lab.histories.served_world import Mishaps, ServedWorld
+from lab.histories.served_world import ServedWorld
 from lab.histories.theatre import REGIONS, Played, Theatre, finish, in_steps_of, one_of
 from ledger.limit import Limit, Threshold
 from ledger.settings import Settings
@@ -42,9 +42,10 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None,
     faults = in_steps_of(step_ms, faults)
     faults = replace(faults, skew_ms=faults.skew_ms // 4, cut=faults.cut // 4)
     late = one_of(choices, (0, 0, 30, 3_600_000 // step_ms))
-    mishaps = Mishaps(lost=40 * choices.pick(3), doubled=60 * choices.pick(3), stream_late=late)
+    lost, doubled = 40 * choices.pick(3), 60 * choices.pick(3)
     world = ServedWorld(regions, choices, page_size=1 + choices.pick(3), lag_steps=faults.lag_steps)
-    world.step_ms, world.now_ms, world.mishaps, world.shows_changes = step_ms, 10_000_000, mishaps, thresholds
+    world.step_ms, world.now_ms, world.shows_changes = step_ms, 10_000_000, thresholds
+    world.lost, world.doubled, world.stream_late = lost, doubled, late
     record = checker.Record()
     service = Service(Theatre(world, faults, log), _settings(choices, regions, step_ms, thresholds), record)
     service.enter_all()
@@ -93,7 +94,7 @@ def _with_thresholds(settings: Settings, choices: Choices, numbers: int) -> Sett
 def _swept(service: Service) -> list[str]:
     """Two passes of the sweep, and what they send is served, with no fault left; but some is stopped at first."""
     world = service.world
-    world.mishaps = Mishaps()
+    world.lost = world.doubled = world.stream_late = 0
     for _ in range(2):
         for region in world.regions:
             world.quiesce()
