@@ -19,7 +19,7 @@ from ledger.aio import AsyncLedger
 from ledger.dynamo.aio import AsyncDynamoTable
 from ledger.errors import HoldEnded, InvalidInput, LedgerError, LimitReached, OutcomeUnknown, Unavailable
 from ledger.memory import MemoryTable
-from ledger.requests import Put
+from ledger.requests import Put, Update
 from reader import Reader
 from reader.aio import AsyncReader
 from tests.ledger.test_table_errors import FAILURES, PUT, Script, refusal
@@ -226,34 +226,17 @@ def test_of_a_change_cancelled_at_any_await_the_outcome_is_unknown_and_sent_agai
     assert there > 0, "no cancelled change was there: the test cancels too early"
 
 
-def test_a_hold_a_capture_and_a_release_cancelled_at_any_await_go_on_by_the_same_call(client: Any) -> None:
-    ledger, reader = Ledger(settings("cancelled"), client=client), Reader(settings("cancelled"), client=client)
-    at = datetime.now(UTC)
-    for n in count(1):
-        stock = f"stock:hold-{n}"
-        asked: dict[str, Any] = {"expires": MINUTE, "idempotency_key": "h", "at": at}
-        ledger.add(stock, 10)
-
-        async def granted(ledger: AsyncLedger, stock: str = stock, asked: Any = asked) -> Hold:
-            return await ledger.hold(stock, -4, **asked)
-
-        outcomes = [cancelled_at(n, client, granted)]
-        hold, other = ledger.hold(stock, -4, **asked), ledger.hold(stock, -4, expires=MINUTE)
-        outcomes.append(cancelled_at(n, client, lambda ledger, hold=hold: ledger.capture(hold, -3)))  # type: ignore[misc]
-        assert ledger.capture(hold, -3).delta.change == -3
-        outcomes.append(cancelled_at(n, client, lambda ledger, hold=other: ledger.release(hold)))  # type: ignore[misc]
-        ledger.release(other)
-        found = reader.standing(stock)
-        assert (found.value, found.held.down, found.available.down) == (7, 0, 7)
-        stopped = [answer for answer in outcomes if isinstance(answer, asyncio.CancelledError)]
-        assert all(type(each.__cause__) is OutcomeUnknown and each.__cause__.delta is None for each in stopped)
-        if not stopped:
-            assert n > 5
-            return
-
-
 def test_a_time_out_carries_the_change_that_may_have_been_sent_and_before_it_began_nothing_was() -> None:
-    table = Region().after(Put, lambda *_: asyncio.Event().wait())
+    table, never = Region(), asyncio.Event()
+
+    async def late(call: Coroutine[Any, Any, Any]) -> Any:
+        """What the call that does not end in time left."""
+        with pytest.raises(TimeoutError) as raised:
+            async with asyncio.timeout(0.01):
+                await call
+        assert isinstance(raised.value.__cause__, asyncio.CancelledError)
+        assert isinstance(raised.value.__cause__.__cause__, OutcomeUnknown)
+        return raised.value.__cause__.__cause__.delta
 
     async def add(ledger: AsyncLedger) -> None:
         task = asyncio.ensure_future(ledger.add(LIKES, 1))
@@ -261,14 +244,15 @@ def test_a_time_out_carries_the_change_that_may_have_been_sent_and_before_it_beg
         with pytest.raises(asyncio.CancelledError) as cancelled:
             await task
         assert (cancelled.value.__cause__, table.items) == (None, {})
-        with pytest.raises(TimeoutError) as late:
-            async with asyncio.timeout(0.01):
-                await ledger.add(LIKES, 1)
-        assert isinstance(late.value.__cause__, asyncio.CancelledError)
-        unknown: Any = late.value.__cause__.__cause__
-        assert (type(unknown), unknown.delta.change) == (OutcomeUnknown, 1)
+        await ledger.add(STOCK, 10)
+        one, other = [await ledger.hold(STOCK, -4, expires=MINUTE) for _ in range(2)]
+        table.after((Put, Update), lambda *_: never.wait())
+        assert (await late(ledger.add(LIKES, 1))).change == 1
+        for call in (ledger.capture(one, -3), ledger.release(other)):
+            assert await late(call) is None
 
     run(add, table=table)
+    assert standing(table) == (7, 0)
 
 
 class Closed:
