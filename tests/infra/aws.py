@@ -57,11 +57,6 @@ class AwsAccount:
         self.items.peers = dict.fromkeys((HOME, OTHER), self.items)
         self.now_s = 0.0
 
-    def forget(self) -> None:
-        """An account in which nothing was deployed."""
-        self.stacks, self.replicas = {}, {}
-        self.steps.clear()
-
     def client(self, service: str, region: str) -> Any:
         return AwsClient(self, region)
 
@@ -111,15 +106,11 @@ class AwsAccount:
         stack = {"StackStatus": "CREATE_COMPLETE", "Parameters": pairs(parameters), "Outputs": outputs, "busy": []}
         self.stacks[region, SERVICE] = stack
 
-    def deploy(self, regions: str, params: str = "", **options: bool) -> list[str]:
-        self.steps.clear()
+    def deploy(self, regions: str, params: str = "", **options: bool) -> None:
         deploy.deploy(stage="dev", regions=regions, name="ledger", params=params, **options)
-        return self.steps
 
-    def remove(self, regions: str, **options: bool) -> list[str]:
-        self.steps.clear()
+    def remove(self, regions: str, **options: bool) -> None:
         deploy.remove(stage="dev", regions=regions, name="ledger", params="", **options)
-        return self.steps
 
 
 class AwsClient:
@@ -158,8 +149,8 @@ class AwsClient:
         stack = self._account.stacks.pop((self._region, StackName))
         assert stack["EnableTerminationProtection"] is False
         self._account.steps.append("delete")
-        if self._account.ends:
-            self._account.stacks[self._region, StackName] = stack | {"StackStatus": self._account.ends.pop(0)}
+        if end := self._account.ends.pop(0) if self._account.ends else "":
+            self._account.stacks[self._region, StackName] = stack | {"StackStatus": end}
 
     def describe_table(self, TableName: str) -> Any:
         if self._region not in self._account.replicas:
