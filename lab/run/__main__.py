@@ -20,9 +20,8 @@ from rich.markup import escape
 
 from lab.engines.ministack import ENVIRONMENT, EngineMissing, end_on_signals
 from lab.events import SHOP, BadEvents, read_events, shop_day, truth_of, with_witnesses
-from lab.run.plan import Plan
+from lab.run.plan import GENTLE, ROUGH, Plan
 from lab.run.plants import Mistake
-from lab.run.profiles import GENTLE, ROUGH
 from lab.run.round import Outcome, play
 from lab.run.sale import BUYERS, SEATS, flash_sale
 from lab.run.screen import closing, print_sale

@@ -25,9 +25,8 @@ from lab.run import ending, judge, plants, record
 from lab.run.disturb import Disturber
 from lab.run.ending import Values
 from lab.run.judge import Violation
-from lab.run.plan import REGIONS, TABLE, Plan
+from lab.run.plan import REGIONS, TABLE, Plan, Profile
 from lab.run.processes import Processes
-from lab.run.profiles import Profile
 from lab.run.record import OURS, Histories, Line, histories_of
 from lab.run.usual_ways import table_name
 

@@ -11,8 +11,7 @@ from rich.console import Console
 from lab.events import Event, is_witness, shop_day, truth_of, with_witnesses
 from lab.run import __main__ as program
 from lab.run import judge
-from lab.run.plan import LATENESS_MS, Plan
-from lab.run.profiles import GENTLE, ROUGH
+from lab.run.plan import GENTLE, LATENESS_MS, ROUGH, Plan
 from lab.run.record import OURS, Line, Recorder, histories_of, lines_of
 from lab.run.round import Outcome
 from lab.run.sale import BUYERS, SEATS, Sold, flash_sale, limited, sale
