@@ -17,7 +17,6 @@ from functools import cached_property
 
 from lab.engines.proxy_faults import FAULTS, Mix
 from lab.events import OPENING, WITNESS_CHANGES, Event, is_witness
-from lab.run.plants import Mistake
 from ledger import Change, Limit, Settings
 from ledger.checks import to_datetime
 from ledger.clocks import Clock
@@ -120,7 +119,6 @@ class Plan:
     changes: int
     folder: str
     events: tuple[Event, ...] = ()
-    mistake: Mistake | None = None
     proxy: str = ""
     wall_ns: int = field(default_factory=lambda: time.time_ns() - time.monotonic_ns())
 

@@ -21,7 +21,7 @@ from lab.engines.children import Children
 from lab.engines.ministack import Engine
 from lab.engines.proxy_faults import mix
 from lab.engines.replicator import Replicator
-from lab.run import ending, judge, plants, record
+from lab.run import ending, judge, record
 from lab.run.disturb import Disturber
 from lab.run.ending import Values
 from lab.run.judge import Violation
@@ -74,7 +74,6 @@ class Outcome:
 
 
 def play(plan: Plan, say: Say) -> Outcome:
-    plants.plant(plan.mistake)
     outcome = Outcome()
     with ExitStack() as stack:
         engine = stack.enter_context(Engine())
