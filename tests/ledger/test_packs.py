@@ -30,9 +30,6 @@ def one_region(**changed: Any) -> World:
     return World((A,), now_ms=NOW_MS, **changed)
 
 
-# -- the format --------------------------------------------------------------------------------------------------------
-
-
 def named(data: bytes, highest: str = token(2)) -> Item:
     name = f"{highest}#{hashlib.sha256(data).hexdigest()[:32]}"
     return {"pk": {"S": "delta#eu-west-1#0#stock:85123A"}, "sk": {"S": name}, "entries": {"B": data}}
@@ -139,9 +136,6 @@ def test_a_token_is_new_once_in_items_that_come_in_the_order_of_their_highest_to
     assert len(found) + len(unique.again) == len(every)
 
 
-# -- add_many(pack=True) -----------------------------------------------------------------------------------------------
-
-
 def change(number: int, seconds: float = 0, counter: str = COUNTER, amount: int = 1) -> Change:
     return Change(counter, amount, f"key {number}", to_datetime(NOW_MS) - timedelta(seconds=seconds))
 
@@ -207,9 +201,6 @@ def test_a_pack_has_a_bound_and_bad_changes_do_not_keep_the_others() -> None:
     assert len([key for key in world.home.items if items.is_pack(key.sk)]) == 2
     assert (outcomes[-1], {*outcomes[:-1]}) == ("InvalidChange", {"accepted", "recorded"})
     assert world.value() == 2 * PACK_CHANGES + 1
-
-
-# -- what verify and clean find ----------------------------------------------------------------------------------------
 
 
 def test_two_changes_under_one_token_are_told_by_verify_and_by_clean_and_the_first_item_counts() -> None:

@@ -118,9 +118,6 @@ def test_a_step_asks_as_often_as_it_likes_and_its_failure_is_raised_where_the_pr
         program.throw(Unavailable("gone"))
 
 
-# -- pages -------------------------------------------------------------------------------------------------------------
-
-
 def end_of(program: Generator[Any, Any, Any], answer: object) -> Any:
     with pytest.raises(StopIteration) as ended:
         program.send(answer)
