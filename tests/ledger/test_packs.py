@@ -203,6 +203,24 @@ def test_a_pack_has_a_bound_and_bad_changes_do_not_keep_the_others() -> None:
     assert world.value() == 2 * PACK_CHANGES + 1
 
 
+def test_packs_are_folded_and_cleaned_and_a_redelivery_in_other_company_counts_nothing_again() -> None:
+    world = one_region()
+    world.home.store([pack_item(1, 2, 3), pack_item(3, 4)])
+    world.home.put(delta(2))
+    value = 4 + 16 + 64 + 256
+    for _ in range(3):
+        world.compactor().compact(COUNTER)
+        assert world.value() == value
+        world.now_ms += world.settings().keep_ms + 1
+    assert not [key for key in world.home.items if key.pk == items.delta_pk(LANE)]
+    world.home.store([pack_item(1, 4), pack_item(2, 3, 4)])
+    assert world.value() == value
+    report = world.compactor().compact(COUNTER)
+    assert (report.folded, report.settled, report.conflicts) == (0, 0, ())
+    assert world.compactor().verify(COUNTER).ok
+    assert [entry.change for entry in world.reader().history(COUNTER)] == [4, 16, 64, 256]
+
+
 def test_two_changes_under_one_token_are_told_by_verify_and_by_clean_and_the_first_item_counts() -> None:
     world = one_region()
     world.home.store([pack_item(1, 2), items.pack_item(pack_of([Delta(LANE, token(2), 7), delta(3)]))])
