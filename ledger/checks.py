@@ -84,11 +84,9 @@ def check_length(expires: object) -> int:
     """Milliseconds, rounded up, of how long a hold holds; raises InvalidTime."""
     if not isinstance(expires, timedelta):
         raise InvalidTime(f"expires is a timedelta, how long the hold holds from `at` on, not {shown(expires)}.")
-    length_ms, more = divmod(expires, _MILLISECOND)
-    length_ms += bool(more)  # rounded up
+    length_ms = -(expires // -_MILLISECOND)  # rounded up
     if not 0 < length_ms <= HOLD_MS_MAX:
-        most = HOLD_MS_MAX // 86_400_000
-        raise InvalidTime(f"expires={shown(expires)} is not above 0 and at most {most} days.")
+        raise InvalidTime(f"expires={shown(expires)} is not above 0 and at most {HOLD_MS_MAX // 86_400_000} days.")
     return length_ms
 
 

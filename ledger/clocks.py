@@ -44,20 +44,6 @@ def checked(clock: Clock) -> Clock:
     return checked_clock
 
 
-def checked_entropy(entropy: Entropy) -> Entropy:
-    """Entropy that raises InvalidInput where the given one answers something else than `size` bytes."""
-    if not callable(entropy):
-        raise InvalidInput(f"entropy is a function that returns random bytes, not {shown(entropy)}.")
-
-    def checked_bytes(size: int) -> bytes:
-        answer: object = entropy(size)
-        if type(answer) is not bytes or len(answer) != size:
-            raise InvalidInput(f"entropy({size}) returns {size} bytes, not {shown(answer)}.")
-        return answer
-
-    return checked_bytes
-
-
 def instants(clock: Clock) -> Callable[[], Instant]:
     """What answers `Now`: the given clock beside this machine's monotonic one."""
     return lambda: Instant(clock(), time.monotonic_ns() // 1_000_000)

@@ -12,7 +12,7 @@ Rule 5: a change that fails before anything was sent has its own error, with its
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -40,7 +40,9 @@ class Rules:
     def __init__(self, settings: Settings, clock: clocks.Clock, entropy: clocks.Entropy) -> None:
         self.settings = check_settings(settings)
         self.clock = clocks.checked(clock)
-        self.entropy = clocks.checked_entropy(entropy)
+        if not callable(entropy):
+            raise InvalidInput(f"entropy is a function that returns random bytes, not {shown(entropy)}.")
+        self._entropy = entropy
         self.now = clocks.instants(self.clock)
         self.shape = ShapeCheck(settings, writes=True)
         self.sold_out: SoldOut | None = None
@@ -49,6 +51,13 @@ class Rules:
 
             self.sold_out = SoldOut()
 
+    def randomness(self) -> bytes:
+        """That of a token."""
+        answer: object = self._entropy(size := tokens.RANDOM_BYTES)
+        if type(answer) is not bytes or len(answer) != size:
+            raise InvalidInput(f"entropy({size}) returns {size} bytes, not {shown(answer)}.")
+        return answer
+
     def gates(self, counter: str) -> Gates | None:
         """Those of a counter; None when it has no limit."""
         if not self.settings.limits:
@@ -56,15 +65,6 @@ class Rules:
         from ledger.gate.gates import Gates
 
         return Gates.of(self.settings, counter, self.sold_out)
-
-    def limited(self, counter: str, caller: str) -> Gates:
-        """Those of a counter that must have a limit, for the caller. Raises InvalidInput."""
-        from ledger.gate.gates import Gates
-
-        return Gates.limited(self.settings, counter, caller, self.sold_out)
-
-
-# -- what is asked for -------------------------------------------------------------------------------------------------
 
 
 def prepare(rules: Rules, asked: Change) -> Delta:
@@ -116,7 +116,7 @@ def _token(rules: Rules, asked: Change, kind: str = "") -> str:
         now_ms = rules.clock()
         if not 0 <= now_ms <= tokens.TIME_MS_MAX:
             raise InvalidTime(f"The clock says {now_ms} ms since 1970; a change's time is from 1970 to the year 10889.")
-        return tokens.make(now_ms, rules.entropy(tokens.RANDOM_BYTES))
+        return tokens.make(now_ms, rules.randomness())
     if key is None:
         raise InvalidKey("at came without idempotency_key; they go together.")
     if at is None:
@@ -129,9 +129,6 @@ def _lane(settings: Settings, asked: Change, token: str) -> Lane:
     if type(region) is not str or region not in settings.regions:
         raise InvalidInput(f"region={shown(region)} is not one of regions={settings.regions!r}.")
     return settings.lane_for(asked.counter, token, region)
-
-
-# -- changes -----------------------------------------------------------------------------------------------------------
 
 
 def add(rules: Rules, delta: Delta) -> Program[Receipt]:
@@ -197,20 +194,12 @@ def lane_outcomes(rules: Rules, deltas: Sequence[Delta]) -> Program[Sequence[Out
     return (yield from decide.add_many(gates, deltas))
 
 
-# -- limits ------------------------------------------------------------------------------------------------------------
-
-
 def hold(rules: Rules, delta: Delta) -> Program[None]:
     """Returns when a hold that was prepared is granted."""
-    from ledger.gate import decide
-
-    gates = rules.limited(delta.lane.counter, "hold")
-    return _first(rules, delta.lane.counter, decide.hold(gates, delta))
+    return _limited(rules, delta.lane.counter, "hold", lambda gates, decide: decide.hold(gates, delta))
 
 
 def capture(rules: Rules, hold: Hold, amount: int | None = None) -> Program[Receipt]:
-    from ledger.gate import decide
-
     held = _held(rules, hold, "capture")
     used = held.change if amount is None else check_change(amount)
     if 0 < used <= -held.change:  # a magnitude
@@ -218,22 +207,18 @@ def capture(rules: Rules, hold: Hold, amount: int | None = None) -> Program[Rece
     if used * held.change < 0 or abs(used) > abs(held.change):
         most = f"{held.change} (or to {-held.change})" if held.change < 0 else f"{held.change}"
         raise InvalidChange(f"A hold of {held.change} is captured from 0 to {most}, not {shown(used)}.")
-    counter = held.lane.counter
-    return _first(rules, counter, decide.capture(rules.limited(counter, "capture"), held, used))
+    return _limited(rules, held.lane.counter, "capture", lambda gates, decide: decide.capture(gates, held, used))
 
 
 def release(rules: Rules, hold: Hold) -> Program[None]:
-    from ledger.gate import decide
-
     held = _held(rules, hold, "release")
-    counter = held.lane.counter
-    return _first(rules, counter, decide.release(rules.limited(counter, "release"), held))
+    return _limited(rules, held.lane.counter, "release", lambda gates, decide: decide.release(gates, held))
 
 
 def set_limit(rules: Rules, counter: str, *, floor: int | None = None, ceiling: int | None = None) -> Program[None]:
     from ledger.gate import bounds
 
-    yield from _first(rules, counter, bounds.set_limit(rules.limited(counter, "set_limit"), floor, ceiling))
+    yield from _limited(rules, counter, "set_limit", lambda gates, _: bounds.set_limit(gates, floor, ceiling))
 
 
 def _held(rules: Rules, hold: Hold, caller: str) -> Delta:
@@ -243,7 +228,17 @@ def _held(rules: Rules, hold: Hold, caller: str) -> Delta:
     return ours(rules.settings, given.delta)
 
 
-def _first(rules: Rules, counter: str, program: Program[Result]) -> Program[Result]:
-    """The program, once the shape is known to fit."""
-    yield from rules.shape.program(counter)
-    return (yield from program)
+def _limited(
+    rules: Rules, counter: str, caller: str, program: Callable[[Gates, Any], Program[Result]]
+) -> Program[Result]:
+    """The program of the gates of a counter that must have a limit, once the shape is known to fit."""
+    from ledger.gate import decide
+    from ledger.gate.gates import Gates
+
+    made = program(Gates.limited(rules.settings, counter, caller, rules.sold_out), decide)
+
+    def shape_first() -> Program[Result]:
+        yield from rules.shape.program(counter)
+        return (yield from made)
+
+    return shape_first()

@@ -37,12 +37,9 @@ def keyed(key: Key, **attributes: Mapping[str, Any]) -> Item:
     return {"pk": {"S": key.pk}, "sk": {"S": key.sk}, **attributes}
 
 
-# -- conditional writes: a condition speaks of the item under the key; None: whatever is there -------------------------
-
-
 class Put(NamedTuple):
-    """PutItem. Answer: None when written; else the item that was there ({}: none), and nothing was written; or, where
-    the role may insert and not look, AlreadyThere(None)."""
+    """PutItem, IF the condition holds of the item under its key (None: whatever is there). Answer: None when written;
+    else the item that was there ({}: none), or AlreadyThere(None) where the role may insert and not look."""
 
     item: Item
     condition: Condition | None = None
@@ -58,8 +55,8 @@ class Put(NamedTuple):
 class Update(NamedTuple):
     """UpdateItem, which makes the item where there is none. Answer: as that of Put; `shows`: Written when written.
 
-    Raises TableMismatch when an action does not fit the item, and ItemTooLarge above 400 KB. At most 4 KB and 300
-    operands: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+    Raises TableMismatch when an action does not fit the item, and ItemTooLarge above 400 KB. Its expressions have at
+    most 4 KB and 300 operands.
     """
 
     key: Key
@@ -110,11 +107,11 @@ def becomes(write: Write, there: Item | None) -> Item | None:
 
 
 class Transact(NamedTuple):
-    """TransactWriteItems, of at most 100 writes of different keys.
+    """TransactWriteItems, of at most 100 writes of different keys. Answer: None when all were written; else for each
+    what was there if its condition failed ({}: nothing), or None if it held.
 
-    Answer: None when all were written; else nothing was, and for each write, in order, what was there if its condition
-    failed ({}: nothing), or None if it held. `token`: any text. The table remembers it for ten minutes, in its Region:
-    the same transaction under it is answered None again and written once, another one raises TokenConflict.
+    `token`: any text. The table remembers it for ten minutes, in its Region: the same transaction under it is answered
+    None again and written once, another one raises TokenConflict.
     """
 
     writes: tuple[Write, ...]
@@ -122,10 +119,8 @@ class Transact(NamedTuple):
 
 
 class PutMany(NamedTuple):
-    """Conditional puts (Absent), each on its own, in as few requests as the store allows.
-
-    Answer: for each item, in order, None when written, AlreadyThere, or the LedgerError of that item. Never raises.
-    """
+    """Conditional puts (Absent), each on its own, in few requests. Answer: for each item, in order, None when written,
+    AlreadyThere, or the LedgerError of that item. Never raises."""
 
     items: tuple[Item, ...]
 
@@ -168,11 +163,8 @@ class Page(NamedTuple):
 
 
 class DeleteMany(NamedTuple):
-    """Deletes, each on its own and only while the item still has the attributes given, in few requests.
-
-    Answer: for each item, in order, None when it is gone, AlreadyThere when another is in its place (which stays), or
-    the LedgerError of that item. Never raises.
-    """
+    """Deletes, each on its own and only while the item still has the attributes given, in few requests. Answer: for
+    each None when it is gone, AlreadyThere when another is in its place, or its LedgerError. Never raises."""
 
     items: tuple[Item, ...]
 

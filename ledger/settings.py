@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 from ledger import tokens
 from ledger.checks import check_counter, is_prefix
 from ledger.entries import ENTRIES_MAX
-from ledger.errors import InvalidInput, InvalidSettings, shown
+from ledger.errors import InvalidSettings, shown
 from ledger.limit import Limit, Threshold, contradictions
-from ledger.values import Lane, longest
+from ledger.values import Lane, check_lane, longest
 
 Rule = TypeVar("Rule")
 Made = TypeVar("Made", Limit, Threshold)
@@ -232,12 +232,6 @@ def _of_prefix(rules: Mapping[str, Rule], counter: str, default: Rule) -> Rule:
     """What is said of the longest prefix that fits a name."""
     prefix = longest(rules, counter)
     return default if prefix is None else rules[prefix]
-
-
-def check_lane(lane: object) -> Lane:
-    if not isinstance(lane, Lane):
-        raise InvalidInput(f"A lane is a Lane(region, shard, counter), not {shown(lane)}.")
-    return lane
 
 
 # -- the texts of variables --------------------------------------------------------------------------------------------

@@ -96,10 +96,7 @@ def hold_token(counter: str, idempotency_key: str, time_ms: int, length_ms: int)
 
 
 def with_length(token: str, length_ms: int) -> str:
-    """A token whose last two bytes say how long its hold is, so 64 random bits are left.
-
-    `length_ms` is rounded up to what two bytes can say, by a thousandth at most.
-    """
+    """A token whose last two bytes say how long its hold is, so 64 random bits are left."""
     return from_bytes(to_bytes(token)[:14] + _packed(length_ms))
 
 

@@ -32,11 +32,7 @@ _SHARD = re.compile(r"0|[1-9][0-9]{0,5}")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change to one counter, as a caller asks for it in `Ledger.add_many`.
-
-    `idempotency_key` and `at` go together: both or neither. `region` is the Region in which the change was first asked
-    for; without it, the ledger's own.
-    """
+    """One change to one counter, as a caller asks for it in `Ledger.add_many`; the arguments are those of `add`."""
 
     counter: str
     change: int
@@ -91,6 +87,12 @@ class Lane:
         return cls(parts[0], int(parts[1]), parts[2])
 
 
+def check_lane(lane: object) -> Lane:
+    if not isinstance(lane, Lane):
+        raise InvalidInput(f"A lane is a Lane(region, shard, counter), not {shown(lane)}.")
+    return lane
+
+
 @dataclass(frozen=True, slots=True)
 class Delta:
     """One change in one lane, named by its token. Applied any number of times, in any Region, it counts once."""
@@ -101,9 +103,7 @@ class Delta:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "change", check_change(self.change))
-        lane: object = self.lane
-        if not isinstance(lane, Lane):
-            raise InvalidInput(f"A delta's lane is a Lane(region, shard, counter), not {shown(lane)}.")
+        check_lane(self.lane)
         if type(self.token) is not str or not tokens.is_token(self.token):
             raise InvalidInput(f"A token is a ULID of 26 characters, not {shown(self.token)}.")
 
@@ -119,9 +119,8 @@ class Receipt:
 
     outcome: "recorded" when this call put the delta, "replayed" when the same change was already there. A retry that
     comes after the delta was compacted and cleaned is "recorded" again, and still counts once. "accepted": it is in the
-    table in a pack; whether it was there before is not told. With `insert_only` so is one whose token is taken, if the
-    role may not look what stands there. cost: what the call cost; where one call or one request is of many changes,
-    each has an equal share of it, so that the receipts and errors of a call add up to its cost.
+    table in a pack (with `insert_only` also where its token was taken and the role may not look); whether it was there
+    before is not told. cost: of the call; of one with many changes each has an equal share, so that they add up.
     """
 
     outcome: Literal["recorded", "replayed", "accepted"]
@@ -152,10 +151,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """Changes of one lane in one item: from 1 to 16,000 entries, whose times lie within PACK_SPAN_MS.
-
-    Its name follows from its content, so that no put of whoever it is changes what stands under a name.
-    """
+    """Changes of one lane in one item. Its name follows from its content, so that no put changes what stands there."""
 
     lane: Lane
     entries: Entries
@@ -165,11 +161,9 @@ class Pack:
             raise ValueError("a pack has at least one entry")
         if self.entries.span_ms > PACK_SPAN_MS:
             raise ValueError(f"its times span {self.entries.span_ms} ms, not {PACK_SPAN_MS} at most")
-        if self.lane.shards > 1 and not all(self._is_ours(token) for token in self.entries.tokens):
+        shard, shards = self.lane.shard, self.lane.shards
+        if shards > 1 and any(tokens.side(token, shards) != shard for token in self.entries.tokens):
             raise ValueError("an entry's token is of another shard")
-
-    def _is_ours(self, token: bytes) -> bool:
-        return tokens.side(token, self.lane.shards) == self.lane.shard
 
     @property
     def name(self) -> str:

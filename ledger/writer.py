@@ -209,8 +209,6 @@ class Ledger:
         """
         self._run(programs.set_limit(self._rules, counter, floor=floor, ceiling=ceiling))
 
-    # -- sending -------------------------------------------------------------------------------------------------------
-
     def _run(self, program: Program[Result]) -> Result:
         return run(program, self._table, self._rules.now)
 

@@ -47,8 +47,6 @@ def process(method: Callable[..., Program[object]]) -> Callable[..., None]:
 
 
 class Boards(ABC):
-    """A world of two Regions, and the processes that are let loose on it."""
-
     kind: type[World] = World
     one_by_one: tuple[type, ...] = (DeleteMany,)
     """Requests to several items that are gone through item by item."""
@@ -69,7 +67,6 @@ class Boards(ABC):
         self.processes: list[Process] = []
         self.answers: list[list[int]] = []
         self.failures: list[LedgerError] = []
-        """Of the processes that have ended with one."""
 
     @abstractmethod
     def seen(self) -> list[str]:
@@ -89,7 +86,6 @@ class Boards(ABC):
         return [(region, key) for region, key in self.world.deliverable() if region in busy]
 
     def alone(self, program: Program[object]) -> None:
-        """Run a program at home before the others begin."""
         finish(self.world, HOME, program)
 
     def wait(self, ms: int) -> None:
@@ -100,9 +96,9 @@ class Boards(ABC):
         for name, value in given.items():
             setattr(self, name, value)
 
-    def report(self, who: str, what: object, came: object) -> None:
-        if self.log is not None:
-            self.log(who, what, came)
+    def time_passes(self) -> None:
+        self.wait(self.passes_ms)
+        self.passes_ms = 0
 
     def enter(self, program: Program[object], region: str, name: str) -> None:
         """A process that runs one program; its failures end it, as they end a visit."""
@@ -137,7 +133,6 @@ class Boards(ABC):
         self.processes.append(Process(f"{name} {twin}".strip(), region, script, self.world, NONE, self.log))
 
     def _parts(self, request: Request) -> list[Request]:
-        """Of a request to several items, one for each item."""
         match request:
             case At(region, inner):
                 return [At(region, part) for part in self._parts(inner)]

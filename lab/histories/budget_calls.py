@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
 from random import Random
 from typing import Any
@@ -24,7 +25,7 @@ from simulator import Faults, Simulation
 
 REGIONS = ("eu-west-1", "us-east-1")
 START = to_datetime(1_000_000)
-TIMEOUT = timedelta(minutes=5)
+TIMEOUT = timedelta(minutes=1)
 CAP = 100
 NAMES = ("llm:a", "llm:b")
 WRONG = {
@@ -68,7 +69,6 @@ class TwoRegions:
         return Reader(self.settings(), table=self.simulation.table(REGIONS[0]), clock=self.clock)
 
     def stands(self, counter: str) -> tuple[int, int]:
-        """What is spent of a budget, and what is held."""
         return self.spent(counter), self.held(counter)
 
     def calm(self) -> TwoRegions:
@@ -109,7 +109,6 @@ def _can_be_taken(world: TwoRegions, counter: str, rest: int) -> bool:
 
 
 def _can_be_filled(world: TwoRegions, counter: str) -> bool:
-    """Whether a cost above the estimate leaves no room."""
     try:
         for _ in range(2):
             with world.budgets().reserve([counter], 1) as call:
@@ -123,37 +122,34 @@ class Died(BaseException):
     """A process ends here."""
 
 
+@dataclass
 class FailingLedger:
     """A ledger of which the calls by a name, or those of one counter, fail `times` after so many, made or not."""
 
-    def __init__(
-        self,
-        ledger: Any,
-        name: str,
-        error: BaseException,
-        times: int = 1,
-        *,
-        after: int = 0,
-        applied: bool = False,
-        counter: str | None = None,
-    ) -> None:
-        self._ledger, self._name, self._error, self._counter = ledger, name, error, counter
-        self._fails, self._applied, self._calls = range(after, after + times), applied, 0
+    ledger: Any
+    name: str
+    error: BaseException
+    times: int = 1
+    _: KW_ONLY
+    after: int = 0
+    applied: bool = False
+    counter: str | None = None
 
     def __getattr__(self, name: str) -> Any:
-        method = getattr(self._ledger, name)
-        if name != self._name:
+        method = getattr(self.ledger, name)
+        if name != self.name:
             return method
 
         def call(*args: Any, **given: Any) -> Any:
-            if self._counter not in (None, args[0]):
+            if self.counter not in (None, args[0]) or self.times == 0:
                 return method(*args, **given)
-            self._calls += 1
-            if self._calls - 1 not in self._fails:
+            if self.after:
+                self.after -= 1
                 return method(*args, **given)
-            if self._applied:
+            self.times -= 1
+            if self.applied:
                 method(*args, **given)
-            raise self._error
+            raise self.error
 
         return call
 
@@ -172,7 +168,6 @@ class BudgetHistory:
         """What refused calls could not release: it ends with their time."""
 
     def play(self) -> list[str]:
-        """What is wrong in the end."""
         for _ in range(12):
             self._begin()
             while self.open and self.draw.random() < 0.5:

@@ -6,7 +6,7 @@ Rule 3: A script ends, so a history does.
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from compactor.report import Tally
@@ -26,60 +26,28 @@ from simulator.process import Move, Script, Sleep
 
 COUNTER = "c"
 SENDS_MAX = 12
-NUMBERS_MAX, RESERVED = 30, 4
+NUMBERS_MAX = 30
 """A change of 4^29 is the largest there is."""
 YEARS_MS = 10**11
 LATENESSES = (0, 1, 1, 6)
 """How long ago a change was asked for, at most, in allowed latenesses: now, in a queue but on time, or a backfill."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sender:
-    """What asks for changes in `home`, and what it knows of those that it sends.
-
-    grain_ms: of the times that its events carry. ahead_ms: of its clock.
-    """
-
-    home: str
-    record: Record
-    settings: Settings
+@dataclass
+class Cast:
     theatre: Theatre
-    grain_ms: int = 1
-    ahead_ms: int = 0
+    settings: Settings
+    record: Record
 
     @property
     def choices(self) -> Choices:
         return self.theatre.world.choices
 
-    def ask(self, number: int, wall_ms: int) -> Asked:
-        """Change `number`, asked for now or some time ago."""
-        late_ms = self.settings.allowed_lateness_ms * one_of(self.choices, LATENESSES)
-        ms = wall_ms + self.ahead_ms - self.choices.pick(1 + late_ms)
-        token = tokens.keyed(COUNTER, str(number), max(0, ms - ms % self.grain_ms))
-        asked = Asked(number, Delta(self.settings.lane_for(COUNTER, token, self.home), token, 4**number))
-        self.record.asked.append(asked)
-        return asked
+    def own(self, region: str) -> Settings:
+        return replace(self.settings, region=region)
 
-    def rival(self, asked: Asked) -> Asked:
-        """Another change under the token of one that was asked for."""
-        (number,) = self.numbers(1)
-        other = Asked(number, Delta(asked.delta.lane, asked.delta.token, 4**number))
-        self.record.asked.append(other)
-        self.record.rivals.append(Rivals(asked, other))
-        self.record.lost |= {asked.number, number}
-        return other
-
-    def acknowledged(self, asked: Asked, region: str) -> None:
-        """`region` has acknowledged a change."""
-        rivals = next((each for each in self.record.rivals if asked.number in each.numbers), None)
-        if rivals is not None:
-            rivals.acknowledged = True
-            return
-        asked.acknowledged = True
-        if region == asked.delta.lane.region:
-            late_ms = self.theatre.world.now_ms - tokens.time_ms(asked.delta.token)
-            latest_ms = self.settings.allowed_lateness_ms - self.theatre.faults.skew_ms
-            asked.on_time = asked.on_time or late_ms <= latest_ms
+    def any_region(self) -> str:
+        return one_of(self.choices, self.settings.regions)
 
     def numbers(self, most: int) -> range:
         """So many numbers, or as many as are left, for changes that nobody else asks for."""
@@ -87,18 +55,104 @@ class Sender:
         self.record.numbers = min(first + most, NUMBERS_MAX)
         return range(first, self.record.numbers)
 
-    @property
-    def has_numbers(self) -> bool:
-        return self.record.numbers < NUMBERS_MAX - RESERVED
+    def reader(self, region: str, times: int, pace: Sequence[int]) -> Callable[[], Script]:
+        record, own, choices = self.record, self.own(region), self.choices
 
-    def any_region(self) -> str:
-        return one_of(self.choices, self.settings.regions)
+        def script() -> Script:
+            for _ in range(times):
+                yield rest(choices, pace)
+                consistent = choices.pick(3) != 2
+                behind_ms = own.allowed_lateness_ms * choices.pick(8) if choices.pick(3) == 2 else 0
+                on_time = [asked for asked in record.asked if asked.on_time]
+                limit = own.read_time_max_ms
+                program = read(
+                    own.lanes_of(COUNTER), consistent=consistent, read_time_max_ms=limit, behind_ms=behind_ms
+                )
+                try:
+                    _, sums = yield from (_dawdling(program, choices) if self.theatre.faults.slow_reads else program)
+                except (DamagedItem, LaneDamaged) as damage:
+                    record.broken.append(f"a read in {region}: {damage}")
+                except LedgerError:
+                    continue
+                else:
+                    value, count = sum(s.value for s in sums), sum(s.count for s in sums)
+                    until = {s.lane: s.until_ms for s in sums}
+                    here = region if consistent else None
+                    must = frozenset(asked.number for asked in on_time if _is_owed(asked.delta, here, until))
+                    whole = consistent and not any(until.values())
+                    record.seen.append(Seen(region, whole, value, count, len(record.asked), must))
+
+        return script
+
+    def compactor(
+        self, region: str, times: int, paces: Sequence[Sequence[int]], *, slow: bool = False
+    ) -> Callable[[], Script]:
+        """Visits its Region's lanes `times` times, each time after a rest of one of the `paces`."""
+        record, own, choices, left = self.record, self.own(region), self.choices, [times]
+
+        def script() -> Script:
+            while left[0]:
+                left[0] -= 1
+                yield rest(choices, one_of(choices, paces))
+                for lane in own.lanes_of(COUNTER, region):
+                    try:
+                        record.tallies.append(Tally())
+                        program = visit(lane, record.tallies[-1], own)
+                        if choices.pick(20) == 19:
+                            program = _noting_ahead(program)
+                        yield from _dawdling(program, choices) if slow else program
+                    except (DamagedItem, LaneDamaged) as damage:
+                        record.broken.append(f"a visit to {lane}: {damage}")
+                    except (GaveUp, LedgerError):
+                        continue
+
+        return script
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """What asks for changes in `home`. grain_ms: of the times that its events carry. ahead_ms: of its clock."""
+
+    cast: Cast
+    home: str
+    grain_ms: int = 1
+    ahead_ms: int = 0
+
+    def ask(self, number: int, wall_ms: int) -> Asked:
+        settings, choices = self.cast.settings, self.cast.choices
+        late_ms = settings.allowed_lateness_ms * one_of(choices, LATENESSES)
+        ms = wall_ms + self.ahead_ms - choices.pick(1 + late_ms)
+        token = tokens.keyed(COUNTER, str(number), max(0, ms - ms % self.grain_ms))
+        asked = Asked(number, Delta(settings.lane_for(COUNTER, token, self.home), token, 4**number))
+        self.cast.record.asked.append(asked)
+        return asked
+
+    def rival(self, asked: Asked) -> Asked:
+        """Another change under the token of one that was asked for."""
+        (number,) = self.cast.numbers(1)
+        other, record = Asked(number, Delta(asked.delta.lane, asked.delta.token, 4**number)), self.cast.record
+        record.asked.append(other)
+        record.rivals.append(Rivals(asked, other))
+        record.lost |= {asked.number, number}
+        return other
+
+    def acknowledged(self, asked: Asked, region: str) -> None:
+        rivals = next((each for each in self.cast.record.rivals if asked.number in each.numbers), None)
+        if rivals is not None:
+            rivals.acknowledged = True
+            return
+        asked.acknowledged = True
+        if region == asked.delta.lane.region:
+            theatre = self.cast.theatre
+            late_ms = theatre.world.now_ms - tokens.time_ms(asked.delta.token)
+            latest_ms = self.cast.settings.allowed_lateness_ms - theatre.faults.skew_ms
+            asked.on_time = asked.on_time or late_ms <= latest_ms
 
 
 def writer(number: int, sender: Sender, pace: Sequence[int]) -> Callable[[], Script]:
     """Asks for change `number` and sends it until it is acknowledged; then perhaps again or elsewhere."""
     mine: list[Asked] = []  # outlives a crash, as a message in a queue does
-    choices = sender.choices
+    cast, choices = sender.cast, sender.cast.choices
 
     def script() -> Script:
         yield rest(choices, pace)
@@ -110,7 +164,7 @@ def writer(number: int, sender: Sender, pace: Sequence[int]) -> Callable[[], Scr
                 yield from add(mine[0].delta)
             except LedgerError:
                 if choices.pick(3) == 2:
-                    region = sender.any_region()  # a fail-over
+                    region = cast.any_region()  # a fail-over
                     yield Move(region)
                 yield rest(choices, SHORT)
                 continue
@@ -119,38 +173,8 @@ def writer(number: int, sender: Sender, pace: Sequence[int]) -> Callable[[], Scr
                 return
             yield rest(choices, LONG)  # a redelivery, often after the delta was cleaned
             if choices.pick(2):
-                region = sender.any_region()
+                region = cast.any_region()
                 yield Move(region)
-
-    return script
-
-
-def reader(
-    times: int, record: Record, own: Settings, choices: Choices, slow: bool, pace: Sequence[int]
-) -> Callable[[], Script]:
-    """Reads the counter in its Region `times` times, strongly or not."""
-
-    def script() -> Script:
-        for _ in range(times):
-            yield rest(choices, pace)
-            consistent = choices.pick(3) != 2
-            behind_ms = own.allowed_lateness_ms * choices.pick(8) if choices.pick(3) == 2 else 0
-            on_time = [asked for asked in record.asked if asked.on_time]
-            limit = own.read_time_max_ms
-            program = read(own.lanes_of(COUNTER), consistent=consistent, read_time_max_ms=limit, behind_ms=behind_ms)
-            try:
-                _, sums = yield from (_dawdling(program, choices) if slow else program)
-            except (DamagedItem, LaneDamaged) as damage:
-                record.broken.append(f"a read in {own.region}: {damage}")
-            except LedgerError:
-                continue
-            else:
-                value, count = sum(s.value for s in sums), sum(s.count for s in sums)
-                until = {s.lane: s.until_ms for s in sums}
-                here = own.region if consistent else None
-                must = frozenset(asked.number for asked in on_time if _is_owed(asked.delta, here, until))
-                whole = consistent and not any(until.values())
-                record.seen.append(Seen(own.region, whole, value, count, len(record.asked), must))
 
     return script
 
@@ -183,34 +207,3 @@ def _noting_ahead(program: Program[Result]) -> Program[Result]:
         return (yield request)
 
     return through(program, step)
-
-
-def compactor(
-    lanes: tuple[Lane, ...],
-    times: int,
-    record: Record,
-    own: Settings,
-    choices: Choices,
-    slow: bool,
-    paces: Sequence[Sequence[int]],
-) -> Callable[[], Script]:
-    """Visits its Region's lanes `times` times, each time after a rest of one of the `paces`."""
-    left = [times]
-
-    def script() -> Script:
-        while left[0]:
-            left[0] -= 1
-            yield rest(choices, one_of(choices, paces))
-            for lane in lanes:
-                try:
-                    record.tallies.append(Tally())
-                    program = visit(lane, record.tallies[-1], own)
-                    if choices.pick(20) == 19:
-                        program = _noting_ahead(program)
-                    yield from _dawdling(program, choices) if slow else program
-                except (DamagedItem, LaneDamaged) as damage:
-                    record.broken.append(f"a visit to {lane}: {damage}")
-                except (GaveUp, LedgerError):
-                    continue
-
-    return script

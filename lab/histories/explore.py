@@ -26,7 +26,7 @@ from lab.histories.small_casts import NAIVE_CASTS, SERVED_CASTS, SMALL_CASTS, TH
 from lab.histories.stage import NaiveStage, Stage
 from ledger.requests import Key
 from simulator.trace import Trace
-from simulator.world import Landing, Stamp
+from simulator.world import Stamp
 
 STAGES: tuple[tuple[Casts, type[Boards]], ...] = (
     (SMALL_CASTS, Stage),
@@ -50,7 +50,6 @@ class Explored:
 
 @filed_as()
 def explore(name: str) -> Explored:
-    """Go through every order of the cast of that name."""
     states: set[int] = set()
     wrong: list[tuple[tuple[int, ...], str]] = []
     orders: deque[tuple[int, ...]] = deque([()])
@@ -95,20 +94,24 @@ def _interleave(stage: Boards) -> int:
         if local is not None:
             local.step()
             continue
-        moves: list[Callable[[], None]] = [process.step for process in ready]
-        moves += [partial(_land, stage, landing, i) for landing in world.landings for i in range(len(landing.left))]
+        moves: list[tuple[str, object, Callable[[], object]]] = [("", "", process.step) for process in ready]
+        for landing in world.landings:
+            for i, cell in enumerate(landing.left):
+                moves.append(("a transaction's item becomes visible", cell, partial(world.land, landing, i)))
         if moves and stage.passes_ms:
-            moves.append(partial(_time_passes, stage))
-        if moves:
-            moves += [partial(_arrive, stage, region, key) for region, key in stage.arrivals()]
+            moves.append((f"{stage.passes_ms} ms pass", "", stage.time_passes))
+        for region, key in stage.arrivals() if moves else ():
+            moves.append((f"arrives in {region}", key, partial(world.deliver, region, key)))
         if not moves or stage.choices.used == len(stage.order):
             return len(moves)
         world.step += 1
-        moves[world.choices.pick(len(moves))]()
+        what, came, go = moves[world.choices.pick(len(moves))]
+        if what and stage.log is not None:
+            stage.log("the world", what, came)
+        go()
 
 
 def _state(stage: Boards) -> int:
-    """The world, and the answers of each process: all that decides what can happen from here."""
     world = stage.world
     held: list[tuple[Key, Stamp, str, str, str]] = []
     for region, replica in world.replicas.items():
@@ -121,22 +124,6 @@ def _state(stage: Boards) -> int:
     landing = [(each.region, repr(each.left)) for each in world.landings]
     done = [process.done for process in stage.processes]
     return hash(repr((world.now_ms, stage.passes_ms, ranked, landing, done, stage.answers, stage.known())))
-
-
-def _land(stage: Boards, landing: Landing, which: int) -> None:
-    stage.report("the world", "a transaction's item becomes visible", landing.left[which])
-    stage.world.land(landing, which)
-
-
-def _arrive(stage: Boards, region: str, key: Key) -> None:
-    stage.report("the world", f"arrives in {region}", key)
-    stage.world.deliver(region, key)
-
-
-def _time_passes(stage: Boards) -> None:
-    stage.report("the world", f"{stage.passes_ms} ms pass", "")
-    stage.wait(stage.passes_ms)
-    stage.passes_ms = 0
 
 
 def main() -> None:

@@ -12,10 +12,22 @@ from compactor.fold import fold
 from compactor.report import Tally
 from compactor.verify import verify
 from compactor.visit import visit
-from lab.histories import cast, checker
+from lab.histories import checker
+from lab.histories.cast import COUNTER, NUMBERS_MAX, Cast, Sender
 from lab.histories.packs import PACKED_MAX, enter_producer
 from lab.histories.remade import WRITERS, Disaster
-from lab.histories.theatre import PACE, PACES, REGIONS, Played, Theatre, any_skew, finish, in_steps_of, one_of
+from lab.histories.theatre import (
+    PACE,
+    PACES,
+    REGIONS,
+    Played,
+    Theatre,
+    any_skew,
+    finish,
+    in_steps_of,
+    one_of,
+    strays_left,
+)
 from ledger import items, tokens
 from ledger.errors import LedgerError
 from ledger.lane.add import add
@@ -56,20 +68,21 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     world.step_ms = step_ms
     settings = replace(timed(step_ms), regions=regions, fold_min=1 + choices.pick(3), fold_max=3 + choices.pick(4))
     if choices.pick(4) == 3:
-        settings = replace(settings, shards={cast.COUNTER: 2})
-    theatre, record = Theatre(world, faults, log), checker.Record()
-    _enter_all(theatre, settings, record)
-    disaster = Disaster(theatre, settings, record) if faults.remade else None
-    theatre.play(disaster.step if disaster is not None else lambda: None)
+        settings = replace(settings, shards={COUNTER: 2})
+    record = checker.Record()
+    cast = Cast(Theatre(world, faults, log), settings, record)
+    _enter_all(cast)
+    disaster = Disaster(cast) if faults.remade else None
+    cast.theatre.play(disaster.step if disaster is not None else lambda: None)
     if disaster is not None:
         disaster.end()
     counts = Counter(deltas=len(record.asked), packs=record.packs, reads=len(record.seen))
     counts["cleaned"] = sum(tally.cleaned for tally in record.tallies)
-    return Played(list(checker.check_reads(record)) or judge_end(world, settings, record), world.step, faults, counts)
+    return Played(list(checker.check_reads(record)) or judge_end(world, settings, record), world.step, counts)
 
 
-def _enter_all(theatre: Theatre, settings: Settings, record: checker.Record) -> None:
-    choices, faults = theatre.world.choices, theatre.faults
+def _enter_all(cast: Cast) -> None:
+    theatre, choices, faults = cast.theatre, cast.choices, cast.theatre.faults
 
     def pace() -> Sequence[int]:
         return one_of(choices, PACE)
@@ -77,23 +90,18 @@ def _enter_all(theatre: Theatre, settings: Settings, record: checker.Record) -> 
     grain_ms = 100 * theatre.world.step_ms if choices.pick(4) == 3 else 1
     packs = choices.pick(2) == 1
     for _ in range(2 + choices.pick(7) + 4 * faults.remade):  # so that a later commit is halved
-        if record.numbers > cast.NUMBERS_MAX - WRITERS - PACKED_MAX:
+        if cast.record.numbers > NUMBERS_MAX - WRITERS - PACKED_MAX:
             break
-        home = one_of(choices, settings.regions)
-        enter_producer(theatre, cast.Sender(home, record, settings, theatre, grain_ms), packs, pace)
-    for region in settings.regions:
-        own = replace(settings, region=region)
-        reads = cast.reader(6 + choices.pick(10), record, own, choices, faults.slow_reads, pace())
-        theatre.enter(f"reader {region}", region, reads)
+        enter_producer(Sender(cast, cast.any_region(), grain_ms), packs, pace)
+    for region in cast.settings.regions:
+        theatre.enter(f"reader {region}", region, cast.reader(region, 6 + choices.pick(10), pace()))
         for twin in range(1 + choices.pick(2)):
-            lanes = own.lanes_of(cast.COUNTER, region)
             paces = one_of(choices, PACES)
-            visits = cast.compactor(lanes, 6 + choices.pick(10), record, own, choices, faults.slow_visits, paces)
+            visits = cast.compactor(region, 6 + choices.pick(10), paces, slow=faults.slow_visits)
             theatre.enter(f"compactor {region} {twin}", region, visits)
 
 
 def judge_end(world: World, settings: Settings, record: checker.Record) -> list[str]:
-    """Come to rest, send every delta once more, come to rest again, and judge both."""
     try:
         return _come_to_rest(world, settings, record)
     except LedgerError as error:  # with no fault left, nothing may fail
@@ -114,7 +122,7 @@ def _come_to_rest(world: World, settings: Settings, record: checker.Record) -> l
             world.now_ms += settings.keep_ms + 1_000 * world.step_ms
             for region in world.regions:
                 own = replace(settings, region=region, fold_min=1)
-                for lane in own.lanes_of(cast.COUNTER, region):
+                for lane in own.lanes_of(COUNTER, region):
                     finish(world, region, visit(lane, Tally(), own))
         world.quiesce()
         wrong += _judge(world, settings, record)
@@ -128,7 +136,7 @@ def _left_behind(world: World, settings: Settings) -> list[str]:
     """What one visit leaves at or below the watermark, listed nowhere, when all that is there has arrived."""
     world.quiesce()
     wrong = []
-    for lane in settings.lanes_of(cast.COUNTER):
+    for lane in settings.lanes_of(COUNTER):
         before = _value_at(world, lane, settings)
         folding = fold(lane, Tally(), allowed_lateness_ms=settings.allowed_lateness_ms, fold_min=1, fold_max=3)
         finish(world, lane.region, folding)
@@ -140,25 +148,7 @@ def _left_behind(world: World, settings: Settings) -> list[str]:
     return wrong
 
 
-def shelf(world: World, lane: Lane) -> tuple[set[bytes], set[bytes], bytes]:
-    """Of a lane at home: the tokens in its items, those that its segments list, and its watermark."""
-    replica = world.replicas[lane.region]
-    checkpoint = replica.item(items.checkpoint_key(lane))
-    upto = tokens.to_bytes(items.checkpoint_of(lane, checkpoint).watermark) if checkpoint else b""
-    there = [cell.item for cell in replica.cells.get(items.delta_pk(lane), {}).values()]
-    folded = [cell.item for sk, cell in replica.cells.get(items.fold_pk(lane), {}).items() if sk.startswith("segment#")]
-    held = {token for item in there if item for token in items.entries_of(lane, item).tokens}
-    return held, {token for item in folded if item for token, _ in items.segment_of(lane, item)}, upto
-
-
-def strays_left(world: World, lane: Lane) -> set[bytes]:
-    """What is at or below the watermark and listed nowhere."""
-    held, listed, upto = shelf(world, lane)
-    return {token for token in held - listed if token <= upto}
-
-
 def _value_at(world: World, lane: Lane, settings: Settings) -> int:
-    """What a strong read of a lane in its own Region finds."""
     program = read([lane], consistent=True, read_time_max_ms=settings.read_time_max_ms)
     return finish(world, lane.region, program)[1][0].value
 
@@ -166,7 +156,7 @@ def _value_at(world: World, lane: Lane, settings: Settings) -> int:
 def strays_of(world: World, settings: Settings) -> set[int]:
     """The deltas that were strays once: settled, not folded. A fold's segment is the first one filed under its hi."""
     strays: set[int] = set()
-    for lane in settings.lanes_of(cast.COUNTER):
+    for lane in settings.lanes_of(COUNTER):
         segments, _ = finish(world, lane.region, history(lane, consistent=True, read_time_max_ms=10**9))
         folded: set[str] = set()
         for segment in sorted(segments, key=lambda each: each.version):
@@ -177,7 +167,7 @@ def strays_of(world: World, settings: Settings) -> set[int]:
 
 
 def _judge(world: World, settings: Settings, record: checker.Record) -> list[str]:
-    lanes, limit = settings.lanes_of(cast.COUNTER), settings.read_time_max_ms
+    lanes, limit = settings.lanes_of(COUNTER), settings.read_time_max_ms
     values: dict[str, int] = {}
     histories: dict[str, list[int]] = {}
     wrong: list[str] = []

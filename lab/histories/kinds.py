@@ -55,7 +55,6 @@ def search(kind: str, at: str, histories: str) -> int:
 
 
 def shrink(kind: str, picks: Sequence[int]) -> list[int]:
-    """A simpler list of picks that still goes wrong."""
     best, size, attempts = list(picks), len(picks) // 2, iter(range(ATTEMPTS_MAX))
     while size:
         simpler = (each for each, _ in zip(_simpler(best, size), attempts, strict=False))
@@ -76,7 +75,6 @@ def _simpler(picks: list[int], size: int) -> Iterator[list[int]]:
 
 
 def lines(kind: str, picks: Sequence[int]) -> list[str]:
-    """The history of these picks, a line a step, and what is wrong with it."""
     trace = Trace()
     played = KINDS[kind].play(Replayed(picks), log=trace)
     return [*trace.lines, *(f"WRONG: {violation}" for violation in played.violations)]

@@ -26,7 +26,6 @@ LIMITS = (
 
 @filed_as()
 def play(choices: Choices, faults: Faults | None = None, log: Log | None = None) -> Played:
-    """Play one history of a limited counter, judge it, and perhaps restore what it left."""
     faults = mix(choices) if faults is None else faults
     regions = REGIONS[: 2 + (choices.pick(3) == 2)]
     step_ms = one_of(choices, STEPS_MS)
@@ -45,7 +44,7 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     world.now_ms += 2 * faults.skew_ms
     wrong = judge_end(table.judge, choices, judge_cost) or restores(table, *ended)
     table.counts["decided"] = len(table.judge.decided)
-    return Played(wrong, world.step, faults, table.counts)
+    return Played(wrong, world.step, table.counts)
 
 
 def _filing(world: WatchedWorld) -> Filing:

@@ -30,7 +30,6 @@ from simulator.choices import Choices
 CHANGES, HOLDS = 40, 24
 OLDEST_MS, AHEAD_MS = 8_100_000, 240_000
 BATCH = 25
-"""Items of a request, at most."""
 
 
 @dataclass(slots=True)
@@ -84,8 +83,6 @@ def judge_cost(judge: Judge, choices: Choices) -> None:
 
 @dataclass
 class Till:
-    """One lane, and who is asked for changes in it."""
-
     judge: Judge
     lane: Lane
     spent: Spent = field(default_factory=Spent)

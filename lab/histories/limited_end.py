@@ -35,7 +35,6 @@ def judge_end(judge: Judge, choices: Choices, *then: Callable[[Judge, Choices], 
 
 
 def ask_again(judge: Judge, choices: Choices) -> None:
-    """Everything arrives, and each is asked again."""
     world, regions = judge.world, judge.world.regions
     world.quiesce()
     before = dict(judge.decided)

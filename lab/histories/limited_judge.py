@@ -68,8 +68,6 @@ class Moment:
 
 @dataclass
 class Judge:
-    """What the gates really hold, from their writes alone."""
-
     world: WatchedWorld
     lanes: tuple[Lane, ...]
     limit: Limit
@@ -106,7 +104,6 @@ class Judge:
         return Delta(own[tokens.draw(token, len(own))], token, change)
 
     def ask(self, delta: Delta, *, is_hold: bool = False) -> Asked:
-        """A change or a hold is going to be asked for."""
         self.asked.append(Asked(delta, is_hold))
         self.amounts[delta.lane, delta.token] = delta.change
         return self.asked[-1]
@@ -181,7 +178,6 @@ class Judge:
         self.moments.append(moment)
 
     def left(self) -> dict[str, int]:
-        """How far the value may still go, holds counted."""
         value, held = sum(map(change_of, self.decided.values())), self.open.values()
         floor, ceiling = self.bounds
         down, up = sum(n for n in held if n < 0), sum(n for n in held if n > 0)
@@ -194,7 +190,6 @@ class Judge:
 
     @property
     def bounds(self) -> tuple[int | None, int | None]:
-        """The floor and the ceiling as they stand."""
         for lane, gate in self.gates.items():
             if self.limit.opens(lane.region, lane.shard):
                 return gate.bounds[DOWN], gate.bounds[UP]
@@ -230,12 +225,10 @@ class Judge:
                 self.wrong.append(f"a history of {lane} lists {token} as {outcome}")
 
     def _moments(self, since: int) -> list[Moment]:
-        """The last one before that step, and those since."""
         before = [each for each in self.moments if each.step < since]
         return [*before[-1:], *(each for each in self.moments if each.step >= since)]
 
     def least(self, amount: int, since: int) -> int:
-        """The least that could be taken of that side at one moment since that step."""
         return min(moment.least(amount, since) for moment in self._moments(since))
 
     def least_in_parts(self, amount: int, since: int) -> int:

@@ -110,7 +110,6 @@ def _restore(table: Table, step: int, now_ms: int) -> list[str]:
 
 
 def _chosen(table: Table, step: int, known: dict[Lane, Known]) -> dict[Key, Item]:
-    """The items of a restore, and what they know."""
     choices = table.choices
     window = one_of(choices, (0, 30, 300, step))
     latest = step - choices.pick(step)
@@ -186,6 +185,5 @@ def _check_rights(table: Table) -> list[str]:
 
 
 def _free(judge: Judge) -> None:
-    """Holds whose time is over end in every lane."""
     for lane, gate in list(judge.gates.items()):
         finish(judge.world, lane.region, free(judge.gates_in(lane.region), gate))

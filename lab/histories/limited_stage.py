@@ -40,8 +40,6 @@ AT_ONCE = Filing(enough=1, beside=0, draw=1, holds_kept=0, holds_left=0, slack_m
 
 
 class LimitedStage(Boards):
-    """Gates of a limited counter, and the processes that are let loose on them."""
-
     kind = WatchedWorld
     one_by_one = (DeleteMany, PutMany, Together)
     world: WatchedWorld
@@ -85,7 +83,6 @@ class LimitedStage(Boards):
         self.world.watch = self.judge.see
 
     def file_as(self, filing: Filing) -> None:
-        """From here on."""
         file_as(filing)
 
     def in_two_regions(self, ceiling: int) -> None:
@@ -96,19 +93,16 @@ class LimitedStage(Boards):
         self.world.quiesce()
 
     def asked(self, key: str, change: int = 1, *, old: int = 1_000, region: str = HOME) -> Asked:
-        """A change, to be asked for."""
         if key not in self.named:
             token = tokens.keyed(COUNTER, key, self.world.now_ms - old)
             self.named[key] = self.judge.ask(self.judge.delta(token, region, change))
         return self.named[key]
 
     def to_hold(self, key: str, change: int = 1, *, length_ms: int = 10**6) -> None:
-        """A hold, to be asked for."""
         token = hold_token(COUNTER, key, self.world.now_ms - 1_000, length_ms)
         self.named[key] = self.judge.ask(self.judge.delta(token, HOME, change), is_hold=True)
 
     def sent(self, key: str, change: int = 1, *, old: int = 1_000) -> None:
-        """It is decided."""
         self.alone(self._sending(self.asked(key, change, old=old), HOME))
 
     def held(self, key: str, change: int = 1, *, over: bool = False) -> None:
@@ -177,14 +171,12 @@ class LimitedStage(Boards):
 
     @process
     def two_rolls(self, region: str, key: str) -> Program[None]:
-        """Of one process, which sends a change between them."""
         yield from self._rolling()
         self.sent(key)
         yield from self._rolling()
 
     @process
     def free(self, region: str) -> Program[None]:
-        """Ends the holds whose time is over."""
         gates = self.judge.gates_in(region)
         yield from free(gates, (yield from gates.read(LANE)))
 

@@ -111,7 +111,6 @@ class Table:
                 yield from self._again(partial(self._end, caller, hold, how))
 
     def _adds_at_once(self, caller: Caller) -> Script:
-        """A group of changes, none of them twice."""
         size = 2 + self.pick(5)
         while len(caller.mine) < size:
             one = yield from self._one(caller)

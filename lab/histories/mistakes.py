@@ -52,8 +52,6 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True)
 class Caught:
-    """How a mistake was found: by which seed or by which cast ("": it was not), and what the judge said."""
-
     mistake: Mistake
     by: str
     said: str

@@ -8,9 +8,9 @@ Rule 2: The packs of a batch are put one by one, so that it may end between two 
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from lab.histories.cast import SENDS_MAX, Sender, writer
+from lab.histories.cast import NUMBERS_MAX, SENDS_MAX, Sender, writer
 from lab.histories.checker import Asked, Record
-from lab.histories.theatre import LONG, SHORT, Theatre, one_of, rest
+from lab.histories.theatre import LONG, SHORT, one_of, rest
 from ledger.errors import LedgerError
 from ledger.lane.add import add_packed
 from ledger.lane.tail import through
@@ -19,28 +19,30 @@ from ledger.values import Receipt
 from simulator.process import Move, Script, Sleep
 
 PACKED_MAX = 5
+RESERVED = 4
 
 
-def enter_producer(theatre: Theatre, sender: Sender, packs: bool, pace: Callable[[], Sequence[int]]) -> None:
+def enter_producer(sender: Sender, packs: bool, pace: Callable[[], Sequence[int]]) -> None:
     """A writer; or a packer, in some histories with packs."""
-    if packs and sender.choices.pick(2):
-        numbers = sender.numbers(2 + sender.choices.pick(PACKED_MAX - 1))
-        theatre.enter(f"packer {numbers.start}", sender.home, packer(numbers, sender, pace()))
+    cast = sender.cast
+    if packs and cast.choices.pick(2):
+        numbers = cast.numbers(2 + cast.choices.pick(PACKED_MAX - 1))
+        cast.theatre.enter(f"packer {numbers.start}", sender.home, packer(numbers, sender, pace()))
     else:
-        (number,) = sender.numbers(1)
-        theatre.enter(f"writer {number}", sender.home, writer(number, sender, pace()))
+        (number,) = cast.numbers(1)
+        cast.theatre.enter(f"writer {number}", sender.home, writer(number, sender, pace()))
 
 
 def packer(numbers: range, sender: Sender, pace: Sequence[int]) -> Callable[[], Script]:
     """Asks for the changes `numbers` and sends them in packs until each is acknowledged; then perhaps again."""
     mine: list[Asked] = []  # outlives a crash, as messages in a queue do
-    choices, record = sender.choices, sender.record
+    choices, record = sender.cast.choices, sender.cast.record
 
     def script() -> Script:
         yield rest(choices, pace)
         while len(mine) < len(numbers):
             mine.append(sender.ask(numbers[len(mine)], (yield Now()).wall_ms))
-            if len(mine) == len(numbers) and sender.has_numbers and choices.pick(12) == 11:
+            if len(mine) == len(numbers) and record.numbers < NUMBERS_MAX - RESERVED and choices.pick(12) == 11:
                 mine.append(sender.rival(mine[-1]))  # before anybody else can have sent it
         region, batch = sender.home, list(mine)
         for _ in range(SENDS_MAX):
@@ -59,7 +61,7 @@ def packer(numbers: range, sender: Sender, pace: Sequence[int]) -> Callable[[], 
                 yield rest(choices, LONG)  # a redelivery, often after what was sent was cleaned
                 batch = [asked for asked in mine if choices.pick(2)] or mine[:1]
             if choices.pick(3) == 2:
-                region = sender.any_region()  # a fail-over
+                region = sender.cast.any_region()  # a fail-over
                 yield Move(region)
 
     return script

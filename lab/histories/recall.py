@@ -13,7 +13,6 @@ from ledger.requests import Instant
 from simulator.world import World
 
 Moment = tuple[int, int]
-"""A step, and the world's time then."""
 
 
 @dataclass(kw_only=True)
@@ -44,7 +43,6 @@ class Memory(SoldOut):
         return known
 
     def call(self) -> int:
-        """A call begins; at which step."""
         self._said.clear()
         return self.world.step
 

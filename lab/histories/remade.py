@@ -13,13 +13,11 @@ from collections.abc import Callable
 
 from compactor.commit import LANDING_MAX_MS
 from compactor.rebuild import rebuild
-from lab.histories.cast import COUNTER, Sender, writer
-from lab.histories.checker import Record
-from lab.histories.theatre import LONG, Theatre, one_of
+from lab.histories.cast import COUNTER, Cast, Sender, writer
+from lab.histories.theatre import LONG, one_of, shelf
 from ledger import items, tokens
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
 from ledger.requests import DeleteMany, Get, Item, Key, Page, Program, Query
-from ledger.settings import Settings
 from ledger.values import Lane
 from simulator.faults import NONE
 from simulator.happening import by_itself
@@ -35,12 +33,10 @@ FOR_EVER = 10**9
 
 
 class Disaster:
-    """Watches a history, and strikes when its time has come."""
-
-    def __init__(self, theatre: Theatre, settings: Settings, record: Record) -> None:
-        self._theatre, self._world, self._settings, self._record = theatre, theatre.world, settings, record
-        choices = self._world.choices
-        self.region = one_of(choices, settings.regions)
+    def __init__(self, cast: Cast) -> None:
+        self._cast, self._theatre, self._world, self._record = cast, cast.theatre, cast.theatre.world, cast.record
+        choices = cast.choices
+        self.region = cast.any_region()
         self._first = choices.pick(4) == 3
         self._stays = one_of(choices, (None, "checkpoint", "checkpoint", "segment"))
         self._step = choices.pick(FIRST_STEPS)
@@ -49,7 +45,6 @@ class Disaster:
         self._operates: Process | None = None
 
     def step(self) -> None:
-        """Before each step of the history."""
         if self._operates is None and self._world.step >= self._step and self._a_commit_is_on_its_way():
             self._strike()
 
@@ -95,8 +90,8 @@ class Disaster:
         if self._noticed_after is None:
             self._stop_compactors()
         self._operates = self._enter(f"operator {self.region}", self._operator)
-        sender = Sender(self.region, record, self._settings, self._theatre)
-        for number in sender.numbers(WRITERS):  # so that what was halved is built upon
+        sender = Sender(self._cast, self.region)
+        for number in self._cast.numbers(WRITERS):  # so that what was halved is built upon
             self._enter(f"writer {number}", writer(number, sender, LONG))
         if self._theatre.log is not None:
             self._theatre.log("the world", f"the replica in {self.region} is made again", "")
@@ -109,24 +104,15 @@ class Disaster:
                 self._record.lost.add(asked.number)
 
     def _enter(self, name: str, script: Callable[[], Script]) -> Process:
-        """With a right clock."""
         process = Process(name, self.region, script, self._world, self._theatre.faults, self._theatre.log)
         self._theatre.processes.append(process)
         return process
 
     def _lost(self) -> set[int]:
         """The changes that no item of the new replica names."""
-        named: set[str] = set()
-        for pk, cells in self._world.replicas[self.region].cells.items():
-            match items.lane_of(pk):
-                case ("delta", lane):
-                    held = (items.entries_of(lane, cell.item) for cell in cells.values() if cell.item is not None)
-                    named |= {tokens.from_bytes(token) for entries in held for token in entries.tokens}
-                case ("fold", lane):
-                    for sk, cell in cells.items():
-                        if cell.item is not None and sk.startswith(items.SEGMENTS_FROM):
-                            named |= {tokens.from_bytes(token) for token, _ in items.segment_of(lane, cell.item)}
-        return {asked.number for asked in self._record.asked if asked.delta.token not in named}
+        shelves = [shelf(self._world, lane, self.region) for lane in self._cast.settings.lanes_of(COUNTER)]
+        named = {token for held, listed, _ in shelves for token in held | listed}
+        return {asked.number for asked in self._record.asked if tokens.to_bytes(asked.delta.token) not in named}
 
     def _minutes_pass(self) -> None:
         """So long that nothing, in any Region, is still on its way or landing."""
@@ -142,7 +128,7 @@ class Disaster:
             self._minutes_pass()
             del self._record.broken[self._broken :]
             self._excuse()
-        for lane in self._settings.lanes_of(COUNTER, self.region):
+        for lane in self._cast.settings.lanes_of(COUNTER, self.region):
             for _ in range(TRIES_MAX):
                 try:
                     yield from self._rebuild(lane)

@@ -8,11 +8,10 @@ from typing import Any
 from zlib import crc32
 
 from compactor.named import Named
-from lab.histories import cast
-from lab.histories.checker import Record
+from lab.histories.cast import NUMBERS_MAX, Cast, Sender
 from lab.histories.packs import PACKED_MAX, enter_producer
 from lab.histories.served_world import ServedWorld
-from lab.histories.theatre import LATE, LONG, PACES, Theatre, one_of, rest
+from lab.histories.theatre import LATE, LONG, PACES, one_of, rest
 from ledger import tokens
 from ledger.errors import DamagedItem, LaneDamaged, LedgerError
 from ledger.gate import decide
@@ -28,7 +27,6 @@ from service.jobs import Job, Settle
 from service.messages import jobs_of, message_of
 from service.ring.records import arrived
 from service.ring.ring import Memory, Rung, ring
-from simulator.choices import Choices
 from simulator.process import Process, Script, Sleep
 
 SEATS = "seats"
@@ -40,13 +38,10 @@ AHEAD_MS = 200_000
 POLL_STEPS = 40
 
 
-@dataclass(slots=True)
-class Service:
-    """What the processes of the service share. producers: who puts deltas."""
+@dataclass
+class Service(Cast):
+    """producers: who puts deltas."""
 
-    theatre: Theatre
-    settings: Settings
-    record: Record
     every_s: int = 0
     producers: list[Process] = field(default_factory=list)
     memories: dict[str, list[Memory]] = field(default_factory=dict)
@@ -56,13 +51,6 @@ class Service:
     def world(self) -> ServedWorld:
         assert isinstance(self.theatre.world, ServedWorld)
         return self.theatre.world
-
-    @property
-    def choices(self) -> Choices:
-        return self.theatre.world.choices
-
-    def own(self, region: str) -> Settings:
-        return replace(self.settings, region=region)
 
     def is_over(self, region: str) -> bool:
         """Whether nothing is left to do in a Region, and nothing can come."""
@@ -81,43 +69,37 @@ class Service:
             self.world.cut.clear()
 
     def enter_all(self) -> None:
-        choices, enter, regions = self.choices, self.theatre.enter, self.settings.regions
+        choices, enter = self.choices, self.theatre.enter
         self.every_s = one_of(choices, EVERY_S)
         packs = choices.pick(2) == 1
         pace = one_of(choices, (LONG, LATE, LATE))
         for _ in range(5 + choices.pick(20)):
-            if self.record.numbers > cast.NUMBERS_MAX - PACKED_MAX - 1:
+            if self.record.numbers > NUMBERS_MAX - PACKED_MAX - 1:
                 break
-            home = one_of(choices, regions)
+            home = self.any_region()
             ahead_ms = AHEAD_MS if len(self.theatre.processes) % 4 == 3 and self.settings.fold_min < 3 else 0
-            sender = cast.Sender(home, self.record, self.settings, self.theatre, 1, ahead_ms)
-            enter_producer(self.theatre, sender, packs, lambda: pace)
+            enter_producer(Sender(self, home, ahead_ms=ahead_ms), packs, lambda: pace)
         for number in range(4 + choices.pick(8)) if self.settings.limits else ():
-            home = one_of(choices, regions)
+            home = self.any_region()
             enter(f"seller {number}", home, self._seller(number, self.own(home), pace))
         self.producers = list(self.theatre.processes)
-        for region in regions:
+        for region in self.settings.regions:
             self._enter_in(region)
 
     def _enter_in(self, region: str) -> None:
-        choices, own, enter = self.choices, self.own(region), self.theatre.enter
+        choices, enter = self.choices, self.theatre.enter
         rare = 4 if self.settings.limits else 16
-        reads = cast.reader(3 + choices.pick(6), self.record, own, choices, self.theatre.faults.slow_reads, LONG)
-        enter(f"reader {region}", region, reads)
+        enter(f"reader {region}", region, self.reader(region, 3 + choices.pick(6), LONG))
         self.memories[region] = [Memory() for _ in range(1 + choices.pick(2))]
         enter(f"ring {region}", region, self._ring(region))
         for number in range(1 + choices.pick(2)):
             enter(f"compact {region} {number}", region, self._compact(region))
         if choices.pick(8) == 7:  # a compactor of one's own, beside the service
-            paces = one_of(choices, PACES)
-            lanes = own.lanes_of(cast.COUNTER, region)
-            visits = cast.compactor(lanes, 4, self.record, own, choices, False, paces)
-            enter(f"compactor {region}", region, visits)
+            enter(f"compactor {region}", region, self.compactor(region, 4, one_of(choices, PACES)))
         if choices.pick(rare) == rare - 1:
             enter(f"purge {region}", region, self._purge(region))
 
     def _seller(self, number: int, own: Settings, pace: Sequence[int]) -> Callable[[], Script]:
-        """Asks for one change of the limited counter, and sends it until it is decided."""
         mine: list[Delta] = []  # outlives a crash
         gates = Gates.of(own, SEATS)
         assert gates is not None
@@ -155,7 +137,7 @@ class Service:
                 came = arrived(records, self.own(region))
                 done = Rung()
                 yield from _sent(ring(came, done, one_of(choices, memories), self.own(region), self.every_s))
-                self.counts.update(rings=done.rung, late=done.late)
+                self.counts.update(rings=done.numbers["LanesRung"], late=done.numbers["LateDeltas"])
                 post.position += came.first_of(done.failed)[0] if done.failed else len(batch)
 
         return script
@@ -216,7 +198,6 @@ def _sent(program: Generator[Any, Any, None]) -> Script:
 
 
 def _event(number: int, record: Any) -> dict[str, Any]:
-    """A record as Lambda hands it over."""
     image = {
         name: {"B": base64.b64encode(value["B"]).decode()} if "B" in value else value
         for name, value in record.item.items()

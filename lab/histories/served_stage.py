@@ -12,11 +12,10 @@ from compactor.named import Named, Naming, settle_named
 from compactor.report import Tally
 from lab.histories.boards import HOME, process
 from lab.histories.cast import COUNTER
-from lab.histories.history import strays_left
-from lab.histories.served_judge import wrong_crossings
+from lab.histories.served import wrong_crossings
 from lab.histories.served_world import ServedWorld
 from lab.histories.stage import LANE, Stage
-from lab.histories.theatre import finish
+from lab.histories.theatre import finish, strays_left
 from ledger import tokens
 from ledger.lane.add import add
 from ledger.limit import Threshold
@@ -34,7 +33,6 @@ class ServedStage(Stage):
 
     @process
     def named(self, region: str, number: int) -> Program[None]:
-        """A change comes late, and its message is served."""
         late = self.asked(number)
         yield from add(late.delta)
         late.acknowledged = True
@@ -46,13 +44,13 @@ class ServedStage(Stage):
 
     def judged(self) -> list[str]:
         if self.naming is None:
-            return self.at_rest()
+            return super().judged()
         self.world.quiesce()
         rest = Naming(self.naming.undone)
         finish(self.world, HOME, settle_named(LANE, Tally(), rest, fold_max=5))
         finish(self.world, HOME, settle_named(LANE, Tally(), Naming(self.naming.above | rest.above), fold_max=5))
         strays = map(tokens.from_bytes, strays_left(self.world, LANE))
-        return [f"the stray {token} was named twice, and is in no sum" for token in strays] or self.at_rest()
+        return [f"the stray {token} was named twice, and is in no sum" for token in strays] or super().judged()
 
 
 class ThresholdStage(Stage):

@@ -37,19 +37,8 @@ class Record:
 
 @dataclass(slots=True)
 class Queued:
-    """A message: its body, and from when on it can be received."""
-
     body: str
     from_ms: int
-
-
-@dataclass(slots=True)
-class Mishaps:
-    """How often what befalls messages and records, per thousand. stream_late: steps that a record may wait at most."""
-
-    lost: int = 0
-    doubled: int = 0
-    stream_late: int = 0
 
 
 @dataclass(slots=True)
@@ -63,9 +52,11 @@ class Post:
 
 
 class ServedWorld(World):
-    """shows_changes: whether the streams have records of items that were there before."""
+    """lost, doubled: how often messages are, per thousand. stream_late: steps that a record may wait at most.
+    shows_changes: whether the streams have records of items that were there before.
+    """
 
-    mishaps = Mishaps()
+    lost = doubled = stream_late = 0
     purged = False
     shows_changes = False
 
@@ -91,7 +82,7 @@ class ServedWorld(World):
 
     def _lost(self, put: Callable[[], None]) -> LedgerError | None:
         """It is put; or its answer is lost, and it is put or not."""
-        lost = self.mishaps.lost > 0 and self.choices.chance(self.mishaps.lost)
+        lost = self.lost > 0 and self.choices.chance(self.lost)
         if not lost or self.choices.pick(2):
             put()
         return OutcomeUnknown("The answer was lost.") if lost else None
@@ -100,13 +91,12 @@ class ServedWorld(World):
         new = item is not None and self.replicas[region].item(key) is None
         super()._store(region, key, item, stamp)
         if item is not None and (new or self.shows_changes):
-            late = self.choices.pick(self.mishaps.stream_late + 1) if self.mishaps.stream_late else 0
+            late = self.choices.pick(self.stream_late + 1) if self.stream_late else 0
             post = self.posts[region]
             step = max([self.step + late, *(each.step for each in post.records[-1:])])
             post.records.append(Record(self.now_ms // 1_000 * 1_000, step, key, item, new))
 
     def read_stream(self, region: str, most: int) -> list[Record]:
-        """The next records that can be read."""
         post = self.posts[region]
         return [each for each in post.records[post.position :][:most] if each.step <= self.step]
 
@@ -116,7 +106,7 @@ class ServedWorld(World):
         taken: list[Queued] = []
         while there and len(taken) < most:
             message = there.pop(self.choices.pick(len(there)))
-            doubled = self.mishaps.doubled and self.choices.chance(self.mishaps.doubled)
+            doubled = self.doubled and self.choices.chance(self.doubled)
             if not doubled:
                 message.from_ms = self.now_ms + VISIBILITY_MS
             taken.append(message)
@@ -129,10 +119,8 @@ class ServedWorld(World):
                 queue.remove(message)
 
     def purge(self, region: str) -> None:
-        """Everything on its queue is lost."""
         self.purged = True
         self.posts[region].queue.clear()
 
     def next_ms(self, region: str) -> int | None:
-        """When the next message can be received."""
         return min((each.from_ms for each in self.posts[region].queue), default=None)

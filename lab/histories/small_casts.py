@@ -37,7 +37,7 @@ SMALL_CASTS: Casts = {
         do.delta(0, old=3_000, stray=True), do.settle(), do.clean(), do.add(1)),
     "a_stray_that_is_settled_while_an_older_version_is_cleaned": (
         do.delta(1, old=900), do.delta(2, old=800), do.folded(), do.noted(),
-        do.delta(0, old=3_000, stray=True), do.stays(0), do.settle(), do.clean(times=2)),
+        do.delta(0, old=3_000, stray=True), do.having(stays=0), do.settle(), do.clean(times=2)),
     "two_cleans_and_a_retry_elsewhere": (
         do.delta(0), do.folded(), do.noted(), do.cleaned(0, AWAY),
         do.clean(), do.clean(), do.add(0, region=AWAY)),
@@ -47,7 +47,7 @@ SMALL_CASTS: Casts = {
         do.delta(1, old=900), do.folded(), do.noted(), do.delta(0, old=3_000, stray=True), do.delta(2, old=800),
         do.visit(), do.add(1), do.read()),
     "a_rebuild_while_the_first_commit_lands": (  # an operator should not, but may: no read is wrong
-        do.rebuilt_at_the_end(), do.delta(0), do.delta(1, old=900), do.fold(), do.rebuild()),
+        do.having(rebuilt_at_the_end=True), do.delta(0), do.delta(1, old=900), do.fold(), do.rebuild()),
     "a_rebuild_while_a_settle_commits": (  # also of a compactor that was stopped the last commit may still be landing
         do.delta(1, old=900), do.folded(), do.delta(0, stray=True), do.settle(), do.rebuild()),
     "a_change_in_two_packs_and_alone_among_two_folds_and_a_read": (

@@ -3,7 +3,6 @@
 A step names a delta by its number.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from compactor.clean import clean
@@ -36,19 +35,20 @@ NOTHING = Get(Key("nothing", "nothing"))
 
 
 class Stage(Boards):
+    stays: int | None = None
+    """A delta that has to be there whenever everything stops, since not every Region counts it."""
+    rebuilt_at_the_end = False
+    """Whether the lane is rebuilt once more, with nobody else there."""
+
     def __init__(self, order: tuple[int, ...], log: Log | None = None) -> None:
         super().__init__(order, log)
         self.settings = replace(SETTINGS, regions=(HOME, AWAY))
         self.record = Record()
-        self.judge: Callable[[], list[str]] = self.at_rest
         self.everywhere: set[int] = set()
         self.strays: set[int] = set()
 
     def seen(self) -> list[str]:
         return list(checker.check_reads(self.record))
-
-    def judged(self) -> list[str]:
-        return self.judge()
 
     def known(self) -> object:
         return [(asked.acknowledged, asked.on_time) for asked in self.record.asked]
@@ -94,7 +94,6 @@ class Stage(Boards):
         self.wait(self.settings.keep_ms)
 
     def cleaned(self, number: int, region: str) -> None:
-        """By another clean."""
         del self.world.replicas[region].cells[items.delta_pk(LANE)][self.asked(number).delta.token]
 
     # -- the processes -------------------------------------------------------------------------------------------------
@@ -154,7 +153,6 @@ class Stage(Boards):
 
     @process
     def read(self, region: str) -> Program[None]:
-        """A strong read, judged by what it must hold."""
         must = self.must(region)
         value, count = yield from self.reading()
         self.record.seen.append(Seen(region, True, value, count, len(self.record.asked), must))
@@ -172,35 +170,21 @@ class Stage(Boards):
 
     # -- the judgement -------------------------------------------------------------------------------------------------
 
-    def at_rest(self) -> list[str]:
-        """What is wrong if everything stops here."""
+    def judged(self) -> list[str]:
+        world = self.world
+        stays = [] if self.stays is None else [items.delta_key(self.asked(self.stays).delta)]
+        if any(world.replicas[HOME].item(key) is None for key in stays):
+            return ["the stray is deleted, and not every Region counts it"]
+        if self.rebuilt_at_the_end and self._wrong_read(HOME) is None:
+            world.quiesce()
+            finish(world, HOME, rebuild(LANE))
         wrong = [why for region in (HOME, AWAY) if (why := self._wrong_read(region))]
-        return wrong or judge_end(self.world, self.settings, self.record)
+        return wrong or judge_end(world, self.settings, self.record)
 
     def _wrong_read(self, region: str) -> str | None:
         asked = self.record.asked
         seen = Seen(region, True, *finish(self.world, region, self.reading()), len(asked), self.must(region))
         return checker.check_read(seen, asked)
-
-    def stays(self, number: int) -> None:
-        """A delta that has to be there whenever everything stops, since not every Region counts it."""
-
-        def judge() -> list[str]:
-            there = self.world.replicas[HOME].item(items.delta_key(self.asked(number).delta))
-            return self.at_rest() if there else ["the stray is deleted, and not every Region counts it"]
-
-        self.judge = judge
-
-    def rebuilt_at_the_end(self) -> None:
-        """Once more, with nobody else there."""
-
-        def judge() -> list[str]:
-            wrong = self._wrong_read(HOME)
-            self.world.quiesce()
-            finish(self.world, HOME, rebuild(LANE))
-            return [wrong] if wrong else self.at_rest()
-
-        self.judge = judge
 
 
 class NaiveStage(Stage):

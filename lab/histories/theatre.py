@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from ledger import items, tokens
 from ledger.requests import Instant, Now, Program, Result, drive
+from ledger.values import Lane
 from simulator.choices import Choices
 from simulator.faults import Faults
 from simulator.happening import by_itself
@@ -33,11 +35,8 @@ One = TypeVar("One")
 
 @dataclass(slots=True)
 class Played:
-    """A history that was played: what is wrong with it, and how often what happened."""
-
     violations: list[str]
     steps: int
-    faults: Faults
     counts: Counter[str]
 
 
@@ -49,7 +48,6 @@ class Theatre:
     processes: list[Process] = field(default_factory=list)
 
     def enter(self, name: str, region: str, script: Callable[[], Script]) -> Process:
-        """A process begins, with a clock that is as wrong as the faults say."""
         process = Process(name, region, script, self.world, self.faults, self.log)
         if self.faults.skew_ms:
             process.skew_ms = any_skew(self.world.choices, self.faults)
@@ -106,12 +104,10 @@ def any_skew(choices: Choices, faults: Faults) -> int:
 
 
 def in_steps_of(step_ms: int, faults: Faults) -> Faults:
-    """With clocks that are wrong in proportion to the time of a step."""
     return replace(faults, skew_ms=faults.skew_ms * step_ms)
 
 
 def finish(world: World, region: str, program: Program[Result]) -> Result:
-    """Run a program alone, with no faults and a right clock."""
 
     def answer(request: Any) -> Any:
         if isinstance(request, Now):
@@ -122,3 +118,19 @@ def finish(world: World, region: str, program: Program[Result]) -> Result:
         return None if isinstance(given, Landing) else given
 
     return drive(program, answer)
+
+
+def shelf(world: World, lane: Lane, region: str = "") -> tuple[set[bytes], set[bytes], bytes]:
+    """Of a lane, at home or in a Region: the tokens in its items, those that its segments list, and its watermark."""
+    replica = world.replicas[region or lane.region]
+    checkpoint = replica.item(items.checkpoint_key(lane))
+    upto = tokens.to_bytes(items.checkpoint_of(lane, checkpoint).watermark) if checkpoint else b""
+    there = [cell.item for cell in replica.cells.get(items.delta_pk(lane), {}).values()]
+    folded = [cell.item for sk, cell in replica.cells.get(items.fold_pk(lane), {}).items() if sk.startswith("segment#")]
+    held = {token for item in there if item for token in items.entries_of(lane, item).tokens}
+    return held, {token for item in folded if item for token, _ in items.segment_of(lane, item)}, upto
+
+
+def strays_left(world: World, lane: Lane) -> set[bytes]:
+    held, listed, upto = shelf(world, lane)
+    return {token for token in held - listed if token <= upto}

@@ -70,7 +70,7 @@ class Exchange(Endpoint):
                 yield from self.persist(Operation("execute_statement", ask.insert(self.name, put.item)), True)
                 return None
             except LedgerError as error:
-                if not failures.is_there(error.__cause__):
+                if failures.code_of(error.__cause__) not in failures.DUPLICATE:
                     raise
             if put.condition is None:
                 return None  # a pack: what stands under its name is the same
@@ -83,8 +83,6 @@ class Exchange(Endpoint):
             if there is not None:
                 return there  # else it was cleaned meanwhile, and is put again, as by any retry that comes so late
         raise errors.TransactionConflict(f"{put.key} came and went {TRIES_MAX} times. Nothing was written. Call again.")
-
-    # -- several at once -----------------------------------------------------------------------------------------------
 
     def _each(
         self, items: Sequence[Item], statement: ask.Statement, single: Callable[[Item], Steps[Any]]

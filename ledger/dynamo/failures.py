@@ -159,16 +159,6 @@ def denied(failure: BaseException | None) -> bool:
     return code_of(failure) in DENIED
 
 
-def is_there(failure: BaseException | None) -> bool:
-    """Whether an INSERT met an item under its key."""
-    return code_of(failure) in DUPLICATE
-
-
-def passes(failure: BaseException | None) -> bool:
-    """Whether the same request may succeed in a moment: it met a conflict or throttling."""
-    return code_of(failure) in CONFLICT | THROTTLING
-
-
 def known(code: str, message: str) -> LedgerError | None:
     """The error of a refusal that certainly wrote nothing; None for everything else."""
     message = f"{message.rstrip('. ')}."

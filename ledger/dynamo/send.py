@@ -85,7 +85,8 @@ class Endpoint:
             except LedgerError as error:
                 if isinstance(error, errors.OutcomeUnknown):
                     unknown = error
-                if attempt == TRIES_MAX - 1 or not failures.passes(error.__cause__):
+                passes = failures.code_of(error.__cause__) in failures.CONFLICT | failures.THROTTLING
+                if attempt == TRIES_MAX - 1 or not passes:
                     raise unknown or error from error.__cause__  # what an earlier attempt may have done stays unknown
             yield self.back_off(attempt)
         raise AssertionError("unreachable")

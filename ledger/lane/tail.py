@@ -22,7 +22,7 @@ from ledger.requests import At, Item, KeyPage, Now, Page, Pause, Program, Query,
 from ledger.values import PACK_SPAN_MS, Lane
 
 PAGES_MAX = 1_000_000
-"""Stops a loop that would never end; a page holds 1 MB, so a real range has far fewer."""
+"""Stops a loop that would never end; a page holds 1 MB."""
 
 Asked = TypeVar("Asked", Query, Scan)
 
@@ -103,30 +103,17 @@ def bound(token: str | None, without: bytes) -> bytes:
     return without if token is None else tokens.to_bytes(token)
 
 
-class TailSum:
-    """The sum of a tail, page by page: `next` asks for a page, `take` adds it, `more` says whether there is another.
-
-    oldest_ms: the time of its lowest token, None for an empty tail. again: entries whose token was counted before.
-    """
+class TailSum(Pages[Query]):
+    """The sum of a tail, page by page. oldest_ms: the time of its lowest token. again: entries whose token was counted
+    before."""
 
     def __init__(self, lane: Lane, watermark: str | None, *, consistent: bool) -> None:
+        super().__init__(Query(items.delta_pk(lane), items.tail_after(watermark), consistent=consistent))
         self.total = self.count = 0
         self.oldest_ms: int | None = None
         self.lane, self._above = lane, bound(watermark, LOWEST)
-        self._pages = Pages(Query(items.delta_pk(lane), items.tail_after(watermark), consistent=consistent))
         self._unique = Unique(PACK_SPAN_MS)
-
-    @property
-    def next(self) -> Query:
-        return self._pages.next
-
-    @property
-    def more(self) -> bool:
-        return self._pages.more
-
-    @property
-    def again(self) -> list[bytes]:
-        return self._unique.again
+        self.again = self._unique.again
 
     def read(self) -> Program[list[Entries]]:
         """Ask for the next page and take it."""
@@ -135,7 +122,7 @@ class TailSum:
 
     def take(self, page: Page) -> list[Entries]:
         """Add the answer to `next`; what was new in it. Raises DamagedItem, and Unavailable as Pages does."""
-        self._pages.turn(page)
+        super().turn(page)
         new = [self._unique.new(items.entries_of(self.lane, i).between(self._above, HIGHEST)) for i in page.items]
         found = [entries for entries in new if entries.tokens]
         self.total += sum(entries.total for entries in found)

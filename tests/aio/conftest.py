@@ -1,10 +1,9 @@
 """What needs aiobotocore: `make async` runs it, over .venv/async; elsewhere nothing is collected here."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from importlib.util import find_spec
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -34,38 +33,28 @@ def _credentials() -> Iterator[None]:
 
 
 class Background:
-    """An event loop in a thread of its own, for tests that do not await."""
+    """An event loop, for tests that do not await, and the clients of it."""
 
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._stack = AsyncExitStack()
+    def __init__(self, runner: asyncio.Runner) -> None:
+        self.run = runner.run
+        self.stack = AsyncExitStack()
         self._clients: dict[tuple[str, str], AsyncClient] = {}
-        self._thread = Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
-
-    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def client(self, engine: Engine, region: str) -> AsyncClient:
         """The engine's client of a Region, made once."""
         known = engine.endpoint_url, region
         if known not in self._clients:
             made = make_async_client(region, engine.endpoint_url)
-            self._clients[known] = self.run(self._stack.enter_async_context(made))
+            self._clients[known] = self.run(self.stack.enter_async_context(made))
         return self._clients[known]
-
-    def stop(self) -> None:
-        self.run(self._stack.aclose())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
 
 
 @pytest.fixture(scope="session")
 def background() -> Iterator[Background]:
-    made = Background()
-    yield made
-    made.stop()
+    with asyncio.Runner() as runner:
+        made = Background(runner)
+        yield made
+        made.run(made.stack.aclose())
 
 
 class Blocking(DynamoTable):

@@ -8,14 +8,13 @@ import pytest
 
 from lab.engines.ministack import Engine
 from ledger.requests import Table
-from tests.contract import test_gates, test_packs, test_table_contract, test_writes
+from tests.contract import test_gates, test_table_contract, test_writes
 from tests.contract.conftest import World
 from tests.contract.test_gates import *
-from tests.contract.test_packs import *
 from tests.contract.test_table_contract import *
 from tests.contract.test_writes import *
 
-CONTRACT = (test_gates, test_packs, test_table_contract, test_writes)
+CONTRACT = (test_gates, test_table_contract, test_writes)
 NewWorld = Callable[[Engine], World]
 
 

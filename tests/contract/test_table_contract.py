@@ -5,8 +5,14 @@ from typing import Any
 
 import pytest
 
+from ledger import items, tokens
 from ledger.conditions import Absent
+from ledger.cost import item_bytes
+from ledger.entries import ENTRIES_MAX, ENTRY, Entries
+from ledger.errors import ItemTooLarge
 from ledger.items import version_is
+from ledger.lane.add import pack_of
+from ledger.memory import MemoryTable
 from ledger.requests import (
     AlreadyThere,
     At,
@@ -27,11 +33,16 @@ from ledger.requests import (
     Table,
     Together,
     Transact,
+    key_of,
+    keyed,
 )
+from ledger.values import Delta, Lane, Pack
 from simulator.double import SimulatedTable
 from tests.contract.conftest import ABROAD, World
 
 PAGES_MAX = 100
+LANE = Lane("eu-west-1", 0, "stock:85123A")
+TOKENS = [tokens.make(n, n.to_bytes(tokens.RANDOM_BYTES, "big")) for n in range(4)]
 
 
 def item(sk: str, version: int = 1, *, pk: str = "p", padding: int = 0) -> Item:
@@ -41,6 +52,14 @@ def item(sk: str, version: int = 1, *, pk: str = "p", padding: int = 0) -> Item:
 
 def key(sk: str, pk: str = "p") -> Key:
     return Key(pk, sk)
+
+
+def pack(*numbers: int) -> Item:
+    return items.pack_item(pack_of([Delta(LANE, TOKENS[n], n) for n in numbers]))
+
+
+def tail(after: str | None = None, upto: str | None = None) -> Query:
+    return Query(items.delta_pk(LANE), after, upto)
 
 
 def fill(table: Table, *sks: str, pk: str = "p", padding: int = 0) -> None:
@@ -68,6 +87,7 @@ WHOLE: Item = {**item("a"), "total": {"N": "-" + "9" * 38}, "entries": {"B": byt
 MORE: Item = {**item("d"), "more": {"S": "x"}}
 A_AND_B = (Query("p"), Page((item("a"), item("b")), None))
 Session = list[tuple[Request, Any]]
+DELTA_1, DELTA_2 = (items.delta_item(Delta(LANE, TOKENS[n], n)) for n in (1, 2))
 SESSIONS: dict[str, Session] = {
     "a put if absent is written once and speaks of the whole key": [
         (Put(item("a"), Absent()), None),
@@ -146,6 +166,21 @@ SESSIONS: dict[str, Session] = {
         ),
         (Get(key("n", "q")), item("n", pk="q")),
         (Together((Get(key("x")),)), (None,)),
+    ],
+    "a pack stands after the delta it ends with and both below the bound after them": [
+        *((Put(each), None) for each in (DELTA_2, pack(0, 1), DELTA_1)),
+        (tail(), Page((DELTA_1, pack(0, 1), DELTA_2), None)),
+        (tail(items.tail_after(TOKENS[1])), Page((DELTA_2,), None)),
+        (tail(None, items.tail_after(TOKENS[1])), Page((DELTA_1, pack(0, 1)), None)),
+        (tail(TOKENS[1], TOKENS[2]), Page((pack(0, 1), DELTA_2), None)),
+        (tail(None, items.tail_upto(TOKENS[1])), Page((DELTA_1, pack(0, 1), DELTA_2), None)),
+    ],
+    "a pack put again is no other item and it is deleted by its key alone": [
+        *[(Together((Put(pack(0, 1)), Put(pack(0, 2, 3)))), (None, None))] * 2,
+        (DeleteMany(tuple(keyed(key_of(each)) for each in (pack(0, 1), pack(1, 2)))), (None, None)),
+        (tail(), Page((pack(0, 2, 3),), None)),
+        (Put(pack(0, 1)), None),
+        (tail(), Page((pack(0, 1), pack(0, 2, 3)), None)),
     ],
     "a pause is answered with nothing and so is a request of nothing": [
         (Pause(1), None),
@@ -255,3 +290,26 @@ def test_a_range_larger_than_a_page_comes_in_pages_and_a_scan_holds_every_key_ex
     found = [each for page in pages for each in page.keys]
     assert sorted(found) == [*map(key, "abcde"), *(key(sk, "q") for sk in "abc")]
     assert len(pages) > 1 or isinstance(table, SimulatedTable)  # it has one page for all keys
+
+
+# -- sizes ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_largest_pack_is_put_and_read_back(table: Table) -> None:
+    first = tokens.to_bytes(TOKENS[1])[:8]
+    entries = (ENTRY.pack(first + n.to_bytes(8, "big"), n) for n in range(ENTRIES_MAX))
+    whole = items.pack_item(Pack(LANE, Entries.of(entries)))
+    assert 384_000 < item_bytes(whole) < 400 * 1_024
+    assert table.answer(Together((Put(whole), Put(pack(0, 1))))) == (None, None)
+    assert table.answer(Get(key_of(whole))) == whole
+    assert len(items.entries_of(LANE, table.answer(tail(items.tail_after(TOKENS[1]))).items[-1])) == ENTRIES_MAX
+
+
+def test_packs_that_are_put_together_are_answered_each_on_its_own(table: Table) -> None:
+    if isinstance(table, SimulatedTable | MemoryTable):
+        pytest.skip("it takes an item of any size")
+    too_large: Item = keyed(key_of(pack(3)), entries={"B": bytes(410_000)})
+    answers = table.answer(Together(tuple(map(Put, (pack(0, 1), too_large, pack(1, 2), pack(0, 1))))))
+    assert isinstance(answers[1], ItemTooLarge)
+    assert [answers[0], *answers[2:]] == [None] * 3
+    assert table.answer(tail()) == Page((pack(0, 1), pack(1, 2)), None)

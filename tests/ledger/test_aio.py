@@ -1,4 +1,4 @@
-"""AsyncLedger: holds that are awaited, what a cancelled call leaves, many adds in flight, and misuse.
+"""AsyncLedger: holds that are awaited, what a cancelled call leaves, and misuse.
 
 That it answers as Ledger does is in test_writer.py and test_observing.py, which ask both.
 """
@@ -19,7 +19,7 @@ from ledger.aio import AsyncLedger
 from ledger.dynamo.aio import AsyncDynamoTable
 from ledger.errors import HoldEnded, InvalidInput, LedgerError, LimitReached, OutcomeUnknown, Unavailable
 from ledger.memory import MemoryTable
-from ledger.requests import Put
+from ledger.requests import Put, Update
 from reader import Reader
 from reader.aio import AsyncReader
 from tests.ledger.test_table_errors import FAILURES, PUT, Script, refusal
@@ -29,7 +29,6 @@ from tests.world import Awaited, Region
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
 LIKES, STOCK = "likes:1", "stock:1"
 MINUTE = timedelta(minutes=1)
-IN_FLIGHT = 2_000
 
 
 def settings(table: str = "counters") -> Settings:
@@ -226,34 +225,17 @@ def test_of_a_change_cancelled_at_any_await_the_outcome_is_unknown_and_sent_agai
     assert there > 0, "no cancelled change was there: the test cancels too early"
 
 
-def test_a_hold_a_capture_and_a_release_cancelled_at_any_await_go_on_by_the_same_call(client: Any) -> None:
-    ledger, reader = Ledger(settings("cancelled"), client=client), Reader(settings("cancelled"), client=client)
-    at = datetime.now(UTC)
-    for n in count(1):
-        stock = f"stock:hold-{n}"
-        asked: dict[str, Any] = {"expires": MINUTE, "idempotency_key": "h", "at": at}
-        ledger.add(stock, 10)
-
-        async def granted(ledger: AsyncLedger, stock: str = stock, asked: Any = asked) -> Hold:
-            return await ledger.hold(stock, -4, **asked)
-
-        outcomes = [cancelled_at(n, client, granted)]
-        hold, other = ledger.hold(stock, -4, **asked), ledger.hold(stock, -4, expires=MINUTE)
-        outcomes.append(cancelled_at(n, client, lambda ledger, hold=hold: ledger.capture(hold, -3)))  # type: ignore[misc]
-        assert ledger.capture(hold, -3).delta.change == -3
-        outcomes.append(cancelled_at(n, client, lambda ledger, hold=other: ledger.release(hold)))  # type: ignore[misc]
-        ledger.release(other)
-        found = reader.standing(stock)
-        assert (found.value, found.held.down, found.available.down) == (7, 0, 7)
-        stopped = [answer for answer in outcomes if isinstance(answer, asyncio.CancelledError)]
-        assert all(type(each.__cause__) is OutcomeUnknown and each.__cause__.delta is None for each in stopped)
-        if not stopped:
-            assert n > 5
-            return
-
-
 def test_a_time_out_carries_the_change_that_may_have_been_sent_and_before_it_began_nothing_was() -> None:
-    table = Region().after(Put, lambda *_: asyncio.Event().wait())
+    table, never = Region(), asyncio.Event()
+
+    async def late(call: Coroutine[Any, Any, Any]) -> Any:
+        """What the call that does not end in time left."""
+        with pytest.raises(TimeoutError) as raised:
+            async with asyncio.timeout(0.01):
+                await call
+        assert isinstance(raised.value.__cause__, asyncio.CancelledError)
+        assert isinstance(raised.value.__cause__.__cause__, OutcomeUnknown)
+        return raised.value.__cause__.__cause__.delta
 
     async def add(ledger: AsyncLedger) -> None:
         task = asyncio.ensure_future(ledger.add(LIKES, 1))
@@ -261,14 +243,15 @@ def test_a_time_out_carries_the_change_that_may_have_been_sent_and_before_it_beg
         with pytest.raises(asyncio.CancelledError) as cancelled:
             await task
         assert (cancelled.value.__cause__, table.items) == (None, {})
-        with pytest.raises(TimeoutError) as late:
-            async with asyncio.timeout(0.01):
-                await ledger.add(LIKES, 1)
-        assert isinstance(late.value.__cause__, asyncio.CancelledError)
-        unknown: Any = late.value.__cause__.__cause__
-        assert (type(unknown), unknown.delta.change) == (OutcomeUnknown, 1)
+        await ledger.add(STOCK, 10)
+        one, other = [await ledger.hold(STOCK, -4, expires=MINUTE) for _ in range(2)]
+        table.after((Put, Update), lambda *_: never.wait())
+        assert (await late(ledger.add(LIKES, 1))).change == 1
+        for call in (ledger.capture(one, -3), ledger.release(other)):
+            assert await late(call) is None
 
     run(add, table=table)
+    assert standing(table) == (7, 0)
 
 
 class Closed:
@@ -293,24 +276,6 @@ def test_a_client_that_is_closed_cancels_no_task_that_nobody_cancelled() -> None
         assert [type(each) for each in answers] == [OutcomeUnknown, OutcomeUnknown]
 
     run(add, client=Closed())
-
-
-def test_thousands_of_adds_are_in_flight_at_once_in_one_process_and_each_is_recorded_once() -> None:
-    table, all_here = Region(), asyncio.Event()
-
-    async def waits(_: object) -> None:
-        """No put is answered before so many are in flight."""
-        if len(table.items) == IN_FLIGHT:
-            all_here.set()
-        await all_here.wait()
-
-    async def main(ledger: AsyncLedger) -> list[Receipt]:
-        adds = (ledger.add(LIKES, 1, idempotency_key=str(n), at=AT) for n in range(IN_FLIGHT))
-        return await asyncio.gather(*adds)
-
-    receipts = run(main, table=table.after(Put, lambda _, answer: waits(answer)))
-    assert [receipt.outcome for receipt in receipts] == ["recorded"] * IN_FLIGHT
-    assert {key.sk for key in table.items} == {receipt.delta.token for receipt in receipts}
 
 
 # -- misuse ------------------------------------------------------------------------------------------------------------

@@ -1,23 +1,27 @@
-"""Group commit: who leads, who travels together, and that everybody gets an outcome of its own."""
+"""Group commit: who leads, who travels together, everybody's own outcome; and many threads, also without it."""
 
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
 
-from ledger import gather
-from ledger.errors import InvalidInput, OutcomeUnknown, Throttled, Unavailable
+from ledger import Change, Ledger, Limit, gather
+from ledger.errors import InvalidInput, LimitReached, OutcomeUnknown, Throttled, Unavailable
 from ledger.gather import Gatherer
 from ledger.lane.add import Outcome, failed
-from ledger.requests import Put
+from ledger.memory import MemoryTable
+from ledger.requests import Put, Update
 from ledger.values import Delta, Lane, Receipt
-from tests.world import COUNTER, B, World, delta, fail
+from ledger.writer import LANES_AT_ONCE
+from reader import Reader
+from tests.world import COUNTER, A, B, Region, World, delta, fail, settings
 
 LINES = Path(gather.__file__).read_text().splitlines()
 
@@ -63,9 +67,22 @@ class Adding:
         return sum(map(len, self.batches)) + waiting
 
 
+Bounds = Callable[..., None]
+"""Sets bounds of gather.py by their names."""
+
+
 @pytest.fixture
-def adding(monkeypatch: pytest.MonkeyPatch) -> Iterator[Adding]:
-    monkeypatch.setattr(gather, "WAIT_S", 10)
+def bounds(monkeypatch: pytest.MonkeyPatch) -> Bounds:
+    def bind(**bounds: float) -> None:
+        for name, bound in bounds.items():
+            monkeypatch.setattr(gather, name, bound)
+
+    bind(WAIT_S=10)
+    return bind
+
+
+@pytest.fixture
+def adding(bounds: Bounds) -> Iterator[Adding]:
     adding = Adding()
     yield adding
     adding.let.release(1_000)
@@ -93,19 +110,16 @@ def test_a_lane_does_not_wait_for_another(adding: Adding) -> None:
     until(lambda: adding.batches == [[1], [2]])
 
 
-def test_a_pack_has_a_bound_and_the_rest_follows_in_order(adding: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gather, "PACK_CHANGES", 2)
+def test_a_pack_has_a_bound_and_the_rest_follows_in_order(adding: Adding, bounds: Bounds) -> None:
+    bounds(PACK_CHANGES=2)
     every = adding.add(1, 2, 3, 4, 5, 6)
     adding.let.release(10)
     assert {each.result().delta for each in every} == {*map(delta, range(1, 7))}
     assert adding.batches == [[1], [2, 3], [4, 5], [6]]
 
 
-def test_a_stuck_put_holds_nobody_for_long_and_few_puts_are_in_flight(
-    adding: Adding, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gather, "IN_FLIGHT_MAX", 2)
-    monkeypatch.setattr(gather, "WAIT_S", 0.01)
+def test_a_stuck_put_holds_nobody_for_long_and_few_puts_are_in_flight(adding: Adding, bounds: Bounds) -> None:
+    bounds(IN_FLIGHT_MAX=2, WAIT_S=0.01)
     adding.add(1, 2)
     until(lambda: adding.batches == [[1], [2]])
     adding.add(3, 4)
@@ -115,10 +129,9 @@ def test_a_stuck_put_holds_nobody_for_long_and_few_puts_are_in_flight(
     until(lambda: adding.batches == [[1], [2], [3, 4]])
 
 
-def test_who_is_first_when_others_leave_has_the_timer(adding: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_is_first_when_others_leave_has_the_timer(adding: Adding, bounds: Bounds) -> None:
     """The second came while the first put was stuck, and had none: it would wait for ever for the two."""
-    monkeypatch.setattr(gather, "PACK_CHANGES", 1)
-    monkeypatch.setattr(gather, "WAIT_S", 0.01)
+    bounds(PACK_CHANGES=1, WAIT_S=0.01)
     adding.add(1)
     adding.add(2, 3, 4)
     until(lambda: sorted(adding.batches) == [[1], [2], [3], [4]])
@@ -126,10 +139,10 @@ def test_who_is_first_when_others_leave_has_the_timer(adding: Adding, monkeypatc
 
 @pytest.mark.parametrize("at_once", [1, 4])
 def test_who_is_interrupted_at_any_line_leaves_nothing_behind_and_the_others_go_on(
-    at_once: int, monkeypatch: pytest.MonkeyPatch
+    at_once: int, bounds: Bounds
 ) -> None:
     """A signal raises between two lines of the main thread: here at each line of gather.py in turn."""
-    monkeypatch.setattr(gather, "IN_FLIGHT_MAX", at_once)
+    bounds(IN_FLIGHT_MAX=at_once, WAIT_S=gather.WAIT_S)
     line = ended = 0
     while not ended:
         line += 1
@@ -222,8 +235,8 @@ def test_close_returns_when_each_that_was_taken_has_its_outcome_and_says_what_wa
     assert [each.result().outcome for each in every] == ["recorded", "accepted", "accepted"]
 
 
-def test_who_comes_to_a_full_queue_waits_outside(adding: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gather, "WAITING_MAX", 2)
+def test_who_comes_to_a_full_queue_waits_outside(adding: Adding, bounds: Bounds) -> None:
+    bounds(WAITING_MAX=2)
     adding.add(1, 2, 3)
     outside = adding.pool.submit(adding.gatherer.add, delta(4))
     until(lambda: bool(getattr(adding.gatherer._changed, "_waiters")))  # noqa: B009, no public name
@@ -233,31 +246,72 @@ def test_who_comes_to_a_full_queue_waits_outside(adding: Adding, monkeypatch: py
     assert adding.batches[:2] == [[1], [2, 3]]
 
 
-def test_many_threads_on_a_table_that_loses_answers_count_every_change_once() -> None:
+def test_a_ledger_that_is_closed_takes_nothing_more_and_one_that_does_not_gather_has_nothing_to_close() -> None:
     world = World()
-    ledger, puts = world.ledger(gather=True), list[object]()
-    world.home.before(Put, puts.append)
-    world.home.before(Put, lambda _: time.sleep(0.002))
-    world.home.after(lambda request: isinstance(request, Put) and len(puts) % 7 == 0, fail(OutcomeUnknown("lost")))
-    counters = ("stock", "seats", "votes")
-
-    def outcome_of(change: Delta) -> str:
-        while True:
-            try:
-                return ledger.apply(change).outcome
-            except OutcomeUnknown:
-                continue
-
-    with ThreadPoolExecutor(24) as pool:
-        outcomes = {*pool.map(outcome_of, [ledger.prepare(counters[n % 3], 1) for n in range(480)])}
-    ledger.close()
-    assert outcomes >= {"recorded", "accepted"}
-    assert world.reader().values(counters) == dict.fromkeys(counters, 160)
-    assert len(puts) < 480 / 2
+    ledger, plain = world.ledger(gather=True), world.ledger()
+    for each in (ledger, plain):
+        assert each.add(COUNTER, 1).outcome == "recorded"
+        each.close()
     with pytest.raises(Unavailable):
-        ledger.add("stock", 1)
-    plain = World().ledger()
-    plain.close()  # a ledger that does not gather has nothing to close
+        ledger.add(COUNTER, 1)
     assert plain.add(COUNTER, 1).outcome == "recorded"
     with pytest.raises(InvalidInput, match="gather"):
         world.ledger(gather=1)  # type: ignore[arg-type]
+
+
+# -- many threads, with and without ------------------------------------------------------------------------------------
+
+THREADS, EACH = 8, 60
+SEATS = THREADS * EACH // 2
+SETTINGS = settings(regions=(A,), limits={"seats:": Limit(ceiling=SEATS, region=A)})
+
+
+@pytest.fixture
+def _switches_often() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("_switches_often")
+@pytest.mark.parametrize("gathers", [False, True])
+def test_threads_that_add_sell_and_read_lose_double_and_oversell_nothing(gathers: bool) -> None:
+    table, at = MemoryTable(), datetime.now(UTC)
+    ledger, reader = Ledger(SETTINGS, table=table, gather=gathers), Reader(SETTINGS, 0.001, table=table)
+
+    def work(thread: int) -> tuple[int, int]:
+        """What it sold, and the value that it read last."""
+        sold = value = 0
+        for n in range(EACH):
+            key = f"all {n}" if n % 2 else f"{thread} {n}"
+            ledger.add("votes", 1, idempotency_key=key, at=at)
+            try:
+                ledger.add("seats:gig", 1)
+            except LimitReached:
+                continue
+            sold += 1
+            read = reader.value("votes")
+            assert read >= value
+            value = read
+        return sold, value
+
+    with ThreadPoolExecutor(THREADS) as threads:
+        sold, values = zip(*threads.map(work, range(THREADS)), strict=True)
+    ledger.close()
+    assert reader.read("votes").value == EACH // 2 + SEATS >= max(values)
+    assert sum(sold) == reader.standing("seats:gig").value == SEATS
+
+
+def test_the_limited_lanes_of_a_batch_are_asked_at_once() -> None:
+    """The table answers the first update of each lane when those of all lanes have come."""
+    table, all_came = Region(), threading.Barrier(LANES_AT_ONCE)
+    for n in range(LANES_AT_ONCE):
+        of_lane = f"seats:{n}"
+        table.before(
+            lambda request, of_lane=of_lane: isinstance(request, Update) and request.key.pk.endswith(of_lane),
+            lambda _: all_came.wait(timeout=20),
+            times=1,
+        )
+    outcomes = Ledger(SETTINGS, table=table).add_many([Change(f"seats:{n}", 1) for n in range(LANES_AT_ONCE)])
+    assert all(isinstance(outcome, Receipt) for outcome in outcomes)

@@ -4,14 +4,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, cast
 
-import boto3
 import pytest
 from botocore.exceptions import EndpointConnectionError
-from moto import mock_aws
 
 from ledger import Change
 from ledger.errors import InvalidInput, InvalidMessage, NotQueued
-from ledger.message import dumps, loads, loads_many
+from ledger.message import dumps, loads_many
 from ledger.queue import ENTRIES_MAX, MESSAGE_BYTES_MAX, REQUEST_BYTES_MAX, TRIES_MAX, ChangeQueue
 
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
@@ -111,12 +109,3 @@ def test_a_message_of_many_that_is_refused_is_told_of_each_of_its_changes_by_an_
     refusals = [result for result in results if isinstance(result, NotQueued)]
     assert len(refusals) == len({id(refusal) for refusal in refusals}) == len(loads_many(queue.batches[0][0]))
     assert (results[-2], type(results[-1])) == ("message-1", InvalidMessage)
-
-
-def test_a_real_queue_holds_what_was_sent() -> None:
-    with mock_aws():
-        client = boto3.client("sqs", region_name="eu-west-1", aws_access_key_id="x", aws_secret_access_key="x")
-        url = client.create_queue(QueueName="changes")["QueueUrl"]
-        message_id = ChangeQueue(url, client=client).send(small(1))
-        (message,) = client.receive_message(QueueUrl=url)["Messages"]
-    assert (message["MessageId"], loads(message["Body"])) == (message_id, small(1))

@@ -13,7 +13,6 @@ from botocore.exceptions import ClientError, ConnectTimeoutError, NoCredentialsE
 from compactor import Compactor
 from lab.engines.ministack import Engine
 from ledger import Change, Ledger, Settings, items
-from ledger.clocks import instants, wall_clock
 from ledger.errors import (
     DamagedItem,
     LedgerError,
@@ -24,11 +23,10 @@ from ledger.errors import (
     TransactionConflict,
     Unavailable,
 )
-from ledger.lane.add import add
 from ledger.lane.shape import check, write
 from ledger.limit import Shape
 from ledger.ranges import SHARD_MAX, VERSION_MAX
-from ledger.requests import Get, Put, PutMany, Table, run
+from ledger.requests import Get, Put, PutMany, Table
 from ledger.table import DynamoTable
 from reader import Reader
 from tests.ledger.test_table_errors import Script
@@ -279,12 +277,3 @@ def test_a_missing_table_is_told_as_missing_and_one_of_others_as_a_mismatch(
             with pytest.raises(TableMismatch):
                 CALLS["run"](ours, table)
             assert client.scan(TableName=ours.table)["Items"] == [theirs]
-
-
-def test_two_changes_are_never_one_in_a_table_without_sk(client: Any, table_names: Iterator[str]) -> None:
-    """There the second change of a lane meets the first: to call it a replay would lose it."""
-    ours, table = create(client, next(table_names), {"pk": "S"})
-    ledger, now = Ledger(ours, table=table), instants(wall_clock)
-    run(add(ledger.prepare("c", 1)), table, now)  # as a role that may not look at the shape
-    with pytest.raises(LedgerError):
-        run(add(ledger.prepare("c", 1)), table, now)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ledger import tokens
 from ledger.checks import check_change, check_counter, to_datetime, to_ms
-from ledger.cost import item_bytes, number_bytes, read_units, value_bytes, write_units
+from ledger.cost import item_bytes, read_units, value_bytes, write_units
 from ledger.errors import InvalidChange, InvalidCounter, InvalidInput
 from ledger.lane import directory
 from ledger.ranges import CHANGE_MAX
@@ -27,11 +27,10 @@ times = st.integers(0, tokens.TIME_MS_MAX)
 random_bytes = st.binary(min_size=tokens.RANDOM_BYTES, max_size=tokens.RANDOM_BYTES)
 
 
-# -- tokens ------------------------------------------------------------------------------------------------------------
-
-
-@given(times, random_bytes)
-def test_a_token_holds_its_time_and_its_randomness_between_its_neighbours(time_ms: int, randomness: bytes) -> None:
+@given(times, random_bytes, made_tokens)
+def test_a_token_holds_its_time_and_its_randomness_between_its_neighbours(
+    time_ms: int, randomness: bytes, other: str
+) -> None:
     token, data = tokens.make(time_ms, randomness), time_ms.to_bytes(6, "big") + randomness
     assert tokens.is_token(token)
     assert (tokens.time_ms(token), tokens.to_bytes(token), tokens.from_bytes(data)) == (time_ms, data, token)
@@ -42,12 +41,7 @@ def test_a_token_holds_its_time_and_its_randomness_between_its_neighbours(time_m
     assert tokens.first_of(time_ms) == tokens.to_bytes(tokens.make(time_ms, bytes(10)))
     assert tokens.first_of(-time_ms) == bytes(16)
     assert tokens.before("0" * 26) is None
-
-
-@given(made_tokens, made_tokens)
-def test_the_order_of_the_text_is_the_order_of_the_bytes(a: str, b: str) -> None:
-    assert (a < b) == (tokens.to_bytes(a) < tokens.to_bytes(b))
-    assert (a == b) == (tokens.to_bytes(a) == tokens.to_bytes(b))
+    assert (token < other) == (data < tokens.to_bytes(other))  # the order of the text is that of the bytes
 
 
 @given(counters, keys, counters, keys, times)
@@ -73,9 +67,6 @@ def test_tokens_and_draws_are_the_same_for_ever() -> None:
     assert all(70 < drawn.count(side) < 130 for side in range(4))
     wrong = ["", SPELLED[:-1], SPELLED + "V", SPELLED + "\n", SPELLED.lower(), "8" + SPELLED[1:], SPELLED[:-1] + "٣"]
     assert not any(map(tokens.is_token, [*wrong, *(SPELLED[:-1] + other for other in "ILOU")]))
-
-
-# -- lanes, deltas, times ----------------------------------------------------------------------------------------------
 
 
 def test_the_text_of_a_lane_names_it_and_another_text_is_none() -> None:
@@ -150,9 +141,6 @@ def test_a_segment_holds_its_deltas_in_24_bytes_each() -> None:
     assert (len(empty), empty.entries.total, list(empty)) == (0, 0, [])
 
 
-# -- the directory of lanes --------------------------------------------------------------------------------------------
-
-
 def test_the_directory_has_an_item_for_each_lane_which_is_its_key_and_passes_a_damaged_one_by() -> None:
     lanes = [LANE, Lane(HOME, 3, "stock:85123A"), Lane(HOME, 0, "a#b"), Lane("us-east-1", 0, "x")]
     bucket = "lane#eu-west-1#95"  # of all lanes of this counter in the Region
@@ -167,8 +155,6 @@ def test_the_directory_has_an_item_for_each_lane_which_is_its_key_and_passes_a_d
     table.store([*map(directory.item_of, lanes), {"pk": {"S": bucket}, "sk": {"S": "x"}}])
     assert table.run(directory.listed(HOME)) == sorted(lanes[:3])
 
-
-# -- sizes and units: the rules against the examples on AWS's pages, worked out by hand --------------------------------
 
 KB = 1024
 NUMBERS = {"0": 1, "7": 2, "42": 2, "123": 3, "-6": 3, "1000000": 2, "0.0050": 2, "1E+20": 2, "-0": 1}
@@ -189,15 +175,6 @@ def test_an_item_is_as_big_as_its_names_and_values() -> None:
     assert [value_bytes(value) for value, _ in VALUES] == [size for _, size in VALUES]
     with pytest.raises(ValueError, match="X"):
         value_bytes({"X": ""})
-
-
-@given(st.integers(-(10**38) + 1, 10**38 - 1), st.integers(0, 400 * KB), st.integers(0, 400 * KB))
-def test_a_larger_item_never_costs_less_and_reading_together_never_more_than_apart(n: int, one: int, more: int) -> None:
-    assert 1 <= number_bytes(str(n)) <= 21
-    assert write_units(one) <= write_units(one + more)
-    assert read_units(one, consistent=False) <= read_units(one + more, consistent=False)
-    apart = read_units(one, consistent=True) + read_units(more, consistent=True)
-    assert read_units(one + more, consistent=True) <= apart
 
 
 def test_a_write_costs_a_unit_a_kilobyte_a_read_one_for_four_and_a_transaction_twice() -> None:

@@ -1,7 +1,5 @@
 """The checker finds each thing that can be wrong with a history, and nothing in a right one."""
 
-import pytest
-
 from lab.histories.checker import (
     Asked,
     Record,
@@ -29,23 +27,15 @@ def test_a_value_names_its_deltas() -> None:
     assert deltas_in(2) is deltas_in(-1) is None
 
 
-@pytest.mark.parametrize(
-    ("read", "says"),
-    [
+def test_what_is_wrong_with_a_read_is_said_and_a_right_one_is_right() -> None:
+    for read, says in (
         (seen(2, 2), "twice"),
         (seen(5, 1), "says it counts 1"),
         (seen(64, 1), "nobody has asked for"),
         (seen(16, 1, asked=2), "nobody has asked for"),
-        (seen(1, 1, must=frozenset({0, 1})), r"lacks \[1\]"),
-    ],
-)
-def test_what_is_wrong_with_a_read_is_said(read: Seen, says: str) -> None:
-    wrong = check_read(read, ASKED)
-    assert wrong is not None
-    assert says.replace("\\", "") in wrong
-
-
-def test_a_right_read_is_right() -> None:
+        (seen(1, 1, must=frozenset({0, 1})), "lacks [1]"),
+    ):
+        assert says in (check_read(read, ASKED) or ""), says
     assert check_read(seen(21, 3, must=frozenset({0})), ASKED) is None
 
 
@@ -67,20 +57,15 @@ def test_a_delta_that_came_on_time_and_was_a_stray_is_wrong() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("values", "histories", "says"),
-    [
-        ({EU: 2, US: 2}, {EU: [], US: []}, "twice"),
-        ({EU: 5, US: 5}, {EU: [1, 4], US: [1, 4]}, "lacks [2]"),
-        ({EU: 85, US: 85}, {EU: [1, 4, 16, 64], US: [1, 4, 16, 64]}, "nobody asked for"),
-        ({EU: 21, US: 21}, {EU: [1, 4, 16], US: [1, 4]}, "history"),
-        ({EU: 21, US: 5}, {EU: [1, 4, 16], US: [1, 4]}, "differ"),
-    ],
-)
-def test_what_is_wrong_at_the_end_is_said(values: dict[str, int], histories: dict[str, list[int]], says: str) -> None:
-    assert any(says in wrong for wrong in check_end(Record(asked=ASKED), values, histories))
-
-
-def test_a_right_end_is_right() -> None:
-    every = {EU: [1, 4, 16], US: [16, 4, 1]}
-    assert list(check_end(Record(asked=ASKED), {EU: 21, US: 21}, every)) == []
+def test_what_is_wrong_at_the_end_is_said_and_a_right_one_is_right() -> None:
+    every = [1, 4, 16]
+    for here, there, listed_here, listed_there, says in (
+        (2, 2, [], [], "twice"),
+        (5, 5, [1, 4], [1, 4], "lacks [2]"),
+        (85, 85, [*every, 64], [*every, 64], "nobody asked for"),
+        (21, 21, every, [1, 4], "history"),
+        (21, 5, every, [1, 4], "differ"),
+    ):
+        wrong = check_end(Record(asked=ASKED), {EU: here, US: there}, {EU: listed_here, US: listed_there})
+        assert any(says in each for each in wrong), says
+    assert list(check_end(Record(asked=ASKED), {EU: 21, US: 21}, {EU: every, US: every[::-1]})) == []

@@ -1,4 +1,4 @@
-"""Histories of the shipped code: right, repeatable, and wrong as soon as a mistake is planted."""
+"""Histories of the shipped code: right, repeatable, and worth something only when enough happened in them."""
 
 from collections import Counter
 from dataclasses import replace
@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from lab.histories import limited_restores
+from lab.histories.__main__ import FLOORS, lacks
 from lab.histories.kinds import KINDS, lines
 from simulator.choices import Drawn, Replayed
 from simulator.faults import mix
@@ -74,3 +75,20 @@ def test_a_replica_that_is_made_again_with_half_of_a_commit_is_right_again_after
         assert KINDS["lanes"].play(choices, replace(mix(choices), remade=True), trace).violations == []
         struck += any("is made again" in line for line in trace.lines)
     assert struck > 0
+
+
+ENOUGH = Counter(
+    {"lanes": 100, "reads": 1_000, "deltas": 500, "cleaned": 100}
+    | {"limits": 20, "decided": 300, "service": 10, "visits": 10, "late": 20, "thresholds": 10, "crossings": 2}
+)
+
+
+def test_of_each_kind_of_thing_enough_has_to_happen() -> None:
+    assert lacks(ENOUGH) == []
+    for name in FLOORS:
+        (line,) = lacks(ENOUGH - Counter({name: 1}))
+        assert line.startswith(f"too little happened: {name} ")
+
+
+def test_of_a_few_histories_nothing_is_asked() -> None:
+    assert lacks(Counter(lanes=99)) == []
