@@ -19,7 +19,7 @@ from ledger.checks import check_counter, is_prefix
 from ledger.entries import ENTRIES_MAX
 from ledger.errors import InvalidSettings, shown
 from ledger.limit import Limit, Threshold, check_thresholds
-from ledger.values import Lane, check_lane, longest
+from ledger.values import Lane, longest
 
 Rule = TypeVar("Rule")
 Made = TypeVar("Made", Limit, Threshold)
@@ -221,6 +221,12 @@ def check_settings(settings: object) -> Settings:
     if not isinstance(settings, Settings):
         raise InvalidSettings(f"settings is a Settings(table=, region=, ...), not {shown(settings)}.")
     return settings
+
+
+def check_lane(lane: object) -> Lane:
+    if not isinstance(lane, Lane):
+        raise InvalidInput(f"A lane is a Lane(region, shard, counter), not {shown(lane)}.")
+    return lane
 
 
 def _fits(pattern: str, text: object) -> bool:
