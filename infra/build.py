@@ -14,6 +14,8 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from infra.aws import DeploymentRefused
+
 ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build" / "lambda"
 ARTIFACT = BUILD / "service.zip"
@@ -32,12 +34,8 @@ SKIPPED_NAMES = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
 MIB = 1024 * 1024
 
 
-class BuildFailed(Exception):
-    """The zip could not be built; the message says why. Nothing was deployed."""
-
-
 def build(target: str) -> Path:
-    """Makes the zip that serverless.yml names and answers its path. Raises BuildFailed."""
+    """Makes the zip that serverless.yml names and answers its path. Raises DeploymentRefused."""
     write(ARTIFACT, _files(_dependencies(target)))
     return ARTIFACT
 
@@ -74,7 +72,7 @@ def _dependencies(target: str) -> Path:
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
     command += ["--require-hashes", "--no-deps", "--only-binary=:all:", "--target", str(partial), *TARGETS[target]]
     if subprocess.run([*command, "--requirement", str(LOCK)], check=False).returncode != 0:
-        raise BuildFailed(f"pip could not install {LOCK.name} for {target}; its message is above")
+        raise DeploymentRefused(f"pip could not install {LOCK.name} for {target}, see above. Nothing was deployed")
     partial.rename(directory)
     return directory
 
@@ -82,7 +80,7 @@ def _dependencies(target: str) -> Path:
 def _files(dependencies: Path) -> Iterator[tuple[str, Path]]:
     for root, directory in [*((ROOT, ROOT / package) for package in PACKAGES), (dependencies, dependencies)]:
         if not directory.is_dir():
-            raise BuildFailed(f"there is no {directory} to pack; build in a whole checkout")
+            raise DeploymentRefused(f"there is no {directory} to pack; build in a whole checkout. Nothing was deployed")
         for file in directory.rglob("*"):
             path = file.relative_to(root)
             if file.is_file() and not is_skipped(path):

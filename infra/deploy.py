@@ -23,7 +23,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from infra import aws, canary, table_shape
 from infra.aws import DeploymentRefused
-from infra.build import ROOT, BuildFailed, build, sizes
+from infra.build import ROOT, build, sizes
 from infra.deployment import Deployment, deployment
 from infra.parameters import ring_delay_s
 from infra.table_template import template_of
@@ -122,7 +122,7 @@ def main() -> None:
     """Run a command; what it refuses ends it with one line and exit code 1."""
     try:
         app()
-    except (DeploymentRefused, DeploymentStopped, BuildFailed) as error:
+    except (DeploymentRefused, DeploymentStopped) as error:
         sys.exit(f"error: {error}")
     except (BotoCoreError, ClientError) as error:
         sys.exit(f"error: AWS answered: {error}")

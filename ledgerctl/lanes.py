@@ -45,13 +45,7 @@ class Found:
         return sorted({lane.counter for lane in self.lanes})
 
     @property
-    def unlisted(self) -> list[Lane]:
-        """Lanes that no directory has, as far as a scan saw it."""
-        return [lane for lane, held in (self.holdings or {}).items() if not held.listed]
-
-    @property
     def limits(self) -> str:
-        """What this could not know."""
         return NOT_LISTED if self.holdings is None else ""
 
     def unread(self, settings: Settings) -> list[Lane]:
@@ -67,7 +61,14 @@ class Found:
 def found(call: Call, prefix: str = "", *, scan: bool = False, at_home: bool = False) -> Found:
     """The lanes of the counters that begin with `prefix`; at_home: each Region's directory is read there, with what is
     not replicated yet. Raises Wrong for an empty directory, and the TableErrors."""
-    return _scanned(call, prefix) if scan else _listed(call, prefix, at_home=at_home)
+    if not scan:
+        return _listed(call, prefix, at_home=at_home)
+    with show.bar(call.err, "scanning") as advance:
+        holdings = call.run(every_lane(lambda lane: lane.counter.startswith(prefix), lambda: advance(1)))
+    call.note(f"scanned the table for names: {show.cost(call.meter.take())}")
+    if unlisted := [lane for lane, held in holdings.items() if not held.listed]:
+        call.note(f"lanes that no directory has: {named(unlisted)}. {LISTS}", "yellow")
+    return Found(list(holdings), holdings)
 
 
 def added_to(call: Call, counters: Iterable[str]) -> list[str]:
@@ -111,16 +112,6 @@ def _listed(call: Call, prefix: str, *, at_home: bool) -> Found:
     if empty:
         call.note(no_lane, "yellow")
     return Found(sorted(lane for lane in lanes if lane.counter.startswith(prefix)))
-
-
-def _scanned(call: Call, prefix: str) -> Found:
-    with show.bar(call.err, "scanning") as advance:
-        holdings = call.run(every_lane(lambda lane: lane.counter.startswith(prefix), lambda: advance(1)))
-    call.note(f"scanned the table for names: {show.cost(call.meter.take())}")
-    scanned = Found(list(holdings), holdings)
-    if scanned.unlisted:
-        call.note(f"lanes that no directory has: {named(scanned.unlisted)}. {LISTS}", "yellow")
-    return scanned
 
 
 def each(call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Done]) -> list[Done]:

@@ -7,6 +7,7 @@ Rule 3: It always begins at the beginning, because nobody knows what happened to
 """
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -103,14 +104,13 @@ class Progress:
         return [f"{name}: {line}" for name, lines in sorted(self.lost.items()) for line in lines]
 
 
-def rebuild_all(call: Call, lanes: list[Lane], *, gates: bool = True) -> Progress:
+def rebuild_all(call: Call, lanes: Iterable[Lane]) -> Progress:
     """Rebuild those of `lanes` that are of --region, and the gates of limited counters. Raises Wrong when it cannot go
     on."""
     progress = Progress()
     lanes_of: defaultdict[str, set[Lane]] = defaultdict(set)
     for lane in lanes:
-        limited = call.settings.limit_of(lane.counter) is not None
-        if (limited and gates) or (not limited and lane.region == call.settings.region):
+        if lane.region == call.settings.region or call.settings.limit_of(lane.counter) is not None:
             lanes_of[lane.counter].add(lane)
 
     def one(name: str) -> None:

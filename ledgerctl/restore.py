@@ -9,6 +9,7 @@ in the new table, which may be in use by then, and changes nothing any more.
 Rule 4: It ends with what is to be switched, and switches nothing itself.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated
 
@@ -118,10 +119,10 @@ class Restored:
         for region in regions:
             there = self.call.other(region=region, regions=",".join(regions))
             self._list(there)
-            self._rebuild(there, found(there, at_home=True).lanes, gates=False)
+            lanes = [lane for lane in found(there, at_home=True).lanes if not self._is_limited(lane)]
+            self._rebuild(there, lanes, f"{region}: counters")
         every = found(self.call, at_home=True)
-        limited = [lane for lane in every.lanes if self.call.settings.limit_of(lane.counter) is not None]
-        self._rebuild(self.call, limited, gates=True)
+        self._rebuild(self.call, filter(self._is_limited, every.lanes), "limited counters whose gates were")
         self._verify(every.counters)
         self._note(ENDED)
 
@@ -143,16 +144,18 @@ class Restored:
         if unread := sorted({lane.region for lane in scanned.unread} - {*there.settings.regions}):
             there.note(f"There are lanes of {' '.join(unread)}, which --regions does not name: not rebuilt.", "red")
 
-    def _rebuild(self, there: Call, lanes: list[Lane], *, gates: bool) -> None:
+    def _is_limited(self, lane: Lane) -> bool:
+        return self.call.settings.limit_of(lane.counter) is not None
+
+    def _rebuild(self, there: Call, lanes: Iterable[Lane], what: str) -> None:
         """The lanes of a Region, or the gates of limited counters. Raises Wrong when one could not be rebuilt."""
-        region, done = there.settings.region, rebuild_all(there, lanes, gates=gates)
+        region, done = there.settings.region, rebuild_all(there, lanes)
         for line in done.losses():
             self.steps.say(line)
         if done.failed:
             why = "; ".join(f"{name}: {error}" for name, error in sorted(done.failed.items())[:3])
             message = f"{region}: {show.counted(len(done.failed), 'counter')} could not be rebuilt: {why}"
             raise Wrong("NotRebuilt", message, "docs/operations.md#verify-and-rebuild-a-counter.", DATA)
-        what = "limited counters whose gates were" if gates else f"{region}: counters"
         self.steps.say(f"{what} rebuilt: {len(done.done):,}")
 
     def _verify(self, counters: list[str]) -> None:

@@ -25,7 +25,7 @@ from simulator import Faults, Simulation
 
 REGIONS = ("eu-west-1", "us-east-1")
 START = to_datetime(1_000_000)
-TIMEOUT = timedelta(minutes=5)
+TIMEOUT = timedelta(minutes=1)
 CAP = 100
 NAMES = ("llm:a", "llm:b")
 WRONG = {

@@ -9,9 +9,11 @@ Rule 4: the naive tracker is the measure of how hard the calls are: it must be w
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from datetime import timedelta
 
-from lab.histories.budget_calls import TIMEOUT, WRONG, TwoRegions, wrong_of
+from lab.histories.budget_calls import WRONG, TwoRegions, wrong_of
 
+TIMEOUT = timedelta(minutes=5)
 CAP = 2_000  # micro-dollars a customer
 ANSWER = 225  # what LiteLLM's mock answer of gpt-4o costs: 10 tokens in, 20 out
 DEAR = 600  # what one answer costs that is longer than was asked for

@@ -54,11 +54,9 @@ class Seen:
 
 @dataclass(slots=True)
 class Record:
-    """What a history leaves for the checker.
-
-    broken: errors that nothing in a history can cause, such as a damaged lane. numbers: how many are given out. packs:
-    how many were put, whether or not the answer came. tallies: of each visit, also one that was cut off. lost: the
-    deltas that a Region lost with its replica, or that a read there may have to wait for since then; and rivals.
+    """broken: errors that nothing in a history can cause, such as a damaged lane. numbers: how many are given out.
+    packs: how many were put, whether or not the answer came. tallies: of each visit, also one that was cut off. lost:
+    the deltas that a Region lost with its replica, or that a read there may wait for since then; and rivals.
     """
 
     asked: list[Asked] = field(default_factory=list)
@@ -88,11 +86,8 @@ def deltas_in(value: int) -> frozenset[int] | None:
 
 
 def wrong_read(what: str, value: int, count: int | None, asked: Collection[int], must: Collection[int]) -> str | None:
-    """What is wrong with a read; None when nothing is.
-
-    what: says which read it was. count: of how many deltas it says that it is the sum; None: it does not say. asked:
-    the deltas that were asked for before it ended. must: those that its Region had acknowledged at home on time before
-    it began; nothing for a read that may be behind.
+    """What is wrong with a read. what: says which it was. count: of how many deltas it says that it is the sum, if it
+    does. asked: before it ended. must: acknowledged at home on time before it began; nothing, if it may be behind.
     """
     held = deltas_in(value)
     if held is None:
@@ -112,9 +107,8 @@ def wrong_end(
     asked: Collection[int],
     acknowledged: Collection[int],
 ) -> Iterable[str]:
-    """What is wrong after everything was delivered and compacted.
-
-    values: what each Region reads; histories: the changes that a Region's history lists, where that was asked for.
+    """What is wrong after everything was delivered and compacted. values: what each Region reads; histories: the
+    changes that a Region's history lists, where that was asked for.
     """
     for region, value in values.items():
         held = deltas_in(value)

@@ -12,7 +12,7 @@ from compactor.named import Named, Naming, settle_named
 from compactor.report import Tally
 from lab.histories.boards import HOME, process
 from lab.histories.cast import COUNTER
-from lab.histories.served_judge import wrong_crossings
+from lab.histories.served import wrong_crossings
 from lab.histories.served_world import ServedWorld
 from lab.histories.stage import LANE, Stage
 from lab.histories.theatre import finish, strays_left

@@ -42,15 +42,6 @@ class Queued:
 
 
 @dataclass(slots=True)
-class Mishaps:
-    """How often what befalls messages and records, per thousand. stream_late: steps that a record may wait at most."""
-
-    lost: int = 0
-    doubled: int = 0
-    stream_late: int = 0
-
-
-@dataclass(slots=True)
 class Post:
     """A Region's stream, queue and event bus. position: of the records that were handled."""
 
@@ -61,9 +52,11 @@ class Post:
 
 
 class ServedWorld(World):
-    """shows_changes: whether the streams have records of items that were there before."""
+    """lost, doubled: how often messages are, per thousand. stream_late: steps that a record may wait at most.
+    shows_changes: whether the streams have records of items that were there before.
+    """
 
-    mishaps = Mishaps()
+    lost = doubled = stream_late = 0
     purged = False
     shows_changes = False
 
@@ -89,7 +82,7 @@ class ServedWorld(World):
 
     def _lost(self, put: Callable[[], None]) -> LedgerError | None:
         """It is put; or its answer is lost, and it is put or not."""
-        lost = self.mishaps.lost > 0 and self.choices.chance(self.mishaps.lost)
+        lost = self.lost > 0 and self.choices.chance(self.lost)
         if not lost or self.choices.pick(2):
             put()
         return OutcomeUnknown("The answer was lost.") if lost else None
@@ -98,7 +91,7 @@ class ServedWorld(World):
         new = item is not None and self.replicas[region].item(key) is None
         super()._store(region, key, item, stamp)
         if item is not None and (new or self.shows_changes):
-            late = self.choices.pick(self.mishaps.stream_late + 1) if self.mishaps.stream_late else 0
+            late = self.choices.pick(self.stream_late + 1) if self.stream_late else 0
             post = self.posts[region]
             step = max([self.step + late, *(each.step for each in post.records[-1:])])
             post.records.append(Record(self.now_ms // 1_000 * 1_000, step, key, item, new))
@@ -113,7 +106,7 @@ class ServedWorld(World):
         taken: list[Queued] = []
         while there and len(taken) < most:
             message = there.pop(self.choices.pick(len(there)))
-            doubled = self.mishaps.doubled and self.choices.chance(self.mishaps.doubled)
+            doubled = self.doubled and self.choices.chance(self.doubled)
             if not doubled:
                 message.from_ms = self.now_ms + VISIBILITY_MS
             taken.append(message)

@@ -1,15 +1,15 @@
 """What docs/security.md says that an operator's commands ask for, against what they ask."""
 
 import re
-from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from compactor import Compactor
 from ledger import Ledger, Limit
-from ledger.requests import At, Get, GetMany, Now, Put, Query, Request, Together
 from tests.docs.pages import ROOT
+from tests.infra.roles import Account, Table
 from tests.world import A, B, settings, two_regions
 
 TABLE = (ROOT / "docs" / "security.md").read_text().partition("#### Verify and rebuild")[2].partition("\n###")[0]
@@ -29,29 +29,18 @@ def said(command: str) -> set[tuple[str, str]]:
     }
 
 
-def asked(requests: Sequence[Request], region: str) -> Iterator[tuple[str, str]]:
-    """(action, kind of item) of what a Region's table was asked; each of its own items."""
-    for request in requests:
-        match request:
-            case Together(requests=several):
-                yield from asked(several, region)
-                continue
-            case At() | Now():  # the other Region was asked, and has it too
-                continue
-            case Get(key=key):
-                found = [("GetItem", key.pk)]
-            case GetMany(keys=keys):
-                found = [("BatchGetItem", key.pk) for key in keys]
-            case Query(pk=pk):
-                found = [("Query", pk)]
-            case Put(item=item):
-                found = [("PutItem", item["pk"]["S"])]
-            case _:
-                raise AssertionError(f"{region} was asked {request}")
-        for action, pk in found:
+class Operator(Account):
+    """The table of a Region, and (action, kind of item) of what it was asked there; each of its own items."""
+
+    def __init__(self, table: Any, region: str) -> None:
+        self.table, self.region = table, region
+        self.asked: set[tuple[str, str]] = set()
+
+    def judge(self, function: str, action: str, resource: str, region: str = A, *pks: str) -> None:
+        for pk in pks if region == self.region else ():  # the other Region was asked, and has it too
             kind, _, lane = pk.partition("#")
             assert pk == "shape" or lane.startswith(f"{region}#"), f"{action} of {pk} in {region}"
-            yield action, kind
+            self.asked.add((action.removeprefix("dynamodb:"), kind))
 
 
 @pytest.mark.parametrize("command", ["verify", "rebuild"])
@@ -67,9 +56,7 @@ def test_verify_and_rebuild_of_a_limited_counter_ask_for_what_the_page_says_each
             ledger.add("seats:gig", 1)
         ledger.hold("seats:gig", 1, expires=timedelta(hours=1))
     home.drop(*(key for key in home.items if key.pk.startswith("past#")))  # so that tokens are lost
-    home.asked.clear()
-    away.asked.clear()
-    compactor = Compactor(settings(limits=limits), tables=tables)
-    compactor.verify("seats:gig") if command == "verify" else compactor.rebuild("seats:gig")
-    found = {pair for region, table in tables.items() for pair in asked(table.asked, region)}
-    assert found == said(command)
+    operators = {region: Operator(table, region) for region, table in tables.items()}
+    watched = {region: Table(operator, command, region) for region, operator in operators.items()}
+    getattr(Compactor(settings(limits=limits), tables=watched), command)("seats:gig")
+    assert operators[A].asked | operators[B].asked == said(command)

@@ -135,12 +135,12 @@ class Account:
 class Table:
     """The table as a function sees it."""
 
-    def __init__(self, account: Account, function: str) -> None:
+    def __init__(self, account: Account, function: str, region: str = HOME) -> None:
         def clients(region: str) -> Any:
             return Client(account, function, region)
 
         self._account = account
-        self._sent = DynamoTable("ledger-dev", HOME, clients, pause=lambda seconds: None)
+        self._sent = DynamoTable("ledger-dev", region, clients, pause=lambda seconds: None)
 
     def answer(self, request: Request, /) -> Any:
         answers = self._sent.answer(request)

@@ -17,8 +17,9 @@ from botocore.credentials import CredentialResolver
 from botocore.loaders import create_loader
 from typer.testing import CliRunner
 
+from lab.engines.ministack import Engine
 from ledger import Ledger, Settings
-from ledger.requests import Item, Key, Request, Table
+from ledger.requests import Request
 from ledgerctl.__main__ import app
 from ledgerctl.call import Surroundings
 from tests import world
@@ -30,7 +31,6 @@ ONCE = Config(retries={"total_max_attempts": 1}, connect_timeout=1, read_timeout
 LOADER = create_loader()  # reads the models once for all tests
 NOW_MS = 1_800_000_000_000  # 2027-01-15 08:00:00Z
 LIMITS = {"stock:": {"floor": 0}, "seats:": {"ceiling": 10, "region": A}}
-KEYED = ("--key", "k", "--at", "2027-01-15T08:00:00Z")
 TABLE: dict[str, Any] = {
     "TableName": "counters",
     "TableStatus": "ACTIVE",
@@ -70,21 +70,18 @@ class Clock:
 
 @dataclass(slots=True)
 class Tables:
-    """Two Regions in memory that are one table: what is written in one is in the other at once. `there` stands in for
-    the table as the Region B sees it.
-    """
+    """Two Regions in memory that are one table: what is written in one is in the other at once."""
 
     table: Any = field(default_factory=partial(Region, lists=True))
     clock: Clock = field(default_factory=Clock)
     environ: dict[str, str] = field(default_factory=lambda: dict(ENVIRON))
     entropy: Callable[[int], bytes] = bytes
-    there: Table | None = None
     mended: int = 0
 
     @property
     def world(self) -> Surroundings:
-        tables, pause = {A: self.table, B: self.there or self.table}, lambda _: None
-        return Surroundings(environ=self.environ, tables=tables, clock=self.clock, entropy=self.entropy, pause=pause)
+        outside: Any = {"clock": self.clock, "entropy": self.entropy, "pause": lambda _: None}
+        return Surroundings(environ=self.environ, tables=dict.fromkeys((A, B), self.table), **outside)
 
     def __call__(self, typed: str, code: int = 0, says: str = "") -> Said:
         """One command, as it is typed, that ends with this code and says this, wherever its lines break."""
@@ -99,10 +96,9 @@ class Tables:
         return ctl(self.world, *arguments, input=input)
 
     @property
-    def held(self) -> dict[Key, Item]:
-        """What is in the table."""
-        found: dict[Key, Item] = self.table.items
-        return found
+    def held(self) -> Any:
+        """What is in the table, by its keys."""
+        return self.table.items
 
     def fails(self, kind: Any, error: BaseException, times: int | None = None, *, after: bool = False) -> None:
         """Until it `mends`, requests of a kind are answered by this error, or `after` they were applied."""
@@ -116,8 +112,8 @@ class Tables:
     def mends(self) -> None:
         self.mended += 1
 
-    def settings(self, **changed: Any) -> Settings:
-        return Settings.from_env(self.environ, **changed)
+    def settings(self) -> Settings:
+        return Settings.from_env(self.environ)
 
     @property
     def ledger(self) -> Ledger:
@@ -162,32 +158,29 @@ def aws(answer: Answer, environ: Mapping[str, str] = ENVIRON, in_b: Answer | Non
         raw: Any = SimpleNamespace(stream=lambda **_: [json.dumps(body).encode()])
         return AWSResponse(request.url, status, headers, raw)
 
-    def session(_: str | None) -> boto3.Session:
-        made = signed_in()
-        made.events.register("before-send.dynamodb", respond)
-        return made
+    def made(_: str | None) -> boto3.Session:
+        answered = signed_in()
+        answered.events.register("before-send.dynamodb", respond)
+        return answered
 
-    fixed: Any = {"clock": Clock(), "entropy": bytes, "pause": lambda _: None}
-    return Surroundings(environ=environ, session=session, config=ONCE, **fixed)
+    return Surroundings(environ=environ, session=made, config=ONCE, clock=Clock(), entropy=bytes, pause=lambda _: None)
 
 
 def refusal(code: str, message: str = "said the test") -> tuple[int, dict[str, str]]:
     return 400, {"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": message}
 
 
-def signed_in(region: str | None = None) -> boto3.Session:
-    """A session that reads nothing of this machine."""
-    return boto3.Session("x", "x", region_name=region, botocore_session=_session())
+def on_engine(engine: Engine, table: str, *regions: str, **more: str) -> Surroundings:
+    """A process beside the engine, in the first of these Regions."""
+    environ = {"LEDGER_TABLE": table, "AWS_REGION": regions[0], "LEDGER_REGIONS": ",".join(regions), "COLUMNS": "80"}
+    environ |= {"LEDGER_ENDPOINT_URL": engine.endpoint_url} | more
+    return Surroundings(environ=environ, session=lambda _: signed_in(), config=ONCE, pause=lambda _: None)
 
 
-def no_credentials(_: str | None = None) -> boto3.Session:
-    """A session on a machine where nobody is signed in, and no Region is named."""
-    return boto3.Session(botocore_session=_session())
-
-
-def _session() -> botocore.session.Session:
-    session = botocore.session.Session()
-    session.register_component("credential_provider", CredentialResolver([]))
-    session.register_component("data_loader", LOADER)
-    session.set_config_variable("region", None)
-    return session
+def signed_in(region: str | None = None, key: str | None = "x") -> boto3.Session:
+    """A session that reads nothing of this machine; without a key nobody is signed in."""
+    made = botocore.session.Session()
+    made.register_component("credential_provider", CredentialResolver([]))
+    made.register_component("data_loader", LOADER)
+    made.set_config_variable("region", None)
+    return boto3.Session(key, key, region_name=region, botocore_session=made)

@@ -1,22 +1,24 @@
-"""`add`, `get`, `watch`, `history`, `list` and `top` on a table in memory; lanes that the directory lacks."""
+"""`add`, `get`, `watch`, `history`, `list`, `top`, and the commands of limits, on a table in memory."""
 
 import json
 import re
 import shlex
-from typing import Any
+from pathlib import Path
 
 import pytest
 
 from ledger import Change
 from ledger.errors import OutcomeUnknown, Throttled
 from ledger.lane import directory
-from ledger.requests import GetMany, Key, Put, keyed
+from ledger.requests import GetMany, Key, Put, Update, keyed
 from ledger.values import Delta, Lane
 from ledgerctl.show import age
-from tests.ledgerctl.support import ENVIRON, A, B, Tables, aws, ctl, refusal, refused
+from tests.ledgerctl.support import ENVIRON, A, B, Tables, limited, refused
 from tests.world import Region
 
 KEYED = "--key 536365/1 --at 2010-12-01T08:26:00Z"
+NOW = "--key k --at 2027-01-15T08:00:00Z"
+NO_COST = {"requests": 0, "read_units": 0, "write_units": 0}
 
 
 @pytest.fixture
@@ -28,75 +30,19 @@ def test_changes_are_added_read_and_listed_as_documents(tables: Tables) -> None:
     token = "015JGGKGE0ZK8G0PVF11E7PHQ0"
     named = {"key": "536365/1", "at": "2010-12-01T08:26:00.000Z"}
     change = {"counter": "stock:1", "change": -6, **named, "token": token, "region": A}
-    assert tables.json(f"add stock:1 -6 {KEYED}") == [{"outcome": "recorded", **change}]
-    assert tables.json(f"add stock:1 -6 {KEYED}") == [{"outcome": "replayed", **change}]
+    for outcome in ("recorded", "replayed"):
+        assert tables.json(f"add stock:1 -6 {KEYED}") == [{"outcome": outcome, **change}]
     (made,) = tables.json('add "a_b\'c" 5')
     again = f'add "a_b\'c" 5 --key {made["key"]} --at {made["at"]}'
     assert tables.json(again) == [made | {"outcome": "replayed"}]
     read = {"counter": "stock:1", "value": -6, "count": 1, "pending": 1, "by_region": {A: -6}}
-    asked = {"requests": 0, "read_units": 0, "write_units": 0}
     read |= {"as_of": "2027-01-15T08:00:00.000Z", "closed": True}
-    assert tables.json("get stock:1") == tables.json("watch stock:1 --count 1") == [read | asked]
+    assert tables.json("get stock:1") == tables.json("watch stock:1 --count 1") == [read | NO_COST]
     entry = {"counter": "stock:1", "change": -6, "at": "2010-12-01T08:26:00.000Z", "token": token, "region": A}
     assert tables.json("history stock:1") == [entry]
     assert tables.json("list --prefix stock") == [{"counter": "stock:1", "regions": [A], "lanes": 1}]
     assert tables.json("top --prefix stock") == [read]
-
-
-def test_an_unknown_outcome_names_the_command_that_sends_the_same_again() -> None:
-    no_answer = OutcomeUnknown("put_item may or may not have been applied.")
-    for failure, options, code in (
-        (no_answer, "", 4),
-        (KeyboardInterrupt(), "", 4),
-        (no_answer, KEYED, 3),
-        (KeyboardInterrupt(), KEYED, 130),
-    ):
-        tables = Tables()
-        tables.fails(Put, failure, after=True)
-        said = tables(f"add stock:1 -6 {options}", code)
-        assert ("only by this command" in said.err) == (not options)
-        tables.mends()
-        tables(said.err.splitlines()[-1].removeprefix("ledgerctl "), says="replayed")
-        assert not options or tables(f"add stock:1 -6 {options}", says="replayed")
-
-
-class Stores:
-    """Any table of any name, as far as a put goes."""
-
-    def __init__(self) -> None:
-        self.items: dict[tuple[str, str, str], Any] = {}
-
-    def __call__(self, operation: str, asked: Any) -> tuple[int, Any]:
-        if operation == "GetItem":
-            return 200, {}
-        assert operation == "PutItem"
-        item = asked["Item"]
-        key = asked["TableName"], item["pk"]["S"], item["sk"]["S"]
-        if key in self.items:
-            status, body = refusal("ConditionalCheckFailedException")
-            return status, {**body, "Item": self.items[key]}
-        self.items[key] = item
-        return 200, {}
-
-
-def test_the_command_to_repeat_is_the_same_change_anywhere(tables: Tables) -> None:
-    for environ, typed in (
-        ({}, ()),
-        ({"LEDGER_REGIONS": f"{A},{B}"}, ()),
-        ({"LEDGER_SHARDS": '{"": 8}'}, ()),
-        ({}, ("--table", "shop-2", "--region", B, "--regions", f"{A},{B}")),
-    ):
-        stores = Stores()
-        first = ctl(aws(stores, ENVIRON | environ), "add", "stock:1", "-6", *typed)
-        shards, _, command = first.out.splitlines()[-1].rpartition("ledgerctl ")
-        there = {"LEDGER_TABLE": "other", "AWS_REGION": "ap-south-1", "LEDGER_REGIONS": "ap-south-1"}
-        there |= dict(word.split("=", 1) for word in shlex.split(shards))
-        assert ctl(aws(stores, there), *shlex.split(command)).out.startswith("replayed")
-        assert len(stores.items) == 1
-    tables.environ["AWS_PROFILE"] = "shop's"
-    local = "--endpoint-url http://127.0.0.1:8000"
-    command = tables(f"add stock:1 -6 {local}").out.splitlines()[-1]
-    assert shlex.split(command)[-4:] == [*local.split(), "--profile", "shop's"]
+    tables("get nobody", says="nobody has added to it")
 
 
 def test_a_fail_over_names_its_home_region_and_get_shows_the_parts(tables: Tables) -> None:
@@ -110,6 +56,46 @@ def test_a_fail_over_names_its_home_region_and_get_shows_the_parts(tables: Table
         "  us-east-1              -1",
         "2 changes, 2 of them pending in the tail",
     ]
+
+
+def test_an_unknown_outcome_names_the_command_that_sends_the_same_again() -> None:
+    no_answer = OutcomeUnknown("put_item may or may not have been applied.")
+    for typed, keys in (("add stock:1 -6", KEYED), ("hold seats:1 2 --expires 5m", NOW)):
+        for failure, options, code in (
+            (no_answer, "", 4),
+            (KeyboardInterrupt(), "", 4),
+            (no_answer, keys, 3),
+            (KeyboardInterrupt(), keys, 130),
+        ):
+            tables = limited() if "hold" in typed else Tables()
+            tables.fails(Put if "add" in typed else Update, failure, after=True)
+            said = tables(f"{typed} {options}", code, says="Nobody knows whether")
+            assert ("only by this command" in said.err) == (not options)
+            tables.mends()
+            tables(said.err.splitlines()[-1].partition("ledgerctl ")[2])
+            counted = tables.json("holds seats:1") if "hold" in typed else tables.json("history stock:1")
+            assert len(counted) == 1
+
+
+def test_the_command_to_repeat_names_all_that_makes_it_the_same_in_any_environment() -> None:
+    here, local = (
+        f"{A} --table counters --region {A} --regions {A}",
+        f"--region {B} --endpoint-url http://127.0.0.1:8000",
+    )
+    profile = {"AWS_PROFILE": "shop", "LEDGER_REGIONS": f"{A},{B}"}
+    there = f"{B} --table shop-2 --region {B} --regions {A},{B} --endpoint-url http://127.0.0.1:8000 --profile shop"
+    for environ, typed, begin, where in (
+        ({}, "", "", here),
+        ({"LEDGER_SHARDS": '{"": 8}'}, "", "LEDGER_SHARDS='{\"\": 8}' ", here),
+        (profile, f"--table shop-2 {local}", "", there),
+    ):
+        shown = Tables(environ=ENVIRON | environ)(f"add stock:1 -6 {typed}").out.splitlines()[-1]
+        made = f"--key {'00' * 10} --at 2027-01-15T08:00:00.000Z"
+        assert shown == f"{begin}ledgerctl add stock:1 -6 {made} --home-region {where}"
+    tables = limited()
+    limits, _, *command = shlex.split(tables("hold seats:1 2 --expires 5m").err.splitlines()[-1])
+    assert limits == f"LEDGER_LIMITS={tables.environ['LEDGER_LIMITS']}"
+    assert tables.ctl(*command).out.splitlines()[1] == tables.json("holds seats:1")[0]["id"]
 
 
 def test_a_counter_is_shown_as_it_is_called_and_what_is_piped_has_no_escapes(tables: Tables) -> None:
@@ -127,11 +113,11 @@ def test_a_counter_is_shown_as_it_is_called_and_what_is_piped_has_no_escapes(tab
 
 
 def test_watch_goes_on_after_a_failure_that_passes_unless_it_never_saw_anything() -> None:
-    for options, printed in (("", 2), ("--json", 2)):
+    for options in ("", "--json"):
         tables, reads = Tables(), iter(range(1, 9))
         tables.fails(lambda request, reads=reads: isinstance(request, GetMany) and next(reads) == 2, Throttled("Slow."))
         said = tables(f"watch c --count 3 {options}")
-        assert len(said.out.splitlines()) == printed
+        assert len(said.out.splitlines()) == 2
         assert said.err == "Slow. Reading again.\n" if not options else json.loads(said.err)["error"] == "Throttled"
     tables = Tables()
     tables.fails(GetMany, Throttled("Slow."), times=1)
@@ -146,6 +132,7 @@ def test_history_is_in_the_order_of_time_and_within_its_bounds(tables: Tables) -
         ("--since 2010-12-02", [20, 30]),
         ("--until 2010-12-02T00:00:00Z", [10]),
         ("--limit 2", [10, 20]),
+        ("--limit 9", [10, 20, 30]),
     ):
         assert [each["change"] for each in tables.json(f"history c {options}")] == changes
     assert tables("history c").out.splitlines()[-1] == "3 changes of c, together 60"
@@ -169,15 +156,6 @@ def test_list_and_top_take_a_prefix_and_a_limit(tables: Tables) -> None:
         ("top --by value", ["b:1", "a:2", "a:1"]),
     ):
         assert [each["counter"] for each in tables.json(typed)] == names
-
-
-def test_a_region_that_does_not_answer_ends_with_3(tables: Tables) -> None:
-    tables.table.down = True
-    for typed in ("list", "list --scan", "compact"):
-        tables(typed, code=3)
-
-
-def test_an_age_is_shown_in_its_largest_unit() -> None:
     assert [age(age_ms) for age_ms in (5, 59_999, 60_000, 10**12, None)] == ["5 ms", "59 s", "1 min", "31 y", "-"]
 
 
@@ -186,25 +164,13 @@ def test_an_age_is_shown_in_its_largest_unit() -> None:
 OLD = [Lane(region, shard, name) for name in ("a", "b", "c") for region, shard in ((A, 0), (A, 3), (B, 0))]
 
 
-@pytest.fixture
-def older() -> Tables:
-    """A table of two Regions that is older than its directory; its pages are small."""
-    tables = Tables(Region(page_size=4))
-    tables.environ |= {"LEDGER_REGIONS": f"{A},{B}", "LEDGER_SHARDS": '{"": 4}'}
-    tables.table.put(*(Delta(lane, f"015JGGKGE064BG4X58772SZH{n:02}", 1) for lane in OLD for n in range(3)))
-    return tables
-
-
-def test_an_empty_directory_is_an_error_that_says_what_to_do_until_a_compactor_has_scanned(older: Tables) -> None:
+def test_lanes_that_no_directory_has_are_found_by_a_scan_and_said_until_a_compactor_has_listed_them() -> None:
+    older = Tables(Region(page_size=4))
+    older.environ |= {"LEDGER_REGIONS": f"{A},{B}", "LEDGER_SHARDS": '{"": 4, "packed": 1}'}
+    older.table.put(*(Delta(lane, f"015JGGKGE064BG4X58772SZH{n:02}", 1) for lane in OLD for n in range(3)))
     for command in ("list", "top", "lag", "verify", "export"):
         refused(older.ctl(command), 1, f"The directory of {A} {B} names no lane", "ledgerctl compact", "--scan")
         older(f"{command} --scan")
-    for region in (A, B):
-        older(f"compact --region {region}")
-    assert [each["lanes"] for each in older.json("list")] == [3, 3, 3]
-
-
-def test_a_scan_says_which_lanes_no_directory_has_and_what_they_hold(older: Tables) -> None:
     older.table.store([directory.item_of(OLD[0])])
     lacks = "lanes that no directory has: eu-west-1#0#b, eu-west-1#0#c, eu-west-1#3#a"
     assert lacks in (said := older("list --scan", says="and 3 more")).err, said
@@ -213,11 +179,100 @@ def test_a_scan_says_which_lanes_no_directory_has_and_what_they_hold(older: Tabl
     assert older.json("list --scan")[0] == first
     assert older.json("list") == [{"counter": "a", "regions": [A], "lanes": 1}]
     older("list", says=f"The directory of {B} names no lane")
-    older.environ["LEDGER_SHARDS"] = '{"": 4, "packed": 1}'
+    older.table.store([keyed(Key(f"lane#{A}#7", "0#elsewhere"))])
+    assert "1 of 1 counters" in older("list", says="pk='lane#eu-west-1#7' sk='0#elsewhere'").out
     older.ledger.add_many([Change("packed", 1)] * 3, pack=True)
     assert older.json("list --prefix packed --scan")[0]["deltas"] == 1, "a pack is one"
+    for region in (A, B):
+        older(f"compact --region {region}")
+    assert [each["lanes"] for each in older.json("list")] == [3, 3, 3, 1]
 
 
-def test_what_names_no_lane_is_skipped_and_named(older: Tables) -> None:
-    older.table.store([directory.item_of(OLD[0]), keyed(Key(f"lane#{A}#7", "0#elsewhere"))])
-    assert "1 of 1 counters" in older("list", says="pk='lane#eu-west-1#7' sk='0#elsewhere'").out
+# -- limits ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_change_that_would_pass_the_limit_ends_with_1_and_counts_nothing() -> None:
+    tables = limited()
+    tables("add stock:1 5")
+    refused(tables(f"add stock:1 -6 {NOW}", 1), 1, "would pass the limit", "final", "ledgerctl standing")
+    assert tables.json("get stock:1")[0]["value"] == 5
+
+
+def test_a_hold_is_listed_captured_in_part_or_released_and_ends_once() -> None:
+    tables = limited()
+    (hold,) = tables.json(f"hold seats:1 10 --expires 5m {NOW}")
+    until, id_ = "2027-01-15T08:05:00.032Z", hold["id"]  # rounded up
+    fields = {"id": id_, "counter": "seats:1", "amount": 10, "until": until}
+    assert hold == fields | {"key": "k", "at": "2027-01-15T08:00:00.000Z"}
+    refused(tables("add seats:1 1", 1), 1, "would pass the limit")
+    assert tables.json("holds seats:1") == [fields | {"over": False}]
+    for outcome in ("recorded", "replayed"):
+        captured = {"outcome": outcome, "counter": "seats:1", "change": 4, "id": id_}
+        assert tables.json(f"capture seats:1 {id_} 4") == [captured]
+    tables("add seats:1 6")
+    refused(tables(f"capture seats:1 {id_} 5", 1), 1, "was captured: 4 of 10 counts", "A hold ends once")
+    refused(tables(f"release seats:1 {id_}", 1), 1, "was captured")
+    assert tables("holds seats:1").out.startswith("0 open holds")
+    tables("add stock:1 5")
+    (released,) = tables.json("hold stock:1 -5 --expires 90s")
+    for _ in range(2):
+        gone = {"outcome": "released", "counter": "stock:1", "id": released["id"]}
+        assert tables.json(f"release stock:1 {released['id']}") == [gone]
+    tables(f"hold stock:1 -5 --expires 90s {NOW}")
+    tables.clock.now_ms += 91_000
+    tables("holds stock:1", says=", of 1 the time is over")
+    tables("add stock:1 -5")
+    refused(tables(f"hold stock:1 -5 --expires 90s {NOW}", 1), 1, "expired", "A hold ends once")
+
+
+def test_a_limit_is_shown_and_set_as_far_as_what_counts_allows() -> None:
+    tables = limited()
+    tables("add seats:1 8")
+    assert tables("limit seats:1").out == f"seats:1  limit: ceiling 10; set in {A}\n"
+    assert tables.json("limit seats:1 --ceiling 8") == [{"counter": "seats:1", "ceiling": 8}]
+    refused(tables("limit seats:1 --ceiling 7", 1), 1, "is beyond what counts", "ledgerctl standing")
+    for counter, ceiling in (("seats:1", 8), ("seats:2", 10)):
+        shown = {"counter": counter, "floor": None, "ceiling": ceiling, "region": A}
+        assert tables.json(f"limit {counter}") == [shown | NO_COST]
+
+
+def test_standing_shows_what_is_left_here_and_elsewhere() -> None:
+    tables = limited(A, B)
+    for typed in ("add stock:1 5", f"add stock:1 3 --region {B}", "hold stock:1 -2 --expires 5m"):
+        tables(typed)
+    amounts = {"available": 6, "here": 3, "moving": 0, "held": 2}
+    shown = {"counter": "stock:1", "value": 8, "count": 2, "floor": 0, "ceiling": None, "closed": True}
+    shown |= {name: {"down": amount, "up": None} for name, amount in amounts.items()}
+    assert tables.json("standing stock:1")[0].items() >= shown.items()
+    lines = tables("standing stock:1").out.splitlines()
+    assert lines[:2] == ["stock:1  8", "limit: floor 0; 2 changes"]
+    assert [line.split() for line in lines[3:]] == [[name, str(amount), "-"] for name, amount in amounts.items()]
+
+
+def test_limited_counters_are_listed_and_recounted_and_nothing_of_theirs_waits_for_the_compactor() -> None:
+    tables = limited()
+    tables("add stock:1 5")
+    tables("add plain 1")
+    assert [each["counter"] for each in tables.json("list")] == ["plain", "stock:1"]
+    verified = [(each["counter"], each["ok"], each["value"]) for each in tables.json("verify")]
+    assert verified == [("plain", True, 1), ("stock:1", True, 5)]
+    tables("compact")
+    assert [each["counter"] for each in tables.json("lag")] == ["plain"]
+
+
+def test_a_history_of_holds_and_two_regions_goes_through_the_gates_when_it_is_imported(tmp_path: Path) -> None:
+    tables, other, file = limited(A, B), limited(A, B), tmp_path / "x.jsonl"
+    for n in range(30):
+        tables.clock.now_ms += 1_000
+        tables.ctl("add", "stock:1", "5" if n % 2 else "-5", "--region", (A, B)[n // 2 % 2])
+    (hold,) = tables.json("hold stock:1 -5 --expires 5m")
+    tables(f"capture stock:1 {hold['id']} 2", says="recorded: -2 to stock:1")
+    tables(f"export --out {file}")
+    (read,) = tables.json("get stock:1")
+    other.clock.now_ms = tables.clock.now_ms
+    for outcome in ("recorded", "replayed"):
+        (said,) = other.json(f"import {file}")
+        assert said[outcome] == said["rows"] == read["count"]
+    assert other.json("get stock:1")[0]["value"] == read["value"]
+    assert not [key for key in other.held if key.pk.startswith("delta#")]
+    other("verify stock:1")

@@ -14,7 +14,7 @@ from ledger.limit import Shape
 from ledger.values import Checkpoint, Lane
 from ledgerctl import shape
 from ledgerctl.call import Surroundings
-from tests.ledgerctl.support import ENVIRON, GOOD, NOW_MS, A, Answer, B, Clock, aws, ctl, refusal, refused, signed_in
+from tests.ledgerctl.support import ENVIRON, GOOD, NOW_MS, A, Answer, B, Clock, aws, ctl, on_engine, refusal, refused
 from tests.ledgerctl.support import TABLE as TWO
 
 TABLE = {**TWO, "Replicas": []}
@@ -34,6 +34,7 @@ EXPIRES = {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED"}}
 KEYED_OTHERWISE = {"KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}]}
 LIMITS = '{"stock:": {"floor": 0}}'
 LANES = "regions and shards against lanes"
+BOTH = {"LEDGER_REGIONS": f"{A},{B}"}
 
 
 def answering(**changed: Any) -> Answer:
@@ -44,10 +45,7 @@ def answering(**changed: Any) -> Answer:
         if operation in ("PutItem", "DeleteItem", "UpdateItem"):
             assert asked["ConditionExpression"] == "attribute_exists(pk) AND attribute_not_exists(pk)"
         given = answers.get(operation, NEVER_WRITTEN)
-        if isinstance(given, Iterator):
-            given = next(given)
-        if callable(given):
-            given = given(asked)
+        given = next(given) if isinstance(given, Iterator) else given(asked) if callable(given) else given
         return given if isinstance(given, tuple) else (200, given)
 
     return answer
@@ -65,11 +63,19 @@ def findings(made: Surroundings) -> tuple[int, dict[str, str]]:
     return said.code, {each["what"]: each["level"] for each in said.documents if each["level"] != "ok"}
 
 
+def said(made: Surroundings) -> str:
+    return " ".join(ctl(made, "doctor").out.split())
+
+
+def item_key(pk: str, sk: str = "x") -> dict[str, Any]:
+    return {"pk": {"S": pk}, "sk": {"S": sk}}
+
+
 def test_a_table_as_it_should_be_has_no_findings_and_what_was_not_tried_is_named() -> None:
-    said = ctl(world(), "doctor").out
-    assert (findings(world()), said.splitlines()[-1]) == ((0, {}), "29 fine, 0 to know, 0 to mend")
+    assert findings(world()) == (0, {})
+    assert said(world()).endswith("29 fine, 0 to know, 0 to mend")
     for action, does in (("Insert", "add_many"), ("Delete", "clean")):
-        assert f"PartiQL{action}, which {does} does without, is not tried" in said
+        assert f"PartiQL{action}, which {does} does without, is not tried" in said(world())
 
 
 def test_a_table_of_another_shape_is_found() -> None:
@@ -98,8 +104,7 @@ def test_a_table_of_another_shape_is_found() -> None:
 def test_what_loses_changes_fails_and_what_cannot_be_seen_is_to_know() -> None:
     damaged = {"Item": {**items.shape_item(Shape((A,), {})), "regions": {"S": A}}}
     no_stream = {"Table": TABLE | {"StreamSpecification": {"StreamEnabled": False}}}
-    unread_pks = ("delta#eu-west-1#3#c", "fold#us-east-1#0#c", "m")
-    unread = {"Items": [{"pk": {"S": pk}, "sk": {"S": "x"}} for pk in unread_pks]}
+    unread = {"Items": [item_key(pk) for pk in ("delta#eu-west-1#3#c", "fold#us-east-1#0#c", "m")]}
     odd = {"LEDGER_CLEAN": "false", "LEDGER_ALLOWED_LATENESS_MS": "0", "LEDGER_KEEP_MS": "60001"}
     narrow = (f"{A} table", LANES, f"may clean {A}", f"may rebuild {A}", "may list, compact all")
     of_narrow = dict.fromkeys(("Scan", "DeleteItem", "DescribeTable"), REFUSED)
@@ -136,7 +141,7 @@ def test_the_clock_is_held_against_the_date_header() -> None:
     ):
         made = replace(world(), clock=Clock(NOW_MS + 500 + skew_ms))
         assert findings(made)[1].get("clock") == level
-        assert f"clock: {says}" in ctl(made, "doctor").out
+        assert f"clock: {says}" in said(made)
 
 
 def narrow(*refused: tuple[str, str]) -> Answer:
@@ -150,16 +155,16 @@ def narrow(*refused: tuple[str, str]) -> Answer:
     return answer
 
 
-def in_two(in_a: Answer, in_b: Answer | None = None) -> Surroundings:
-    return aws(in_a, ENVIRON | {"LEDGER_REGIONS": f"{A},{B}"}, in_b)
-
-
 def test_each_right_is_tried_in_the_regions_and_on_the_keys_that_it_is_needed_for() -> None:
     histories = {f"may read histories in {B}": "warn"}
-    no_gets = narrow(("GetItem", "fold#"))
-    assert findings(in_two(narrow(), no_gets)) == (0, histories | {f"may clean {A}, asking {B}": "warn"})
     blind = narrow(("Query", "delta#"), ("Query", "fold#"), ("BatchGetItem", "fold#"))
-    assert findings(in_two(narrow(), blind)) == (0, histories | {f"may read in {B}": "warn"})
+    nothing: Answer = lambda *_: refusal("ResourceNotFoundException")  # noqa: E731
+    for there, found in (
+        (narrow(("GetItem", "fold#")), (0, histories | {f"may clean {A}, asking {B}": "warn"})),
+        (blind, (0, histories | {f"may read in {B}": "warn"})),
+        (nothing, (1, {f"{B} table": "fail"})),  # named once
+    ):
+        assert findings(aws(narrow(), ENVIRON | BOTH, there)) == found
     for operation, prefix, what in (
         ("Query", "fold#", f"may read histories in {A}"),
         ("Query", "delta#", f"may read in {A}"),
@@ -168,9 +173,7 @@ def test_each_right_is_tried_in_the_regions_and_on_the_keys_that_it_is_needed_fo
         ("PutItem", "fold#", f"may compact {A}"),
         ("PutItem", "delta#", "may add"),
     ):
-        assert findings(in_two(narrow((operation, prefix))))[1].get(what) == "warn"
-    nothing: Answer = lambda *_: refusal("ResourceNotFoundException")  # noqa: E731
-    assert findings(in_two(narrow(), nothing)) == (1, {f"{B} table": "fail"}), "named once"
+        assert findings(aws(narrow((operation, prefix)), ENVIRON | BOTH))[1].get(what) == "warn"
     assert ctl(aws(nothing), "doctor").code == 2
 
 
@@ -180,38 +183,31 @@ def test_a_watermark_ahead_of_this_clock_is_to_know() -> None:
         return dict(items.checkpoint_item(Checkpoint(lane, 1, 1, token, 1, token, NOW_MS)))
 
     held = [checkpoint("ahead", 86_400_000), checkpoint("right", -10_000)]
-    broken = {**checkpoint("broken", 86_400_000), "count": {"S": "x"}}
-    keys = [{name: item[name] for name in ("pk", "sk")} for item in (*held, broken)]
+    held.append({**checkpoint("broken", 86_400_000), "count": {"S": "x"}})
+    keys = [{name: item[name] for name in ("pk", "sk")} for item in held]
     listed = [dict(directory.item_of(Lane(A, 0, counter))) for counter in ("ahead", "right", "broken")]
-    made = world(Scan={"Items": keys}, BatchGetItem={"Responses": {"counters": [*held, broken, *listed]}})
+    made = world(Scan={"Items": keys}, BatchGetItem={"Responses": {"counters": [*held, *listed]}})
     assert findings(made) == (0, {"watermarks": "warn"})
-    assert "warn watermarks: ahead of this clock: eu-west-1#0#ahead by 86,4" in ctl(made, "doctor").out
+    assert "warn watermarks: ahead of this clock: eu-west-1#0#ahead by 86,4" in said(made)
 
 
 def test_lanes_are_held_against_the_directory_and_what_was_not_looked_at_is_said() -> None:
-    def key(pk: str, sk: str) -> dict[str, Any]:
-        return {"pk": {"S": pk}, "sk": {"S": sk}}
-
     gate = gates.gate_key(Lane(A, 0, "seats:gig"))
-    deltas = [key(items.delta_pk(Lane(A, 0, f"c{n}")), tokens.last_of(NOW_MS)) for n in range(101)]
+    deltas = [item_key(items.delta_pk(Lane(A, 0, f"c{n}")), tokens.last_of(NOW_MS)) for n in range(101)]
 
     def listed(asked: Any) -> Any:
         keys = asked["RequestItems"]["counters"]["Keys"]
         return {"Responses": {"counters": [key for key in keys if key["pk"]["S"].startswith("lane#")]}}
 
-    def said(scanned: list[Any], last: Any = None, **changed: Any) -> str:
-        page = {"Items": scanned} | ({"LastEvaluatedKey": last} if last else {})
-        return " ".join(ctl(world(Scan=page, **changed), "doctor").out.split())
-
-    for lacking, lane in ((deltas[0], "eu-west-1#0#c0"), (key(gate.pk, gate.sk), "eu-west-1#0#seats:gig")):
-        lacks = said([lacking])
+    for lacking, lane in ((deltas[0], "eu-west-1#0#c0"), (item_key(*gate), "eu-west-1#0#seats:gig")):
+        lacks = said(world(Scan={"Items": [lacking]}))
         assert f"directory of lanes: 1 of 1 lanes of 1 counters are not in it, such as {lane}" in lacks
         assert "`ledgerctl compact` in each Region lists them" in lacks
     rest = "that were looked at; `ledgerctl list --scan` looks at the rest of the table, too"
-    for count, last, whole in ((100, None, True), (101, None, False), (1, deltas[0], False)):
-        there, seen = said(deltas[:count], last, BatchGetItem=listed), min(count, 100)
-        assert f"has each of {seen} lanes of {seen} counters" in there
-        assert (rest in there) == (not whole)
+    for count, more, whole in ((100, {}, True), (101, {}, False), (1, {"LastEvaluatedKey": deltas[0]}, False)):
+        there = said(world(Scan={"Items": deltas[:count], **more}, BatchGetItem=listed))
+        seen = min(count, 100)
+        assert (f"has each of {seen} lanes of {seen} counters" in there, rest in there) == (True, not whole)
 
 
 # -- init --------------------------------------------------------------------------------------------------------------
@@ -220,30 +216,25 @@ def test_lanes_are_held_against_the_directory_and_what_was_not_looked_at_is_said
 def test_init_makes_a_table_that_doctor_finds_fine_and_grows_it_by_a_region_and_a_limit(
     engine: Engine, table_names: Iterator[str]
 ) -> None:
-    name = next(table_names)
-
-    def on(*regions: str, **more: str) -> Surroundings:
-        environ = {"LEDGER_TABLE": name, "AWS_REGION": A, "LEDGER_REGIONS": ",".join(regions), "COLUMNS": "80"}
-        environ |= {"LEDGER_ENDPOINT_URL": engine.endpoint_url} | more
-        return Surroundings(environ=environ, session=lambda _: signed_in(), pause=lambda _: None)
-
+    name, client = next(table_names), engine.client(A)
     keys = {"KeySchema": TABLE["KeySchema"], "AttributeDefinitions": TABLE["AttributeDefinitions"]}
-    engine.client(A).create_table(TableName=name, BillingMode="PAY_PER_REQUEST", **keys)
-    one, both, limited = on(A), on(A, B), on(A, B, LEDGER_LIMITS=LIMITS)
+    client.create_table(TableName=name, BillingMode="PAY_PER_REQUEST", **keys)
+    one, both = on_engine(engine, name, A), on_engine(engine, name, A, B)
+    limited = on_engine(engine, name, A, B, LEDGER_LIMITS=LIMITS)
     (made,) = ctl(one, "init", "--json").documents
     assert (made["table"], made["regions"]) == (name, [A])
     assert (made["steps"][0], made["steps"][-1]) == (f"{A}: turned the stream on", f"{A}: wrote the shape")
     (grown,) = ctl(both, "init", "--json").documents
     assert {f"{B}: made a replica", f"{A}: added new Regions or limits to the shape"} <= {*grown["steps"]}
-    assert ctl(both, "doctor").out.splitlines()[-1].endswith("0 to know, 0 to mend")
+    assert said(both).endswith("0 to know, 0 to mend")
     assert ctl(both, "init").out.endswith("is there already in eu-west-1 us-east-1: nothing to do\n")
     refused(ctl(one, "get", "c"), 2, "LEDGER_REGIONS")
     assert ctl(both, "add", "stock:1", "-6").code == 0
-    assert "lacks limits stock:; a process without them is not refused" in ctl(limited, "doctor").out
-    engine.client(A).put_item(TableName=name, Item=directory.item_of(Lane(A, 0, "stock:1")))
+    assert "lacks limits stock:; a process without them is not refused" in said(limited)
+    client.put_item(TableName=name, Item=directory.item_of(Lane(A, 0, "stock:1")))
     refused(ctl(limited, "init"), 2, "counters stock:1 have changes")
-    assert ctl(on(A, B, LEDGER_LIMITS=LIMITS.replace("stock", "seats")), "init").code == 0
-    assert ctl(both, "add", "seats:1", "-6").code == 2
+    seats = on_engine(engine, name, A, B, LEDGER_LIMITS=LIMITS.replace("stock", "seats"))
+    assert (ctl(seats, "init").code, ctl(both, "add", "seats:1", "-6").code) == (0, 2)
 
 
 def test_init_refuses_what_doctor_fails_and_changes_nothing() -> None:
@@ -257,23 +248,19 @@ def test_init_refuses_what_doctor_fails_and_changes_nothing() -> None:
         refused(ctl(world(**changed), "init"), code, says, "Nothing was changed")
 
 
-def test_init_turns_recovery_on_as_soon_as_dynamodb_lets_it_and_is_not_ready_without() -> None:
+def test_init_waits_for_recovery_and_replicas_and_is_not_ready_without() -> None:
     pauses: list[float] = []
     made = world(DescribeContinuousBackups=OFF, UpdateContinuousBackups=iter([NOT_YET, NOT_YET, (200, {})]))
-    said = ctl(replace(made, pause=pauses.append), "init")
-    assert (said.code, said.out.splitlines()[0], len(pauses)) == (0, f"{A}: point-in-time recovery is on", 2)
+    done = ctl(replace(made, pause=pauses.append), "init")
+    assert (done.code, done.out.splitlines()[0], len(pauses)) == (0, f"{A}: point-in-time recovery is on", 2)
     for answer, says in ((NOT_YET, "Backups are being enabled"), (REFUSED, "may do")):
         failed = ctl(world(DescribeContinuousBackups=OFF, UpdateContinuousBackups=answer), "init")
         refused(failed, 3, f"{A}: point-in-time recovery is not on", says)
 
-
-def test_init_waits_for_a_replica_that_somebody_else_began() -> None:
-    def seen(status: str) -> dict[str, Any]:
-        return {"Table": TABLE | {"Replicas": [{"RegionName": B, "ReplicaStatus": status}]}}
-
-    pauses: list[float] = []
-    states = chain([seen("CREATING")] * 4, repeat(seen("ACTIVE")))
+    pauses.clear()
+    states = ({"Table": TABLE | {"Replicas": [{"RegionName": B, "ReplicaStatus": s}]}} for s in ("CREATING", "ACTIVE"))
+    creating, active = states
     both = {"Item": items.shape_item(Shape((A, B), {}))}
-    made = world({"LEDGER_REGIONS": f"{A},{B}"}, DescribeTable=states, GetItem=both)
+    made = world(BOTH, DescribeTable=chain([creating] * 4, repeat(active)), GetItem=both)
     assert ctl(replace(made, pause=pauses.append), "init").code == 0
     assert pauses

@@ -20,7 +20,7 @@ from ledger.values import Delta, Lane
 from ledgerctl.history import with_strays
 from ledgerctl.imports import BATCH
 from reader import Entry
-from tests.ledgerctl.support import NOW_MS, A, B, Tables, refused
+from tests.ledgerctl.support import NOW_MS, A, B, Tables, limited, refused
 from tests.strategies import changes, counters, effort, keys
 
 ROOT = Path(__file__).parents[2]
@@ -43,13 +43,8 @@ def path(tmp_path: Path) -> Path:
 
 def shop(path: Path, count: int) -> dict[str, int]:
     """A file of sales, and the truth about them."""
-    truth: dict[str, int] = {}
-    with path.open("w") as file:
-        file.write(HEADER)
-        for n in range(count):
-            truth[f"stock:{n % 7}"] = truth.get(f"stock:{n % 7}", 0) - n
-            file.write(f"{n},536,{n % 7},{n},2010-12-01T09:32:00Z\n")
-    return truth
+    path.write_text(HEADER + "".join(f"{n},536,{n % 7},{n},2010-12-01T09:32:00Z\n" for n in range(count)))
+    return {f"stock:{code}": -sum(range(code, count, 7)) for code in range(7)}
 
 
 def values(tables: Tables) -> dict[str, int]:
@@ -75,6 +70,8 @@ ROWS = [
 def test_bad_rows_go_to_a_file_with_the_reason_and_stop_nobody(tables: Tables, path: Path) -> None:
     bad = path.with_name(BAD_PATH)
     path.write_bytes(b"\xef\xbb\xbf" + HEADER.encode() + b"\n".join(row for row, _ in ROWS))
+    tables(f"import {path} {SHOP} --dry-run", 1, says="changes: 3, bad rows: 8; nothing was written to the table")
+    assert tables.held == {}
     said = tables(f"import {path} {SHOP}", 1, says=str(bad))
     assert said.out == "2 recorded, 0 replayed (they were there already), 9 bad\n"
     with bad.open(newline="", encoding="utf-8", errors="surrogateescape") as file:
@@ -88,21 +85,40 @@ def test_bad_rows_go_to_a_file_with_the_reason_and_stop_nobody(tables: Tables, p
     tables(f"import {bad} {SHOP}", 1, says="2 recorded")
     assert values(tables) == {"stock:A": -17}
 
+    path.write_text(HEADER + GOOD_ROW.format(n=1))
+    before = bad.read_bytes()
+    tables(f"import {path} {SHOP}", says="shop.bad.csv is of an earlier run; in this one no row was bad")
+    assert tables.json(f"import {path} {SHOP}")[0]["bad_file"] is None
+    assert bad.read_bytes() == before
 
-def test_bad_rows_of_jsonl_keep_what_they_said(tables: Tables, tmp_path: Path) -> None:
+
+def test_bad_rows_of_jsonl_keep_what_they_said(tmp_path: Path) -> None:
+    tables, path, bad_path = limited(), tmp_path / "changes.jsonl", tmp_path / "changes.bad.jsonl"
     good = {"counter": "c", "change": 5, "idempotency_key": "k", "at": "2010-12-01T09:32:00Z"}
-    changed = [json.dumps(good | {"change": change}) for change in (5, 1.5, " 3", "1_000")]
-    lines = [changed[0], "{", "[]", changed[1], json.dumps({"counter": "c"}), '{"a":1,"a":2}', *changed[2:]]
-    path, bad_path = tmp_path / "changes.jsonl", tmp_path / "changes.bad.jsonl"
-    path.write_text("\n".join(lines))
+    ahead = [tokens.make(NOW_MS + later_ms, bytes(10)) for later_ms in (299_000, 301_000, 2**48 - 1 - NOW_MS)]
+    rows = (
+        (good, ""),
+        ("{", "not JSON"),
+        ([], "not an object"),
+        (good | {"change": 1.5}, "not a whole number"),
+        ({"counter": "c"}, "no 'change'"),
+        ('{"a":1,"a":2}', ""),
+        (good | {"change": " 3"}, "not a whole number"),
+        (good | {"counter": "stock:1"}, ""),
+        (good | {"counter": "stock:1", "change": -6, "idempotency_key": "l"}, "would pass the limit"),
+        *(({"counter": "c", "change": 1, "region": A, "token": token}, "five minutes ahead") for token in ahead),
+        ({"counter": "c", "change": 1, "region": "mars-1", "token": ahead[0]}, "region='mars-1' is not one of"),
+        ({"counter": "c", "change": 1, "region": A, "token": "x"}, "is no token"),
+        (good | {"region": "mars-1", "change": 10**19}, "10**18"),
+    )
+    path.write_text("\n".join(row if isinstance(row, str) else json.dumps(row) for row, _ in rows))
     asked = {"requests": 0, "read_units": 0, "write_units": 0}
-    counts = {"recorded": 1, "replayed": 0, "bad": 7, "rows": 8, "bad_file": str(bad_path), "dry_run": False}
+    counts = {"recorded": 3, "replayed": 0, "bad": 12, "rows": 15, "bad_file": str(bad_path), "dry_run": False}
     assert tables.json(f"import {path}", 1) == [counts | asked]
-    bad = [json.loads(line) for line in bad_path.read_text().splitlines()]
-    assert [each["bad_line"] for each in bad] == [2, 3, 4, 5, 6, 7, 8]
-    assert (bad[0]["bad_text"], bad[2]["change"]) == ("{", 1.5)
-    assert "no 'change'" in bad[3]["bad_reason"]
-    assert all("not a whole number" in row["bad_reason"] for row in bad[5:])
+    bad = {row["bad_line"]: row for row in map(json.loads, bad_path.read_text().splitlines())}
+    assert [*bad] == [line for line in range(1, 16) if line not in (1, 8, 10)]
+    assert (bad[2]["bad_text"], bad[4]["change"]) == ("{", 1.5)
+    assert not [line for line, row in bad.items() if rows[line - 1][1] not in row["bad_reason"]], bad
 
 
 def second() -> Callable[[Request], bool]:
@@ -128,19 +144,18 @@ def test_an_import_that_was_cut_off_is_run_again_and_is_exact(path: Path) -> Non
         assert len(path.with_name(BAD_PATH).read_text().splitlines()) == 2
 
 
-def test_an_import_stops_after_the_rows_that_the_table_took(path: Path) -> None:
-    tables, truth, half = Tables(), shop(path, 3 * BATCH), BATCH // 2
-    tables.table.after(second(), lambda request, _: half_taken(tables, request, half))
+def test_an_import_stops_after_the_rows_that_the_table_took(tables: Tables, path: Path) -> None:
+    truth, half = shop(path, 3 * BATCH), BATCH // 2
+
+    def half_taken(request: PutMany, _: object) -> tuple[Any, ...]:
+        tables.table.drop(*(Key(item["pk"]["S"], item["sk"]["S"]) for item in request.items[half:]))
+        return (*[None] * half, *[Throttled("Slower.")] * (len(request.items) - half))
+
+    tables.table.after(second(), half_taken)
     said = tables(f"import {path} {SHOP}", 3)
     refused(said, 3, "Slower.", f"{BATCH + half} recorded", f"every row before line {BATCH + 2} is done")
     tables(f"import {path} {SHOP}", says=f"{2 * BATCH - half} recorded, {BATCH + half} replayed")
     assert values(tables) == truth
-
-
-def half_taken(tables: Tables, request: PutMany, half: int) -> tuple[Any, ...]:
-    """The second half of a batch did not come in."""
-    tables.table.drop(*(Key(item["pk"]["S"], item["sk"]["S"]) for item in request.items[half:]))
-    return (*[None] * half, *[Throttled("Slower.")] * (len(request.items) - half))
 
 
 ENDED = """
@@ -163,17 +178,6 @@ def test_an_import_that_gets_a_sigterm_says_what_is_done(path: Path) -> None:
     assert (said.returncode, f"every row before line {BATCH + 2} is done" in said.stderr) == (130, True), said.stderr
 
 
-def test_a_run_without_bad_rows_says_that_the_bad_file_is_old(tables: Tables, path: Path) -> None:
-    bad = path.with_name(BAD_PATH)
-    path.write_text(HEADER + BAD_ROW.format(n=1))
-    tables(f"import {path} {SHOP}", 1)
-    before = bad.read_text()
-    path.write_text(HEADER + GOOD_ROW.format(n=1))
-    tables(f"import {path} {SHOP}", says="shop.bad.csv is of an earlier run; in this one no row was bad")
-    assert tables.json(f"import {path} {SHOP}")[0]["bad_file"] is None
-    assert bad.read_text() == before
-
-
 def test_what_an_open_quote_has_swallowed_is_in_the_bad_file(tables: Tables, path: Path) -> None:
     lines = [GOOD_ROW.format(n=n) for n in range(6_000)]
     lines[10] = '10,5,"A,6,2010-12-01T09:32:00Z\n'
@@ -188,20 +192,6 @@ def test_what_an_open_quote_has_swallowed_is_in_the_bad_file(tables: Tables, pat
     assert [int(row[0]) for row in bad] == list(range(12, 12 + said["bad"]))
 
 
-def test_a_row_of_an_export_may_be_no_further_ahead_than_an_add(tables: Tables, tmp_path: Path) -> None:
-    path, row = tmp_path / "x.jsonl", {"counter": "c", "change": 1, "region": A}
-    ahead = [tokens.make(NOW_MS + later_ms, bytes(10)) for later_ms in (299_000, 301_000, 2**48 - 1 - NOW_MS)]
-    path.write_text("".join(json.dumps(row | {"token": token}) + "\n" for token in ahead))
-    tables(f"import {path}", 1, says="1 recorded, 0 replayed (they were there already), 2 bad")
-    assert "more than five minutes ahead" in (tmp_path / "x.bad.jsonl").read_text()
-
-
-def test_a_dry_run_writes_nothing_and_says_which_rows_are_bad(tables: Tables, path: Path) -> None:
-    path.write_text(HEADER + GOOD_ROW.format(n=1) + BAD_ROW.format(n=2))
-    tables(f"import {path} {SHOP} --dry-run", 1, says="changes: 1, bad rows: 1; nothing was written to the table")
-    assert tables.held == {}
-
-
 def test_a_template_that_fits_no_row_is_refused_before_the_first(tables: Tables, path: Path) -> None:
     for text, options, says in (
         ("", "", "no header"),
@@ -210,6 +200,7 @@ def test_a_template_that_fits_no_row_is_refused_before_the_first(tables: Tables,
         ("a\n", "--counter {a!r}", "put a name alone in braces"),
         ("a\n", "--counter {a", "not a template such as {column}"),
         ("a\n", "--counter {}", "put a name alone in braces"),
+        ("counter,change,token\n", "--home-region {home}", "there is no column 'home'"),
     ):
         path.write_text(text)
         refused(tables(f"import {path} {options}", 2), 2, says)
@@ -248,10 +239,9 @@ def test_whatever_the_file_holds_every_row_is_recorded_or_bad(
     kind: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     odd = (b'"', b"\n", b"\r\n", b",", b"{", b'{"counter":"c"}', b"\x00", b'"\n')
-    piece = st.binary(max_size=30) | st.sampled_from(odd)
 
     @effort(0.2)
-    @given(st.lists(piece, max_size=12))
+    @given(st.lists(st.binary(max_size=30) | st.sampled_from(odd), max_size=12))
     def swallow(pieces: list[bytes]) -> None:
         path = tmp_path_factory.mktemp("odd") / f"odd.{kind}"
         path.write_bytes(b"counter,change,idempotency_key,at\n" * (kind == "csv") + b"".join(pieces))
@@ -280,14 +270,14 @@ def test_an_export_holds_strays_too_and_each_change_once(tmp_path: Path) -> None
     target(f"import {path}", says="5 recorded")
     assert values(target) == {"c": 113}
 
-
-def test_a_stray_that_is_settled_while_it_is_exported_is_there_once() -> None:
     deltas = [Delta(Lane(A, 0, "c"), tokens.make(n, bytes(10)), n) for n in (1, 2, 3)]
     first, second, third = (Entry(each.token, each.at, each.change, A) for each in deltas)
-    assert list(with_strays(iter([first, second]), deltas[1:])) == [first, second, third]
+    assert list(with_strays(iter([first, second]), deltas[1:])) == [first, second, third], "settled while it is read"
 
 
-def test_an_export_replaces_no_file_and_half_of_one_is_no_file(tables: Tables, tmp_path: Path) -> None:
+def test_an_export_replaces_no_file_and_half_of_one_is_no_file_and_rows_come_from_standard_input(
+    tables: Tables, tmp_path: Path
+) -> None:
     path = tmp_path / "all.jsonl"
     path.write_text("precious")
     tables("add c 5")
@@ -297,17 +287,8 @@ def test_an_export_replaces_no_file_and_half_of_one_is_no_file(tables: Tables, t
     tables(f"export c 'not a name' --out {path}", 2)
     assert not path.exists()
     tables(f"export c --out {path}")
-
-
-def test_rows_come_from_standard_input_too_and_those_of_a_region_that_nobody_reads_are_bad(
-    tables: Tables, tmp_path: Path
-) -> None:
-    tables.environ["LEDGER_REGIONS"] = f"{A},{B}"
-    tables(f"add c 5 --region {B}")
-    exported, path = tables("export c").out, tmp_path / "x.jsonl"
-    both = Tables(environ=tables.environ)
-    assert both.ctl("import", "-", input=exported).out.startswith("1 recorded")
-    assert values(both) == {"c": 5}
-    path.write_text(exported)
-    assert Tables()(f"import {path}", 1).out.endswith("1 bad\n")
-    assert "region='us-east-1' is not one of" in (tmp_path / "x.bad.jsonl").read_text()
+    other = Tables()
+    assert other.ctl("import", "-", "--home-region", "{region}", input=tables("export c").out).out.startswith(
+        "1 recorded"
+    )
+    assert values(other) == {"c": 5}

@@ -5,15 +5,20 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from ledgerctl.call import Surroundings
-from tests.ledgerctl.support import ENVIRON, A, Said, ctl, refused
+from tests.ledgerctl.support import ENVIRON, A, Said, ctl
 
 
 class Sqs:
-    """SQS with some messages and a move task of some steps; an operation may fail with a code, or as it is told."""
+    """SQS with some messages and a move task of some steps (status, moved); an operation may fail."""
 
-    def __init__(self, *tasks: dict[str, Any], messages: int = 3, **failing: str | BaseException) -> None:
+    region_name = A
+
+    def __init__(self, *tasks: tuple[str, int], messages: int = 3, **failing: str | BaseException) -> None:
         self.tasks, self.messages, self.failing = iter(tasks), str(messages), failing
         self.started: list[dict[str, Any]] = []
+
+    def client(self, *_: Any, **__: Any) -> Any:
+        return self
 
     def __getattr__(self, operation: str) -> Any:
         def call(**asked: Any) -> Any:
@@ -30,38 +35,26 @@ class Sqs:
                     return {"Attributes": {"QueueArn": f"arn:{asked['QueueUrl']}", **counts}}
                 case "start_message_move_task":
                     return self.started.append(asked)
-            return {"Results": [next(self.tasks)]}
+            status, moved = next(self.tasks)
+            why = {"FailureReason": "AWS said so"} if status == "FAILED" else {}
+            return {"Results": [{"Status": status, "ApproximateNumberOfMessagesMoved": moved, **why}]}
 
         return call
 
 
-def redriven(sqs: Sqs, *options: str) -> Said:
-    class Session:
-        region_name = A
-
-        def client(self, *_: Any, **__: Any) -> Any:
-            return sqs
-
-    session: Any = Session()
-    world = Surroundings(environ=ENVIRON, session=lambda _: session, pause=lambda _: None)
+def redriven(sqs: Any, *options: str) -> Said:
+    world = Surroundings(environ=ENVIRON, session=lambda _: sqs, pause=lambda _: None)
     return ctl(world, "redrive", *(options or ("changes",)), "--stack", "shop-prod")
 
 
-def task(status: str, moved: int, **more: Any) -> dict[str, Any]:
-    return {"Status": status, "ApproximateNumberOfMessagesMoved": moved, **more}
-
-
-def test_sqs_moves_dead_letters_to_the_queue_that_is_named() -> None:
-    sqs = Sqs(task("RUNNING", 1), task("COMPLETED", 3))
+def test_sqs_moves_dead_letters_to_the_queue_that_is_named_if_there_are_any_and_not_in_a_dry_run() -> None:
+    sqs = Sqs(("RUNNING", 1), ("COMPLETED", 3))
     said = redriven(sqs)
     assert (said.code, said.out) == (0, "shop-prod-changes-dlq: 3 messages\nmoved 3 messages to shop-prod-changes\n")
     assert said.err.splitlines() == ["moved so far: 1", "moved so far: 3"]
     assert sqs.started == [{"SourceArn": "arn:shop-prod-changes-dlq", "DestinationArn": "arn:shop-prod-changes"}]
-    (document,) = redriven(Sqs(task("COMPLETED", 3)), "work", "--json").documents
+    (document,) = redriven(Sqs(("COMPLETED", 3)), "work", "--json").documents
     assert document == {"queue": "shop-prod-work-dlq", "messages": 3, "moved": 3}
-
-
-def test_a_dry_run_an_empty_queue_and_notices_move_nothing() -> None:
     for options, messages, says in (
         (("changes", "--dry-run"), 3, "shop-prod-changes-dlq: 3 messages"),
         (("work",), 0, "shop-prod-work-dlq: 0 messages"),
@@ -74,17 +67,15 @@ def test_a_dry_run_an_empty_queue_and_notices_move_nothing() -> None:
 
 
 def test_every_failure_says_what_was_moved() -> None:
-    interrupted = Sqs(list_message_move_tasks=KeyboardInterrupt())
+    of_sqs = "AWS.SimpleQueueService."
+    missing = "There is no queue shop-prod-changes-dlq, or no shop-prod-changes, in eu-west-1. Moved so far: 0. --stack"
     for sqs, code, words in (
-        (Sqs(task("RUNNING", 1), task("FAILED", 2, FailureReason="AWS said so")), 3, "FAILED, AWS said so. Moved: 2."),
-        (Sqs(start_message_move_task="AWS.SimpleQueueService.AccessDenied"), 3, "sqs:GetQueueUrl"),
-        (Sqs(start_message_move_task="AWS.SimpleQueueService.UnsupportedOperation"), 3, "UnsupportedOperation"),
+        (Sqs(("RUNNING", 1), ("FAILED", 2)), 3, "FAILED, AWS said so. Moved: 2."),
+        (Sqs(start_message_move_task=f"{of_sqs}AccessDenied"), 3, "sqs:GetQueueUrl"),
+        (Sqs(start_message_move_task=f"{of_sqs}UnsupportedOperation"), 3, "UnsupportedOperation"),
         (Sqs(get_queue_attributes="ServiceUnavailable"), 3, "Moved so far: 0. Run it again: a change counts once."),
-        (interrupted, 130, "`aws sqs list-message-move-tasks` shows it"),
+        (Sqs(list_message_move_tasks=KeyboardInterrupt()), 130, "`aws sqs list-message-move-tasks` shows it"),
+        (Sqs(get_queue_url=f"{of_sqs}NonExistentQueue"), 2, missing),
     ):
         said = redriven(sqs)
         assert (said.code, words in " ".join(said.err.split())) == (code, True), said
-    missing = redriven(Sqs(get_queue_url="AWS.SimpleQueueService.NonExistentQueue"))
-    refused(
-        missing, 2, "There is no queue shop-prod-changes-dlq, or no shop-prod-changes, in eu-west-1.", "--stack NAME"
-    )

@@ -16,69 +16,59 @@ from ledger.lane.shape import write
 from ledger.requests import Delete, DeleteMany, Get, Put, PutMany, Transact, Update, run
 from ledger.values import Delta, Lane
 from ledgerctl import rebuilding
-from ledgerctl.call import Surroundings
-from tests.ledgerctl.support import GOOD, ONCE, TABLE, A, B, Said, Tables, aws, ctl, refusal, signed_in
+from tests.ledgerctl.support import GOOD, TABLE, A, B, Said, Tables, aws, ctl, on_engine, refusal
 from tests.world import Region
 
 LIMITS = '{"seats:": {"ceiling": 100, "region": "eu-west-1"}}'
-VALUES = {"c0": 11, "c1": 2, "c2": 3, "c3": 4, "seats:x": 7}
+SOON = {"LEDGER_FOLD_MIN": "1", "LEDGER_ALLOWED_LATENESS_MS": "0", "LEDGER_LIMITS": LIMITS, "COLUMNS": "100"}
 
 
-class Shop:
-    """A table of two Regions on the engine, with folded counters, a tail and a limited one."""
+def test_a_table_of_two_regions_is_restored_rebuilt_and_verified_beside_the_old_one(
+    engine: Engine, table_names: Iterator[str]
+) -> None:
+    name = next(table_names)
+    new, world = f"{name}-new", on_engine(engine, name, A, B, **SOON)
 
-    def __init__(self, engine: Engine, name: str) -> None:
-        self.name, self.new = name, f"{name}-new"
-        environ = {"LEDGER_TABLE": name, "AWS_REGION": A, "LEDGER_REGIONS": f"{A},{B}", "COLUMNS": "100"}
-        environ |= {"LEDGER_ENDPOINT_URL": engine.endpoint_url, "LEDGER_LIMITS": LIMITS}
-        environ |= {"LEDGER_FOLD_MIN": "1", "LEDGER_ALLOWED_LATENESS_MS": "0"}
-        self.world = Surroundings(environ=environ, session=lambda _: signed_in(), config=ONCE, pause=lambda _: None)
-        self.client = signed_in().client("dynamodb", A, endpoint_url=engine.endpoint_url)
-        self("init", "--no-deletion-protection")
-        for n, region in enumerate((A, A, B, B)):
-            self("add", f"c{n}", str(n + 1), "--region", region)
-        for region in (A, B):
-            self("compact", "--region", region)
-        self("add", "c0", "10")
-        self("add", "seats:x", "7")
-
-    def __call__(self, *arguments: str, code: int = 0) -> Said:
-        said = ctl(self.world, *arguments)
+    def shop(typed: str, code: int = 0) -> Said:
+        said = ctl(world, *typed.split())
         assert said.code == code, said
         return said
 
+    def values(table: str) -> dict[str, int]:
+        names = ("c0", "c1", "c2", "c3", "seats:x")
+        return {name: shop(f"get {name} --json --table {table}").documents[0]["value"] for name in names}
 
-@pytest.fixture
-def shop(engine: Engine, table_names: Iterator[str]) -> Shop:
-    return Shop(engine, next(table_names))
-
-
-def test_a_table_is_restored_rebuilt_and_verified_beside_the_old_one(shop: Shop) -> None:
-    said = shop("restore", "--to", shop.new).out
+    shop("init --no-deletion-protection")
+    for n, region in enumerate((A, A, B, B)):
+        shop(f"add c{n} {n + 1} --region {region}")
+    for region in (A, B):
+        shop(f"compact --region {region}")
+    shop("add c0 10")
+    shop("add seats:x 7")
+    said = shop(f"restore --to {new}").out
     for line in (
-        f"began to restore {shop.name} as it was to {shop.new}",
+        f"began to restore {name} as it was to {new}",
         f"{B}: made a replica",
         f"{A}: counters rebuilt: 2",
         f"{B}: counters rebuilt: 2",
         "counters that add up: 5 of 5",
-        f"LEDGER_TABLE={shop.new}",
+        f"LEDGER_TABLE={new}",
     ):
         assert line in said
-    assert {name: shop("get", name, "--json", "--table", shop.new).documents[0]["value"] for name in VALUES} == VALUES
-    again = shop("restore", "--to", shop.new).out
-    assert f"{shop.new} was restored and verified before" in again
-    assert f"LEDGER_TABLE={shop.new}" in again
-    other = shop("restore", "--to", shop.new, "--at", "2026-11-01", code=2)
-    assert f"was restored from {shop.name} as it was, not from {shop.name} at 2026-11-01" in other.err
+    assert values(new) == {"c0": 11, "c1": 2, "c2": 3, "c3": 4, "seats:x": 7}
+    again = shop(f"restore --to {new}").out
+    assert f"{new} was restored and verified before" in again
+    assert f"LEDGER_TABLE={new}" in again
+    other = shop(f"restore --to {new} --at 2026-11-01", code=2)
+    assert f"was restored from {name} as it was, not from {name} at 2026-11-01" in other.err
 
-
-def test_a_backup_is_restored_with_what_half_of_a_commit_left(shop: Shop) -> None:
+    client, half = engine.client(A), f"{name}-half"  # a backup with what half of a commit left
     checkpoint = {"pk": {"S": items.fold_pk(Lane(A, 0, "c1"))}, "sk": {"S": "checkpoint"}}
-    shop.client.delete_item(TableName=shop.name, Key=checkpoint)
-    arn = shop.client.create_backup(TableName=shop.name, BackupName="half")["BackupDetails"]["BackupArn"]
-    (document,) = shop("restore", "--backup", arn, "--to", shop.new, "--json").documents
-    assert (document["from"], document["to"], document["regions"]) == (arn, shop.new, [A, B])
-    assert shop("get", "c1", "--json", "--table", shop.new).documents[0]["value"] == 2
+    client.delete_item(TableName=name, Key=checkpoint)
+    arn = client.create_backup(TableName=name, BackupName="half")["BackupDetails"]["BackupArn"]
+    (document,) = shop(f"restore --backup {arn} --to {half} --json").documents
+    assert (document["from"], document["to"], document["regions"]) == (arn, half, [A, B])
+    assert values(half) == values(new)
 
 
 # -- in memory ---------------------------------------------------------------------------------------------------------
@@ -111,15 +101,17 @@ def break_a_lane(tables: Tables) -> None:
     tables.table.alter(items.checkpoint_key(BROKEN), version={"N": "7"})
 
 
-def restoring(tables: Tables, options: str = "", **described: Any) -> Said:
+def described(source: str) -> dict[str, Any]:
+    summary = {"SourceTableArn": f"arn:aws:dynamodb:eu-west-1:1:table/{source}"}
+    return {"Table": {**TABLE, "Replicas": [], "RestoreSummary": summary}}
+
+
+def restoring(tables: Tables, options: str = "", source: str = "counters") -> Said:
     """`restore` of an AWS that restores at once to `tables`."""
-    summary = {"RestoreSummary": {"SourceTableArn": "arn:aws:dynamodb:eu-west-1:1:table/counters"}}
-    there = {"Table": {**TABLE, "Replicas": [], **summary}}
-    answers = GOOD | {"DescribeTable": there, "RestoreTableToPointInTime": {}} | described
+    answers = GOOD | {"DescribeTable": described(source), "RestoreTableToPointInTime": {}}
     world = aws(lambda operation, _: (200, answers[operation]), tables.environ)
-    return ctl(
-        replace(world, tables=tables.world.tables, clock=tables.clock), "restore", "--to", "new", *options.split()
-    )
+    world = replace(world, tables=tables.world.tables, clock=tables.clock)
+    return ctl(world, "restore", "--to", "new", *options.split())
 
 
 def values(tables: Tables) -> dict[str, int]:
@@ -149,8 +141,6 @@ def test_a_restore_that_has_ended_changes_nothing_any_more() -> None:
     before = dict(tables.held)
     again = restoring(tables, "--json")
     assert (again.code, len(again.documents[0]["steps"]), tables.held) == (0, 1, before)
-    refused = restoring(tables, "--at 2026-11-01")
-    assert "was restored from counters as it was, not from counters at 2026-11-01" in refused.err
 
 
 def test_a_restore_that_does_not_add_up_has_not_ended() -> None:
@@ -168,14 +158,13 @@ def test_a_restore_that_does_not_add_up_has_not_ended() -> None:
 def test_what_cannot_be_restored_is_refused_and_nothing_is_touched() -> None:
     tables = copied()
     before = dict(tables.held)
-    other = {"Table": {**TABLE, "RestoreSummary": {"SourceTableArn": "arn:aws:dynamodb:eu-west-1:1:table/cats"}}}
-    for options, described, says in (
-        ("--at 2026-11-01 --backup arn", {}, "two moments"),
-        ("--table new", {}, "is the table itself"),
-        ("", {"DescribeTable": other}, "There is a table new already, and it was not restored from this."),
-        ("--backup arn:x", {}, "There is a table new already, and it was not restored from this."),
+    for options, source, says in (
+        ("--at 2026-11-01 --backup arn", "counters", "two moments"),
+        ("--table new", "counters", "is the table itself"),
+        ("", "cats", "There is a table new already, and it was not restored from this."),
+        ("--backup arn:x", "counters", "There is a table new already, and it was not restored from this."),
     ):
-        said = restoring(tables, options, **described)
+        said = restoring(tables, options, source)
         assert (said.code, says in said.err, tables.held) == (2, True, before), options
     nothing = aws(lambda operation, _: refusal("ResourceNotFoundException"), tables.environ)
     none = ctl(replace(nothing, tables=tables.world.tables), "restore", "--to", "new", "--backup", "arn:x")
@@ -217,8 +206,7 @@ def test_one_counter_that_fails_stops_no_other(tables: Tables) -> None:
     assert said.out == "rebuilt 5 counters in eu-west-1\n"
     (document,) = tables.json("rebuild --all --yes", 1)
     assert (document["rebuilt"], list(document["failed"])) == (5, ["c3"])
-    dry = tables("rebuild --all --dry-run", 1, says="eu-west-1#0#c3: ")
-    assert "fail 1" in dry.out
+    assert "fail 1" in tables("rebuild --all --dry-run", 1, says="eu-west-1#0#c3: ").out
 
 
 def test_when_so_many_fail_that_it_is_not_about_them_it_ends_and_the_next_run_begins_at_the_beginning(

@@ -1,14 +1,19 @@
-"""`history`: every change once, in the order of time, from segments and tail."""
+"""`history`: every change once, in the order of time, from segments and tail; and its pages, with little kept."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
-from ledger import items
+from compactor import Report
+from ledger import items, tokens
 from ledger.errors import NotYetReplicated, ReadTooSlow
-from ledger.requests import Get, Now, Query
-from reader import Entry
-from reader.history import history
+from ledger.requests import Get, Now, Query, Request
+from ledger.values import Delta, Lane
+from reader import Entry, Position, Reader
+from reader.history import SEGMENTS_AT_ONCE, SEGMENTS_MAX, history, page
 from reader.read import STARTS_MAX
 from tests.world import (
     COUNTER,
@@ -88,3 +93,172 @@ def test_a_segment_that_has_not_arrived_is_an_error_before_the_first_entry() -> 
 def test_a_history_that_takes_too_long_says_so() -> None:
     with pytest.raises(ReadTooSlow, match=f"^{LANE}: "):
         reader(Region().takes(READ_MS)).history(COUNTER)
+
+
+def paged(reader: Reader, limit: int, **bounds: Any) -> list[Entry]:
+    """All pages, one after the other; each but the last is full."""
+    entries: list[Entry] = []
+    after: Position | None = None
+    while True:
+        answer = reader.history_page(COUNTER, after=after, limit=limit, **bounds)
+        entries += answer.entries
+        if answer.next is None:
+            return entries
+        assert len(answer.entries) == limit
+        assert after is None or after < answer.next
+        after = answer.next
+
+
+def queries(table: Region, kind: str = "") -> list[Query]:
+    return [request for request in table.asked if isinstance(request, Query) and request.pk.startswith(kind)]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.booleans()), max_size=12),
+    st.lists(st.integers(0, 12), max_size=3),
+    st.integers(1, 5),
+    st.integers(1, 3),
+    st.tuples(*[st.none() | st.sampled_from([-1, 11]) | st.integers(0, 10)] * 2),
+)
+@example([(n, True) for n in (2, 4, 6, 1, 3, 5, 7)], [3, 6], 3, 1, (2, 6))  # folded, settled, in the tail
+@example([(n, True) for n in (2, 4, 6, 1, 3, 5, 7)], [3, 6], 2, 1, (6, 2))
+@settings(max_examples=60, deadline=None)
+def test_whatever_was_compacted_when_the_pages_are_the_history(
+    puts: list[tuple[int, bool]], visits: list[int], limit: int, fold_max: int, seconds: tuple[int | None, int | None]
+) -> None:
+    """Deltas of the same second and of two Regions, strays among them; `since` is included, `until` is not."""
+    home, away = two_regions(page_size=2)
+    for n, (at, here) in enumerate(puts):
+        if n in visits:
+            compactor(home, away, fold_max=fold_max).compact(COUNTER)
+        home.put(delta(n, Lane(A if here else B, 0, COUNTER), at_ms=at * 1_000))
+    compactor(home, away, fold_max=fold_max).compact(COUNTER)
+    since, until = (None if at is None else datetime.fromtimestamp(at, UTC) for at in seconds)
+    found = paged(reader(home), limit, since=since, until=until)
+    assert found == list(reader(home).history(COUNTER, since=since, until=until))
+    assert all((since is None or since <= entry.at) and (until is None or entry.at < until) for entry in found)
+    assert len(found) == len(puts) or since or until
+
+
+def test_every_request_of_a_page_is_as_consistent_as_it_is_asked_for_and_bounded() -> None:
+    home, away = two_regions()
+    home.put(*map(delta, range(3)))
+    compactor(home, away).compact(COUNTER)
+    home.put(*map(delta, range(3, 9)))
+    # Packs that come later may hold what comes earlier: each tail is read on, for twice as many.
+    for above, most, first, newest, tails in (
+        (None, 5, items.SEGMENTS_FROM, [], [(f"{token(2)}$", 2), (token(4), 4)]),
+        (token(1), 5, items.segments_of_hi(token(1)), [], [(f"{token(2)}$", 4), (token(6), 8)]),
+        (token(4), 2, items.segments_of_hi(token(4)), [token(2)], [(f"{token(4)}$", 2), (token(6), 4)]),
+    ):
+        for consistent in (True, False):
+            home.asked.clear()
+            entries = home.run(page(LANE, above, None, most, consistent=consistent, read_time_max_ms=READ_MS))
+            assert len(entries) == most
+            assert home.asked[1:-1] == [  # between the two looks at the clock
+                Get(items.checkpoint_key(LANE), consistent),
+                Query(items.fold_pk(LANE), first, items.SEGMENTS_UPTO, SEGMENTS_AT_ONCE, consistent),
+                *(Get(items.segment_key(LANE, hi, 1), consistent) for hi in newest),
+                *(Query(items.delta_pk(LANE), after, None, limit, consistent) for after, limit in tails),
+            ]
+
+
+def test_a_page_ends_with_its_last_token_and_reads_no_segments_above() -> None:
+    home, away = two_regions()
+    home.put(*map(delta, range(12)))
+    compactor(home, away, fold_max=1).compact(COUNTER)
+    home.asked.clear()
+    entries = home.run(page(LANE, None, token(2), 10, consistent=True, read_time_max_ms=READ_MS))
+    assert [entry.token for entry in entries] == [token(n) for n in range(3)]
+    assert len(queries(home, "fold")) == 1
+
+
+def test_a_segment_that_is_still_landing_is_waited_for_and_one_that_does_not_arrive_is_an_error() -> None:
+    hidden = [0]
+
+    def after(request: Query, answer: Any) -> Any:
+        if request.pk == items.fold_pk(LANE) and hidden[0]:
+            hidden[0] -= 1
+            return type(answer)((), None)
+        return answer
+
+    home, away = Region().after(Query, after), Region()
+    home.put(delta(1))
+    compactor(home, away).compact(COUNTER)
+    hidden[0] = 2
+    assert [entry.change for entry in reader(home).history_page(COUNTER).entries] == [4]
+    home.copy_to(away, items.checkpoint_key(LANE))
+    for place in (None, Position(token(0), A)):
+        with pytest.raises(NotYetReplicated):
+            reader(away, region=B).history_page(COUNTER, after=place)
+
+
+def test_a_tail_that_takes_too_long_is_read_again_and_given_up_and_segments_may_take_their_time() -> None:
+    late = Region().takes(READ_MS)
+    with pytest.raises(ReadTooSlow, match=f"^{LANE}: "):
+        late.run(page(LANE, None, None, 10, consistent=True, read_time_max_ms=READ_MS))
+    assert len([request for request in late.asked if isinstance(request, Get)]) == STARTS_MAX
+
+    def sleep(_: Query) -> None:
+        table.now_ms += READ_MS + 1
+
+    table = Region().before(lambda request: isinstance(request, Query) and "fold" in request.pk, sleep)
+    table.put(*map(delta, range(4)))
+    compactor(table, Region()).compact(COUNTER)
+    assert [entry.change for entry in reader(table, regions=(A,)).history_page(COUNTER, limit=3).entries] == [1, 4, 16]
+    with pytest.raises(ReadTooSlow):
+        reader(table, regions=(A,)).history_page(COUNTER, limit=4)  # whether there is a fifth, the tail shows
+
+
+def one_small_settle_after_the_other(settles: int, **given: Any) -> Region:
+    """One delta folded at second 500, and that many segments of one earlier stray each, all under its hi."""
+    home, away = two_regions(**given)
+    home.put(Delta(LANE, tokens.make(500_000, bytes(10)), 1))
+    compactor(home, away).compact(COUNTER)
+    home.put(*(Delta(LANE, tokens.make(n * 37 % 1_009, bytes(10)), n) for n in range(1, settles + 1)))
+    compactor(home, away, fold_max=1).compact(COUNTER)
+    home.put(Delta(LANE, tokens.make(600_000, bytes(10)), 1))
+    home.asked.clear()
+    return home
+
+
+def test_however_many_settles_one_range_of_time_has_seen_the_pages_are_the_history_in_few_queries() -> None:
+    home = one_small_settle_after_the_other(120)
+    reader(home, regions=(A,)).history_page(COUNTER, limit=5)
+    assert len(queries(home)) == 5  # 4 + 8 + 16 + 32 + 61
+    for limit in (30, 1_000):
+        found = paged(reader(home), limit)
+        assert (len(found), found) == (122, list(reader(home).history(COUNTER)))
+    home = one_small_settle_after_the_other(20, page_size=1)
+    reader(home, regions=(A,)).history_page(COUNTER, limit=5)
+    assert [query.limit for query in queries(home)] == [SEGMENTS_AT_ONCE << n for n in range(9)] + [SEGMENTS_MAX] * 12
+
+
+def test_a_full_page_is_not_final_before_every_segment_of_its_last_hi_was_read() -> None:
+    """The fifth segment, which the first Query does not reach, lists an entry below those of the three before it."""
+    home, away = two_regions()
+    for found in ((8, 9), (20,), (19,), (18,), (17,)):
+        home.put(*map(delta, found))
+        compactor(home, away).compact(COUNTER)
+    home.asked.clear()
+    entries = home.run(page(LANE, None, None, 3, consistent=True, read_time_max_ms=READ_MS))
+    assert [entry.token for entry in entries] == [token(n) for n in (8, 9, 17)]
+    assert [query.limit for query in queries(home)] == [SEGMENTS_AT_ONCE, 2 * SEGMENTS_AT_ONCE]
+
+
+def test_a_commit_that_lands_between_the_checkpoint_and_its_segments_lists_nothing_twice() -> None:
+    """The segment of that commit lists what the tail above the older watermark holds, too."""
+    for place, first in ((None, 0), (Position(token(0), A), 1)):
+        table, reports = Region(), list[Report]()
+        table.put(*map(delta, range(3)))
+        compactor(table, Region()).compact(COUNTER)
+        table.put(*map(delta, range(3, 6)))
+
+        def commit(_: Request, answer: Any, table: Region = table, reports: list[Report] = reports) -> Any:
+            reports.append(compactor(table, Region()).compact(COUNTER))
+            return answer
+
+        table.after(lambda request: request == Get(items.checkpoint_key(LANE)), commit, times=1)
+        found = reader(table).history_page(COUNTER, after=place, limit=20).entries
+        assert [report.folded for report in reports] == [3]
+        assert [entry.change for entry in found] == [4**n for n in range(first, 6)]

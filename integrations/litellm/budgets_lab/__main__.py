@@ -19,8 +19,8 @@ from unittest.mock import patch
 
 import litellm
 import typer
-from lab.histories.budget_calls import REGIONS, TIMEOUT, TwoRegions
-from lab.histories.budget_judge import CAP, DEAR, ESTIMATE, LINES, LONGEST, Figures, judge
+from lab.histories.budget_calls import REGIONS, TwoRegions
+from lab.histories.budget_judge import CAP, DEAR, ESTIMATE, LINES, LONGEST, TIMEOUT, Figures, judge
 from ledger.errors import LedgerError, LimitReached
 from ledger.gate import gates as gates_module
 from litellm.integrations.custom_logger import CustomLogger
