@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from ledger import tokens
 from ledger.checks import check_counter, is_prefix
 from ledger.entries import ENTRIES_MAX
-from ledger.errors import InvalidSettings, shown
+from ledger.errors import InvalidInput, InvalidSettings, shown
 from ledger.limit import Limit, Threshold, check_thresholds
 from ledger.values import Lane, longest
 
