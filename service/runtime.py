@@ -15,7 +15,6 @@ import boto3
 from ledger.clocks import Clock, instants, wall_clock
 from ledger.cost import carried
 from ledger.dynamo.client import CONFIG
-from ledger.lane.tail import through
 from ledger.requests import Instant, Result, Table, run
 from ledger.settings import Settings
 from ledger.table import DynamoTable
@@ -27,10 +26,6 @@ WORKERS = 8
 
 Steps = Generator[Any, Any, None]
 """A program of the service."""
-
-
-class OutOfTime(Exception):
-    """A program was stopped between two requests, because its function's time is nearly up. What was done stays."""
 
 
 class Runtime:
@@ -72,14 +67,3 @@ class Runtime:
             return [self.run(program) for program in programs]
         with ThreadPoolExecutor(self._workers, thread_name_prefix="service") as pool:
             return list(pool.map(carried(self.run), programs))
-
-
-def until(program: Generator[Any, Any, Result], stop: Callable[[], bool]) -> Generator[Any, Any, Result]:
-    """The program, or OutOfTime instead of its next request once `stop()` is true."""
-
-    def step(request: Any) -> Generator[Any, Any, Any]:
-        if stop():
-            raise OutOfTime
-        return (yield request)
-
-    return through(program, step)

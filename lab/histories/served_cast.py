@@ -137,7 +137,7 @@ class Service(Cast):
                 came = arrived(records, self.own(region))
                 done = Rung()
                 yield from _sent(ring(came, done, one_of(choices, memories), self.own(region), self.every_s))
-                self.counts.update(rings=done.rung, late=done.late)
+                self.counts.update(rings=done.numbers["LanesRung"], late=done.numbers["LateDeltas"])
                 post.position += came.first_of(done.failed)[0] if done.failed else len(batch)
 
         return script

@@ -15,7 +15,6 @@ from datetime import datetime
 
 from ledger import tokens
 from ledger.checks import to_datetime, to_ms
-from ledger.message import time_text
 from service.api.problems import Problem
 
 _QUOTED = r'"(?:[ !#-\[\]-~]|\\["\\]){1,1024}"'
@@ -25,22 +24,20 @@ HEADER = rf"^(?:{_QUOTED}|[!#-~](?:[ -~]{{0,1022}}[!-~])?)$"
 TIMED = "^(?:[0-7][0-9A-HJKMNP-TV-Z]{25}|[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})$"
 """A key that carries its time: a ULID or a UUIDv7 in its canonical spelling."""
 
+_MISSING = "Send Idempotency-Key, the same on every retry: a ULID or a UUIDv7, or any other text with at in the body."
+_NOT_SPELLED = "In the header a key is 1 to 1,024 printable ASCII characters, in quotes if it begins with a quote."
+_NO_TIME = "This key is neither a ULID nor a UUIDv7, so the request needs at: when the change was first asked for."
+_TWO_TIMES = "This key is a ULID or a UUIDv7, whose time at contradicts. Leave out at, or use a key of another form."
+_NOT_CANONICAL = "This is a ULID or a UUIDv7 in another spelling than canonical. Send that, or this one with at."
+
 
 def key_of_header(header: str | None) -> str:
     """The key in an Idempotency-Key header; it may stand in quotes. Raises Problem."""
-    if header is None or not header.strip():
-        raise Problem(
-            "idempotency-key-missing",
-            "Every change and every hold needs the header Idempotency-Key: a ULID or a UUIDv7, or any other text "
-            "together with at in the body. It must be the same on every retry.",
-        )
-    key = header.strip()
+    key = (header or "").strip()
+    if not key:
+        raise Problem("idempotency-key-missing", _MISSING)
     if not re.fullmatch(HEADER, key):
-        raise Problem(
-            "invalid-key",
-            "In the header a key is 1 to 1,024 printable ASCII characters, and one that begins with a quote stands in "
-            "quotes; POST /deltas takes any Unicode.",
-        )
+        raise Problem("invalid-key", _NOT_SPELLED)
     return re.sub(r"\\(.)", r"\1", key[1:-1]) if key.startswith('"') else key
 
 
@@ -49,26 +46,13 @@ def time_of_key(key: str, at: datetime | None) -> datetime:
     canonical, own_ms = _with_time(key)
     if key == canonical:
         if at is not None and to_ms(at) != own_ms:
-            raise Problem(
-                "invalid-time",
-                f"This key is a ULID or a UUIDv7 and carries the time {time_text(to_datetime(own_ms))}, which at "
-                f"contradicts. Leave out at, or use a key of another form.",
-            )
+            raise Problem("invalid-time", _TWO_TIMES)
         return to_datetime(own_ms)
     if at is not None:
         return at
     if canonical is None:
-        raise Problem(
-            "invalid-time",
-            "This key carries no time (it is neither a ULID nor a UUIDv7), so the request needs at: when the change "
-            "was first asked for, the same on every retry.",
-        )
-    raise Problem(
-        "invalid-key",
-        "This is a ULID or a UUIDv7 in another spelling than canonical has it, and a key counts as given: another "
-        "spelling is another change. Send the canonical one on every attempt, or this one with at.",
-        members={"canonical": canonical},
-    )
+        raise Problem("invalid-time", _NO_TIME)
+    raise Problem("invalid-key", _NOT_CANONICAL, members={"canonical": canonical})
 
 
 def _with_time(key: str) -> tuple[str | None, int]:

@@ -91,8 +91,7 @@ class Handler(BaseHTTPRequestHandler):
         self._send(answer)
 
     def _send(self, answer: Mapping[str, Any]) -> None:
-        data = (answer.get("body") or "").encode()
-        data = base64.b64decode(data) if answer.get("isBase64Encoded") else data
+        data = (answer["body"] or "").encode()
         self.send_response(answer["statusCode"])
         for name, value in answer["headers"].items():
             self.send_header(name, value)

@@ -62,7 +62,7 @@ class Done(Tally):
     def metrics(self, settings: Settings) -> dict[str, int]:
         """The numbers of the job. Also those that are 0: an alarm can then tell "none" from "not running"."""
         is_verify, is_stopped = isinstance(self.job, Verify), self.outcome == "stopped"
-        numbers = {
+        numbers: dict[str, int | None] = {
             "LanesVisited": int(self.visited),
             "LanesLooked": int(not self.visited),
             "LanesGaveUp": int(self.outcome == "gave up"),
@@ -76,18 +76,14 @@ class Done(Tally):
             "DeltasConflicting": len(self.conflicts),
             "CleansPostponed": int(bool(self.postponed_by)),
             "VerifiesDropped": int(is_stopped and is_verify),
+            "VerifyDifferences": None if self.check is None else len(self.check.differences),
+            "TailDeltas": self.tail,
+            "StoppedTries": self.job.tries + 1 if is_stopped and not is_verify else None,
+            "WatermarkAheadMs": self.ahead_ms if self.visited or self.ahead_ms else None,
         }
-        if self.check is not None:
-            numbers["VerifyDifferences"] = len(self.check.differences)
         if settings.tells and isinstance(self.job, Evaluate):
             numbers |= {"CrossingsTold": self.evaluated.published, "CrossingsUntold": self.evaluated.unconfirmed}
-        if self.tail is not None:
-            numbers["TailDeltas"] = self.tail
-        if is_stopped and not is_verify:
-            numbers["StoppedTries"] = self.job.tries + 1
-        if self.visited or self.ahead_ms:
-            numbers["WatermarkAheadMs"] = self.ahead_ms
-        return numbers
+        return {name: number for name, number in numbers.items() if number is not None}
 
     def is_unread(self, settings: Settings) -> bool:
         return self.holds and not settings.reads(self.job.lane)

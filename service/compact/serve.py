@@ -15,7 +15,7 @@ messages of its job alone.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -23,6 +23,7 @@ from typing import Any
 from compactor.verify import verify
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError, ReadTooSlow
 from ledger.lane.shape import ShapeCheck
+from ledger.lane.tail import through
 from ledger.settings import Settings
 from ledger.values import Lane
 from service.compact.result import Done
@@ -31,7 +32,7 @@ from service.job_queue import DeadLetter, Enqueue
 from service.jobs import ORDER, VERIFY_S, Evaluate, Job, Look, Settle, Sweep, Verify
 from service.messages import InvalidWork, jobs_of, message_of
 from service.observe import Watch
-from service.runtime import OutOfTime, Runtime, Steps, until
+from service.runtime import Runtime, Steps
 from service.sqs import DELAY_S_MAX
 from service.thresholds.evaluate import evaluate
 
@@ -40,6 +41,10 @@ COMMITS_OF_VISIT = 20
 
 TRY_AGAIN_S = 30
 """After a first failure; twice as long after each further one, up to DELAY_S_MAX."""
+
+
+class OutOfTime(Exception):
+    """A job was stopped between two requests, because its function's time is nearly up. What was done stays."""
 
 
 def recount(job: Verify, done: Done, settings: Settings, commits_max: int) -> Steps:
@@ -78,6 +83,12 @@ def serve(
     Raises LedgerError if what is left could not be put on a queue.
     """
     job = done.job
+
+    def step(request: Any) -> Generator[Any, Any, Any]:
+        if stop():
+            raise OutOfTime
+        return (yield request)
+
     if refusal is not None:
         _fail(done, refusal)
     elif isinstance(job, Verify) and not alone:
@@ -85,7 +96,7 @@ def serve(
         done.send(job, VERIFY_S)
     else:
         try:
-            yield from until(HANDLERS[type(job)](job, done, settings, commits_max), stop)
+            yield from through(HANDLERS[type(job)](job, done, settings, commits_max), step)
         except OutOfTime:
             done.outcome = "stopped"
             if not isinstance(job, Verify):

@@ -13,7 +13,7 @@ may be repeated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -46,6 +46,9 @@ SENT_MAX = 200_000
 """Lanes and jobs that a process remembers: some 60 MB each. One that is forgotten costs a read or a message."""
 
 
+NUMBERS = ("LanesRung", "RingsSpared", "LateDeltas", "LanesListed", "RecordsIgnored")
+
+
 class Sent(NamedTuple):
     """A message that was to be put at `at`, and its delay."""
 
@@ -63,12 +66,9 @@ class Memory:
 
 @dataclass(slots=True)
 class Rung:
-    """What became of a batch. failed: by lane, why."""
+    """What became of a batch. numbers: by metric. failed: by lane, why."""
 
-    listed: int = 0
-    rung: int = 0
-    skipped: int = 0
-    late: int = 0
+    numbers: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NUMBERS, 0))
     failed: dict[Lane, LedgerError] = field(default_factory=dict)
 
 
@@ -79,6 +79,7 @@ def delay_s(settings: Settings, every_s: int, ahead_s: int = 0) -> int:
 
 def ring(batch: Batch, done: Rung, memory: Memory, settings: Settings, every_s: int = EVERY_S) -> Steps:
     """Handle what a batch says. Raises no LedgerError: they are in `done`."""
+    done.numbers["RecordsIgnored"] += batch.ignored
     yield from _list([lane for lane in batch.lanes if lane not in memory.listed], done, memory)
     now: Instant = yield Now()
     messages: list[Message] = []
@@ -86,14 +87,14 @@ def ring(batch: Batch, done: Rung, memory: Memory, settings: Settings, every_s: 
     def want(job: Job, job_every_s: int, pause_s: int) -> None:
         sent = memory.sent.get(job)
         if sent is not None and in_time(sent.at, now, (job_every_s - max(0, pause_s - sent.delay_s)) * 1_000):
-            done.skipped += 1
+            done.numbers["RingsSpared"] += 1
         else:
             messages.append(Message(job, pause_s))
 
     for lane, seen in batch.lanes.items():
         late = tuple(sorted(set(seen.late)))
         messages += [Message(Settle(lane, Named(late[n : n + KEYS_MAX]))) for n in range(0, len(late), KEYS_MAX)]
-        done.late += len(seen.late)
+        done.numbers["LateDeltas"] += len(seen.late)
         for ahead_s in seen.rings_ahead_s:
             want(Look(lane), every_s, delay_s(settings, every_s, ahead_s))
     for lane in batch.evaluated:
@@ -106,14 +107,13 @@ def ring(batch: Batch, done: Rung, memory: Memory, settings: Settings, every_s: 
         if failure is not None:
             done.failed[message.job.lane] = failure
             continue
-        done.rung += 1
+        done.numbers["LanesRung"] += 1
         if not isinstance(message.job, Settle):
             memory.sent[message.job] = Sent(now, message.delay_s)
 
 
-def _list(lanes: Iterable[Lane], done: Rung, memory: Memory) -> Steps:
+def _list(wanted: Sequence[Lane], done: Rung, memory: Memory) -> Steps:
     """Put the lanes into the directory that are not there."""
-    wanted = list(lanes)
     if not wanted:
         return
     try:
@@ -130,7 +130,7 @@ def _list(lanes: Iterable[Lane], done: Rung, memory: Memory) -> Steps:
                 done.failed[lane] = answer
             else:
                 memory.listed[lane] = None
-                done.listed += answer is None
+                done.numbers["LanesListed"] += answer is None
 
 
 class Ringer:
@@ -146,18 +146,9 @@ class Ringer:
         batch = arrived(event.get("Records", ()), self._settings)
         done = Rung()
         self._runtime.run(ring(batch, done, self._memory, self._settings, self._every_s))
-        self._watch.publish(
-            {
-                "LanesRung": done.rung,
-                "RingsSpared": done.skipped,
-                "LateDeltas": done.late,
-                "LanesListed": done.listed,
-                "RecordsIgnored": batch.ignored,
-            }
-        )
-        if done.late:
-            late = [str(lane) for lane, seen in batch.lanes.items() if seen.late]
-            shown = {"late": done.late, "lanes": late[:LANES_LOGGED]}
+        self._watch.publish(done.numbers)
+        if late := [str(lane) for lane, seen in batch.lanes.items() if seen.late]:
+            shown: dict[str, Any] = {"late": done.numbers["LateDeltas"], "lanes": late[:LANES_LOGGED]}
             self._watch.logger.info("late changes", extra=shown)
         if not done.failed:
             return {"batchItemFailures": []}

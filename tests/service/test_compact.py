@@ -398,6 +398,17 @@ def serve(service: Service, *jobs: Job, stop: Callable[[], bool] = never) -> int
     raise AssertionError(f"messages without end: {jobs}")
 
 
+def test_what_goes_on_behind_a_key_settles_what_is_behind_it_and_when_stopped_again_it_waits_longer() -> None:
+    service = folded(9)
+    service.put(delta(1), delta(5))
+    for tries, wait_s in enumerate((0, 30, 60, 120)):
+        job = Sweep(LANE, since=token(3), tries=tries)
+        assert service.visited(job, stop=lambda: True) == [(replace(job, tries=tries + 1), wait_s)]
+    assert service.counted("VerifiesDropped", "StoppedTries") == (0, 1 + 2 + 3 + 4)
+    service.visit(job)
+    assert value(service) == {5, 9}
+
+
 def test_a_verify_that_does_not_fit_its_time_is_dropped_and_counted() -> None:
     service = folded(1)
     assert serve(service, Verify(LANE), stop=lambda: Query in service.kinds) == 1

@@ -132,7 +132,7 @@ def test_nothing_is_skipped_for_a_message_that_was_not_confirmed_or_of_another_p
     service.refused.clear()
     assert service.rung(now(1)) == [LATER, RING]
     service.start()
-    assert service.rung(now(1)) + service.rung(now(1, OTHER)) == [RING, LATER]
+    assert service.rung(now(1)) + service.rung(now(1, OTHER)) + service.rung(now(2)) == [RING, LATER]
     service, memory = Service(), Memory()
     for made_ms, fold_min in ((NOW_MS, QUIET), (1_000, 1)):  # named as late, then rung
         came = arrived([stored(items.delta_item(delta(1)), made_ms=made_ms)], settings(fold_min=fold_min))
