@@ -9,8 +9,7 @@ Rule 4: a request is open from when it is sent until its answer is counted, so o
 interrupted counts as one that gave no cost.
 Rule 5: Sizes are bytes, a KB is 1,024; items are in the low-level format: `{"pk": {"S": "a"}, "change": {"N": "-6"}}`.
 Round up before anything else: a unit is never split, except that an eventually consistent read is half of one.
-Rule 6: A rule that is not on one of these pages of AWS's developer guide does not belong here:
-https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html (sizes)
+Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html (sizes) and
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html (units)
 """
 
@@ -180,10 +179,7 @@ def write_units(size: int, *, transactional: bool = False) -> int:
 
 def read_units(size: int, *, consistent: bool, transactional: bool = False) -> float:
     """The read units of this many bytes: 1 for each 4 KB begun, at least 1, half if eventually consistent.
-
-    `size` is one item for a GetItem, each item by itself in a batch, and the sum of all items read by one page of a
-    Query or Scan. An item that is not there and an empty page cost the least there is.
-    """
+    `size` is one item, also in a batch, or the sum of all items of a page of a Query or Scan."""
     units = max(1, -(-size // READ_UNIT_BYTES))
     if transactional:
         return float(units * TRANSACTIONAL)

@@ -84,7 +84,7 @@ class Entries:
 
     @property
     def span_ms(self) -> int:
-        """The time between the first and the last token, in milliseconds; 0 for no entries."""
+        """The time between the first and the last token; 0 for no entries."""
         return time_ms(self.tokens[-1]) - time_ms(self.tokens[0]) if self.tokens else 0
 
     def between(self, above: bytes, upto: bytes) -> "Entries":

@@ -22,14 +22,9 @@ from ledger.errors import LedgerError, OutcomeUnknown, Unavailable
 from ledger.lane.add import PACK_CHANGES, Outcome, failed
 from ledger.values import Delta, Lane, Receipt
 
-WAIT_S = 0.05
-"""How long a change waits for a put before it that does not return."""
-
-IN_FLIGHT_MAX = 4
-"""Puts of a lane in flight at once."""
-
-WAITING_MAX = 4 * PACK_CHANGES
-"""Changes of a lane that wait; who comes then waits for room, outside."""
+WAIT_S = 0.05  # how long a change waits for a put before it that does not return
+IN_FLIGHT_MAX = 4  # puts of a lane at once
+WAITING_MAX = 4 * PACK_CHANGES  # changes of a lane that wait; who comes then waits for room, outside
 
 
 @dataclass(slots=True, eq=False)

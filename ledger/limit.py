@@ -10,7 +10,7 @@ Rule 5: A Threshold decides nothing: whatever it says may change at any time, an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
 
@@ -130,24 +130,24 @@ class Threshold:
         return IN if holds else OUT
 
 
-def contradictions(name: str, given: object, regions: Sequence[str]) -> Iterator[str]:
-    """What is wrong with the thresholds of a prefix: sentences. name: how they name the setting."""
+def check_thresholds(name: str, given: object, regions: Sequence[str]) -> None:
+    """Raises InvalidSettings for what contradicts itself. name: how the sentence names the setting."""
     if not isinstance(given, tuple | list) or any(type(each) is not Threshold for each in given):
-        yield f"{name}={shown(given)} is not a tuple of Thresholds for a prefix."
-        return
+        raise InvalidSettings(f"{name}={shown(given)} is not a tuple of Thresholds for a prefix.")
     for each in given:
         if each.region not in (None, *regions):
-            yield f"{name}: {each.name} is told in no Region of regions={shown(tuple(regions), 200)}."
+            known = shown(tuple(regions), 200)
+            raise InvalidSettings(f"{name}: {each.name} is told in no Region of regions={known}.")
     for one, other in combinations(given, 2):
         if one.name == other.name:
-            yield f"{name} has two thresholds with the name {one.name}: their crossings could not be told apart."
-        elif _said(one, regions) == _said(other, regions):
-            yield f"{name}: {one.name} and {other.name} say the same; one of them is enough."
+            raise InvalidSettings(f"{name} has two thresholds with the name {one.name}: nobody could tell them apart.")
+        if _said(one, regions) == _said(other, regions):
+            raise InvalidSettings(f"{name}: {one.name} and {other.name} say the same; one of them is enough.")
     for one, other in product(given, given):
         if one.above is not None and other.below is not None and one.above < other.below:
-            yield (
+            raise InvalidSettings(
                 f"{name}: above={one.above} and below={other.below} contradict each other: whatever the value is, one "
-                f"of them holds. The number of above must not be lower than that of below."
+                "of them holds. The number of above must not be lower than that of below."
             )
 
 

@@ -155,7 +155,7 @@ class MemoryTable:
 
     def _seen(self, key: Key, consistent: bool) -> Item | None:
         """What a read finds."""
-        return self._there(key)
+        return self.items.get(key) or self._listed.get(key)
 
     def _sort_keys(self, pk: str) -> Sequence[str]:
         """Those of an item collection, in order."""

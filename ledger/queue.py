@@ -35,7 +35,7 @@ REQUEST_BYTES_MAX = 262_144
 itself takes 1 MiB since August 2025). It bills each 64 KiB of a request, so a larger one would not be cheaper."""
 
 MESSAGE_BYTES_MAX = REQUEST_BYTES_MAX // ENTRIES_MAX
-"""Ten messages of this size always fit one request: some 250 changes each. The longest change has 7 KB."""
+"""Some 250 changes. The longest change has 7 KB."""
 
 TRIES_MAX = 4
 """How often an entry is sent that the queue refused by its own fault, the SDK's retries of a request aside."""
@@ -70,9 +70,9 @@ class ChangeQueue:
         self._jitter = jitter
 
     def send(self, change: Change) -> str:
-        """Queue one change, in a message of its own; returns the MessageId.
+        """Queue one change, in a message of its own; returns the MessageId. It needs its idempotency key and `at`, and
+        `region` when it may go to another Region's queue later.
 
-        The change needs its idempotency key and `at`, and `region` when it may go to another Region's queue later.
         Raises InvalidInput (nothing sent; InvalidMessage names the field) and NotQueued (send the same change again).
         """
         (sent,) = self.send_many([change])

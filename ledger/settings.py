@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 from ledger import tokens
 from ledger.checks import check_counter, is_prefix
 from ledger.entries import ENTRIES_MAX
-from ledger.errors import InvalidSettings, shown
-from ledger.limit import Limit, Threshold, contradictions
-from ledger.values import Lane, check_lane, longest
+from ledger.errors import InvalidInput, InvalidSettings, shown
+from ledger.limit import Limit, Threshold, check_thresholds
+from ledger.values import Lane, longest
 
 Rule = TypeVar("Rule")
 Made = TypeVar("Made", Limit, Threshold)
@@ -94,8 +94,7 @@ class Settings:
                 at = f"in no Region of regions={shown(self.regions, 200)}"
                 raise InvalidSettings(f"{name}: {shown(limit, 120)} has its first rights {at}.")
         for name, thresholds in self._by_prefix("thresholds", "tuples of Thresholds"):
-            for wrong in contradictions(name, thresholds, self.regions):
-                raise InvalidSettings(wrong)
+            check_thresholds(name, thresholds, self.regions)
         object.__setattr__(self, "thresholds", {prefix: tuple(some) for prefix, some in self.thresholds.items()})
 
     def _by_prefix(self, setting: str, what: str) -> Iterator[tuple[str, Any]]:
@@ -224,6 +223,12 @@ def check_settings(settings: object) -> Settings:
     return settings
 
 
+def check_lane(lane: object) -> Lane:
+    if not isinstance(lane, Lane):
+        raise InvalidInput(f"A lane is a Lane(region, shard, counter), not {shown(lane)}.")
+    return lane
+
+
 def _fits(pattern: str, text: object) -> bool:
     return type(text) is str and re.fullmatch(pattern, text) is not None
 
@@ -232,9 +237,6 @@ def _of_prefix(rules: Mapping[str, Rule], counter: str, default: Rule) -> Rule:
     """What is said of the longest prefix that fits a name."""
     prefix = longest(rules, counter)
     return default if prefix is None else rules[prefix]
-
-
-# -- the texts of variables --------------------------------------------------------------------------------------------
 
 
 def _parsed(name: str, variable: str, text: object) -> Any:

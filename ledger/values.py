@@ -87,12 +87,6 @@ class Lane:
         return cls(parts[0], int(parts[1]), parts[2])
 
 
-def check_lane(lane: object) -> Lane:
-    if not isinstance(lane, Lane):
-        raise InvalidInput(f"A lane is a Lane(region, shard, counter), not {shown(lane)}.")
-    return lane
-
-
 @dataclass(frozen=True, slots=True)
 class Delta:
     """One change in one lane, named by its token. Applied any number of times, in any Region, it counts once."""
@@ -103,7 +97,9 @@ class Delta:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "change", check_change(self.change))
-        check_lane(self.lane)
+        lane: object = self.lane
+        if not isinstance(lane, Lane):
+            raise InvalidInput(f"A delta's lane is a Lane(region, shard, counter), not {shown(lane)}.")
         if type(self.token) is not str or not tokens.is_token(self.token):
             raise InvalidInput(f"A token is a ULID of 26 characters, not {shown(self.token)}.")
 

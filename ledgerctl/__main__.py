@@ -23,7 +23,6 @@ __all__ = ["app", "main"]
 
 
 def main() -> None:
-    """Start the program."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does: with what was done
     try:
         app(prog_name="ledgerctl")

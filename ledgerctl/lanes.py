@@ -46,7 +46,6 @@ class Found:
 
     @property
     def limits(self) -> str:
-        """What this could not know."""
         return NOT_LISTED if self.holdings is None else ""
 
     def unread(self, settings: Settings) -> list[Lane]:

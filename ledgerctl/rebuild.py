@@ -12,20 +12,19 @@ from typing import Annotated
 import typer
 
 from compactor.rebuild import rebuild as rebuilding
-from ledger import clocks, items
+from ledger import clocks
 from ledger.errors import GaveUp, LedgerError
 from ledger.gate.gates import Gates
 from ledger.gate.rebuild import Rebuilt
 from ledger.gate.rebuild import rebuild as rebuilding_gates
 from ledger.lane.shape import ShapeCheck
-from ledger.requests import Get, Item
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import COMPACTION, Scan, command, counters_named
 from ledgerctl.failures import DATA, NO_ANSWER, Wrong
 from ledgerctl.lanes import each, exit_code_of, found
-from ledgerctl.rebuilding import Unwritten, plan, rebuild_all
+from ledgerctl.rebuilding import Plan, Unwritten, plan, rebuild_all
 
 STOP_COMPACTOR = "Stop the compactor of the Region first (docs/operations.md#stop-and-start-the-compactor)."
 STOP_WRITERS = "Stop whoever adds to the counter or holds of it (docs/operations.md#a-limited-counter-after-a-restore)."
@@ -117,7 +116,7 @@ def _of_lanes(call: Call, counter: str, yes: bool, dry_run: bool) -> None:
     _agree(call, yes, f"{STOP_COMPACTOR} No compactor may work on these lanes meanwhile.", "Rebuild them?")
     lanes: list[dict[str, object]] = []
     try:
-        failed = [error for planned in plans if (error := _rebuilt(call, planned.lane, lanes)) is not None]
+        failed = [error for planned in plans if (error := _rebuilt(call, planned, lanes)) is not None]
     finally:
         _document(call, counter, lanes, written=True)
     if failed:
@@ -126,16 +125,16 @@ def _of_lanes(call: Call, counter: str, yes: bool, dry_run: bool) -> None:
         call.say("there are no segments, so there is nothing to rebuild: every change is in the tail")
 
 
-def _rebuilt(call: Call, lane: Lane, lanes: list[dict[str, object]]) -> LedgerError | None:
+def _rebuilt(call: Call, planned: Plan, lanes: list[dict[str, object]]) -> LedgerError | None:
     """Rebuilds a lane, prints that, and adds what became of it to `lanes`."""
+    lane = planned.lane
     try:
-        before: Item | None = call.table.answer(Get(items.checkpoint_key(lane)))
         checkpoint = call.run(rebuilding(lane))
     except LedgerError as error:
         lanes.append({"lane": str(lane), "error": str(error)})
         call.note(f"{lane}: {error}", "red")
         return error
-    if checkpoint is None and before is None:
+    if checkpoint is None and planned.would == "nothing":
         return None
     lanes.append({"lane": str(lane), "total": checkpoint.total if checkpoint else None})
     call.say(f"rebuilt {lane}: {f'total {checkpoint.total:,}' if checkpoint else 'no checkpoint'}", style="green")

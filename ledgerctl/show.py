@@ -52,7 +52,6 @@ def cost(consumed: Cost) -> str:
 
 
 def cost_fields(consumed: Cost) -> dict[str, int | float]:
-    """The same for JSON."""
     return {"requests": consumed.requests, "read_units": consumed.read_units, "write_units": consumed.write_units}
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -41,19 +42,17 @@ def world_of() -> World:
     return world
 
 
-class Client:
-    """A boto3 client that knows no change."""
-
-    def put_item(self, **_: object) -> dict[str, object]:
-        return {"Responses": {}, "Items": []}
-
-    get_item = batch_get_item = query = put_item
-
-    def send_message_batch(self, *, Entries: list[dict[str, str]], **_: object) -> dict[str, object]:
-        return {"Successful": [{"Id": entry["Id"], "MessageId": "a message"} for entry in Entries]}
+def sent(*, Entries: list[dict[str, str]], **_: object) -> dict[str, object]:
+    return {"Successful": [{"Id": entry["Id"], "MessageId": "a message"} for entry in Entries]}
 
 
-CLIENT: Any = Client()
+def answered(**_: object) -> dict[str, object]:
+    return {"Responses": {}, "Items": []}
+
+
+READS = ("get_item", "batch_get_item", "query")
+CLIENT: Any = SimpleNamespace(send_message_batch=sent, **dict.fromkeys(("put_item", *READS), answered))
+"""A boto3 client that knows no change."""
 HELD = world_of().ledger().hold(SEATS, 5, expires=HOUR, idempotency_key="held", at=AT)
 KEYED: dict[str, Any] = {"counter": COUNTER, "change": 4, "idempotency_key": "k", "at": AT, "region": B}
 OF_SETTINGS: dict[str, object] = (

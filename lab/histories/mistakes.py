@@ -78,20 +78,23 @@ def read(file: str, kind: str) -> list[Mistake]:
 
 LANES = read("lanes.diff", "lanes")
 LIMITS = [*read("limits.diff", "limits"), *read("rebuilds.diff", "limits")]
+RUN = read("run.diff", "run")  # found by lab/run, as those of lanes are
 SERVICE = [*read("service.diff", "service"), *read("thresholds.diff", "thresholds")]
 
 
-def catch(mistake: Mistake, histories: int = HISTORIES_MAX) -> Caught:
-    """Plant the mistake in a copy of the code and play histories on it until one goes wrong, or its small cast.
+def plant(mistake: Mistake, folder: str) -> None:
+    """Copy the code to a folder, with the mistake. Raises ValueError when it does not fit the code any more."""
+    for package in COPIED:
+        shutil.copytree(ROOT / package, Path(folder, package), ignore=shutil.ignore_patterns("__pycache__"))
+    for place in mistake.places:
+        path = Path(folder, place.file)
+        path.write_text(place.planted(path.read_text("utf-8")), "utf-8")
 
-    Raises ValueError when the mistake does not fit the code any more.
-    """
+
+def catch(mistake: Mistake, histories: int = HISTORIES_MAX) -> Caught:
+    """Plant the mistake and play histories on it until one goes wrong, or its small cast. Raises as `plant`."""
     with tempfile.TemporaryDirectory(prefix="mistake-") as folder:
-        for package in COPIED:
-            shutil.copytree(ROOT / package, Path(folder, package), ignore=shutil.ignore_patterns("__pycache__"))
-        for place in mistake.places:
-            path = Path(folder, place.file)
-            path.write_text(place.planted(path.read_text("utf-8")), "utf-8")
+        plant(mistake, folder)
         played = subprocess.run(
             [sys.executable, "-c", SEARCH, mistake.kind, mistake.at, str(histories)],
             cwd=folder,

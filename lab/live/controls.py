@@ -1,47 +1,33 @@
-"""What a visitor of the live page may set, and how a request to set it is checked.
+"""What a visitor of the live page may set. Rules: values are frozen; a request is taken whole or not at all."""
 
-Rule 1: Values are frozen and a request is taken whole or not at all.
-Rule 2: A message says what may be given.
-"""
+from typing import Annotated, Self
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Self
-
-LIMITS = {"lag_ms": (0, 5_000), "duplicates_percent": (0, 50), "writes_per_s": (0, 20)}
-"""The least and the most of each number."""
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 
 class BadControl(ValueError):
-    """A control cannot be set so. Nothing was changed."""
+    """A control cannot be set so. Nothing was changed. The message says what may be given."""
 
 
-@dataclass(frozen=True, slots=True)
-class Controls:
+class Controls(BaseModel):
     """lag_ms: what an item takes to the other Region, on average. duplicates_percent: how many changes come again.
 
     writes_per_s: new changes of both Regions together. cut: the Regions cannot reach each other.
     """
 
-    lag_ms: int = 400
-    duplicates_percent: int = 10
-    writes_per_s: int = 6
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    lag_ms: Annotated[int, Field(ge=0, le=5_000)] = 400
+    duplicates_percent: Annotated[int, Field(ge=0, le=50)] = 10
+    writes_per_s: Annotated[int, Field(ge=0, le=20)] = 6
     cut: bool = False
     paused: bool = False
 
     def with_(self, given: object) -> Self:
         """These controls with what a request asks for. Raises BadControl."""
-        if not isinstance(given, Mapping) or not given:
+        if not isinstance(given, dict) or not given:
             raise BadControl('Give an object such as {"lag_ms": 400}.')
-        known = [field.name for field in fields(self)]
-        for name, value in given.items():
-            if name not in known:
-                raise BadControl(f"There is no control {name!r}; there are {', '.join(known)}.")
-            if name not in LIMITS:
-                if type(value) is not bool:
-                    raise BadControl(f"{name} is true or false, not {value!r}.")
-                continue
-            least, most = LIMITS[name]
-            if type(value) is not int or not least <= value <= most:
-                raise BadControl(f"{name} is a whole number from {least:,} to {most:,}, not {value!r}.")
-        return replace(self, **given)
+        try:
+            return self.model_validate(self.model_dump() | given)
+        except ValidationError as error:
+            raise BadControl("; ".join(f"{each['loc'][0]}: {each['msg']}" for each in error.errors())) from None

@@ -68,12 +68,6 @@ class Loop:
                     raise BadControl(WISHES)
             self._show()
 
-    @property
-    def now_ms(self) -> int:
-        """How much time of the scene has passed."""
-        with self._changed:
-            return self._scene.now_ms
-
     def pictures(self) -> Generator[bytes, None, None]:
         """The scene's picture as JSON, whenever it is a new one, until the end."""
         with self._changed:

@@ -5,7 +5,6 @@ Rule 2: A number is judged by what its Region could know when it was read, this 
 the truth.
 """
 
-from dataclasses import asdict
 from typing import Any
 
 from lab.live import scripts
@@ -33,7 +32,7 @@ def picture(scene: Scene) -> dict[str, Any]:
     return {
         "seed": scene.seed,
         "now_ms": scene.now_ms,
-        "controls": asdict(scene.controls),
+        "controls": scene.controls.model_dump(),
         "truth": truth.value,
         "says": f"the sum of {several(truth.count, 'change')}, each once; delivered again: {truth.redelivered:,}",
         "verdict": verdict,
@@ -43,7 +42,7 @@ def picture(scene: Scene) -> dict[str, Any]:
         "regions": [_region(scene, region) for region in REGIONS],
         "cable": [_cable(scene, region) for region in REGIONS],
         "samples": list(scene.samples),
-        "requests": [asdict(row) for row in scene.requests.rows],
+        "requests": list(scene.rows),
     }
 
 

@@ -8,7 +8,7 @@ Rule 5: A visitor's request is taken whole or refused with BadControl.
 """
 
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -19,12 +19,12 @@ from lab.live.cable import Cable
 from lab.live.controls import BadControl, Controls
 from lab.live.customers import COUNTER, Customers
 from lab.live.knowledge import Knowledge
-from lab.live.request_rows import Requests
 from ledger.requests import DeleteMany, Put, Transact
 from ledger.settings import Settings
 from simulator.choices import Drawn
 from simulator.faults import NONE
 from simulator.process import Process, Script
+from simulator.trace import in_words
 from simulator.world import World
 
 REGIONS = ("eu-west-1", "us-east-1")
@@ -43,7 +43,7 @@ SETTINGS = Settings(
 
 STEP_MS = 10
 REST_STEPS = 400  # time enough to visit every lane, to merge and to read
-SAMPLE_STEPS, SAMPLES = 25, 240
+SAMPLE_STEPS, SAMPLES, ROWS = 25, 240, 14
 FORGET_STEPS = 500
 STEPS_TO_NEXT_MAX = 1_000
 DOWN_STEPS = 400
@@ -87,8 +87,10 @@ class Scene:
         self.cable = Cable(self.world, self._choices)
         self.truth = Customers(SETTINGS, self._choices)
         self.knowledge = Knowledge(self.world, SETTINGS.lanes_of(COUNTER), self.truth)
-        self.requests = Requests()
-        self.problems: list[str] = []  # errors that nothing on the page can cause
+        self.requests = 0  # of our writers and compactors so far
+        self.rows: deque[dict[str, object]] = deque(maxlen=ROWS)
+        """The last of them with their answers, the newest first."""
+
         self.samples: deque[tuple[int, ...]] = deque(maxlen=SAMPLES)
         """The truth, then by Region what it can know and each design's value."""
 
@@ -123,10 +125,10 @@ class Scene:
 
     def step_to_next(self) -> None:
         """Up to the next request of a writer or a compactor of ours."""
-        before = self.requests.count
+        before = self.requests
         for _ in range(STEPS_TO_NEXT_MAX):
             self.step()
-            if self.requests.count > before:
+            if self.requests > before:
                 return
 
     # -- what is the case ----------------------------------------------------------------------------------------------
@@ -208,19 +210,24 @@ class Scene:
 
     def _enter_readers(self, region: str) -> list[Process]:
         found = scripts.readings(replace(SETTINGS, region=region), self._simulated)
-        report = self.problems.append
         return [
-            self._enter(who, region, partial(scripts.reads, once, partial(self._saw, region, design), report))
+            self._enter(who, region, partial(scripts.reads, once, partial(self._saw, region, design)))
             for design, (who, once) in found.items()
         ]
 
     def _enter_housekeepers(self, region: str) -> tuple[Process, Process]:
         own = replace(SETTINGS, region=region)
-        compacts = partial(scripts.compacts, own, self.done[region], self.problems.append)
+        compacts = partial(scripts.compacts, own, self.done[region])
         return self._enter("compactor", region, compacts), self._enter("naive merge", region, scripts.merges)
 
     def _answered(self, region: str, who: str, request: Any, answer: Any) -> None:
-        self.requests.heard(self.now_ms, region, who, request, answer)
+        if who in ("writer", "compactor"):
+            self.requests += 1
+            asked, came = in_words(request, answer)
+            if isinstance(request, Put) and isinstance(answer, Mapping):
+                came = "there already: replayed"
+            row = {"at_ms": self.now_ms, "region": region, "who": who, "asked": asked, "came": came}
+            self.rows.appendleft(row)
         if who == "compactor" and isinstance(request, Put | Transact | DeleteMany):
             self._writes[region] += 1
 

@@ -70,19 +70,17 @@ def readings(settings: Settings, simulated: Simulated) -> dict[str, tuple[str, R
     return {"ours": ("reader", ours), "atomic": ("reader of ADD", atomic), "merge": ("reader of the merge", merged)}
 
 
-def reads(once: Read, see: Callable[[int, int | None], None], report: Callable[[str], None]) -> Script:
-    """Reads for ever; `see` is given what each showed, `report` what nothing in the scene can cause."""
+def reads(once: Read, see: Callable[[int, int | None], None]) -> Script:
+    """Reads for ever; `see` is given what each showed."""
     while True:
         yield READ
         try:
             see(*(yield from once()))
-        except (DamagedItem, LaneDamaged) as damage:
-            report(str(damage))
-        except LedgerError:
-            continue
+        except LedgerError as error:
+            check_passes(error)
 
 
-def compacts(settings: Settings, done: Counter[str], report: Callable[[str], None]) -> Script:
+def compacts(settings: Settings, done: Counter[str]) -> Script:
     """Visits to the lanes of its own Region, for ever. `done` counts what they did, also those cut short."""
     while True:
         yield VISIT
@@ -91,12 +89,16 @@ def compacts(settings: Settings, done: Counter[str], report: Callable[[str], Non
             try:
                 yield from visit(lane, tally, settings)
                 done["visits"] += 1
-            except (DamagedItem, LaneDamaged) as damage:
-                report(str(damage))
-            except LedgerError:
-                continue
+            except LedgerError as error:
+                check_passes(error)
             finally:
                 done.update(folded=tally.folded, settled=tally.settled, cleaned=tally.cleaned)
+
+
+def check_passes(error: LedgerError) -> None:
+    """Raises what nothing in the scene can cause."""
+    if isinstance(error, DamagedItem | LaneDamaged):
+        raise error
 
 
 def merges() -> Script:

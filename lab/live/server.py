@@ -9,6 +9,7 @@ Rule 3: The page may load nothing from elsewhere.
 import json
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from mimetypes import guess_type
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,12 +20,7 @@ HOST = "127.0.0.1"
 PORT = 8090
 BODY_MAX = 1_000
 PAGE = Path(__file__).with_name("page")
-FILES = {
-    "/": ("index.html", "text/html; charset=utf-8"),
-    "/style.css": ("style.css", "text/css; charset=utf-8"),
-    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
-    "/icon.svg": ("icon.svg", "image/svg+xml"),
-}
+FILES = {"/": "index.html", "/style.css": "style.css", "/page.js": "page.js", "/icon.svg": "icon.svg"}
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -80,8 +76,8 @@ class Handler(BaseHTTPRequestHandler):
         if self.path == "/pictures":
             self._stream()
         elif self.path in FILES:
-            name, kind = FILES[self.path]
-            self._answer(200, (PAGE / name).read_bytes(), kind)
+            kind, _ = guess_type(FILES[self.path])
+            self._answer(200, (PAGE / FILES[self.path]).read_bytes(), f"{kind}; charset=utf-8")
         else:
             self._refuse(404, "There is nothing at this address.")
 

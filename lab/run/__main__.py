@@ -8,6 +8,8 @@ import logging
 import os
 import random
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -20,19 +22,25 @@ from rich.markup import escape
 
 from lab.engines.ministack import ENVIRONMENT, EngineMissing, end_on_signals
 from lab.events import SHOP, BadEvents, read_events, shop_day, truth_of, with_witnesses
-from lab.run.plan import Plan
-from lab.run.plants import Mistake
-from lab.run.profiles import GENTLE, ROUGH
+from lab.histories import mistakes
+from lab.run.plan import GENTLE, ROUGH, Plan
 from lab.run.round import Outcome, play
 from lab.run.sale import BUYERS, SEATS, flash_sale
 from lab.run.screen import closing, print_sale
 from ledgerctl.rows import Columns
 
+PLANTED = "LAB_RUN_PLANTED"  # is set in a copy of the code
 CHANGES_OF_ROUND = 20_000
 OPERATIONS_OF_CHANGE = 1.3  # about: sends again and reads come on top of the changes
 EVENTS_PER_S, REST_S = 60, 40  # what two free cores count, and what comes after the last event
 app = typer.Typer(help=(__doc__ or "").partition("\n")[0], add_completion=False, rich_markup_mode=None)
-Planted = Annotated[Mistake | None, typer.Option(help="Plant it in the library: the run must find it.")]
+MISTAKES = {each.name: each for each in (*mistakes.RUN, *mistakes.LANES)}
+Planted = Annotated[
+    str | None,
+    typer.Option(
+        help=f"Plant it in a copy of the code, which must find it: {', '.join(m.name for m in mistakes.RUN)}."
+    ),
+]
 
 
 @app.command()
@@ -53,7 +61,7 @@ def demo(
     Exit code: 0 when every number of ours is right, 1 when one is wrong or the run shows too little (nothing folded,
     settled or cleaned, a sale in which the other designs are right too), 2 when the events cannot be used.
     """
-    console = _begin()
+    console = _begin(mistake)
     console.print(
         f"A flash sale first, on a simulated table: {SEATS:,} seats, {BUYERS:,} buyers in two\n"
         "Regions. Answers get lost, buyers ask again, the link is cut in the middle."
@@ -72,7 +80,7 @@ def demo(
             f"and {len(played) - len(shop):,} to check by. Answers get lost, changes come twice or late, processes\n"
             f"freeze, the link is cut. On two free cores that takes about {seconds:.0f} s."
         )
-        plan = Plan(GENTLE, seed, len(once), folder, once, mistake=mistake)
+        plan = Plan(GENTLE, seed, len(once), folder, once)
         with console.status("the engine starts") as status:
             outcome = play(plan, status.update)
     except (BadEvents, EngineMissing) as error:
@@ -93,7 +101,7 @@ def torture(
 
     Exit code: 0 when no round has a violation, 1 when one has or too little was done, 2 when the engine cannot be had.
     """
-    console = _begin()
+    console = _begin(mistake)
     seed = random.randrange(10**6) if seed is None else seed
     began_s = time.monotonic()
     total = Outcome()
@@ -102,7 +110,7 @@ def torture(
         left = operations - sum(total.operations.values())
         changes = min(CHANGES_OF_ROUND, max(100, round(left / OPERATIONS_OF_CHANGE)))
         folder = tempfile.mkdtemp(prefix=f"torture-{seed + rounds}-")
-        done = _round(console, Plan(ROUGH, seed + rounds, changes, folder, mistake=mistake))
+        done = _round(console, Plan(ROUGH, seed + rounds, changes, folder))
         rounds += 1
         total += done
         if done.violations or not done.operations:
@@ -139,13 +147,26 @@ def _round(console: Console, plan: Plan) -> Outcome:
     return outcome
 
 
-def _begin() -> Console:
+def _begin(mistake: str | None) -> Console:
     end_on_signals()
+    if mistake is not None and PLANTED not in os.environ:
+        _run_again(mistake)
     logging.disable(logging.WARNING)  # of tables that have no shape
     os.environ.update(ENVIRONMENT)
     for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_DEFAULT_PROFILE"):
         os.environ.pop(name, None)
     return Console(highlight=False, soft_wrap=True)
+
+
+def _run_again(mistake: str) -> NoReturn:
+    """The same command, in a copy of the code with the mistake."""
+    if mistake not in MISTAKES:
+        raise typer.BadParameter(f"no such mistake; there are {', '.join(MISTAKES)}")
+    with tempfile.TemporaryDirectory(prefix="mistake-") as folder:
+        mistakes.plant(MISTAKES[mistake], folder)
+        environ = os.environ | {"PYTHONPATH": folder, "PYTHONSAFEPATH": "1", PLANTED: "1"}
+        command = [sys.executable, "-m", "lab.run", *sys.argv[1:]]
+        raise SystemExit(subprocess.run(command, env=environ, check=False).returncode)
 
 
 def _cannot_run(console: Console, error: Exception) -> NoReturn:

@@ -4,19 +4,19 @@ Rule 1: Without events, change `n` of the run is delta n % 28 of counter n // 28
 deltas. With events, change `n` is event `n`, and the witnesses among them are counters of that kind.
 Rule 2: One clock for all processes: the machine's monotonic one, and wall time is that plus a constant, so no step of
 the wall clock can excuse a violation. Compactors see it askew by at most SKEW_MAX_MS; the judgement allows for that.
-Rule 3: The times are short, in proportion to the real ones: keep is above a read's longest time.
+Rule 3: A floor of a profile is so far below what a run does that only a run that shows nothing misses it.
+Rule 4: The times are short, in proportion to the real ones: keep is above a read's longest time.
 """
 
 import random
 import time
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from lab.engines.proxy_faults import FAULTS, Mix
 from lab.events import OPENING, WITNESS_CHANGES, Event, is_witness
-from lab.run.plants import Mistake
-from lab.run.profiles import Profile
 from ledger import Change, Limit, Settings
 from ledger.checks import to_datetime
 from ledger.clocks import Clock
@@ -42,6 +42,65 @@ SLOTS = WRITERS * THREADS
 """Writing threads: thread s asks for the changes s, s + SLOTS, s + 2 SLOTS, …"""
 
 
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """pause_s: how long a writer rests between two batches, at most. again_s: how long it waits before it sends again,
+    at most. resending_s: for how long, once half of the writers are done. kills: processes are killed, and storms
+    of faults come. faults: what the proxy does; None draws a mix. naive: the designs that count beside ours.
+
+    floors: what a run must have of each, at least, as (number, share of what was asked of it).
+    """
+
+    pause_s: float
+    again_s: float
+    resending_s: float
+    kills: bool
+    faults: Mix | None
+    naive: tuple[str, ...]
+    floors: Mapping[str, tuple[int, float]]
+
+
+GENTLE_KINDS = ("500 after it applied", "answer dropped after it applied", "throttled", "repeated late")
+
+GENTLE = Profile(
+    pause_s=1.6,
+    again_s=7.0,
+    resending_s=60.0,
+    kills=False,
+    faults={fault: 0.01 for fault in FAULTS if fault.kind in GENTLE_KINDS},
+    naive=("atomic ADD", "naive merge"),
+    floors={
+        "changes acknowledged": (1, 1.0),
+        "of them owed to strong reads": (1, 0.01),
+        "read ok": (1, 0.01),
+        "packed": (1, 0.01),
+        "folded": (1, 0.01),
+        "settled": (1, 0.0),
+        "cleaned": (1, 0.01),
+        "faults": (1, 0.01),
+    },
+)
+"""Events of a user, counted by ours and by two naive designs; no process is killed."""
+
+ROUGH = Profile(
+    pause_s=0.5,
+    again_s=16.0,
+    resending_s=12.0,
+    kills=True,
+    faults=None,
+    naive=(),
+    floors={
+        "operations": (0, 1.0),
+        "changes acknowledged": (0, 0.5),
+        "of them owed to strong reads": (0, 0.01),
+        "cleaned": (0, 0.001),
+        "read ok": (0, 0.01),
+        "faults": (0, 0.05),
+    },
+)
+"""Numbered changes of many counters; processes are killed, and storms of faults come."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Asked:
     """One change of the run as its callers keep it: enough to send it again from anywhere."""
@@ -60,7 +119,6 @@ class Plan:
     changes: int
     folder: str
     events: tuple[Event, ...] = ()
-    mistake: Mistake | None = None
     proxy: str = ""
     wall_ns: int = field(default_factory=lambda: time.time_ns() - time.monotonic_ns())
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from lab.engines.children import CONTEXT, Children
-from lab.run import compacts, plants
+from lab.run import compacts
 from lab.run import readers as reads
 from lab.run import writers as writes
 from lab.run.plan import READERS, REGIONS, SLOTS, WRITERS, Plan
@@ -21,9 +21,8 @@ STOP_TIMEOUT_S = 2.0
 
 
 def begin(plan: Plan, main: Callable[..., None], *arguments: object) -> None:
-    """What a process does first: it is quiet about tables without a shape, and has the mistake that was asked for."""
+    """What a process does first: it is quiet about tables without a shape."""
     logging.disable(logging.WARNING)
-    plants.plant(plan.mistake)
     main(plan, *arguments)
 
 

@@ -21,13 +21,12 @@ from lab.engines.children import Children
 from lab.engines.ministack import Engine
 from lab.engines.proxy_faults import mix
 from lab.engines.replicator import Replicator
-from lab.run import ending, judge, plants, record
+from lab.run import ending, judge, record
 from lab.run.disturb import Disturber
 from lab.run.ending import Values
 from lab.run.judge import Violation
-from lab.run.plan import REGIONS, TABLE, Plan
+from lab.run.plan import REGIONS, TABLE, Plan, Profile
 from lab.run.processes import Processes
-from lab.run.profiles import Profile
 from lab.run.record import OURS, Histories, Line, histories_of
 from lab.run.usual_ways import table_name
 
@@ -75,7 +74,6 @@ class Outcome:
 
 
 def play(plan: Plan, say: Say) -> Outcome:
-    plants.plant(plan.mistake)
     outcome = Outcome()
     with ExitStack() as stack:
         engine = stack.enter_context(Engine())

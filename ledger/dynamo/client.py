@@ -29,11 +29,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
 
-CONNECT_TIMEOUT_S, READ_TIMEOUT_S = 2, 5
-ATTEMPTS = 4
-"""HTTP requests of one call, the first included (mode "standard": 5xx, time-outs, throttling)."""
-
-POOL = 50
+CONNECT_TIMEOUT_S, READ_TIMEOUT_S, POOL = 2, 5, 50
+ATTEMPTS = 4  # HTTP requests of one call, the first included (mode "standard": 5xx, time-outs, throttling)
 
 OPTIONS: Mapping[str, Any] = {
     "connect_timeout": CONNECT_TIMEOUT_S,

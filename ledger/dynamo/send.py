@@ -21,9 +21,7 @@ from ledger.dynamo.ask import Operation
 from ledger.errors import InvalidInput, LedgerError, shown
 from ledger.requests import Result
 
-TRIES_MAX = 6
-"""How often a request is sent that meets conflicts or throttling, the SDK's own retries aside."""
-
+TRIES_MAX = 6  # how often a request is sent that meets conflicts or throttling, the SDK's own retries aside
 PAUSE_BASE_S = 0.05
 
 

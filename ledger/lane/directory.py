@@ -23,9 +23,7 @@ from ledger.settings import Settings
 from ledger.values import Lane, longest
 
 BUCKETS = 256
-
-AT_ONCE = 8
-"""Buckets that are asked for together."""
+AT_ONCE = 8  # buckets that are asked for together
 
 
 def bucket_of(counter: str) -> int:
@@ -89,9 +87,7 @@ def listed(region: str) -> Program[list[Lane]]:
     return found.lanes
 
 
-NAMES_MAX = 10
-"""Counters that are named; there may be more."""
-
+NAMES_MAX = 10  # counters that are named; there may be more
 LANES_AT_ONCE = 50
 
 

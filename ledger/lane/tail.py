@@ -21,8 +21,7 @@ from ledger.errors import Unavailable
 from ledger.requests import At, Item, KeyPage, Now, Page, Pause, Program, Query, Request, Result, Scan
 from ledger.values import PACK_SPAN_MS, Lane
 
-PAGES_MAX = 1_000_000
-"""Stops a loop that would never end; a page holds 1 MB."""
+PAGES_MAX = 1_000_000  # stops a loop that would never end; a page holds 1 MB
 
 Asked = TypeVar("Asked", Query, Scan)
 
@@ -93,8 +92,7 @@ def at(region: str, program: Program[Result]) -> Program[Result]:
     return through(program, step)
 
 
-LIMIT_MAX = 1_024
-"""Most items of one Query that asks for few at first."""
+LIMIT_MAX = 1_024  # items of one Query that asks for few at first
 
 LOWEST, HIGHEST = b"", b"\xff" * tokens.BYTES
 

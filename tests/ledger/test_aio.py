@@ -1,4 +1,4 @@
-"""AsyncLedger: holds that are awaited, what a cancelled call leaves, many adds in flight, and misuse.
+"""AsyncLedger: holds that are awaited, what a cancelled call leaves, and misuse.
 
 That it answers as Ledger does is in test_writer.py and test_observing.py, which ask both.
 """
@@ -29,7 +29,6 @@ from tests.world import Awaited, Region
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
 LIKES, STOCK = "likes:1", "stock:1"
 MINUTE = timedelta(minutes=1)
-IN_FLIGHT = 2_000
 
 
 def settings(table: str = "counters") -> Settings:
@@ -277,24 +276,6 @@ def test_a_client_that_is_closed_cancels_no_task_that_nobody_cancelled() -> None
         assert [type(each) for each in answers] == [OutcomeUnknown, OutcomeUnknown]
 
     run(add, client=Closed())
-
-
-def test_thousands_of_adds_are_in_flight_at_once_in_one_process_and_each_is_recorded_once() -> None:
-    table, all_here = Region(), asyncio.Event()
-
-    async def waits(_: object) -> None:
-        """No put is answered before so many are in flight."""
-        if len(table.items) == IN_FLIGHT:
-            all_here.set()
-        await all_here.wait()
-
-    async def main(ledger: AsyncLedger) -> list[Receipt]:
-        adds = (ledger.add(LIKES, 1, idempotency_key=str(n), at=AT) for n in range(IN_FLIGHT))
-        return await asyncio.gather(*adds)
-
-    receipts = run(main, table=table.after(Put, lambda _, answer: waits(answer)))
-    assert [receipt.outcome for receipt in receipts] == ["recorded"] * IN_FLIGHT
-    assert {key.sk for key in table.items} == {receipt.delta.token for receipt in receipts}
 
 
 # -- misuse ------------------------------------------------------------------------------------------------------------

@@ -168,8 +168,6 @@ def test_what_carries_no_version_has_none_and_an_error_survives_a_process_pool()
             assert (str(twin), vars(twin)) == (str(error), vars(error))
 
 
-# -- keys --------------------------------------------------------------------------------------------------------------
-
 NO_LANE = [
     *("", "delta", "delta#eu-west-1#0", "delta#eu-west-1#0#", "delta#eu-west-1#00#x", "delta#eu-west-1#x#x"),
     *("delta#eu-west-1#\u0661#x", "delta#eu-west-1#-1#x", "delta#EU#0#x", "delta##0#x", "delta#eu-west-1#0#a b"),

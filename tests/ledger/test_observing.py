@@ -153,9 +153,6 @@ def test_a_call_that_is_interrupted_is_told_and_its_interruption_goes_on() -> No
     assert watched[0].cost == Cost(2, 2, 0.0, 1.0, untold=1)
 
 
-# -- observers that fail, and what is none -----------------------------------------------------------------------------
-
-
 async def awaits(_: Observed) -> None: ...
 
 
@@ -206,9 +203,6 @@ def test_what_is_no_plain_function_is_refused() -> None:
         for odd in (5, "print", ["print"], awaits, Awaits()):
             with pytest.raises(InvalidInput, match=r"observe=.* (cannot be called|would have to be awaited)"):
                 cast(Any, made)(SETTINGS, **where, observe=odd)
-
-
-# -- awaited -----------------------------------------------------------------------------------------------------------
 
 
 def test_tasks_that_run_at_once_are_told_apart_and_one_that_is_cancelled_with_what_told_nothing() -> None:

@@ -30,9 +30,6 @@ def one_region(**changed: Any) -> World:
     return World((A,), now_ms=NOW_MS, **changed)
 
 
-# -- the format --------------------------------------------------------------------------------------------------------
-
-
 def named(data: bytes, highest: str = token(2)) -> Item:
     name = f"{highest}#{hashlib.sha256(data).hexdigest()[:32]}"
     return {"pk": {"S": "delta#eu-west-1#0#stock:85123A"}, "sk": {"S": name}, "entries": {"B": data}}
@@ -139,9 +136,6 @@ def test_a_token_is_new_once_in_items_that_come_in_the_order_of_their_highest_to
     assert len(found) + len(unique.again) == len(every)
 
 
-# -- add_many(pack=True) -----------------------------------------------------------------------------------------------
-
-
 def change(number: int, seconds: float = 0, counter: str = COUNTER, amount: int = 1) -> Change:
     return Change(counter, amount, f"key {number}", to_datetime(NOW_MS) - timedelta(seconds=seconds))
 
@@ -209,7 +203,22 @@ def test_a_pack_has_a_bound_and_bad_changes_do_not_keep_the_others() -> None:
     assert world.value() == 2 * PACK_CHANGES + 1
 
 
-# -- what verify and clean find ----------------------------------------------------------------------------------------
+def test_packs_are_folded_and_cleaned_and_a_redelivery_in_other_company_counts_nothing_again() -> None:
+    world = one_region()
+    world.home.store([pack_item(1, 2, 3), pack_item(3, 4)])
+    world.home.put(delta(2))
+    value = 4 + 16 + 64 + 256
+    for _ in range(3):
+        world.compactor().compact(COUNTER)
+        assert world.value() == value
+        world.now_ms += world.settings().keep_ms + 1
+    assert not [key for key in world.home.items if key.pk == items.delta_pk(LANE)]
+    world.home.store([pack_item(1, 4), pack_item(2, 3, 4)])
+    assert world.value() == value
+    report = world.compactor().compact(COUNTER)
+    assert (report.folded, report.settled, report.conflicts) == (0, 0, ())
+    assert world.compactor().verify(COUNTER).ok
+    assert [entry.change for entry in world.reader().history(COUNTER)] == [4, 16, 64, 256]
 
 
 def test_two_changes_under_one_token_are_told_by_verify_and_by_clean_and_the_first_item_counts() -> None:

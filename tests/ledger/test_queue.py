@@ -72,6 +72,7 @@ def test_what_is_refused_lost_or_not_named_is_not_called_queued(monkeypatch: pyt
         results = queue.open().send_many(map(small, range(number)))
         assert [n for n, result in enumerate(results) if isinstance(result, NotQueued)] == lost
         assert len(queue.pauses) == len(queue.batches) - (2 if number > 10 else 1)
+    assert Queue().open().send(small(0)) == "message-0"
     with pytest.raises(NotQueued, match="counts once"):
         Queue(refused(by_sender=True)).open().send(small(0))
 

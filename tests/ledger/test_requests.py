@@ -20,10 +20,8 @@ from ledger.memory import MemoryTable
 from ledger.requests import (
     ITEM_BYTES_MAX,
     Get,
-    Instant,
     Key,
     KeyPage,
-    Now,
     Page,
     Program,
     Put,
@@ -31,7 +29,6 @@ from ledger.requests import (
     Scan,
     Together,
     Update,
-    run,
 )
 from reader.history import history
 from reader.read import read
@@ -46,26 +43,14 @@ def test_now_is_the_given_clock_beside_a_monotonic_one() -> None:
     assert before_ms <= instant.steady_ms <= time.monotonic_ns() // 1_000_000
 
 
-def test_run_sends_each_answer_and_raises_a_failure_where_it_was_asked_for() -> None:
-    table = Region()
-    table.before(lambda request: isinstance(request, Query) and request.pk == "bad", fail(Throttled("slow")))
-
-    def program() -> Program[list[Any]]:
-        answers = [(yield Put(item("a"))), (yield Now()), (yield Get(KEY))]
-        try:
-            yield Query("bad")
-        except Throttled as failure:
-            answers.append(failure)
-        return [*answers, (yield Query("good"))]
-
-    *answers, failure, page = run(program(), table, lambda: Instant(7, 8))
-    assert answers == [None, Instant(7, 8), item("a")]
-    assert (type(failure), page) == (Throttled, Page((), None))
+def test_a_failure_is_raised_where_it_was_asked_for_and_is_a_value_among_requests_together() -> None:
+    table = Region().before(lambda request: isinstance(request, Query) and request.pk == "bad", fail(Throttled("slow")))
+    table.answer(Put(item("a")))
+    with pytest.raises(Throttled, match="slow"):
+        table.run(every_item("bad", None, None, consistent=True))
     first, failed, last = table.answer(Together((Query("p"), Query("bad"), Query("p"))))
     assert first == last == Page((item("a"),), None)
     assert isinstance(failed, Throttled)
-    with pytest.raises(Throttled, match="slow"):
-        run(every_item("bad", None, None, consistent=True), table, lambda: Instant(7, 8))
 
 
 def test_an_update_makes_the_item_adds_to_the_digit_and_refuses_what_no_item_may_be() -> None:
@@ -116,9 +101,6 @@ def test_a_step_asks_as_often_as_it_likes_and_its_failure_is_raised_where_the_pr
     next(program)
     with pytest.raises(Unavailable):
         program.throw(Unavailable("gone"))
-
-
-# -- pages -------------------------------------------------------------------------------------------------------------
 
 
 def end_of(program: Generator[Any, Any, Any], answer: object) -> Any:

@@ -112,9 +112,6 @@ def test_settings_do_not_change_after_they_were_checked_can_be_a_key_and_travel_
     assert pickle.loads(pickle.dumps(made)) == made
 
 
-# -- lanes -------------------------------------------------------------------------------------------------------------
-
-
 def test_the_longest_prefix_that_fits_says_how_many_shards_and_each_is_a_lane_in_every_region() -> None:
     made = settings(regions=(A, B), shards={"": 2, "stock:": 4, "stock:85": 1})
     assert [made.shards_of(name) for name in ("likes", "stock:1", "stock:85123A", "stock:8")] == [2, 4, 1, 4]
@@ -134,9 +131,6 @@ def test_a_change_goes_into_one_of_the_lanes_that_are_read(randomness: bytes, sh
     assert lane in made.lanes_of("c")
     assert made.reads(lane)
     assert (lane.shard, lane.shards) == (tokens.draw(token, shards) if shards > 1 else 0, shards)
-
-
-# -- thresholds --------------------------------------------------------------------------------------------------------
 
 
 def test_a_threshold_is_strict_and_its_name_says_what_it_is_unless_it_is_given_one() -> None:
@@ -170,8 +164,6 @@ def test_the_thresholds_of_the_longest_prefix_decide_and_one_region_tells() -> N
     assert world.settings(B, thresholds={"stock:": (LOW, Threshold(below=10, name="low", region=B))}).tells
     assert world.settings(thresholds={"stock:": (Threshold(above=10), LOW)}).tells  # 10 is of neither
 
-
-# -- the environment ---------------------------------------------------------------------------------------------------
 
 FULL = {
     "LEDGER_TABLE": "counters",

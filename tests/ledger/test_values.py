@@ -27,9 +27,6 @@ times = st.integers(0, tokens.TIME_MS_MAX)
 random_bytes = st.binary(min_size=tokens.RANDOM_BYTES, max_size=tokens.RANDOM_BYTES)
 
 
-# -- tokens ------------------------------------------------------------------------------------------------------------
-
-
 @given(times, random_bytes, made_tokens)
 def test_a_token_holds_its_time_and_its_randomness_between_its_neighbours(
     time_ms: int, randomness: bytes, other: str
@@ -70,9 +67,6 @@ def test_tokens_and_draws_are_the_same_for_ever() -> None:
     assert all(70 < drawn.count(side) < 130 for side in range(4))
     wrong = ["", SPELLED[:-1], SPELLED + "V", SPELLED + "\n", SPELLED.lower(), "8" + SPELLED[1:], SPELLED[:-1] + "٣"]
     assert not any(map(tokens.is_token, [*wrong, *(SPELLED[:-1] + other for other in "ILOU")]))
-
-
-# -- lanes, deltas, times ----------------------------------------------------------------------------------------------
 
 
 def test_the_text_of_a_lane_names_it_and_another_text_is_none() -> None:
@@ -147,9 +141,6 @@ def test_a_segment_holds_its_deltas_in_24_bytes_each() -> None:
     assert (len(empty), empty.entries.total, list(empty)) == (0, 0, [])
 
 
-# -- the directory of lanes --------------------------------------------------------------------------------------------
-
-
 def test_the_directory_has_an_item_for_each_lane_which_is_its_key_and_passes_a_damaged_one_by() -> None:
     lanes = [LANE, Lane(HOME, 3, "stock:85123A"), Lane(HOME, 0, "a#b"), Lane("us-east-1", 0, "x")]
     bucket = "lane#eu-west-1#95"  # of all lanes of this counter in the Region
@@ -164,8 +155,6 @@ def test_the_directory_has_an_item_for_each_lane_which_is_its_key_and_passes_a_d
     table.store([*map(directory.item_of, lanes), {"pk": {"S": bucket}, "sk": {"S": "x"}}])
     assert table.run(directory.listed(HOME)) == sorted(lanes[:3])
 
-
-# -- sizes and units: the rules against the examples on AWS's pages, worked out by hand --------------------------------
 
 KB = 1024
 NUMBERS = {"0": 1, "7": 2, "42": 2, "123": 3, "-6": 3, "1000000": 2, "0.0050": 2, "1E+20": 2, "-0": 1}

@@ -1,8 +1,7 @@
 """The caches of `Reader` and `AsyncReader`: how old an answer may be; and one load for many threads."""
 
-import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
@@ -13,20 +12,9 @@ from ledger.errors import DamagedItem, Unavailable
 from ledger.requests import GetMany, Request
 from reader import Reader
 from reader.aio import AsyncReader
-from tests.world import COUNTER, NOW_MS, Region, compactor, delta, settings
+from tests.world import COUNTER, NOW_MS, Awaited, Region, compactor, delta, settings
 
 TIMEOUT_S = 120  # bounds a hang alone
-
-
-class Blocking:
-    """An AsyncReader, for tests that do not await."""
-
-    def __init__(self, reader: AsyncReader, runner: asyncio.Runner) -> None:
-        self._reader, self._runner = reader, runner
-        runner.run(reader.__aenter__())
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        return lambda *args, **named: self._runner.run(getattr(self._reader, name)(*args, **named))
 
 
 Make = Callable[..., Any]
@@ -34,14 +22,12 @@ Make = Callable[..., Any]
 
 
 @pytest.fixture(params=[Reader, AsyncReader])
-def reader(request: pytest.FixtureRequest) -> Iterator[Make]:
-    with asyncio.Runner() as runner:
+def reader(request: pytest.FixtureRequest) -> Make:
+    def make(table: Region, ttl: float = 5.0, clock: Callable[[], int] | None = None) -> Any:
+        made = request.param(settings(), ttl, table=table, clock=clock or (lambda: table.now_ms))
+        return Awaited(made) if isinstance(made, AsyncReader) else made
 
-        def make(table: Region, ttl: float = 5.0, clock: Callable[[], int] | None = None) -> Any:
-            made = request.param(settings(), ttl, table=table, clock=clock or (lambda: table.now_ms))
-            return Blocking(made, runner) if isinstance(made, AsyncReader) else made
-
-        yield make
+    return make
 
 
 def loads(table: Region) -> int:

@@ -11,8 +11,7 @@ from rich.console import Console
 from lab.events import Event, is_witness, shop_day, truth_of, with_witnesses
 from lab.run import __main__ as program
 from lab.run import judge
-from lab.run.plan import LATENESS_MS, Plan
-from lab.run.profiles import GENTLE, ROUGH
+from lab.run.plan import GENTLE, LATENESS_MS, ROUGH, Plan
 from lab.run.record import OURS, Line, Recorder, histories_of, lines_of
 from lab.run.round import Outcome
 from lab.run.sale import BUYERS, SEATS, Sold, flash_sale, limited, sale
@@ -128,7 +127,7 @@ def test_a_run_that_did_too_little_lacks_it_and_ends_with_1(monkeypatch: pytest.
     assert [line.split(":")[0] for line in refused.lacks(ROUGH, 2_000)] == lacking
     assert {line.split(":")[0] for line in done.lacks(GENTLE, 1_500)} == {"packed", "folded", "settled"}
     monkeypatch.setattr(program, "play", lambda *_: Outcome())
-    monkeypatch.setattr(program, "_begin", Console)
+    monkeypatch.setattr(program, "_begin", lambda _: Console())
     with pytest.raises(typer.Exit) as ended:
         program.torture(operations=2_000, seed=1)
     assert ended.value.exit_code == 1
