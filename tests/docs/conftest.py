@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 REGION = "eu-west-1"
 SETTINGS = Settings(table="counters", region=REGION)
+KINDS: tuple[Any, ...] = ("HASH", "RANGE")
 TABLES = {"counters": ("pk", "sk"), "old": ("id",), "likes": ("post", "user")}
+ASKED = "provide-client-params.dynamodb"
 Names = dict[str, Any]
 
 
@@ -43,30 +45,24 @@ class Account:
 
     @contextmanager
     def bill(self, *others: DynamoDBClient) -> Iterator[list[Cost]]:
-        """What is consumed inside, through this client and the `others`: the one cost that the list holds after. Every
-        item is below a KB."""
+        """What is asked for inside, through this client and the `others`: the one cost that the list holds after."""
         bill, costs = list[Cost](), list[Cost]()
-
-        def asked(params: Any, model: Any, context: Any, **_: Any) -> None:
-            context["asked"] = model.name, params
-
-        def answered(parsed: Any, context: Any, **_: Any) -> None:
-            costs_nothing = parsed.get("Error", {}).get("Code") not in (None, "ConditionalCheckFailedException")
-            costs.append(Cost(1, 1) if costs_nothing else cost_of(*context["asked"]))
-
         for each in (self.dynamodb, *others):
-            each.meta.events.register("before-parameter-build.dynamodb", asked, unique_id="asked")
-            each.meta.events.register("after-call.dynamodb", answered, unique_id="answered")
+            each.meta.events.register(
+                ASKED, lambda params, model, **_: costs.append(cost_of(model.name, params)), ASKED
+            )
         yield bill
         for each in (self.dynamodb, *others):
-            each.meta.events.unregister("before-parameter-build.dynamodb", unique_id="asked")
-            each.meta.events.unregister("after-call.dynamodb", unique_id="answered")
+            each.meta.events.unregister(ASKED, unique_id=ASKED)
         bill.append(sum(costs, start=Cost()))
 
 
 def cost_of(operation: str, request: Names) -> Cost:
+    """Where every item is below a KB; this engine takes no statements."""
     if operation in ("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"):
         return Cost(1, 1, 0, 2 * len(request.get("TransactItems", ())) or 1)
+    if "Statement" in operation:
+        return Cost(1, 1)
     (asked,) = request.get("RequestItems", {"": request}).values()
     return Cost(1, 1, len(asked.get("Keys", "1")) * (1 if asked.get("ConsistentRead") else 0.5))
 
@@ -95,12 +91,9 @@ def account() -> Iterator[Account]:
         client._client.cache_clear()  # a client from before knows nothing of moto
         made = Account(without_statements(client.make_client(REGION)))
         for name, keys in TABLES.items():
-            kinds: Any = [
-                {"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)
-            ]
             made.dynamodb.create_table(
                 TableName=name,
-                KeySchema=kinds,
+                KeySchema=[{"AttributeName": key, "KeyType": KINDS[n]} for n, key in enumerate(keys)],
                 AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
                 BillingMode="PAY_PER_REQUEST",
             )

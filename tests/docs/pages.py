@@ -5,8 +5,9 @@ A file `page.py` beside `page.md` is the first part of that module.
 
 import contextlib
 import io
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,16 +63,25 @@ class Dies(Exception):
     """The process ends here."""
 
 
-class Mortal:
-    """A ledger or a client in a process that dies before its `nth` call."""
+class Before:
+    """A ledger or a client before each call of which something happens."""
 
-    def __init__(self, inner: object, nth: int) -> None:
-        self._inner, self._left = inner, nth
+    def __init__(self, inner: object, happens: Callable[[], None]) -> None:
+        self._inner, self._happens = inner, happens
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._inner, name)
         if callable(found):
-            self._left -= 1
-            if not self._left:
-                raise Dies
+            self._happens()
         return found
+
+
+def mortal(inner: object, nth: int) -> Before:
+    """In a process that dies before its `nth` call."""
+    calls = itertools.count(1)
+
+    def lives() -> None:
+        if next(calls) == nth:
+            raise Dies
+
+    return Before(inner, lives)

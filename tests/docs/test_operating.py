@@ -1,4 +1,4 @@
-"""What the pages say of operating a table: the runbooks, the process without Lambda, a visit."""
+"""What the pages say of operating a table: the runbooks, a gate that is gone, the process without Lambda, a visit."""
 
 import json
 import re
@@ -76,6 +76,12 @@ def test_the_changes_of_a_pack_that_is_refused_are_moved_and_count_once(account:
     assert Reader(here).read(counter).value == 20
     Compactor(here).compact(counter)
     assert Reader(here).read(counter).value == 20
+
+
+def test_the_page_on_a_gate_that_is_gone_has_its_steps_in_order() -> None:
+    page = (DOCS / "limits.md").read_text().partition("## When a gate is gone")[2].partition("\n## ")[0]
+    steps = ["Stop the writers", "Restore the lane", "Rebuild the counter", "Verify the counter", "Start the writers"]
+    assert re.findall(r"^\d\. \*\*(.+?)\*\*", page, re.M) == steps
 
 
 def test_a_visit_of_a_cold_lane_reads_what_the_page_on_costs_says(account: Account) -> None:
