@@ -32,14 +32,11 @@ class Page:
     def __init__(self, driver: Chrome, url: str) -> None:
         self.driver, self._url = driver, url
 
-    def look(self, size: tuple[int, int] = DESKTOP, *, dark: bool = False) -> None:
-        """Load the page in a window of this size, on a system that asks for dark, or light, pages."""
-        wanted = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.cdp("Emulation.setEmulatedMedia", features=[wanted])
+    def look(self, size: tuple[int, int] = DESKTOP) -> None:
+        """Load the page in a window of this size."""
         width, height = size
-        self.cdp(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
-        )
+        window = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+        self.cdp("Emulation.setDeviceMetricsOverride", **window)
         self.driver.get(self._url)
         self.wait(lambda: len(self.all("article")) == 2)
 

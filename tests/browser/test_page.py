@@ -11,7 +11,9 @@ from selenium.webdriver import Chrome, Keys
 from tests.browser.conftest import Page, log, serving
 
 
-def test_after_a_cut_with_lag_and_duplicates_the_page_shows_the_truth_in_both_regions(page: Page) -> None:
+def test_after_a_cut_with_lag_and_duplicates_the_page_shows_the_truth_in_both_regions_until_it_starts_over(
+    page: Page,
+) -> None:
     """Much lag, many duplicates and writers, the link cut for a while with changes in both Regions."""
     for slider, keys in (("duplicates_percent", Keys.END), ("writes_per_s", Keys.END), ("lag_ms", Keys.RIGHT * 10)):
         page.all(f"#{slider}")[0].send_keys(keys)
@@ -29,6 +31,10 @@ def test_after_a_cut_with_lag_and_duplicates_the_page_shows_the_truth_in_both_re
     assert page.values("ours") == [truth, truth]
     assert page.values("atomic") != [truth, truth]
     assert "this library equals the truth in both Regions" in page.text("#verdict")
+    page.click("#cut")
+    page.click("#again")
+    page.wait(lambda: page.number("#truth") <= 20)
+    assert page.text("#cut") == "Cut the link"
 
 
 def test_a_crashed_compactor_keeps_the_focus_stands_still_and_is_back_with_no_number_changed(page: Page) -> None:
@@ -53,14 +59,6 @@ def test_a_paused_scene_stands_still_and_goes_on_by_single_requests(page: Page) 
     page.wait(lambda: not page.text("#verdict").startswith("Paused"))
 
 
-def test_starting_over_forgets_everything(page: Page) -> None:
-    page.click("#cut")
-    page.wait(lambda: page.number("#truth") > 20)
-    page.click("#again")
-    page.wait(lambda: page.number("#truth") <= 20)
-    assert page.text("#cut") == "Cut the link"
-
-
 def test_the_keyboard_reaches_every_control_which_has_a_name_and_shows_where_it_is(page: Page) -> None:
     page.click("#paused")  # so that Step can be pressed, and nothing moves
     page.wait(lambda: page.text("#verdict").startswith("Paused"))
@@ -76,20 +74,11 @@ def test_the_keyboard_reaches_every_control_which_has_a_name_and_shows_where_it_
     assert reached == set(controls)
 
 
-def test_the_cable_carries_items_which_pile_up_red_while_it_is_cut(page: Page) -> None:
+def test_the_cable_carries_items_which_pile_up_while_it_is_cut(page: Page) -> None:
     page.wait(lambda: page.all(".track i"))
     page.click("#cut")
     page.wait(lambda: all("held up" in way.text for way in page.all(".way p")))
     page.wait(lambda: all(len(track.find_elements("css selector", "i")) > 5 for track in page.all(".track")))
-    red = page.run("return getComputedStyle(document.body).getPropertyValue('--bad')")
-    colours = page.run(
-        "return [...document.querySelectorAll('.track i')].map((i) => getComputedStyle(i).backgroundColor)"
-    )
-    assert {"#" + "".join(f"{int(part):02x}" for part in colour[4:-1].split(", ")) for colour in colours} == {red}
-    lefts = "[...track.children].map((dot) => parseFloat(dot.style.left))"
-    tracks = page.run(f"return [...document.querySelectorAll('.track')].map((track) => {lefts})")
-    to_the_left, to_the_right = tracks
-    assert max(to_the_right) < 50 < min(to_the_left)
 
 
 def test_a_page_whose_demo_has_ended_says_how_to_start_it_and_goes_on_by_itself(driver: Chrome) -> None:
@@ -109,45 +98,17 @@ def test_a_page_whose_demo_has_ended_says_how_to_start_it_and_goes_on_by_itself(
     assert all("ERR_CONNECTION_REFUSED" in message or "ERR_INCOMPLETE" in message for message in refused)
 
 
-LONGEST = r"""
-    const said = { value: 1342, mood: "wrong", note: "wrong for good: \u22121,125" };
-    pictures.close();
-    show({ ...picture, verdict: "At rest: this library equals the truth in both Regions, atomic ADD is wrong for good "
-        + "(\u2212125, \u2212125), the naive merge is wrong for good (\u221281, \u221281).",
-        regions: picture.regions.map((region) => ({ ...region, counters: { ...region.counters, merge: said } })) });
-"""
 CLIPPED = (
     "return [...document.querySelectorAll('button, .note, .value, #caption, #verdict, p')]"
     ".filter((e) => e.offsetParent && e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent)"
 )
 
 
-@pytest.mark.parametrize("size", [(1440, 900), (960, 890), (390, 844)])
-def test_nothing_moves_when_a_verdict_is_long_or_a_word_changes(page: Page, size: tuple[int, int]) -> None:
-    page.look(size)
-    parts = ("#more", "#again", "#lag_ms", ".controls", "#cable", "article svg")
-    page.wait(lambda: page.number("#truth") > 5)
-    places = [page.bottom(part) for part in parts]
-    page.click("#cut")
-    page.wait(lambda: page.text("#cut") == "Heal the link")
-    page.click("#paused")
-    page.wait(lambda: page.text("#paused") == "Go on")
-    assert [page.bottom(part) for part in parts] == places
-    page.run(LONGEST)
-    assert "for good" in page.text("#verdict")
-    assert [page.bottom(part) for part in parts] == places
-
-
 @pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
-@pytest.mark.parametrize("dark", [False, True])
-def test_what_teaches_is_on_the_first_screen_and_the_controls_stay(
-    page: Page, size: tuple[int, int], dark: bool
-) -> None:
+def test_what_teaches_is_on_the_first_screen_and_the_controls_stay(page: Page, size: tuple[int, int]) -> None:
     """What happens, the cable and what both Regions read of each design; a minus is one, and no text is cut off."""
-    page.look(size, dark=dark)
+    page.look(size)
     page.wait(lambda: page.number("#truth") > 20 and page.all(".track i"))
-    page.click("article .crash")
-    page.wait(lambda: page.text("#verdict").endswith("crashed right after a write. The crash changed no number."))
     below = "figure" if size[0] > 800 else "[data-design='merge'] .note"
     for region in ("eu-west-1", "us-east-1"):
         assert page.bottom(f"[data-region='{region}'] {below}") < size[1]
@@ -170,11 +131,10 @@ ACTS = ((9_000, "#cut"), (16_000, "article .crash"), (26_000, "#cut"), (34_000, 
 """What is pressed, and when: cut, crash, heal, rest."""
 
 
-def seen(page: Page) -> Image.Image:
-    return Image.open(BytesIO(b64decode(page.cdp("Page.captureScreenshot")["data"]))).convert("RGB")
-
-
 def test_a_disturbed_page_makes_a_moving_picture_of_less_than_two_megabytes(page: Page) -> None:
+    def seen() -> Image.Image:
+        return Image.open(BytesIO(b64decode(page.cdp("Page.captureScreenshot")["data"]))).convert("RGB")
+
     page.look(SIZE)
     page.click("#again")
     frames: list[Image.Image] = []
@@ -184,8 +144,8 @@ def test_a_disturbed_page_makes_a_moving_picture_of_less_than_two_megabytes(page
         page.wait(lambda due_ms=due_ms: int(page.run("return picture.now_ms")) >= due_ms)  # type: ignore[misc]
         if acts and due_ms >= acts[0][0]:
             page.click(acts.pop(0)[1])
-        frames.append(seen(page))
-    frames.append(seen(page))
+        frames.append(seen())
+    frames.append(seen())
     PICTURE.parent.mkdir(parents=True, exist_ok=True)
     durations = [FRAME_MS] * (len(frames) - 1) + [LAST_MS]
     frames[0].save(PICTURE, save_all=True, append_images=frames[1:], duration=durations, loop=0, quality=50, method=4)

@@ -58,16 +58,11 @@ def source() -> dict[str, Any]:
             if section in SECTIONS:
                 assert not merged[section].keys() & content.keys(), "two files define the same name"
                 merged[section].update(content)
-    provider = config["provider"]
     for key, function in config["functions"].items():
         name = f"{key[0].upper()}{key[1:]}LambdaFunction"
         properties = {
-            "Handler": function["handler"],
-            "Runtime": provider["runtime"],
-            "Architectures": [provider["architecture"]],
-            "Timeout": function.get("timeout", provider["timeout"]),
+            "Timeout": function.get("timeout", config["provider"]["timeout"]),
             "Role": {"Fn::GetAtt": [function["role"], "Arn"]},
-            "Environment": {"Variables": function.get("environment", {})},
         }
         more = merged["Resources"].get(name, {"Properties": {}})["Properties"]
         merged["Resources"][name] = {"Type": "AWS::Lambda::Function", "Properties": more | properties}

@@ -35,23 +35,26 @@ def test_every_function_has_a_role_a_name_and_a_handler_and_may_be_called_by_its
     assert called >= {(target(rule["Targets"][0]["Arn"]), name) for name, rule in rules}
 
 
-def test_nothing_that_the_stream_or_a_queue_gave_is_given_up_unseen(service: dict[str, Any]) -> None:
-    """A record of the stream may be a stray's, which is in no value until the sweep comes by; and Lambda stops a chain
-    of messages at some 16: the retries of an outage of three hours, or a backlog of one lane."""
-    mappings = of_type(service, "AWS::Lambda::EventSourceMapping")
-    for name, mapping in mappings.items():
-        assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"], name
-    stream = mappings["StreamToFunction"]
+def test_the_stream_hands_over_what_is_counted_until_it_is_taken_and_compact_alone_may_send_to_itself(
+    service: dict[str, Any],
+) -> None:
+    """A record may be a stray's. And a chain of messages is the retries of an outage, or a backlog of one lane."""
+    stream = of_type(service, "AWS::Lambda::EventSourceMapping")["StreamToFunction"]
     assert (stream["MaximumRecordAgeInSeconds"], stream["MaximumRetryAttempts"]) == (-1, -1)
-    assert (stream["StartingPosition"], stream["BisectBatchOnFunctionError"]) == ("TRIM_HORIZON", True)
+    kinds = re.findall(r"(\w+)#", json.dumps(stream["FilterCriteria"]))
+    assert kinds == ["delta", "gate", *("delta", "gate", "crossing"), "fold"]  # here; for thresholds of any Region
     functions = of_type(service, "AWS::Lambda::Function")
     assert [name for name, each in functions.items() if "RecursiveLoop" in each] == ["CompactLambdaFunction"]
-    for given in (stream, of_type(service, "AWS::Lambda::EventInvokeConfig")["SweepFailures"]):
-        assert target(given["DestinationConfig"]["OnFailure"]["Destination"]) == "FailedQueue"
 
 
-def test_a_message_is_among_the_dead_letters_before_its_queue_gives_it_up(service: dict[str, Any]) -> None:
+def test_a_message_is_tried_for_days_and_is_among_the_dead_letters_before_its_queue_gives_it_up(
+    service: dict[str, Any],
+) -> None:
     queues, letters = of_type(service, "AWS::SQS::Queue"), set[str]()
+    for each in of_type(service, "AWS::Lambda::EventSourceMapping").values():
+        if "Fn::GetAtt" in each["EventSourceArn"]:  # a queue, which hides a batch longer than its function may run
+            function = of_type(service, "AWS::Lambda::Function")[target(each["FunctionName"])]
+            assert queues[target(each["EventSourceArn"])]["VisibilityTimeout"] >= 6 * function["Timeout"]
     for name, hidden_s in HIDDEN_S.items():
         policy, kept_s = queues[name]["RedrivePolicy"], queues[name]["MessageRetentionPeriod"]
         worst_s = policy["maxReceiveCount"] * max(hidden_s, queues[name]["VisibilityTimeout"])
@@ -62,15 +65,10 @@ def test_a_message_is_among_the_dead_letters_before_its_queue_gives_it_up(servic
     last = letters | {"FailedQueue", "OutcomesQueue"}
     assert {queues[name]["MessageRetentionPeriod"] for name in last} == {FOURTEEN_DAYS_S}
     assert set(queues) == last | set(HIDDEN_S)
-
-
-def test_a_good_change_is_tried_for_days_before_it_is_a_dead_letter(service: dict[str, Any]) -> None:
-    """By the shortest waits that the function draws; and for a day where the function crashes on it."""
-    queue = of_type(service, "AWS::SQS::Queue")["ChangesQueue"]
-    receives = queue["RedrivePolicy"]["maxReceiveCount"]
+    receives = queues["ChangesQueue"]["RedrivePolicy"]["maxReceiveCount"]
     records = ({"attributes": {"ApproximateReceiveCount": str(number)}} for number in range(1, receives))
-    assert sum(wait_of(record, 0.999) for record in records) > 4 * 86_400
-    assert (receives - 1) * queue["VisibilityTimeout"] > 86_400
+    assert sum(wait_of(record, 0.999) for record in records) > 4 * 86_400  # by the shortest waits that are drawn
+    assert (receives - 1) * queues["ChangesQueue"]["VisibilityTimeout"] > 86_400  # where the function crashes on it
 
 
 def test_every_queue_is_encrypted_reached_by_tls_alone_and_by_the_accounts_that_are_named(
@@ -87,31 +85,6 @@ def test_every_queue_is_encrypted_reached_by_tls_alone_and_by_the_accounts_that_
         assert plain["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
     produce = {"Fn::If": ["HasProducers", PRODUCE, {"Ref": "AWS::NoValue"}]}
     assert more == {"ChangesQueuePolicy": [produce], "QueuesOverTls": []}
-
-
-def test_a_queue_hides_a_batch_six_times_as_long_as_its_function_may_run(service: dict[str, Any]) -> None:
-    queues, functions = of_type(service, "AWS::SQS::Queue"), of_type(service, "AWS::Lambda::Function")
-    for name in ("ChangesToFunction", "WorkToFunction"):
-        mapping = of_type(service, "AWS::Lambda::EventSourceMapping")[name]
-        hidden_s = queues[target(mapping["EventSourceArn"])]["VisibilityTimeout"]
-        assert hidden_s >= 6 * functions[target(mapping["FunctionName"])]["Timeout"], name
-        assert mapping["ScalingConfig"]["MaximumConcurrency"], name
-
-
-def test_the_stream_hands_over_what_its_region_folds_and_what_values_are_read_from_where_thresholds_are_reported(
-    service: dict[str, Any],
-) -> None:
-    first, *others = of_type(service, "AWS::Lambda::EventSourceMapping")["StreamToFunction"]["FilterCriteria"][
-        "Filters"
-    ]
-    assert [each["Fn::If"][0] for each in others] == ["TellsThresholds"] * 2
-    patterns = [each["Pattern"] for each in (first, *(each["Fn::If"][1] for each in others))]
-    found = [json.loads(each["Fn::Sub"] if isinstance(each, dict) else each) for each in patterns]
-    keys = [[prefix["prefix"] for prefix in each["dynamodb"]["Keys"]["pk"]["S"]] for each in found]
-    here = ["delta#${AWS::Region}#", "gate#${AWS::Region}#"]
-    assert keys == [here, ["delta#", "gate#", "crossing#${AWS::Region}#"], ["fold#"]]
-    assert [each["eventName"] for each in found] == [["INSERT"], ["INSERT", "MODIFY"], ["INSERT", "MODIFY"]]
-    assert found[2]["dynamodb"]["Keys"]["sk"] == {"S": ["checkpoint"]}
 
 
 def test_no_route_is_open_and_what_is_not_plainly_a_read_needs_the_scope_that_adds(service: dict[str, Any]) -> None:
