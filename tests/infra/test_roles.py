@@ -6,7 +6,6 @@ import io
 import itertools
 import json
 import re
-from collections.abc import Callable
 from typing import Any
 
 from ledger import Ledger, Limit, Settings
@@ -44,7 +43,7 @@ SETTINGS = Settings(
 
 
 class Functions:
-    """All functions of one Region, each behind its role, and a clock."""
+    """All functions of one Region, each behind its role, a clock, and the scenes that they play."""
 
     def __init__(self) -> None:
         self.account = Account()
@@ -106,91 +105,81 @@ class Functions:
         if waiting or bodies:
             assert self.worker(sqs(*waiting, *bodies), never) == {"batchItemFailures": []}
 
+    def by_the_queue(self) -> None:
+        self.queued(*(self.change(f"stock:{n % 3}") for n in range(9)))
+        for pack in (True, False):
+            self.queued(self.change("stock:1"), self.change("stock:2", region=OTHER), pack=pack)
+        self.queued("poison", self.change("rooms:1", 11))  # refused: an outcome
+        first = [self.change("seats:queue", ago_s=900 - n) for n in range(60)]
+        for some in (first[:30], first[30:], first[:2], [self.change("rooms:1", 2, region=OTHER)]):
+            self.queued(*some)  # the third: what was filed meanwhile is looked up
+        self.account.without = {"dynamodb:PutItem", "dynamodb:PartiQLInsert"}
+        self.queued(self.change("stock:1"))  # waits
+        self.account.without = set()
 
-def by_the_queue(functions: Functions) -> None:
-    functions.queued(*(functions.change(f"stock:{n % 3}") for n in range(9)))
-    functions.queued(functions.change("stock:1"), functions.change("stock:2", region=OTHER), pack=False)
-    functions.queued("poison", functions.change("rooms:1", 11))  # refused: an outcome
-    first = [functions.change("seats:queue", ago_s=900 - n) for n in range(60)]
-    for some in (first[:30], first[30:], first[:2], [functions.change("rooms:1", 2, region=OTHER)]):
-        functions.queued(*some)  # the third: what was filed meanwhile is looked up
-    functions.account.without = {"dynamodb:PutItem", "dynamodb:PartiQLInsert"}
-    functions.queued(functions.change("stock:1"))  # waits
-    functions.account.without = set()
+    def by_http(self) -> None:
+        for counter in ("stock:4", "seats:http", "rooms:2"):
+            said = self.change(counter)
+            self.ask("POST", "/deltas", {"deltas": [said, self.change(counter), self.change("stock:5")]})
+            key = said.pop("idempotency_key")
+            self.ask("POST", f"/counters/{counter}/deltas", said, f"{key}x")
+            for path in ("/counters", "/history", *(["/standing"] if counter != "stock:4" else [])):
+                self.ask("GET", f"{path}?counter={counter}")
+        self.ask("GET", "/counters?prefix=stock:")
 
+    def holds(self) -> None:
+        """Captured, released, over: by who is short of them, behind each of the two roles."""
+        for counter in ("seats:http", "rooms:3"):
+            for how in ("capture", "release"):
+                self.end(counter, self.hold(counter), how)
+        self.hold("seats:c")
+        self.account.without = {"dynamodb:PartiQLInsert", "dynamodb:PutItem"}  # so that all stay in the gate for now
+        for _ in range(48):
+            self.hold("seats:c")
+        self.account.without = set()
+        self.queued(self.change("seats:c"))
+        for counter in ("seats:a", "seats:b"):
+            kept = [self.hold(counter, 2_000, expires_s=60 + n) for n in range(48)]
+            self.end(counter, kept[0], "release")  # one that is filed
+            self.now_ms += 3_600_000
+            if counter == "seats:a":
+                self.ask("POST", "/deltas", {"deltas": [self.change(counter, 99_000)]})
+            else:
+                self.queued(self.change(counter, 99_000))
 
-def by_http(functions: Functions) -> None:
-    for counter in ("stock:4", "seats:http", "rooms:2"):
-        said = functions.change(counter)
-        functions.ask("POST", "/deltas", {"deltas": [said, functions.change(counter), functions.change("stock:5")]})
-        key = said.pop("idempotency_key")
-        functions.ask("POST", f"/counters/{counter}/deltas", said, f"{key}x")
-        for path in ("/counters", "/history", *(["/standing"] if counter != "stock:4" else [])):
-            functions.ask("GET", f"{path}?counter={counter}")
-    functions.ask("GET", "/counters?prefix=stock:")
-
-
-def holds(functions: Functions) -> None:
-    """Captured, released, over: by who is short of them, behind each of the two roles."""
-    for counter in ("seats:http", "rooms:3"):
-        for how in ("capture", "release"):
-            functions.end(counter, functions.hold(counter), how)
-    functions.hold("seats:c")
-    functions.account.without = {"dynamodb:PartiQLInsert", "dynamodb:PutItem"}  # so that all stay in the gate for now
-    for _ in range(48):
-        functions.hold("seats:c")
-    functions.account.without = set()
-    functions.queued(functions.change("seats:c"))
-    for counter in ("seats:a", "seats:b"):
-        kept = [functions.hold(counter, 2_000, expires_s=60 + n) for n in range(48)]
-        functions.end(counter, kept[0], "release")  # one that is filed
-        functions.now_ms += 3_600_000
-        if counter == "seats:a":
-            functions.ask("POST", "/deltas", {"deltas": [functions.change(counter, 99_000)]})
-        else:
-            functions.queued(functions.change(counter, 99_000))
-
-
-def behind_the_stream(functions: Functions) -> None:
-    functions.canary()
-    functions.rung()
-    functions.worked("no lane")
-    for _ in range(4):
-        functions.now_ms += 700_000  # a fold, its note, its clean
-        functions.queued(*(functions.change(f"stock:{n}") for n in range(3)), functions.change("stock:1", ago_s=300))
-        functions.canary()
-        functions.rung()
+    def behind_the_stream(self) -> None:
+        self.canary()
+        self.rung()
+        self.worked("no lane")
+        for _ in range(4):
+            self.now_ms += 700_000  # a fold, its note, its clean
+            self.queued(*(self.change(f"stock:{n}") for n in range(3)), self.change("stock:1", ago_s=300))
+            self.canary()
+            self.rung()
+            for _ in range(2):
+                self.worked()
+        sweep = Sweeper(SETTINGS, self.runtime("Sweep"), self.watch, verify_one_in=1, draw=lambda: 0.0)
         for _ in range(2):
-            functions.worked()
-    sweep = Sweeper(SETTINGS, functions.runtime("Sweep"), functions.watch, verify_one_in=1, draw=lambda: 0.0)
-    for _ in range(2):
-        sweep(never)
-        functions.worked()
-        functions.now_ms += 86_400_000  # a whole pass
+            sweep(never)
+            self.worked()
+            self.now_ms += 86_400_000  # a whole pass
 
-
-def without_partiql(functions: Functions) -> None:
-    """Deltas are deleted one by one where an endpoint refuses statements."""
-    functions.account.without = {"dynamodb:PartiQLDelete"}
-    behind_the_stream(functions)
-    functions.account.without = set()
-
-
-SCENES: tuple[Callable[[Functions], None], ...] = (by_the_queue, by_http, holds, behind_the_stream, without_partiql)
+    def without_partiql(self) -> None:
+        """Deltas are deleted one by one where an endpoint refuses statements."""
+        self.account.without = {"dynamodb:PartiQLDelete"}
+        self.behind_the_stream()
+        self.account.without = set()
 
 
 def test_every_request_of_every_function_is_allowed_and_every_right_is_used() -> None:
     functions = Functions()
-    for scene in SCENES:
-        scene(functions)
-        assert functions.account.denied == [], scene.__name__
-    allowed = {
-        (role, right, what)
-        for role in ROLES
-        for right in RIGHTS[role]
-        for what in right.actions - BY_LAMBDA | right.keys
-    }
-    assert allowed - functions.account.used == set()
+    for scene in ("by_the_queue", "by_http", "holds", "behind_the_stream", "without_partiql"):
+        getattr(functions, scene)()
+        assert functions.account.denied == [], scene
+    for role in ROLES:
+        for right in RIGHTS[role]:
+            used = {what for function, by, what in functions.account.used if (function, by) == (role, right)}
+            assert used == right.actions - BY_LAMBDA | right.keys, (role, right)
 
 
 ARN = "arn:${AWS::Partition}:%s:${AWS::AccountId}:%s"
