@@ -1,15 +1,10 @@
 ------------------------------ MODULE Counter ------------------------------
-(***************************************************************************)
-(* One lane of a counter, whose home is Region 1, in a table of one or two *)
-(* Regions.  Every action below is one request that a shipped program      *)
-(* yields, or one thing that happens to the table.  The words are those of *)
-(* docs/glossary.md; README.md tells what is left out, and why.            *)
-(*                                                                         *)
-(* Deltas are the numbers 1..N: a delta's number is its token, and its     *)
-(* time.  Delta d is a change of 4^(d-1), so a sum in base 4 tells how     *)
-(* often each counts.  An item is the set of the deltas that it holds: {d} *)
-(* is a delta that stands alone, a larger set is a pack.                   *)
-(***************************************************************************)
+\* One lane of a counter, whose home is Region 1, in a table of one or two Regions. Every action below is one request
+\* that a shipped program yields, or one thing that happens to the table. The words are those of docs/glossary.md;
+\* README.md tells what is left out, and why.
+\* Deltas are the numbers 1..N: a delta's number is its token, and its time. Delta d is a change of 4^(d-1), so a sum
+\* in base 4 tells how often each counts. An item is the set of the deltas that it holds: {d} is a delta that stands
+\* alone, a larger set is a pack.
 EXTENDS Naturals, Sequences, FiniteSets, TLC
 
 CONSTANTS

@@ -1,15 +1,9 @@
 -------------------------------- MODULE Gate --------------------------------
-(***************************************************************************)
-(* The gates of a counter with a limit, one lane or two.  Every action     *)
-(* below is one request that a shipped program yields (ledger/gate); where *)
-(* a program carries nothing from one request to the next but its token,   *)
-(* the second alone is the action.  The words are those of                 *)
-(* docs/glossary.md; README.md tells what is left out, and why.            *)
-(*                                                                         *)
-(* Tokens are the numbers 1..N, in their order.  What a token asks for is  *)
-(* fixed by the configuration: a change or a hold, of 1 or 2, either way,  *)
-(* in its lane.                                                            *)
-(***************************************************************************)
+\* The gates of a counter with a limit, one lane or two. Every action below is one request that a shipped program
+\* yields (ledger/gate); where a program carries nothing from one request to the next but its token, the second alone
+\* is the action. The words are those of docs/glossary.md; README.md tells what is left out, and why.
+\* Tokens are the numbers 1..N, in their order. What a token asks for is fixed by the configuration: a change or a
+\* hold, of 1 or 2, either way, in its lane.
 EXTENDS Integers, FiniteSets, TLC
 
 CONSTANTS

@@ -61,12 +61,7 @@ COUNTER = Model(
         "large": of("large", Regions="{1, 2}", ByAway="{{1}, {2}}", Reads='{"home", "away"}'),
     },
     symmetry="EitherCompactor",
-    promises=(
-        "EveryReadIsATrueSum",
-        "AHomeReadHoldsWhatCameOnTime",
-        "WhatWasKnownStays",
-        "InTheEndEachCountsOnce",
-    ),
+    promises=("EveryReadIsATrueSum", "AHomeReadHoldsWhatCameOnTime", "WhatWasKnownStays", "InTheEndEachCountsOnce"),
     reasons=(
         "TheTotalIsTheSegments",
         "NothingIsLost",

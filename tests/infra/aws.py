@@ -4,6 +4,7 @@ Rule 1: What is changed is a line of `steps`, in order; nothing else tells what 
 Rule 2: Every edge is replaced here, once: infra.aws, the framework, the build and the table's items.
 """
 
+import functools
 import io
 import json
 import re
@@ -35,11 +36,21 @@ def refused(code: str, message: str) -> ClientError:
     return ClientError({"Error": {"Code": code, "Message": message}}, "Asked")
 
 
+class AwsClient:
+    """A boto3 client of whichever service, in a Region: each operation is the account's."""
+
+    def __init__(self, account: "AwsAccount", region: str) -> None:
+        self._account, self._region = account, region
+
+    def __getattr__(self, operation: str) -> Any:
+        return functools.partial(getattr(self._account, operation), self._region)
+
+
 class AwsAccount:
     """stacks: by Region and name. replicas: a Region's table -> the Regions of all. ends: the states in which the next
-    writes of a stack end; polls: how often one is still at work after a write. states: of replicas that are not active.
-    replicating: as AWS does, and MiniStack does not. canary: what each answers, the last one again and again.
-    waiting: messages by Region, queue and attribute."""
+    writes of a stack end, "" is gone; polls: how often one is still at work after a write. states: of replicas that are
+    not active. replicating: as AWS does, and MiniStack does not. canary: what each answers, the last one again and
+    again. waiting: messages by Region, queue and attribute."""
 
     def __init__(self) -> None:
         self.steps: list[str] = []
@@ -57,14 +68,6 @@ class AwsAccount:
         self.items.peers = dict.fromkeys((HOME, OTHER), self.items)
         self.now_s = 0.0
 
-    def forget(self) -> None:
-        """An account in which nothing was deployed."""
-        self.stacks, self.replicas = {}, {}
-        self.steps.clear()
-
-    def client(self, service: str, region: str) -> Any:
-        return AwsClient(self, region)
-
     def sleep(self, seconds: float) -> None:
         self.now_s += seconds
 
@@ -74,15 +77,11 @@ class AwsAccount:
     def deploy_table(self, *regions: str, deletion_protection: bool = True) -> None:
         TableStack(SERVICE, regions, Capacity()).deploy(deletion_protection=deletion_protection)
 
-    def put_stack(self, region: str, name: str, parameters: list[dict[str, str]], kind: str) -> None:
-        end = self.ends.pop(0) if self.ends else f"{kind}_COMPLETE"
-        was = self.stacks.get((region, name), {"Parameters": parameters, "EnableTerminationProtection": False})
-        stack = self.stacks[region, name] = was | {"StackStatus": end, "busy": [f"{kind}_IN_PROGRESS"] * self.polls}
-        if end == f"{kind}_COMPLETE":
-            stack["Parameters"] = parameters
-            regions = [each["ParameterValue"] for each in parameters if each["ParameterKey"].startswith("Region")]
-            made = regions if self.replicating else self.replicas.get(region, [region])
-            self.replicas |= dict.fromkeys(made, made)
+    def deploy(self, regions: str, params: str = "", **options: bool) -> None:
+        deploy.deploy(stage="dev", regions=regions, name="ledger", params=params, **options)
+
+    def remove(self, regions: str, **options: bool) -> None:
+        deploy.remove(stage="dev", regions=regions, name="ledger", params="", **options)
 
     def answer(self, request: Request, /) -> Any:
         """The table's items, in whichever Region."""
@@ -107,104 +106,90 @@ class AwsAccount:
         self.service_is_in(region, known)
 
     def service_is_in(self, region: str, parameters: Mapping[str, str]) -> None:
+        given = [{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()]
         outputs = [{"OutputKey": key, "OutputValue": value} for key, value in QUEUES.items()]
-        stack = {"StackStatus": "CREATE_COMPLETE", "Parameters": pairs(parameters), "Outputs": outputs, "busy": []}
+        stack = {"StackStatus": "CREATE_COMPLETE", "Parameters": given, "Outputs": outputs, "busy": []}
         self.stacks[region, SERVICE] = stack
 
-    def deploy(self, regions: str, params: str = "", **options: bool) -> list[str]:
-        self.steps.clear()
-        deploy.deploy(stage="dev", regions=regions, name="ledger", params=params, **options)
-        return self.steps
-
-    def remove(self, regions: str, **options: bool) -> list[str]:
-        self.steps.clear()
-        deploy.remove(stage="dev", regions=regions, name="ledger", params="", **options)
-        return self.steps
-
-
-class AwsClient:
-    """A boto3 client of whichever service, in a Region."""
-
-    def __init__(self, account: AwsAccount, region: str) -> None:
-        self._account, self._region = account, region
-
-    def describe_stacks(self, StackName: str) -> Any:
-        stack = self._account.stacks.get((self._region, StackName))
+    def describe_stacks(self, region: str, StackName: str) -> Any:
+        stack = self.stacks.get((region, StackName))
         if stack is None:
             raise refused("ValidationError", "does not exist")
         return {"Stacks": [stack | ({"StackStatus": stack["busy"].pop()} if stack["busy"] else {})]}
 
-    def describe_stack_events(self, StackName: str) -> Any:
+    def describe_stack_events(self, region: str, StackName: str) -> Any:
         why = {"LogicalResourceId": "Table", "ResourceStatusReason": "an SCP denies it"}
         return {"StackEvents": [{"ResourceStatus": "CREATE_COMPLETE"}, {"ResourceStatus": "CREATE_FAILED", **why}]}
 
-    def create_stack(self, *, StackName: str, Parameters: Any, RetainExceptOnCreate: bool, TemplateBody: str) -> None:
+    def create_stack(self, region: str, *, RetainExceptOnCreate: bool, **given: Any) -> None:
         assert RetainExceptOnCreate is True, "a creation that fails is to leave nothing"
-        self._account.steps.append(f"create {said(Parameters)}")
-        self._account.put_stack(self._region, StackName, Parameters, "CREATE")
+        self.stacks[region, TABLE_STACK] = {"EnableTerminationProtection": False, "Parameters": given["Parameters"]}
+        self._put_stack(region, "create", **given)
 
-    def update_stack(self, *, StackName: str, Parameters: Any, TemplateBody: str) -> None:
-        stack = self._account.stacks[self._region, StackName]
+    def update_stack(self, region: str, **given: Any) -> None:
+        stack = self.stacks[region, given["StackName"]]
         assert stack["StackStatus"] in WHOLE
-        if stack["Parameters"] == Parameters:
+        if stack["Parameters"] == given["Parameters"]:
             raise refused("ValidationError", "No updates are to be performed.")
-        self._account.steps.append(f"update {said(Parameters)}")
-        self._account.put_stack(self._region, StackName, Parameters, "UPDATE")
+        self._put_stack(region, "update", **given)
 
-    def update_termination_protection(self, *, StackName: str, EnableTerminationProtection: bool) -> None:
-        self._account.stacks[self._region, StackName]["EnableTerminationProtection"] = EnableTerminationProtection
+    def _put_stack(self, region: str, verb: str, StackName: str, Parameters: Any, TemplateBody: str) -> None:
+        """A line of `steps` with the Regions, and whether the table is protected."""
+        values = {each["ParameterKey"]: each["ParameterValue"] for each in Parameters}
+        regions = [value for key, value in values.items() if key.startswith("Region")]
+        protected = ", protected" if values["DeletionProtection"] == "true" else ""
+        self.steps.append(f"{verb} {' '.join(regions)}{protected}")
+        whole = f"{verb.upper()}_COMPLETE"
+        stack = self.stacks[region, StackName]
+        stack |= {"StackStatus": self.ends.pop(0) if self.ends else whole}
+        stack["busy"] = [f"{verb.upper()}_IN_PROGRESS"] * self.polls
+        if stack["StackStatus"] == whole:
+            stack["Parameters"] = Parameters
+            made = regions if self.replicating else self.replicas.get(region, [region])
+            self.replicas |= dict.fromkeys(made, made)
 
-    def delete_stack(self, *, StackName: str) -> None:
-        stack = self._account.stacks.pop((self._region, StackName))
+    def update_termination_protection(self, region: str, *, StackName: str, EnableTerminationProtection: bool) -> None:
+        self.stacks[region, StackName]["EnableTerminationProtection"] = EnableTerminationProtection
+
+    def delete_stack(self, region: str, *, StackName: str) -> None:
+        stack = self.stacks.pop((region, StackName))
         assert stack["EnableTerminationProtection"] is False
-        self._account.steps.append("delete")
-        if self._account.ends:
-            self._account.stacks[self._region, StackName] = stack | {"StackStatus": self._account.ends.pop(0)}
+        self.steps.append("delete")
+        if end := self.ends.pop(0) if self.ends else "":
+            self.stacks[region, StackName] = stack | {"StackStatus": end}
 
-    def describe_table(self, TableName: str) -> Any:
-        if self._region not in self._account.replicas:
+    def describe_table(self, region: str, TableName: str) -> Any:
+        if region not in self.replicas:
             raise refused("ResourceNotFoundException", "")
-        others = [region for region in self._account.replicas[self._region] if region != self._region]
-        states = self._account.states
-        replicas = [{"RegionName": each, "ReplicaStatus": states.get(each, "ACTIVE")} for each in others]
-        return {"Table": {"TableStatus": "ACTIVE", "Replicas": replicas, "LatestStreamArn": f"stream {self._region}"}}
+        others = [other for other in self.replicas[region] if other != region]
+        replicas = [{"RegionName": each, "ReplicaStatus": self.states.get(each, "ACTIVE")} for each in others]
+        return {"Table": {"TableStatus": "ACTIVE", "Replicas": replicas, "LatestStreamArn": f"stream {region}"}}
 
-    def update_table(self, *, TableName: str, ReplicaUpdates: Any) -> None:
+    def update_table(self, region: str, TableName: str, ReplicaUpdates: Any) -> None:
         added = ReplicaUpdates[0]["Create"]["RegionName"]
-        self._account.steps.append(f"replica {added}")
-        regions = [*self._account.replicas[self._region], added]
-        self._account.replicas |= dict.fromkeys(regions, regions)
+        self.steps.append(f"replica {added}")
+        regions = [*self.replicas[region], added]
+        self.replicas |= dict.fromkeys(regions, regions)
 
-    def get_caller_identity(self) -> Any:
+    def get_caller_identity(self, region: str) -> Any:
         return {"Account": "111122223333"}
 
-    def get_account_settings(self) -> Any:
-        return {"AccountLimit": self._account.limits}
+    def get_account_settings(self, region: str) -> Any:
+        return {"AccountLimit": self.limits}
 
-    def invoke(self, *, FunctionName: str, Payload: bytes) -> Any:
+    def invoke(self, region: str, *, FunctionName: str, Payload: bytes) -> Any:
         assert (FunctionName, Payload) == ("ledger-dev-canary", b"{}")
-        self._account.steps.append(f"canary {self._region}")
-        answers = self._account.canary.get(self._region, [FOLDED])
+        self.steps.append(f"canary {region}")
+        answers = self.canary.get(region, [FOLDED])
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
         if isinstance(answer, Exception):
             raise answer
         failed = {"FunctionError": "Unhandled"} if isinstance(answer, dict) and "errorMessage" in answer else {}
         return {"Payload": io.BytesIO(json.dumps(answer).encode()), **failed}
 
-    def get_queue_attributes(self, QueueUrl: str, AttributeNames: list[str]) -> Any:
-        counts = {each: self._account.waiting.get((self._region, QueueUrl, each), 0) for each in AttributeNames}
+    def get_queue_attributes(self, region: str, QueueUrl: str, AttributeNames: list[str]) -> Any:
+        counts = {each: self.waiting.get((region, QueueUrl, each), 0) for each in AttributeNames}
         return {"Attributes": {each: str(count) for each, count in counts.items()}}
-
-
-def pairs(values: Mapping[str, str]) -> list[dict[str, str]]:
-    return [{"ParameterKey": key, "ParameterValue": value} for key, value in values.items()]
-
-
-def said(parameters: list[dict[str, str]]) -> str:
-    """The Regions, and whether the table is protected."""
-    values = {each["ParameterKey"]: each["ParameterValue"] for each in parameters}
-    regions = " ".join(value for key, value in values.items() if key.startswith("Region"))
-    return regions + (", protected" if values["DeletionProtection"] == "true" else "")
 
 
 def package(directory: Path, params: Mapping[str, str]) -> None:
@@ -224,7 +209,7 @@ def package(directory: Path, params: Mapping[str, str]) -> None:
 @pytest.fixture
 def aws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AwsAccount:
     account = AwsAccount()
-    monkeypatch.setattr(edge, "client", account.client)
+    monkeypatch.setattr(edge, "client", lambda service, region: AwsClient(account, region))
     monkeypatch.setattr(edge, "say", account.said.append)
     monkeypatch.setattr(edge, "time", account)
     monkeypatch.setattr(table_shape, "table_of", lambda name, region: account)

@@ -1,16 +1,15 @@
-"""What a rendered template's roles allow: an evaluator of IAM policies, and clients that stand behind it.
+"""What each function's role allows, as one table, and clients that stand behind it.
 
-Rule 1: A request names all its partition keys, and one statement must cover them all: ForAllValues.
-Rule 2: A statement that hangs on a condition of the template says so: `If`; one that several roles share: `Shared`.
-Rule 3: What another resource's ARN would be is its logical name.
-Rule 4: A request of the library becomes the operations that its own `DynamoTable` sends, and each is judged. What is
+Rule 1: A row is a statement. A request names all its partition keys, and one row must cover them all: ForAllValues.
+Rule 2: What another resource's ARN would be is its logical name.
+Rule 3: A request of the library becomes the operations that its own `DynamoTable` sends, and each is judged. What is
 denied is answered as AWS answers, so a fall-back falls back; what is allowed, by a table in memory of every Region.
 """
 
 import fnmatch
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from botocore.exceptions import ClientError
 
@@ -18,118 +17,106 @@ from ledger.errors import NotAllowed
 from ledger.memory import MemoryTable
 from ledger.requests import Request
 from ledger.table import DynamoTable
-from tests.infra.template import listed, of_type, target
 
 HOME, OTHER = "eu-west-1", "us-east-1"
-ACCOUNT = "111122223333"
-VALUES = {
-    "AWS::Partition": "aws",
-    "AWS::Region": HOME,
-    "AWS::AccountId": ACCOUNT,
-    "TableName": "ledger-dev",
-    "Regions": [HOME, OTHER],
-    "StreamArn": f"arn:aws:dynamodb:{HOME}:{ACCOUNT}:table/ledger-dev/stream/2026",
-    "Name": "ledger",
-    "Stage": "dev",
-}
+ROLES = ("AddFromQueue", "Api", "Ring", "Compact", "Sweep", "Canary")
+RECEIVE = "sqs:ReceiveMessage sqs:DeleteMessage sqs:GetQueueAttributes"
+FOLLOW = "dynamodb:DescribeStream dynamodb:GetRecords dynamodb:GetShardIterator dynamodb:ListStreams"
+LOG = "logs:CreateLogStream logs:PutLogEvents"
+BY_LAMBDA = {*RECEIVE.split(), *FOLLOW.split(), *LOG.split()}
+"""What Lambda itself asks for in a function's name; CloudFormation makes no event source without it."""
+
+ALLOWED = (
+    # roles               actions                         on the table at      partition keys
+    ("AddFromQueue Api", "PutItem PartiQLInsert", "home", "delta#*"),  # a fail-over retry keeps its lane
+    ("AddFromQueue Sweep", "GetItem", "home", "shape"),
+    ("Api", "GetItem BatchGetItem Query", "home", "delta#* fold#* gate#* past#* shape"),
+    ("Api", "Query", "home", "lane#*"),  # the replica has every Region's
+    ("AddFromQueue Api", "PutItem UpdateItem", "each", "gate#{here}#*"),
+    ("AddFromQueue Api", "PartiQLInsert", "each", "past#{here}#* hold#{here}#*"),
+    ("AddFromQueue Api", "PartiQLDelete", "each", "hold#{here}#*"),
+    ("AddFromQueue Api", "GetItem Query", "each", "gate#{here}#* past#{here}#* hold#{here}#*"),
+    ("AddFromQueue Api", "BatchGetItem", "each", "gate#* fold#*"),  # copies; without a gate, in any lane
+    ("AddFromQueue Api", "Query", "each", "delta#*"),  # a gate is made only where nothing was added
+    ("Ring", "BatchGetItem PartiQLInsert", "home", "lane#{home}#*"),
+    ("Compact", "GetItem Query", "home", "delta#{home}#* fold#{home}#* shape"),
+    ("Compact", "PutItem", "home", "fold#{home}#* lane#{home}#*"),  # a lane's first commit names it
+    ("Compact", "DeleteItem PartiQLDelete", "home", "delta#{home}#*"),
+    ("Compact", "GetItem", "each", "fold#{home}#*"),  # clean asks the other Regions
+    ("Compact", "BatchGetItem Query", "home", "delta#* fold#* gate#*"),  # values, where it reports thresholds
+    ("Compact", "BatchGetItem UpdateItem", "home", "crossing#{home}#*"),
+    ("Sweep", "Query", "home", "lane#{home}#* hold#{home}#*"),
+    ("Sweep", "Query", "home", "lane#*"),  # where it reports thresholds
+    ("Sweep", "BatchGetItem", "home", "gate#{home}#*"),
+    ("Sweep", "GetItem PutItem", "home", "sweep#{home}"),
+    ("Canary", "PutItem", "home", "delta#{home}#0#ledger:canary"),
+    ("Canary", "GetItem BatchGetItem Query", "home", "delta#*#ledger:canary fold#*#ledger:canary shape"),
+    # of others                                           on
+    ("AddFromQueue", f"{RECEIVE} sqs:ChangeMessageVisibility", "ChangesQueue", ""),
+    ("AddFromQueue", "sqs:SendMessage", "ChangesDeadLetterQueue", ""),
+    ("AddFromQueue", "sqs:SendMessage", "OutcomesQueue", ""),
+    ("Ring", FOLLOW, "StreamArn", ""),
+    ("Ring Sweep", "sqs:SendMessage", "WorkQueue FailedQueue", ""),
+    ("Compact", f"{RECEIVE} sqs:SendMessage", "WorkQueue", ""),
+    ("Compact", "sqs:SendMessage", "WorkDeadLetterQueue", ""),
+    ("Compact", "events:PutEvents", "default", ""),
+    (" ".join(ROLES), LOG, "log", ""),
+)
 NAMED = re.compile(r"""['"](\w+)['"](?:: | = )\?""")
-ACTIONS = {"INSERT": "PartiQLInsert", "DELETE": "PartiQLDelete"}
 ANSWERS = {"batch_get_item": {"Responses": {}}, "query": {"Items": []}, "update_item": {"Attributes": {}}}
 SENT = {"send_message": "sqs:SendMessage", "change_message_visibility_batch": "sqs:ChangeMessageVisibility"}
 
 
-def table_in(region: str) -> str:
-    return f"arn:aws:dynamodb:{region}:{ACCOUNT}:table/ledger-dev"
+class Right(NamedTuple):
+    """A statement; `here` in a key is the Region whose endpoint is asked."""
+
+    actions: frozenset[str]
+    on: frozenset[str]
+    keys: frozenset[str]
+
+    def uses(self, action: str, on: str, region: str, pks: tuple[str, ...]) -> frozenset[str]:
+        """The action and the keys that allow a request; nothing, where it is denied."""
+        at = {on} if on != "table" else {"each", "home"} if region == HOME else {"each"}
+        fits = [{key for key in self.keys if fnmatch.fnmatchcase(pk, key.format(home=HOME, here=region))} for pk in pks]
+        allowed = action in self.actions and at & self.on and all(fits) and bool(fits) == bool(self.keys)
+        return frozenset({action}.union(*fits)) if allowed else frozenset()
 
 
-def statements_of(service: dict[str, Any], function: str) -> list[dict[str, Any]]:
-    """Those of a function's role, and of the policies that it shares; every condition of the template holds."""
-    role = of_type(service, "AWS::IAM::Role")[f"{function}Role"]
-    managed = of_type(service, "AWS::IAM::ManagedPolicy")
-    shared = [managed[each["Ref"]] for each in role.get("ManagedPolicyArns", [])]
-    return [
-        _resolved(each) | ({"Shared": True} if policy in shared else {})
-        for policy in (*role["Policies"], *shared)
-        for each in policy["PolicyDocument"]["Statement"]
+RIGHTS = {
+    role: [
+        Right(
+            frozenset(each if ":" in each else f"dynamodb:{each}" for each in actions.split()),
+            frozenset(on.split()),
+            frozenset(keys.split()),
+        )
+        for roles, actions, on, keys in ALLOWED
+        if role in roles.split()
     ]
-
-
-def _resolved(value: Any) -> Any:
-    """A value with Ref, Sub, GetAtt and If worked out."""
-    match value:
-        case [*parts]:
-            return [_resolved(part) for part in parts]
-        case {"Ref": name}:
-            return VALUES[name]
-        case {"Fn::Sub": text}:
-            return re.sub(r"\$\{([\w:]+)\}", lambda name: str(VALUES.get(name[1], name[0])), text)
-        case {"Fn::If": [condition, yes, _]}:
-            return _resolved(yes) | {"If": condition}
-        case {"Fn::GetAtt": [name, _]}:
-            return name
-        case dict():
-            return {key: _resolved(each) for key, each in value.items()}
-    return value
-
-
-def patterns_of(statement: dict[str, Any]) -> list[str]:
-    """Those of partition keys, where `${aws:RequestedRegion}` stands for the Region that was asked."""
-    found = (
-        statement["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"] if "Condition" in statement else []
-    )
-    return [pattern.replace("\\$", "$") for pattern in found]
-
-
-def matched(statement: dict[str, Any], region: str, pk: str) -> list[str]:
-    """The patterns that a partition key fits at the endpoint of a Region."""
-    patterns = patterns_of(statement)
-    return [each for each in patterns if fnmatch.fnmatchcase(pk, each.replace("${aws:RequestedRegion}", region))]
-
-
-def _allows(statement: dict[str, Any], action: str, resource: str, region: str, pks: tuple[str, ...]) -> bool:
-    """As IAM has it: every operator must hold."""
-    regions = statement.get("Condition", {}).get("StringEquals", {}).get("aws:RequestedRegion", [region])
-    return (
-        action in listed(statement["Action"])
-        and any(fnmatch.fnmatchcase(resource, pattern) for pattern in listed(statement["Resource"]))
-        and region in regions
-        and ("Condition" not in statement or bool(pks))  # Null
-        and all(matched(statement, region, pk) for pk in pks)
-    )
+    for role in ROLES
+}
 
 
 class Account:
-    """denied: what no statement allowed. used: function, Sid and action, or pattern of keys, of what one alone did.
+    """denied: what no row allows. used: of each role, the rows with their actions and keys that allowed something.
     without: actions that are denied whatever the roles say. Queues and buses are judged, too."""
 
-    def __init__(self, service: dict[str, Any]) -> None:
-        self.service = service
+    def __init__(self) -> None:
         self.denied: list[tuple[object, ...]] = []
-        self.used: set[tuple[str, str, str]] = set()
+        self.used: set[tuple[str, Right, str]] = set()
         self.without: set[str] = set()
         self.queues: dict[str, list[str]] = {}
         self.table = MemoryTable(lists=False)
         self.table.peers = {OTHER: self.table}
 
-    def judge(self, function: str, action: str, resource: str, region: str = HOME, *pks: str) -> None:
+    def judge(self, function: str, action: str, on: str, region: str = HOME, *pks: str) -> None:
         """Raises ClientError."""
-        statements = statements_of(self.service, function)
-        allowed = [each for each in statements if _allows(each, action, resource, region, pks)]
-        always = [each for each in allowed if "If" not in each] or allowed
-        own = [each for each in always if "Shared" not in each] or always
-        for each in own if len(own) == 1 else ():  # else one of them would do
-            patterns = (pattern for pk in pks for pattern in matched(each, region, pk))
-            self.used |= {(function, each["Sid"], what) for what in (action, *patterns)}
-        if not allowed and action not in self.without:
-            self.denied.append((function, action, region, *sorted({*pks} or {resource})))
-        if not allowed or action in self.without:
-            raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": action}}, action)
-
-    def url(self, function: str, variable: str) -> str:
-        """The queue that a function is given, by its logical name."""
-        functions = of_type(self.service, "AWS::Lambda::Function")
-        given = functions[f"{function}LambdaFunction"]["Environment"]["Variables"][variable]
-        return target(given["Fn::If"][1] if "Fn::If" in given else given)
+        if action not in self.without:
+            for right in RIGHTS[function]:
+                if uses := right.uses(action, on, region, pks):
+                    self.used |= {(function, right, what) for what in uses}
+                    return
+            self.denied.append((function, action, region, *sorted({*pks} or {on})))
+        raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": action}}, action)
 
 
 class Table:
@@ -164,8 +151,7 @@ class Client:
             for action, pk in _judged(operation, arguments):
                 pks_of.setdefault(action, []).append(pk)
             for action, pks in pks_of.items():
-                table = table_in(self._region)
-                self._account.judge(self._function, f"dynamodb:{action}", table, self._region, *pks)
+                self._account.judge(self._function, f"dynamodb:{action}", "table", self._region, *pks)
             if "Statements" in arguments:
                 return {"Responses": [{} for _ in arguments["Statements"]]}
             return ANSWERS.get(operation, {})
@@ -180,8 +166,7 @@ class Client:
 
     def put_events(self, *, Entries: list[Any]) -> Any:
         for each in Entries:
-            bus = f"arn:aws:events:{HOME}:{ACCOUNT}:event-bus/{each['EventBusName']}"
-            self._account.judge(self._function, "events:PutEvents", bus)
+            self._account.judge(self._function, "events:PutEvents", each["EventBusName"])
         return {"Entries": Entries, "FailedEntryCount": 0}
 
 
@@ -198,11 +183,11 @@ def _judged(operation: str, arguments: Mapping[str, Any]) -> Iterator[tuple[str,
                 yield from _judged("execute_statement", each)
         case "execute_statement":
             text = arguments["Statement"]
-            yield ACTIONS[text.split()[0]], arguments["Parameters"][NAMED.findall(text).index("pk")]["S"]
+            yield f"PartiQL{text.split()[0].title()}", arguments["Parameters"][NAMED.findall(text).index("pk")]["S"]
         case "transact_write_items":
             for each in arguments["TransactItems"]:
                 ((kind, write),) = each.items()
                 yield from _judged(f"{kind.lower()}_item", write)
         case _:
             key = arguments.get("Key") or arguments["Item"]
-            yield "".join(map(str.capitalize, operation.split("_"))), key["pk"]["S"]
+            yield operation.title().replace("_", ""), key["pk"]["S"]

@@ -5,7 +5,6 @@ resolved. With LEDGER_PACKAGED (paths, as `make package` gives them) the framewo
 import json
 import os
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -86,19 +85,6 @@ def of_type(template: dict[str, Any], kind: str) -> dict[str, Any]:
     """Logical names and properties of all resources of one type."""
     resources = template["Resources"].items()
     return {name: resource.get("Properties", {}) for name, resource in resources if resource["Type"] == kind}
-
-
-def statements(template: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every statement of every role and resource policy, those under a condition too."""
-    for name, resource in template["Resources"].items():
-        if name == "ServerlessDeploymentBucketPolicy":
-            continue  # the framework's: it refuses plain HTTP, as QueuesOverTls does
-        properties = resource.get("Properties", {})
-        documents = [policy["PolicyDocument"] for policy in properties.get("Policies", [])]
-        documents += [properties["PolicyDocument"]] if "PolicyDocument" in properties else []
-        for document in documents:
-            for statement in document["Statement"]:
-                yield name, statement["Fn::If"][1] if "Fn::If" in statement else statement
 
 
 def target(value: Any) -> str:

@@ -1,6 +1,8 @@
 """Deploy and remove on an account: the order of what is changed, and what is refused before anything is."""
 
 import re
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -25,42 +27,118 @@ from tests.infra.aws import FOLDED, HOME, OTHER, QUEUES, TABLE_STACK, THIRD, Aws
 __all__ = ["aws"]  # the fixture
 
 BOTH = f"{HOME} {OTHER}"
+THREE = f"{BOTH} {THIRD}"
+SHARDS = 'shards={"stock:":4}'
 SEATS = 'limits={"seats:":{"ceiling":100,"region":"eu-west-1"}}'
 CREATED = [f"create {HOME}", f"update {HOME}, protected"]
 CREATED_BOTH = [f"create {BOTH}", f"update {BOTH}, protected"]
+WRONG = FOLDED | {"read": False}
 
 
 def service_in(*regions: str) -> list[str]:
     return [step for region in regions for step in (f"deploy {region}", f"canary {region}")]
 
 
-def test_the_table_comes_first_then_a_region_after_the_other_and_the_shape_last_and_once(aws: AwsAccount) -> None:
-    shards = 'shards={"stock:":4}'
-    assert aws.deploy(BOTH, shards) == [*CREATED_BOTH, *service_in(HOME, OTHER), "shape"]
-    assert aws.shape == Shape((HOME, OTHER), {"stock:": 4})
-    assert aws.deploy(BOTH, shards) == service_in(HOME, OTHER)
+@pytest.fixture
+def play(aws: AwsAccount) -> Callable[..., None]:
+    """A command on an account of which something is otherwise from `now` on: what is changed, and what is said."""
+
+    def play(command: Callable[..., object], *given: str, steps: list[str], says: str = "", **now: Any) -> None:
+        options = now.pop("options", {})
+        aws.stacks.get((HOME, TABLE_STACK), {}).update(now.pop("stack", {}))
+        for name, value in now.items():
+            setattr(aws, name, value)
+        aws.steps.clear()
+        with pytest.raises((DeploymentRefused, DeploymentStopped), match=says) if says else nullcontext():
+            command(*given, **options)
+        assert aws.steps == steps
+
+    return play
 
 
-def test_a_region_more_is_in_the_shape_before_its_canary_is_asked(aws: AwsAccount) -> None:
-    aws.deploy(HOME)
-    steps = [f"update {BOTH}, protected", *service_in(HOME), f"deploy {OTHER}", "shape", f"canary {OTHER}"]
-    assert aws.deploy(BOTH) == steps
-    assert aws.shape == Shape((HOME, OTHER), {}, 2)
-
-
-def test_a_canary_that_fails_stops_the_deployment_and_says_what_is_deployed_where(aws: AwsAccount) -> None:
-    aws.canary = {HOME: [FOLDED | {"read": False}]}
+def test_the_table_comes_first_then_a_region_after_the_other_and_the_shape_last_and_once(
+    aws: AwsAccount, play: Callable[..., None]
+) -> None:
+    for most in (10, 100):
+        says = f"reservedCanary=1: .* {most} .*Say reservedCanary=0.*Nothing was"
+        play(aws.deploy, BOTH, limits=dict.fromkeys(aws.limits, most), says=says, steps=[])
+    enough = {"ConcurrentExecutions": 1_000, "UnreservedConcurrentExecutions": 101}
     says = rf"value-wrong.*{HOME} has what was deployed just now; left as it was: {OTHER}.*--no-check"
-    with pytest.raises(DeploymentStopped, match=says):
-        aws.deploy(BOTH)
-    assert aws.steps == [*CREATED_BOTH, *service_in(HOME)]
-    aws.canary = {}
-    assert aws.deploy(BOTH) == [*service_in(HOME, OTHER), "shape"]
-    aws.canary = {THIRD: [FOLDED | {"read": False}]}
-    with pytest.raises(DeploymentStopped, match="all else is deployed"):
-        aws.deploy(f"{BOTH} {THIRD}")
-    assert aws.shape.regions == (HOME, OTHER, THIRD)
-    assert aws.deploy(HOME + " " + OTHER + " " + THIRD, check=False) == [f"deploy {r}" for r in (HOME, OTHER, THIRD)]
+    steps = [*CREATED_BOTH, *service_in(HOME)]
+    play(aws.deploy, BOTH, SHARDS, canary={HOME: [WRONG]}, limits=enough, says=says, steps=steps)
+    enough["UnreservedConcurrentExecutions"] = 100
+    play(aws.deploy, HOME + " " + OTHER, SHARDS, canary={}, says="reservedCanary", steps=[])  # for the other Region
+    play(aws.deploy, BOTH, SHARDS, limits=dict.fromkeys(aws.limits, 1_000), steps=[*service_in(HOME, OTHER), "shape"])
+    assert aws.shape == Shape((HOME, OTHER), {"stock:": 4})
+    play(aws.deploy, BOTH, SHARDS, limits=enough, steps=service_in(HOME, OTHER))  # what is kept already counts
+    more = [f"update {THREE}, protected", *service_in(HOME, OTHER), f"deploy {THIRD}", "shape", f"canary {THIRD}"]
+    now = {"canary": {THIRD: [WRONG]}, "limits": dict.fromkeys(aws.limits, 1_000)}
+    play(aws.deploy, THREE, SHARDS, **now, says="all else is deployed", steps=more)
+    assert aws.shape == Shape((HOME, OTHER, THIRD), {"stock:": 4}, 2)
+    steps = [f"deploy {region}" for region in (HOME, OTHER, THIRD)]
+    play(aws.deploy, THREE, SHARDS, options={"check": False}, steps=steps)
+
+
+def test_a_forgotten_table_name_does_not_send_the_service_to_another_table(
+    aws: AwsAccount, play: Callable[..., None]
+) -> None:
+    aws.service_is_in(HOME, {"TableName": "restored"})
+    play(aws.deploy, HOME, says="has the table restored, and this deployment ledger-dev", steps=[])
+    play(aws.deploy, HOME, options={"switch_table": True}, steps=[*CREATED, *service_in(HOME), "shape"])
+
+
+def test_what_waits_in_any_queue_of_any_region_keeps_every_region_and_the_table_is_kept_in_any_case(
+    aws: AwsAccount, play: Callable[..., None]
+) -> None:
+    aws.deploy(BOTH)
+    for region, queue, attribute in [(r, q, a) for r in (HOME, OTHER) for q in QUEUES.values() for a in COUNTS]:
+        says = f"3 messages wait in {queue}: .*--drop-changes"
+        play(aws.remove, BOTH, waiting={(region, queue, attribute): 3}, says=says, steps=[])
+    assert len(COUNTS) == 3  # visible, received, delayed
+    play(aws.remove, OTHER, options={"drop_changes": True}, steps=[f"remove {OTHER}"])
+    play(aws.remove, BOTH, waiting={}, steps=[f"remove {HOME}"])
+    assert aws.said[-1] == f"kept: the table ledger-dev with all its replicas, and its stack {TABLE_STACK}"
+    assert ([*aws.stacks], sorted(aws.replicas)) == ([(HOME, TABLE_STACK)], [HOME, OTHER])
+
+
+def test_the_same_command_brings_a_table_from_whatever_state_to_the_regions_that_are_named_or_touches_nothing(
+    aws: AwsAccount, play: Callable[..., None]
+) -> None:
+    table = aws.deploy_table
+    play(table, HOME, OTHER, replicas={OTHER: [OTHER]}, says=f"no stack {TABLE_STACK}", steps=[])
+    says = r"Table: an SCP denies it.*deleted with it.*the same command again"
+    play(table, HOME, replicas={}, ends=["ROLLBACK_COMPLETE"], says=says, steps=CREATED[:1])
+    earlier = {"EnableTerminationProtection": True}  # a stack that an earlier version made
+    says = f"ledger-dev in {OTHER}. Nothing was changed. Turn off"
+    play(table, HOME, OTHER, stack=earlier, replicas={OTHER: [OTHER]}, says=says, steps=[])
+    says = "is DELETE_FAILED, which only a person ends"
+    play(table, HOME, replicas={}, ends=["DELETE_FAILED"], says=says, steps=["delete"])
+    now: dict[str, Any] = {"StackStatus": "ROLLBACK_COMPLETE"}
+    ends = ["", "CREATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE"]
+    play(table, HOME, stack=now, ends=ends, says="The table is as it was before", steps=["delete", *CREATED])
+    play(table, HOME, polls=3, steps=CREATED[1:])  # not protected yet
+    assert aws.stacks[HOME, TABLE_STACK]["EnableTerminationProtection"] is True
+    play(table, HOME, stack={"busy": ["UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"] * 5}, steps=[])  # of an earlier command
+    polls, says = 2 * STACK_WAIT_S // STACK_POLL_S, r"still UPDATE_IN_PROGRESS after 1800 s.*the same command again"
+    play(table, HOME, OTHER, polls=polls, says=says, steps=CREATED_BOTH[1:])
+    says = r"not active after 1800 s: ACTIVE, replicas .*'CREATING'.*goes on"
+    play(table, HOME, OTHER, polls=0, states={OTHER: "CREATING"}, says=says, steps=[])
+    play(table, HOME, OTHER, states={}, steps=[])
+    for regions, says in (
+        ([HOME], "never taken out"),
+        ([HOME, THIRD], "never taken out"),
+        ([OTHER, HOME], "name that Region first"),
+        ([HOME, THIRD, OTHER], "in this order"),
+        ([HOME, OTHER, THIRD, "eu-north-1"], "one Region at a time"),
+    ):
+        play(table, *regions, says=says, steps=[])
+    for state in ("REVIEW_IN_PROGRESS", "ROLLBACK_FAILED", "UPDATE_FAILED", "UPDATE_ROLLBACK_FAILED", "A_NEW_STATE"):
+        now = {"StackStatus": state}
+        play(table, HOME, OTHER, THIRD, stack=now, says=f"is {state}, which only a person ends", steps=[])
+    now = {"StackStatus": "IMPORT_COMPLETE"}
+    steps = [f"update {BOTH}", f"update {THREE}", f"replica {THIRD}"]  # a Region is an update of nothing else
+    off = {"deletion_protection": False}
+    play(table, HOME, OTHER, THIRD, stack=now, replicating=False, options=off, steps=steps)  # as the engine: no replica
 
 
 REFUSED = [
@@ -103,26 +181,22 @@ REFUSED = [
 
 
 def test_what_contradicts_itself_the_table_or_aws_is_refused_by_name_before_anything_is_changed(
-    aws: AwsAccount,
+    aws: AwsAccount, play: Callable[..., None]
 ) -> None:
-    aws.deploy(BOTH, f'{SEATS} shards={{"stock:":4}}')
+    aws.deploy(BOTH, f"{SEATS} {SHARDS}")
     lane = Lane(HOME, 0, "votes:x")
     for item in (directory.item_of(lane), items.delta_item(Delta(lane, tokens.last_of(0), 1))):
         aws.items.answer(Put(item))
     for regions, params, says in REFUSED:
-        with pytest.raises(DeploymentRefused, match=re.escape(says)):
-            aws.deploy(regions, params)
-        assert aws.steps == [], params
+        play(aws.deploy, regions, params, says=re.escape(says), steps=[])
     for name, stage in (("Ledger", "dev"), ("ledger", "dev_1")):
         with pytest.raises(DeploymentRefused, match="small letters"):
             deployment(name, stage, HOME, "")
     aws.items.answer = lambda request: (_ for _ in ()).throw(Unavailable("no answer"))
-    with pytest.raises(DeploymentRefused, match="cannot be read"):
-        aws.deploy(BOTH)
+    play(aws.deploy, BOTH, says="cannot be read", steps=[])
 
 
 AGREED = [
-    "",
     "ringEverySeconds=300 allowedLatenessMs=234000",
     "jwtIssuer=https://id.example jwtAudience=shop jwtReadScope=read jwtWriteScope=add reservedCanary=0",
     'producerAccounts=111122223333,444455556666 allowedPrefixes=["stock:", "votes:"] sweepHours=0.003',
@@ -132,160 +206,37 @@ AGREED = [
 ]
 
 
-def test_parameters_that_agree_are_deployed_and_a_limit_may_be_added(aws: AwsAccount) -> None:
+def test_parameters_that_agree_are_deployed_and_a_limit_may_be_added(
+    aws: AwsAccount, play: Callable[..., None]
+) -> None:
+    aws.deploy(HOME)
     for params in AGREED:
-        assert aws.deploy(HOME, params)[-2:] in (service_in(HOME), [f"canary {HOME}", "shape"]), params
-    assert aws.deploy(HOME, SEATS) == [*service_in(HOME), "shape"]
+        play(aws.deploy, HOME, params, steps=service_in(HOME))
+    play(aws.deploy, HOME, SEATS, steps=[*service_in(HOME), "shape"])
     assert aws.shape == Shape((HOME,), {}, 2, limits={"seats:": Limit(ceiling=100, region=HOME)})
 
 
-def test_every_parameter_that_is_a_number_or_a_switch_is_checked_and_what_a_region_has_different_too(
-    aws: AwsAccount, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+def test_what_a_region_has_different_is_checked_too_and_every_number_and_switch_is(
+    aws: AwsAccount, monkeypatch: pytest.MonkeyPatch, tmp_path: Any, play: Callable[..., None]
 ) -> None:
-    default = template.framework()["params"]["default"]
-    numbers = {name for name, value in default.items() if isinstance(value, int)}
-    assert numbers - set(parameters.NUMBERS) == {"foldMin", "logRetentionDays"}  # the library's, and cfn-lint's
-    assert {name for name, value in default.items() if value in ("true", "false")} - set(parameters.SWITCHES) == {
-        *("clean", "tellsThresholds")  # the library's, and the deployment's own
-    }
-    assert set(parameters.NUMBERS) | set(parameters.SWITCHES) | set(parameters.GIVEN) <= set(default)
     (tmp_path / "regions.yml").write_text("none: {}\ndev:\n  us-east-1:\n    workConcurrency: 2000\n")
     monkeypatch.setattr(parameters, "REGIONAL", tmp_path / "regions.yml")
     aws.deploy(HOME)
-    with pytest.raises(DeploymentRefused, match="workConcurrency=2000 is not a number"):
-        aws.deploy(BOTH)
+    play(aws.deploy, BOTH, says="workConcurrency=2000 is not a number", steps=[])
+    default = template.framework()["params"]["default"]
+    found = {name for name, value in default.items() if isinstance(value, int) or value in ("true", "false")}
+    others = {"foldMin", "clean", "logRetentionDays", "tellsThresholds"}  # the library's, cfn-lint's, the deployment's
+    assert found - {*parameters.NUMBERS, *parameters.SWITCHES} == others
 
 
 def test_each_region_is_given_all_of_them_and_its_own_stream_and_whether_it_reports_thresholds() -> None:
-    given = deployment("ledger", "dev", f"{BOTH} {THIRD}", 'keepMs=90000 shards={"a": 2}')
+    given = deployment("ledger", "dev", THREE, 'keepMs=90000 shards={"a": 2}')
     found = {"name": "ledger", "regions": f"{HOME},{OTHER},{THIRD}", "streamArn": "stream", "tellsThresholds": "false"}
     assert given.params_of(HOME, "stream") == {**found, "keepMs": "90000", "shards": '{"a": 2}'}
-    for thresholds, told in (
-        ("{}", ["false", "false"]),
-        ('{"stock:":[{"below":10}]}', ["true", "false"]),
-        (f'{{"stock:":[{{"below":10,"region":"{OTHER}"}}]}}', ["false", "true"]),
-        (f'{{"stock:":[{{"below":10,"region":"{OTHER}"}},{{"below":5}}]}}', ["true", "true"]),
-    ):
-        target = deployment("ledger", "dev", BOTH, f"thresholds={thresholds}")
-        assert [target.params_of(region)["tellsThresholds"] for region in (HOME, OTHER)] == told
-
-
-def test_a_forgotten_table_name_does_not_send_the_service_to_another_table(aws: AwsAccount) -> None:
-    aws.service_is_in(HOME, {"TableName": "restored"})
-    with pytest.raises(DeploymentRefused, match="has the table restored, and this deployment ledger-dev"):
-        aws.deploy(HOME)
-    assert aws.steps == []
-    assert aws.deploy(HOME, switch_table=True)[0] == CREATED[0]
-
-
-def test_a_new_account_that_can_reserve_nothing_is_refused_and_what_is_kept_already_counts(aws: AwsAccount) -> None:
-    for most in (10, 100):
-        aws.limits = dict.fromkeys(aws.limits, most)
-        with pytest.raises(DeploymentRefused, match=f"reservedCanary=1: .* {most} .*Say reservedCanary=0.*Nothing was"):
-            aws.deploy(HOME)
-        assert aws.steps == []
-    aws.limits = {"ConcurrentExecutions": 1_000, "UnreservedConcurrentExecutions": 101}
-    aws.deploy(HOME)
-    aws.limits["UnreservedConcurrentExecutions"] = 100
-    assert aws.deploy(HOME) == service_in(HOME)
-
-
-def test_what_waits_in_any_queue_of_any_region_keeps_every_region(aws: AwsAccount) -> None:
-    aws.deploy(BOTH)
-    for region, queue, attribute in [(r, q, a) for r in (HOME, OTHER) for q in QUEUES.values() for a in COUNTS]:
-        aws.waiting = {(region, queue, attribute): 3}
-        with pytest.raises(DeploymentRefused, match=f"3 messages wait in {queue}: .*--drop-changes"):
-            aws.remove(BOTH)
-        assert aws.steps == []
-    assert len(COUNTS) == 3  # visible, received, delayed
-    assert aws.remove(BOTH, drop_changes=True) == [f"remove {HOME}", f"remove {OTHER}"]
-
-
-def test_a_service_without_messages_goes_and_the_table_is_kept(aws: AwsAccount) -> None:
-    aws.deploy(BOTH)
-    assert aws.remove(HOME) == [f"remove {HOME}"]
-    assert aws.remove(BOTH) == [f"remove {OTHER}"]
-    assert aws.said[-1] == "kept: the table ledger-dev with all its replicas, and its stack ledger-dev-table"
-    assert [*aws.stacks] == [(HOME, TABLE_STACK)]
-    assert aws.replicas
-
-
-def test_the_table_is_made_once_protected_then_and_has_each_replica_once(aws: AwsAccount) -> None:
-    for replicating, regions, steps in (
-        (True, [HOME, OTHER], CREATED_BOTH),
-        (True, [HOME], [*CREATED, f"update {BOTH}, protected"]),
-        (False, [HOME, OTHER], [*CREATED_BOTH, f"replica {OTHER}"]),  # which the engine's stack leaves out
-    ):
-        aws.forget()
-        aws.replicating = replicating
-        for each in (regions, [HOME, OTHER], [HOME, OTHER]):
-            aws.deploy_table(*each)
-        assert aws.steps == steps
-        assert aws.stacks[HOME, TABLE_STACK]["EnableTerminationProtection"] is True
-
-
-def refused_table(aws: AwsAccount, says: str, *regions: str) -> None:
-    with pytest.raises(DeploymentRefused, match=says):
-        aws.deploy_table(*regions)
-
-
-def test_a_first_deployment_that_failed_is_mended_by_the_same_command_unless_there_is_a_table(aws: AwsAccount) -> None:
-    aws.ends = ["ROLLBACK_COMPLETE"]
-    refused_table(aws, r"Table: an SCP denies it.*deleted with it.*the same command again", HOME, OTHER)
-    aws.stacks[HOME, TABLE_STACK]["EnableTerminationProtection"] = True  # one that an earlier version made
-    aws.replicas = {OTHER: [OTHER]}
-    refused_table(aws, f"ledger-dev in {OTHER}. Nothing was changed. Turn off", HOME, OTHER)
-    aws.replicas, aws.ends = {}, ["DELETE_FAILED"]
-    refused_table(aws, "is DELETE_FAILED, which only a person ends", HOME, OTHER)
-    aws.stacks[HOME, TABLE_STACK]["StackStatus"] = "ROLLBACK_COMPLETE"
-    aws.deploy_table(HOME, OTHER)
-    assert aws.steps == [CREATED_BOTH[0], "delete", "delete", *CREATED_BOTH]
-
-
-def test_a_table_that_is_not_protected_yet_is_put_right_by_the_same_command(aws: AwsAccount) -> None:
-    aws.ends = ["CREATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE"]
-    refused_table(aws, "The table is as it was before", HOME)
-    aws.deploy_table(HOME)
-    assert aws.steps == [*CREATED, CREATED[1]]
-    aws.deploy_table(HOME, OTHER, deletion_protection=False)
-    assert aws.steps[3:] == [f"update {HOME}", f"update {BOTH}"]  # a Region is an update of nothing else
-
-
-def test_what_aws_still_does_is_waited_for_and_a_time_out_says_that_it_goes_on(aws: AwsAccount) -> None:
-    aws.polls = 3
-    aws.deploy_table(HOME)
-    aws.stacks[HOME, TABLE_STACK]["busy"] = ["UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"] * 5  # of an earlier command
-    aws.deploy_table(HOME)
-    assert aws.steps == CREATED
-    aws.polls = 2 * STACK_WAIT_S // STACK_POLL_S
-    refused_table(aws, r"still UPDATE_IN_PROGRESS after 1800 s.*the same command again", HOME, OTHER)
-    aws.polls, aws.states = 0, {OTHER: "CREATING"}
-    refused_table(aws, r"not active after 1800 s: ACTIVE, replicas .*'CREATING'.*goes on", HOME, OTHER)
-    aws.states = {}
-    aws.deploy_table(HOME, OTHER)
-    assert aws.steps == [*CREATED, f"update {BOTH}, protected"]
-
-
-def test_other_regions_a_stack_that_waits_for_a_person_and_a_table_of_somebody_else_are_refused_untouched(
-    aws: AwsAccount,
-) -> None:
-    aws.replicas = {OTHER: [OTHER]}
-    refused_table(aws, "no stack ledger-dev-table", HOME, OTHER)
-    assert aws.steps == []
-    aws.forget()
-    aws.deploy_table(HOME, OTHER)
-    for regions, says in (
-        ([HOME], "never taken out"),
-        ([HOME, THIRD], "never taken out"),
-        ([OTHER, HOME], "name that Region first"),
-        ([HOME, THIRD, OTHER], "in this order"),
-        ([HOME, OTHER, THIRD, "eu-north-1"], "one Region at a time"),
-    ):
-        refused_table(aws, says, *regions)
-    for state in ("REVIEW_IN_PROGRESS", "ROLLBACK_FAILED", "UPDATE_FAILED", "UPDATE_ROLLBACK_FAILED", "A_NEW_STATE"):
-        aws.stacks[HOME, TABLE_STACK]["StackStatus"] = state
-        refused_table(aws, f"is {state}, which only a person ends", HOME, OTHER, THIRD)
-    assert aws.steps == CREATED_BOTH
+    low, low_there = '{"below":10}', f'{{"below":5,"region":"{OTHER}"}}'
+    for thresholds, told in ((low, (True, False)), (low_there, (False, True)), (f"{low},{low_there}", (True, True))):
+        target = deployment("ledger", "dev", BOTH, f'thresholds={{"stock:":[{thresholds}]}}')
+        assert (target.tells(HOME), target.tells(OTHER)) == told
 
 
 LATE, LATER = FOLDED | {"newest_ms": 1_000, "folded_ms": None}, FOLDED | {"newest_ms": 11_000, "folded_ms": 999}
@@ -316,7 +267,7 @@ def test_a_canary_is_asked_until_what_it_added_first_is_folded_whatever_fails_me
             ask(failure)
     aws.steps.clear()
     with pytest.raises(CheckFailed, match=r"added 32 changes and read another difference \(value-wrong\)"):
-        ask(FOLDED | {"read": False}, FOLDED)  # never asked again
+        ask(WRONG, FOLDED)  # never asked again
     assert aws.steps == [f"canary {HOME}"]
 
 

@@ -1,12 +1,12 @@
-"""The shipped handlers behind the rendered roles: what they ask for is allowed, what is allowed is asked for, and it is
-exactly this table.
+"""The shipped handlers behind the table of rights: what they ask for is allowed, what is allowed is asked for, and the
+rendered roles are exactly this table.
 """
 
 import io
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from ledger import Ledger, Limit, Settings
@@ -28,7 +28,7 @@ from service.runtime import Runtime
 from service.sqs import SqsQueue
 from service.sweep.sweep import Sweeper
 from service.thresholds.event_bus import EventBus
-from tests.infra.roles import ACCOUNT, HOME, OTHER, VALUES, Account, Client, Table, patterns_of, statements_of, table_in
+from tests.infra.roles import BY_LAMBDA, HOME, OTHER, RIGHTS, ROLES, Account, Client, Right, Table
 from tests.infra.template import listed, of_type
 from tests.service.support import never, sqs, stored
 
@@ -46,41 +46,34 @@ SETTINGS = Settings(
 class Functions:
     """All functions of one Region, each behind its role, and a clock."""
 
-    def __init__(self, service: dict[str, Any]) -> None:
-        self.account = Account(service)
+    def __init__(self) -> None:
+        self.account = Account()
         self.now_ms = 1_735_725_000_000
         run(write(SETTINGS), self.account.table, instants(self.clock))
         self.watch = Watch.here(f"roles-{next(NUMBERS)}", io.StringIO())
-        self.ledger = Ledger(SETTINGS, table=self.account.table, clock=self.clock)
         self.ringer = Ringer(SETTINGS, self.runtime("Ring"), self.watch)
         self.worker = Worker(SETTINGS, self.runtime("Compact"), self.watch)
-        table = Table(self.account, "Canary")
-        self.canary = Canary(SETTINGS, table, self.watch, clock=self.clock)
+        self.canary = Canary(SETTINGS, Table(self.account, "Canary"), self.watch, clock=self.clock)
         self.api = Api(SETTINGS, self.watch, table=Table(self.account, "Api"), clock=self.clock)
 
     def clock(self) -> int:
         return self.now_ms
 
     def runtime(self, function: str) -> Runtime:
-        dlq = self.account.url(function, "LEDGER_WORK_DLQ_URL") if function == "Compact" else None
         aws = Client(self.account, function)
-        queue = WorkQueue(self.account.url(function, "LEDGER_WORK_QUEUE_URL"), aws, dlq)
+        queue = WorkQueue("WorkQueue", aws, "WorkDeadLetterQueue")
         return Runtime(Table(self.account, function), queue, EventBus("default", aws), clock=self.clock, workers=1)
 
     def queued(self, *changes: dict[str, Any] | str, pack: bool = True) -> None:
         """A batch of the changes queue."""
-        function = "AddFromQueue"
-        aws = Client(self.account, function)
-        outcomes, letters, queue = (
-            self.account.url(function, f"LEDGER_{name}_URL") for name in ("OUTCOMES", "CHANGES_DLQ", "CHANGES_QUEUE")
-        )
+        aws = Client(self.account, "AddFromQueue")
         AddFromQueue(
-            Ledger(SETTINGS, table=Table(self.account, function), clock=self.clock),
+            Ledger(SETTINGS, table=Table(self.account, "AddFromQueue"), clock=self.clock),
             self.watch,
             pack=pack,
-            outcomes=SqsQueue(outcomes, aws),
-            dead_letters=SqsQueue(letters, aws),
-            changes=SqsQueue(queue, aws),
+            outcomes=SqsQueue("OutcomesQueue", aws),
+            dead_letters=SqsQueue("ChangesDeadLetterQueue", aws),
+            changes=SqsQueue("ChangesQueue", aws),
             clock=self.clock,
         )(sqs(*(each if isinstance(each, str) else json.dumps(each) for each in changes)))
 
@@ -99,32 +92,24 @@ class Functions:
         said = {"counter": counter, "amount": amount, "expires_s": expires_s, "at": self.change(counter)["at"]}
         return str(self.ask("POST", f"/counters/{counter}/holds", said, f"h{next(NUMBERS)}")["id"])
 
-    def end(self, counter: str, hold: str, how: str, **more: object) -> None:
-        self.ask("POST", f"/counters/{counter}/holds/{hold}/{how}", {"counter": counter} | more)
+    def end(self, counter: str, hold: str, how: str) -> None:
+        self.ask("POST", f"/counters/{counter}/holds/{hold}/{how}", {"counter": counter})
 
-    def rung(self, later_ms: int = 0) -> None:
+    def rung(self) -> None:
         """All that is in the table comes by the stream, as new."""
         found = [stored(each, "INSERT", n, self.now_ms) for n, each in enumerate(self.account.table.items.values(), 1)]
-        self.now_ms += later_ms
         assert self.ringer({"Records": found}) == {"batchItemFailures": []}
 
     def worked(self, *bodies: str) -> None:
         """A batch of what waits in the work queue, and these; what it sends again waits."""
-        queue = self.account.url("Compact", "LEDGER_WORK_QUEUE_URL")
-        waiting, self.account.queues[queue] = self.account.queues.get(queue, []), []
+        waiting = self.account.queues.pop("WorkQueue", [])
         if waiting or bodies:
             assert self.worker(sqs(*waiting, *bodies), never) == {"batchItemFailures": []}
-
-    def swept(self) -> None:
-        sweeper = Sweeper(SETTINGS, self.runtime("Sweep"), self.watch, verify_one_in=1, draw=lambda: 0.0)
-        sweeper(never)
 
 
 def by_the_queue(functions: Functions) -> None:
     functions.queued(*(functions.change(f"stock:{n % 3}") for n in range(9)))
-    for pack in (True, False):
-        functions.queued(functions.change("stock:1"), functions.change("stock:2", region=OTHER), pack=pack)
-    functions.queued(functions.change("stock:1"), pack=False)
+    functions.queued(functions.change("stock:1"), functions.change("stock:2", region=OTHER), pack=False)
     functions.queued("poison", functions.change("rooms:1", 11))  # refused: an outcome
     first = [functions.change("seats:queue", ago_s=900 - n) for n in range(60)]
     for some in (first[:30], first[30:], first[:2], [functions.change("rooms:1", 2, region=OTHER)]):
@@ -139,9 +124,8 @@ def by_http(functions: Functions) -> None:
         said = functions.change(counter)
         functions.ask("POST", "/deltas", {"deltas": [said, functions.change(counter), functions.change("stock:5")]})
         key = said.pop("idempotency_key")
-        for path in (f"/counters/{counter}/deltas",) * 2:
-            functions.ask("POST", path, said, f"{key}x")
-        for path in ("/counters", "/history") + (("/standing",) if counter[0] != "s" or counter[1] == "e" else ()):
+        functions.ask("POST", f"/counters/{counter}/deltas", said, f"{key}x")
+        for path in ("/counters", "/history", *(["/standing"] if counter != "stock:4" else [])):
             functions.ask("GET", f"{path}?counter={counter}")
     functions.ask("GET", "/counters?prefix=stock:")
 
@@ -149,8 +133,8 @@ def by_http(functions: Functions) -> None:
 def holds(functions: Functions) -> None:
     """Captured, released, over: by who is short of them, behind each of the two roles."""
     for counter in ("seats:http", "rooms:3"):
-        functions.end(counter, functions.hold(counter), "capture", amount=1)
-        functions.end(counter, functions.hold(counter), "release")
+        for how in ("capture", "release"):
+            functions.end(counter, functions.hold(counter), how)
     functions.hold("seats:c")
     functions.account.without = {"dynamodb:PartiQLInsert", "dynamodb:PutItem"}  # so that all stay in the gate for now
     for _ in range(48):
@@ -176,10 +160,11 @@ def behind_the_stream(functions: Functions) -> None:
         functions.queued(*(functions.change(f"stock:{n}") for n in range(3)), functions.change("stock:1", ago_s=300))
         functions.canary()
         functions.rung()
-        functions.worked()
-        functions.worked()
+        for _ in range(2):
+            functions.worked()
+    sweep = Sweeper(SETTINGS, functions.runtime("Sweep"), functions.watch, verify_one_in=1, draw=lambda: 0.0)
     for _ in range(2):
-        functions.swept()
+        sweep(never)
         functions.worked()
         functions.now_ms += 86_400_000  # a whole pass
 
@@ -194,101 +179,66 @@ def without_partiql(functions: Functions) -> None:
 SCENES: tuple[Callable[[Functions], None], ...] = (by_the_queue, by_http, holds, behind_the_stream, without_partiql)
 
 
-def by_lambda(account: Account) -> None:
-    """What Lambda itself asks for in a function's name: of its event source, its destination of failures, its log."""
-    service = account.service
-
-    def function_of(given: dict[str, Any]) -> str:
-        return str(given["FunctionName"]["Ref"].removesuffix("LambdaFunction"))
-
-    for each in of_type(service, "AWS::Lambda::EventSourceMapping").values():
-        if "Fn::GetAtt" in each["EventSourceArn"]:
-            for action in ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes"):
-                account.judge(function_of(each), f"sqs:{action}", each["EventSourceArn"]["Fn::GetAtt"][0])
-        else:
-            for action in ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"):
-                account.judge(function_of(each), f"dynamodb:{action}", str(VALUES["StreamArn"]))
-    for kind in ("EventSourceMapping", "EventInvokeConfig"):
-        for each in of_type(service, f"AWS::Lambda::{kind}").values():
-            if failed := each.get("DestinationConfig"):
-                target = failed["OnFailure"]["Destination"]["Fn::GetAtt"][0]
-                account.judge(function_of(each), "sqs:SendMessage", target)
-    for name in of_type(service, "AWS::Lambda::Function"):
-        function = name.removesuffix("LambdaFunction")
-        slug = re.sub(r"(?<!^)(?=[A-Z])", "-", function).lower()
-        group = f"arn:aws:logs:{HOME}:{ACCOUNT}:log-group:/aws/lambda/ledger-dev-{slug}:x"
-        for action in ("CreateLogStream", "PutLogEvents"):
-            account.judge(function, f"logs:{action}", group)
-
-
-def rights(service: dict[str, Any], function: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """Every statement of a function's role, with each of its actions and patterns of keys."""
-    for statement in statements_of(service, function):
-        for what in (*listed(statement["Action"]), *patterns_of(statement)):
-            yield statement, what
-
-
-def test_every_request_of_every_function_is_allowed_and_every_right_is_used(service: dict[str, Any]) -> None:
-    functions = Functions(service)
+def test_every_request_of_every_function_is_allowed_and_every_right_is_used() -> None:
+    functions = Functions()
     for scene in SCENES:
         scene(functions)
         assert functions.account.denied == [], scene.__name__
-    by_lambda(functions.account)
-    assert functions.account.denied == []
-    allowed = {(role, statement["Sid"], what) for role in ROLES for statement, what in rights(service, role)}
-    assert sorted(allowed - functions.account.used) == []
+    allowed = {
+        (role, right, what)
+        for role in ROLES
+        for right in RIGHTS[role]
+        for what in right.actions - BY_LAMBDA | right.keys
+    }
+    assert allowed - functions.account.used == set()
 
 
-ROLES = ("AddFromQueue", "Api", "Ring", "Compact", "Sweep", "Canary")
-ALLOWED = [
-    # roles               actions                         at the endpoint of   partition keys
-    ("AddFromQueue Api", "PutItem PartiQLInsert", "home", "delta#*"),  # a fail-over retry keeps its lane
-    ("AddFromQueue Api", "PutItem UpdateItem", "each", "gate#{here}#*"),
-    ("AddFromQueue Api", "PartiQLInsert", "each", "past#{here}#* hold#{here}#*"),
-    ("AddFromQueue Api", "PartiQLDelete", "each", "hold#{here}#*"),
-    ("AddFromQueue Api", "GetItem Query", "each", "gate#{here}#* past#{here}#* hold#{here}#*"),
-    ("AddFromQueue Api", "BatchGetItem", "each", "gate#* fold#*"),  # copies; without a gate, in any lane
-    ("AddFromQueue Api", "Query", "each", "delta#*"),  # a gate is made only where nothing was added
-    ("AddFromQueue Sweep", "GetItem", "home", "shape"),
-    ("Api", "GetItem BatchGetItem Query", "home", "delta#* fold#* gate#* past#* shape"),
-    ("Api", "Query", "home", "lane#*"),  # the replica has every Region's
-    ("Ring", "BatchGetItem PartiQLInsert", "home", "lane#{home}#*"),
-    ("Compact", "GetItem Query", "home", "delta#{home}#* fold#{home}#* shape"),
-    ("Compact", "PutItem", "home", "fold#{home}#* lane#{home}#*"),  # a lane's first commit names it
-    ("Compact", "DeleteItem PartiQLDelete", "home", "delta#{home}#*"),
-    ("Compact", "GetItem", "each", "fold#{home}#*"),  # clean asks the other Regions
-    ("Compact", "BatchGetItem Query", "home", "delta#* fold#* gate#*"),  # values, where it reports thresholds
-    ("Compact", "BatchGetItem UpdateItem", "home", "crossing#{home}#*"),
-    ("Sweep", "Query", "home", "lane#{home}#* hold#{home}#* lane#*"),  # the last where it reports thresholds
-    ("Sweep", "BatchGetItem", "home", "gate#{home}#*"),
-    ("Sweep", "GetItem PutItem", "home", "sweep#{home}"),
-    ("Canary", "PutItem", "home", "delta#{home}#0#ledger:canary"),
-    ("Canary", "GetItem BatchGetItem Query", "home", "delta#*#ledger:canary fold#*#ledger:canary shape"),
-]
-EXPECTED = {
-    (role, f"dynamodb:{action}", where, key.format(home=HOME, here="${aws:RequestedRegion}"))
-    for roles, actions, where, keys in ALLOWED
-    for role in roles.split()
-    for action in actions.split()
-    for key in keys.split()
+ARN = "arn:${AWS::Partition}:%s:${AWS::AccountId}:%s"
+KEYS = {"Null": {"dynamodb:LeadingKeys": "false"}}
+CONDITIONS: dict[str, Any] = {
+    "home": KEYS,
+    "each": KEYS | {"StringEquals": {"aws:RequestedRegion": {"Ref": "Regions"}}},
 }
-OF_STREAMS = {f"dynamodb:{name}" for name in ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams")}
 POLICY_CHARACTERS = 6_144
 
 
-def test_a_role_allows_in_the_table_what_its_function_asks_for_and_nothing_else(service: dict[str, Any]) -> None:
-    """By partition keys; what reaches each Region of the table names them, and is as long for thirty as for one."""
-    found = set()
-    for role in ROLES:
-        for statement, action in rights(service, role):
-            if not action.startswith("dynamodb:") or action in OF_STREAMS:
-                continue
-            assert statement["Condition"]["Null"] == {"dynamodb:LeadingKeys": "false"}, statement
-            asked = statement["Condition"].get("StringEquals")
-            where = "home" if asked is None else "each"
-            assert asked in (None, {"aws:RequestedRegion": [HOME, OTHER]}), statement
-            assert statement["Resource"] == table_in(HOME if asked is None else "*"), statement
-            found |= {(role, action, where, key) for key in patterns_of(statement)}
-    assert found == EXPECTED
-    (gates,) = of_type(service, "AWS::IAM::ManagedPolicy").values()
+def text_of(value: Any) -> str:
+    """A logical name, or a text with its variables."""
+    if isinstance(value, dict):
+        ((_, value),) = value.items()
+    return value[0] if isinstance(value, list) else str(value)
+
+
+def key_of(value: Any) -> str:
+    plain = text_of(value).replace("\\$", "$")
+    return plain.replace("${AWS::Region}", "{home}").replace("${aws:RequestedRegion}", "{here}")
+
+
+def right_of(statement: dict[str, Any], function: str) -> Right:
+    """A row of the table that the statement would be."""
+    slug = re.sub(r"(?<!^)(?=[A-Z])", "-", function).lower()
+    names = {
+        ARN % ("dynamodb:${AWS::Region}", "table/${TableName}"): "home",
+        ARN % ("dynamodb:*", "table/${TableName}"): "each",
+        ARN % ("events:${AWS::Region}", "event-bus/default"): "default",
+        ARN % ("logs:${AWS::Region}", f"log-group:/aws/lambda/${{Name}}-${{Stage}}-{slug}:*"): "log",
+    }
+    on = [names.get(text, text) for text in map(text_of, listed(statement["Resource"]))]
+    condition = dict(statement.get("Condition", {}))
+    keys = condition.pop("ForAllValues:StringLike", {}).get("dynamodb:LeadingKeys", [])
+    assert (statement["Effect"], condition) == ("Allow", CONDITIONS.get(on[0], {})), statement
+    return Right(frozenset(statement["Action"]), frozenset(on), frozenset(map(key_of, keys)))
+
+
+def test_a_role_is_the_rows_of_the_table_and_nothing_else(service: dict[str, Any]) -> None:
+    """What reaches each Region of the table names its Regions, and is as long for thirty as for one."""
+    roles, managed = of_type(service, "AWS::IAM::Role"), of_type(service, "AWS::IAM::ManagedPolicy")
+    assert set(roles) == {f"{role}Role" for role in ROLES}
+    for function in ROLES:
+        role = roles[f"{function}Role"]
+        policies = [*role["Policies"], *(managed[each["Ref"]] for each in role.get("ManagedPolicyArns", []))]
+        statements = [each for policy in policies for each in policy["PolicyDocument"]["Statement"]]
+        found = [right_of(each["Fn::If"][1] if "Fn::If" in each else each, function) for each in statements]
+        assert (set(found), len(found)) == (set(RIGHTS[function]), len(RIGHTS[function])), function
+    (gates,) = managed.values()
     assert len(json.dumps(gates)) < POLICY_CHARACTERS

@@ -41,10 +41,9 @@ def test_a_table_of_any_capacity_loses_nothing_by_a_mistake_expires_nothing_and_
         assert template["Parameters"]["DeletionProtection"]["Default"] == "true"
         found = table["Properties"]
         assert {key["AttributeName"]: key["KeyType"] for key in found["KeySchema"]} == {"pk": "HASH", "sk": "RANGE"}
-        assert "TimeToLiveSpecification" not in found
+        assert not found.keys() & {"TimeToLiveSpecification", "MultiRegionConsistency"}  # else: no transactions
         assert found["SSESpecification"]["SSEEnabled"] is True
         assert found["StreamSpecification"] == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
-        assert found.get("MultiRegionConsistency", "EVENTUAL") == "EVENTUAL"  # the other has no transactions
         assert found["BillingMode"] == billing
         assert {name: value for name, value in found.items() if "Throughput" in name} == writes
         for replica in found["Replicas"]:
@@ -54,7 +53,7 @@ def test_a_table_of_any_capacity_loses_nothing_by_a_mistake_expires_nothing_and_
 
 
 def test_a_table_has_as_many_regions_as_are_named_and_says_them_in_order() -> None:
-    for number in (1, 2, 8, 30):
+    for number in (1, 30):
         text = template_of(number, CAPACITIES[-1][0])
         assert len(text) < BODY_CHARACTERS
         found = json.loads(text)
