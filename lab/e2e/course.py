@@ -41,7 +41,7 @@ PARAMS = {name: value for name, value in deployed.PARAMS.items() if name not in 
 }
 QUEUES = ("changes", "changes-dlq", "work", "work-dlq", "failed")
 FUNCTIONS = ("add-from-queue", "ring", "compact", "sweep", "canary")
-QUIET_MAX_S, CALM_S, PAUSE_S, RECORDED_MAX_S = 240.0, 6.0, 1.0, 300
+QUIET_MAX_S, CALM_S, PAUSE_S, RECORDED_MAX_S, SETTLED_MAX_S = 240.0, 6.0, 1.0, 300, 60
 SHOW_S = 60
 """What an alarm has at least: visits, and a message that comes again, are not faster."""
 
@@ -180,5 +180,6 @@ class Course:
         if found := until_empty(lambda: self._site.waiting("changes"), RECORDED_MAX_S):
             yield f"after {RECORDED_MAX_S} s changes still wait: {found}"
         user = User(self._site)
-        yield from user.wrong_balances(traffic.truth(self._sent))
+        truth = traffic.truth(self._sent)  # what a break held up came late: it counts from the next settle on
+        yield from until_empty(lambda: list(user.wrong_balances(truth)), SETTLED_MAX_S)
         yield from user.wrong_dead_letters({REGION: Counter()})
