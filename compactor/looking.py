@@ -55,7 +55,9 @@ def lag(lane: Lane) -> Program[LaneLag]:
         item: Item | None = yield Get(items.checkpoint_key(lane))
         checkpoint = items.checkpoint_of(lane, item) if item is not None else None
         watermark = checkpoint.watermark if checkpoint else None
-        tail = yield from _whole_tail(lane, watermark)
+        tail = TailSum(lane, watermark, consistent=False)
+        while tail.more:
+            yield from tail.read()
         strays, to_clean = (yield from _counts_below(lane, watermark)) if watermark else (0, 0)
         noted_ms = (yield from _noted(checkpoint)) if checkpoint and to_clean else None
     except (DamagedItem, LaneDamaged) as damage:
@@ -69,13 +71,6 @@ def _noted(checkpoint: Checkpoint) -> Program[int | None]:
     if item is not None:
         return items.note_of(checkpoint.lane, item).noted_ms
     return checkpoint.committed_ms if checkpoint.version == 1 else None
-
-
-def _whole_tail(lane: Lane, after: str | None) -> Program[TailSum]:
-    tail = TailSum(lane, after, consistent=False)
-    while tail.more:
-        yield from tail.read()
-    return tail
 
 
 def _counts_below(lane: Lane, watermark: str) -> Program[tuple[int, int]]:
