@@ -23,7 +23,6 @@ from lab.live.server import Server
 
 MISSING = "The browser is missing: apt-get install chromium chromium-driver, or set CHROMIUM and CHROMEDRIVER."
 WAIT_S = 90
-DESKTOP = (1280, 1500)
 
 
 class Page:
@@ -32,7 +31,7 @@ class Page:
     def __init__(self, driver: Chrome, url: str) -> None:
         self.driver, self._url = driver, url
 
-    def look(self, size: tuple[int, int] = DESKTOP) -> None:
+    def look(self, size: tuple[int, int] = (1280, 1500)) -> None:
         """Load the page in a window of this size."""
         width, height = size
         window = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
@@ -48,7 +47,7 @@ class Page:
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def text(self, selector: str) -> str:
-        return self.driver.find_element(By.CSS_SELECTOR, selector).text
+        return self.all(selector)[0].text
 
     def number(self, selector: str) -> int:
         return int(self.text(selector).replace(",", ""))
@@ -58,7 +57,7 @@ class Page:
         return [int(value.text.replace(",", "")) for value in self.all(f"[data-design='{design}'] .value")]
 
     def click(self, selector: str) -> None:
-        self.driver.find_element(By.CSS_SELECTOR, selector).click()
+        self.all(selector)[0].click()
 
     def run(self, script: str, *arguments: Any) -> Any:
         return self.driver.execute_script(script, *arguments)
@@ -112,17 +111,12 @@ def page(driver: Chrome) -> Iterator[Page]:
         logged = log(driver, "browser")
         driver.get("about:blank")
     assert not logged
-    assert {url.split("/")[2] for url in asked(driver)} == {server.url.split("/")[2]}
+    events = [json.loads(message)["message"] for message in log(driver, "performance")]
+    asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+    assert {url.split("/")[2] for url in asked if url.startswith("http")} == {server.url.split("/")[2]}
 
 
 def log(driver: Chrome, kind: str) -> list[str]:
     """What the browser logged since it was last asked."""
     untyped: Any = driver
     return [entry["message"] for entry in untyped.get_log(kind)]
-
-
-def asked(driver: Chrome) -> list[str]:
-    """The addresses that the browser asked for since it was last asked about them."""
-    events: list[dict[str, Any]] = [json.loads(message)["message"] for message in log(driver, "performance")]
-    urls = (e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent")
-    return [url for url in urls if not url.startswith(("about:", "data:"))]

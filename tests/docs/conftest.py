@@ -67,25 +67,20 @@ def cost_of(operation: str, request: Names) -> Cost:
     return Cost(1, 1, len(asked.get("Keys", "1")) * (1 if asked.get("ConsistentRead") else 0.5))
 
 
-def _one_at_a_time(patch: pytest.MonkeyPatch) -> None:
-    """Let moto answer one request after the other: its tables are not made for the threads of a compactor."""
+@pytest.fixture(scope="module")
+def account() -> Iterator[Account]:
+    from moto import mock_aws  # here, for those who run other tests
     from moto.core.botocore_stubber import BotocoreStubber
 
     lock, answer = threading.RLock(), BotocoreStubber.process_request
 
-    def process_request(stubber: BotocoreStubber, request: Any) -> Any:
+    def one_at_a_time(stubber: BotocoreStubber, request: Any) -> Any:
+        """moto's tables are not made for the threads of a compactor."""
         with lock:
             return answer(stubber, request)
 
-    patch.setattr(BotocoreStubber, "process_request", process_request)
-
-
-@pytest.fixture(scope="module")
-def account() -> Iterator[Account]:
-    from moto import mock_aws  # here, for those who run other tests
-
     with mock_aws(), pytest.MonkeyPatch.context() as patch:
-        _one_at_a_time(patch)
+        patch.setattr(BotocoreStubber, "process_request", one_at_a_time)
         patch.setenv("LEDGER_TABLE", "counters")
         patch.setenv("AWS_REGION", REGION)
         client._client.cache_clear()  # a client from before knows nothing of moto

@@ -60,12 +60,10 @@ def test_the_rows_in_the_data_model_are_those_that_its_example_leaves() -> None:
     for _, pk, sk, attributes in rows(DATA_MODEL, "item | `pk` | `sk` | attributes"):
         pairs = dict(pair.split(" = ") for pair in code(attributes))
         shown[code(pk)[0], code(sk)[0]] = pairs
-    for key, item in written.items():
+    for item in (*written.values(), *shown.values()):
         for name, value in item.items():
-            if name.endswith("_ms"):  # the time of the run
-                item[name] = shown.get(key, {}).get(name)
-            elif isinstance(value, bytes):
-                item[name] = f"0x{value.hex()}"
+            of_the_run = "now" if name.endswith("_ms") else value
+            item[name] = f"0x{value.hex()}" if isinstance(value, bytes) else of_the_run
     assert shown == written
 
 
@@ -109,12 +107,9 @@ def test_every_file_and_folder_that_is_named_or_linked_exists() -> None:  # anch
         assert [name for name in sorted(named) if not (ROOT / name).exists()] == [], page
 
 
-def test_every_recipe_is_in_the_index() -> None:
+def test_every_recipe_is_in_the_index_and_every_make_target_that_is_named_exists() -> None:
     linked = set(re.findall(r"^\| \[[^]]+\]\(([\w-]+\.md)\)", (RECIPES / "README.md").read_text(), re.MULTILINE))
     assert linked == {page.name for page in RECIPES.glob("*.md")} - {"README.md"}
-
-
-def test_every_make_target_that_is_named_exists() -> None:
     named = {target for page in PAGES for target in re.findall(r"\bmake ([a-z]+)\b", "; ".join(code(prose(page))))}
     named |= set(re.findall(r"^make ([a-z]+)", "".join(text for page in PAGES for text in blocks(page, "sh")), re.M))
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))

@@ -1,45 +1,23 @@
 """The service's template as the sources have it: CloudFormation's short tags spelled out, serverless.yml's includes
-resolved. With LEDGER_PACKAGED (paths, as `make package` gives them) the framework's own output is read as well.
+resolved.
 """
 
-import json
-import os
 import re
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
+from cfnlint.decode import cfn_yaml  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).parent.parent.parent
 INCLUDE = re.compile(r"\$\{file\((infra/\w+\.yml)\)\}")
 SECTIONS = ("Parameters", "Conditions", "Resources", "Outputs")
 
 
-class _Loader(yaml.SafeLoader):
-    pass
-
-
-def _short_tag(loader: _Loader, suffix: str, node: Any) -> Any:
-    match node:
-        case yaml.ScalarNode():
-            value: Any = loader.construct_scalar(node)
-        case yaml.SequenceNode():
-            value = loader.construct_sequence(node, deep=True)
-        case _:
-            value = loader.construct_mapping(node, deep=True)
-    if suffix == "GetAtt" and isinstance(value, str):
-        value = value.split(".", 1)
-    return {suffix if suffix in ("Ref", "Condition") else f"Fn::{suffix}": value}
-
-
-_Loader.add_multi_constructor("!", _short_tag)
-
-
 @cache
 def load(path: Path) -> Any:
     """A YAML file with CloudFormation's tags."""
-    return yaml.load(path.read_text(), _Loader)  # a SafeLoader
+    return cfn_yaml.load(str(path))
 
 
 def framework() -> Any:
@@ -69,13 +47,6 @@ def source() -> dict[str, Any]:
     return merged
 
 
-@cache
-def packaged() -> tuple[tuple[str, dict[str, Any]], ...]:
-    """The templates that the framework made, named by stage and Region."""
-    paths = map(Path, filter(None, os.environ.get("LEDGER_PACKAGED", "").split(os.pathsep)))
-    return tuple((path.parent.name, json.loads(path.read_text())) for path in paths)
-
-
 def of_type(template: dict[str, Any], kind: str) -> dict[str, Any]:
     """Logical names and properties of all resources of one type."""
     resources = template["Resources"].items()
@@ -85,7 +56,3 @@ def of_type(template: dict[str, Any], kind: str) -> dict[str, Any]:
 def target(value: Any) -> str:
     """The logical name behind a Ref or GetAtt."""
     return str(value["Ref"] if "Ref" in value else value["Fn::GetAtt"][0])
-
-
-def listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]

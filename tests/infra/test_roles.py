@@ -28,7 +28,7 @@ from service.sqs import SqsQueue
 from service.sweep.sweep import Sweeper
 from service.thresholds.event_bus import EventBus
 from tests.infra.roles import BY_LAMBDA, HOME, OTHER, RIGHTS, ROLES, Account, Client, Right, Table
-from tests.infra.template import listed, of_type
+from tests.infra.template import of_type
 from tests.service.support import never, sqs, stored
 
 NUMBERS = itertools.count()
@@ -212,7 +212,8 @@ def right_of(statement: dict[str, Any], function: str) -> Right:
         ARN % ("events:${AWS::Region}", "event-bus/default"): "default",
         ARN % ("logs:${AWS::Region}", f"log-group:/aws/lambda/${{Name}}-${{Stage}}-{slug}:*"): "log",
     }
-    on = [names.get(text, text) for text in map(text_of, listed(statement["Resource"]))]
+    resources = statement["Resource"] if isinstance(statement["Resource"], list) else [statement["Resource"]]
+    on = [names.get(text, text) for text in map(text_of, resources)]
     condition = dict(statement.get("Condition", {}))
     keys = condition.pop("ForAllValues:StringLike", {}).get("dynamodb:LeadingKeys", [])
     assert (statement["Effect"], condition) == ("Allow", CONDITIONS.get(on[0], {})), statement
