@@ -23,7 +23,7 @@ from rich.markup import escape
 from lab.e2e import course, deployed, traffic
 from lab.e2e.breaks import BREAKS, Break
 from lab.e2e.crossings import Crossings
-from lab.e2e.deployed import PARAMS, REGIONS, TABLE, NotDeployed
+from lab.e2e.deployed import PARAMS, REGIONS, NotDeployed
 from lab.e2e.logs import wrong_logs
 from lab.e2e.seats import Seats
 from lab.e2e.site import Say, Site
@@ -89,23 +89,21 @@ def _break(
 ) -> list[str]:
     say(f"deploying to one Region; an alarm's minute is {60 / course.FASTER:g} s here")
     regions = [course.REGION]
-    deployed.run("deploy", engine.endpoint_url, f"{table}/{OUTSIDE}", regions, course.PARAMS)
-    played = course.Course(Site(engine.endpoint_url, say, regions), control, table)
-    played.play(breaks, events)
-    return played.wrong
+    deployed.run("deploy", f"{table}/{OUTSIDE}", regions, course.PARAMS)
+    site = Site(engine.endpoint_url, say, regions)
+    course.Course(site, control, table).play(breaks, events)
+    return site.wrong
 
 
 def _play(engine: Engine, table: str, say: Say, events: list[Event], seed: int) -> list[str]:
-    table_endpoint = f"{table}/{OUTSIDE}"
     say("deploying to two Regions")
-    deployed.run("deploy", engine.endpoint_url, table_endpoint)
+    deployed.run("deploy", f"{table}/{OUTSIDE}")
     site = Site(engine.endpoint_url, say)
     user, seats, crossings = User(site), Seats(site), Crossings(site)
     say(f"sending {len(events):,} changes, some of them again, and poison")
-    sent = user.send(list(traffic.sendings(events, random.Random(seed))))
-    say(f"sent {sent}")
-    truth = traffic.truth(events)
-    wrong = [*sent.wrong, *user.wait_until_recorded()]
+    poison = user.send(list(traffic.sendings(events, random.Random(seed))))
+    truth, wrong = traffic.truth(events), site.wrong
+    wrong += user.wait_until_recorded()
     say("recorded; selling seats up to a ceiling in both Regions")
     seats.sell()
     say("sold; crossing thresholds in both Regions")
@@ -113,7 +111,7 @@ def _play(engine: Engine, table: str, say: Say, events: list[Event], seed: int) 
     say("crossed; the rings fold")
     wrong += user.wait_until_folded(truth, int(PARAMS["foldMin"]))
     say("folded; the sweep cleans")
-    wrong += user.wait_until_cleaned(lambda: _sweep(site))
+    wrong += user.wait_until_cleaned()
     say("cleaned; reading every counter in both Regions")
     wrong += user.wrong_balances(truth | {traffic.POISONED: (0, 0)})
     busiest = sorted(truth, key=lambda counter: -truth[counter][1])[:HISTORIES]
@@ -121,17 +119,11 @@ def _play(engine: Engine, table: str, say: Say, events: list[Event], seed: int) 
     wrong += user.wrong_histories(changes)
     seats.judge()
     crossings.judge()
-    wrong += [*seats.wrong, *crossings.wrong]
-    wrong += user.wrong_dead_letters(sent.poison)
+    wrong += user.wrong_dead_letters(poison)
     wrong += wrong_logs(site.aws("logs"), say)
     say(f"read {len(REGIONS) * len(truth):,} balances, {len(REGIONS) * len(changes)} histories, dead letters, logs")
-    deployed.run("remove", engine.endpoint_url, table_endpoint)
+    deployed.run("remove", f"{table}/{OUTSIDE}")
     return wrong
-
-
-def _sweep(site: Site) -> None:
-    for function in site.aws("lambda").values():
-        function.invoke(FunctionName=f"{TABLE}-sweep", InvocationType="Event", Payload=b"{}")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from lab.e2e import deployed, traffic
-from lab.e2e.alarms import Alarm, Template, alarms_of
+from lab.e2e.alarms import Alarm, alarms_of
 from lab.e2e.breaks import QUIET, Break
 from lab.e2e.deployed import TABLE
 from lab.e2e.metrics import Meter, is_excused, is_measured
@@ -47,7 +47,7 @@ SHOW_S = 60
 
 
 class Course:
-    """`control`: of the proxy that is in front of the table at `table_endpoint`. wrong: what is, so far."""
+    """`control`: of the proxy that is in front of the table at `table_endpoint`."""
 
     def __init__(self, site: Site, control: Connection, table_endpoint: str) -> None:
         self._site, self._control = site, control
@@ -58,16 +58,15 @@ class Course:
         self._pool = ThreadPoolExecutor(2)
         self._canary: Future[Any] | None = None
         self._next_canary = self._next_sweep = 0.0
-        self.wrong: list[str] = []
         self._take_over(table_endpoint)
-        self._alarms = self._judged(alarms_of(self._template(), FASTER))
+        self._alarms = self._judged()
 
     def play(self, breaks: Sequence[Break], events: Sequence[Event]) -> None:
         """Every break, with a share of the events before it and one while it lasts; then every counter is read."""
         shares = (events[number :: 2 * len(breaks)] for number in range(2 * len(breaks)))
         for broken in breaks:
             if loud := self._until_quiet():
-                self.wrong.append(f"in alarm before {broken.name}: {loud}")
+                self._site.wrong.append(f"in alarm before {broken.name}: {loud}")
                 break
             self._add(next(shares))
             self._site.say(broken.text)
@@ -77,21 +76,20 @@ class Course:
             self._turn(broken, breaks=False)
             self._site.say("mended")
         if loud := self._until_quiet():
-            self.wrong.append(f"mended, and still in alarm: {loud}")
-        self.wrong += self._wrong_at_the_end()
+            self._site.wrong.append(f"mended, and still in alarm: {loud}")
+        self._site.wrong += self._wrong_at_the_end()
         self._pool.shutdown(cancel_futures=True)
 
-    def _template(self) -> Template:
+    def _judged(self) -> list[Alarm]:
         (stacks,) = self._site.aws("cloudformation").values()
         found = stacks.get_template(StackName=TABLE)["TemplateBody"]
-        template: Template = json.loads(found) if isinstance(found, str) else found
-        return template
-
-    def _judged(self, alarms: Sequence[Alarm]) -> list[Alarm]:
+        alarms = alarms_of(json.loads(found) if isinstance(found, str) else found, FASTER)
         parts = {f"{TABLE}-{name}" for name in (*QUEUES, *FUNCTIONS, "api")}
         judged = [alarm for alarm in alarms if is_measured(alarm, parts)]
         excused = [alarm for alarm in alarms if alarm not in judged and is_excused(alarm)]
-        self.wrong += [f"{alarm}: its metric is not measured" for alarm in alarms if alarm not in [*judged, *excused]]
+        self._site.wrong += [
+            f"{alarm}: its metric is not measured" for alarm in alarms if alarm not in [*judged, *excused]
+        ]
         self._site.say(f"watching {len(judged)} alarms; not judged here: {', '.join(a.name for a in excused)}")
         return judged
 
@@ -162,7 +160,7 @@ class Course:
         quiet = {alarm.name for alarm in self._alarms if alarm.watches(QUIET.difference(broken.seen_in))}
         loud: set[str] = set()
         if not waiting:
-            self.wrong.append(f"{broken.name}: no alarm watches what it is seen in")
+            self._site.wrong.append(f"{broken.name}: no alarm watches what it is seen in")
         while waiting:
             time.sleep(PAUSE_S)
             found, after_s = self._in_alarm(), time.monotonic() - began
@@ -171,9 +169,9 @@ class Course:
                 self._site.say(f"  {alarm} crossed at {found[alarm.name]} after {after_s:.0f} s")
                 waiting.remove(alarm)
             for alarm in [alarm for alarm in waiting if after_s > SHOW_S + 3 * alarm.lasts_s]:
-                self.wrong.append(f"{broken.name}: {alarm} did not cross")
+                self._site.wrong.append(f"{broken.name}: {alarm} did not cross")
                 waiting.remove(alarm)
-        self.wrong += [f"{broken.name}: {name} crossed, and must not" for name in sorted(loud)]
+        self._site.wrong += [f"{broken.name}: {name} crossed, and must not" for name in sorted(loud)]
 
     def _wrong_at_the_end(self) -> Iterator[str]:
         """What is not as it was sent, when all is recorded."""

@@ -22,13 +22,12 @@ PUBLISH_MAX_S = 180
 
 
 class Crossings:
-    """One run. wrong: what is, so far."""
+    """One run."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self._delivered: dict[str, dict[str, dict[str, Any]]] = {region: {} for region in REGIONS}  # details, by id
         self._urls = {region: _queue(events, site.sqs[region]) for region, events in site.aws("events").items()}
-        self.wrong: list[str] = []
 
     def cross(self) -> None:
         """Above the threshold and below it, each waited for in both Regions; and that the seats are sold out."""
@@ -51,15 +50,13 @@ class Crossings:
                 expected.append((SOLD, 1, "in", region, f"{TABLE}/{region}/{SOLD}/sold-out/1"))
             names = ("counter", "number", "side", "region", "id")
             found = [tuple(detail[name] for name in names) for detail in details.values()]
-            if sorted(found) != sorted(expected):
-                self.wrong.append(f"{region} delivered {found}, not {expected}")
+            self._site.must(f"{region} delivered", sorted(found), sorted(expected))
             self._site.say(f"  crossings delivered in {region}: {len(details)}")
 
     def _add(self, why: str, region: str, change: int) -> None:
         at = time_text(datetime.now(UTC))
         answer = self._site.http[region].add(COUNTER, change, f"{why}/{region}", at, region)
-        if not answer.is_success:
-            self.wrong.append(f"{COUNTER}: {change} in {region} ended with {answer.status_code}")
+        self._site.must(f"{COUNTER}: {change} in {region} ended with", answer.status in (200, 201), True)
 
     def _wait(self, number: int, counter: str = COUNTER, regions: Sequence[str] = REGIONS) -> None:
         """Until this crossing was delivered in these Regions."""
@@ -72,18 +69,18 @@ class Crossings:
             }
             return [region for region in regions if (counter, number) not in there[region]]
 
-        if found := until_empty(left, PUBLISH_MAX_S):
-            self.wrong.append(f"{counter}: after {PUBLISH_MAX_S} s crossing {number} is not delivered in {found}")
+        missing = until_empty(left, PUBLISH_MAX_S)
+        self._site.must(f"{counter}: after {PUBLISH_MAX_S} s crossing {number} is not delivered in", missing, [])
 
     def _take(self) -> None:
         """Every event that was delivered until now; an id says one thing, however often it comes."""
         for region, url in self._urls.items():
             for body in drained(self._site.sqs[region], url):
                 detail = json.loads(body)["detail"]
-                if self._delivered[region].setdefault(detail["id"], detail) != detail:
-                    self.wrong.append(f"{region}: {detail['id']} says two things")
-                if detail["counter"] == SOLD and detail["value"] != CEILING:
-                    self.wrong.append(f"{region}: sold out at {detail['value']}")
+                known = self._delivered[region].setdefault(detail["id"], detail)
+                self._site.must(f"{region}: {detail['id']} says", detail, known)
+                if detail["counter"] == SOLD:
+                    self._site.must(f"{region}: sold out at", detail["value"], CEILING)
 
 
 def _queue(events: Any, sqs: Any) -> str:

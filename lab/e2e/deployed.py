@@ -1,19 +1,16 @@
 """Deploys the service to an engine with the same command as to AWS.
 
-Rule 1: infra.deploy does the work, told only by AWS_ENDPOINT_URL that AWS is elsewhere.
+Rule 1: infra.deploy does the work, told only by AWS_ENDPOINT_URL in the environment that AWS is elsewhere.
 Rule 2: Nothing of the service is imported here.
 Rule 3: Times are short, so that a fold, a clean and a backstop happen within minutes. What this engine takes as a
 number alone, not as its text, is in serverless.yml under this stage.
 """
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-from lab.engines.ministack import ENVIRONMENT
 
 ROOT = Path(__file__).parents[2]
 NAME, STAGE = "ledger", "e2e"
@@ -42,21 +39,12 @@ class NotDeployed(Exception):
 
 
 def run(
-    command: str,
-    endpoint_url: str,
-    table_endpoint_url: str,
-    regions: Sequence[str] = REGIONS,
-    params: Mapping[str, str] = PARAMS,
+    command: str, table_endpoint_url: str, regions: Sequence[str] = REGIONS, params: Mapping[str, str] = PARAMS
 ) -> None:
     """`make deploy` or `make remove`. Raises NotDeployed."""
     values = {**params, "endpointUrl": table_endpoint_url}
     options = ["--stage", STAGE, "--regions", " ".join(regions), "--name", NAME]
     options += ["--params", " ".join(f"{name}={value}" for name, value in values.items())]
-    done = subprocess.run(
-        [sys.executable, "-m", "infra.deploy", command, *options],
-        cwd=ROOT,
-        env={**os.environ, **ENVIRONMENT, "AWS_ENDPOINT_URL": endpoint_url},
-        check=False,
-    )
+    done = subprocess.run([sys.executable, "-m", "infra.deploy", command, *options], cwd=ROOT, check=False)
     if done.returncode:
         raise NotDeployed(f"`infra.deploy {command}` failed with exit code {done.returncode}; its messages are above")

@@ -1,51 +1,50 @@
-"""A real HTTP client (httpx) whose requests are signed as API Gateway's IAM authorizer wants them.
-
-Rule 1: A careful caller, as docs/http-api.md asks for one: the same request again, later and later, until the answer
-says what happened.
+"""A Region's API, as a careful caller uses it: requests are signed as API Gateway's IAM authorizer wants them, and sent
+again, later and later, until the answer says what happened (docs/http-api.md).
 """
 
 import json
-import time
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
-import httpx
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
+from urllib3 import BaseHTTPResponse, PoolManager, Retry
 
-TIMEOUT_S = 60
-TRIES_MAX, PAUSE_S, PAUSE_MAX_S = 9, 0.25, 8.0
+AGAIN = Retry(
+    8,
+    allowed_methods=None,
+    status_forcelist={429, *range(500, 600)},
+    backoff_factor=0.25,
+    backoff_max=8,
+    raise_on_status=False,
+)
 
 
 class Client:
-    """Calls one Region's API. What returns a dictionary raises httpx.HTTPStatusError."""
+    """Calls one Region's API. What returns a dictionary raises RuntimeError where the answer is a problem."""
 
     def __init__(self, url: str, region: str) -> None:
         self._url = url
-        self._http = httpx.Client(timeout=TIMEOUT_S, trust_env=False)
+        self._http = PoolManager(timeout=60, retries=AGAIN, maxsize=8)
         self._signer = SigV4Auth(Credentials("embedded", "embedded"), "execute-api", region)
 
-    def add(self, counter: str, change: int, key: str, at: str, home: str) -> httpx.Response:
+    def add(self, counter: str, change: int, key: str, at: str, home: str) -> BaseHTTPResponse:
         """One change, first asked for in `home`."""
-        body = {"counter": counter, "change": change, "at": at, "region": home}
-        return self._post(counter, "deltas", body, {"Idempotency-Key": key})
+        return self._post(counter, "deltas", {"change": change, "at": at, "region": home}, {"Idempotency-Key": key})
 
     def hold(self, counter: str, amount: int, expires_s: int, key: str, at: str) -> dict[str, Any]:
         """A hold that is granted."""
-        body = {"counter": counter, "amount": amount, "expires_s": expires_s, "at": at}
-        held: dict[str, Any] = self._post(counter, "holds", body, {"Idempotency-Key": key}).raise_for_status().json()
-        return held
+        body = {"amount": amount, "expires_s": expires_s, "at": at}
+        return _good(self._post(counter, "holds", body, {"Idempotency-Key": key}))
 
-    def end(self, hold: dict[str, Any], how: str, **more: int) -> httpx.Response:
+    def end(self, hold: dict[str, Any], how: str, **more: int) -> BaseHTTPResponse:
         """`capture`, perhaps with an `amount`, or `release`."""
-        return self._post(hold["counter"], f"holds/{hold['id']}/{how}", {"counter": hold["counter"], **more})
+        return self._post(hold["counter"], f"holds/{hold['id']}/{how}", more, {})
 
     def get(self, what: str, counter: str, **more: str) -> dict[str, Any]:
         """`counters`: a counter as it is read now; `standing`: what of its limit is left; a page of its `history`."""
-        query = "&".join(f"{name}={quote(value, safe='')}" for name, value in {"counter": counter, **more}.items())
-        found: dict[str, Any] = self._call("GET", f"/{what}?{query}").raise_for_status().json()
-        return found
+        return _good(self._call("GET", f"/{what}?{urlencode({'counter': counter, **more}, quote_via=quote)}", "", {}))
 
     def history(self, counter: str) -> list[dict[str, Any]]:
         """Every entry of a counter's history, page by page."""
@@ -56,21 +55,19 @@ class Client:
             entries += page["entries"]
         return entries
 
-    def _post(self, counter: str, what: str, body: object, headers: dict[str, str] | None = None) -> httpx.Response:
-        return self._call("POST", f"/counters/{quote(counter, safe='')}/{what}", json.dumps(body), headers)
+    def _post(self, counter: str, what: str, body: dict[str, Any], headers: dict[str, str]) -> BaseHTTPResponse:
+        data = json.dumps({"counter": counter, **body})
+        headers = {"Content-Type": "application/json", **headers}
+        return self._call("POST", f"/counters/{quote(counter, safe='')}/{what}", data, headers)
 
-    def _call(self, method: str, path: str, data: str = "", headers: dict[str, str] | None = None) -> httpx.Response:
-        sent = {"Content-Type": "application/json", **(headers or {})} if data else {}
-        for attempt in range(TRIES_MAX):
-            request = AWSRequest(method=method, url=self._url + path, data=data, headers=dict(sent))
-            self._signer.add_auth(request)
-            signed = dict(request.headers)
-            try:
-                answer = self._http.request(method, self._url + path, content=data or None, headers=signed)
-                if (answer.status_code < 500 and answer.status_code != 429) or attempt + 1 == TRIES_MAX:
-                    break
-            except httpx.TransportError:
-                if attempt + 1 == TRIES_MAX:
-                    raise
-            time.sleep(min(PAUSE_MAX_S, PAUSE_S * 2**attempt))
-        return answer
+    def _call(self, method: str, path: str, data: str, headers: dict[str, str]) -> BaseHTTPResponse:
+        request = AWSRequest(method=method, url=self._url + path, data=data, headers=headers)
+        self._signer.add_auth(request)
+        return self._http.request(method, self._url + path, body=data or None, headers=dict(request.headers))
+
+
+def _good(answer: BaseHTTPResponse) -> dict[str, Any]:
+    found: dict[str, Any] = answer.json()
+    if answer.status >= 300:
+        raise RuntimeError(f"the API answered {answer.status}: {found}")
+    return found

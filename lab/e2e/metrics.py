@@ -27,7 +27,7 @@ from lab.e2e.alarms import Alarm, Metric, Sample
 
 LEDGER, SQS, LAMBDA = "Ledger", "AWS/SQS", "AWS/Lambda"
 VISIBLE, AGE = "ApproximateNumberOfMessagesVisible", "ApproximateAgeOfOldestMessage"
-OF_SQS, OF_LAMBDA = {VISIBLE, AGE}, {"Invocations", "Errors"}
+HERE = {VISIBLE, AGE, "Invocations", "Errors"}
 NOT_HERE = {"IteratorAge", "Throttles", "ReadThrottleEvents", "WriteThrottleEvents", "5xx"}
 MESSAGES = "/_ministack/sqs/messages"
 GROUP = "/aws/lambda/"
@@ -42,18 +42,15 @@ OVERLAP_S = 30
 def is_measured(alarm: Alarm, parts: Container[str]) -> bool:
     """Whether there can be samples of what it watches, NOT_HERE aside. `parts`: the queues and functions there are."""
     metrics = [measure.metric for measure in alarm.measures if measure.metric.name not in NOT_HERE]
-    return bool(metrics) and all(_is_here(metric, parts) for metric in metrics)
+    return bool(metrics) and all(
+        metric.of == "" if metric.namespace == LEDGER else metric.of in parts and metric.name in HERE
+        for metric in metrics
+    )
 
 
 def is_excused(alarm: Alarm) -> bool:
     """Whether nobody need judge it: it watches what is not measured here, or is a query of its own."""
     return all(measure.metric.name in NOT_HERE for measure in alarm.measures)
-
-
-def _is_here(metric: Metric, parts: Container[str]) -> bool:
-    if metric.namespace == LEDGER:
-        return metric.of == ""
-    return metric.of in parts and metric.name in OF_SQS | OF_LAMBDA
 
 
 class Meter:

@@ -29,11 +29,12 @@ Left = TypeVar("Left", bound=Sized)
 
 
 class Site:
-    """`say`: shows a line of progress."""
+    """`say`: shows a line of progress. wrong: what is, so far."""
 
     def __init__(self, endpoint_url: str, say: Say, regions: Sequence[str] = REGIONS) -> None:
         self.endpoint_url, self.say, self.regions = endpoint_url, say, regions
         self.http, self.sqs = {}, self.aws("sqs")
+        self.wrong: list[str] = []
         for region, stacks in self.aws("cloudformation").items():
             found = stacks.describe_stacks(StackName=TABLE)["Stacks"][0]["Outputs"]
             (url,) = (output["OutputValue"] for output in found if output["OutputKey"] == "HttpApiUrl")
@@ -43,8 +44,11 @@ class Site:
     def aws(self, name: Any) -> Mapping[str, Any]:
         """A boto3 client of each Region, as a user's own would be."""
         config = Config(retries={"mode": "standard", "total_max_attempts": 5}, read_timeout=60)
-        given: Any = {"endpoint_url": self.endpoint_url, "config": config}
-        return {region: boto3.client(name, region_name=region, **given) for region in self.regions}
+        return {region: boto3.client(name, region_name=region, config=config) for region in self.regions}
+
+    def must(self, what: str, found: object, expected: object) -> None:
+        if found != expected:
+            self.wrong.append(f"{what}: {found}, not {expected}")
 
     def url(self, region: str, name: str) -> str:
         """Of a queue: changes, changes-dlq, work, work-dlq, failed or outcomes."""

@@ -6,12 +6,11 @@ Rule 2: What is not there by then is said, not skipped.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import Any
 
-import httpx
+from urllib3.exceptions import HTTPError
 
 from lab.e2e.deployed import TABLE
 from lab.e2e.site import POLL_S, Site, until_empty
@@ -23,32 +22,19 @@ THREADS = 4
 WAIT_MAX_S = 900
 
 
-@dataclass(slots=True)
-class Sent:
-    """What was sent, and what came back at once. `poison`: the messages of each Region."""
-
-    messages: int = 0
-    statuses: Counter[str] = field(default_factory=Counter)
-    poison: dict[str, Counter[str]] = field(default_factory=dict)
-    wrong: list[str] = field(default_factory=list)
-
-    def __str__(self) -> str:
-        poisoned = sum(messages.total() for messages in self.poison.values())
-        return f"{self.messages:,} messages ({poisoned:,} of them poison), HTTP {json.dumps(self.statuses)}"
-
-
 class User:
     """Of the deployed service."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
 
-    def send(self, sendings: Sequence[Sending]) -> Sent:
-        """Everything, with poison between, from several threads."""
-        site, sent = self._site, Sent(poison={region: Counter() for region in self._site.regions})
+    def send(self, sendings: Sequence[Sending]) -> dict[str, Counter[str]]:
+        """Everything, with poison between, from several threads. Returns each Region's poison."""
+        site, statuses = self._site, Counter[str]()
+        poisons = {region: Counter[str]() for region in site.regions}
         for number in range(0, len(sendings), POISON_EVERY):
             region = site.regions[number // POISON_EVERY % len(site.regions)]
-            sent.poison[region][poison(number // POISON_EVERY)] += 1
+            poisons[region][poison(number // POISON_EVERY)] += 1
         with ThreadPoolExecutor(THREADS) as pool:
             queueing = []
             for region in site.regions:
@@ -56,15 +42,17 @@ class User:
                     way: [each.change for each in sendings if (each.region, each.way) == (region, way)]
                     for way in ("one", "many")
                 }
-                messages = [*map(dumps, changes["one"]), *sent.poison[region].elements()]
+                messages = [*map(dumps, changes["one"]), *poisons[region].elements()]
                 queueing.append(pool.submit(site.send, region, messages))
                 queueing.append(pool.submit(site.send_many, region, changes["many"]))
             for sending, status in pool.map(self._post, [sending for sending in sendings if sending.way == "http"]):
-                sent.statuses[status] += 1
+                statuses[status] += 1
                 if status not in ("200", "201"):
-                    sent.wrong.append(f"POST of {sending.event.key} to {sending.region} ended with {status}")
-            sent.messages = sum(future.result() for future in queueing)
-        return sent
+                    site.wrong.append(f"POST of {sending.event.key} to {sending.region} ended with {status}")
+            queued = sum(future.result() for future in queueing)
+        poisoned = sum(found.total() for found in poisons.values())
+        site.say(f"sent {queued:,} messages ({poisoned:,} of them poison), HTTP {json.dumps(statuses)}")
+        return poisons
 
     def wait_until_recorded(self) -> Iterator[str]:
         """Until no message is waiting or under way; what is left then."""
@@ -89,15 +77,16 @@ class User:
         if found := until_empty(left, WAIT_MAX_S, pause_s=10 * POLL_S):
             yield f"after {WAIT_MAX_S} s these have too many pending deltas: {found}"
 
-    def wait_until_cleaned(self, sweep: Callable[[], None]) -> Iterator[str]:
+    def wait_until_cleaned(self) -> Iterator[str]:
         """Until each Region's table holds no delta and no pack but of what is not folded; what it holds then.
 
-        sweep: calls the function, because nobody waits two days for its schedule.
+        The sweep is called from here: nobody waits two days for its schedule.
         """
-        tables = self._site.aws("dynamodb")
+        tables, functions = self._site.aws("dynamodb"), self._site.aws("lambda")
 
         def left() -> dict[str, int]:
-            sweep()
+            for function in functions.values():
+                function.invoke(FunctionName=f"{TABLE}-sweep", InvocationType="Event", Payload=b"{}")
             found = {region: _deltas(table) for region, table in tables.items()}
             self._site.say(f"  deltas and packs in the tables, and those that are folded: {found}")
             return {region: folded for region, (_, folded) in found.items() if folded}
@@ -149,9 +138,9 @@ class User:
         event, client = sending.event, self._site.http[sending.region]
         try:
             answer = client.add(event.counter, event.change, event.key, event.at.isoformat(), sending.home)
-        except httpx.TransportError as error:
+        except HTTPError as error:
             return sending, type(error).__name__
-        return sending, str(answer.status_code)
+        return sending, str(answer.status)
 
 
 def _deltas(table: Any) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lab.live.server import PORT, PortTaken, serve
+from lab.live.server import PORT, PortTaken, Server
 
 
 def main(
@@ -17,7 +17,11 @@ def main(
     Exit code: 0 when it was ended, 2 when the port cannot be used.
     """
     try:
-        serve(port, seed=seed)
+        with Server(port, seed=seed) as server:
+            print(f"The live page is at {server.url} (Ctrl-C ends it).")
+            server.serve_forever(poll_interval=0.2)
+    except KeyboardInterrupt:
+        print("\nEnded.")
     except PortTaken as taken:
         print(taken, file=sys.stderr)
         raise typer.Exit(2) from None

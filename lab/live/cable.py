@@ -34,7 +34,11 @@ class Cable:
 
     def carry(self, now_ms: int, lag_ms: int, *, cut: bool) -> None:
         """Deliver what has had its time."""
-        self._enter(now_ms)
+        for region, replica in self._world.replicas.items():
+            for key in replica.inbox:
+                if (region, key) not in self._ways:
+                    self._number += 1
+                    self._ways[region, key] = Way(self._number, now_ms, self._choices.pick(200))
         if self._cut and not cut:
             self._ways = {where: replace(way, since_ms=now_ms) for where, way in self._ways.items()}
         self._cut = cut
@@ -53,10 +57,3 @@ class Cable:
 
         found = [(way, key) for (to, key), way in self._ways.items() if to == region][:SHOWN_MAX]
         return [(way.number, key, round(far(way), 2)) for way, key in found]
-
-    def _enter(self, now_ms: int) -> None:
-        for region, replica in self._world.replicas.items():
-            for key in replica.inbox:
-                if (region, key) not in self._ways:
-                    self._number += 1
-                    self._ways[region, key] = Way(self._number, now_ms, self._choices.pick(200))

@@ -7,7 +7,6 @@ Rule 3: All from the choices.
 """
 
 import heapq
-from collections.abc import Iterable
 
 from lab.live.controls import Controls
 from ledger import tokens
@@ -39,10 +38,6 @@ class Customers:
     def waiting(self) -> int:
         """How many changes are still to be delivered again."""
         return len(self._again)
-
-    def sum(self, numbers: Iterable[int]) -> int:
-        """What some of the changes come to."""
-        return sum(self.changes[number] for number in numbers)
 
     def deliveries(self, now_ms: int, step_ms: int, controls: Controls) -> list[tuple[Delta, str]]:
         """What is delivered in this step, each through a Region."""

@@ -27,7 +27,7 @@ class Knowledge:
         known = self._known[region]
         for lane in self._lanes:
             fresh = (self._in_deltas(region, lane) | self._in_checkpoint(region, lane)) - known
-            self._sums[region] += self._customers.sum(fresh)
+            self._sums[region] += sum(self._customers.changes[number] for number in fresh)
             known |= fresh
         return known
 

@@ -41,7 +41,6 @@ def picture(scene: Scene) -> dict[str, Any]:
         "lines": {"known": "what it can know", "truth": "truth"} | dict(reversed(DESIGNS.items())),
         "regions": [_region(scene, region) for region in REGIONS],
         "cable": [_cable(scene, region) for region in REGIONS],
-        "samples": list(scene.samples),
         "requests": list(scene.rows),
     }
 
@@ -99,15 +98,13 @@ def _region(scene: Scene, region: str) -> dict[str, Any]:
     for design, reading in scene.readings[region].items():
         mood, note = judged(scene, design, reading)
         counters[design] = {"value": reading.value, "mood": mood, "note": note}
-    columns = ["known", *DESIGNS]
-    first = 1 + REGIONS.index(region) * len(columns)
     return {
         "name": region,
         "know": f"can know {read.known:,}: {read.known_count:,} of {several(scene.truth.count, 'change')}",
         "counters": counters,
         "compactor": scene.compactor_is(region),
         "state": _state(scene, region),
-        "columns": {"truth": 0} | {name: first + n for n, name in enumerate(columns)},
+        "samples": list(scene.samples[region]),
     }
 
 

@@ -88,11 +88,11 @@ class Scene:
         self.truth = Customers(SETTINGS, self._choices)
         self.knowledge = Knowledge(self.world, SETTINGS.lanes_of(COUNTER), self.truth)
         self.requests = 0  # of our writers and compactors so far
-        self.rows: deque[dict[str, object]] = deque(maxlen=ROWS)
+        self.rows: deque[list[str]] = deque(maxlen=ROWS)
         """The last of them with their answers, the newest first."""
 
-        self.samples: deque[tuple[int, ...]] = deque(maxlen=SAMPLES)
-        """The truth, then by Region what it can know and each design's value."""
+        self.samples: dict[str, deque[list[int]]] = {region: deque(maxlen=SAMPLES) for region in REGIONS}
+        """By Region: what it can know, the truth, and each design's value, ours last."""
 
         self.readings = {region: dict.fromkeys(DESIGNS, Reading()) for region in REGIONS}
         self.since_crash: dict[str, list[Reading]] = {}
@@ -105,8 +105,6 @@ class Scene:
         self._housekeepers = {region: self._enter_housekeepers(region) for region in REGIONS}
         self._readers = [reader for region in REGIONS for reader in self._enter_readers(region)]
         self._writers: list[Process] = []
-
-    # -- what a visitor does -------------------------------------------------------------------------------------------
 
     def set(self, given: object) -> None:
         """Change controls."""
@@ -131,8 +129,6 @@ class Scene:
             if self.requests > before:
                 return
 
-    # -- what is the case ----------------------------------------------------------------------------------------------
-
     @property
     def now_ms(self) -> int:
         """Since the scene began."""
@@ -154,8 +150,6 @@ class Scene:
         if self._down_until[region] > self.world.step:
             return "crashed"
         return "about to crash" if region in self._armed else "running"
-
-    # -- time ----------------------------------------------------------------------------------------------------------
 
     def step(self) -> None:
         """Ten milliseconds: the world acts by itself, then everybody who is ready sends one request."""
@@ -179,15 +173,11 @@ class Scene:
         runs = all(self.compactor_is(region) == "running" for region in REGIONS)
         self._calm_steps = self._calm_steps + 1 if is_calm and runs else 0
         if world.step % SAMPLE_STEPS == 0:
-            self.samples.append(self._sample())
+            for region, samples in self.samples.items():
+                read = [self.readings[region][design].value for design in reversed(DESIGNS)]
+                samples.append([self.knowledge.value(region), self.truth.value, *read])
         if world.step % FORGET_STEPS == 0:
             world.forget()
-
-    def _sample(self) -> tuple[int, ...]:
-        found = [self.truth.value]
-        for region in REGIONS:
-            found += [self.knowledge.value(region), *(reading.value for reading in self.readings[region].values())]
-        return tuple(found)
 
     def _housekeep(self, region: str) -> None:
         written = self._writes[region]
@@ -202,8 +192,6 @@ class Scene:
             for process in self._housekeepers[region]:
                 process.crash()
                 process.asleep_until = step + DOWN_STEPS
-
-    # -- who acts ------------------------------------------------------------------------------------------------------
 
     def _enter(self, who: str, region: str, script: Callable[[], Script]) -> Process:
         return Process(who, region, script, self.world, NONE, partial(self._answered, region))
@@ -226,8 +214,7 @@ class Scene:
             asked, came = in_words(request, answer)
             if isinstance(request, Put) and isinstance(answer, Mapping):
                 came = "there already: replayed"
-            row = {"at_ms": self.now_ms, "region": region, "who": who, "asked": asked, "came": came}
-            self.rows.appendleft(row)
+            self.rows.appendleft([f"{self.now_ms / 1_000:.2f}", region, who, asked, came])
         if who == "compactor" and isinstance(request, Put | Transact | DeleteMany):
             self._writes[region] += 1
 

@@ -88,7 +88,6 @@ def compacts(settings: Settings, done: Counter[str]) -> Script:
             tally = Tally()
             try:
                 yield from visit(lane, tally, settings)
-                done["visits"] += 1
             except LedgerError as error:
                 check_passes(error)
             finally:

@@ -144,17 +144,17 @@ function makeRegion(region) {
 }
 
 function showChart(figure, region) {
-  const { samples } = picture;
-  const values = samples.flat(); // one scale for both Regions
+  const { samples } = region;
+  const values = picture.regions.flatMap((each) => each.samples).flat(); // one scale for both Regions
   const least = Math.min(0, ...values);
   const most = Math.max(least + 10, ...values);
-  for (const name of Object.keys(picture.lines)) {
+  Object.keys(picture.lines).forEach((name, line) => {
     const path = samples.map((sample, x) => {
-      const height = 122 - 114 * (sample[region.columns[name]] - least) / (most - least);
+      const height = 122 - 114 * (sample[line] - least) / (most - least);
       return `${(600 * x / Math.max(119, samples.length - 1)).toFixed(1)} ${height.toFixed(1)}`;
     });
     $(`path.${name}`, figure).setAttribute("d", path.length > 1 ? `M${path.join("L")}` : "");
-  }
+  });
   write($(".most", figure), number.format(most));
   write($(".least", figure), number.format(least));
   const read = Object.entries(picture.designs).map(([design, name]) => `${name} ${region.counters[design].value}`);
@@ -168,9 +168,8 @@ function showRequests(requests) {
     for (const name of ["at", "where", "who", "asked", "came"]) row.insertCell().className = name;
   }
   while (body.rows.length > requests.length) body.deleteRow(-1);
-  requests.forEach((row, at) => {
-    body.rows[at].classList.toggle("again", row.came.startsWith("there already"));
-    const texts = [(row.at_ms / 1000).toFixed(2), row.region, row.who, row.asked, row.came];
+  requests.forEach((texts, at) => {
+    body.rows[at].classList.toggle("again", texts.at(-1).startsWith("there already"));
     texts.forEach((text, cell) => write(body.rows[at].cells[cell], text));
   });
 }

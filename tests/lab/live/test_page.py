@@ -12,7 +12,7 @@ import pytest
 from lab.live.controls import Controls
 from lab.live.picture import picture
 from lab.live.scene import Scene
-from lab.live.server import FILES, PortTaken, Server, serve
+from lab.live.server import PortTaken, Server
 from ledger.lane.add import add
 from tests.world import A, B
 
@@ -65,7 +65,8 @@ def test_the_page_alone_is_answered_loads_nothing_from_elsewhere_and_a_bad_wish_
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         visitor = httpx.Client(base_url=server.url, timeout=60, trust_env=False)
         own, other = {"Origin": server.url.rstrip("/")}, {"Origin": "https://evil.example"}
-        for path in FILES:
+        for path in ("/", "/style.css", "/page.js", "/icon.svg"):
+            assert visitor.get(path).status_code == 200
             assert visitor.get(path).headers["Content-Security-Policy"].startswith("default-src 'none';")
             assert visitor.get(path, headers={"Host": "evil.example"}).status_code == 403
         with visitor.stream("GET", "/pictures") as answer:
@@ -78,4 +79,4 @@ def test_the_page_alone_is_answered_loads_nothing_from_elsewhere_and_a_bad_wish_
         assert json.loads(next(server.loop.pictures()))["controls"]["lag_ms"] == 700
         server.shutdown()
         with pytest.raises(PortTaken, match="cannot be used"):
-            serve(server.server_port)
+            Server(server.server_port)
