@@ -11,6 +11,8 @@ delta at every moment, and a rebuild that ends half way can be repeated. Segment
 LaneDamaged, and nothing is written.
 """
 
+from contextlib import suppress
+
 from compactor.commit import has_landed, past_the_limits, write
 from compactor.listing import changed_by
 from compactor.recount import Overlap, Recount, recount
@@ -33,7 +35,9 @@ def rebuild(lane: Lane) -> Program[Checkpoint | None]:
     TableErrors. Then no checkpoint was written; run it again before a compactor runs.
     """
     item: Item | None = yield Get(items.checkpoint_key(lane))
-    before = _readable(lane, item)
+    before: Checkpoint | None = None
+    with suppress(DamagedItem):
+        before = items.checkpoint_of(lane, item) if item is not None else None
     if before is not None:
         segment: Item | None = yield Get(items.segment_key(lane, before.last, before.version))
         if segment is None:
@@ -118,10 +122,3 @@ def _put_back(lane: Lane, unlisted: list[Delta]) -> Program[None]:
             )
         if isinstance(outcome, LedgerError):
             raise outcome
-
-
-def _readable(lane: Lane, item: Item | None) -> Checkpoint | None:
-    try:
-        return items.checkpoint_of(lane, item) if item is not None else None
-    except DamagedItem:
-        return None
