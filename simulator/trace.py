@@ -51,8 +51,10 @@ def _said(what: object) -> str:
             return f"query {_short(pk)} ({_short(after or '-')}, {_short(upto or '-')}]{_how(consistent)}"
         case Put(written) | Update(written) | Delete(written) | DeleteMany(written):
             return f"{type(what).__name__.removesuffix('Many').lower()} {_said(written)}"
+        case Transact(writes) if all(isinstance(write, Put) for write in writes):
+            return f"commit {' and '.join(_item(write.item) for write in writes if isinstance(write, Put))}"
         case Transact(writes):
-            return f"commit {' and '.join(map(_said, writes))}"
+            return f"one transaction over {', '.join(_key(write.key) for write in writes)}"
         case Together(requests):
             return "; ".join(map(_said, requests))
         case None:
@@ -65,8 +67,14 @@ def _said(what: object) -> str:
             return "decided, not yet visible"
         case Key():
             return _key(what)
+        case (Key() as key, None):
+            return f"{_key(key)} deleted"
+        case (Key(), dict() as item):
+            return _item(item)
         case Mapping():
             return _item(what)
+        case (str(region), request):
+            return f"from {region}: {_said(request)}"
         case tuple():
             return f"({', '.join(map(_said, what))})"
         case _:
