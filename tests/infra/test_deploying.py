@@ -66,8 +66,8 @@ def test_the_table_comes_first_then_a_region_after_the_other_and_the_shape_last_
     says = rf"value-wrong.*{HOME} has what was deployed just now; left as it was: {OTHER}.*--no-check"
     steps = [*CREATED_BOTH, *service_in(HOME)]
     play(aws.deploy, BOTH, SHARDS, canary={HOME: [WRONG]}, limits=enough, says=says, steps=steps)
-    enough["UnreservedConcurrentExecutions"] = 100
-    play(aws.deploy, HOME + " " + OTHER, SHARDS, canary={}, says="reservedCanary", steps=[])  # for the other Region
+    enough["UnreservedConcurrentExecutions"] = 99
+    play(aws.deploy, BOTH, SHARDS, canary={}, says="reservedCanary", steps=[])  # for the other Region
     play(aws.deploy, BOTH, SHARDS, limits=dict.fromkeys(aws.limits, 1_000), steps=[*service_in(HOME, OTHER), "shape"])
     assert aws.shape == Shape((HOME, OTHER), {"stock:": 4})
     play(aws.deploy, BOTH, SHARDS, limits=enough, steps=service_in(HOME, OTHER))  # what is kept already counts
