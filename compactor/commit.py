@@ -9,8 +9,6 @@ again, so what only comes after a first commit (a second segment, a version abov
 without one has lost it.
 """
 
-from collections.abc import Sequence
-
 from ledger import items
 from ledger.conditions import Absent, All, Condition, Not
 from ledger.entries import Entries
@@ -51,7 +49,11 @@ def begin(lane: Lane) -> Program[Checkpoint | None]:
             )
             if not segments:
                 return None
-            lost = yield from _had_a_checkpoint(lane, segments)
+            lost = (
+                len(segments) > 1
+                or items.segment_of(lane, segments[0]).version > 1
+                or (yield Get(items.note_key(lane))) is not None  # these come only after a first checkpoint
+            )
             if not lost:
                 raise GaveUp(
                     f"{lane}: there is one segment, of version 1, and no checkpoint: the first commit is landing. "
@@ -92,14 +94,6 @@ def has_landed(checkpoint: Checkpoint) -> Program[bool]:
             "still landing or lost, only a role that may put `fold#` items can find out: ask with one."
         ) from None
     return bool(there)
-
-
-def _had_a_checkpoint(lane: Lane, segments: Sequence[Item]) -> Program[bool]:
-    """Whether the first two segments, or a clean note, are such as come only after a first checkpoint."""
-    if len(segments) > 1 or items.segment_of(lane, segments[0]).version > 1:
-        return True
-    noted: Item | None = yield Get(items.note_key(lane))
-    return noted is not None
 
 
 def commit(

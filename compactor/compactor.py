@@ -7,7 +7,7 @@ Rule 3: Two compactors at once are safe, the version decides.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -71,7 +71,7 @@ class Compactor:
         the lanes' errors the first, after every lane was tried. Nothing is lost by any, and the next call starts again.
         """
         lanes = self.settings.lanes_of(counter, self.settings.region)
-        self._ask()
+        self._shape.ask(self._table, self._now)
         report = Report.total(map(self._visit, lanes))
         for error in report.problems.values():
             raise error
@@ -98,16 +98,15 @@ class Compactor:
         Raises GaveUp (a commit was just landing: ask again), ReadTooSlow, DamagedItem and the TableErrors.
         """
         unread = (self._run(unread_beyond(counter, region, self.settings), region) for region in self.settings.regions)
-        return Verification(counter, self._checks(counter), tuple(lane for found in unread for lane in found))
-
-    def _checks(self, counter: str) -> tuple[LaneCheck, ...]:
-        gates = Gates.of(self.settings, counter)
+        gates, limit_ms = Gates.of(self.settings, counter), self.settings.read_time_max_ms
+        checks: Iterable[LaneCheck]
         if gates is not None:
-            self._ask(counter)
-            return self._run(verify_gates(gates))
-        limit = self.settings.read_time_max_ms
-        lanes = self.settings.lanes_of(counter)
-        return tuple(self._run(verify(lane, read_time_max_ms=limit), lane.region) for lane in lanes)
+            self._shape.ask(self._table, self._now, counter)
+            checks = self._run(verify_gates(gates))
+        else:
+            lanes = self.settings.lanes_of(counter)
+            checks = (self._run(verify(lane, read_time_max_ms=limit_ms), lane.region) for lane in lanes)
+        return Verification(counter, tuple(checks), tuple(lane for found in unread for lane in found))
 
     @observed("compactor.rebuild", DONE)
     def rebuild(self, counter: str) -> dict[Lane, int]:
@@ -126,7 +125,7 @@ class Compactor:
         """
         gates = Gates.of(self.settings, counter)
         if gates is not None:
-            self._ask(counter)
+            self._shape.ask(self._table, self._now, counter)
             return {each.gate.lane: each.gate.value for each in self._run(rebuild_gates(gates))}
         rebuilt = {lane: self._run(rebuild(lane)) for lane in self.settings.lanes_of(counter, self.settings.region)}
         return {lane: checkpoint.total for lane, checkpoint in rebuilt.items() if checkpoint is not None}
@@ -143,9 +142,6 @@ class Compactor:
 
     def _run(self, program: Program[Result], region: str | None = None) -> Result:
         """Run a program here, or with each of its requests at another Region."""
-        self._ask()
+        self._shape.ask(self._table, self._now)
         away = region not in (None, self.settings.region)
         return run(at(region, program) if region and away else program, self._table, self._now)
-
-    def _ask(self, *counters: str) -> None:
-        self._shape.ask(self._table, self._now, *counters)

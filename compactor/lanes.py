@@ -8,7 +8,7 @@ Rule 3: who scans to compact, lists: the lanes of the settings' Region whose ite
 those of gates too, because no commit ever lists these.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -90,16 +90,11 @@ def find_lanes(settings: Settings) -> Program[Lanes]:
         and (held.deltas >= settings.fold_min or (held.folded and (held.deltas or not held.whole)))
     ]
     unread = [lane for lane, held in found.items() if (held.deltas or held.folded) and not settings.reads(lane)]
-    listed, failed = yield from list_missing(found, settings.region)
-    return Lanes(needy, unread, listed, failed)
-
-
-def list_missing(found: Mapping[Lane, Holding], region: str) -> Program[tuple[list[Lane], dict[Lane, LedgerError]]]:
-    """Put the lanes of a Region into its directory that are not there: those that were new, and those that failed."""
-    missing = [lane for lane, held in found.items() if lane.region == region and not held.listed]
+    missing = [lane for lane, held in found.items() if lane.region == settings.region and not held.listed]
     answers: tuple[AlreadyThere | LedgerError | None, ...] = ()
     if missing:
         answers = yield PutMany(tuple(map(directory.item_of, missing)))
     outcomes = list(zip(missing, answers, strict=True))
-    new = [lane for lane, answer in outcomes if answer is None]
-    return new, {lane: answer for lane, answer in outcomes if isinstance(answer, LedgerError)}
+    listed = [lane for lane, answer in outcomes if answer is None]
+    failed = {lane: answer for lane, answer in outcomes if isinstance(answer, LedgerError)}
+    return Lanes(needy, unread, listed, failed)

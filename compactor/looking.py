@@ -55,8 +55,15 @@ def lag(lane: Lane) -> Program[LaneLag]:
         item: Item | None = yield Get(items.checkpoint_key(lane))
         checkpoint = items.checkpoint_of(lane, item) if item is not None else None
         watermark = checkpoint.watermark if checkpoint else None
-        tail = yield from _whole_tail(lane, watermark)
-        strays, to_clean = (yield from _counts_below(lane, watermark)) if watermark else (0, 0)
+        tail = TailSum(lane, watermark, consistent=False)
+        while tail.more:
+            yield from tail.read()
+        strays = to_clean = 0
+        below = Below(lane, watermark, consistent=False) if watermark else None
+        while below is not None and below.more:
+            found = yield from below.read()
+            strays += len(found.unlisted)
+            to_clean += len(found.entries) - len(found.unlisted)
         noted_ms = (yield from _noted(checkpoint)) if checkpoint and to_clean else None
     except (DamagedItem, LaneDamaged) as damage:
         return LaneLag(lane, damage=str(damage))
@@ -69,24 +76,6 @@ def _noted(checkpoint: Checkpoint) -> Program[int | None]:
     if item is not None:
         return items.note_of(checkpoint.lane, item).noted_ms
     return checkpoint.committed_ms if checkpoint.version == 1 else None
-
-
-def _whole_tail(lane: Lane, after: str | None) -> Program[TailSum]:
-    tail = TailSum(lane, after, consistent=False)
-    while tail.more:
-        yield from tail.read()
-    return tail
-
-
-def _counts_below(lane: Lane, watermark: str) -> Program[tuple[int, int]]:
-    """(strays, listed deltas that wait for clean) at or below the watermark."""
-    strays = listed = 0
-    below = Below(lane, watermark, consistent=False)
-    while below.more:
-        found = yield from below.read()
-        listed += len(found.entries) - len(found.unlisted)
-        strays += len(found.unlisted)
-    return strays, listed
 
 
 @dataclass(frozen=True, slots=True)

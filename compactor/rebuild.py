@@ -11,7 +11,7 @@ delta at every moment, and a rebuild that ends half way can be repeated. Segment
 LaneDamaged, and nothing is written.
 """
 
-from dataclasses import dataclass, field
+from contextlib import suppress
 
 from compactor.commit import has_landed, past_the_limits, write
 from compactor.listing import changed_by
@@ -28,19 +28,6 @@ ORPHANS_MAX = 1_000
 """Orphans that one rebuild undoes; each is found by a reading of all segments."""
 
 
-@dataclass(slots=True)
-class Resolved:
-    """The sums of the segments that stand, the orphans that do not, and what only these list."""
-
-    sums: Recount
-    orphans: list[Segment] = field(default_factory=list)
-    unlisted: list[Delta] = field(default_factory=list)
-
-    @property
-    def version(self) -> int:
-        return max((self.sums.version, *(orphan.version for orphan in self.orphans)))
-
-
 def rebuild(lane: Lane) -> Program[Checkpoint | None]:
     """Write a checkpoint that is the sum of the segments; None when there are none, and then no checkpoint either.
 
@@ -48,14 +35,16 @@ def rebuild(lane: Lane) -> Program[Checkpoint | None]:
     TableErrors. Then no checkpoint was written; run it again before a compactor runs.
     """
     item: Item | None = yield Get(items.checkpoint_key(lane))
-    before = _readable(lane, item)
+    before: Checkpoint | None = None
+    with suppress(DamagedItem):
+        before = items.checkpoint_of(lane, item) if item is not None else None
     if before is not None:
         segment: Item | None = yield Get(items.segment_key(lane, before.last, before.version))
         if segment is None:
             yield from has_landed(before)
     noted: Item | None = yield Get(items.note_key(lane))
-    resolved = yield from _resolve(lane, before)
-    sums, seen = resolved.sums, items.version_of(item)
+    sums, undone, unlisted = yield from _resolve(lane, before)
+    seen = items.version_of(item)
     if sums.watermark is None:
         if item is None:
             return None
@@ -64,15 +53,16 @@ def rebuild(lane: Lane) -> Program[Checkpoint | None]:
             yield from _delete(lane, item, noted)  # they are the tail again
             return None
         raise LaneDamaged(f"{lane}: there is a checkpoint but no segment to rebuild it from. Nothing was written.")
-    version = max(resolved.version, seen or 0, items.version_of(noted) or 0) + 1
+    listed = (sums.version, *(orphan.version for orphan in undone))
+    version = max(*listed, seen or 0, items.version_of(noted) or 0) + 1
     now: Instant = yield Now()
     try:
         checkpoint = Checkpoint(lane, sums.total, sums.count, sums.watermark, version, sums.watermark, now.wall_ms)
     except ValueError as error:
         raise past_the_limits(lane, error) from None
     unchanged = Absent() if item is None else None if seen is None else items.version_is(seen)
-    yield from _put_back(lane, resolved.unlisted)
-    orphans = (keyed(items.segment_key(lane, orphan.hi, orphan.version)) for orphan in resolved.orphans)
+    yield from _put_back(lane, unlisted)
+    orphans = (keyed(items.segment_key(lane, orphan.hi, orphan.version)) for orphan in undone)
     yield from _delete(lane, noted, *orphans)
     yield from write(checkpoint, Segment.of(lane, sums.watermark, version, ()), unchanged)
     return checkpoint
@@ -94,13 +84,15 @@ def _all_there(checkpoint: Checkpoint) -> Program[bool]:
     return (len(found), sum(map(changed_by, found))) == (checkpoint.count, checkpoint.total)
 
 
-def _resolve(lane: Lane, before: Checkpoint | None) -> Program[Resolved]:
-    """Leave out one of two segments that overlap, until none do. Writes nothing."""
+def _resolve(lane: Lane, before: Checkpoint | None) -> Program[tuple[Recount, list[Segment], list[Delta]]]:
+    """Leave out one of two segments that overlap, until none do: the sums of those that stand, the orphans, and what
+    only these list. Writes nothing.
+    """
     orphans: list[Segment] = []
     unlisted: list[Delta] = []
     for _ in range(ORPHANS_MAX):
         try:
-            return Resolved((yield from recount(lane, without=orphans)), orphans, unlisted)
+            return (yield from recount(lane, without=orphans)), orphans, unlisted
         except Overlap as overlap:
             orphan, stands = sorted(overlap.segments, key=lambda segment: _standing(segment, before))
         listed = dict(stands)
@@ -130,10 +122,3 @@ def _put_back(lane: Lane, unlisted: list[Delta]) -> Program[None]:
             )
         if isinstance(outcome, LedgerError):
             raise outcome
-
-
-def _readable(lane: Lane, item: Item | None) -> Checkpoint | None:
-    try:
-        return items.checkpoint_of(lane, item) if item is not None else None
-    except DamagedItem:
-        return None

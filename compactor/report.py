@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from ledger.errors import LedgerError
 from ledger.values import Lane
@@ -59,11 +59,8 @@ class Report:
     def of(cls, lane: Lane, tally: Tally, *, gave_up: bool = False, problem: LedgerError | None = None) -> Report:
         """The report of one visit to one lane."""
         return cls(
+            **{name: getattr(tally, name) for name in ("folded", "settled", "cleaned", "commits")},
             lanes=1,
-            folded=tally.folded,
-            settled=tally.settled,
-            cleaned=tally.cleaned,
-            commits=tally.commits,
             gave_up=int(gave_up),
             postponed=int(bool(tally.postponed_by)),
             postponed_by=tuple(tally.postponed_by),
@@ -77,13 +74,7 @@ class Report:
         """One report for many."""
         parts = list(reports)
         return cls(
-            lanes=sum(p.lanes for p in parts),
-            folded=sum(p.folded for p in parts),
-            settled=sum(p.settled for p in parts),
-            cleaned=sum(p.cleaned for p in parts),
-            commits=sum(p.commits for p in parts),
-            gave_up=sum(p.gave_up for p in parts),
-            postponed=sum(p.postponed for p in parts),
+            **{each.name: sum(getattr(p, each.name) for p in parts) for each in fields(cls) if each.default == 0},
             postponed_by=tuple(dict.fromkeys(each for p in parts for each in p.postponed_by)),
             conflicts=tuple(token for p in parts for token in p.conflicts),
             ahead={lane: ms for p in parts for lane, ms in p.ahead.items()},

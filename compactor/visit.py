@@ -34,7 +34,15 @@ def visit(
     """
     lane = settings.known(lane)
     bound = {} if commits_max is None else {"commits_max": commits_max}
-    met, damage = (yield from _clean(lane, tally, settings)) if settings.clean else ([], None)
+    met: list[bytes] = []  # what the clean met that is listed nowhere
+    damage: DamagedItem | None = None
+    if settings.clean:
+        pace = settings.clean_units_per_s
+        try:
+            met = yield from clean(lane, tally, settings.regions, keep_ms=settings.keep_ms, units_per_s=pace)
+        except LedgerError as failure:
+            tally.postponed_by.append(str(failure))
+            damage = failure if isinstance(failure, DamagedItem) else None
     checkpoint = yield from fold(
         lane,
         tally,
@@ -49,15 +57,3 @@ def visit(
         yield from settle_these(lane, tally, met, fold_max=settings.fold_max, **bound)
     if damage is not None:
         raise damage
-
-
-def _clean(lane: Lane, tally: Tally, settings: Settings) -> Program[tuple[list[bytes], DamagedItem | None]]:
-    """Clean, or tell why not: what it met that is listed nowhere, and the damage, if it met any."""
-    try:
-        met = yield from clean(
-            lane, tally, settings.regions, keep_ms=settings.keep_ms, units_per_s=settings.clean_units_per_s
-        )
-    except LedgerError as failure:
-        tally.postponed_by.append(str(failure))
-        return [], failure if isinstance(failure, DamagedItem) else None
-    return met, None

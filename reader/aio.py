@@ -16,7 +16,7 @@ from ledger.settings import Settings
 from ledger.table import Given
 from reader.balance import Balance
 from reader.cache import Cache
-from reader.calls import Asked, Calls
+from reader.calls import Calls
 
 
 class AsyncReader(Edge):
@@ -45,7 +45,7 @@ class AsyncReader(Edge):
     @observed("reader.value", READ)
     async def value(self, counter: str) -> int:
         """As `Reader.value`."""
-        return (await self._read(self._calls.asked(counter, self.ttl, 0))).value
+        return (await self._read(*self._calls.asked(counter, self.ttl, 0))).value
 
     @observed("reader.values", READ)
     async def values(self, counters: Iterable[str]) -> dict[str, int]:
@@ -60,10 +60,9 @@ class AsyncReader(Edge):
     @observed("reader.read", READ)
     async def read(self, counter: str, max_age: float = 0, *, behind: float = 0) -> Balance:
         """As `Reader.read`."""
-        return await self._read(self._calls.asked(counter, max_age, behind))
+        return await self._read(*self._calls.asked(counter, max_age, behind))
 
-    async def _read(self, asked: Asked) -> Balance:
-        counter, most_s, behind_ms = asked
+    async def _read(self, counter: str, most_s: float, behind_ms: int) -> Balance:
         self._check_loop()
         if not most_s:
             return (await self._load([counter], behind_ms))[counter]

@@ -63,7 +63,8 @@ class Cache:
                 theirs = self._loading.setdefault(counter, mine)
                 if theirs is mine:
                     break
-                self._wait_for(counter, theirs)
+                while self._loading.get(counter) is theirs:
+                    self._condition.wait()
         try:
             return load()
         finally:
@@ -71,6 +72,3 @@ class Cache:
                 if self._loading.get(counter) is mine:
                     del self._loading[counter]
                     self._condition.notify_all()
-
-    def _wait_for(self, counter: str, load: object) -> None:
-        self._condition.wait_for(lambda: self._loading.get(counter) is not load)

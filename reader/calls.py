@@ -6,7 +6,6 @@ Rule 1: what a caller passes is checked before anything is sent, then the table'
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 from ledger import clocks, tokens
 from ledger.checks import check_counter, check_time, to_ms
@@ -28,14 +27,6 @@ SECONDS_MAX = 10**9
 PAGE_ENTRIES_MAX = 1_000
 
 
-class Asked(NamedTuple):
-    """A read of a counter. most_s: how old a remembered balance may be; 0: none. behind_ms: as `behind` of a read."""
-
-    counter: str
-    most_s: float
-    behind_ms: int
-
-
 class Calls:
     """Arguments as for Reader."""
 
@@ -51,10 +42,11 @@ class Calls:
 
     # -- balances ------------------------------------------------------------------------------------------------------
 
-    def asked(self, counter: str, max_age: float, behind: float) -> Asked:
+    def asked(self, counter: str, max_age: float, behind: float) -> tuple[str, float, int]:
+        """What is read: the counter, how many seconds old a remembered balance may be, how many ms it may be behind."""
         counter = check_counter(counter)
         behind_ms = int(_seconds("behind", behind) * 1_000)
-        return Asked(counter, 0 if behind_ms else min(_seconds("max_age", max_age), self.ttl), behind_ms)
+        return counter, 0 if behind_ms else min(_seconds("max_age", max_age), self.ttl), behind_ms
 
     def names(self, counters: Iterable[str]) -> list[str]:
         """Each name once."""

@@ -15,7 +15,7 @@ from ledger.settings import Settings
 from ledger.table import table_of
 from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
 from reader.cache import Cache
-from reader.calls import Asked, Calls
+from reader.calls import Calls
 from reader.standing import Standing
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Reader:
 
         Raises InvalidCounter, SettingsMismatch, DamagedItem, ReadTooSlow, Unavailable and the other TableErrors.
         """
-        return self._read(self._calls.asked(counter, self.ttl, 0)).value
+        return self._read(*self._calls.asked(counter, self.ttl, 0)).value
 
     @observed("reader.values", READ)
     def values(self, counters: Iterable[str]) -> dict[str, int]:
@@ -78,10 +78,9 @@ class Reader:
 
         Raises as `value` does.
         """
-        return self._read(self._calls.asked(counter, max_age, behind))
+        return self._read(*self._calls.asked(counter, max_age, behind))
 
-    def _read(self, asked: Asked) -> Balance:
-        counter, most_s, behind_ms = asked
+    def _read(self, counter: str, most_s: float, behind_ms: int) -> Balance:
         if most_s:
             return self._cache.value.balance(counter, most_s, lambda: self._load([counter])[counter])
         return self._load([counter], behind_ms)[counter]

@@ -66,8 +66,7 @@ def standing_of(gates: Gates, copies: Copies, began: Instant) -> Standing:
     there = {gate.lane: gate for gate in copies.gates}
     seen = [there.get(lane) or Gate.new(lane, gates.limit) for lane in gates.lanes]
     ours = [gate for gate in seen if gate.lane.region == gates.here]
-    bounds = next((gate.bounds for gate in copies.gates if gates.limit.opens(gate.lane.region, gate.lane.shard)), None)
-    floor, ceiling = (bounds[DOWN], bounds[UP]) if bounds else (gates.limit.floor, gates.limit.ceiling)
+    floor, ceiling = (gates.bound(side, copies.gates) for side in (DOWN, UP))
 
     def now_in(some: Sequence[Gate]) -> dict[str, int]:
         return {side: sum(gate.rights.get(side, 0) for gate in some) for side in SIDES}

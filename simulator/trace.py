@@ -38,61 +38,39 @@ class Trace:
 def in_words(what: object, came: object) -> tuple[str, str]:
     """What was asked or happened, and what came of it."""
     done = came is None and isinstance(what, Put | Update | Delete | Transact | DeleteMany)
-    return _request(what), "" if came == "" else "done" if done else _answer(came)
+    return _said(what), "" if came == "" else "done" if done else _said(came)
 
 
-def _request(what: object) -> str:
+def _said(what: object) -> str:
     match what:
         case At(region, request):
-            return f"{_request(request)} in {region}"
-        case Get(key, consistent):
-            return f"get {_key(key)}{_how(consistent)}"
-        case GetMany(keys, consistent):
-            return f"get {', '.join(map(_key, keys))}{_how(consistent)}"
+            return f"{_said(request)} in {region}"
+        case Get(keys, consistent) | GetMany(keys, consistent):
+            return f"get {_said(keys)}{_how(consistent)}"
         case Query(pk, after, upto, _, consistent):
             return f"query {_short(pk)} ({_short(after or '-')}, {_short(upto or '-')}]{_how(consistent)}"
-        case Put(item):
-            return f"put {_item(item)}"
-        case Update(key):
-            return f"update {_key(key)}"
-        case Delete(key):
-            return f"delete {_key(key)}"
-        case Transact(writes) if all(isinstance(write, Put) for write in writes):
-            return f"commit {' and '.join(_item(write.item) for write in writes if isinstance(write, Put))}"
+        case Put(written) | Update(written) | Delete(written) | DeleteMany(written):
+            return f"{type(what).__name__.removesuffix('Many').lower()} {_said(written)}"
         case Transact(writes):
-            return f"one transaction over {', '.join(_key(write.key) for write in writes)}"
-        case DeleteMany(items):
-            return f"delete {', '.join(map(_item, items))}"
+            return f"commit {' and '.join(map(_said, writes))}"
         case Together(requests):
-            return "; ".join(map(_request, requests))
-        case (str(region), request):
-            return f"from {region}: {_request(request)}"
-        case _:
-            return str(what)
-
-
-def _answer(came: object) -> str:
-    match came:
+            return "; ".join(map(_said, requests))
         case None:
             return "nothing there"
         case LedgerError():
-            return f"{type(came).__name__}"
+            return f"{type(what).__name__}"
         case Page(items, last):
-            return f"[{', '.join(map(_item, items))}]{' and more' if last else ''}"
+            return f"[{', '.join(map(_said, items))}]{' and more' if last else ''}"
         case Landing():
             return "decided, not yet visible"
         case Key():
-            return _key(came)
-        case (Key() as key, None):
-            return f"{_key(key)} deleted"
-        case (Key(), dict() as item):
-            return _item(item)
-        case tuple():
-            return f"({', '.join(map(_answer, came))})"
+            return _key(what)
         case Mapping():
-            return _item(came)
+            return _item(what)
+        case tuple():
+            return f"({', '.join(map(_said, what))})"
         case _:
-            return str(came)
+            return str(what)
 
 
 def _item(item: Mapping[str, Mapping[str, Any]]) -> str:

@@ -16,7 +16,7 @@ from ledger import requests, tokens
 from ledger.cost import item_bytes, read_units, write_units
 from ledger.errors import OutOfReach, Unavailable
 from ledger.gate import past
-from ledger.gate.decide import decide_change, decide_hold
+from ledger.gate.decide import decide_change
 from ledger.gate.gate import REFUSED, SLICE_MS, Gate, fingerprint
 from ledger.gate.gates import Gates, SoldOut
 from ledger.gate.move import free
@@ -136,7 +136,7 @@ class Till:
         self.add(-one * HOLDS)
         for _ in range(HOLDS):
             self._wait(1)
-            self._ask(decide_hold(self._gates, self._delta(one, hold_ms=1_000)))
+            self._ask(decide_change(self._gates, self._delta(one, hold_ms=1_000), hold=True))
         self._wait(2_000)
         self.spent = Spent()
         self.add(one * (self.gate.rights[side] + 1))

@@ -7,14 +7,15 @@ Rule 3: with no fault left nothing may fail.
 
 from collections.abc import Callable
 
+from compactor.verify import verify_gates
 from lab.histories.limited_judge import Judge
 from lab.histories.theatre import finish, one_of
 from ledger import tokens
 from ledger.errors import LedgerError
-from ledger.gate.decide import decide_change, decide_hold
+from ledger.gate.decide import decide_change
 from ledger.gate.gate import REFUSED, change_of
 from ledger.gate.past import Known
-from ledger.gate.recount import audit, outcomes
+from ledger.gate.recount import outcomes
 from ledger.limit import DOWN, SIDES
 from simulator.choices import Choices
 
@@ -40,8 +41,7 @@ def ask_again(judge: Judge, choices: Choices) -> None:
     before = dict(judge.decided)
     for n, one in enumerate(judge.asked):
         region = regions[n % len(regions)]
-        decide = decide_hold if one.is_hold else decide_change
-        decision = finish(world, region, decide(judge.gates_in(region), one.delta))
+        decision = finish(world, region, decide_change(judge.gates_in(region), one.delta, hold=one.is_hold))
         was = before.get((one.delta.lane, one.delta.token))
         if was is not None and decision.known != Known(was):
             judge.wrong.append(f"{one.delta.token} was {was}, and asked again it is {decision.known}")
@@ -50,7 +50,8 @@ def ask_again(judge: Judge, choices: Choices) -> None:
         listed = finish(world, lane.region, outcomes(lane, consistent=True))
         if listed != {token: outcome for (of, token), outcome in judge.decided.items() if of == lane}:
             judge.wrong.append(f"the history of {lane} differs from what was decided")
-    judge.wrong += finish(world, regions[0], audit(judge.gates_in(regions[0])))
+    for check in finish(world, regions[0], verify_gates(judge.gates_in(regions[0]))):
+        judge.wrong += check.differences
 
 
 def _sell_all(judge: Judge, choices: Choices) -> None:

@@ -10,6 +10,7 @@ is passed, or passed further; everything is sold, and not one more.
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from compactor.verify import verify_gates
 from lab.histories.limited_end import YEARS_MS, ask_again, sell_all
 from lab.histories.limited_judge import Judge, WatchedWorld
 from lab.histories.limited_table import Table
@@ -19,7 +20,7 @@ from ledger.gate import items
 from ledger.gate.gate import Gate, change_of, counts
 from ledger.gate.move import free
 from ledger.gate.rebuild import Rebuilt, rebuild
-from ledger.gate.recount import audit, outcomes, standing
+from ledger.gate.recount import outcomes, standing
 from ledger.limit import SIDES
 from ledger.requests import Item, Key, Put
 from ledger.values import Lane
@@ -148,7 +149,8 @@ def _rebuild(table: Table) -> list[Rebuilt]:
 def _check_lanes(table: Table, known: dict[Lane, Known], rebuilt: Iterable[Rebuilt]) -> list[str]:
     """What the gates say after a rebuild; the judge learns it."""
     world, judge, region = table.judge.world, table.judge, table.judge.world.regions[0]
-    wrong: list[str] = finish(world, region, audit(judge.gates_in(region)))
+    checks = finish(world, region, verify_gates(judge.gates_in(region)))
+    wrong: list[str] = [each for check in checks for each in check.differences]
     for each in rebuilt:
         lane = each.gate.lane
         of, lost = known[lane], known[lane].lost

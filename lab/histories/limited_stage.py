@@ -18,7 +18,7 @@ from ledger.errors import LedgerError, LimitMismatch, LimitReached, NotYetReplic
 from ledger.gate import items
 from ledger.gate.answers import Decision
 from ledger.gate.bounds import set_limit
-from ledger.gate.decide import add_group, decide_change, decide_hold, end
+from ledger.gate.decide import add_group, decide_change, end
 from ledger.gate.gates import Left, SoldOut
 from ledger.gate.move import free
 from ledger.gate.past import roll
@@ -130,7 +130,7 @@ class LimitedStage(Boards):
         self.judge.answered(one, (yield from program), since)
 
     def _sending(self, one: Asked, region: str) -> Program[Decision]:
-        return (decide_hold if one.is_hold else decide_change)(self.judge.gates_in(region), one.delta)
+        return decide_change(self.judge.gates_in(region), one.delta, hold=one.is_hold)
 
     @process
     def send(self, region: str, key: str, *, old: int = 1_000) -> Program[None]:

@@ -18,7 +18,7 @@ from ledger import tokens
 from ledger.errors import LedgerError, LimitReached
 from ledger.gate.answers import Decision
 from ledger.gate.bounds import set_limit
-from ledger.gate.decide import add_group, decide_change, decide_hold, end
+from ledger.gate.decide import add_group, decide_change, end
 from ledger.gate.gate import EXPIRED, REFUSED, RELEASED
 from ledger.gate.gates import Gates
 from ledger.gate.recount import outcomes, standing
@@ -145,7 +145,7 @@ class Table:
             began = caller.memory.call()
             try:
                 gates = self.judge.gates_in(region, caller.memory)
-                decision = yield from (decide_hold if one.is_hold else decide_change)(gates, one.delta)
+                decision = yield from decide_change(gates, one.delta, hold=one.is_hold)
             except LedgerError:
                 if self.pick(3) == 2:
                     region = self.any_region()

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import methodcaller
 from typing import Any
 
 from ledger.budgets.ask import Program
@@ -110,17 +111,13 @@ def release(holds: Sequence[Hold]) -> Program[None]:
     failures: list[LedgerError] = []
     for hold in holds:
         try:
-            yield from again(_release(hold))
+            yield from again(methodcaller("release", hold))
         except HoldEnded:
             pass
         except LedgerError as error:
             failures.append(error)
     if failures:
         raise failures[0]
-
-
-def _release(hold: Hold) -> Callable[[Any], Any]:
-    return lambda ledger: ledger.release(hold)
 
 
 def settle(

@@ -37,13 +37,8 @@ PAUSE_MS = 200
 many who are short at once, the first to ask brings enough for all."""
 
 
-def decide_hold(gates: Gates, delta: Delta) -> Program[Decision]:
-    """Decide a hold; its token says until when. Raises what `decide_change` does."""
-    return decide_change(gates, delta, hold=True)
-
-
 def decide_change(gates: Gates, delta: Delta, *, hold: bool = False) -> Program[Decision]:
-    """Decide a change. Raises OutOfReach, GateLost, LimitMismatch, GaveUp, DamagedItem and the TableErrors."""
+    """Decide a change or a hold. Raises OutOfReach, GateLost, LimitMismatch, GaveUp, DamagedItem and TableErrors."""
     lane, token = delta.lane, delta.token
     side, need = DOWN if delta.change < 0 else UP, abs(delta.change)  # the right that it takes, and how much of it
     seen: int | None = None
@@ -203,7 +198,7 @@ def hold(gates: Gates, delta: Delta) -> Program[None]:
             raise InvalidTime("The hold would be over already: `expires` counts from `at`.")
         decision = Decision(found, before=True)
     else:
-        decision = yield from decide_hold(gates, delta)
+        decision = yield from decide_change(gates, delta, hold=True)
     check_granted(delta, decision)
 
 

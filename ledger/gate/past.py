@@ -61,7 +61,16 @@ class Known:
 
 def look_up(gates: Gates, lane: Lane, token: str) -> Program[Known | None]:
     """None: it was never decided, and is no hold."""
-    return gates.home(lane, _look_up(lane, token))
+    pages = Pages(Query(items.past_pk(lane), items.segments_from(token), items.SEGMENTS_UPTO, SEGMENTS_OF_PAGE))
+    notes = Get(items.late_key(lane, token)), Get(items.hold_key(lane, token))
+    late, hold, page = answered((yield gates.at(lane, Together((*notes, pages.next)))))
+    pages.turn(page)
+    if late is not None:
+        return Known(items.late_of(lane, late)[1])
+    listed = yield from gates.home(lane, _listed(lane, [token], pages, page))
+    if token in listed:
+        return Known(listed[token])
+    return Known(held=items.hold_of(lane, hold)[1]) if hold is not None else None
 
 
 def find(gates: Gates, lane: Lane, token: str) -> Program[tuple[Known | None, int | None]]:
@@ -83,19 +92,6 @@ def known_in(gate: Gate, token: str) -> Known | None:
     if token in gate.recent:
         return Known(gate.recent[token])
     return Known(held=gate.held[token]) if token in gate.held else None
-
-
-def _look_up(lane: Lane, token: str) -> Program[Known | None]:
-    pages = Pages(Query(items.past_pk(lane), items.segments_from(token), items.SEGMENTS_UPTO, SEGMENTS_OF_PAGE))
-    notes = Get(items.late_key(lane, token)), Get(items.hold_key(lane, token))
-    late, hold, page = answered((yield Together((*notes, pages.next))))
-    pages.turn(page)
-    if late is not None:
-        return Known(items.late_of(lane, late)[1])
-    listed = yield from _listed(lane, [token], pages, page)
-    if token in listed:
-        return Known(listed[token])
-    return Known(held=items.hold_of(lane, hold)[1]) if hold is not None else None
 
 
 def outcomes_of(lane: Lane, names: list[str]) -> Program[dict[str, int]]:

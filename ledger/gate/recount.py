@@ -1,4 +1,4 @@
-"""The programs that read limited lanes whole: their standing, all that they decided, and `audit`, which recounts them.
+"""The programs that read limited lanes whole: their standing, all that they decided, and a recount of it, `audited`.
 
 Rule 1: a counter's value is the sum of what each gate says. A read takes copies of other Regions' gates, each of its
 own moment, so it may have a sale without the delivery that funded it. It is *closed* when everything that was taken
@@ -139,12 +139,6 @@ def books(lane: Lane) -> Program[Books]:
     segments, late = yield from past_in(lane, consistent=True)
     notes = yield from every_item(items.hold_pk(lane), None, None, consistent=True)
     return Books(lane, item, segments, late, dict(items.hold_of(lane, each) for each in notes))
-
-
-def audit(gates: Gates) -> Program[list[str]]:
-    """What is wrong, in sentences. Raises what `audited` does."""
-    found = yield from audited(gates)
-    return [f"{lane}: {each}" for lane, (_, wrong) in found.items() for each in wrong]
 
 
 def audited(gates: Gates) -> Program[Audited]:

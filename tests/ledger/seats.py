@@ -4,14 +4,14 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
+from compactor.verify import verify_gates
 from lab.histories.filing import SHIPPED, Filing, file_as
 from ledger import tokens
 from ledger.gate import items
 from ledger.gate.answers import Decision
-from ledger.gate.decide import decide_change, decide_hold, end
+from ledger.gate.decide import decide_change, end
 from ledger.gate.gate import Gate
 from ledger.gate.past import Known
-from ledger.gate.recount import audit
 from ledger.limit import UP, Limit
 from ledger.requests import Request
 from ledger.values import Delta, Lane
@@ -62,7 +62,7 @@ class Gated(World):
     def hold(self, amount: int, lane: Lane = HERE, length_ms: int = MINUTE_MS) -> Delta:
         """A hold that is granted."""
         held = self.new(amount, lane, length_ms)
-        granted = self[lane.region].run(decide_hold(self.gates(COUNTER, lane.region), held))
+        granted = self[lane.region].run(decide_change(self.gates(COUNTER, lane.region), held, hold=True))
         assert granted == Decision(Known(held=amount), before=False)
         return held
 
@@ -96,7 +96,8 @@ class Gated(World):
 
     def audit(self) -> list[str]:
         """What an audit finds."""
-        return self.home.run(audit(self.gates(COUNTER)))
+        checks = self.home.run(verify_gates(self.gates(COUNTER)))
+        return [each for check in checks for each in check.differences]
 
     def copy(self, lane: Lane, region: str) -> None:
         """The gate of a lane has been replicated."""

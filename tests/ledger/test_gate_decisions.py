@@ -11,7 +11,7 @@ from ledger.gate import gates as gates_module
 from ledger.gate import items, updates
 from ledger.gate.answers import Decision
 from ledger.gate.bounds import set_limit
-from ledger.gate.decide import add_group, decide_change, decide_hold, end
+from ledger.gate.decide import add_group, decide_change, end
 from ledger.gate.gate import REFUSED, RELEASED, Gate
 from ledger.gate.gates import Left, SoldOut
 from ledger.gate.past import Known
@@ -105,15 +105,16 @@ def test_what_is_decided_at_a_gate_that_is_damaged_elsewhere_is_decided() -> Non
 
 
 def test_what_is_late_is_looked_up_once_and_a_change_moves_the_slack() -> None:
-    for decides, amount, known, slack_ms in (
-        (decide_change, 2, Known(2), 250 + (2_000 - 250) // 4),
-        (decide_change, 11, Known(REFUSED), None),
-        (decide_hold, 2, Known(held=2), None),
-        (decide_hold, 11, Known(REFUSED), None),
+    for is_hold, amount, known, slack_ms in (
+        (False, 2, Known(2), 250 + (2_000 - 250) // 4),
+        (False, 11, Known(REFUSED), None),
+        (True, 2, Known(held=2), None),
+        (True, 11, Known(REFUSED), None),
     ):
         world, late = Gated(), Delta(HERE, at(-2_500), amount)
         world.rolled(slack_ms=None)
-        assert world.home.run(decides(world.gates(COUNTER), late)) == Decision(known, before=False)
+        decision = world.home.run(decide_change(world.gates(COUNTER), late, hold=is_hold))
+        assert decision == Decision(known, before=False)
         segments = Query(items.past_pk(HERE), items.segments_from(late.token), items.SEGMENTS_UPTO, 4)
         assert (world.home.asked.count(segments), world.gate().slack_ms) == (1, slack_ms)
 

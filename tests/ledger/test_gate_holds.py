@@ -8,7 +8,7 @@ from lab.histories.filing import SHIPPED, Filing, file_as
 from ledger.errors import NoSuchHold
 from ledger.gate import items, updates
 from ledger.gate.answers import Decision
-from ledger.gate.decide import decide_hold
+from ledger.gate.decide import decide_change
 from ledger.gate.gate import EXPIRED, REFUSED, RELEASED, Gate
 from ledger.gate.gates import Left
 from ledger.gate.move import free
@@ -24,7 +24,7 @@ HUNDRED = Limit(ceiling=100, region=A)
 
 def again(world: Gated, held: Delta) -> Known:
     """What a second request for a hold is answered."""
-    decision = world.home.run(decide_hold(world.gates(COUNTER), held))
+    decision = world.home.run(decide_change(world.gates(COUNTER), held, hold=True))
     assert decision.before
     return decision.known
 
@@ -59,7 +59,7 @@ def test_a_hold_is_captured_whole_or_in_part_or_released_once(world: Gated) -> N
 
 def test_there_is_no_end_to_what_was_refused_or_never_held_nor_to_a_hold_of_another_amount(world: Gated) -> None:
     refused, never, held = world.new(11, length_ms=1_000), world.new(3, length_ms=1_000), world.hold(3)
-    assert world.home.run(decide_hold(world.gates(COUNTER), refused)).known == Known(REFUSED)
+    assert world.home.run(decide_change(world.gates(COUNTER), refused, hold=True)).known == Known(REFUSED)
     for other, outcome in ((refused, 11), (refused, RELEASED), (never, 3)):
         with pytest.raises(NoSuchHold, match="there is no hold"):
             world.end(other, outcome)

@@ -110,7 +110,7 @@ def test_a_gate_that_is_gone_is_missed_by_what_it_left_and_by_what_another_has_f
     whole = backup(world)
     for kinds in (("past", "hold"), ("past",), ("hold",)):
         world.home.drop(*[key for key in world.home.items if not key.pk.startswith(kinds)])
-        assert f"{HERE}: its gate is gone" in world.audit()
+        assert f"{HERE}: its gate is gone." in world.audit()
         restore(world, whole, "")
     for gone in (HERE, THERE):
         other = Gated()
@@ -118,7 +118,7 @@ def test_a_gate_that_is_gone_is_missed_by_what_it_left_and_by_what_another_has_f
         assert other.audit() == []  # a lane that never had a gate is not missed
         other.sell(2, THERE)
         other[gone.region].drop(ITEMS[gone])
-        assert [each for each in other.audit() if each.startswith(f"{gone}:")] == [f"{gone}: its gate is gone"]
+        assert [each for each in other.audit() if each.startswith(f"{gone}:")] == [f"{gone}: its gate is gone."]
 
 
 def test_what_happens_while_an_audit_goes_on_is_not_wrong(world: Gated) -> None:
