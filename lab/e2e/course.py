@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection
@@ -77,7 +76,7 @@ class Course:
             self._site.say("mended")
         if loud := self._until_quiet():
             self._site.wrong.append(f"mended, and still in alarm: {loud}")
-        self._site.wrong += self._wrong_at_the_end()
+        self._judge_the_end()
         self._pool.shutdown(cancel_futures=True)
 
     def _judged(self) -> list[Alarm]:
@@ -173,11 +172,10 @@ class Course:
                 waiting.remove(alarm)
         self._site.wrong += [f"{broken.name}: {name} crossed, and must not" for name in sorted(loud)]
 
-    def _wrong_at_the_end(self) -> Iterator[str]:
-        """What is not as it was sent, when all is recorded."""
-        if found := until_empty(lambda: self._site.waiting("changes"), RECORDED_MAX_S):
-            yield f"after {RECORDED_MAX_S} s changes still wait: {found}"
+    def _judge_the_end(self) -> None:
+        """All is recorded, and is as it was sent."""
+        self._site.wait("changes still wait", lambda: self._site.waiting("changes"), RECORDED_MAX_S)
         user = User(self._site)
         truth = traffic.truth(self._sent)  # what a break held up came late: it counts from the next settle on
-        yield from until_empty(lambda: list(user.wrong_balances(truth)), SETTLED_MAX_S)
-        yield from user.wrong_dead_letters({REGION: Counter()})
+        self._site.wrong += until_empty(lambda: list(user.wrong_balances(truth)), SETTLED_MAX_S)
+        user.judge_dead_letters({REGION: set()})

@@ -11,7 +11,7 @@ from typing import Any
 
 from lab.e2e.deployed import CEILING, FULL, REGIONS, TABLE, TANK
 from lab.e2e.seats import COUNTER as SOLD
-from lab.e2e.site import Site, drained, until_empty
+from lab.e2e.site import Site, drained
 from ledger.message import time_text
 
 COUNTER = f"{TANK}e2e"
@@ -69,8 +69,7 @@ class Crossings:
             }
             return [region for region in regions if (counter, number) not in there[region]]
 
-        missing = until_empty(left, PUBLISH_MAX_S)
-        self._site.must(f"{counter}: after {PUBLISH_MAX_S} s crossing {number} is not delivered in", missing, [])
+        self._site.wait(f"crossing {number} of {counter} is not delivered", left, PUBLISH_MAX_S)
 
     def _take(self) -> None:
         """Every event that was delivered until now; an id says one thing, however often it comes."""

@@ -13,7 +13,7 @@ from itertools import product
 from typing import Any
 
 from lab.e2e.deployed import CEILING, REGIONS, SEATS
-from lab.e2e.site import Site, until_empty
+from lab.e2e.site import Site
 from ledger.message import dumps, time_text
 from ledger.values import Change
 
@@ -28,28 +28,19 @@ SENDERS, EXPIRES_S, OUTCOMES_MAX_S = 4, 600, 120
 REFUSED = "urn:ledger:problem:limit-reached"
 AGAIN = {201: 200}  # what the same request is answered with the second time
 
-Named = tuple[str, str, str, str]
-"""Counter, key, time and Region: how an outcome says which change it is of."""
-
-
-Answer = tuple[str, str, int]
-"""Counted or refused, as the queue of outcomes says it, else the type of a problem; the change's token; the status."""
-
 
 class Seats:
     """One sale."""
 
     def __init__(self, site: Site) -> None:
         self._site, self._http = site, site.http
-        self._answered: dict[Named, str] = {}
-        self._outcomes: dict[Named, set[str]] = {}
+        self._answered: dict[str, str] = {}  # by idempotency key, which says everything of a seat
+        self._outcomes: dict[str, set[str]] = {}
 
     def sell(self) -> None:
         """Sell every seat; when it returns, each outcome of what went through SQS was queued, or waited for."""
         at = time_text(datetime.now(UTC))
-        holds = [
-            self._http[region].hold(COUNTER, seats, EXPIRES_S, f"hold/{region}", at) for region, seats in HELD.items()
-        ]
+        holds = [self._http[there].hold(COUNTER, n, EXPIRES_S, f"hold/{there}", at) for there, n in HELD.items()]
         by_http = _seats("http", ASKED_BY_HTTP)
         self._sell_by_http(by_http)
         self._stands("with holds", value=FREE, up=0, held=sum(HELD.values()))
@@ -60,9 +51,9 @@ class Seats:
     def judge(self) -> None:
         """At rest exactly the ceiling is sold, as outcomes and reads say."""
         self._take()
-        for named in self._outcomes.keys() & self._answered.keys():
-            self._site.must(f"the outcome of {named}", self._outcomes[named], {self._answered[named]})
-        by_sqs = [sorted(outcomes) for named, outcomes in self._outcomes.items() if named not in self._answered]
+        for key in self._outcomes.keys() & self._answered.keys():
+            self._site.must(f"the outcome of {key}", self._outcomes[key], {self._answered[key]})
+        by_sqs = [sorted(outcomes) for key, outcomes in self._outcomes.items() if key not in self._answered]
         refused = len(REGIONS) * ASKED_BY_SQS - FREED
         self._site.must("sold through SQS", sorted(by_sqs), [["counted"]] * FREED + [["refused"]] * refused)
         self._stands("at the end", value=CEILING, up=0, held=0)
@@ -80,18 +71,15 @@ class Seats:
         found = Counter(outcome for outcome, _, _ in first)
         self._site.must("sold by HTTP", found, Counter(counted=FREE, refused=len(seats) - FREE))
         for seat, (outcome, token, status), twice in zip(seats, first, again, strict=True):
-            self._answered[_named(seat)] = outcome
+            self._answered[str(seat.idempotency_key)] = outcome
             self._site.must(f"{seat.idempotency_key} again", twice, (outcome, token, AGAIN.get(status, status)))
         self._site.say(f"  seats by HTTP in both Regions: {dict(found)}, and each again elsewhere")
 
     def _end(self, captured: dict[str, Any], released: dict[str, Any]) -> None:
         """One hold in part, the other without a seat; each again in the other Region."""
         for region in (THERE, HERE):
-            ends = (
-                self._http[region].end(captured, "capture", amount=CAPTURED),
-                self._http[region].end(released, "release"),
-            )
-            found = [each.status for each in ends]
+            end = self._http[region].end
+            found = [end(captured, "capture", amount=CAPTURED).status, end(released, "release").status]
             self._site.must(f"{region}: capture and release: {found}", max(found) < 300, True)
         other = self._http[HERE].end(captured, "release")
         self._site.must("another end", (other.status, other.json().get("state")), (409, "captured"))
@@ -102,26 +90,26 @@ class Seats:
             there = [seat for seat in seats if seat.region == region]
             self._site.send(region, [dumps(seat) for seat in there[::2]])
             self._site.send_many(region, there[1::2])
-        sent = set(map(_named, seats))
-        missing = until_empty(lambda: sent - self._take(), OUTCOMES_MAX_S)
-        self._site.must("changes without an outcome", missing, set())
+        sent = {str(seat.idempotency_key) for seat in seats}
+        self._site.wait("changes have no outcome", lambda: sent - self._take(), OUTCOMES_MAX_S)
         self._site.must("outcomes of what was not sent", self._outcomes.keys() - sent, set())
         self._site.say(f"  seats through SQS: {len(seats)} asked for, {len(self._outcomes)} outcomes")
 
-    def _post(self, seat: Change, region: str) -> Answer:
-        counter, key, at, home = _named(seat)
-        answer = self._http[region].add(counter, seat.change, key, at, home)
+    def _post(self, seat: Change, region: str) -> tuple[str, str, int]:
+        """Counted or refused, as the queue of outcomes says it, else the type of a problem; the token; the status."""
+        assert seat.at is not None
+        key, home = str(seat.idempotency_key), str(seat.region)
+        answer = self._http[region].add(COUNTER, seat.change, key, time_text(seat.at), home)
         body = answer.json()
         outcome = "counted" if answer.status < 300 else body.get("type", "no problem")
         return "refused" if outcome == REFUSED else outcome, body.get("token", ""), answer.status
 
-    def _take(self) -> set[Named]:
+    def _take(self) -> set[str]:
         """Every outcome that was queued until now."""
         for region in REGIONS:
             for text in self._site.drain(region, "outcomes"):
                 message = json.loads(text)
-                named = message["counter"], message["idempotency_key"], message["at"], message["region"]
-                self._outcomes.setdefault(named, set()).add(message["outcome"])
+                self._outcomes.setdefault(message["idempotency_key"], set()).add(message["outcome"])
         return set(self._outcomes)
 
     def _stands(self, when: str, *, value: int, up: int, held: int) -> None:
@@ -135,8 +123,3 @@ def _seats(way: str, number: int) -> list[Change]:
     """Seats, one after the other in each Region."""
     pairs = product(range(number), REGIONS)
     return [Change(COUNTER, 1, f"{way}/{n}/{region}", datetime.now(UTC), region) for n, region in pairs]
-
-
-def _named(seat: Change) -> Named:
-    assert seat.at is not None
-    return seat.counter, str(seat.idempotency_key), time_text(seat.at), str(seat.region)

@@ -50,6 +50,11 @@ class Site:
         if found != expected:
             self.wrong.append(f"{what}: {found}, not {expected}")
 
+    def wait(self, what: str, left: Callable[[], Sized], most_s: float, pause_s: float = POLL_S) -> None:
+        """Until nothing is left; what is left then is wrong."""
+        if found := until_empty(left, most_s, pause_s):
+            self.wrong.append(f"after {most_s} s {what}: {found}")
+
     def url(self, region: str, name: str) -> str:
         """Of a queue: changes, changes-dlq, work, work-dlq, failed or outcomes."""
         found: str = self.sqs[region].get_queue_url(QueueName=f"{TABLE}-{name}")["QueueUrl"]

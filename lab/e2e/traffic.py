@@ -13,14 +13,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Literal, TypeAlias
 
 from lab.e2e.deployed import REGIONS
 from lab.events import Event, truth_of
 from ledger.values import Change
 
-Way: TypeAlias = Literal["http", "one", "many"]
-WAYS: tuple[Way, ...] = ("http", "one", "many")
+WAYS = ("http", "one", "many")
 AGAIN, AGAIN_ELSEWHERE = 0.2, 0.5
 ALL_WITHIN = timedelta(seconds=20)
 POISON_EVERY = 40
@@ -29,13 +27,12 @@ POISONED = "stock:poison"  # has no change at the end
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """One change on its way to one Region, by HTTP or through its queue in a message of one or of many."""
+    """One change on its way to one Region, in one of WAYS."""
 
     event: Event
     home: str
     region: str
-    way: Way
-    again: bool
+    way: str
 
     @property
     def change(self) -> Change:
@@ -55,10 +52,10 @@ def sendings(events: Iterable[Event], rng: random.Random) -> Iterator[Sending]:
     later: list[Sending] = []
     for event in events:
         home = rng.choice(REGIONS)
-        yield Sending(event, home, home, rng.choice(WAYS), again=False)
+        yield Sending(event, home, home, rng.choice(WAYS))
         if rng.random() < AGAIN:
             region = rng.choice(REGIONS) if rng.random() < AGAIN_ELSEWHERE else home
-            later.append(Sending(event, home, region, rng.choice(WAYS), again=True))
+            later.append(Sending(event, home, region, rng.choice(WAYS)))
         if later and rng.random() < AGAIN:
             yield later.pop(rng.randrange(len(later)))
     yield from later

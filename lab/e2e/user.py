@@ -13,7 +13,7 @@ from typing import Any
 from urllib3.exceptions import HTTPError
 
 from lab.e2e.deployed import TABLE
-from lab.e2e.site import POLL_S, Site, until_empty
+from lab.e2e.site import POLL_S, Site
 from lab.e2e.traffic import POISON_EVERY, Sending, poison
 from ledger.message import dumps
 from service.canary.handler import COUNTER as CANARY
@@ -28,13 +28,13 @@ class User:
     def __init__(self, site: Site) -> None:
         self._site = site
 
-    def send(self, sendings: Sequence[Sending]) -> dict[str, Counter[str]]:
+    def send(self, sendings: Sequence[Sending]) -> dict[str, set[str]]:
         """Everything, with poison between, from several threads. Returns each Region's poison."""
         site, statuses = self._site, Counter[str]()
-        poisons = {region: Counter[str]() for region in site.regions}
+        poisons = {region: set[str]() for region in site.regions}
         for number in range(0, len(sendings), POISON_EVERY):
             region = site.regions[number // POISON_EVERY % len(site.regions)]
-            poisons[region][poison(number // POISON_EVERY)] += 1
+            poisons[region].add(poison(number // POISON_EVERY))
         with ThreadPoolExecutor(THREADS) as pool:
             queueing = []
             for region in site.regions:
@@ -42,7 +42,7 @@ class User:
                     way: [each.change for each in sendings if (each.region, each.way) == (region, way)]
                     for way in ("one", "many")
                 }
-                messages = [*map(dumps, changes["one"]), *poisons[region].elements()]
+                messages = [*map(dumps, changes["one"]), *sorted(poisons[region])]
                 queueing.append(pool.submit(site.send, region, messages))
                 queueing.append(pool.submit(site.send_many, region, changes["many"]))
             for sending, status in pool.map(self._post, [sending for sending in sendings if sending.way == "http"]):
@@ -50,20 +50,19 @@ class User:
                 if status not in ("200", "201"):
                     site.wrong.append(f"POST of {sending.event.key} to {sending.region} ended with {status}")
             queued = sum(future.result() for future in queueing)
-        poisoned = sum(found.total() for found in poisons.values())
+        poisoned = sum(map(len, poisons.values()))
         site.say(f"sent {queued:,} messages ({poisoned:,} of them poison), HTTP {json.dumps(statuses)}")
         return poisons
 
-    def wait_until_recorded(self) -> Iterator[str]:
-        """Until no message is waiting or under way; what is left then."""
-        if found := until_empty(lambda: self._site.waiting("changes"), WAIT_MAX_S):
-            yield f"after {WAIT_MAX_S} s messages still wait: {found}"
+    def wait_until_recorded(self) -> None:
+        """Until no message is waiting or under way."""
+        self._site.wait("messages still wait", lambda: self._site.waiting("changes"), WAIT_MAX_S)
 
-    def wait_until_folded(self, truth: Mapping[str, tuple[int, int]], fold_min: int) -> Iterator[str]:
-        """Until the schedule has folded every counter that has enough for it; who is left then."""
+    def wait_until_folded(self, truth: Mapping[str, tuple[int, int]], fold_min: int) -> None:
+        """Until the schedule has folded every counter that has enough for it."""
         counters = sorted(counter for counter, (_, changes) in truth.items() if changes >= fold_min)
         if not counters:
-            yield f"no counter has {fold_min} changes, so nothing is shown of folds"
+            self._site.wrong.append(f"no counter has {fold_min} changes, so nothing is shown of folds")
 
         def left() -> dict[str, int]:
             found = {
@@ -74,11 +73,10 @@ class User:
             self._site.say(f"  {len(found):,} of {len(self._site.regions) * len(counters):,} tails are not folded yet")
             return found
 
-        if found := until_empty(left, WAIT_MAX_S, pause_s=10 * POLL_S):
-            yield f"after {WAIT_MAX_S} s these have too many pending deltas: {found}"
+        self._site.wait("these have too many pending deltas", left, WAIT_MAX_S, 10 * POLL_S)
 
-    def wait_until_cleaned(self) -> Iterator[str]:
-        """Until each Region's table holds no delta and no pack but of what is not folded; what it holds then.
+    def wait_until_cleaned(self) -> None:
+        """Until each Region's table holds no delta and no pack but of what is not folded.
 
         The sweep is called from here: nobody waits two days for its schedule.
         """
@@ -91,8 +89,7 @@ class User:
             self._site.say(f"  deltas and packs in the tables, and those that are folded: {found}")
             return {region: folded for region, (_, folded) in found.items() if folded}
 
-        if found := until_empty(left, WAIT_MAX_S, pause_s=10 * POLL_S):
-            yield f"after {WAIT_MAX_S} s deltas are there that were folded: {found}"
+        self._site.wait("deltas are there that were folded", left, WAIT_MAX_S, 10 * POLL_S)
 
     def wrong_balances(self, truth: Mapping[str, tuple[int, int]]) -> Iterator[str]:
         """Every counter of each Region whose value or number of changes is not the truth's."""
@@ -102,29 +99,21 @@ class User:
             if sum(balance["by_region"].values()) != balance["value"]:
                 yield f"{region}: the parts of {counter} do not sum to its value: {balance['by_region']}"
 
-    def wrong_histories(self, changes: Mapping[str, Counter[int]]) -> Iterator[str]:
-        """Some counters' histories that do not list exactly their changes."""
+    def judge_histories(self, changes: Mapping[str, Counter[int]]) -> None:
+        """Some counters' histories list exactly their changes."""
         for region, client in self._site.http.items():
             for counter, expected in changes.items():
                 listed = Counter(entry["change"] for entry in client.history(counter))
-                if listed != expected:
-                    more, less = listed - expected, expected - listed
-                    yield f"{region}: the history of {counter} lists {more} too much and lacks {less}"
+                self._site.must(f"{region}: the history of {counter}", listed, expected)
 
-    def wrong_dead_letters(self, poisoned: Mapping[str, Counter[str]]) -> Iterator[str]:
-        """Unless the dead-letter queue of each Region's changes holds exactly its poison, and the others nothing.
+    def judge_dead_letters(self, poisoned: Mapping[str, set[str]]) -> None:
+        """The dead-letter queue of each Region's changes holds exactly its poison, and the others nothing.
 
         A copy is confirmed before its message is done with, so on a slow engine poison may be there twice.
         """
         for region, expected in poisoned.items():
-            held = self._site.drain(region, "changes-dlq")
-            if others := held.keys() - expected.keys():
-                yield f"{region}: among the dead letters is what is no poison: {sorted(others)[:5]}"
-            if expected - held:
-                yield f"{region}: these are not among the dead letters: {list(expected - held)[:5]}"
-            for name in ("work-dlq", "failed"):
-                if self._site.drain(region, name):
-                    yield f"{region}: the queue {name} is not empty"
+            for name, letters in (("changes-dlq", expected), ("work-dlq", set()), ("failed", set())):
+                self._site.must(f"{region}: the queue {name}", set(self._site.drain(region, name)), letters)
 
     def _balances(self, counters: Sequence[str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """Region, counter, and what the Region's API says of it."""

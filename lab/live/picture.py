@@ -30,7 +30,6 @@ def picture(scene: Scene) -> dict[str, Any]:
     verdict, caption = now(scene)
     truth = scene.truth
     return {
-        "seed": scene.seed,
         "now_ms": scene.now_ms,
         "controls": scene.controls.model_dump(),
         "truth": truth.value,

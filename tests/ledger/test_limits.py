@@ -1,5 +1,6 @@
 """Limited counters as their users see them, in two Regions that do not replicate; and whom a limit holds."""
 
+import hashlib
 import logging
 import pickle
 from collections.abc import Callable
@@ -9,8 +10,9 @@ from typing import Any
 import pytest
 
 from compactor import Compactor
-from ledger import Change, Hold, Ledger, Limit, Receipt, errors
+from ledger import Change, Hold, Ledger, Limit, Receipt, errors, tokens
 from ledger.actions import Set
+from ledger.checks import to_ms
 from ledger.gate import items, updates
 from ledger.gate.updates import GROUP_MAX
 from ledger.items import SHAPE_KEY, shape_of
@@ -262,6 +264,14 @@ def test_how_long_a_hold_holds_is_above_0_and_at_most_400_days(sale: Pair) -> No
     at = sale.world.now_ms
     assert sale.hold(4, timedelta(days=400)).until.timestamp() * 1_000 >= at + 400 * 86_400_000
     assert sale.hold(4, timedelta(microseconds=1)).until.timestamp() * 1_000 == sale.world.now_ms + 1
+
+
+def test_a_holds_token_is_what_the_data_model_says_of_its_key(sale: Pair) -> None:
+    key = sale.key()
+    held = sale.here.hold(SEATS, 1, expires=MINUTE, **key)
+    hashed = hashlib.sha256(f"hold:{len(SEATS)}:{SEATS}{key['idempotency_key']}".encode()).digest()
+    token = tokens.to_bytes(held.delta.token)
+    assert token[:14] == to_ms(key["at"]).to_bytes(6, "big") + hashed[:8]
 
 
 def test_a_key_of_a_hold_is_not_that_of_a_change_and_another_amount_is_a_conflict(sale: Pair) -> None:
