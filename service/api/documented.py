@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 from service.api.problems import CONTENT_TYPE, TITLES
 from service.api.responses import ProblemDetails
 
+OF_ANY_ROUTE = (405, 422, 429, 500, 503)
+"""The statuses of the problems that every route may answer."""
+
 
 class Route(NamedTuple):
     """As Powertools' router takes it. status_code: of an answer that is a model alone."""
@@ -26,7 +29,7 @@ def _answers(described: dict[int, str], *statuses: int) -> dict[int, Any]:
     """These, and the problems of these statuses, and of those that every route may answer."""
     content = {CONTENT_TYPE: {"model": ProblemDetails}}
     found: dict[int, Any] = {status: {"description": text} for status, text in described.items()}
-    for status in (*statuses, 405, 422, 429, 500, 503):
+    for status in (*statuses, *OF_ANY_ROUTE):
         titles = "; ".join(f"{name}: {title}" for name, (of, title) in TITLES.items() if of == status)
         found[status] = {"description": titles, "content": content}
     return found

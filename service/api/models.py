@@ -16,6 +16,7 @@ from aws_lambda_powertools.event_handler.openapi.models import Example
 from aws_lambda_powertools.event_handler.openapi.params import Header, Path, Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, WrapValidator
 from pydantic_core import PydanticCustomError
+from typing_extensions import TypeAliasType
 
 from ledger.checks import KEY_BYTES_MAX
 from ledger.errors import InvalidTime
@@ -54,26 +55,22 @@ _A_NAME = Field(
     description="1 to 256 printable ASCII characters, no spaces",
     examples=[EXAMPLE_COUNTER],
 )
-Counter = Annotated[str, _A_NAME]
+Counter = TypeAliasType("Counter", Annotated[str, _A_NAME])
 Time = Annotated[
     datetime,
     BeforeValidator(_time),
     WithJsonSchema({"type": "string", "format": "date-time", "description": "RFC 3339, with its offset"}),
 ]
-FirstAsked = Annotated[
-    Time | None,
-    Field(
-        description="when the change was first asked for, the same on every retry, from 1970 to five minutes ahead; "
-        "required unless the key is a ULID or a UUIDv7 in its canonical spelling, which carries its time"
-    ),
-]
-InRegion = Annotated[
-    str | None,
-    Field(
-        pattern="^[a-z0-9-]{1,32}$",
-        description="where the change was first asked for, when that is another Region of the service than this",
-    ),
-]
+_FIRST_ASKED = Field(
+    description="when the change was first asked for, the same on every retry, from 1970 to five minutes ahead; "
+    "required unless the key is a ULID or a UUIDv7 in its canonical spelling, which carries its time"
+)
+FirstAsked = TypeAliasType("FirstAsked", Annotated[Time | None, _FIRST_ASKED])
+_IN_REGION = Field(
+    pattern="^[a-z0-9-]{1,32}$",
+    description="where the change was first asked for, when that is another Region of the service than this",
+)
+InRegion = TypeAliasType("InRegion", Annotated[str | None, _IN_REGION])
 WITH_TIME: list[Any] = [
     {"required": ["at"], "properties": {"at": {"type": "string"}}},
     {"properties": {"idempotency_key": {"pattern": TIMED}}},

@@ -13,6 +13,7 @@ from aws_lambda_powertools.event_handler.openapi.models import APIKey
 
 from ledger import __version__
 from service.api.app import Api
+from service.api.documented import OF_ANY_ROUTE
 from service.observe import Watch
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "openapi.json"
@@ -24,34 +25,64 @@ SIGNED = {"name": "Authorization", "in": "header", "description": "AWS Signature
 
 
 def document() -> dict[str, Any]:
-    """The document, without the schemas of Powertools' own errors, which this API never answers.
+    """The document, in which each thing is described once.
 
-    A parameter that may be left out is described as what it is when it is there: a query holds no null. A 204 has no
-    body. The problems of a status are the same in every route, and stand once.
+    Powertools' own errors, which this API never answers, and the titles that pydantic makes of names are left out. A
+    parameter that may be left out is described as what it is when it is there: a query holds no null. A 204 has no
+    body. The problems of a status, and a parameter of several routes, are components; the problems that any route may
+    answer are its default.
     """
     app = Api.in_memory(Watch.here("api")).app
-    said: dict[str, Any] = json.loads(
-        app.get_openapi_json_schema(
-            title="exact-counter",
-            version=__version__,
-            description=ABOUT,
-            security_schemes={"iam": APIKey.model_validate(SIGNED)},
-            security=[{"iam": []}],
-        )
+    text = app.get_openapi_json_schema(
+        title="exact-counter",
+        version=__version__,
+        description=ABOUT,
+        security_schemes={"iam": APIKey.model_validate(SIGNED)},
+        security=[{"iam": []}],
     )
+    said: dict[str, Any] = json.loads(text, object_hook=_untitled) | {"info": json.loads(text)["info"]}
+    components = said["components"] | {"responses": {}, "parameters": {}}
     for name in ("HTTPValidationError", "ResponseValidationError", "ValidationError"):
-        said["components"]["schemas"].pop(name)
-    problems = said["components"]["responses"] = dict[str, Any]()
-    for operation in (operation for operations in said["paths"].values() for operation in operations.values()):
-        operation["responses"].get("204", {}).pop("content", None)
-        for status in sorted(status for status in operation["responses"] if status >= "400"):
-            problems[f"Problem{status}"] = operation["responses"].pop(status)
-            operation["responses"][status] = {"$ref": f"#/components/responses/Problem{status}"}
+        components["schemas"].pop(name)
+    operations = [operation for path in said["paths"].values() for operation in path.values()]
+    for operation in operations:
+        _share_problems(operation["responses"], components["responses"])
         for parameter in operation.get("parameters", []):
             schema = parameter["schema"]
             for kind in schema.pop("anyOf", []):
                 schema |= {} if kind == {"type": "null"} else kind
-    return said
+            if schema.get("description") == parameter["description"]:
+                del schema["description"]
+    _share_parameters(operations, components["parameters"])
+    return said | {"components": components}
+
+
+def _untitled(said: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in said.items() if name != "title" or isinstance(value, dict)}
+
+
+def _share_problems(responses: dict[str, Any], shared: dict[str, Any]) -> None:
+    responses.get("204", {}).pop("content", None)
+    of_any: list[str] = []
+    for status in sorted(status for status in responses if status >= "400"):
+        problem = responses.pop(status)
+        if int(status) in OF_ANY_ROUTE:
+            of_any.append(f"{status} {problem['description']}")
+            shared["Problem"] = problem | {"description": ". ".join(of_any)}
+        else:
+            shared[f"Problem{status}"] = problem
+            responses[status] = {"$ref": f"#/components/responses/Problem{status}"}
+    responses["default"] = {"$ref": "#/components/responses/Problem"}
+
+
+def _share_parameters(operations: list[dict[str, Any]], shared: dict[str, Any]) -> None:
+    every = [parameter for operation in operations for parameter in operation.get("parameters", [])]
+    for operation in operations:
+        for place, parameter in enumerate(operation.get("parameters", [])):
+            if every.count(parameter) > 1:
+                name = f"{parameter['name']}-in-{parameter['in']}"
+                shared[name] = parameter
+                operation["parameters"][place] = {"$ref": f"#/components/parameters/{name}"}
 
 
 def text() -> str:
