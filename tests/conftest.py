@@ -39,6 +39,12 @@ def _keeps_going(number: int, frame: object) -> None:
 
 
 @pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """What a test that is a coroutine, marked `anyio`, runs on."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
 def engine() -> Iterator[Engine]:
     """An embedded DynamoDB; what needs it is skipped where it is not installed."""
     running = Engine()

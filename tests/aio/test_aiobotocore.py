@@ -19,6 +19,7 @@ from ledger.errors import InvalidSettings, OutcomeUnknown, Unavailable
 from reader import Reader
 from reader.aio import AsyncReader
 
+pytestmark = pytest.mark.anyio
 REGION, ABROAD = "eu-west-1", "us-east-1"
 COUNTER = "stock:85123A"
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
@@ -82,133 +83,109 @@ def serving(put: Served) -> Served:
     return serve
 
 
-def test_a_counter_added_to_and_read_on_an_engine_is_what_ledger_and_reader_say(engine: Engine, table: str) -> None:
+async def test_what_is_added_and_read_on_an_engine_is_what_ledger_and_reader_say(engine: Engine, table: str) -> None:
     asked = settings(table, engine.endpoint_url, limits={"seats:": Limit(ceiling=10, region=REGION)})
     costs: list[Observed] = []
-
-    async def main() -> None:
-        async with AsyncLedger(asked, observe=costs.append) as ledger, AsyncReader(asked) as reader:
-            receipt = await ledger.add(COUNTER, -6, **KEYED)
-            assert (receipt.outcome, receipt.cost) == ("recorded", Cost(2, 2, 1.0, 1.0))
-            assert (await ledger.add(COUNTER, -6, **KEYED)).outcome == "replayed"
-            outcomes = await ledger.add_many([Change(COUNTER, 1, f"k{n}", AT) for n in range(60)])
-            assert {each.outcome for each in outcomes if isinstance(each, Receipt)} == {"recorded"}
-            assert sum(each.cost.write_units for each in outcomes if each.cost) == costs[-1].cost.write_units == 60
-            assert await reader.value(COUNTER) == 54
-            assert len([*await reader.history(COUNTER)]) == 61
-            await ledger.add("seats:gig", 9, **KEYED)
-            with pytest.raises(errors.LimitReached):
-                await ledger.add("seats:gig", 2)
-            assert (await reader.standing("seats:gig")).available.up == 1
-
-    asyncio.run(main())
+    async with AsyncLedger(asked, observe=costs.append) as ledger, AsyncReader(asked) as reader:
+        receipt = await ledger.add(COUNTER, -6, **KEYED)
+        assert (receipt.outcome, receipt.cost) == ("recorded", Cost(2, 2, 1.0, 1.0))
+        assert (await ledger.add(COUNTER, -6, **KEYED)).outcome == "replayed"
+        outcomes = await ledger.add_many([Change(COUNTER, 1, f"k{n}", AT) for n in range(60)])
+        assert {each.outcome for each in outcomes if isinstance(each, Receipt)} == {"recorded"}
+        assert sum(each.cost.write_units for each in outcomes if each.cost) == costs[-1].cost.write_units == 60
+        assert await reader.value(COUNTER) == 54
+        assert len([*await reader.history(COUNTER)]) == 61
+        await ledger.add("seats:gig", 9, **KEYED)
+        with pytest.raises(errors.LimitReached):
+            await ledger.add("seats:gig", 2)
+        assert (await reader.standing("seats:gig")).available.up == 1
     client = engine.client(REGION)
     assert Ledger(asked, client=client).add(COUNTER, -6, **KEYED).outcome == "replayed"
     assert Reader(asked, client=client).value(COUNTER) == 54
 
 
-def test_what_is_short_in_its_own_region_is_awaited_from_the_other_one(engine: Engine, table: str) -> None:
+async def test_what_is_short_in_its_own_region_is_awaited_from_the_other_one(engine: Engine, table: str) -> None:
     engine.create_table(table, ABROAD)
     there: Any = {"region": ABROAD, "regions": (REGION, ABROAD), "limits": {"seats:": Limit(ceiling=10, region=REGION)}}
-
-    async def main() -> None:
-        async with AsyncLedger(Settings(table=table, endpoint_url=engine.endpoint_url, **there)) as ledger:
-            assert (await ledger.add("seats:gig", 4, **KEYED)).outcome == "recorded"
-            with pytest.raises(errors.LimitReached):
-                await ledger.add("seats:gig", 7)
-
-    asyncio.run(main())
+    async with AsyncLedger(Settings(table=table, endpoint_url=engine.endpoint_url, **there)) as ledger:
+        assert (await ledger.add("seats:gig", 4, **KEYED)).outcome == "recorded"
+        with pytest.raises(errors.LimitReached):
+            await ledger.add("seats:gig", 7)
     gates = {region: engine.client(region).scan(TableName=table)["Count"] for region in (REGION, ABROAD)}
     assert all(gates.values()), gates
 
 
-def test_an_add_cancelled_while_the_table_answers_is_unknown_and_the_connection_is_not_used_again() -> None:
-    async def main() -> None:
-        came, puts = asyncio.Event(), []
+async def test_an_add_cancelled_while_the_table_answers_is_unknown_and_the_connection_is_not_used_again() -> None:
+    came, puts = asyncio.Event(), []
 
-        async def put(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            puts.append(writer)
-            came.set()
-            if len(puts) == 1:
-                await reader.read()  # the client goes
-                writer.close()
-
-        observed: list[Observed] = []
-        async with (
-            server(serving(put)) as url,
-            AsyncLedger(settings("counters", url), observe=observed.append) as ledger,
-        ):
-            task = asyncio.ensure_future(ledger.add(COUNTER, -6, **KEYED))
-            await came.wait()
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError) as cancelled:
-                await task
-            unknown = cancelled.value.__cause__
-            assert isinstance(unknown, OutcomeUnknown)
-            assert unknown.delta == ledger.prepare(COUNTER, -6, **KEYED)
-            assert (observed[0].outcome, observed[0].cost.requests, observed[0].cost.untold) == ("CancelledError", 2, 2)
-            assert (await ledger.add(COUNTER, -6, **KEYED)).outcome == "recorded"
-            assert len({*puts}) == 2
-
-    asyncio.run(main())
-
-
-def test_a_connection_that_breaks_after_a_write_was_sent_leaves_it_unknown() -> None:
-    """aiobotocore says EndpointConnectionError, as for a connection that was never made."""
-
-    async def main() -> int:
-        puts = []
-
-        async def put(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            puts.append(writer)
-            reset = struct.pack("ii", 1, 0)  # what is sent instead of an end
-            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
-            writer.transport.abort()
-
-        async with server(serving(put)) as url, AsyncLedger(settings("counters", url)) as ledger:
-            with pytest.raises(OutcomeUnknown) as raised:
-                await ledger.add(COUNTER, -6, **KEYED)
-            assert raised.value.delta is not None
-            assert raised.value.cost == Cost(2, 1 + ATTEMPTS, untold=2)
-        return len(puts)
-
-    assert asyncio.run(main()) == ATTEMPTS
-
-
-def test_where_no_attempt_found_a_connection_nothing_was_written() -> None:
-    async def main() -> None:
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await request(reader)
-            reply(writer, b"close")  # to the shape; then there is no server
-
-        async with server(serve) as url:
-            ledger = await AsyncLedger(settings("counters", url)).__aenter__()
-            await ledger._run(ledger._calls.shape.program())
-        with pytest.raises(Unavailable, match=r"was not sent.*Nothing was written"):
-            await ledger.add(COUNTER, -6)
-        await ledger.__aexit__()
-
-    asyncio.run(main())
-
-
-def test_the_end_of_the_block_leaves_unknown_what_is_in_flight_or_waits_for_a_connection_and_cancels_none() -> None:
-    async def main() -> list[Any]:
-        came = asyncio.Semaphore(0)
-
-        async def put(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            came.release()
-            await reader.read()
+    async def put(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        puts.append(writer)
+        came.set()
+        if len(puts) == 1:
+            await reader.read()  # the client goes
             writer.close()
 
-        async with server(serving(put)) as url:
-            async with AsyncLedger(settings("counters", url)) as ledger:
-                await ledger._run(ledger._calls.shape.program())
-                adds = [asyncio.ensure_future(ledger.add(COUNTER, 1)) for _ in range(POOL + 20)]
-                for _ in range(POOL):
-                    await came.acquire()
-            return await asyncio.gather(*adds, return_exceptions=True)
+    observed: list[Observed] = []
+    async with server(serving(put)) as url, AsyncLedger(settings("counters", url), observe=observed.append) as ledger:
+        task = asyncio.ensure_future(ledger.add(COUNTER, -6, **KEYED))
+        await came.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError) as cancelled:
+            await task
+        unknown = cancelled.value.__cause__
+        assert isinstance(unknown, OutcomeUnknown)
+        assert unknown.delta == ledger.prepare(COUNTER, -6, **KEYED)
+        assert (observed[0].outcome, observed[0].cost.requests, observed[0].cost.untold) == ("CancelledError", 2, 2)
+        assert (await ledger.add(COUNTER, -6, **KEYED)).outcome == "recorded"
+        assert len({*puts}) == 2
 
-    found = asyncio.run(main())
+
+async def test_a_connection_that_breaks_after_a_write_was_sent_leaves_it_unknown() -> None:
+    """aiobotocore says EndpointConnectionError, as for a connection that was never made."""
+    puts = []
+
+    async def put(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        puts.append(writer)
+        reset = struct.pack("ii", 1, 0)  # what is sent instead of an end
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+        writer.transport.abort()
+
+    async with server(serving(put)) as url, AsyncLedger(settings("counters", url)) as ledger:
+        with pytest.raises(OutcomeUnknown) as raised:
+            await ledger.add(COUNTER, -6, **KEYED)
+        assert raised.value.delta is not None
+        assert raised.value.cost == Cost(2, 1 + ATTEMPTS, untold=2)
+    assert len(puts) == ATTEMPTS
+
+
+async def test_where_no_attempt_found_a_connection_nothing_was_written() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await request(reader)
+        reply(writer, b"close")  # to the shape; then there is no server
+
+    async with server(serve) as url:
+        ledger = await AsyncLedger(settings("counters", url)).__aenter__()
+        await ledger._run(ledger._calls.shape.program())
+    with pytest.raises(Unavailable, match=r"was not sent.*Nothing was written"):
+        await ledger.add(COUNTER, -6)
+    await ledger.__aexit__()
+
+
+async def test_the_end_of_the_block_leaves_unknown_what_is_in_flight_or_waits_to_be_and_cancels_none() -> None:
+    came = asyncio.Semaphore(0)
+
+    async def put(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        came.release()
+        await reader.read()
+        writer.close()
+
+    async with server(serving(put)) as url:
+        async with AsyncLedger(settings("counters", url)) as ledger:
+            await ledger._run(ledger._calls.shape.program())
+            adds = [asyncio.ensure_future(ledger.add(COUNTER, 1)) for _ in range(POOL + 20)]
+            for _ in range(POOL):
+                await came.acquire()
+        found: list[Any] = await asyncio.gather(*adds, return_exceptions=True)
     assert {type(error) for error in found} == {OutcomeUnknown}
     assert all(error.delta is not None for error in found)
     assert "the client is closed" in str(found[0])
@@ -237,17 +214,14 @@ def test_a_client_of_another_loop_loses_nothing(engine: Engine, table: str) -> N
     assert Reader(asked, client=engine.client(REGION)).value(COUNTER) == 1 - 6
 
 
-def test_the_client_has_the_time_outs_the_retries_and_the_pool_of_this_library_and_says_when_it_is_none() -> None:
-    async def main() -> Any:
-        async with AsyncLedger(Settings(table="counters", region=REGION), client=make_async_client(REGION)) as ledger:
-            with pytest.raises(errors.InvalidInput, match="is no DynamoDB client"):
-                await ledger.add(COUNTER, 1)
-        with pytest.raises(InvalidSettings, match="endpoint_url="):
-            await make_async_client(REGION, "nowhere").__aenter__()
-        async with make_async_client(REGION, "http://127.0.0.1:9") as client:
-            return client.meta.config
-
-    config = asyncio.run(main())
+async def test_the_client_has_the_time_outs_the_retries_and_the_pool_of_this_library_and_says_when_it_is_none() -> None:
+    async with AsyncLedger(Settings(table="counters", region=REGION), client=make_async_client(REGION)) as ledger:
+        with pytest.raises(errors.InvalidInput, match="is no DynamoDB client"):
+            await ledger.add(COUNTER, 1)
+    with pytest.raises(InvalidSettings, match="endpoint_url="):
+        await make_async_client(REGION, "nowhere").__aenter__()
+    async with make_async_client(REGION, "http://127.0.0.1:9") as client:
+        config = client.meta.config
     assert (config.connect_timeout, config.read_timeout) == (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
     assert config.max_pool_connections == POOL
     assert config.retries == {"mode": "standard", "total_max_attempts": ATTEMPTS}

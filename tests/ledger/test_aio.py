@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from itertools import count
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -24,8 +25,9 @@ from reader import Reader
 from reader.aio import AsyncReader
 from tests.ledger.test_table_errors import FAILURES, PUT, Script, refusal
 from tests.world import A as REGION
-from tests.world import Awaited, Region
+from tests.world import Region
 
+pytestmark = pytest.mark.anyio
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
 LIKES, STOCK = "likes:1", "stock:1"
 MINUTE = timedelta(minutes=1)
@@ -33,14 +35,6 @@ MINUTE = timedelta(minutes=1)
 
 def settings(table: str = "counters") -> Settings:
     return Settings(table=table, region=REGION, limits={"stock:": Limit(floor=0)})
-
-
-def run(call: Callable[[AsyncLedger], Coroutine[Any, Any, Any]], **given: Any) -> Any:
-    async def main() -> Any:
-        async with AsyncLedger(settings(), **given) as ledger:
-            return await call(ledger)
-
-    return asyncio.run(main())
 
 
 class Client(Script):
@@ -58,22 +52,16 @@ class Client(Script):
         return awaited
 
 
-def test_an_awaited_table_has_the_errors_of_the_table_and_pauses_as_often() -> None:
-    async def error_of(failures: Any) -> tuple[type[LedgerError], int]:
-        pauses: list[float] = []
-
-        async def pause(seconds: float) -> None:
-            pauses.append(seconds)
-
+async def test_an_awaited_table_has_the_errors_of_the_table_and_pauses_as_often() -> None:
+    for failures, of_write, _ in FAILURES:
+        pause = AsyncMock()
         with pytest.raises(LedgerError) as raised:
             await AsyncDynamoTable(settings(), {REGION: Client(failures)}, pause=pause).answer(PUT)
-        return type(raised.value), len(pauses)
-
-    for failures, of_write, _ in FAILURES:
-        assert asyncio.run(error_of(failures)) == (of_write, len(failures) - 1)
+        assert (type(raised.value), pause.await_count) == (of_write, len(failures) - 1)
     client = Client([{}, {}])  # the first is the shape
     inserts = Settings(table="counters", region=REGION, insert_only=True)
-    assert Awaited(AsyncLedger(inserts, client=client)).add(LIKES, 1).outcome == "recorded"
+    async with AsyncLedger(inserts, client=client) as ledger:
+        assert (await ledger.add(LIKES, 1)).outcome == "recorded"
     assert [name for name, _ in client.calls] == ["get_item", "execute_statement"]
 
 
@@ -86,10 +74,9 @@ def standing(table: MemoryTable) -> tuple[int, int]:
     return found.value, found.held.down or 0
 
 
-def test_a_block_of_a_hold_releases_what_was_not_captured_in_it_and_asks_nothing_more() -> None:
+async def test_a_block_of_a_hold_releases_what_was_not_captured_in_it_and_asks_nothing_more() -> None:
     table, names = MemoryTable(), list[str]()
-
-    async def sell(ledger: AsyncLedger) -> None:
+    async with AsyncLedger(settings(), table=table, observe=lambda call: names.append(call.name)) as ledger:
         await ledger.add(STOCK, 10)
         async with ledger.hold(STOCK, -4, expires=MINUTE) as hold:
             assert standing(table) == (10, 4)
@@ -101,7 +88,8 @@ def test_a_block_of_a_hold_releases_what_was_not_captured_in_it_and_asks_nothing
         hold = await ledger.hold(STOCK, -5, expires=MINUTE)
         async with ledger.parse_hold(STOCK, hold.id) as same:
             assert (same, standing(table)) == (hold, (7, 5))
-        assert names == ["add", "hold", "capture", "hold", "release", "hold", "release"]
+        called = [name.removeprefix("ledger.") for name in names]
+        assert called == ["add", "hold", "capture", "hold", "release", "hold", "release"]
         with pytest.raises(HoldEnded):
             await ledger.capture(Hold.parse(STOCK, hold.id))
         with pytest.raises(InvalidInput, match="is the id of no hold"):
@@ -109,11 +97,9 @@ def test_a_block_of_a_hold_releases_what_was_not_captured_in_it_and_asks_nothing
         with pytest.raises(InvalidInput, match="`async with`"), hold:
             raise AssertionError("it was entered")
 
-    run(sell, table=table, observe=lambda call: names.append(call.name.removeprefix("ledger.")))
 
-
-def test_a_hold_that_was_refused_or_is_being_asked_for_is_not_given_to_who_awaits_it_again() -> None:
-    async def hold(ledger: AsyncLedger) -> None:
+async def test_a_hold_that_was_refused_or_is_being_asked_for_is_not_given_to_who_awaits_it_again() -> None:
+    async with AsyncLedger(settings(), table=MemoryTable()) as ledger:
         await ledger.add(STOCK, 3)
         refused = ledger.hold(STOCK, -8, expires=MINUTE)
         with pytest.raises(LimitReached):
@@ -125,8 +111,6 @@ def test_a_hold_that_was_refused_or_is_being_asked_for_is_not_given_to_who_await
                 raise AssertionError("nothing is held")
         granted = ledger.hold(STOCK, -3, expires=MINUTE)
         assert await granted is await granted
-
-    run(hold, table=MemoryTable())
 
 
 # -- a cancelled call --------------------------------------------------------------------------------------------------
@@ -169,20 +153,16 @@ def client(engine: Engine) -> Iterator[Any]:
     made.close()
 
 
-def cancelled_at(n: int, client: Any, call: Callable[[AsyncLedger], Awaitable[Any]]) -> Any:
+async def cancelled_at(n: int, client: Any, call: Callable[[AsyncLedger], Awaitable[Any]]) -> Any:
     """What the call answered, or the CancelledError of its n-th await."""
     awaited = Cancelling(client, n)
-
-    async def main() -> Any:
-        table = AsyncDynamoTable(settings("cancelled"), {REGION: awaited}, pause=awaited.here)
-        async with AsyncLedger(settings("cancelled"), table=table) as ledger:
-            awaited.task = asyncio.ensure_future(call(ledger))
-            try:
-                return await awaited.task
-            except asyncio.CancelledError as error:
-                return error
-
-    return asyncio.run(main())
+    table = AsyncDynamoTable(settings("cancelled"), {REGION: awaited}, pause=awaited.here)
+    async with AsyncLedger(settings("cancelled"), table=table) as ledger:
+        awaited.task = asyncio.ensure_future(call(ledger))
+        try:
+            return await awaited.task
+        except asyncio.CancelledError as error:
+            return error
 
 
 def many(name: str) -> list[Change]:
@@ -198,7 +178,7 @@ CANCELLED: dict[str, tuple[Callable[[Any, str], Any], int]] = {
 
 
 @pytest.mark.parametrize("what", CANCELLED)
-def test_of_a_change_cancelled_at_any_await_the_outcome_is_unknown_and_sent_again_it_counts_once(
+async def test_of_a_change_cancelled_at_any_await_the_outcome_is_unknown_and_sent_again_it_counts_once(
     what: str, client: Any
 ) -> None:
     call, amount = CANCELLED[what]
@@ -207,7 +187,7 @@ def test_of_a_change_cancelled_at_any_await_the_outcome_is_unknown_and_sent_agai
     for n in count(1):
         name = f"{'-'.join(what.split())}-{n}"
         counter = f"stock:{name}" if "gate" in what else f"{name}:likes"
-        answer = cancelled_at(n, client, lambda ledger, name=name: call(ledger, name))  # type: ignore[misc]
+        answer = await cancelled_at(n, client, lambda ledger, name=name: call(ledger, name))  # type: ignore[misc]
         if not isinstance(answer, asyncio.CancelledError):
             assert reader.read(counter).value == amount
             break
@@ -225,9 +205,7 @@ def test_of_a_change_cancelled_at_any_await_the_outcome_is_unknown_and_sent_agai
     assert there > 0, "no cancelled change was there: the test cancels too early"
 
 
-def test_a_time_out_carries_the_change_that_may_have_been_sent_and_before_it_began_nothing_was() -> None:
-    table, never = Region(), asyncio.Event()
-
+async def test_a_time_out_carries_the_change_that_may_have_been_sent_and_before_it_began_nothing_was() -> None:
     async def late(call: Coroutine[Any, Any, Any]) -> Any:
         """What the call that does not end in time left."""
         with pytest.raises(TimeoutError) as raised:
@@ -237,7 +215,8 @@ def test_a_time_out_carries_the_change_that_may_have_been_sent_and_before_it_beg
         assert isinstance(raised.value.__cause__.__cause__, OutcomeUnknown)
         return raised.value.__cause__.__cause__.delta
 
-    async def add(ledger: AsyncLedger) -> None:
+    table, never = Region(), asyncio.Event()
+    async with AsyncLedger(settings(), table=table) as ledger:
         task = asyncio.ensure_future(ledger.add(LIKES, 1))
         task.cancel()
         with pytest.raises(asyncio.CancelledError) as cancelled:
@@ -249,8 +228,6 @@ def test_a_time_out_carries_the_change_that_may_have_been_sent_and_before_it_beg
         assert (await late(ledger.add(LIKES, 1))).change == 1
         for call in (ledger.capture(one, -3), ledger.release(other)):
             assert await late(call) is None
-
-    run(add, table=table)
     assert standing(table) == (7, 0)
 
 
@@ -267,15 +244,14 @@ class Closed:
         await waiting
 
 
-def test_a_client_that_is_closed_cancels_no_task_that_nobody_cancelled() -> None:
-    async def add(ledger: AsyncLedger) -> None:
+async def test_a_client_that_is_closed_cancels_no_task_that_nobody_cancelled() -> None:
+    client: Any = Closed()
+    async with AsyncLedger(settings(), client=client) as ledger:
         with pytest.raises(OutcomeUnknown) as raised:
             await ledger.add(LIKES, 1)
         assert raised.value.delta is not None
         answers = await ledger.add_many([Change(LIKES, 1), Change(LIKES, 2)], pack=True)
         assert [type(each) for each in answers] == [OutcomeUnknown, OutcomeUnknown]
-
-    run(add, client=Closed())
 
 
 # -- misuse ------------------------------------------------------------------------------------------------------------
@@ -299,45 +275,37 @@ def test_outside_of_its_block_and_in_another_loop_a_ledger_says_so_and_sends_not
     assert not table.items
 
 
-def test_a_block_opens_its_clients_once_and_who_goes_on_when_it_is_left_wrote_nothing(
+async def test_a_block_opens_its_clients_once_and_who_goes_on_when_it_is_left_wrote_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     opened: list[str] = []
+    came, go = asyncio.Event(), asyncio.Event()
+
+    class Waits(Client):
+        async def here(self) -> None:
+            came.set()
+            await go.wait()
 
     @asynccontextmanager
     async def slowly(region: str, _: object) -> AsyncIterator[Any]:
         opened.append(region)
         await asyncio.sleep(0)  # as one that asks for credentials
-        yield client
+        yield Waits([{}])
         opened.remove(region)
 
-    class Waits(Client):
-        def __init__(self) -> None:
-            super().__init__([{}])
-            self.asked, self.go = asyncio.Event(), asyncio.Event()
-
-        async def here(self) -> None:
-            self.asked.set()
-            await self.go.wait()
-
-    client = Waits()
-
-    async def main() -> None:
-        ledger = AsyncLedger(settings())
-        entered = await asyncio.gather(ledger.__aenter__(), ledger.__aenter__(), return_exceptions=True)
-        assert [type(each) for each in entered] == [AsyncLedger, InvalidInput]
-        assert opened == [REGION]
-        task = asyncio.ensure_future(ledger.add(LIKES, 1))
-        await client.asked.wait()
-        await ledger.__aexit__()
-        assert not opened
-        client.go.set()
-        ledger._loop = asyncio.get_running_loop()
-        with pytest.raises(Unavailable, match=r"is closed.*Nothing was written"):
-            await task
-
     monkeypatch.setattr("ledger.dynamo.aio.make_async_client", slowly)
-    asyncio.run(main())
+    ledger = AsyncLedger(settings())
+    entered = await asyncio.gather(ledger.__aenter__(), ledger.__aenter__(), return_exceptions=True)
+    assert [type(each) for each in entered] == [AsyncLedger, InvalidInput]
+    assert opened == [REGION]
+    task = asyncio.ensure_future(ledger.add(LIKES, 1))
+    await came.wait()
+    await ledger.__aexit__()
+    assert not opened
+    go.set()
+    ledger._loop = asyncio.get_running_loop()
+    with pytest.raises(Unavailable, match=r"is closed.*Nothing was written"):
+        await task
 
 
 def test_a_client_of_the_other_kind_and_an_unknown_argument_are_refused(client: Any) -> None:
@@ -353,6 +321,6 @@ def test_a_client_of_the_other_kind_and_an_unknown_argument_are_refused(client: 
 
 
 @pytest.mark.skipif(find_spec("aiobotocore") is not None, reason="aiobotocore is here")
-def test_without_aiobotocore_a_ledger_says_what_to_install() -> None:
+async def test_without_aiobotocore_a_ledger_says_what_to_install() -> None:
     with pytest.raises(InvalidInput, match=r"in a clone, pip install '\.\[async\]'"):
-        run(lambda ledger: ledger.add(LIKES, 1))
+        await AsyncLedger(settings()).__aenter__()
