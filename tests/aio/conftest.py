@@ -1,8 +1,9 @@
-"""What needs aiobotocore: `make async` runs it, over .venv/async; elsewhere nothing is collected here."""
+"""What needs aiobotocore: `make test` runs it beside `.venv/async`; elsewhere nothing is collected here."""
 
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -14,7 +15,7 @@ from ledger import Settings
 from ledger.dynamo.aio import AsyncClient, AsyncDynamoTable, make_async_client
 from ledger.requests import Request
 from ledger.table import DynamoTable
-from tests.contract.conftest import ABROAD, HOME, World
+from tests.contract.conftest import ABROAD, HOME, Replicas
 
 collect_ignore_glob = [] if find_spec("aiobotocore") else ["test_*.py"]
 
@@ -32,54 +33,36 @@ def _credentials() -> Iterator[None]:
         yield
 
 
-class Background:
-    """An event loop, for tests that do not await, and the clients of it."""
-
-    def __init__(self, runner: asyncio.Runner) -> None:
-        self.run = runner.run
-        self.stack = AsyncExitStack()
-        self._clients: dict[tuple[str, str], AsyncClient] = {}
-
-    def client(self, engine: Engine, region: str) -> AsyncClient:
-        """The engine's client of a Region, made once."""
-        known = engine.endpoint_url, region
-        if known not in self._clients:
-            made = make_async_client(region, engine.endpoint_url)
-            self._clients[known] = self.run(self.stack.enter_async_context(made))
-        return self._clients[known]
-
-
-@pytest.fixture(scope="session")
-def background() -> Iterator[Background]:
-    with asyncio.Runner() as runner:
-        made = Background(runner)
-        yield made
-        made.run(made.stack.aclose())
-
-
 class Blocking(DynamoTable):
     """An AsyncDynamoTable, for tests that do not await; a DynamoTable in its name and kind alone."""
 
-    def __init__(self, settings: Settings, background: Background, clients: dict[str, AsyncClient]) -> None:
+    def __init__(self, settings: Settings, run: Callable[..., Any], clients: dict[str, AsyncClient]) -> None:
         super().__init__(settings.table, settings.region, self._never)
-        self._awaited, self._background = AsyncDynamoTable(settings, clients), background
+        self._awaited, self._await = AsyncDynamoTable(settings, clients), run
 
     def _never(self, region: str) -> Any:
         raise AssertionError("boto3 was asked")
 
     def answer(self, request: Request, /) -> Any:
-        return self._background.run(self._awaited.answer(request))
+        return self._await(self._awaited.answer(request))
 
 
 @pytest.fixture(scope="session")
-def new_world(table_names: Iterator[str], background: Background) -> Callable[[Engine], World]:
-    """An empty table of an engine in two Regions, that is awaited."""
+def new_replicas(table_names: Iterator[str]) -> Iterator[Callable[[Engine], Replicas]]:
+    """Makes an empty table of an engine in two Regions, that is awaited in an event loop of this session."""
+    with asyncio.Runner() as runner:
+        stack = AsyncExitStack()
 
-    def make(engine: Engine) -> World:
-        clients = {region: background.client(engine, region) for region in (HOME, ABROAD)}
-        name = f"{'local-' if isinstance(engine, DynamoDBLocal) else ''}{next(table_names)}"
-        for region in clients:
-            engine.create_table(name, region)
-        return World(*(Blocking(Settings(table=name, region=each), background, clients) for each in clients))
+        @cache
+        def client(url: str, region: str) -> AsyncClient:
+            return runner.run(stack.enter_async_context(make_async_client(region, url)))
 
-    return make
+        def make(engine: Engine) -> Replicas:
+            clients = {region: client(engine.endpoint_url, region) for region in (HOME, ABROAD)}
+            name = f"{'local-' if isinstance(engine, DynamoDBLocal) else ''}{next(table_names)}"
+            for region in clients:
+                engine.create_table(name, region)
+            return Replicas(*(Blocking(Settings(table=name, region=each), runner.run, clients) for each in clients))
+
+        yield make
+        runner.run(stack.aclose())

@@ -9,28 +9,28 @@ import pytest
 from lab.engines.ministack import Engine
 from ledger.requests import Table
 from tests.contract import test_gates, test_table_contract, test_writes
-from tests.contract.conftest import World
+from tests.contract.conftest import Replicas
 from tests.contract.test_gates import *
 from tests.contract.test_table_contract import *
 from tests.contract.test_writes import *
 
 CONTRACT = (test_gates, test_table_contract, test_writes)
-NewWorld = Callable[[Engine], World]
+NewReplicas = Callable[[Engine], Replicas]
 
 
 @pytest.fixture(params=["engine", "dynamodb_local"])
-def world(request: pytest.FixtureRequest, new_world: NewWorld) -> World:
-    return new_world(request.getfixturevalue(request.param))
+def replicas(request: pytest.FixtureRequest, new_replicas: NewReplicas) -> Replicas:
+    return new_replicas(request.getfixturevalue(request.param))
 
 
 @pytest.fixture
-def table(world: World) -> Table:
-    return world.home
+def table(replicas: Replicas) -> Table:
+    return replicas.home
 
 
 @pytest.fixture(scope="module", params=["engine", "dynamodb_local"])
-def kept(request: pytest.FixtureRequest, new_world: NewWorld) -> Table:
-    return new_world(request.getfixturevalue(request.param)).home
+def kept(request: pytest.FixtureRequest, new_replicas: NewReplicas) -> Table:
+    return new_replicas(request.getfixturevalue(request.param)).home
 
 
 def test_no_test_of_the_contract_hides_another() -> None:

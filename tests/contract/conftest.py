@@ -24,7 +24,7 @@ HOME, ABROAD = "eu-west-1", "us-east-1"
 
 
 @dataclass(frozen=True)
-class World:
+class Replicas:
     """An empty table as its home Region sees it, and the replica that another Region sees."""
 
     home: Table
@@ -48,27 +48,27 @@ def create_table(client: "DynamoDBClient", name: str) -> None:
 
 
 @contextmanager
-def entered(kind: str | Engine, name: str) -> Iterator[World]:
+def entered(kind: str | Engine, name: str) -> Iterator[Replicas]:
     """kind: of the tables in this process, else an engine."""
     match kind:
         case "memory":
             abroad = MemoryTable(page_size=3)
-            yield World(MemoryTable(page_size=3, peers={ABROAD: abroad}), abroad)
+            yield Replicas(MemoryTable(page_size=3, peers={ABROAD: abroad}), abroad)
         case "simulator":
             made = Simulation([HOME, ABROAD])
-            yield World(made.table(HOME), made.table(ABROAD))
+            yield Replicas(made.table(HOME), made.table(ABROAD))
         case "moto":
             with mock_aws():
                 clients = {region: moto_client(region) for region in (HOME, ABROAD)}
                 for client in clients.values():
                     create_table(client, name)
-                yield World(*(DynamoTable(name, region, clients.__getitem__) for region in clients))
+                yield Replicas(*(DynamoTable(name, region, clients.__getitem__) for region in clients))
         case Engine():
             for region in (HOME, ABROAD):
                 kind.create_table(name, region)
             with closing(kind.client(HOME)) as home, closing(kind.client(ABROAD)) as away:
                 clients = {HOME: home, ABROAD: away}
-                yield World(*(DynamoTable(name, region, clients.__getitem__) for region in clients))
+                yield Replicas(*(DynamoTable(name, region, clients.__getitem__) for region in clients))
 
 
 def named(request: pytest.FixtureRequest) -> str | Engine:
@@ -79,14 +79,14 @@ def named(request: pytest.FixtureRequest) -> str | Engine:
 
 
 @pytest.fixture(params=["memory", "simulator", "moto", "engine", "dynamodb_local"])
-def world(request: pytest.FixtureRequest, table_names: Iterator[str]) -> Iterator[World]:
+def replicas(request: pytest.FixtureRequest, table_names: Iterator[str]) -> Iterator[Replicas]:
     with entered(named(request), next(table_names)) as made:
         yield made
 
 
 @pytest.fixture
-def table(world: World) -> Table:
-    return world.home
+def table(replicas: Replicas) -> Table:
+    return replicas.home
 
 
 @pytest.fixture(scope="module", params=["memory", "simulator", "engine", "dynamodb_local"])

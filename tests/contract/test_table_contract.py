@@ -38,7 +38,7 @@ from ledger.requests import (
 )
 from ledger.values import Delta, Lane, Pack
 from simulator.double import SimulatedTable
-from tests.contract.conftest import ABROAD, World
+from tests.contract.conftest import ABROAD, Replicas
 
 PAGES_MAX = 100
 LANE = Lane("eu-west-1", 0, "stock:85123A")
@@ -198,13 +198,14 @@ def test_a_session_has_the_answers_of_the_contract(table: Table, session: str) -
         assert table.answer(request) == answer, request
 
 
-def test_a_get_that_names_a_region_is_answered_from_there(world: World) -> None:
-    if isinstance(world.home, SimulatedTable):
+def test_a_get_that_names_a_region_is_answered_from_there(replicas: Replicas) -> None:
+    home, abroad = replicas.home, replicas.abroad
+    if isinstance(home, SimulatedTable):
         pytest.skip("its Regions replicate meanwhile; tests/simulator asks it of them")
-    world.home.answer(Put(item("a", 1)))
-    world.abroad.answer(Put(item("a", 2)))
-    assert world.home.answer(Get(key("a"))) == item("a", 1)
-    assert world.home.answer(At(ABROAD, Get(key("a")))) == item("a", 2)
+    home.answer(Put(item("a", 1)))
+    abroad.answer(Put(item("a", 2)))
+    assert home.answer(Get(key("a"))) == item("a", 1)
+    assert home.answer(At(ABROAD, Get(key("a")))) == item("a", 2)
 
 
 def test_an_unknown_request_is_a_type_error(table: Table) -> None:
@@ -217,31 +218,20 @@ def test_an_unknown_request_is_a_type_error(table: Table) -> None:
 # -- more than one request holds -----------------------------------------------------------------------------------
 
 
-def test_many_puts_leave_what_is_there_and_write_the_others_however_many_they_are(table: Table) -> None:
+def test_more_than_one_request_holds_is_written_read_and_deleted_and_answered_in_order(table: Table) -> None:
     sks = [f"{n:03}" for n in range(60)]
-    there = {sks[n] for n in (0, 24, 25, 49, 50, 59)}
+    there, other = {sks[n] for n in (0, 24, 25, 49, 50, 59)}, AlreadyThere(item(sks[40], 2))
     fill(table, *there)
     answers = table.answer(PutMany(tuple(item(sk, 2) for sk in sks)))
     for sk, answer in zip(sks, answers, strict=True):  # the store need not show what is there
         assert answer in ((AlreadyThere(item(sk)), AlreadyThere(None)) if sk in there else (None,))
-    found = table.answer(GetMany(tuple(map(key, sks))))
-    assert found == tuple(item(sk, 1 if sk in there else 2) for sk in sks)
-
-
-def test_more_gets_than_one_request_holds_are_answered_in_the_order_of_the_keys(table: Table) -> None:
-    sks = [f"{n:03}" for n in range(130)]
-    fill(table, *sks[::2])
-    answers = table.answer(GetMany(tuple(key(sk) for sk in reversed(sks)), consistent=False))
-    found = [each and each["sk"]["S"] for each in reversed(answers)]
-    assert found == [sk if n % 2 == 0 else None for n, sk in enumerate(sks)]
-
-
-def test_more_deletes_than_one_request_holds_are_all_done_and_answered_in_order(table: Table) -> None:
-    sks = [f"{n:03}" for n in range(60)]
-    fill(table, *sks)
-    other = AlreadyThere(item(sks[40]))
-    answers = table.answer(DeleteMany(tuple(item(sk, 2 if sk == sks[40] else 1) for sk in sks[1:-1])))
-    assert answers == tuple(other if sk == sks[40] else None for sk in sks[1:-1])
+    items_there = {sk: item(sk, 1 if sk in there else 2) for sk in sks}
+    asked = [f"{n:03}" for n in reversed(range(130))]
+    for consistent in (True, False):
+        found = table.answer(GetMany(tuple(map(key, asked)), consistent=consistent))
+        assert found == tuple(map(items_there.get, asked))
+    deleted = tuple(item(sk) if sk == sks[40] else items_there[sk] for sk in sks[1:-1])
+    assert table.answer(DeleteMany(deleted)) == tuple(other if sk == sks[40] else None for sk in sks[1:-1])
     assert walk(table) == [sks[0], sks[40], sks[-1]]
 
 
