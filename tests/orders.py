@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 from ledger.lane.tail import through
-from ledger.requests import DeleteMany, Now, Program, Request, Result, Transact
+from ledger.requests import DeleteMany, Now, Program, Put, Request, Result, Transact, refusals
 from tests.world import Region
 
 Process = Generator[str, None, Result]
@@ -28,7 +28,8 @@ def _item_by_item(request: Request, table: Region) -> Process[Any]:
         case Now():
             return table.now()
         case Transact():
-            decided = table.decide(request)
+            decided = refusals([(write, table.items.get(write.key)) for write in request.writes])
+            table.landing += [write.item for write in request.writes if decided is None and isinstance(write, Put)]
             while table.landing:
                 table.store([table.landing.pop(0)])
                 yield "landed"

@@ -8,14 +8,14 @@ from hypothesis import settings as profile
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from compactor import Compactor, Report
-from ledger import Change, Delta, Ledger, Receipt, items
+from compactor import Report
+from ledger import Change, Delta, Receipt, items
 from ledger.checks import to_datetime, to_ms
 from ledger.errors import InvalidCounter
 from ledger.requests import Key
-from reader import Balance, Reader
+from reader import Balance
 from tests.strategies import effort
-from tests.world import KEEP_MS, LATENESS_MS, NOW_MS, A, B, settings, summed, two_regions
+from tests.world import KEEP_MS, LATENESS_MS, NOW_MS, A, B, World, summed
 
 COUNTERS = ("likes", "hot:likes")
 SHARDS = {"hot:": 2}
@@ -54,10 +54,12 @@ class Public(RuleBasedStateMachine):
     @initialize(page_size=st.integers(1, 5), first=st.lists(ages_ms, min_size=3, max_size=6))
     def begin(self, page_size: int, first: list[int]) -> None:
         """Some changes in one lane, of which some are folded: else most worlds would stay empty."""
-        home, away = two_regions(page_size=page_size)
-        self.tables = {A: home, B: away}
-        self.now_ms = self.highest_ms = NOW_MS
-        self.numbers = count(1)
+        self.world = World(now_ms=NOW_MS, shards=SHARDS)
+        self.tables, self.highest_ms = self.world.regions, NOW_MS
+        for table in self.tables.values():
+            table.page_size = page_size
+        numbers = count(1)
+        self.world.entropy = lambda size: next(numbers).to_bytes(size, "big")
         self.sent: dict[int, Sent] = {}
         self.arrived: dict[str, set[int]] = {A: set(), B: set()}
         self.reached: dict[str, set[Key]] = {A: set(), B: set()}  # items that are there, or were
@@ -67,12 +69,6 @@ class Public(RuleBasedStateMachine):
         for age_ms in first:
             self.adds(A, A, COUNTERS[0], age_ms, prepared=False)
         self.runs(A)
-
-    def clock(self) -> int:
-        return self.now_ms
-
-    def entropy(self, size: int) -> bytes:
-        return next(self.numbers).to_bytes(size, "big")
 
     # -- what the dictionary says ------------------------------------------------------------------------------------
 
@@ -107,7 +103,7 @@ class Public(RuleBasedStateMachine):
 
     def by_key(self) -> list[int]:
         """The old changes that can be."""
-        return [n for n, each in self.sent.items() if each.key is not None and each.at_ms <= self.now_ms]
+        return [n for n, each in self.sent.items() if each.key is not None and each.at_ms <= self.world.now_ms]
 
     def old(self, data: st.DataObject) -> int:
         return data.draw(st.sampled_from(sorted(self.sent)), label="which")
@@ -119,7 +115,7 @@ class Public(RuleBasedStateMachine):
         n = len(self.sent) + after
         call: dict[str, Any] = {"counter": counter, "change": 4**n, "region": home}
         if age_ms is not None:
-            call |= {"idempotency_key": str(n), "at": to_datetime(max(self.now_ms - age_ms, 0))}
+            call |= {"idempotency_key": str(n), "at": to_datetime(max(self.world.now_ms - age_ms, 0))}
         return n, call
 
     def took(self, n: int, region: str, receipt: object, there: bool, *, pack: bool = False) -> None:
@@ -145,7 +141,7 @@ class Public(RuleBasedStateMachine):
     def retries(self, data: st.DataObject, region: str) -> None:
         n = self.old(data)
         each, there = self.sent[n], self.is_there(region, n)
-        if each.key is None or data.draw(st.booleans(), label="apply") or each.at_ms > self.now_ms + 300_000:
+        if each.key is None or data.draw(st.booleans(), label="apply") or each.at_ms > self.world.now_ms + 300_000:
             receipt = self.ledgers[region].apply(each.delta)
         else:
             counter, change = each.delta.lane.counter, each.delta.change
@@ -170,7 +166,7 @@ class Public(RuleBasedStateMachine):
         old = data.draw(st.lists(st.sampled_from(again), unique=True, max_size=5), label="old") if again else []
         older_ms = 0
         if old:  # the new ones go beside one of them
-            lane, older_ms = self.sent[old[0]].delta.lane, self.now_ms - self.sent[old[0]].at_ms
+            lane, older_ms = self.sent[old[0]].delta.lane, self.world.now_ms - self.sent[old[0]].at_ms
             counter, home = lane.counter, lane.region
         new = [self.asked(counter, older_ms + age_ms, home, after) for after, age_ms in enumerate(ages)]
         new += new[:1]
@@ -189,14 +185,14 @@ class Public(RuleBasedStateMachine):
     @rule(region=regions, counter=counters, max_age=st.sampled_from([0, 1, 5, 60]))
     def reads(self, region: str, counter: str, max_age: int) -> None:
         loaded, young_s = self.loaded.get((region, counter)), min(max_age, TTL_S)
-        is_young = loaded is not None and 0 <= self.now_ms - to_ms(loaded.as_of) < young_s * 1_000
+        is_young = loaded is not None and 0 <= self.world.now_ms - to_ms(loaded.as_of) < young_s * 1_000
         balance = self.readers[region].read(counter, max_age=max_age)
         assert balance.cached == is_young
         if balance.cached:
             assert loaded is not None
             assert (balance.value, balance.as_of) == (loaded.value, loaded.as_of)
         else:
-            assert to_ms(balance.as_of) == self.now_ms
+            assert to_ms(balance.as_of) == self.world.now_ms
             self.is_true(region, counter, balance)
             self.loaded[region, counter] = balance
 
@@ -218,7 +214,7 @@ class Public(RuleBasedStateMachine):
         """From now on the home Region's checkpoint, or its tail, has all that arrived there."""
         assert (report.gave_up, report.conflicts, report.problems) == (0, (), {})
         here = home, home, counter
-        self.upto_ms[here] = max(self.upto_ms.get(here, -1), self.now_ms - LATENESS_MS)
+        self.upto_ms[here] = max(self.upto_ms.get(here, -1), self.world.now_ms - LATENESS_MS)
         self.counted[home] |= {n for n in self.of(counter) & self.arrived[home] if self.sent[n].home == home}
 
     @rule(home=homes, counter=counters)
@@ -278,38 +274,28 @@ class Public(RuleBasedStateMachine):
 
     @rule(by_ms=st.sampled_from([1, 4_999, 5_000, LATENESS_MS, KEEP_MS, -1, -LATENESS_MS, -KEEP_MS]))
     def time_goes(self, by_ms: int) -> None:
-        self.now_ms = max(self.now_ms + by_ms, 0)
-        self.highest_ms = max(self.highest_ms, self.now_ms)
+        self.world.now_ms = max(self.world.now_ms + by_ms, 0)
+        self.highest_ms = max(self.highest_ms, self.world.now_ms)
 
     @rule(fold_min=st.integers(1, 3), fold_max=st.integers(3, 5), clean=st.booleans())
     def restarts(self, fold_min: int, fold_max: int, clean: bool) -> None:
-        self.settings = {
-            region: settings(region, shards=SHARDS, fold_min=fold_min, fold_max=fold_max, clean=clean)
-            for region in (A, B)
-        }
-        self.ledgers: dict[str, Ledger] = {}
-        self.readers: dict[str, Reader] = {}
-        self.compactors: dict[str, Compactor] = {}
+        self.world.changed |= {"fold_min": fold_min, "fold_max": fold_max, "clean": clean}
+        self.ledgers = {region: self.world.ledger(region) for region in (A, B)}
+        self.readers = {region: self.world.reader(region, TTL_S) for region in (A, B)}
+        self.compactors = {region: self.world.compactor(region) for region in (A, B)}
         self.loaded: dict[tuple[str, str], Balance] = {}
-        for region, made in self.settings.items():
-            table = self.tables[region]
-            self.ledgers[region] = Ledger(made, table=table, clock=self.clock, entropy=self.entropy)
-            self.readers[region] = Reader(made, ttl=TTL_S, table=table, clock=self.clock)
-            self.compactors[region] = Compactor(made, tables=self.tables, clock=self.clock)
 
     @invariant()
     def every_read_of_now_is_true(self) -> None:
-        if hasattr(self, "tables"):
-            for region, table in self.tables.items():
-                reader = Reader(self.settings[region], table=table, clock=self.clock)
-                for counter in COUNTERS:
-                    self.is_true(region, counter, reader.read(counter))
+        for region in self.tables:
+            for counter in COUNTERS:
+                self.is_true(region, counter, self.world.reader(region).read(counter))
 
     def teardown(self) -> None:
         """In the end every change counts once, everywhere."""
         if not hasattr(self, "tables"):
             return
-        self.now_ms = self.highest_ms + KEEP_MS
+        self.world.now_ms = self.highest_ms + KEEP_MS
         self.restarts(fold_min=1, fold_max=5, clean=True)
         self.rests(visits=3)
         for region in (A, B):
