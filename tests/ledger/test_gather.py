@@ -90,32 +90,26 @@ def adding(bounds: Bounds) -> Iterator[Adding]:
     assert adding.gatherer._queues == {}
 
 
-def test_a_change_alone_is_put_at_once_and_what_comes_meanwhile_leaves_together(adding: Adding) -> None:
+def test_a_change_alone_is_put_at_once_and_what_comes_meanwhile_leaves_together_up_to_a_bound_and_in_order(
+    adding: Adding, bounds: Bounds
+) -> None:
+    bounds(PACK_CHANGES=3)
     (first,) = adding.add(1)
-    others = adding.add(2, 3, 4)
+    others = adding.add(2, 3, 4, 5, 6)
     assert adding.batches == [[1]]
     adding.let.release()
     assert first.result() == Receipt("recorded", delta(1))
     until(lambda: len(adding.batches) == 2)
-    (later,) = adding.add(5)
-    adding.let.release(2)
-    assert [each.result() for each in others] == [Receipt("accepted", delta(n)) for n in (2, 3, 4)]
-    assert later.result() == Receipt("recorded", delta(5))
-    assert adding.batches == [[1], [2, 3, 4], [5]]
+    (later,) = adding.add(7)
+    adding.let.release(3)
+    assert [each.result() for each in [*others, later]] == [Receipt("accepted", delta(n)) for n in range(2, 8)]
+    assert adding.batches == [[1], [2, 3, 4], [5, 6, 7]]
 
 
 def test_a_lane_does_not_wait_for_another(adding: Adding) -> None:
     adding.add(1)
     adding.pool.submit(adding.gatherer.add, delta(2, Lane(B, 0, "stock:85123A")))
     until(lambda: adding.batches == [[1], [2]])
-
-
-def test_a_pack_has_a_bound_and_the_rest_follows_in_order(adding: Adding, bounds: Bounds) -> None:
-    bounds(PACK_CHANGES=2)
-    every = adding.add(1, 2, 3, 4, 5, 6)
-    adding.let.release(10)
-    assert {each.result().delta for each in every} == {*map(delta, range(1, 7))}
-    assert adding.batches == [[1], [2, 3], [4, 5], [6]]
 
 
 def test_a_stuck_put_holds_nobody_for_long_and_few_puts_are_in_flight(adding: Adding, bounds: Bounds) -> None:
@@ -192,15 +186,6 @@ def test_a_turn_that_an_interruption_took_is_given_to_the_next(adding: Adding) -
     assert (adding.batches, second.outcome) == ([[2]], Receipt("recorded", delta(2)))
 
 
-def test_a_failure_reaches_every_change_of_the_pack_as_an_error_of_its_own(adding: Adding) -> None:
-    every = adding.add(1, 2, 3)
-    adding.failure = Throttled("slower")
-    adding.let.release(2)
-    failures = [each.exception() for each in every]
-    assert [getattr(failure, "delta", None) for failure in failures] == [*map(delta, (1, 2, 3))]
-    assert len({*map(id, failures)}) == 3
-
-
 def test_the_error_of_a_change_alone_is_the_tables_with_its_cause() -> None:
     world, lost = World(), OutcomeUnknown("lost")
     lost.__cause__ = TimeoutError()
@@ -211,15 +196,23 @@ def test_the_error_of_a_change_alone_is_the_tables_with_its_cause() -> None:
     assert raised.value.delta is not None
 
 
-def test_a_leader_that_is_interrupted_leaves_nobody_without_an_outcome(adding: Adding) -> None:
-    (first, *others) = adding.add(1, 2, 3)
+def test_a_failure_reaches_every_change_of_the_pack_as_an_error_of_its_own_and_an_interruption_the_leader_alone(
+    adding: Adding,
+) -> None:
+    every = adding.add(1, 2, 3)
+    adding.failure = Throttled("slower")
+    adding.let.release(2)
+    failures = [each.exception() for each in every]
+    assert [getattr(failure, "delta", None) for failure in failures] == [*map(delta, (1, 2, 3))]
+    assert len({*map(id, failures)}) == 3
+    (first, leader, other) = adding.add(4, 5, 6)
     adding.failure = ZeroDivisionError()
     adding.let.release(2)
     assert first.result().outcome == "recorded"
-    assert isinstance(others[0].exception(), ZeroDivisionError)
-    failure = others[1].exception()
+    assert isinstance(leader.exception(), ZeroDivisionError)
+    failure = other.exception()
     assert isinstance(failure, OutcomeUnknown)
-    assert failure.delta == delta(3)
+    assert failure.delta == delta(6)
 
 
 def test_close_returns_when_each_that_was_taken_has_its_outcome_and_says_what_was_not(adding: Adding) -> None:

@@ -150,17 +150,6 @@ def test_changes_of_a_lane_within_the_span_travel_in_one_item_and_one_that_is_al
     assert world.reader().values([COUNTER, "seats"]) == {COUNTER: 4, "seats": 1}
 
 
-def test_a_change_in_several_packs_and_alone_counts_once() -> None:
-    world = one_region()
-    for batch in ((1, 2, 3), (2, 3, 4), (4, 1), (3, 5), (1, 2, 3)):
-        world.ledger().add_many([change(n) for n in batch], pack=True)
-    world.ledger().add(COUNTER, 1, idempotency_key="key 2", at=to_datetime(NOW_MS))
-    balance = world.reader().read(COUNTER)
-    assert (balance.value, balance.count, balance.pending) == (5, 5, 5)
-    assert balance.oldest_pending == to_datetime(NOW_MS)
-    assert len(list(world.reader().history(COUNTER))) == 5
-
-
 def test_the_same_token_twice_in_a_call_is_sent_once_and_another_change_under_it_is_a_conflict() -> None:
     world = one_region()
     outcomes = world.ledger().add_many([change(1), change(2), change(1), change(2, amount=7)], pack=True)
@@ -201,24 +190,6 @@ def test_a_pack_has_a_bound_and_bad_changes_do_not_keep_the_others() -> None:
     assert len([key for key in world.home.items if items.is_pack(key.sk)]) == 2
     assert (outcomes[-1], {*outcomes[:-1]}) == ("InvalidChange", {"accepted", "recorded"})
     assert world.value() == 2 * PACK_CHANGES + 1
-
-
-def test_packs_are_folded_and_cleaned_and_a_redelivery_in_other_company_counts_nothing_again() -> None:
-    world = one_region()
-    world.home.store([pack_item(1, 2, 3), pack_item(3, 4)])
-    world.home.put(delta(2))
-    value = 4 + 16 + 64 + 256
-    for _ in range(3):
-        world.compactor().compact(COUNTER)
-        assert world.value() == value
-        world.now_ms += world.settings().keep_ms + 1
-    assert not [key for key in world.home.items if key.pk == items.delta_pk(LANE)]
-    world.home.store([pack_item(1, 4), pack_item(2, 3, 4)])
-    assert world.value() == value
-    report = world.compactor().compact(COUNTER)
-    assert (report.folded, report.settled, report.conflicts) == (0, 0, ())
-    assert world.compactor().verify(COUNTER).ok
-    assert [entry.change for entry in world.reader().history(COUNTER)] == [4, 16, 64, 256]
 
 
 def test_two_changes_under_one_token_are_told_by_verify_and_by_clean_and_the_first_item_counts() -> None:

@@ -131,16 +131,6 @@ def test_times_are_milliseconds_since_1970_rounded_down() -> None:
     assert ends == (1, 9999)  # the nearest ones that a datetime holds
 
 
-def test_a_segment_holds_its_deltas_in_24_bytes_each() -> None:
-    segment = Segment.of(LANE, B, 1, [Delta(LANE, A, -CHANGE_MAX), Delta(LANE, B, 7)])
-    changes = [change.to_bytes(8, "big", signed=True) for change in (-CHANGE_MAX, 7)]
-    assert segment.entries.data == tokens.to_bytes(A) + changes[0] + tokens.to_bytes(B) + changes[1]
-    assert list(segment) == [(tokens.to_bytes(A), -CHANGE_MAX), (tokens.to_bytes(B), 7)]
-    assert (len(segment), segment.entries.total) == (2, 7 - CHANGE_MAX)
-    empty = Segment.of(LANE, B, 3, ())
-    assert (len(empty), empty.entries.total, list(empty)) == (0, 0, [])
-
-
 def test_the_directory_has_an_item_for_each_lane_which_is_its_key_and_passes_a_damaged_one_by() -> None:
     lanes = [LANE, Lane(HOME, 3, "stock:85123A"), Lane(HOME, 0, "a#b"), Lane("us-east-1", 0, "x")]
     bucket = "lane#eu-west-1#95"  # of all lanes of this counter in the Region

@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any, cast
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 
 from ledger import Change, Delta, Lane, Ledger, Receipt, items, tokens
 from ledger.checks import to_datetime, to_ms
@@ -81,13 +81,14 @@ def test_an_add_passes_through_few_functions() -> None:
 
 
 def test_a_retried_add_with_a_key_counts_once_with_the_time_of_the_change_in_any_zone(world: World) -> None:
-    first = world.ledger().add("c", 4, **KEYED)
-    assert (first.outcome, first.delta.token) == ("recorded", tokens.keyed("c", "k", AT_MS))
-    assert first.delta.at == AT.replace(microsecond=500_000)
+    delta = world.ledger().prepare("c", 4, **KEYED)
+    assert (delta.token, delta.at) == (tokens.keyed("c", "k", AT_MS), AT.replace(microsecond=500_000))
+    assert world.home.asked == []
+    assert world.ledger().apply(delta) == Receipt("recorded", delta)
     world.now_ms += 10**10
     for at in (AT, AT.astimezone(timezone(timedelta(hours=9)))):
-        assert world.ledger().add("c", 4, idempotency_key="k", at=at) == Receipt("replayed", first.delta)
-    assert world.ledger(B).add("c", 4, **KEYED, region=A) == Receipt("replayed", first.delta)
+        assert world.ledger().add("c", 4, idempotency_key="k", at=at) == Receipt("replayed", delta)
+    assert world.ledger(B).add("c", 4, **KEYED, region=A) == Receipt("replayed", delta)
     assert world.value("c") == 4
 
 
@@ -134,14 +135,7 @@ def test_what_is_there_in_place_of_a_change_is_no_receipt(world: World) -> None:
     assert world.value("d") == 1
 
 
-# -- prepare, apply, unknown outcomes ----------------------------------------------------------------------------------
-
-
-def test_prepare_sends_nothing_and_apply_records_it(world: World) -> None:
-    delta = world.ledger().prepare("c", 4)
-    assert world.home.asked == []
-    assert world.ledger().apply(delta) == Receipt("recorded", delta)
-    assert world.ledger().apply(delta) == Receipt("replayed", delta)
+# -- apply, unknown outcomes ----------------------------------------------------------------------------------
 
 
 def test_an_unknown_outcome_is_settled_by_its_delta_in_any_region_and_counts_once(world: World) -> None:
@@ -269,6 +263,11 @@ def token_of(counter: str, key: str, at_ms: int) -> str:
 
 
 @given(counters, changes, keys, datetimes, zones)
+@example("!~", 0, "x" * 1_024, EPOCH, UTC)
+@example("x" * 256, 10**18, "é" * 512, datetime(9999, 1, 1, 0, 5, tzinfo=UTC), UTC)  # five minutes ahead
+@example("a#b", -(10**18), "\0", FOLDED_HOUR, UTC)
+@example("50%", 4, " ", FOLDED_HOUR.replace(fold=1), UTC)
+@example("fold#eu-west-1#0#x", 4, "👍", MISSING_HOUR, UTC)
 def test_whatever_is_valid_counts_once(counter: str, change: int, key: str, at: datetime, zone: Any) -> None:
     at_ms, now_ms = ms(at), 253_370_764_800_000  # the year 9999, so that nearly every time that is drawn is past
     assume(0 <= at_ms <= now_ms + 300_000)
@@ -288,40 +287,14 @@ def test_whatever_is_valid_counts_once(counter: str, change: int, key: str, at: 
     assert [(entry.change, ms(entry.at)) for entry in world.reader().history(counter)] == [(change, at_ms)]
 
 
-EDGES: list[dict[str, Any]] = [
-    *({"change": change} for change in (0, 10**18, -(10**18))),
-    *({"counter": name} for name in ("!~", "x" * 256, "a#b", "50%", "fold#eu-west-1#0#x", "checkpoint", "#")),
-    *({"idempotency_key": key} for key in ("x" * 1_024, "é" * 512, " ", "\0", "👍")),
-    *({"at": at} for at in (EPOCH, NOW, NOW + 5 * MINUTE, EPOCH.astimezone(timezone(14 * 60 * MINUTE)))),
-]
-
-
-def test_what_is_at_the_edge_of_what_may_be_counts(world: World) -> None:
-    for number, edge in enumerate(EDGES):
-        call: Any = {"counter": f"n{number}", "change": 4, **KEYED, **edge}
-        first, again = (world.ledger().add(**call) for _ in range(2))
-        assert [first.outcome, again.outcome] == ["recorded", "replayed"]
-        assert world.value(call["counter"]) == call["change"]
-    for now_ms in (0, tokens.TIME_MS_MAX):
-        assert tokens.time_ms(ledger(world.home, now_ms).add("c", 1).delta.token) == now_ms
-
-
-def test_an_hour_that_a_clock_shows_twice_is_two_times_and_one_that_none_shows_is_what_its_zone_says() -> None:
-    world = World((A,), now_ms=to_ms(NOW))
-    for hour in (FOLDED_HOUR, FOLDED_HOUR.replace(fold=1)):
-        assert world.ledger().add("c", 1, idempotency_key="k", at=hour).outcome == "recorded"
-    first, second = sorted(tokens.time_ms(key.sk) for key in world.home.items)
-    assert second - first == 3_600_000
-    for hour in (MISSING_HOUR, MISSING_HOUR.replace(fold=1)):
-        assert tokens.time_ms(world.ledger().prepare("c", 1, idempotency_key="k", at=hour).token) == ms(hour)
-
-
 def test_the_process_has_a_clock_and_entropy_of_its_own() -> None:
     writer = Ledger(settings(), table=Region())
     before = datetime.now(UTC) - timedelta(milliseconds=1)
     first, second = writer.add("c", 1), writer.add("c", 1)
     assert before <= first.delta.at <= second.delta.at <= datetime.now(UTC)
     assert first.delta.token != second.delta.token
+    for now_ms in (0, tokens.TIME_MS_MAX):
+        assert tokens.time_ms(ledger(Region(), now_ms).add("c", 1).delta.token) == now_ms
 
 
 # -- bad input: a typed error, and nothing written ---------------------------------------------------------------------
