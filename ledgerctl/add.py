@@ -10,6 +10,8 @@ Rule 5: A hold whose time is over stands there until somebody is short of it, wh
 
 import re
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any
@@ -73,14 +75,18 @@ def named(call: Call, words: list[str], key: str | None, at: str | None, home_re
     return Named(key, when, made, environ + shlex.join(command))
 
 
-def unknown(failure: BaseException, message: str, name: Named) -> Wrong:
-    """Nobody knows whether something was done; `message` says what."""
-    why = str(failure.__cause__ or type(failure).__name__).rstrip(".")
-    how = "only by this command, for the one you typed makes another" if name.made else "it counts once"
-    known = INTERRUPTED if isinstance(failure, KeyboardInterrupt) else NO_ANSWER
-    code = UNKNOWN if name.made else known
-    remedy = f"Send the same again, {how}:\n{name.again}"
-    return Wrong("OutcomeUnknown", f"{message}: there was no answer ({why}).", remedy, code)
+@contextmanager
+def sending(name: Named, what: str) -> Iterator[None]:
+    """Raises Wrong where nobody knows whether something was done; `what` says that."""
+    try:
+        yield
+    except (OutcomeUnknown, KeyboardInterrupt) as failure:
+        why = str(failure.__cause__ or type(failure).__name__).rstrip(".")
+        how = "only by this command, for the one you typed makes another" if name.made else "it counts once"
+        known = INTERRUPTED if isinstance(failure, KeyboardInterrupt) else NO_ANSWER
+        message = f"Nobody knows whether {what}: there was no answer ({why})."
+        remedy = f"Send the same again, {how}:\n{name.again}"
+        raise Wrong("OutcomeUnknown", message, remedy, UNKNOWN if name.made else known) from None
 
 
 @command("add", COUNTERS, context_settings=NEGATIVE)
@@ -98,7 +104,7 @@ def add(
     """
     name = named(call, ["add", counter, str(change)], key, at, home_region)
     delta = call.ledger.prepare(counter, change, idempotency_key=name.key, at=name.at, region=home_region)
-    try:
+    with sending(name, f"the change of {change:+,} is in {counter}"):
         outcome = call.ledger.apply(delta).outcome
         fields = {"outcome": outcome, "counter": counter, "change": change, "key": name.key, "at": time_text(name.at)}
         call.document(fields | {"token": delta.token, "region": delta.lane.region})
@@ -106,9 +112,6 @@ def add(
         call.say(f"{outcome}: {change:+,} to {counter}; {means}", style="green")
         if name.made:
             call.say(f"to send the same change again, which counts once:\n{name.again}")
-    except (OutcomeUnknown, KeyboardInterrupt) as failure:
-        message = f"Nobody knows whether the change of {change:+,} is in {counter}"
-        raise unknown(failure, message, name) from None
 
 
 def length_typed(text: str) -> timedelta:
@@ -135,11 +138,9 @@ def hold(
     """
     length = length_typed(expires)
     name = named(call, ["hold", counter, str(amount), "--expires", expires], key, at, home_region)
-    try:
+    with sending(name, f"{amount:+,} of {counter} is held"):
         given: Any = {"idempotency_key": name.key, "at": name.at, "region": home_region}
         held = call.ledger.hold(counter, amount, expires=length, **given)
-    except (OutcomeUnknown, KeyboardInterrupt) as failure:
-        raise unknown(failure, f"Nobody knows whether {amount:+,} of {counter} is held", name) from None
     call.document(_fields(held) | {"key": name.key, "at": time_text(name.at)})
     call.say(f"held: {amount:+,} of {counter} until {show.moment(held.until)}", style="green")
     call.say(held.id)

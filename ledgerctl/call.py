@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import boto3
 import typer
@@ -36,11 +36,8 @@ from ledger.lane.shape import ShapeCheck
 from ledger.requests import Program, Table, run
 from ledger.table import ByRegion, DynamoTable
 from ledgerctl import show
-from ledgerctl.failures import INTERRUPTED, SILENT, TRACE, UNEXPECTED, Wrong, meaning
+from ledgerctl.failures import SILENT, TRACE, UNEXPECTED, Wrong, meaning
 from reader import Reader
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
 
 Result = TypeVar("Result")
 
@@ -65,7 +62,7 @@ class Call:
         self.surroundings = surroundings
         self.json: bool = options["json"]
         self._options = options
-        self._clients: dict[str, DynamoDBClient] = {}
+        self._clients: dict[str, Any] = {}
         self._lock = threading.Lock()
         self.meter = meter or Meter()  # of the command, on whatever table
         # No markup: a counter may be called "[red]". Tables fit the console, lines may be longer.
@@ -114,7 +111,7 @@ class Call:
     def table(self) -> Table:  # as this Region sees it; what is asked At another one is asked there
         return ByRegion(self.settings.region, self.tables)
 
-    def client(self, region: str) -> DynamoDBClient:
+    def client(self, region: str) -> Any:
         with self._lock:  # a session is not thread-safe while it makes a client
             if region not in self._clients:
                 self._clients[region] = note_attempts(self.aws("dynamodb", region))
@@ -194,21 +191,14 @@ class Call:
         """Ends the command with a sentence, a remedy and an exit code where it fails for a reason that has them."""
         try:
             yield
-        except Wrong as wrong:
-            self.report(wrong)
-            raise typer.Exit(wrong.code) from None
-        except KeyboardInterrupt:
-            remedy = "Run it again: nothing counts twice; but repeat an `add` without --key only as it tells you to."
-            self.report(Wrong("Interrupted", "Interrupted.", remedy))
-            raise typer.Exit(INTERRUPTED) from None
         except SILENT:
             raise
-        except Exception as failure:
-            known = meaning(failure, self.where)
-            if known.kind == UNEXPECTED and self.surroundings.environ.get(TRACE):
+        except (Exception, KeyboardInterrupt) as failure:
+            wrong = meaning(failure, self.where)
+            if wrong.kind == UNEXPECTED and self.surroundings.environ.get(TRACE):
                 raise
-            self.report(known)
-            raise typer.Exit(known.code) from None
+            self.report(wrong)
+            raise typer.Exit(wrong.code) from None
 
     def where(self) -> str:
         """The table, for a message, as far as it is known."""

@@ -1,32 +1,25 @@
 """How a function becomes a command: `@command("get")` gives it a Call, and its command line the common options; the
-arguments that several commands take, and what a shell completes.
+arguments that several commands take.
 
 Rule 1: The surroundings come through Typer's context object.
 Rule 2: The common options are those of `_common`, behind the command's own.
-Rule 3: Completion is never in the way: what cannot be asked, or takes too long, completes nothing and says nothing. The
-counters it knows are those of this Region's directory, whose 256 buckets cost half a read unit each.
+Rule 3: A shell completes commands and options and asks AWS for no names: each Tab would read the whole directory.
 """
 
 import inspect
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
-from botocore.config import Config
 
 from ledger import __version__
 from ledger.errors import shown
-from ledger.lane import directory
 from ledgerctl.call import Call, Surroundings
 from ledgerctl.show import NUMBER
 
 COUNTERS, LIMITS, COMPACTION, TABLE = "Counters", "Limits", "Compaction", "The table, its queue and its bill"
 """The groups of commands, as help shows them."""
-
-QUICK = Config(retries={"total_max_attempts": 1}, connect_timeout=1, read_timeout=2)
 
 app = typer.Typer(
     name="ledgerctl",
@@ -76,58 +69,21 @@ def command(name: str, group: str, **settings: Any) -> Callable[[Callable[..., N
     return register
 
 
-def _completes(names: Callable[[Call], Iterable[str]]) -> Callable[[typer.Context, str], list[str]]:
-    """For Typer: those of the names that begin as what was typed, by the options that were typed before it."""
-
-    def found(ctx: typer.Context, incomplete: str) -> list[str]:
-        with suppress(Exception):
-            options = {name: ctx.params.get(name) for name in inspect.signature(_common).parameters} | {"json": True}
-            call = Call(replace(ctx.obj or Surroundings(), config=QUICK), options)
-            return sorted(name for name in set(names(call)) if name.startswith(incomplete))
-        return []
-
-    return found
-
-
-def _tables(call: Call) -> Iterable[str]:
-    named = call.other(table="any-name")  # the settings want one, the request does not
-    names: list[str] = named.ask(named.settings.region, "list_tables")["TableNames"]
-    return names
-
-
-def _regions(call: Call) -> Iterable[str]:
-    ours = (call.surroundings.environ.get("LEDGER_REGIONS") or "").split(",")
-    return [each.strip() for each in ours if each.strip()] or call.session.get_available_regions("dynamodb")
-
-
-_counters = _completes(lambda call: [lane.counter for lane in call.run(directory.listed(call.settings.region))])
-_profiles = _completes(lambda call: call.session.available_profiles)
-
-
-def _option(text: str, *names: str, completes: Any = None) -> Any:
-    return typer.Option(*names, help=text, rich_help_panel="Options of every command", autocompletion=completes)
-
-
-REGION = _option("The Region to ask; else AWS_REGION, else the profile's.", completes=_completes(_regions))
+def _option(text: str, *names: str) -> Any:
+    return typer.Option(*names, help=text, rich_help_panel="Options of every command")
 
 
 def _common(
-    table: Annotated[str | None, _option("The table's name; else LEDGER_TABLE.", completes=_completes(_tables))] = None,
-    region: Annotated[str | None, REGION] = None,
+    table: Annotated[str | None, _option("The table's name; else LEDGER_TABLE.")] = None,
+    region: Annotated[str | None, _option("The Region to ask; else AWS_REGION, else the profile's.")] = None,
     regions: Annotated[
         str | None, _option("Every Region where anyone adds or reads, with commas; else LEDGER_REGIONS.")
     ] = None,
     endpoint_url: Annotated[str | None, _option("Another endpoint than AWS's; else LEDGER_ENDPOINT_URL.")] = None,
-    profile: Annotated[
-        str | None, _option("A profile of the AWS configuration; else AWS_PROFILE.", completes=_profiles)
-    ] = None,
+    profile: Annotated[str | None, _option("A profile of the AWS configuration; else AWS_PROFILE.")] = None,
     json: Annotated[bool, _option("Print JSON, one document a line.", "--json")] = False,
 ) -> None:
     """What every command takes; nobody calls it."""
-
-
-def counters_named(text: str) -> Any:
-    return typer.Argument(help=text, autocompletion=_counters)
 
 
 def whole_number(text: str) -> int:
@@ -145,13 +101,13 @@ class FileFormat(StrEnum):
 NEGATIVE = {"ignore_unknown_options": True}
 """-6 is a number and no option."""
 
-Counter = Annotated[str, counters_named("The counter's name.")]
-NewCounter = Annotated[str, counters_named("1 to 256 printable ASCII characters without spaces.")]
-Counters = Annotated[list[str] | None, counters_named("Some counters; without them, all.")]
+Counter = Annotated[str, typer.Argument(help="The counter's name.")]
+NewCounter = Annotated[str, typer.Argument(help="1 to 256 printable ASCII characters without spaces.")]
+Counters = Annotated[list[str] | None, typer.Argument(help="Some counters; without them, all.")]
 Prefix = Annotated[str, typer.Option(help="Only counters whose names begin so.")]
 Scan = Annotated[bool, typer.Option("--scan", help="Look at the whole table instead of the directory of lanes.")]
 Key = Annotated[str | None, typer.Option(help="Its own name; with --at. Without both, one is made.")]
 At = Annotated[str | None, typer.Option(help="When it was first asked for: 2010-12-01T08:26:00Z.")]
 WHERE = "Where it was first asked for, when that is not --region: a fail-over."
-HomeRegion = Annotated[str | None, typer.Option(help=WHERE, autocompletion=_completes(_regions))]
+HomeRegion = Annotated[str | None, typer.Option(help=WHERE)]
 Unprotected = Annotated[bool, typer.Option("--no-deletion-protection", help="Let anybody delete it, by mistake too.")]

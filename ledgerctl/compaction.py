@@ -25,7 +25,7 @@ from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import COMPACTION, Counters, Prefix, Scan, command
 from ledgerctl.failures import DATA
-from ledgerctl.lanes import Found, added_to, each_of, exit_code_of, found
+from ledgerctl.lanes import chosen, each_of, exit_code_of, found
 
 COUNTS = ("folded", "settled", "cleaned", "commits", "gave_up", "postponed")
 
@@ -148,8 +148,7 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Sca
 
     Exit code 1 when something differs. Writes nothing.
     """
-    every = Found([]) if counters else found(call, prefix, scan=scan)
-    names = added_to(call, counters) if counters else every.counters
+    names, every = chosen(call, counters, prefix, scan=scan)
     seen = every.unread(call.settings)
 
     def verified(name: str) -> Verification:
@@ -173,7 +172,7 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Sca
             _show(call, name, outcome)
     waiting = f"; strays that wait for the next settle: {strays:,}" if strays else ""
     right = len(names) - different - len(failed)
-    said = f"counters that add up: {right:,} of {len(names):,}{waiting}{'' if counters else every.limits}"
+    said = f"counters that add up: {right:,} of {len(names):,}{waiting}{every.limits}"
     call.say(said, style=None if different else "green")
     call.note_cost()
     if different:

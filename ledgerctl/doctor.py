@@ -5,7 +5,7 @@ Rule 2: Each finding that is not fine has a remedy.
 Rule 3: What may not be looked at is a warning, for a narrow role is no fault.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -26,10 +26,11 @@ from ledgerctl import shape
 from ledgerctl.call import Call
 from ledgerctl.command import TABLE, command
 from ledgerctl.failures import DATA
+from ledgerctl.lanes import named
 from ledgerctl.permissions import ROLES, permissions
 from ledgerctl.shape import Finding, Level, judged
 
-CHECKPOINTS_MAX, NAMED_MAX = 100, 3
+CHECKPOINTS_MAX = 100
 SKEW_WARN_MS = 2_000
 CUT_OFF_MS = 500  # on average, of the Date header, which has whole seconds
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
@@ -159,7 +160,7 @@ def _lanes(call: Call) -> Iterator[Finding]:
     unread = [lane for lane in found if not call.settings.reads(lane)]
     good = f"{len(found):,} lanes{'' if whole else ' (of the first MB of the table)'}, all of them read"
     remedy = "Their changes are in no value: regions and shards must be those with which they were added."
-    yield judged(not unread, LANES, good, f"nobody reads {_named(unread)}", remedy)
+    yield judged(not unread, LANES, good, f"nobody reads {named(unread)}", remedy)
 
     missing = [lane for lane, item in zip(seen, listed, strict=True) if item is None]
     what = f"{len(seen):,} lanes of {len({lane.counter for lane in seen}):,} counters"
@@ -173,13 +174,9 @@ def _lanes(call: Call) -> Iterator[Finding]:
     checkpoints = [(lane, item) for lane, item in zip(seen, held, strict=True) if item is not None]
     ahead = [(lane, ms) for lane, item in checkpoints if (ms := _watermark_ms(lane, item) - now_ms) > 0]
     good = f"none of {len(checkpoints):,} looked at is ahead of this clock"
-    bad = f"ahead of this clock: {_named([f'{lane} by {ms / 1_000:,.1f} s' for lane, ms in ahead])}"
+    bad = f"ahead of this clock: {named(f'{lane} by {ms / 1_000:,.1f} s' for lane, ms in ahead)}"
     remedy = "Clocks were wrong there. Until those times new changes are strays: docs/operations.md, watermark-ahead."
     yield judged(not ahead, "watermarks", good, bad, remedy, "warn")
-
-
-def _named(lanes: Sequence[object]) -> str:
-    return ", ".join(map(str, lanes[:NAMED_MAX])) + (" and others" if len(lanes) > NAMED_MAX else "")
 
 
 def _watermark_ms(lane: Lane, item: Item) -> int:

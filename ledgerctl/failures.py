@@ -7,7 +7,7 @@ Rule 3: Anything else is a mistake of ours, says so, and has its own.
 """
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import typer
 from botocore import exceptions as boto
@@ -43,7 +43,6 @@ EXPIRED = {"ExpiredTokenException", "ExpiredToken", "RequestExpired"}
 UNREACHABLE = (boto.ConnectionError, boto.ConnectionClosedError)
 SIGN_IN = (boto.SSOError, boto.UnauthorizedSSOTokenError, boto.TokenRetrievalError, boto.CredentialRetrievalError)
 NO_PROFILE = (boto.ProfileNotFound, boto.ConfigParseError, boto.ConfigNotFound)
-PROFILES = "`aws configure list-profiles` names the profiles there are."
 
 
 class Wrong(Exception):
@@ -54,12 +53,19 @@ class Wrong(Exception):
         self.kind, self.message, self.remedy, self.code = kind, message, remedy, code
 
 
-def meaning(failure: Exception, where: Callable[[], str]) -> Wrong:
+def meaning(failure: BaseException, where: Callable[[], str]) -> Wrong:
     """What a failure means; `where` names the table."""
+    if isinstance(failure, Wrong):
+        return failure
+    if isinstance(failure, KeyboardInterrupt):
+        remedy = "Run it again: nothing counts twice; but repeat an `add` without --key only as it tells you to."
+        return Wrong("Interrupted", "Interrupted.", remedy, INTERRUPTED)
     if isinstance(failure, OSError) and failure.filename is not None:
         return Wrong("FileError", f"{failure.filename}: {failure.strerror}.", "Name another file.")
-    if isinstance(failure, NO_PROFILE):
-        return Wrong("NoProfile", f"{failure}.".replace("..", "."), PROFILES)
+    for profile in (failure, failure.__cause__):
+        if isinstance(profile, NO_PROFILE):
+            remedy = "`aws configure list-profiles` names the profiles there are."
+            return Wrong("NoProfile", f"{profile}.".replace("..", "."), remedy)
     if isinstance(failure, boto.ClientError | boto.BotoCoreError):
         error = error_of(failure, getattr(failure, "operation_name", "the request"), False, "the table")
         error.__cause__ = failure
@@ -69,8 +75,8 @@ def meaning(failure: Exception, where: Callable[[], str]) -> Wrong:
         remedy = "Name another with --table, --region or --endpoint-url, or make it: `ledgerctl init`."
         return Wrong(kind, f"There is no table {where()}.", remedy)
     if isinstance(failure, OF_AWS):
-        code = USAGE if isinstance(failure.__cause__, NO_PROFILE) else NO_ANSWER
-        return Wrong(kind, errors.LedgerError.__str__(failure), _remedy(failure, failure.__cause__, where), code)
+        remedy = _remedy(failure, failure.__cause__, where)
+        return Wrong(kind, errors.LedgerError.__str__(failure), remedy, NO_ANSWER)
     for error_type, code, remedy in MEANINGS:
         if isinstance(failure, error_type):
             why = failure.why if isinstance(failure, errors.InvalidInput) else str(failure)
@@ -81,18 +87,15 @@ def meaning(failure: Exception, where: Callable[[], str]) -> Wrong:
 
 def cut_off(failure: BaseException, where: Callable[[], str], done: str, remedy: str) -> Wrong:
     """What a failure means that ends a long command: with what was `done`, and how to go on."""
-    if isinstance(failure, KeyboardInterrupt):
-        return Wrong("Interrupted", f"Interrupted. {done}", remedy, INTERRUPTED)
-    wrong = failure if isinstance(failure, Wrong) else meaning(cast(Exception, failure), where)
-    return Wrong(wrong.kind, f"{wrong.message} {done}", f"{wrong.remedy}\n{remedy}".strip(), wrong.code)
+    wrong = meaning(failure, where)
+    own = "" if isinstance(failure, KeyboardInterrupt) else wrong.remedy
+    return Wrong(wrong.kind, f"{wrong.message} {done}", f"{own}\n{remedy}".strip(), wrong.code)
 
 
 def _remedy(failure: Exception, cause: Any, where: Callable[[], str]) -> str:
     if isinstance(cause, boto.NoCredentialsError | boto.PartialCredentialsError):
         give = "Give credentials: --profile NAME, AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
         return f"{give} A local endpoint takes any."
-    if isinstance(cause, NO_PROFILE):
-        return PROFILES
     if code_of(cause) in EXPIRED or isinstance(cause, SIGN_IN):
         return "Sign in again, such as by `aws sso login`."
     if isinstance(failure, errors.NotAllowed):

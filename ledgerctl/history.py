@@ -22,9 +22,9 @@ from ledger.message import time_text
 from ledger.values import Delta
 from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.command import COUNTERS, Counter, FileFormat, Scan, command, counters_named
+from ledgerctl.command import COUNTERS, Counter, Counters, FileFormat, Prefix, Scan, command
 from ledgerctl.failures import Wrong
-from ledgerctl.lanes import added_to, found
+from ledgerctl.lanes import chosen
 from reader import Entry
 from reader.calls import PAGE_ENTRIES_MAX
 
@@ -77,8 +77,8 @@ def _pages(call: Call, counter: str, bounds: dict[str, Any], left: int) -> Itera
 @command("export", COUNTERS)
 def export(
     call: Call,
-    counters: Annotated[list[str] | None, counters_named("Some counters; without them, all of the prefix.")] = None,
-    prefix: Annotated[str, typer.Option(help="All counters whose names begin so.")] = "",
+    counters: Counters = None,
+    prefix: Prefix = "",
     out: Annotated[Path | None, typer.Option(help="A new file; without it, standard output.")] = None,
     format_: Annotated[FileFormat, typer.Option("--format", help="jsonl or csv.")] = FileFormat.jsonl,
     scan: Scan = False,
@@ -87,8 +87,7 @@ def export(
 
     Each has its token, so none counts twice. Strays are among them. Lanes outside --regions are not seen.
     """
-    seen = None if counters else found(call, prefix, scan=scan)
-    names = seen.counters if seen else added_to(call, counters or ())
+    names, seen = chosen(call, counters, prefix, scan=scan)
     late = 0
     with _opened(out) as file, show.bar(call.err, "exporting", len(names)) as advance:
 
@@ -106,7 +105,7 @@ def export(
     if late:
         call.note(f"strays among them, which no read counts yet: {late:,}", None)
     what = f"{show.counted(count, 'change')} of {show.counted(len(names), 'counter')} to {out or 'standard output'}"
-    call.note(f"{what}{seen.limits if seen else ''}; {show.cost(call.meter.take())}", None)
+    call.note(f"{what}{seen.limits}; {show.cost(call.meter.take())}", None)
 
 
 def with_strays(history: Iterable[Entry], waiting: Iterable[Delta]) -> Iterator[Entry]:

@@ -16,12 +16,12 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, TextIO
 
 import typer
 
 from ledger import tokens
-from ledger.checks import check_counter, to_datetime
+from ledger.checks import to_datetime
 from ledger.errors import InvalidInput, LedgerError, LimitReached, TokenConflict, shown
 from ledger.lane.add import Outcome
 from ledger.settings import Settings
@@ -136,18 +136,16 @@ class Import:
         """Raises BadRow, InvalidInput, BadTemplate."""
         if row.why is not None:
             raise BadRow(row.why)
-        fields, ledger = row.fields, self.call.ledger
+        fields, columns, ledger = row.fields, self.columns, self.call.ledger
         region = ledger.settings.region
         if self.home_region is not None:
             region = filled("home-region", self.home_region, fields)
-        elif self.columns.key == DEFAULT.key:  # a row of `export`, or a message
+        elif columns.key == DEFAULT.key:  # a row of `export`, or a message
             region = fields.get("region") or region
         if not (self.by_token and fields.get("token")):
-            asked = change_of(self.columns, fields)
-            named: Any = {"idempotency_key": asked.idempotency_key, "at": asked.at}
-            return ledger.prepare(asked.counter, asked.change, **named, region=region)
-        counter = check_counter(filled("counter", self.columns.counter, fields))
-        token, change = fields["token"], number_of(self.columns, fields)
+            return ledger.prepare(**asdict(change_of(columns, fields)) | {"region": region})
+        counter, change = filled("counter", columns.counter, fields), number_of(columns, fields)
+        token = fields["token"]
         if not (isinstance(token, str) and tokens.is_token(token)):
             raise BadRow(f"token={shown(token)} is no token: a ULID of 26 characters.")
         at = to_datetime(tokens.time_ms(token))

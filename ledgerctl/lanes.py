@@ -71,9 +71,12 @@ def found(call: Call, prefix: str = "", *, scan: bool = False, at_home: bool = F
     return Found(list(holdings), holdings)
 
 
-def added_to(call: Call, counters: Iterable[str]) -> list[str]:
-    """Counters that were typed, each once. Raises Wrong for one without changes, also in lanes that nobody reads; what
-    cannot be read is left to the command."""
+def chosen(call: Call, counters: Iterable[str] | None, prefix: str, *, scan: bool) -> tuple[list[str], Found]:
+    """Counters that were typed, each once; else all that are `found`. Raises Wrong for one without changes, also in
+    lanes that nobody reads; what cannot be read is left to the command."""
+    if not counters:
+        every = found(call, prefix, scan=scan)
+        return every.counters, every
     names = list(dict.fromkeys(counters))
     for name in names:
         with suppress(LedgerError):
@@ -83,7 +86,7 @@ def added_to(call: Call, counters: Iterable[str]) -> list[str]:
                 continue
             remedy = "`ledgerctl list` names the counters there are."
             raise Wrong("NoSuchCounter", f"Nobody has added to {name!r}.", remedy)
-    return names
+    return names, Found([], {})
 
 
 def named(lanes: Iterable[object]) -> str:

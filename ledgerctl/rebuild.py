@@ -21,10 +21,10 @@ from ledger.lane.shape import ShapeCheck
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.command import COMPACTION, Scan, command, counters_named
+from ledgerctl.command import COMPACTION, Scan, command
 from ledgerctl.failures import DATA, NO_ANSWER, Wrong
 from ledgerctl.lanes import each, exit_code_of, found
-from ledgerctl.rebuilding import Plan, Unwritten, plan, rebuild_all
+from ledgerctl.rebuilding import Unwritten, plan, rebuild_all
 
 STOP_COMPACTOR = "Stop the compactor of the Region first (docs/operations.md#stop-and-start-the-compactor)."
 STOP_WRITERS = "Stop whoever adds to the counter or holds of it (docs/operations.md#a-limited-counter-after-a-restore)."
@@ -33,7 +33,7 @@ STOP_WRITERS = "Stop whoever adds to the counter or holds of it (docs/operations
 @command("rebuild", COMPACTION)
 def rebuild(
     call: Call,
-    counter: Annotated[str | None, counters_named("The counter's name; or --all.")] = None,
+    counter: Annotated[str | None, typer.Argument(help="The counter's name; or --all.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All counters, by the directory; or by --scan.")] = False,
     scan: Scan = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
@@ -92,7 +92,8 @@ def _of_all(call: Call, lanes: list[Lane], yes: bool, dry_run: bool) -> None:
         for line in progress.losses():
             call.note(line, "yellow")
         failing = {name: str(error) for name, error in sorted(progress.failed.items())}
-        call.document({"region": region, "rebuilt": len(progress.done), "failed": failing, "told": progress.lost})
+        told = {name: lost for name, lost in progress.done.items() if lost}
+        call.document({"region": region, "rebuilt": len(progress.done), "failed": failing, "told": told})
         call.say(f"rebuilt {show.counted(len(progress.done), 'counter')} in {region}", style="green")
         code = exit_code_of(list(progress.failed.values()))
     for name, why in failing.items():
@@ -115,30 +116,27 @@ def _of_lanes(call: Call, counter: str, yes: bool, dry_run: bool) -> None:
         return
     _agree(call, yes, f"{STOP_COMPACTOR} No compactor may work on these lanes meanwhile.", "Rebuild them?")
     lanes: list[dict[str, object]] = []
+    errors = []
     try:
-        failed = [error for planned in plans if (error := _rebuilt(call, planned, lanes)) is not None]
+        for planned in plans:
+            lane = planned.lane
+            try:
+                checkpoint = call.run(rebuilding(lane))
+            except LedgerError as error:
+                errors.append(error)
+                lanes.append({"lane": str(lane), "error": str(error)})
+                call.note(f"{lane}: {error}", "red")
+                continue
+            if checkpoint is not None or planned.would != "nothing":
+                lanes.append({"lane": str(lane), "total": checkpoint.total if checkpoint else None})
+                now = f"total {checkpoint.total:,}" if checkpoint else "no checkpoint"
+                call.say(f"rebuilt {lane}: {now}", style="green")
     finally:
         _document(call, counter, lanes, written=True)
-    if failed:
-        raise failed[0]
+    if errors:
+        raise errors[0]
     if not lanes:
         call.say("there are no segments, so there is nothing to rebuild: every change is in the tail")
-
-
-def _rebuilt(call: Call, planned: Plan, lanes: list[dict[str, object]]) -> LedgerError | None:
-    """Rebuilds a lane, prints that, and adds what became of it to `lanes`."""
-    lane = planned.lane
-    try:
-        checkpoint = call.run(rebuilding(lane))
-    except LedgerError as error:
-        lanes.append({"lane": str(lane), "error": str(error)})
-        call.note(f"{lane}: {error}", "red")
-        return error
-    if checkpoint is None and planned.would == "nothing":
-        return None
-    lanes.append({"lane": str(lane), "total": checkpoint.total if checkpoint else None})
-    call.say(f"rebuilt {lane}: {f'total {checkpoint.total:,}' if checkpoint else 'no checkpoint'}", style="green")
-    return None
 
 
 def _of_gates(call: Call, counter: str, gates: Gates, yes: bool, dry_run: bool) -> None:

@@ -28,26 +28,22 @@ FAILED_MAX = 200
 """Counters that may fail before it is not about them."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Unwritten:
-    """A table that is read and never written; `writes` are the requests that would have been."""
+    """A table that is read and never written."""
 
     table: Table
-    writes: list[Request] = field(default_factory=list)
 
     def answer(self, request: Request, /) -> Any:
         match request:
             case Put() | At(_, Put()) | Transact():
-                answer: Any = None
+                return None
             case DeleteMany(deleted):
-                answer = (None,) * len(deleted)
+                return (None,) * len(deleted)
             case PutMany(puts):
                 there = self.table.answer(GetMany(tuple(map(key_of_put, puts))))
-                answer = tuple(None if item is None else AlreadyThere(item) for item in there)
-            case _:
-                return self.table.answer(request)
-        self.writes.append(request)
-        return answer
+                return tuple(None if item is None else AlreadyThere(item) for item in there)
+        return self.table.answer(request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +72,13 @@ def plan(call: Call, lane: Lane) -> Plan:
         now = f"version {there.version:,}, {_sums(there)}" if there is not None else "no checkpoint"
     except DamagedItem as damage:
         now = f"damaged: {damage.why}"
-    table = Unwritten(call.table)
     try:
-        checkpoint = call.on_table(rebuilding(lane), table)
+        checkpoint = call.on_table(rebuilding(lane), Unwritten(call.table))
     except (GaveUp, LaneDamaged, DamagedItem) as error:
         return Plan(lane, now, "fail", f"it cannot be rebuilt: {error}", error=error)
     if checkpoint is not None:
         return Plan(lane, now, "write", f"its segments give a checkpoint with {_sums(checkpoint)}", checkpoint)
-    if table.writes:
+    if item is not None:
         return Plan(lane, now, "delete", "it has no segments: this checkpoint is deleted, and its deltas are the tail")
     return Plan(lane, now, "nothing", "its segments give no checkpoint: there are none")
 
@@ -94,14 +89,13 @@ def _sums(checkpoint: Checkpoint) -> str:
 
 @dataclass(slots=True)
 class Progress:
-    """done: counters that were rebuilt. lost: what a rebuild of gates says is lost or owed. failed: why, by counter."""
+    """By counter. done: what its rebuild says is lost or owed, in sentences. failed: why."""
 
-    done: list[str] = field(default_factory=list)
-    lost: dict[str, list[str]] = field(default_factory=dict)
+    done: dict[str, list[str]] = field(default_factory=dict)
     failed: dict[str, LedgerError] = field(default_factory=dict)
 
     def losses(self) -> list[str]:
-        return [f"{name}: {line}" for name, lines in sorted(self.lost.items()) for line in lines]
+        return [f"{name}: {line}" for name, lines in sorted(self.done.items()) for line in lines]
 
 
 def rebuild_all(call: Call, lanes: Iterable[Lane]) -> Progress:
@@ -115,15 +109,11 @@ def rebuild_all(call: Call, lanes: Iterable[Lane]) -> Progress:
 
     def one(name: str) -> None:
         try:
-            lost = _rebuilt(call, name, lanes_of[name])
+            progress.done[name] = _rebuilt(call, name, lanes_of[name])
         except LedgerError as error:
             progress.failed[name] = error
             if len(progress.failed) > FAILED_MAX:
                 raise
-            return
-        progress.done.append(name)
-        if lost:
-            progress.lost[name] = lost
 
     try:
         each(call, "rebuilding", sorted(lanes_of), one)

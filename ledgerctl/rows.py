@@ -18,7 +18,6 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, NamedTuple, TextIO
 
-from ledger.checks import check_change, check_counter, check_key, check_time
 from ledger.errors import InvalidMessage, shown
 from ledger.message import parsed
 from ledger.values import Change
@@ -160,24 +159,21 @@ def check_template(option: str, template: str, names: Sequence[str] | None) -> N
 
 
 def change_of(columns: Columns, row: Mapping[str, Any]) -> Change:
-    """The change of a row. Raises BadRow, BadTemplate, and InvalidInput for what no ledger takes."""
-    number = number_of(columns, row)
-    text = filled("at", columns.at, row)
+    """The change of a row, as it stands: `prepare` refuses what no ledger takes. Raises BadRow, BadTemplate."""
+    number, text = number_of(columns, row), filled("at", columns.at, row)
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
         raise BadRow(f"--at {columns.at!r} gives {shown(text)}, not a time of ISO 8601.") from None
-    check_time("at", at)
-    counter = check_counter(filled("counter", columns.counter, row))
-    return Change(counter, number, check_key(filled("key", columns.key, row)), at)
+    return Change(filled("counter", columns.counter, row), number, filled("key", columns.key, row), at)
 
 
 def number_of(columns: Columns, row: Mapping[str, Any]) -> int:
-    """The change alone, as a number. Raises what `change_of` raises."""
+    """The change alone, as a number; a minus of the template's turns the sign. Raises BadRow, BadTemplate."""
     text = filled("change", columns.change, row)
     if not NUMBER.fullmatch(text):
         raise BadRow(f"--change {columns.change!r} gives {shown(text)}, not a whole number.")
-    return check_change(int(text.removeprefix("--")))
+    return int(text.removeprefix("--"))
 
 
 def filled(option: str, template: str, row: Mapping[str, Any]) -> str:

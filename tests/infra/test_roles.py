@@ -2,13 +2,12 @@
 rendered roles are exactly this table.
 """
 
-import io
 import itertools
 import json
 import re
 from typing import Any
 
-from ledger import Ledger, Limit, Settings
+from ledger import Ledger, Limit
 from ledger.checks import to_datetime
 from ledger.clocks import instants
 from ledger.lane.shape import write
@@ -17,11 +16,9 @@ from ledger.message import time_text
 from ledger.requests import run
 from service.add_from_queue.handler import AddFromQueue
 from service.api.app import Api
-from service.api.local import event_of
 from service.canary.handler import Canary
 from service.compact.serve import Worker
 from service.job_queue import WorkQueue
-from service.observe import Watch
 from service.ring.ring import Ringer
 from service.runtime import Runtime
 from service.sqs import SqsQueue
@@ -29,36 +26,27 @@ from service.sweep.sweep import Sweeper
 from service.thresholds.event_bus import EventBus
 from tests.infra.roles import BY_LAMBDA, HOME, OTHER, RIGHTS, ROLES, Account, Client, Right, Table
 from tests.infra.template import of_type
-from tests.service.support import never, sqs, stored
+from tests.service.support import NOTHING, Answer, Service, never, sqs, stored
 
 NUMBERS = itertools.count()
-SETTINGS = Settings(
-    table="ledger-dev",
-    region=HOME,
-    regions=(HOME, OTHER),
-    limits={"seats:": Limit(ceiling=100_000, region=HOME), "rooms:": Limit(ceiling=10, region=OTHER)},
-    thresholds={"stock:": (Threshold(below=10),), "seats:": (Threshold(above=50),)},
-    fold_min=2,
-)
+LIMITS = {"seats:": Limit(ceiling=100_000, region=HOME), "rooms:": Limit(ceiling=10, region=OTHER)}
+THRESHOLDS = {"stock:": (Threshold(below=10),), "seats:": (Threshold(above=50),)}
 
 
-class Functions:
-    """All functions of one Region, each behind its role, a clock, and the scenes that they play."""
+class Functions(Service):
+    """All functions of one Region, each behind its role, and the scenes that they play."""
 
     def __init__(self) -> None:
+        super().__init__(now_ms=1_735_725_000_000, limits=LIMITS, thresholds=THRESHOLDS, fold_min=2)
         self.account = Account()
-        self.now_ms = 1_735_725_000_000
-        run(write(SETTINGS), self.account.table, instants(self.clock))
-        self.watch = Watch.here(f"roles-{next(NUMBERS)}", io.StringIO())
-        self.ringer = Ringer(SETTINGS, self.runtime("Ring"), self.watch)
-        self.worker = Worker(SETTINGS, self.runtime("Compact"), self.watch)
-        self.canary = Canary(SETTINGS, Table(self.account, "Canary"), self.watch, clock=self.clock)
-        self.api = Api(SETTINGS, self.watch, table=Table(self.account, "Api"), clock=self.clock)
+        run(write(self.settings), self.account.table, instants(self.clock))
+        self.ringer = Ringer(self.settings, self.behind("Ring"), self.watch)
+        self.worker = Worker(self.settings, self.behind("Compact"), self.watch)
+        self.canary = Canary(self.settings, Table(self.account, "Canary"), self.watch, clock=self.clock)
+        self.api = Api(self.settings, self.watch, table=Table(self.account, "Api"), clock=self.clock)
 
-    def clock(self) -> int:
-        return self.now_ms
-
-    def runtime(self, function: str) -> Runtime:
+    def behind(self, function: str) -> Runtime:
+        """The role of a function."""
         aws = Client(self.account, function)
         queue = WorkQueue("WorkQueue", aws, "WorkDeadLetterQueue")
         return Runtime(Table(self.account, function), queue, EventBus("default", aws), clock=self.clock, workers=1)
@@ -67,7 +55,7 @@ class Functions:
         """A batch of the changes queue."""
         aws = Client(self.account, "AddFromQueue")
         AddFromQueue(
-            Ledger(SETTINGS, table=Table(self.account, "AddFromQueue"), clock=self.clock),
+            Ledger(self.settings, table=Table(self.account, "AddFromQueue"), clock=self.clock),
             self.watch,
             pack=pack,
             outcomes=SqsQueue("OutcomesQueue", aws),
@@ -80,30 +68,29 @@ class Functions:
         at = time_text(to_datetime(self.now_ms - int(ago_s * 1_000)))
         return {"counter": counter, "change": change, "idempotency_key": f"k{next(NUMBERS)}", "at": at} | more
 
-    def ask(self, method: str, path: str, said: dict[str, Any] | None = None, key: str | None = None) -> Any:
+    def send(self, event: dict[str, Any]) -> Answer:
         """What the API answers, which must not be an error of ours."""
-        headers = {"Idempotency-Key": key} if key else {}
-        answer = self.api(event_of(method, path, headers, json.dumps(said).encode() if said else None))
-        assert answer["statusCode"] < 500, answer
-        return json.loads(answer["body"] or "null")
+        answer = super().send(event)
+        assert answer.status < 500, answer
+        return answer
 
     def hold(self, counter: str, amount: int = 1, expires_s: float = 60) -> str:
         said = {"counter": counter, "amount": amount, "expires_s": expires_s, "at": self.change(counter)["at"]}
-        return str(self.ask("POST", f"/counters/{counter}/holds", said, f"h{next(NUMBERS)}")["id"])
+        return str(self.post("holds", said, f"h{next(NUMBERS)}").said["id"])
 
     def end(self, counter: str, hold: str, how: str) -> None:
-        self.ask("POST", f"/counters/{counter}/holds/{hold}/{how}", {"counter": counter})
+        self.post(f"holds/{hold}/{how}", {"counter": counter}, None)
 
-    def rung(self) -> None:
-        """All that is in the table comes by the stream, as new."""
+    def comes_by_the_stream(self) -> None:
+        """All that is in the table, as new."""
         found = [stored(each, "INSERT", n, self.now_ms) for n, each in enumerate(self.account.table.items.values(), 1)]
-        assert self.ringer({"Records": found}) == {"batchItemFailures": []}
+        assert self.ringer({"Records": found}) == NOTHING
 
     def worked(self, *bodies: str) -> None:
         """A batch of what waits in the work queue, and these; what it sends again waits."""
         waiting = self.account.queues.pop("WorkQueue", [])
         if waiting or bodies:
-            assert self.worker(sqs(*waiting, *bodies), never) == {"batchItemFailures": []}
+            assert self.visit(*waiting, *bodies) == NOTHING
 
     def by_the_queue(self) -> None:
         self.queued(*(self.change(f"stock:{n % 3}") for n in range(9)))
@@ -122,7 +109,7 @@ class Functions:
             said = self.change(counter)
             self.ask("POST", "/deltas", {"deltas": [said, self.change(counter), self.change("stock:5")]})
             key = said.pop("idempotency_key")
-            self.ask("POST", f"/counters/{counter}/deltas", said, f"{key}x")
+            self.post("deltas", said, f"{key}x")
             for path in ("/counters", "/history", *(["/standing"] if counter != "stock:4" else [])):
                 self.ask("GET", f"{path}?counter={counter}")
         self.ask("GET", "/counters?prefix=stock:")
@@ -149,16 +136,16 @@ class Functions:
 
     def behind_the_stream(self) -> None:
         self.canary()
-        self.rung()
+        self.comes_by_the_stream()
         self.worked("no lane")
         for _ in range(4):
             self.now_ms += 700_000  # a fold, its note, its clean
             self.queued(*(self.change(f"stock:{n}") for n in range(3)), self.change("stock:1", ago_s=300))
             self.canary()
-            self.rung()
+            self.comes_by_the_stream()
             for _ in range(2):
                 self.worked()
-        sweep = Sweeper(SETTINGS, self.runtime("Sweep"), self.watch, verify_one_in=1, draw=lambda: 0.0)
+        sweep = Sweeper(self.settings, self.behind("Sweep"), self.watch, verify_one_in=1, draw=lambda: 0.0)
         for _ in range(2):
             sweep(never)
             self.worked()

@@ -11,7 +11,6 @@ from typing import Any
 import boto3
 import pytest
 from botocore.exceptions import ProfileNotFound
-from typer.testing import CliRunner
 
 from ledger import __version__, errors
 from ledgerctl.__main__ import app
@@ -155,32 +154,3 @@ def test_the_program_prints_its_version_without_a_table_and_says_what_is_not_ins
     root = Path(__file__).parents[2]
     said = subprocess.run([sys.executable, "-c", bare], cwd=root, capture_output=True, text=True, check=False)
     assert said.stderr == "ledgerctl needs typer, which is not installed: in a clone, pip install '.[cli]'\n"
-
-
-def completed(world: Surroundings, line: str) -> list[str]:
-    """What bash is offered behind this line."""
-    environ = {"_LEDGERCTL_COMPLETE": "complete_bash", "COMP_WORDS": line.replace(" ", "\n")}
-    environ["COMP_CWORD"] = str(line.count(" "))
-    said = CliRunner().invoke(app, [], obj=world, prog_name="ledgerctl", env=environ)
-    assert said.stderr == ""
-    return said.stdout.split()
-
-
-def test_the_shell_completes_names_and_what_cannot_be_asked_completes_nothing() -> None:
-    tables = Tables()
-    for name in ("stock:1", "stock:2", "seats:1"):
-        assert tables.ctl("add", name, "1").code == 0
-    for command in ("get", "add", "history", "verify", "lag", "rebuild", "standing", "compact"):
-        assert completed(tables.world, f"ledgerctl {command} st") == ["stock:1", "stock:2"]
-    assert completed(tables.world, "ledgerctl ver") == ["verify"]
-
-    def answer(operation: str, _: Any) -> tuple[int, Any]:
-        return (200, {"TableNames": ["counters", "cats", "dogs"]}) if operation == "ListTables" else refusal("X")
-
-    world = aws(answer, {"AWS_REGION": A, "LEDGER_REGIONS": "eu-west-1,us-east-1"})
-    assert completed(world, "ledgerctl get c --table c") == ["cats", "counters"]
-    assert completed(world, "ledgerctl get c --region us") == ["us-east-1"]
-    everywhere = replace(world, environ={"AWS_REGION": A})
-    assert {"eu-west-1", "eu-central-1"} <= {*completed(everywhere, "ledgerctl get c --region eu")}
-    assert completed(world, "ledgerctl get c") == []  # no table is named
-    assert completed(aws(lambda *_: refusal("AccessDeniedException")), "ledgerctl get c --table c") == []
