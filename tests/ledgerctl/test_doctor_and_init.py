@@ -7,12 +7,11 @@ from itertools import chain, repeat
 from typing import Any
 
 from lab.engines.ministack import Engine
-from ledger import Settings, items, tokens
+from ledger import items, tokens
 from ledger.gate import items as gates
 from ledger.lane import directory
 from ledger.limit import Shape
 from ledger.values import Checkpoint, Lane
-from ledgerctl import shape
 from ledgerctl.call import Surroundings
 from tests.ledgerctl.support import ENVIRON, GOOD, NOW_MS, A, Answer, B, Clock, aws, ctl, on_engine, refusal, refused
 from tests.ledgerctl.support import TABLE as TWO
@@ -31,6 +30,8 @@ REFUSED = refusal("AccessDeniedException")
 OFF = {"ContinuousBackupsDescription": {"ContinuousBackupsStatus": "ENABLED"}}
 STRONG = {"Table": TABLE | {"MultiRegionConsistency": "STRONG"}}
 EXPIRES = {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED"}}
+CAPPED = {"OnDemandThroughput": {"MaxWriteRequestUnits": 100, "MaxReadRequestUnits": -1}}
+NO_STREAM = {"StreamSpecification": {"StreamEnabled": False}}
 KEYED_OTHERWISE = {"KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}]}
 LIMITS = '{"stock:": {"floor": 0}}'
 LANES = "regions and shards against lanes"
@@ -78,40 +79,35 @@ def test_a_table_as_it_should_be_has_no_findings_and_what_was_not_tried_is_named
         assert f"PartiQL{action}, which {does} does without, is not tried" in said(world())
 
 
-def test_a_table_of_another_shape_is_found() -> None:
-    for changed, level, what in (
-        (KEYED_OTHERWISE, "fail", "keys"),
-        ({"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}}, "fail", "stream"),
-        ({"StreamSpecification": {"StreamEnabled": False}}, "fail", "stream"),
-        ({"DeletionProtectionEnabled": False}, "warn", "deletion protection"),
-        ({"BillingModeSummary": {"BillingMode": "PROVISIONED"}}, "warn", "throughput"),
-        ({"OnDemandThroughput": {"MaxWriteRequestUnits": 100, "MaxReadRequestUnits": -1}}, "warn", "throughput"),
-        ({"GlobalSecondaryIndexes": [{"IndexName": "by-change"}]}, "warn", "indexes"),
-        ({"TableStatus": "UPDATING"}, "warn", "table"),
-    ):
-        found = [each for each in shape.table_findings(A, {"Table": TABLE | changed}) if each.level != "ok"]
-        assert [(each.level, each.what) for each in found] == [(level, f"{A} {what}")]
-    for replicas, regions, lacking in (
-        ([], (A, B), ["replicas for regions"]),
-        ([B], (A,), ["regions for replicas"]),
-        ([B], (A, B), []),
-    ):
-        table = TABLE | {"Replicas": [{"RegionName": region, "ReplicaStatus": "ACTIVE"} for region in replicas]}
-        found = shape.replica_findings(Settings(table="counters", region=A, regions=regions), table)
-        assert [each.what for each in found if each.level != "ok"] == lacking
-
-
 def test_what_loses_changes_fails_and_what_cannot_be_seen_is_to_know() -> None:
     damaged = {"Item": {**items.shape_item(Shape((A,), {})), "regions": {"S": A}}}
-    no_stream = {"Table": TABLE | {"StreamSpecification": {"StreamEnabled": False}}}
     unread = {"Items": [item_key(pk) for pk in ("delta#eu-west-1#3#c", "fold#us-east-1#0#c", "m")]}
     odd = {"LEDGER_CLEAN": "false", "LEDGER_ALLOWED_LATENESS_MS": "0", "LEDGER_KEEP_MS": "60001"}
     narrow = (f"{A} table", LANES, f"may clean {A}", f"may rebuild {A}", "may list, compact all")
     of_narrow = dict.fromkeys(("Scan", "DeleteItem", "DescribeTable"), REFUSED)
     insert_only = {"LEDGER_INSERT_ONLY": "true"}
     cases: tuple[tuple[dict[str, str], dict[str, Any], int, dict[str, str]], ...] = (
+        *(
+            ({}, {"DescribeTable": {"Table": TABLE | changed}}, int(level == "fail"), {f"{A} {what}": level})
+            for changed, level, what in (
+                (KEYED_OTHERWISE, "fail", "keys"),
+                ({"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}}, "fail", "stream"),
+                (NO_STREAM, "warn", "stream"),  # of the only Region
+                ({"DeletionProtectionEnabled": False}, "warn", "deletion protection"),
+                ({"BillingModeSummary": {"BillingMode": "PROVISIONED"}}, "warn", "throughput"),
+                (
+                    {"OnDemandThroughput": {"MaxWriteRequestUnits": 100, "MaxReadRequestUnits": -1}},
+                    "warn",
+                    "throughput",
+                ),
+                ({"GlobalSecondaryIndexes": [{"IndexName": "by-change"}]}, "warn", "indexes"),
+                ({"TableStatus": "UPDATING"}, "warn", "table"),
+            )
+        ),
+        ({}, {"DescribeTable": {"Table": TWO}}, 0, {"regions for replicas": "warn"}),
+        (BOTH, {}, 1, {"replicas for regions": "fail"}),
+        (BOTH, {"DescribeTable": {"Table": TWO | NO_STREAM}}, 1, {f"{at} stream": "fail" for at in (A, B)}),
         ({}, {"DescribeTable": STRONG}, 1, {"consistency between Regions": "fail"}),
-        ({}, {"DescribeTable": no_stream}, 0, {f"{A} stream": "warn"}),
         ({}, {"DescribeTimeToLive": EXPIRES}, 1, {f"{A} time to live": "fail"}),
         ({}, {"DescribeContinuousBackups": OFF}, 0, {f"{A} point-in-time recovery": "warn"}),
         ({}, {"GetItem": {}}, 0, {"shape": "warn"}),
