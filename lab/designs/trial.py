@@ -14,8 +14,6 @@ from botocore.config import Config
 
 from lab.designs import Design, Outcome, every
 from lab.designs.item_collection import Gathered, Packed
-from lab.designs.powertools import Powertools
-from lab.designs.transactions import TransactionMarker
 from lab.designs.with_limit import Limited, LimitedGathered
 from lab.engines.ministack import Engine
 from ledger.dynamo.client import CONFIG
@@ -72,13 +70,7 @@ class Trial:
     def housekeep(self, counter: str, after_ms: int = SETTINGS.allowed_lateness_ms) -> None:
         """One visit of the design's scheduled work, so much later."""
         self.now_ms += after_ms + 1
-        if not isinstance(self.design, TransactionMarker | Powertools):  # a time to live is the table's own work
-            self.run(self.design.housekeep(counter, REGION))
-
-    def expire(self, keep_ms: int) -> None:
-        """A time to live passes."""
-        self.now_ms += keep_ms + 2_000
-        self.run(self.design.housekeep("", REGION))
+        self.run(self.design.housekeep(counter, REGION))
 
 
 def on_engine(engine: Engine, design: Design) -> Trial:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lab.live.server import PORT, PortTaken, Server
+from lab.live.server import PORT, Server
 
 
 def main(
@@ -22,8 +22,8 @@ def main(
             server.serve_forever(poll_interval=0.2)
     except KeyboardInterrupt:
         print("\nEnded.")
-    except PortTaken as taken:
-        print(taken, file=sys.stderr)
+    except OSError as error:
+        print(f"Port {port} cannot be used: {error.strerror}. PORT=... names another one.", file=sys.stderr)
         raise typer.Exit(2) from None
 
 

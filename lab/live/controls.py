@@ -30,4 +30,4 @@ class Controls(BaseModel):
         try:
             return self.model_validate(self.model_dump() | given)
         except ValidationError as error:
-            raise BadControl("; ".join(f"{each['loc'][0]}: {each['msg']}" for each in error.errors())) from None
+            raise BadControl("; ".join(f"{each['loc'][0]!a}: {each['msg']}" for each in error.errors())) from None

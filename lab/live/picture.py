@@ -7,10 +7,12 @@ the truth.
 
 from typing import Any
 
-from lab.live import scripts
-from lab.live.scene import DESIGNS, REGIONS, Reading, Scene
+from lab.designs.design import SingleItem
+from lab.live.scene import Reading, Scene
+from lab.live.scripts import COUNTERS, DESIGNS, REGIONS, SETTINGS
 from ledger import items
 from ledger.requests import Key
+from ledger.values import Lane
 
 WORK = (
     "For ADD the cable brings one number, which overwrites what was added here meanwhile; for this library it brings "
@@ -28,7 +30,7 @@ REST = "What is wrong now stays wrong. Move “New changes” to go on, or start
 def picture(scene: Scene) -> dict[str, Any]:
     """The scene as it is now."""
     verdict, caption = now(scene)
-    truth = scene.truth
+    truth, names = scene.truth, {key: design.name for key, design in DESIGNS.items()}
     return {
         "now_ms": scene.now_ms,
         "controls": scene.controls.model_dump(),
@@ -36,8 +38,8 @@ def picture(scene: Scene) -> dict[str, Any]:
         "says": f"the sum of {several(truth.count, 'change')}, each once; delivered again: {truth.redelivered:,}",
         "verdict": verdict,
         "caption": caption,
-        "designs": DESIGNS,
-        "lines": {"known": "what it can know", "truth": "truth"} | dict(reversed(DESIGNS.items())),
+        "designs": names,
+        "lines": {"known": "what it can know", "truth": "truth"} | dict(reversed(names.items())),
         "regions": [_region(scene, region) for region in REGIONS],
         "cable": [_cable(scene, region) for region in REGIONS],
         "requests": list(scene.rows),
@@ -149,6 +151,6 @@ def _cable(scene: Scene, region: str) -> dict[str, Any]:
 
 def _design_of(key: Key) -> str:
     """Whose item that is."""
-    if key.pk == items.delta_pk(scripts.NAIVE_LANE):
+    if key.pk == items.delta_pk(Lane(SETTINGS.region, 0, COUNTERS["merge"])):
         return "merge"
-    return "atomic" if key.sk == scripts.ATOMIC.item_key("").sk else "ours"
+    return "atomic" if key.pk == SingleItem.item_key(COUNTERS["atomic"]).pk else "ours"

@@ -13,33 +13,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from lab.designs.simulated import Simulated
 from lab.live import scripts
 from lab.live.cable import Cable
 from lab.live.controls import BadControl, Controls
 from lab.live.customers import COUNTER, Customers
 from lab.live.knowledge import Knowledge
+from lab.live.scripts import DESIGNS, REGIONS, SETTINGS
 from ledger.requests import DeleteMany, Put, Transact
-from ledger.settings import Settings
 from simulator.choices import Drawn
 from simulator.faults import NONE
 from simulator.process import Process, Script
 from simulator.trace import in_words
 from simulator.world import World
-
-REGIONS = ("eu-west-1", "us-east-1")
-DESIGNS = {"ours": "this library", "atomic": "atomic ADD", "merge": "naive merge"}
-SETTINGS = Settings(
-    table="counters",
-    region=REGIONS[0],
-    regions=REGIONS,
-    allowed_lateness_ms=1_500,
-    keep_ms=3_000,
-    read_time_max_ms=2_000,
-    fold_min=4,
-    fold_max=40,
-)
-"""The protocol's times, shortened so that a change is folded and cleaned while one watches."""
 
 STEP_MS = 10
 REST_STEPS = 400  # time enough to visit every lane, to merge and to read
@@ -85,7 +70,7 @@ class Scene:
         self.world = World(REGIONS, self._choices, page_size=100)
         self.world.step_ms = STEP_MS
         self.cable = Cable(self.world, self._choices)
-        self.truth = Customers(SETTINGS, self._choices)
+        self.truth = Customers(REGIONS, self._choices)
         self.knowledge = Knowledge(self.world, SETTINGS.lanes_of(COUNTER), self.truth)
         self.requests = 0  # of our writers and compactors so far
         self.rows: deque[list[str]] = deque(maxlen=ROWS)
@@ -101,9 +86,12 @@ class Scene:
         self._armed: dict[str, int] = {}
         self._down_until = dict.fromkeys(REGIONS, 0)
         self._writes = dict.fromkeys(REGIONS, 0)
-        self._simulated = Simulated(self.world)
         self._housekeepers = {region: self._enter_housekeepers(region) for region in REGIONS}
-        self._readers = [reader for region in REGIONS for reader in self._enter_readers(region)]
+        self._readers = [
+            self._enter(f"{design} reader", region, partial(scripts.reads, design, partial(self._saw, region, design)))
+            for region in REGIONS
+            for design in DESIGNS
+        ]
         self._writers: list[Process] = []
 
     def set(self, given: object) -> None:
@@ -114,7 +102,7 @@ class Scene:
     def crash(self, region: object) -> None:
         """Crash the compactor of a Region (and the naive merge's job there) right after its next write."""
         if region not in REGIONS:
-            raise BadControl(f"There is no Region {region!r}; there are {' and '.join(REGIONS)}.")
+            raise BadControl(f"There is no Region {region!a}; there are {' and '.join(REGIONS)}.")
         self._armed.setdefault(str(region), self.world.step)
 
     def come_to_rest(self) -> None:
@@ -160,9 +148,10 @@ class Scene:
         for landing in list(world.landings):
             world.land(landing, self._choices.pick(len(landing.left)))
         self.cable.carry(self.now_ms, controls.lag_ms, cut=controls.cut)
-        for delta, region in self.truth.deliveries(world.now_ms, STEP_MS, controls):
-            for who, send in scripts.sends(delta, region, self._simulated).items():
-                self._writers.append(self._enter(who, region, partial(scripts.until_acknowledged, send)))
+        for change, region in self.truth.deliveries(world.now_ms, STEP_MS, controls):
+            self._writers += [
+                self._enter(f"{design} writer", region, partial(scripts.sends, design, change)) for design in DESIGNS
+            ]
         for region in REGIONS:
             self._housekeep(region)
         for process in [*self._readers, *self._writers]:
@@ -196,19 +185,13 @@ class Scene:
     def _enter(self, who: str, region: str, script: Callable[[], Script]) -> Process:
         return Process(who, region, script, self.world, NONE, partial(self._answered, region))
 
-    def _enter_readers(self, region: str) -> list[Process]:
-        found = scripts.readings(replace(SETTINGS, region=region), self._simulated)
-        return [
-            self._enter(who, region, partial(scripts.reads, once, partial(self._saw, region, design)))
-            for design, (who, once) in found.items()
-        ]
-
     def _enter_housekeepers(self, region: str) -> tuple[Process, Process]:
         own = replace(SETTINGS, region=region)
         compacts = partial(scripts.compacts, own, self.done[region])
         return self._enter("compactor", region, compacts), self._enter("naive merge", region, scripts.merges)
 
     def _answered(self, region: str, who: str, request: Any, answer: Any) -> None:
+        who = who.removeprefix("ours ")
         if who in ("writer", "compactor"):
             self.requests += 1
             asked, came = in_words(request, answer)

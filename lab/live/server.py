@@ -30,22 +30,12 @@ HEADERS = {
 }
 
 
-class PortTaken(Exception):
-    """The port cannot be used; the message says what to do."""
-
-
 class Server(ThreadingHTTPServer):
-    """The page as a server; `with` it, a scene runs behind. Port 0: any that is free. Raises PortTaken."""
+    """The page as a server; `with` it, a scene runs behind. Port 0: any that is free. Raises OSError."""
 
     def __init__(self, port: int = PORT, *, seed: int = 1) -> None:
         self.loop = Loop(seed)
-        try:
-            super().__init__((HOST, port), partial(Handler, directory=str(PAGE)))
-        except OSError as error:
-            raise PortTaken(
-                f"Port {port} cannot be used: {error.strerror}. If a demo runs there, it is at http://{HOST}:{port}/; "
-                f"for a second one choose another port, such as make demo-web PORT={port % 65_535 + 1}."
-            ) from None
+        super().__init__((HOST, port), partial(Handler, directory=str(PAGE)))
         self.names = {f"{name}:{self.server_port}" for name in (HOST, "localhost")}
         self.url = f"http://{HOST}:{self.server_port}/"
 
@@ -70,7 +60,7 @@ class Handler(SimpleHTTPRequestHandler):
             return False
         is_ours = self.headers.get("Host") in self.server.names
         if not is_ours:
-            self._refuse(403, f"This page is at {self.server.url} only.")
+            self.send_error(403, f"This page is at {self.server.url} only.")
         return is_ours
 
     def do_GET(self) -> None:
@@ -89,29 +79,23 @@ class Handler(SimpleHTTPRequestHandler):
     def do_POST(self) -> None:
         length = self.headers.get("Content-Length", "")
         if self.headers.get("Origin", "") not in {f"http://{name}" for name in self.server.names}:
-            self._refuse(403, "Only the page itself may ask for this.")
+            self.send_error(403, "Only the page itself may ask for this.")
         elif self.path != "/do" or not length.isdecimal() or int(length) > BODY_MAX:
-            self._refuse(400, f"Send JSON of at most {BODY_MAX:,} bytes to /do.")
+            self.send_error(400, f"Send JSON of at most {BODY_MAX:,} bytes to /do.")
         else:
             try:
                 self.server.loop.do(json.loads(self.rfile.read(int(length))))
                 self.send_response(204)
                 self.end_headers()
             except BadControl as refused:
-                self._refuse(400, str(refused))
+                self.send_error(400, str(refused))
             except (ValueError, RecursionError):
-                self._refuse(400, "This is not JSON.")
+                self.send_error(400, "This is not JSON.")
 
     def end_headers(self) -> None:
         for name, value in HEADERS.items():
             self.send_header(name, value)
         super().end_headers()
-
-    def _refuse(self, status: int, sentence: str) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.end_headers()
-        self.wfile.write(json.dumps({"error": sentence}).encode())
 
     def log_message(self, format: str, *args: Any) -> None:
         """The terminal stays calm."""

@@ -18,9 +18,8 @@ from typing import Any, cast
 
 from aws_lambda_powertools.metrics import MetricUnit
 
-from lab.measure.charge import Charge
 from lab.measure.figure import Figure
-from lab.measure.metered_table import TABLE, MeteredTable
+from lab.measure.metered_table import TABLE, Charge, MeteredTable
 from ledger import tokens
 from ledger.items import delta_item
 from ledger.requests import Instant, Put

@@ -10,8 +10,8 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from lab.measure.charge import Charge
 from lab.measure.figure import Figure
+from lab.measure.metered_table import Charge
 from lab.measure.shop import HOME, Shop
 from ledger import Change
 from ledger.checks import to_datetime

@@ -7,8 +7,8 @@ import io
 from collections.abc import Iterator, Sequence
 
 from compactor import Report
-from lab.measure.charge import Charge
 from lab.measure.figure import Figure
+from lab.measure.metered_table import Charge
 from lab.measure.shop import Shop
 from ledger import Change
 from ledger.checks import to_datetime

@@ -1,15 +1,23 @@
-"""A table in memory whose requests are charged.
+"""A table in memory whose requests are charged, by AWS's published rules.
 
-Rule 1: What a request costs follows from the items before and after it, by `charge.py`.
-Rule 2: A page ends where DynamoDB's does. A Scan is the table's own work, which deletes what has outlived its time: it
+Rule 1: A write costs the larger of the item before and after, also when its condition failed, of a transaction twice
+(UNITS). What a refused Update would have made counts as what there was.
+Rule 2: A batch rounds up item by item, a page of a Query or Scan once; an item that is not there costs the least.
+Rule 3: No other error costs anything: AWS names no units for it.
+Rule 4: A page ends where DynamoDB's does. A Scan is the table's own work, which deletes what has outlived its time: it
 is not charged.
+
+UNITS https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
 """
 
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
 from typing import Any
 
-from lab.measure.charge import Charge, of_items, of_write
 from ledger.conditions import Absent, has
-from ledger.cost import Item, item_bytes
+from ledger.cost import Item, item_bytes, read_units, write_units
 from ledger.dynamo.ask import STATEMENTS_MAX
 from ledger.memory import MemoryTable
 from ledger.requests import (
@@ -33,6 +41,23 @@ from ledger.requests import (
 
 TABLE = "counters"
 PAGE_BYTES, PAGE_ITEMS = 1_000_000, 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """Requests, and their read and write units: a sum that can be subtracted."""
+
+    requests: int = 0
+    read_units: float = 0.0
+    write_units: int = 0
+
+    def __add__(self, other: Charge) -> Charge:
+        return Charge(
+            self.requests + other.requests, self.read_units + other.read_units, self.write_units + other.write_units
+        )
+
+    def __sub__(self, other: Charge) -> Charge:
+        return self + Charge(-other.requests, -other.read_units, -other.write_units)
 
 
 class MeteredTable:
@@ -77,23 +102,15 @@ def _writes(request: Request) -> list[Write]:
 
 def _charge(request: Request, answer: Any, writes: list[tuple[Write, Item | None]]) -> Charge:
     match request:
-        case Get(_, consistent):
-            return Charge(requests=1) + of_items([item_bytes(answer or {})], consistent=consistent)
-        case GetMany(_, consistent):
-            return Charge(requests=1) + of_items([item_bytes(item or {}) for item in answer], consistent=consistent)
+        case Get(_, consistent) | GetMany(_, consistent):
+            found = answer if isinstance(request, GetMany) else (answer,)
+            return Charge(1, sum(read_units(item_bytes(item or {}), consistent=consistent) for item in found))
         case Query():
-            size = sum(map(item_bytes, answer.items))
-            return Charge(requests=1) + of_items([size], consistent=request.consistent)
-        case Transact():
-            requests, answers, transactional = 1, [answer] * len(writes), True
-        case PutMany() | DeleteMany():
-            requests, answers, transactional = -(-len(writes) // STATEMENTS_MAX), answer, False
-        case _:
-            requests, answers, transactional = len(writes), [answer] * len(writes), False
-    cost = Charge(requests=requests)
-    for (write, before), end in zip(writes, answers, strict=True):
+            return Charge(1, read_units(sum(map(item_bytes, answer.items)), consistent=request.consistent))
+    is_batch, transactional = isinstance(request, PutMany | DeleteMany), isinstance(request, Transact)
+    units = 0
+    for (write, before), end in zip(writes, answer if is_batch else [answer] * len(writes), strict=True):
         applied = end is None or isinstance(end, Written)
         after = becomes(write, before) if applied or isinstance(write, Put) else before
-        cost += of_write(*(item_bytes(item or {}) for item in (before, after)), applied=applied,
-                         transactional=transactional)  # fmt: skip
-    return cost
+        units += write_units(max(item_bytes(before or {}), item_bytes(after or {})), transactional=transactional)
+    return Charge(1 if transactional else math.ceil(len(writes) / STATEMENTS_MAX), 0.0, units)

@@ -4,8 +4,7 @@ same."""
 from typing import Any
 
 from compactor import Compactor
-from lab.measure.charge import Charge
-from lab.measure.metered_table import TABLE, MeteredTable
+from lab.measure.metered_table import TABLE, Charge, MeteredTable
 from ledger import Ledger, Settings
 from reader import Reader
 

@@ -10,7 +10,6 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -87,29 +86,18 @@ def driver() -> Iterator[Chrome]:
     running.quit()
 
 
-@contextmanager
-def serving(port: int = 0) -> Iterator[Server]:
-    """The page on a port, or a free one."""
-    with Server(port, seed=7) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
-
-
 @pytest.fixture
 def page(driver: Chrome) -> Iterator[Page]:
     """The page, loaded; afterwards it has logged nothing and asked nobody else."""
     log(driver, "performance")
-    with serving() as server:
+    with Server(0, seed=7) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         page = Page(driver, server.url)
         page.look()
         yield page
         logged = log(driver, "browser")
         driver.get("about:blank")
+        server.shutdown()
     assert not logged
     events = [json.loads(message)["message"] for message in log(driver, "performance")]
     asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]

@@ -17,7 +17,7 @@ async function ask(wish) {
     const answer = await fetch("/do", {
       method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(wish),
     });
-    if (!answer.ok) problem = (await answer.json()).error;
+    if (!answer.ok) problem = answer.statusText;
   } catch {
     problem = `The demo does not answer: start it again with ${START}.`;
   }
