@@ -20,7 +20,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
 from contextlib import closing, suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -74,18 +73,16 @@ class EngineDied(Exception):
     """The embedded DynamoDB could not be started, or ended by itself; the message has the last lines of its log."""
 
 
-def find_executable(environ: Mapping[str, str], prefix: str) -> Path:
-    """The ministack program: LEDGER_ENGINE if set, else `<prefix>/engine/bin/ministack`, else on PATH.
+def find_executable() -> Path:
+    """The ministack program: LEDGER_ENGINE if set, else beside this Python (in `.venv`), else on PATH.
 
-    Raises EngineMissing if there is none, or LEDGER_ENGINE names no file.
+    Raises EngineMissing where it is not.
     """
-    named = environ.get("LEDGER_ENGINE")
-    beside = Path(prefix) / "engine" / "bin" / "ministack"
-    found = named or (beside if beside.is_file() else shutil.which("ministack", path=environ.get("PATH", "")))
+    path = os.pathsep.join((f"{sys.prefix}/engine/bin", os.environ.get("PATH", "")))
+    found = os.environ.get("LEDGER_ENGINE") or shutil.which("ministack", path=path)
     if found and Path(found).is_file():
         return Path(found)
-    where = f"LEDGER_ENGINE names {named}, which is not there" if named else f"no {beside}, none on PATH"
-    raise EngineMissing(f"the embedded DynamoDB is not installed ({where}); run `make dev`")
+    raise EngineMissing(f"the embedded DynamoDB is not installed ({found or 'nowhere'}); run `make dev`")
 
 
 class Engine:
@@ -111,7 +108,7 @@ class Engine:
 
         Raises EngineMissing if it is not installed, EngineDied if it ends or is not up within START_TIMEOUT_MS.
         """
-        executable = self._executable or find_executable(os.environ, sys.prefix)
+        executable = self._executable or find_executable()
         self._directory = Path(tempfile.mkdtemp(prefix="ledger-engine-"))
         atexit.register(self.stop)
         try:
@@ -138,11 +135,6 @@ class Engine:
         except BaseException:  # Ctrl-C too
             self.stop()
             raise
-
-    @property
-    def pid(self) -> int | None:
-        """The process id of the engine; None while it does not run."""
-        return None if self._process is None else self._process.pid
 
     def check(self) -> None:
         """Raises EngineDied, with the end of its log, if the engine is not running."""

@@ -1,8 +1,6 @@
 """The engine as a process, what replicates between its Regions, and the proxy before it; skipped where it is not."""
 
-import os
 import random
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from lab.engines import proxy
 from lab.engines.children import Children
-from lab.engines.ministack import Engine, EngineDied, EngineMissing, find_executable
+from lab.engines.ministack import Engine
 from lab.engines.proxy import OUTSIDE
 from lab.engines.proxy_faults import FAULTS, Mix
 from lab.engines.replicator import ReplicationError, Replicator
@@ -39,23 +37,6 @@ def name(engine: Engine, table_names: Iterator[str]) -> str:
     for region in (A, B):
         engine.create_table(made, region)
     return made
-
-
-@pytest.mark.usefixtures("engine")  # which skips where it is not installed
-def test_a_missing_engine_and_one_that_dies_say_so_and_ctrl_c_leaves_none() -> None:
-    for environ in ({}, {"LEDGER_ENGINE": "/nowhere/ministack"}):
-        with pytest.raises(EngineMissing, match="make dev"):
-            find_executable(environ, "/nowhere")
-    with pytest.raises(EngineDied, match="not running"), Engine() as engine:  # noqa: PT012
-        assert engine.pid is not None
-        os.kill(engine.pid, signal.SIGKILL)
-        os.waitid(os.P_PID, engine.pid, os.WEXITED | os.WNOWAIT)  # until it is dead; the engine reaps it
-    with pytest.raises(KeyboardInterrupt), Engine() as engine:  # noqa: PT012
-        pid = engine.pid
-        raise KeyboardInterrupt
-    assert pid is not None
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
 
 
 def test_the_last_writer_of_each_item_wins_everywhere_and_nothing_crosses_a_partition(

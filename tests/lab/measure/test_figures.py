@@ -95,20 +95,6 @@ def test_changes_that_are_dropped_or_repeated_and_wrong_reads_are_seen() -> None
     assert record.ended([right + BASE ** (SLOTS - 1)]).doubled == 0
 
 
-def test_known_faults_come_out_and_ours_has_none() -> None:
-    """In two seeds; what every design remembers is in tests/lab/designs."""
-    crash, failover = FAULTS["crash"], FAULTS["failover"]
-    assert {name for name, design in ON_WORLD.items() if count(design, crash, 0).doubled} == {
-        name for name, design in ON_WORLD.items() if not design.is_exact or not design.claims.memory.merges
-    }
-    assert count(ON_WORLD["transaction, marker"], failover, 0).lost > 0
-    for name in ("this library", "this library, a limit"):
-        for scenario in SCENARIOS:
-            found = count(ON_WORLD[name], scenario, 1)
-            assert (found.lost, found.doubled, found.gave_up, found.false) == (0, 0, 0, 0), scenario.name
-            assert not found.missed or scenario.late
-
-
 RIGHT = Counted(EVENTS, reads=18)
 WRONG = [replace(RIGHT, **wrong) for wrong in ({"lost": 1}, {"doubled": 1}, {"gave_up": 1}, {"reads": 0})]
 WRONG += [replace(RIGHT, false=1), replace(RIGHT, missed=1), Counted()]
