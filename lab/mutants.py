@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import coverage
-import pytest
 from libcst import CSTNode, FunctionDef, Module
 from mutmut.mutation.file_mutation import create_mutations
 
@@ -46,7 +45,7 @@ AT_ONCE = 2
 LEAST = 0.9
 """So many of a sample must be killed: texts of logs survive, and what changes nothing does."""
 
-CHOSEN = "mutants-chosen.json"
+CHOSEN = "mutants-chosen.txt"
 PASSED, FAILED, INTERRUPTED, ENDED_BY_A_TEST = 0, 1, 2, 36  # exit codes of pytest; the last one is tests/conftest.py's
 
 SURVIVED, KILLED, TIMED_OUT, UNREACHED, GONE = "survived", "killed", "timed out", "run by no test", "gone"
@@ -206,9 +205,8 @@ def _try(mutant: Mutant, where: Where, clean: Path, folder: Path, tests: list[st
     lines[first - 1 : last] = [" " * shift + line if shift > 0 else line[-shift:] for line in mutant.now.splitlines()]
     mutated.write_text("\n".join(lines) + "\n", "utf-8")
     try:
-        (folder / CHOSEN).write_text(json.dumps(tests))
-        files = sorted({test.partition("::")[0] for test in tests})
-        done, mutant.by = _pytest(folder, [f"--maxfail={FAILURES_MAX}", *files], MUTANT_UNDER_TEST="1")
+        (folder / CHOSEN).write_text("\n".join(tests), "utf-8")
+        done, mutant.by = _pytest(folder, [f"--maxfail={FAILURES_MAX}", f"@{CHOSEN}"], MUTANT_UNDER_TEST="1")
         mutant.outcome = SURVIVED if done.returncode == PASSED else KILLED
     except subprocess.TimeoutExpired:
         mutant.outcome, mutant.by = TIMED_OUT, []
@@ -218,7 +216,7 @@ def _try(mutant: Mutant, where: Where, clean: Path, folder: Path, tests: list[st
 
 def _pytest(folder: Path, options: Sequence[str], **given: str) -> tuple["subprocess.CompletedProcess[str]", list[str]]:
     """Run pytest in `folder`, and what failed: tests, and modules that cannot be imported."""
-    quiet = ["-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", "-p", "lab.mutants"]
+    quiet = ["-q", "-rfE", "--tb=no", "-p", "no:cacheprovider"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *quiet, *options],
         cwd=folder,
@@ -231,15 +229,6 @@ def _pytest(folder: Path, options: Sequence[str], **given: str) -> tuple["subpro
     if done.returncode not in (PASSED, FAILED, INTERRUPTED, ENDED_BY_A_TEST):
         sys.exit((done.stdout + done.stderr)[-2_000:])
     return done, sorted({*re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)})
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """As a plugin of pytest: only the chosen tests, where there is a list of them."""
-    listed = Path(CHOSEN)
-    if listed.exists():
-        chosen = {*json.loads(listed.read_text("utf-8"))}
-        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in chosen])
-        items[:] = [item for item in items if item.nodeid in chosen]
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import Any
 
 from lab.e2e.deployed import CEILING, FULL, REGIONS, TABLE, TANK
 from lab.e2e.seats import COUNTER as SOLD
-from lab.e2e.site import Site, drained
+from lab.e2e.site import Site
 from ledger.message import time_text
 
 COUNTER = f"{TANK}e2e"
@@ -27,7 +27,8 @@ class Crossings:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._delivered: dict[str, dict[str, dict[str, Any]]] = {region: {} for region in REGIONS}  # details, by id
-        self._urls = {region: _queue(events, site.sqs[region]) for region, events in site.aws("events").items()}
+        for region, events in site.aws("events").items():
+            _queue(events, site.sqs[region])
 
     def cross(self) -> None:
         """Above the threshold and below it, each waited for in both Regions; and that the seats are sold out."""
@@ -73,8 +74,8 @@ class Crossings:
 
     def _take(self) -> None:
         """Every event that was delivered until now; an id says one thing, however often it comes."""
-        for region, url in self._urls.items():
-            for body in drained(self._site.sqs[region], url):
+        for region in REGIONS:
+            for body in self._site.drain(region, RULE):
                 detail = json.loads(body)["detail"]
                 known = self._delivered[region].setdefault(detail["id"], detail)
                 self._site.must(f"{region}: {detail['id']} says", detail, known)
@@ -82,10 +83,9 @@ class Crossings:
                     self._site.must(f"{region}: sold out at", detail["value"], CEILING)
 
 
-def _queue(events: Any, sqs: Any) -> str:
+def _queue(events: Any, sqs: Any) -> None:
     """A queue with what the default bus has of thresholds."""
-    url: str = sqs.create_queue(QueueName=RULE)["QueueUrl"]
+    url = sqs.create_queue(QueueName=f"{TABLE}-{RULE}")["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
     events.put_rule(Name=RULE, EventPattern=json.dumps(PATTERN))
     events.put_targets(Rule=RULE, Targets=[{"Id": "queue", "Arn": arn}])
-    return url

@@ -90,17 +90,13 @@ class Site:
 
     def drain(self, region: str, name: str) -> Counter[str]:
         """Take every message that can be had. Returns the bodies."""
-        return drained(self.sqs[region], self.url(region, name))
-
-
-def drained(sqs: Any, url: str) -> Counter[str]:
-    """Every message that a queue gives away; they are deleted there."""
-    held: Counter[str] = Counter()
-    while messages := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", []):
-        for message in messages:
-            held[message["Body"]] += 1
-            sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
-    return held
+        held: Counter[str] = Counter()
+        sqs, url = self.sqs[region], self.url(region, name)
+        while messages := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", []):
+            for message in messages:
+                held[message["Body"]] += 1
+                sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+        return held
 
 
 def until_empty(left: Callable[[], Left], most_s: float, pause_s: float = POLL_S) -> Left:

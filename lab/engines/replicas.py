@@ -21,8 +21,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-Key: TypeAlias = tuple[tuple[str, str, Any], ...]
-"""A primary key as (attribute, DynamoDB type, value), sorted by attribute."""
+from ledger.requests import Key
+
 Image: TypeAlias = dict[str, Any] | None  # an item as the low-level client shows it; None: the item is absent
 
 

@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from lab.engines.ministack import Engine
-from lab.engines.replicas import Image, Key, Replicas
-from lab.engines.streams import StreamReader, attributes_of
+from lab.engines.replicas import Image, Replicas
+from lab.engines.streams import StreamReader
+from ledger.requests import Key, keyed
 
 BATCH_ITEMS = 25  # BatchWriteItem takes no more
 BATCHES_PER_TURN = 20  # for each Region
@@ -162,5 +163,5 @@ class Replicator:
 
 def _write(key: Key, image: Image) -> Any:
     if image is None:
-        return {"DeleteRequest": {"Key": attributes_of(key)}}
+        return {"DeleteRequest": {"Key": keyed(key)}}
     return {"PutRequest": {"Item": image}}

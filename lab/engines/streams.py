@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 
 from mypy_boto3_dynamodb.client import DynamoDBClient
 
-from lab.engines.replicas import Change, Key
+from lab.engines.replicas import Change
+from ledger.requests import key_of
 
 StreamsClient: TypeAlias = Any
 """A boto3 client for `dynamodbstreams` (the types of that service are a package of their own)."""
@@ -53,13 +54,3 @@ class StreamReader:
             Change(key_of(each["Keys"]), each.get("NewImage"), int(each["SequenceNumber"][-ORDER_DIGITS:]))
             for each in records
         ]
-
-
-def key_of(attributes: dict[str, Any]) -> Key:
-    """A primary key in the low-level form (`{"pk": {"S": "a"}}`) as a Key."""
-    return tuple(sorted((name, kind, value) for name, typed in attributes.items() for kind, value in typed.items()))
-
-
-def attributes_of(key: Key) -> dict[str, Any]:
-    """The reverse of key_of."""
-    return {name: {kind: value} for name, kind, value in key}

@@ -73,20 +73,18 @@ class Loop:
         with self._changed:
             self._watchers += 1
             self._changed.notify_all()
+        shown = 0
         try:
-            shown = 0
-            while (found := self._after(shown)) is not None:
-                shown, latest = found
+            while True:
+                with self._changed:
+                    self._changed.wait_for(lambda shown=shown: self._over or self._number > shown)  # type: ignore[misc]
+                    if self._over:
+                        return
+                    shown, latest = self._number, self._picture
                 yield latest
         finally:
             with self._changed:
                 self._watchers -= 1
-
-    def _after(self, shown: int) -> tuple[int, bytes] | None:
-        """The next picture with its number; None at the end."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._over or self._number > shown)
-            return None if self._over else (self._number, self._picture)
 
     def _show(self) -> None:
         self._picture = json.dumps(picture(self._scene), separators=(",", ":")).encode()

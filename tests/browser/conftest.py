@@ -33,7 +33,7 @@ class Page:
     def look(self, size: tuple[int, int] = (1280, 1500)) -> None:
         """Load the page in a window of this size."""
         width, height = size
-        window = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+        window = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.cdp("Emulation.setDeviceMetricsOverride", **window)
         self.driver.get(self._url)
         self.wait(lambda: len(self.all("article")) == 2)

@@ -46,10 +46,6 @@ on($("#paused"), () => ask({ set: { paused: !picture.controls.paused } }));
 on($("#rest"), () => ask({ rest: true }));
 on($("#step"), () => ask({ step: true }));
 on($("#again"), () => ask({ begin: true }));
-$("#more").addEventListener("click", () => {
-  const open = $(".controls").classList.toggle("open");
-  $("#more").setAttribute("aria-expanded", String(open));
-});
 
 // -- what the page shows --------------------------------------------------------------------------------------------
 

@@ -7,14 +7,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.engines.replicas import Change, Image, Key, Replicas
+from lab.engines.replicas import Change, Image, Replicas
+from ledger.requests import Key
 
 A, B, C = "eu-west-1", "us-east-1", "ap-south-1"
 MAX_LAG_MS = 40
 
 
 def key(name: str) -> Key:
-    return (("pk", "S", name),)
+    return Key(name, "s")
 
 
 def image(value: int) -> Image:
