@@ -61,9 +61,11 @@ class Runtime:
     def run(self, program: Generator[Any, Any, Result]) -> Result:
         return run(program, self, self.now)
 
-    def run_each(self, programs: Iterable[Generator[Any, Any, Result]]) -> list[Result]:
-        """The results of independent programs, in order. Raises what the first of them raises that fails."""
+    def run_each(self, programs: Iterable[Steps]) -> None:
+        """Run independent programs. Raises what the first of them raises that fails."""
         if self._workers == 1:
-            return [self.run(program) for program in programs]
+            for program in programs:
+                self.run(program)
+            return
         with ThreadPoolExecutor(self._workers, thread_name_prefix="service") as pool:
-            return list(pool.map(carried(self.run), programs))
+            list(pool.map(carried(self.run), programs))

@@ -13,24 +13,27 @@ quarter shorter, so that not all come back at once. One that could not be set is
 Rule 4: A change that is ahead of this clock by no more than the longest wait comes again when its time is there.
 Rule 5: The metric ChangesFailed counts the messages that failed, but those that wait for their time alone.
 Rule 6: Log lines name no amount, and what failed for many changes of a message at once has one line, not one a change.
-Rule 7: Where there is a queue of outcomes, a message is acknowledged when its outcomes are on it.
+Rule 7: Where there is a queue of outcomes, a message is acknowledged when the outcomes of its changes of limited
+counters are on it. What is decided is queued, and what may still be decided is not. An answer is for ever, so one that
+is queued again, because its message came again, is the same. It names its change as its message did, and no amount;
+the format is public: docs/producers.md.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
-from ledger import Change, Ledger, errors
+from ledger import Change, Ledger, Receipt, errors
 from ledger.checks import AHEAD_MAX_MS, to_ms
 from ledger.clocks import Clock, wall_clock
 from ledger.errors import InvalidTime, LedgerError, LimitReached, NotQueued
-from ledger.message import loads_many
-from service.add_from_queue.outcomes import outcome_of
+from ledger.message import NO_XML, loads_many, time_text
 from service.observe import Outcome, Watch, report_each
 from service.sqs import SqsQueue
 from service.writable import refusal
@@ -178,6 +181,21 @@ class AddFromQueue:
         handles = [parcel.record["receiptHandle"] for parcel in stays]
         for why in filter(None, self._changes.hide(handles, seconds)):
             self._watch.logger.warning("a wait was not set: its message comes again sooner", extra={"why": why})
+
+
+def outcome_of(change: Change, outcome: Outcome) -> str | None:
+    """None while nothing is decided. The change has its key and `at`. The longest has 7 KB: ten fit one request."""
+    match outcome:
+        case Receipt(delta=delta):
+            answer = "counted"
+        case LimitReached(delta=delta) if delta is not None:
+            answer = "refused"
+        case _:
+            return None
+    assert change.at is not None
+    named = {"counter": change.counter, "idempotency_key": change.idempotency_key, "at": time_text(change.at)}
+    said = named | {"region": delta.lane.region, "outcome": answer}
+    return json.dumps(said, ensure_ascii=False, separators=(",", ":")).translate(NO_XML)
 
 
 def attributes_of(record: Record, why: str) -> dict[str, Any]:

@@ -11,14 +11,15 @@ from compactor import Compactor
 from ledger import errors
 from ledger.errors import InvalidSettings
 from ledger.lane import directory
-from ledger.requests import Get, GetMany, Key, Put, Query, Together, keyed
+from ledger.requests import Get, GetMany, Key, Put, Query, Together, Update, keyed
 from ledger.values import Lane
 from service.api.local import event_of
 from service.canary.handler import COUNTER as CANARY
 from service.writable import PREFIXES_FROM, prefixes_of
 from tests.service.support import ULID, ULID_AT, Service
-from tests.service.test_holds import web
-from tests.world import COUNTER, A, B, fail
+from tests.service.test_holds import add as limited
+from tests.service.test_holds import end, hold, web
+from tests.world import COUNTER, A, B
 
 DELTAS = f"/counters/{COUNTER}/deltas"
 AT = "2010-12-01T08:26:00Z"
@@ -308,27 +309,30 @@ def test_a_cursor_of_another_list_or_of_another_history_is_refused() -> None:
     service.history("other", f"&cursor={cursor}").refused(404, "invalid-cursor")
 
 
-OF_WRITES: list[tuple[Exception, int, str]] = [
+FAILURES: list[tuple[Exception, int, str]] = [
     *((errors.Throttled("no"), 429, "throttled"), (errors.Unavailable("no"), 503, "unavailable")),
-    *((errors.TransactionConflict("no"), 503, "unavailable"), (errors.OutcomeUnknown("no"), 504, "outcome-unknown")),
+    *((errors.TransactionConflict("no"), 503, "unavailable"), (errors.GaveUp("no"), 503, "unavailable")),
+    *((errors.OutcomeUnknown("no"), 504, "outcome-unknown"), (errors.OutOfReach("no"), 503, "out-of-reach")),
     *((errors.NotAllowed("no"), 500, "misconfigured"), (errors.TableMissing("no"), 500, "misconfigured")),
-    (RuntimeError("secret"), 500, "internal"),
+    *((errors.LimitMismatch("no"), 500, "misconfigured"), (errors.GateLost("no"), 500, "damaged")),
+    *((errors.DamagedItem("pk", "sk", "123454321"), 500, "damaged"), (RuntimeError("secret"), 500, "internal")),
+    *((errors.ReadTooSlow("no"), 503, "unavailable"), (errors.NotYetReplicated("no"), 503, "not-yet-replicated")),
 ]
-OF_READS: list[tuple[Exception, int, str]] = [
-    *((errors.Throttled("no"), 429, "throttled"), (errors.ReadTooSlow("no"), 503, "unavailable")),
-    (errors.NotYetReplicated("no"), 503, "not-yet-replicated"),
-    (errors.DamagedItem("pk", "sk", "why"), 500, "damaged"),
-]
+READS = ("/counters?counter=c", "/counters?prefix=", "/history?counter=c", "/standing?counter=seats:gig")
+UNSURE = (errors.OutcomeUnknown, errors.GaveUp, errors.OutOfReach, RuntimeError)
 
 
-def test_a_failure_of_the_table_says_what_to_do_next_and_no_line_above_debug_an_amount() -> None:
-    for error, status, name in OF_WRITES:
+def test_a_failure_says_what_to_do_next_whatever_was_asked_and_no_line_above_debug_an_amount() -> None:
+    for error, status, name in FAILURES:
         service = web()
-        service.fails(error, Put)
-        answer = service.add(123_454_321)
-        said = answer.refused(status, name)
-        assert ("Nothing was written" in said["detail"]) == (name not in ("internal", "outcome-unknown"))
-        assert "secret" not in answer.body
+        id = hold(service, 3).said["id"]
+        service.fails(error, Put, Update)
+        ends = [end(service, id, how) for how in ("capture", "release")]
+        of_limits = (limited(service, 1, "a"), hold(service, 1, "b"), *ends)
+        for answer in (*of_limits, service.add(123_454_321)):
+            said = answer.refused(status, name)
+            assert ("Nothing was written" in said["detail"]) == (not isinstance(error, UNSURE))
+            assert "secret" not in answer.body
         if name == "outcome-unknown":
             assert ("same idempotency key" in said["detail"], said["region"]) == (True, A)
         if name != "internal":  # of one change of a bulk it is the result
@@ -338,14 +342,13 @@ def test_a_failure_of_the_table_says_what_to_do_next_and_no_line_above_debug_an_
             assert [result["status"] for result in results] == [status, 422]
             assert results[0]["problem"]["type"].endswith(name)
         assert "12345432" not in repr(service.lines())
-    for error, status, name in OF_READS:
-        service = web()
-        service.fails(error, Get, GetMany, Query)
-        service.read().refused(status, name)
-        service.history().refused(status, name)
+        service.fails(error, Get, GetMany, Query, Together)
+        for target in READS:
+            answer = service.ask("GET", target)
+            answer.refused(status, name)
+            assert "written" not in answer.body
 
 
-READS = ("/counters?counter=c", "/counters?prefix=", "/history?counter=c", "/standing?counter=seats:gig")
 WRONG_READS = (
     *(path for read in READS for path in (f"{read}&no=1", f"{read}&counter=d", read.partition("?")[0])),
     *("/nothing", "/deltas", "/counters/c/deltas", "/standing?counter=c", "/counters?counter=c&max_age=-1"),
@@ -354,14 +357,8 @@ WRONG_READS = (
 
 
 def test_no_problem_of_a_read_says_that_nothing_was_written() -> None:
-    kinds = {*errors.LedgerError.__subclasses__(), *errors.TableError.__subclasses__()} - {errors.DamagedItem}
-    answers = []
-    for error in (errors.DamagedItem("pk", "sk", "why"), *(kind("no") for kind in kinds)):
-        service = web()
-        service.before((Get, GetMany, Query, Together), fail(error))
-        answers += [service.ask("GET", path) for path in READS]
-    answers += [web().ask(method, path) for path in WRONG_READS for method in ("GET", "HEAD")]
-    for answer in answers:
-        assert (answer.status >= 400, "written" in answer.body) == (True, False), answer
+    for path in WRONG_READS:
+        answer, head = web().ask("GET", path), web().ask("HEAD", path)
+        assert (answer.status >= 400, "written" in answer.body, head.body) == (True, False, ""), answer
+        assert json.loads(answer.body)["status"] == answer.status == head.status
     assert "Nothing was written" in web().ask("POST", "/counters/c/deltas", {"counter": "c"}).body
-    assert json.loads(answers[0].body)["status"] == answers[0].status

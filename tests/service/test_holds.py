@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from ledger import Limit, errors
+from ledger import Limit
 from ledger.gate.items import gate_key
-from ledger.requests import GetMany, Update
+from ledger.requests import GetMany
 from ledger.values import Lane
 from service.api.models import HOLD_S_MAX
 from tests.service.support import ULID, Answer, Service
@@ -173,25 +173,7 @@ def test_a_standing_says_what_is_left_held_and_elsewhere_and_a_balance_whether_i
     assert (there.read(SEATS).said["closed"], here.read(SEATS).said["closed"]) == (False, True)
 
 
-FAILURES: list[tuple[Exception, int, str]] = [
-    *((errors.Throttled("no"), 429, "throttled"), (errors.Unavailable("no"), 503, "unavailable")),
-    *((errors.GaveUp("no"), 503, "unavailable"), (errors.OutcomeUnknown("no"), 504, "outcome-unknown")),
-    *((errors.LimitMismatch("no"), 500, "misconfigured"), (errors.GateLost("no"), 500, "damaged")),
-    *((errors.DamagedItem("pk", "sk", "123454321"), 500, "damaged"), (errors.OutOfReach("no"), 503, "out-of-reach")),
-]
-
-
-def test_a_failure_says_what_to_do_next_whatever_was_asked_and_no_line_above_debug_an_amount() -> None:
-    for error, status, name in FAILURES:
-        service = web()
-        id = hold(service, 3).said["id"]
-        service.fails(error, Update)
-        ends = [end(service, id, how) for how in ("capture", "release")]
-        for answer in (add(service, 1, "a"), hold(service, 1, "b"), *ends):
-            unsure = isinstance(error, errors.OutcomeUnknown | errors.GaveUp | errors.OutOfReach)
-            assert ("Nothing was written" in answer.refused(status, name)["detail"]) == (not unsure)
-        service.fails(error, GetMany)
-        service.ask("GET", f"/standing?counter={SEATS}").refused(status, name)
+def test_no_line_above_debug_holds_an_amount() -> None:
     service = web()
     hold(service, 123_454_321)
     end(service, f"{ULID}.{A}.0.123454321", "capture")

@@ -9,20 +9,17 @@ from typing import Any
 
 import boto3
 import pytest
+from aws_lambda_powertools.event_handler.http_resolver import MockLambdaContext as Context
 
 from lab.engines.ministack import Engine
 from ledger import Change
 from ledger.checks import to_ms
 from ledger.message import dumps
-from ledger.requests import Get, Key, Put, Query
-from ledger.table import DynamoTable
 from ledger.values import Delta, Lane
 from service.api.local import event_of
 from service.jobs import Look, Verify
 from service.messages import message_of
-from service.observe import Watch
-from service.runtime import Runtime
-from tests.service.support import NOTHING, Context, Notes, sqs, stream
+from tests.service.support import NOTHING, sqs, stream
 from tests.world import A
 
 FUNCTIONS = ("add_from_queue", "ring", "compact", "sweep", "api", "canary")
@@ -104,6 +101,28 @@ def test_what_cannot_be_added_is_a_dead_letter_or_waits_in_the_queue(
     assert (metrics["DeltasRefused"], metrics["stage"], metrics["service"]) == ([2.0], "test", "ledger")
 
 
+def test_a_function_publishes_what_its_requests_consumed_from_all_its_threads_and_when_it_fails(
+    handlers: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def consumed(name: str, event: dict[str, Any]) -> tuple[float, float]:
+        """Read and write units of a call."""
+        capsys.readouterr()
+        try:
+            handlers[name](event, Context())
+        finally:
+            (metrics,) = [line for line in map(json.loads, capsys.readouterr().out.splitlines()) if "_aws" in line]
+            read.append((sum(metrics["ReadUnits"]), sum(metrics["WriteUnits"])))
+        return read[-1]
+
+    read: list[tuple[float, float]] = []
+    looks = [message_of(Look(Lane(A, 0, f"c{n}"))) for n in range(3)]
+    assert consumed("compact", sqs(*looks)) == (1 + 3 * 1, 0)  # the table's shape, once; a look is two reads
+    assert consumed("canary", {})[1] == 1
+    with pytest.raises(KeyError):
+        consumed("compact", {})
+    assert read[-1] == (0, 0)
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Powertools leaves its files open
 @pytest.mark.filterwarnings("ignore:Dimension")  # of all functions of this process
 def test_the_page_to_try_it_is_served_only_where_a_stage_is_named_that_is_not_production(
@@ -117,40 +136,3 @@ def test_the_page_to_try_it_is_served_only_where_a_stage_is_named_that_is_not_pr
             monkeypatch.setenv("LEDGER_STAGE", stage)
         answer = loaded("api")(event_of("GET", "/try-it?format=json", {}, None), Context())
         assert answer["statusCode"] == status
-
-
-def item(sk: str, size: int = 0) -> Any:
-    return {"pk": {"S": "p"}, "sk": {"S": sk}, "x": {"S": "x" * size}}
-
-
-def ask(request: Any) -> Any:
-    return (yield request)
-
-
-def test_a_function_publishes_what_its_requests_consumed_from_all_its_threads_and_when_it_fails(
-    engine: Engine, table_names: Iterator[str]
-) -> None:
-    name, notes = next(table_names), Notes()
-    engine.create_table(name, A)
-    client = engine.client(A)
-    watch, runtime = Watch.here("consumed"), Runtime(DynamoTable(name, A, lambda _: client))
-    object.__setattr__(watch, "metrics", notes)
-    notes.metric_set = {}  # type: ignore[attr-defined]
-
-    def work(requests: Any, _: Any) -> Any:
-        if not requests:
-            raise KeyError
-        return runtime.run_each(map(ask, requests))
-
-    def consumed(*requests: Any) -> tuple[float, float]:
-        notes.metrics.clear()
-        Watch.metered(watch, work)(requests, Context())  # type: ignore[arg-type]
-        return notes.metrics["ReadUnits"], notes.metrics["WriteUnits"]
-
-    assert consumed(Put(item("b", 1_500)), Put(item("c"))) == (0, 3)
-    assert consumed(Get(Key("p", "b")), Query("p"), Query("p", consistent=False)) == (2.5, 0)
-    assert runtime.run_each(ask(Get(Key("p", sk))) for sk in "bcd") == [item("b", 1_500), item("c"), None]  # in order
-    with pytest.raises(KeyError):
-        consumed()
-    assert (notes.metrics["ReadUnits"], notes.metrics["WriteUnits"]) == (0, 0)
-    client.close()

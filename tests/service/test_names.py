@@ -1,12 +1,10 @@
 """Whatever a gateway makes of a path, and by whatever way a change comes in: it is the one that was asked for."""
 
-import hashlib
 import json
 import posixpath
 import re
 from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -14,11 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ledger import Change, Ledger, items
-from ledger.conditions import Absent
 from ledger.message import dumps
-from ledger.requests import Put
 from service.api.local import event_of
-from tests.ledgerctl.support import Tables
 from tests.service.support import ULID, ULID_AT, Answer, Service
 from tests.service.test_api import OTHERS, UUID7
 from tests.service.test_holds import web
@@ -91,47 +86,21 @@ def test_an_ordinary_name_is_taken_behind_an_http_api_and_every_name_in_a_body_o
     answer.refused(404, "other-counter")
 
 
-CHANGE, AT = 10, datetime.fromisoformat(ULID_AT)
-DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-
-
-def put_item(service: Service, key: str) -> None:
-    """As docs/data-model.md tells a producer without this library, from that page alone."""
-    hashed = hashlib.sha256(f"{len(COUNTER)}:{COUNTER}{key}".encode()).digest()
-    number = int.from_bytes(int(AT.timestamp() * 1000).to_bytes(6, "big") + hashed[:10], "big")
-    token = "".join(DIGITS[number >> 5 * place & 31] for place in range(25, -1, -1))
-    item = {"pk": {"S": f"delta#{A}#0#{COUNTER}"}, "sk": {"S": token}, "change": {"N": str(CHANGE)}}
-    there = service.answer(Put(item, Absent()))
-    assert there is None or there["change"] == item["change"]
-
-
-def ways(service: Service, directory: Path) -> list[Callable[[str], Any]]:
-    """Each adds the same change to one table."""
+def test_a_key_counts_as_given_by_every_way_and_its_change_once() -> None:
+    change, at = 10, datetime.fromisoformat(ULID_AT)
+    delta = {"counter": COUNTER, "change": change, "at": ULID_AT}
+    service = web().start(pack=True)
     ledger = Ledger(service.settings, tables=service.tables, clock=service.clock)
-    delta = {"counter": COUNTER, "change": CHANGE, "at": ULID_AT}
-
-    def by_import(key: str) -> None:
-        path = directory / "changes.csv"
-        path.write_text(f"counter,change,idempotency_key,at\n{COUNTER},{CHANGE},{key},{ULID_AT}\n")
-        assert Tables(service).ctl("import", str(path)).code == 0
-
-    return [
-        lambda key: ledger.add(COUNTER, CHANGE, idempotency_key=key, at=AT),
-        lambda key: list(ledger.add_many([Change(COUNTER, CHANGE, key, AT)])),
-        lambda key: service.adds(dumps(Change(COUNTER, CHANGE, key, AT))),
-        lambda key: put_item(service, key),
-        by_import,
-        lambda key: service.add(CHANGE, key, at=ULID_AT),
-        lambda key: service.add(CHANGE, f'"{key}"', at=ULID_AT),
+    ways: list[Callable[[str], Any]] = [
+        lambda key: ledger.add(COUNTER, change, idempotency_key=key, at=at),
+        lambda key: service.adds(dumps(Change(COUNTER, change, key, at))),
+        lambda key: service.add(change, key, at=ULID_AT),
+        lambda key: service.add(change, f'"{key}"', at=ULID_AT),
         lambda key: service.ask("POST", "/deltas", {"deltas": [delta | {"idempotency_key": key}]}),
     ]
-
-
-def test_a_key_counts_as_given_by_every_way_and_its_change_once(tmp_path: Path) -> None:
     spellings = [ULID, UUID7, *OTHERS, "536365/1"]
-    service = web().start(pack=True)
     for number, spelling in enumerate(spellings, start=1):
-        for way in ways(service, tmp_path):
+        for way in ways:
             way(spelling)
-            assert service.value() == CHANGE * number
+            assert service.value() == change * number
     assert len([key for key in service.items if key.pk == f"delta#{A}#0#{COUNTER}"]) == len(spellings)
