@@ -1,6 +1,7 @@
 """What every request passes before it is routed: its path and method, its query, its body's size and type, its key.
 
-Rule 1: The limits of what is read come first. Nothing here touches the table. HEAD is read as GET.
+Rule 1: The limits of what is read come first. Nothing here touches the table. HEAD is read as GET. The stage is
+API Gateway's `$default` (infra/api.yml), which is in no path.
 Rule 2: A path alone never says for certain which counter is meant. API Gateway's HTTP API decodes it twice and cuts it
 between, at the first `?`, so the paths of `a`, `a?b` and `%61` arrive alike; another gateway resolves dots or merges
 slashes. So a read names its counter in the query, and a write with a name in its path names it again in its body:
@@ -36,9 +37,7 @@ _PATTERNS = [(route, re.compile(re.sub(_NAMED, r"(?P<\1>.*)", route.rule), re.DO
 
 def routed(event: Mapping[str, Any], pages: tuple[str, ...] = ()) -> tuple[str, str]:
     """The path to route, each name in it one safe part, and its method. `pages` are further paths. Raises Problem."""
-    path, stage = str(event["rawPath"]), event["requestContext"].get("stage", "$default")
-    if stage != "$default" and path.startswith(f"/{stage}/"):
-        path = path.removeprefix(f"/{stage}")
+    path = str(event["rawPath"])
     if path in pages:
         return path, "GET"
     for route, pattern in _PATTERNS:
@@ -72,7 +71,7 @@ def admitted(event: Mapping[str, Any], path: str, allowed: str) -> dict[str, Any
         body = _text(event, headers)
         headers["content-type"] = JSON  # Powertools knows this spelling only
         headers["idempotency-key"] = headers.get("idempotency-key") or ""
-    context = {**context, "stage": "$default", "http": {**context["http"], "method": allowed}}
+    context = {**context, "http": {**context["http"], "method": allowed}}
     routable = {"rawPath": path, "requestContext": context, "headers": headers, "body": body, "isBase64Encoded": False}
     return {**event, **routable, "queryStringParameters": _query(event.get("rawQueryString") or "")}
 

@@ -22,7 +22,6 @@ from urllib.parse import unquote
 from ledger import Settings
 from service.api.admission import BODY_BYTES_MAX
 from service.api.app import TRY_IT, Api
-from service.api.problems import Problem
 from service.observe import Watch
 from service.writable import prefixes_of
 
@@ -79,18 +78,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def answer(self) -> None:
         said = self.headers.get("Content-Length", "0")
-        length = min(int(said), BODY_BYTES_MAX + 1) if re.fullmatch("[0-9]{1,18}", said) else -1
-        body = self.rfile.read(length) if length > 0 else b""  # enough for the API to say that it is too large
-        if self.headers.get("Transfer-Encoding") or len(body) != length:
-            problem = Problem("malformed-request", "A body is as long as its Content-Length, and not in chunks.")
-            self._send(problem.answer())
-            return
+        length = int(said) if re.fullmatch("[0-9]{1,18}", said) else 0  # a body in chunks is none to the API
+        body = self.rfile.read(min(length, BODY_BYTES_MAX + 1))  # enough for the API to say that it is too large
         event = event_of(self.command, self.path, dict(self.headers), body)
         with self.one_at_a_time:
             answer = type(self).api(event)
-        self._send(answer)
-
-    def _send(self, answer: Mapping[str, Any]) -> None:
         data = (answer["body"] or "").encode()
         self.send_response(answer["statusCode"])
         for name, value in answer["headers"].items():

@@ -95,7 +95,12 @@ def _hold_a_little_from_now_on(case: Any) -> None:
 
 def _end_a_hold(case: Any) -> None:
     """All of it, or as much as there is."""
-    said = {"counter": "seats:end", "amount": HELD, "expires_s": 3_600, "at": datetime.now(UTC).isoformat()}
+    said: dict[str, Any] = {
+        "counter": "seats:end",
+        "amount": HELD,
+        "expires_s": 3_600,
+        "at": datetime.now(UTC).isoformat(),
+    }
     headers = {"Idempotency-Key": f"hold {next(NUMBERS)}"}
     held = requests.post(f"{case.operation.base_url}/counters/seats:end/holds", json=said, headers=headers).json()
     case.path_parameters |= {"counter": held["counter"], "id": held["id"]}

@@ -153,11 +153,7 @@ def test_a_body_that_is_not_as_described_is_refused() -> None:
             answer.refused(415, "not-json")
 
 
-def test_an_event_of_api_gateway_may_have_a_stage_in_its_path_and_its_body_in_base64() -> None:
-    for path, stage in (("/dev/counters", "dev"), ("/counters", "dev")):  # a custom domain has none
-        event = event_of("GET", f"{path}?counter={COUNTER}", {}, None)
-        event["requestContext"]["stage"] = stage
-        assert web().send(event).status == 200
+def test_an_event_of_api_gateway_may_have_its_body_in_base64() -> None:
     headers = {"Idempotency-Key": ULID, "Content-Type": "application/json; charset=utf-8"}
     service, encoded = web(), event_of("POST", DELTAS, headers, None) | {"isBase64Encoded": True}
     body = base64.b64encode(b'{"counter": "stock:85123A", "change": 1}').decode()
