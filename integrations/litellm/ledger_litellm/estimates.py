@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -38,7 +38,7 @@ REASONING, CACHED = "output_cost_per_reasoning_token", "cache_creation_input_tok
 
 UNTIERED = (None, "default", "flex")  # what a call names where no tier dearer than the usual one may serve it
 # With these a call writes to a cache of Claude's; other models do so unasked.
-CACHING = ("cache_control", "cache_control_injection_points", "cachePoint")
+CACHING = {"cache_control", "cache_control_injection_points", "cachePoint"}
 SURCHARGED = ("speed", "inference_geo")  # for these LiteLLM lists by how much a model is dearer
 
 # What a request may call the most tokens of an answer. Which one holds is the provider's, so it is the largest.
@@ -94,13 +94,13 @@ def _estimated(
 
 def _dearest(deployment: Mapping[str, Any], data: Mapping[str, Any], prompt: int) -> tuple[float, float | None] | None:
     """The dearest prices of a token that goes in, and of one that comes out; None where no token has a price."""
-    own = _own_prices(deployment)
+    own = _highest([deployment, *_infos(deployment)])
     entries = [*_listed(deployment)]
     prices = {**_highest(entries), **own}
     if prices.get(INPUT[0]) is None or any("per_second" in name for name in own):
         return None
     model = deployment["model"]
-    caches = "claude" not in model or mentions(data, CACHING) or mentions(deployment, CACHING)
+    caches = "claude" not in model or any(CACHING & found.keys() for found in mappings([data, deployment]))
     tiered = any(of.get("service_tier") not in UNTIERED for of in (data, deployment))
 
     def dearest(*names: str) -> float | None:
@@ -116,10 +116,6 @@ def _applies(name: str, names: Sequence[str], prompt: int, tiered: bool) -> bool
     if found is None or found[1] not in names or (found[3] and not tiered):
         return False
     return all(prompt > 1_000 * int(length) for length in re.findall(r"_above_(\d+)k_tokens", found[2]))
-
-
-def _own_prices(deployment: Mapping[str, Any]) -> Prices:
-    return _highest([deployment, *_infos(deployment)])
 
 
 def _infos(deployment: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
@@ -168,8 +164,7 @@ def _output_max(deployment: Mapping[str, Any], asked: int | None) -> int | None:
     info: Mapping[str, Any] = {}
     with suppress(Exception):
         info = litellm.get_model_info(deployment["model"])
-    searches = info.get("search_context_cost_per_query") and any(name in deployment["model"] for name in SEARCHING)
-    if searches:
+    if info.get("search_context_cost_per_query") and any(name in deployment["model"] for name in SEARCHING):
         return None
     if info.get("mode") in UNANSWERED:
         return 0
@@ -190,18 +185,13 @@ def _is_own(tool: object) -> bool:
     return isinstance(tool, Mapping) and tool.get("type", OWN[0]) in OWN and any(name in tool for name in DECLARED)
 
 
-def mentions(value: object, names: Collection[str]) -> bool:
-    """Whether any of these names is one of its keys, at any depth."""
+def mappings(value: object) -> Iterator[Mapping[str, Any]]:
+    """All in a request, at any depth: also in what a tool answered."""
     if isinstance(value, Mapping):
-        return any(name in names or mentions(each, names) for name, each in value.items())
-    return isinstance(value, list | tuple) and any(mentions(each, names) for each in value)
-
-
-def _pictures(value: object) -> int:
-    """How many there are, at any depth: also in what a tool answered."""
-    if isinstance(value, Mapping):
-        return 1 if value.get("type") in PICTURES else sum(map(_pictures, value.values()))
-    return sum(map(_pictures, value)) if isinstance(value, list | tuple) else 0
+        yield value
+        value = [*value.values()]
+    for part in value if isinstance(value, list | tuple) else ():
+        yield from mappings(part)
 
 
 def prompt_of(model: str, data: Mapping[str, Any], picture: int) -> int | None:
@@ -215,7 +205,8 @@ def prompt_of(model: str, data: Mapping[str, Any], picture: int) -> int | None:
         if chat:
             given = {"messages": data["messages"], "tools": data.get("tools"), "use_default_image_token_count": True}
             counted += litellm.token_counter(model=model, **given)
-        return number(counted + picture * _pictures([data.get("messages"), text, data.get("system")]))
+        sent = mappings([data.get("messages"), text, data.get("system")])
+        return number(counted + picture * sum(part.get("type") in PICTURES for part in sent))
     return None
 
 

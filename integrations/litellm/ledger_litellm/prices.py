@@ -48,13 +48,14 @@ def cost_of(asked: Asked, response: Any, logging: Any) -> int | None:
             return micro_dollars(dollars)
     usage = field(response, "usage")
     prompt, completion = (sum(number(field(usage, name)) or 0 for name in _told_by(usage, *all)) for all in USAGE)
-    names = [*_names(details), asked.model]
+    model, provider = details.get("model"), details.get("custom_llm_provider")
+    names = [f"{provider}/{model}", model, asked.model] if model else [asked.model]
     if prompt or completion:
-        return _first_cost(asked.unit, names, prompt or asked.prompt, completion)
-    # A provider that tells no usage of a stream: LiteLLM makes that 0 tokens.
+        return _tokens_cost(asked.unit, names, prompt or asked.prompt, completion)
+    # Of a stream without its usage LiteLLM says 0 tokens.
     text = "".join(_texts(response))
-    told = _first_cost(asked.unit, names, 0, litellm.token_counter(model=asked.model, text=text)) if text else None
-    return None if told is None else asked.input + told
+    answered = _tokens_cost(asked.unit, names, 0, litellm.token_counter(model=asked.model, text=text)) if text else None
+    return None if answered is None else asked.input + answered
 
 
 USAGE = (
@@ -66,18 +67,6 @@ USAGE = (
 
 def _told_by(usage: Any, one: str, *others: str) -> Sequence[str]:
     return others if field(usage, one) is None else (one,)
-
-
-def _names(details: Mapping[str, Any]) -> Iterator[str]:
-    """What the price of the model that answered may be listed under."""
-    if details.get("model"):
-        yield f"{details.get('custom_llm_provider')}/{details['model']}"
-        yield details["model"]
-
-
-def _first_cost(unit: str, names: Sequence[str], prompt: int, completion: int) -> int | None:
-    costs = (_tokens_cost(unit, name, prompt, completion) for name in names)
-    return next((cost for cost in costs if cost is not None), None)
 
 
 def _texts(response: Any) -> Iterator[str]:
@@ -119,14 +108,16 @@ def _told(dollars: Any) -> int | None:
     return None
 
 
-def _tokens_cost(unit: str, model: str, prompt: int, completion: int) -> int | None:
+def _tokens_cost(unit: str, names: Sequence[str], prompt: int, completion: int) -> int | None:
+    """By the first of these names under which LiteLLM lists a price."""
     if unit == "tokens":
         return prompt + completion
-    with suppress(Exception):  # LiteLLM raises several kinds for a model that it has no price of; a number is too large
-        dollars = sum(litellm.cost_per_token(model=model, prompt_tokens=prompt, completion_tokens=completion))
-        # It takes a price that is not listed for 0.
-        listed = dollars or litellm.model_cost[litellm.get_model_info(model)["key"]].get(PRICED) is not None
-        return micro_dollars(dollars) if listed else None
+    for name in names:
+        with suppress(Exception):  # LiteLLM raises several kinds for a model that it has no price of
+            dollars = sum(litellm.cost_per_token(model=name, prompt_tokens=prompt, completion_tokens=completion))
+            # It takes a price that is not listed for 0.
+            if dollars or litellm.model_cost[litellm.get_model_info(name)["key"]].get(PRICED) is not None:
+                return micro_dollars(dollars)
     return None
 
 
