@@ -161,8 +161,7 @@ def main(
     """
     logging.getLogger("exact-counter.litellm").setLevel(logging.CRITICAL)
     figures = measure(customers, seed)
-    of = f"{customers} customers, {len(ENDS)} calls of each at once, 2 Regions, {CAP:,} micro-dollars each"
-    print(f"{of}; faults")
+    print(f"{customers} customers, {len(ENDS)} calls of each at once, 2 Regions, {CAP:,} micro-dollars each; faults")
     print("calls: " + ", ".join(f"{count:,} {name}" for name, count in figures.outcomes.most_common()))
     naive, all = figures.naive.values(), customers * CAP
     print(f"{'':46} {'ours':>12} {'naive':>12}")

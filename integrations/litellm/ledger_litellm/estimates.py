@@ -52,8 +52,6 @@ PICTURES = ("image_url", "input_image", "image")  # the types of the parts of a 
 # More tokens than any model that LiteLLM lists is known to count of one picture: gpt-4o-mini up to 48,169.
 PICTURE = 50_000
 
-Prices = Mapping[str, float]
-
 
 def estimated(
     unit: str, model: str, data: Mapping[str, Any], *, own: bool = False, picture: int = PICTURE
@@ -133,7 +131,7 @@ def _listed(deployment: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
             yield litellm.model_cost[litellm.get_model_info(name)["key"]]
 
 
-def _highest(sources: Iterable[Mapping[str, Any]]) -> Prices:
+def _highest(sources: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     prices: dict[str, float] = {}
     for source in sources:
         for name, price in source.items():

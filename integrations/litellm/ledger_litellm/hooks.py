@@ -192,7 +192,8 @@ class LedgerBudgets(CustomLogger):
         self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
         mark, there = self._logged(kwargs)
-        if there is not None and there.is_of({"litellm_call_id": requests.logged_id(kwargs)}):
+        own = kwargs.get("litellm_params") or {}  # the call's; an attempt inside it shares the rest with it
+        if there is not None and there.is_of(own if own.get("litellm_call_id") else kwargs):
             await self._failed((mark, there), kwargs.get("exception") or Exception(), kwargs)
 
     def log_pre_api_call(self, model: Any, messages: Any, kwargs: Mapping[str, Any]) -> None:

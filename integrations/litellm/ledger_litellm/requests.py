@@ -96,10 +96,5 @@ def mark_of(request: Mapping[str, Any], name: str) -> str | None:
     return None
 
 
-def logged_id(kwargs: Mapping[str, Any]) -> str:
-    """LiteLLM's id of a call that is logged; an attempt inside it shares the rest with it, but not this."""
-    return str((kwargs.get("litellm_params") or {}).get("litellm_call_id") or kwargs.get("litellm_call_id"))
-
-
 def _place(request: Mapping[str, Any]) -> str:
     return METADATA["litellm_metadata" in request]

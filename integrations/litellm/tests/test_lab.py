@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from lab.histories import budget_mistakes
@@ -42,14 +43,6 @@ async def end_for_nothing(calls: Any, mark: Any, otherwise: int | None = None) -
     await end(calls, mark, otherwise)
 
 
-def raising(error: LedgerError) -> Any:
-    def reserve(*_: Any) -> Any:
-        yield from ()
-        raise error
-
-    return reserve
-
-
 def test_each_mistake_is_seen() -> None:
     losing, dropping = Faults(lost=300, lag_steps=20), Faults(dropped=200, lag_steps=20)
     mistakes: list[tuple[Any, str]] = [
@@ -57,8 +50,8 @@ def test_each_mistake_is_seen() -> None:
         (lambda patch: patch(OpenCalls, "end", end_for_nothing), "uncounted"),
         (lambda patch: patch(OpenCalls, "_settled", settle_once), "uncounted"),
         (lambda patch: patch(OpenCalls, "_settled", settle_never), "stuck"),
-        (lambda patch: patch(reserving, "reserve", raising(OverBudget("llm:a", 1))), "starved"),
-        (lambda patch: patch(reserving, "reserve", raising(Throttled("slower"))), "undecided"),
+        (lambda patch: patch(reserving, "reserve", Mock(side_effect=OverBudget("llm:a", 1))), "starved"),
+        (lambda patch: patch(reserving, "reserve", Mock(side_effect=Throttled("slower"))), "undecided"),
         (budget_mistakes.gives_back_without_settling, "uncounted"),
         (budget_mistakes.settles_twice, "doubled"),
         (budget_mistakes.holds_for_a_day, "held"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Coroutine
 from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any
@@ -106,11 +105,11 @@ def test_what_may_not_begin_is_refused_in_a_plain_sentence_and_the_provider_is_n
         assert mend in caplog.text
 
 
-def test_an_estimate_is_held_while_calls_go_on_and_they_never_pass_a_budget_together() -> None:
+def test_an_estimate_is_held_while_calls_go_on_and_they_never_pass_a_budget_together(world: TwoRegions) -> None:
     """Four of eight have room, and one of these is cancelled. With a Ledger in threads, and with an AsyncLedger."""
 
-    async def main(world: TwoRegions, ledger: Any, provider: Provider) -> None:
-        budgets = hooks(world, ledger=ledger)
+    async def main(world: TwoRegions, ledger: Any) -> None:
+        budgets, provider = hooks(world, ledger=ledger), Provider()
         with installed(budgets, provider=provider):
             provider.goes_on.clear()
             calls = [asyncio.ensure_future(acompletion(litellm_call_id="mine")) for _ in range(8)]
@@ -127,14 +126,13 @@ def test_an_estimate_is_held_while_calls_go_on_and_they_never_pass_a_budget_toge
             await all_ended(budgets)
         assert (world.stands(ANN), world.stands("llm:bob")) == ((3 * 11 + INPUT, 0), (0, 0))
 
-    async def awaited(world: TwoRegions, provider: Provider) -> None:
+    async def awaited(world: TwoRegions) -> None:
         table = world.simulation.table(world.settings().region)
         async with AsyncLedger(world.settings(), table=table, clock=world.clock) as ledger:
-            await main(world, ledger, provider)
+            await main(world, ledger)
 
-    world = TwoRegions(1_000)
-    asyncio.run(main(world, world.ledger(), Provider()))
-    asyncio.run(awaited(TwoRegions(1_000), Provider()))
+    asyncio.run(main(world, world.ledger()))
+    asyncio.run(awaited(TwoRegions(1_000)))
 
 
 def test_a_stream_counts_what_it_gave_at_its_end_at_a_failure_and_where_it_is_left(world: TwoRegions) -> None:
@@ -164,24 +162,20 @@ def test_a_stream_counts_what_it_gave_at_its_end_at_a_failure_and_where_it_is_le
         asyncio.run(anext(budgets.stream([1, 2])))
 
 
-async def within(time: asyncio.Timeout, call: Coroutine[Any, Any, Any]) -> None:
-    async with time:
-        await call
-
-
 def test_a_call_that_its_task_gives_up_while_it_goes_on_pays_the_input_at_once(world: TwoRegions) -> None:
     provider = Provider()
     provider.goes_on.clear()
 
-    async def gives_up() -> None:
-        async def end_it() -> None:
-            await provider.called()
-            time.reschedule(0)
+    async def wait() -> None:
+        await provider.called()
+        TurnedLoop.ahead_s += 10
 
-        time, ending = asyncio.timeout(None), asyncio.ensure_future(end_it())
+    async def gives_up() -> None:
+        waiting = asyncio.ensure_future(wait())
         with pytest.raises(TimeoutError):
-            await within(time, acompletion())
-        await ending
+            async with asyncio.timeout(10):
+                await acompletion()
+        await waiting
 
     assert stands_after(world, hooks(world), gives_up, provider=provider) == (INPUT, 0)
 
