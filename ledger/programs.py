@@ -196,10 +196,14 @@ def lane_outcomes(rules: Rules, deltas: Sequence[Delta]) -> Program[Sequence[Out
 
 def hold(rules: Rules, delta: Delta) -> Program[None]:
     """Returns when a hold that was prepared is granted."""
-    return _limited(rules, delta.lane.counter, "hold", lambda gates, decide: decide.hold(gates, delta))
+    from ledger.gate import decide
+
+    return _limited(rules, delta.lane.counter, "hold", lambda gates: decide.hold(gates, delta))
 
 
 def capture(rules: Rules, hold: Hold, amount: int | None = None) -> Program[Receipt]:
+    from ledger.gate import holds
+
     held = _held(rules, hold, "capture")
     used = held.change if amount is None else check_change(amount)
     if 0 < used <= -held.change:  # a magnitude
@@ -207,18 +211,20 @@ def capture(rules: Rules, hold: Hold, amount: int | None = None) -> Program[Rece
     if used * held.change < 0 or abs(used) > abs(held.change):
         most = f"{held.change} (or to {-held.change})" if held.change < 0 else f"{held.change}"
         raise InvalidChange(f"A hold of {held.change} is captured from 0 to {most}, not {shown(used)}.")
-    return _limited(rules, held.lane.counter, "capture", lambda gates, decide: decide.capture(gates, held, used))
+    return _limited(rules, held.lane.counter, "capture", lambda gates: holds.capture(gates, held, used))
 
 
 def release(rules: Rules, hold: Hold) -> Program[None]:
+    from ledger.gate import holds
+
     held = _held(rules, hold, "release")
-    return _limited(rules, held.lane.counter, "release", lambda gates, decide: decide.release(gates, held))
+    return _limited(rules, held.lane.counter, "release", lambda gates: holds.release(gates, held))
 
 
 def set_limit(rules: Rules, counter: str, *, floor: int | None = None, ceiling: int | None = None) -> Program[None]:
-    from ledger.gate import bounds
+    from ledger.gate import decide
 
-    yield from _limited(rules, counter, "set_limit", lambda gates, _: bounds.set_limit(gates, floor, ceiling))
+    yield from _limited(rules, counter, "set_limit", lambda gates: decide.set_limit(gates, floor, ceiling))
 
 
 def _held(rules: Rules, hold: Hold, caller: str) -> Delta:
@@ -228,14 +234,11 @@ def _held(rules: Rules, hold: Hold, caller: str) -> Delta:
     return ours(rules.settings, given.delta)
 
 
-def _limited(
-    rules: Rules, counter: str, caller: str, program: Callable[[Gates, Any], Program[Result]]
-) -> Program[Result]:
+def _limited(rules: Rules, counter: str, caller: str, program: Callable[[Gates], Program[Result]]) -> Program[Result]:
     """The program of the gates of a counter that must have a limit, once the shape is known to fit."""
-    from ledger.gate import decide
     from ledger.gate.gates import Gates
 
-    made = program(Gates.limited(rules.settings, counter, caller, rules.sold_out), decide)
+    made = program(Gates.limited(rules.settings, counter, caller, rules.sold_out))
 
     def shape_first() -> Program[Result]:
         yield from rules.shape.program(counter)

@@ -166,7 +166,7 @@ class Till:
 
     def add(self, change: int, old_ms: int = 0) -> None:
         decision = self._ask(decide_change(self._gates, self._delta(change, old_ms=old_ms)))
-        if decision.known.outcome == REFUSED:
+        if decision.outcome == REFUSED:
             self._wrong(f"{change} is refused, and there is enough")
 
     def _ask(self, program: Program[Result]) -> Result:

@@ -14,7 +14,6 @@ from ledger import tokens
 from ledger.errors import LedgerError
 from ledger.gate.decide import decide_change
 from ledger.gate.gate import REFUSED, change_of
-from ledger.gate.past import Known
 from ledger.gate.recount import outcomes
 from ledger.limit import DOWN, SIDES
 from simulator.choices import Choices
@@ -43,8 +42,8 @@ def ask_again(judge: Judge, choices: Choices) -> None:
         region = regions[n % len(regions)]
         decision = finish(world, region, decide_change(judge.gates_in(region), one.delta, hold=one.is_hold))
         was = before.get((one.delta.lane, one.delta.token))
-        if was is not None and decision.known != Known(was):
-            judge.wrong.append(f"{one.delta.token} was {was}, and asked again it is {decision.known}")
+        if was is not None and (decision.outcome, decision.held) != (was, None):
+            judge.wrong.append(f"{one.delta.token} was {was}, and asked again it is {decision}")
     for lane in judge.lanes:
         world.quiesce()
         listed = finish(world, lane.region, outcomes(lane, consistent=True))
@@ -74,7 +73,7 @@ def sell_all(judge: Judge, choices: Choices, side: str) -> None:
         world.now_ms += 20
         if choices.pick(2):
             world.quiesce()
-        if decision.known.outcome == REFUSED:
+        if decision.outcome == REFUSED:
             break
     value = sum(map(change_of, judge.decided.values()))
     bound = judge.bounds[amount > 0] or 0

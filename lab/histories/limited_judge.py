@@ -17,8 +17,7 @@ from ledger import tokens
 from ledger.cost import item_bytes
 from ledger.errors import ItemTooLarge
 from ledger.gate import items
-from ledger.gate.answers import Decision
-from ledger.gate.gate import REFUSED, Gate, change_of, counts
+from ledger.gate.gate import REFUSED, Decision, Gate, change_of, counts
 from ledger.gate.gates import Gates, SoldOut
 from ledger.items import delta_of
 from ledger.limit import DOWN, SIDES, UP, Limit
@@ -202,15 +201,15 @@ class Judge:
 
     def answered(self, one: Asked, decision: Decision, since: int) -> None:
         """An answer came, which is of a moment since that step."""
-        token, amount, known = one.delta.token, one.delta.change, decision.known
-        if known.held is not None:
-            if known.held != amount:
-                self.wrong.append(f"{token} is said to hold {known.held}")
+        token, amount = one.delta.token, one.delta.change
+        if decision.held is not None:
+            if decision.held != amount:
+                self.wrong.append(f"{token} is said to hold {decision.held}")
             return
-        one.outcome = known.outcome
-        if (truth := self.decided.get((one.delta.lane, token))) != known.outcome:
-            self.wrong.append(f"{token} is said to be {known.outcome}, and is {truth}")
-        refused = known.outcome == REFUSED and not decision.before
+        one.outcome = decision.outcome
+        if (truth := self.decided.get((one.delta.lane, token))) != decision.outcome:
+            self.wrong.append(f"{token} is said to be {decision.outcome}, and is {truth}")
+        refused = decision.outcome == REFUSED and not decision.before
         if refused and min(self.least(amount, since), self.least_in_parts(amount, since)) >= abs(amount):
             self.wrong.append(f"{token} of {amount} was refused, and there always was enough")
 

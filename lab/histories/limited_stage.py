@@ -16,10 +16,10 @@ from lab.histories.limited_judge import COUNTER, Asked, Judge, WatchedWorld
 from ledger import tokens
 from ledger.errors import LedgerError, LimitMismatch, LimitReached, NotYetReplicated
 from ledger.gate import items
-from ledger.gate.answers import Decision
-from ledger.gate.bounds import set_limit
-from ledger.gate.decide import add_group, decide_change, end
-from ledger.gate.gates import Left, SoldOut
+from ledger.gate.decide import add_group, decide_change, set_limit
+from ledger.gate.gate import Decision, Left
+from ledger.gate.gates import SoldOut
+from ledger.gate.holds import end
 from ledger.gate.move import free
 from ledger.gate.past import roll
 from ledger.gate.recount import outcomes

@@ -16,11 +16,10 @@ from lab.histories.recall import Memory
 from lab.histories.theatre import LONG, PACE, SHORT, Theatre, one_of, rest
 from ledger import tokens
 from ledger.errors import LedgerError, LimitReached
-from ledger.gate.answers import Decision
-from ledger.gate.bounds import set_limit
-from ledger.gate.decide import add_group, decide_change, end
-from ledger.gate.gate import EXPIRED, REFUSED, RELEASED
+from ledger.gate.decide import add_group, decide_change, set_limit
+from ledger.gate.gate import EXPIRED, REFUSED, RELEASED, Decision
 from ledger.gate.gates import Gates
+from ledger.gate.holds import end
 from ledger.gate.recount import outcomes, standing
 from ledger.limit import DOWN, SIDES, UP
 from ledger.requests import Now, Program
@@ -153,7 +152,7 @@ class Table:
                 yield rest(self.choices, SHORT)
                 continue
             self._answered(caller, one, decision, began)
-            if not decision.before and decision.known.outcome != REFUSED:
+            if not decision.before and decision.outcome != REFUSED:
                 caller.memory.came_back(UP if one.delta.change < 0 else DOWN)
             yield Move(caller.region)
             return True
@@ -166,8 +165,8 @@ class Table:
         self._answered(caller, one, decision, began)
         if not decision.before:
             caller.memory.came_back(*SIDES)
-            if decision.known.outcome != how:
-                self.judge.wrong.append(f"{one.delta.token} ended with {decision.known.outcome}, not {how}")
+            if decision.outcome != how:
+                self.judge.wrong.append(f"{one.delta.token} ended with {decision.outcome}, not {how}")
 
     def _add(self, caller: Caller) -> Generator[Any, Any, bool]:
         """A group, lane by lane; whether all have an answer."""
@@ -185,8 +184,7 @@ class Table:
         return decided
 
     def _answered(self, caller: Caller, one: Asked, decision: Decision, began: int) -> None:
-        known = decision.known
-        self.counts["held" if known.held is not None else OUTCOMES.get(known.outcome or 0, "counted")] += 1
+        self.counts["held" if decision.held is not None else OUTCOMES.get(decision.outcome or 0, "counted")] += 1
         self.judge.answered(one, decision, caller.memory.since(one.delta.change, began))
 
     def _again(self, make: Callable[[], Program[None]]) -> Script:

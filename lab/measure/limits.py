@@ -105,7 +105,7 @@ def refused(changes: int = 100) -> float:
 
     def refuse(_: int) -> None:
         delta, now_ms = sale.ledger.prepare(COUNTER, 1, **sale.named()), int(sale.now_ms)
-        if run(decide.decide_change(gates, delta), table, partial(Instant, now_ms, now_ms)).known.outcome != REFUSED:
+        if run(decide.decide_change(gates, delta), table, partial(Instant, now_ms, now_ms)).outcome != REFUSED:
             raise AssertionError("more was sold than there is")
 
     return sale.charged(0, changes, 100, refuse)

@@ -1,4 +1,4 @@
-"""What a gate decides: a change, a group of changes, a hold and the end of a hold.
+"""What a gate decides: a change, a group of changes, a hold and the end of a hold; and another limit.
 
 Rule 1: a token is decided once, by one conditional Update, and a refusal is a decision, too; a second call is answered
 as the first one was, for ever. The Update asks that the token is open; where it is not certain from the gate alone that
@@ -10,24 +10,26 @@ Rule 4: what the process remembers to be sold out is refused at once, if the rig
 Rule 5: a group asks what each of its tokens would ask, and the rights that they need together. What is decided already
 is answered, what may have been filed is looked up, and the rest travels again. Where the rights do not suffice for all,
 each is decided alone: one refusal does not fail the others.
-Rule 6: a hold's own token decides its end: in the gate IF the hold is there as it was granted; of one that was filed as
-any token that is looked up. What was not used goes back in the same Update, and the opposite right comes with what was.
-The note of a filed hold is deleted after that; one that stays is harmless.
-Rule 7: an error of a change carries its delta; one of a hold carries none, because to apply it would be an add.
+Rule 6: an error of a change carries its delta; one of a hold carries none, because to apply it would be an add.
+Rule 7: what a tighter limit takes away must be there as rights, so it is obtained first; what it gives comes with it.
+Both are reckoned from the limit that stands in the gate that had the first rights, which is written IF nobody has set
+the limit since it was seen, so of two at once one looks again. Whether a side is limited is for the counter's life.
+Rule 8: what this process remembers to be sold out is forgotten when a limit is set.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ledger import tokens
-from ledger.errors import InvalidTime, LedgerError, NoSuchHold
-from ledger.gate import updates
-from ledger.gate.answers import Decision, check_granted, ended, receipt
-from ledger.gate.gate import REFUSED, RELEASED
-from ledger.gate.gates import TRIES_MAX, Gates, Left, gave_up
-from ledger.gate.move import forget, obtain
-from ledger.gate.past import Known, find, known_in, look_up, perhaps_roll, slack_after, write
+from ledger.errors import DamagedItem, InvalidInput, InvalidTime, LedgerError, LimitReached, shown
+from ledger.gate import items, updates
+from ledger.gate.gate import REFUSED, Decision, Gate, Left, check_granted, receipt
+from ledger.gate.gates import TRIES_MAX, Gates, gave_up
+from ledger.gate.move import obtain
+from ledger.gate.past import find, known_in, look_up, perhaps_roll, slack_after, write
 from ledger.lane.add import Outcome, failed
 from ledger.limit import DOWN, SIDES, UP
+from ledger.ranges import CHANGE_MAX
 from ledger.requests import Instant, Now, Program, Written
 from ledger.tokens import until_ms
 from ledger.values import Delta, Lane, Receipt
@@ -59,17 +61,17 @@ def decide_change(gates: Gates, delta: Delta, *, hold: bool = False) -> Program[
                 gates.sold_out.changed(lane.counter, delta.change)
             yield from perhaps_roll(gates, lane, answer.item, token)
             if left is not None:
-                return Decision(Known(REFUSED), before=False, left=left)
-            return Decision(Known(held=delta.change) if hold else Known(delta.change), before=False)
+                return Decision(REFUSED, before=False, left=left)
+            return Decision(held=delta.change, before=False) if hold else Decision(delta.change, before=False)
         if not answer:
             yield from gates.create(lane)
             continue
         gate = gates.gate(lane, answer)
         if (known := known_in(gate, token)) is not None:
-            return Decision(known, before=True)
+            return known
         if not gate.is_fresh(token) and gate.version != seen:
             if (found := (yield from look_up(gates, lane, token))) is not None:
-                return Decision(found, before=True)
+                return found
             seen, slack_ms = gate.version, slack_after(gate, token)
         elif need == 0 or not gates.limit.has(side) or gate.rights[side] >= need:
             gates.sold_out.forget(lane.counter, side)  # it came meanwhile
@@ -97,7 +99,7 @@ def add_group(gates: Gates, lane: Lane, changes: Mapping[str, int]) -> Program[D
         try:
             answer = yield from write(gates, lane, updates.decide(lane, gates.limit, left, seen, slack_ms))
             if isinstance(answer, Written):
-                decided |= {token: Decision(Known(change), before=False) for token, change in left.items()}
+                decided |= {token: Decision(change, before=False) for token, change in left.items()}
                 gates.sold_out.changed(lane.counter, sum(left.values()))
                 yield from perhaps_roll(gates, lane, answer.item, max(left), len(left))
                 return decided
@@ -115,7 +117,7 @@ def add_group(gates: Gates, lane: Lane, changes: Mapping[str, int]) -> Program[D
                     there[token] = known
         except LedgerError:
             break  # what became of it each learns alone
-        decided |= {token: Decision(known, before=True) for token, known in there.items()}
+        decided |= there
         left = {token: change for token, change in left.items() if token not in there}
         seen = gate.version if len(unsure) > len(there.keys() & set(unsure)) else None
         late = [slack for token in unsure if (slack := slack_after(gate, token)) is not None]
@@ -126,34 +128,6 @@ def add_group(gates: Gates, lane: Lane, changes: Mapping[str, int]) -> Program[D
         except LedgerError as error:
             decided[token] = error
     return decided
-
-
-def end(gates: Gates, held: Delta, outcome: int) -> Program[Decision]:
-    """End a hold of `held.change`, as it was granted, with what counts, RELEASED or EXPIRED; or say how it had ended.
-    Raises NoSuchHold, and what `decide_change` does but OutOfReach."""
-    lane, token, amount, limit = held.lane, held.token, held.change, gates.limit
-    for _ in range(TRIES_MAX):
-        known, filed = yield from find(gates, lane, token)
-        if known is None or known.outcome == REFUSED:
-            raise NoSuchHold(
-                f"{lane}: there is no hold {token}: it was never granted, or its id is damaged or of another counter. "
-                "Nothing was written. Use the id as `hold` gave it."
-            )
-        if known.held is None:
-            return Decision(known, before=True)
-        if known.held != amount:
-            raise NoSuchHold(
-                f"{lane}: the hold {token} is of {known.held}, not of {amount}: its id is damaged. Nothing was "
-                "written. Use the id as `hold` gave it."
-            )
-        answer = yield from write(gates, lane, updates.end(lane, limit, {token: amount}, outcome, filed))
-        if isinstance(answer, Written):
-            gates.sold_out.forget(lane.counter, *SIDES)
-            if filed is not None:
-                yield from forget(gates, lane, {token: amount})
-            yield from perhaps_roll(gates, lane, answer.item, token)
-            return Decision(Known(outcome), before=False)
-    raise gave_up(lane)
 
 
 def add(gates: Gates, delta: Delta) -> Program[Receipt]:
@@ -183,7 +157,7 @@ def _answer(delta: Delta, decided: Mapping[str, Decision | LedgerError], *, is_f
     try:
         if isinstance(decision, LedgerError):
             return failed(decision, delta)
-        return receipt(delta, decision if is_first else Decision(decision.known, before=True))
+        return receipt(delta, decision if is_first else replace(decision, before=True, left=Left()))
     except LedgerError as error:
         error.delta = delta
         return error
@@ -193,25 +167,67 @@ def hold(gates: Gates, delta: Delta) -> Program[None]:
     """Returns when the hold is granted, now or before. Raises HoldEnded, and what `add` does, without a delta."""
     now: Instant = yield Now()
     if until_ms(delta.token) <= now.wall_ms:  # a retry is told what became of it; nothing new is granted
-        found, _ = yield from find(gates, delta.lane, delta.token)
-        if found is None:
+        decision, _ = yield from find(gates, delta.lane, delta.token)
+        if decision is None:
             raise InvalidTime("The hold would be over already: `expires` counts from `at`.")
-        decision = Decision(found, before=True)
     else:
         decision = yield from decide_change(gates, delta, hold=True)
     check_granted(delta, decision)
 
 
-def capture(gates: Gates, held: Delta, amount: int) -> Program[Receipt]:
-    """Raises HoldEnded, NoSuchHold and what `add` does, without a delta."""
-    decision = yield from end(gates, held, amount)
-    if decision.known.outcome != amount:
-        raise ended(held, decision.known.outcome)
-    return Receipt("replayed" if decision.before else "recorded", Delta(held.lane, held.token, amount))
+def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[Gate]:
+    """The gate with the new limit; a bound that is None stays as it is. Raises LimitReached when the value, or what is
+    held, is beyond it: nothing is set; InvalidInput for bounds that are none, or of other sides; and what `add` raises.
+    """
+    given = _checked(gates, {DOWN: floor, UP: ceiling})
+    (lane,) = (each for each in gates.lanes if gates.limit.opens(each.region, each.shard))
+    for _ in range(TRIES_MAX):
+        gate = yield from gates.read(lane)
+        for side, name in items.BOUNDS.items():
+            if gates.limit.has(side) and gate.bounds[side] is None:
+                raise _lacks(gate, name)
+        wanted = {side: gate.bounds[side] if given[side] is None else given[side] for side in SIDES}
+        low, high = wanted[DOWN], wanted[UP]
+        if low is not None and high is not None and low > high:
+            raise InvalidInput(f"The floor {low} is above the ceiling {high}.")
+        if gate.bounds == wanted:
+            gates.sold_out.forget(lane.counter, *SIDES)  # it may be this call that set it, and had no answer
+            return gate
+        short = [(side, need) for side, need in gate.taken_by(wanted).items() if need > gate.rights[side]]
+        for side, need in short:
+            if (left := (yield from obtain(gates, lane, side, need))) is not None:
+                raise LimitReached(
+                    f"{lane.counter}: floor={low}, ceiling={high} is beyond what counts and what is "
+                    "held. Nothing was written.",
+                    **left._asdict(),
+                )
+        if short:
+            continue
+        answer = yield from write(gates, lane, updates.set_limit(gate, gates.limit, wanted))
+        if isinstance(answer, Written):
+            gates.sold_out.forget(lane.counter, *SIDES)
+            return gates.gate(lane, answer.item)
+        if answer and "epoch" not in answer:
+            raise _lacks(gate, "epoch")
+    raise gave_up(lane)
 
 
-def release(gates: Gates, held: Delta) -> Program[None]:
-    """Raises as `capture`; nothing where it was released before."""
-    decision = yield from end(gates, held, RELEASED)
-    if decision.known.outcome != RELEASED:
-        raise ended(held, decision.known.outcome)
+def _lacks(gate: Gate, name: str) -> DamagedItem:
+    """The gate that had the first rights has the limit as it is set; another limit's gate is none of these settings."""
+    key = items.gate_key(gate.lane)
+    return DamagedItem(key.pk, key.sk, f"{name} is missing, where the counter's first rights were")
+
+
+def _checked(gates: Gates, wanted: Mapping[str, int | None]) -> Mapping[str, int | None]:
+    limit = gates.limit
+    if limit.region is None:
+        raise InvalidInput(f"{limit} names no region, so there is no gate that a limit could be set in.")
+    for side in SIDES:
+        amount = wanted[side]
+        if amount is not None and not limit.has(side):
+            raise InvalidInput(f"{limit} limits another side; which are limited is for the counter's life.")
+        if amount is not None and (type(amount) is not int or abs(amount) > CHANGE_MAX):
+            raise InvalidInput(f"A limit is an int of magnitude at most 10**18, not {shown(amount)}.")
+    if all(amount is None for amount in wanted.values()):
+        raise InvalidInput("set_limit takes a floor, a ceiling or both.")
+    return wanted

@@ -1,4 +1,4 @@
-"""What a gate is, what a token becomes in it, and what it keeps of one that was filed.
+"""What a gate is, what a token becomes in it, what its caller is answered, and what is kept of one that was filed.
 
 Rule 1: a right is what a gate may take without asking: `down`, to lower the value; `up`, to raise it. It has one only
 for a side that is limited. The rights of all gates, what is on its way between them and what holds keep, sum to
@@ -8,20 +8,23 @@ Rule 3: a token is decided once; its outcome is the change that counts, or one o
 Rule 4: a fingerprint has four bytes, of its token's time and random bits: two tokens may have the same, a token never
 has two. The time comes round after 2.3 hours, so a fingerprint is kept only while its token lies above `low`, and no
 further than an hour.
+Rule 5: who asks for something else under a token that is taken gets a TokenConflict, or how the hold ended.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Self
+from typing import NamedTuple, NoReturn, Self
 
 from ledger import tokens
+from ledger.errors import HoldEnded, LimitReached, TokenConflict
 from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.ranges import CHANGE_MAX, COUNT_MAX, VERSION_MAX
 from ledger.tokens import until_ms
-from ledger.values import Lane
+from ledger.values import Delta, Lane, Receipt
 
 REFUSED, RELEASED, EXPIRED = -(2**63), -(2**63) + 1, -(2**63) + 2
 """Outcomes that are no changes: a limit was in the way; a hold was let go; a hold's time was over."""
+STATES: Mapping[int | None, str] = {RELEASED: "released", EXPIRED: "expired"}
 
 
 def change_of(outcome: int) -> int:
@@ -174,3 +177,72 @@ def shares(changes: Iterable[int]) -> tuple[int, int]:
     """What changes that are set aside take: of `down`, and of `up`."""
     given = list(changes)
     return sum(max(0, -each) for each in given), sum(max(0, each) for each in given)
+
+
+class Left(NamedTuple):
+    """The floor or the ceiling, as it is set, and what all lanes together had left towards it; None: not seen.
+
+    remembered: by an earlier call of this process.
+    """
+
+    limit: int | None = None
+    available: int | None = None
+    remembered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a token stands for: its outcome, or that it is a hold of this amount which goes on. before: it was decided
+    before this call. left: what was seen, of a refusal."""
+
+    outcome: int | None = None
+    held: int | None = None
+    before: bool = True
+    left: Left = field(default=Left(), compare=False)
+
+
+def receipt(delta: Delta, decision: Decision) -> Receipt:
+    """Raises LimitReached and TokenConflict, where the token does not stand for this change."""
+    if decision.outcome == REFUSED:
+        _refused(delta, decision)
+    if decision.held is not None:
+        _conflict(delta, f"a hold of {decision.held}")
+    if decision.outcome in STATES:
+        _conflict(delta, f"a hold that was {STATES[decision.outcome]}")
+    if decision.outcome != delta.change:
+        _conflict(delta, f"a change of {decision.outcome}")
+    return Receipt("replayed" if decision.before else "recorded", delta)
+
+
+def check_granted(delta: Delta, decision: Decision) -> None:
+    """Raises HoldEnded, LimitReached and TokenConflict, where its token does not stand for this hold."""
+    if decision.held not in (None, delta.change):
+        _conflict(delta, f"a hold of {decision.held}")
+    if decision.outcome == REFUSED:
+        _refused(delta, decision)
+    if decision.outcome is not None:
+        raise ended(delta, decision.outcome)
+
+
+def ended(held: Delta, outcome: int | None) -> HoldEnded:
+    state, actual = STATES.get(outcome, "captured"), change_of(outcome or 0)
+    what = f"captured: {actual} of {held.change} counts" if state == "captured" else f"{state}: nothing of it counts"
+    return HoldEnded(f"{held.lane.counter}: the hold {held.token} was {what}. Nothing was written.", state, actual)
+
+
+def _refused(delta: Delta, decision: Decision) -> NoReturn:
+    limit, available, remembered = decision.left
+    detail = f" of {limit}; all Regions together had {available} left" if limit is not None else ""
+    detail += " up to a second ago" if remembered else ""
+    raise LimitReached(
+        f"{delta.lane.counter}: {delta.change} would pass the limit{detail}. Nothing counts, and "
+        "that is final for this token: a new attempt needs a new idempotency key.",
+        **decision.left._asdict(),
+    )
+
+
+def _conflict(delta: Delta, what: str) -> NoReturn:
+    raise TokenConflict(
+        f"{delta.lane.counter}: the token {delta.token} already stands for {what}, not for {delta.change}. Nothing was "
+        "written; what it stands for counts. A new change needs a new idempotency key."
+    )

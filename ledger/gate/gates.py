@@ -16,13 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from ledger.checks import check_counter
 from ledger.conditions import Absent
 from ledger.errors import GateLost, GaveUp, InvalidInput, LedgerError, LimitMismatch, shown
 from ledger.gate import items
-from ledger.gate.gate import Gate, name_of
+from ledger.gate.gate import Gate, Left, name_of
 from ledger.lane.directory import with_changes
 from ledger.lane.tail import at
 from ledger.limit import DOWN, SIDES, UP, Limit
@@ -33,17 +32,6 @@ from ledger.values import Lane
 TRIES_MAX = 60  # how often a program looks again at a gate that others write, before it gives up
 REMEMBERED_MS = 1_000
 COUNTERS_MAX = 10_000
-
-
-class Left(NamedTuple):
-    """The floor or the ceiling, as it is set, and what all lanes together had left towards it; None: not seen.
-
-    remembered: by an earlier call of this process.
-    """
-
-    limit: int | None = None
-    available: int | None = None
-    remembered: bool = False
 
 
 @dataclass(slots=True)

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 from ledger.errors import LedgerError, OutcomeUnknown, OutOfReach, Unavailable
 from ledger.gate import items, updates
-from ledger.gate.gate import Gate, name_of
-from ledger.gate.gates import TRIES_MAX, Gates, Left
+from ledger.gate.gate import Gate, Left, name_of
+from ledger.gate.gates import TRIES_MAX, Gates
 from ledger.gate.past import fullness, outcomes_of, roll, write
 from ledger.lane.tail import Pages
 from ledger.limit import SIDES

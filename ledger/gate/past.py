@@ -22,11 +22,10 @@ Rule 10: many are looked up by the same Queries, which pass over what lies betwe
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 
 from ledger.errors import ItemTooLarge, LedgerError
 from ledger.gate import items, updates
-from ledger.gate.gate import Gate, distance, end_ms, fingerprint
+from ledger.gate.gate import Decision, Gate, distance, end_ms, fingerprint
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.gate.items import Filed
 from ledger.lane.tail import Pages
@@ -51,29 +50,21 @@ SLACK_MS = 250  # how far `low` stays behind what is filed, where changes have n
 MOVED_MAX = 1_500  # fingerprints of a gate
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What is known of a token: its outcome, or that it is a hold of this amount which goes on."""
-
-    outcome: int | None = None
-    held: int | None = None
-
-
-def look_up(gates: Gates, lane: Lane, token: str) -> Program[Known | None]:
+def look_up(gates: Gates, lane: Lane, token: str) -> Program[Decision | None]:
     """None: it was never decided, and is no hold."""
     pages = Pages(Query(items.past_pk(lane), items.segments_from(token), items.SEGMENTS_UPTO, SEGMENTS_OF_PAGE))
     notes = Get(items.late_key(lane, token)), Get(items.hold_key(lane, token))
     late, hold, page = answered((yield gates.at(lane, Together((*notes, pages.next)))))
     pages.turn(page)
     if late is not None:
-        return Known(items.late_of(lane, late)[1])
+        return Decision(items.late_of(lane, late)[1])
     listed = yield from gates.home(lane, _listed(lane, [token], pages, page))
     if token in listed:
-        return Known(listed[token])
-    return Known(held=items.hold_of(lane, hold)[1]) if hold is not None else None
+        return Decision(listed[token])
+    return Decision(held=items.hold_of(lane, hold)[1]) if hold is not None else None
 
 
-def find(gates: Gates, lane: Lane, token: str) -> Program[tuple[Known | None, int | None]]:
+def find(gates: Gates, lane: Lane, token: str) -> Program[tuple[Decision | None, int | None]]:
     """What became of a token, and the gate's version at which it was found to be filed (None: the gate knows)."""
     missed = -1
     for _ in range(TRIES_MAX):
@@ -87,11 +78,11 @@ def find(gates: Gates, lane: Lane, token: str) -> Program[tuple[Known | None, in
     raise gave_up(lane)
 
 
-def known_in(gate: Gate, token: str) -> Known | None:
+def known_in(gate: Gate, token: str) -> Decision | None:
     """What the gate itself knows of a token."""
     if token in gate.recent:
-        return Known(gate.recent[token])
-    return Known(held=gate.held[token]) if token in gate.held else None
+        return Decision(gate.recent[token])
+    return Decision(held=gate.held[token]) if token in gate.held else None
 
 
 def outcomes_of(lane: Lane, names: list[str]) -> Program[dict[str, int]]:

@@ -8,10 +8,9 @@ from compactor.verify import verify_gates
 from lab.histories.filing import SHIPPED, Filing, file_as
 from ledger import tokens
 from ledger.gate import items
-from ledger.gate.answers import Decision
-from ledger.gate.decide import decide_change, end
-from ledger.gate.gate import Gate
-from ledger.gate.past import Known
+from ledger.gate.decide import decide_change
+from ledger.gate.gate import Decision, Gate
+from ledger.gate.holds import end
 from ledger.limit import UP, Limit
 from ledger.requests import Request
 from ledger.values import Delta, Lane
@@ -57,13 +56,13 @@ class Gated(World):
 
     def sell(self, change: int, lane: Lane = HERE) -> int | None:
         """The outcome of a new change."""
-        return self.decide(self.new(change, lane)).known.outcome
+        return self.decide(self.new(change, lane)).outcome
 
     def hold(self, amount: int, lane: Lane = HERE, length_ms: int = MINUTE_MS) -> Delta:
         """A hold that is granted."""
         held = self.new(amount, lane, length_ms)
         granted = self[lane.region].run(decide_change(self.gates(COUNTER, lane.region), held, hold=True))
-        assert granted == Decision(Known(held=amount), before=False)
+        assert granted == Decision(held=amount, before=False)
         return held
 
     def end(self, held: Delta, outcome: int) -> Decision:

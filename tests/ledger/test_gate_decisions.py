@@ -9,12 +9,10 @@ from lab.histories.filing import SHIPPED
 from ledger.errors import DamagedItem, GateLost, GaveUp, LimitMismatch, Throttled
 from ledger.gate import gates as gates_module
 from ledger.gate import items, updates
-from ledger.gate.answers import Decision
-from ledger.gate.bounds import set_limit
-from ledger.gate.decide import add_group, decide_change, end
-from ledger.gate.gate import REFUSED, RELEASED, Gate
-from ledger.gate.gates import Left, SoldOut
-from ledger.gate.past import Known
+from ledger.gate.decide import add_group, decide_change, set_limit
+from ledger.gate.gate import REFUSED, RELEASED, Decision, Gate, Left
+from ledger.gate.gates import SoldOut
+from ledger.gate.holds import end
 from ledger.gate.recount import Standing, outcomes, standing
 from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import Instant, Query, Update
@@ -33,7 +31,7 @@ def grouped(world: Gated, some: dict[str, int], gates: Any = None) -> list[objec
 
 
 def counted(change: int, *, before: bool = False) -> Decision:
-    return Decision(Known(change), before)
+    return Decision(change, before=before)
 
 
 @pytest.fixture(params=[SHIPPED, EAGER], ids=["in-the-gate", "filed-at-once"])
@@ -105,16 +103,16 @@ def test_what_is_decided_at_a_gate_that_is_damaged_elsewhere_is_decided() -> Non
 
 
 def test_what_is_late_is_looked_up_once_and_a_change_moves_the_slack() -> None:
-    for is_hold, amount, known, slack_ms in (
-        (False, 2, Known(2), 250 + (2_000 - 250) // 4),
-        (False, 11, Known(REFUSED), None),
-        (True, 2, Known(held=2), None),
-        (True, 11, Known(REFUSED), None),
+    for is_hold, amount, decided, slack_ms in (
+        (False, 2, Decision(2, before=False), 250 + (2_000 - 250) // 4),
+        (False, 11, Decision(REFUSED, before=False), None),
+        (True, 2, Decision(held=2, before=False), None),
+        (True, 11, Decision(REFUSED, before=False), None),
     ):
         world, late = Gated(), Delta(HERE, at(-2_500), amount)
         world.rolled(slack_ms=None)
         decision = world.home.run(decide_change(world.gates(COUNTER), late, hold=is_hold))
-        assert decision == Decision(known, before=False)
+        assert decision == decided
         segments = Query(items.past_pk(HERE), items.segments_from(late.token), items.SEGMENTS_UPTO, 4)
         assert (world.home.asked.count(segments), world.gate().slack_ms) == (1, slack_ms)
 

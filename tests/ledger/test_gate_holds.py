@@ -7,12 +7,10 @@ import pytest
 from lab.histories.filing import SHIPPED, Filing, file_as
 from ledger.errors import NoSuchHold
 from ledger.gate import items, updates
-from ledger.gate.answers import Decision
 from ledger.gate.decide import decide_change
-from ledger.gate.gate import EXPIRED, REFUSED, RELEASED, Gate
-from ledger.gate.gates import Left
+from ledger.gate.gate import EXPIRED, REFUSED, RELEASED, Decision, Gate, Left
 from ledger.gate.move import free
-from ledger.gate.past import Known, find
+from ledger.gate.past import find
 from ledger.limit import UP, Limit
 from ledger.requests import DeleteMany, Get, Instant, PutMany, Query, Together, Update
 from ledger.values import Delta
@@ -22,11 +20,9 @@ from tests.world import A
 HUNDRED = Limit(ceiling=100, region=A)
 
 
-def again(world: Gated, held: Delta) -> Known:
+def again(world: Gated, held: Delta) -> Decision:
     """What a second request for a hold is answered."""
-    decision = world.home.run(decide_change(world.gates(COUNTER), held, hold=True))
-    assert decision.before
-    return decision.known
+    return world.home.run(decide_change(world.gates(COUNTER), held, hold=True))
 
 
 def notes(world: Gated) -> set[str]:
@@ -48,24 +44,24 @@ def world(request: pytest.FixtureRequest) -> Gated:
 def test_a_hold_is_captured_whole_or_in_part_or_released_once(world: Gated) -> None:
     for outcome, left in ((3, 7), (1, 6), (RELEASED, 6), (0, 6)):
         held = world.hold(3)
-        assert again(world, held) == Known(held=3)
-        assert world.end(held, outcome) == Decision(Known(outcome), before=False)
+        assert again(world, held) == Decision(held=3)
+        assert world.end(held, outcome) == Decision(outcome, before=False)
         for other in (outcome, 2, RELEASED):
-            assert world.end(held, other) == Decision(Known(outcome), before=True)
-        assert again(world, held) == Known(outcome)
+            assert world.end(held, other) == Decision(outcome, before=True)
+        assert again(world, held) == Decision(outcome)
         assert world.gate().rights[UP] == left
     assert (world.gate().number, notes(world)) == (3, set())
 
 
 def test_there_is_no_end_to_what_was_refused_or_never_held_nor_to_a_hold_of_another_amount(world: Gated) -> None:
     refused, never, held = world.new(11, length_ms=1_000), world.new(3, length_ms=1_000), world.hold(3)
-    assert world.home.run(decide_change(world.gates(COUNTER), refused, hold=True)).known == Known(REFUSED)
+    assert world.home.run(decide_change(world.gates(COUNTER), refused, hold=True)).outcome == REFUSED
     for other, outcome in ((refused, 11), (refused, RELEASED), (never, 3)):
         with pytest.raises(NoSuchHold, match="there is no hold"):
             world.end(other, outcome)
     with pytest.raises(NoSuchHold, match="is of 3, not of 4"):
         world.end(Delta(HERE, held.token, 4), 3)
-    assert world.end(held, 3) == Decision(Known(3), before=False)
+    assert world.end(held, 3) == Decision(3, before=False)
 
 
 def test_holds_that_are_over_end_the_oldest_first_and_those_that_are_not_stay() -> None:
@@ -132,7 +128,7 @@ def test_what_was_never_held_or_ended_between_the_gate_and_the_look_up_is_looked
     held = world.hold(1)
     file_as(KEPT)
     world.home.after(Get, lambda _, item: (world.end(held, 1), item)[1], times=1)
-    assert world.home.run(find(world.gates(COUNTER), HERE, held.token)) == (Known(1), None)
+    assert world.home.run(find(world.gates(COUNTER), HERE, held.token)) == (Decision(1), None)
     for filing in (KEPT, EAGER):
         file_as(filing)
         world.sell(1)

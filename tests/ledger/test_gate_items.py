@@ -12,14 +12,14 @@ from lab.histories.filing import SHIPPED, Filing, file_as
 from ledger import requests, tokens
 from ledger.errors import DamagedItem, InvalidSettings, ItemTooLarge, Throttled
 from ledger.gate import items, past
-from ledger.gate.bounds import set_limit
-from ledger.gate.decide import add_group
+from ledger.gate.decide import add_group, set_limit
 from ledger.gate.gate import (
     EXPIRED,
     LOWEST,
     REFUSED,
     RELEASED,
     SLICE_MS,
+    Decision,
     Gate,
     change_of,
     counts,
@@ -29,7 +29,7 @@ from ledger.gate.gate import (
     shares,
 )
 from ledger.gate.items import Filed
-from ledger.gate.past import Known, look_up, outcomes_of, roll
+from ledger.gate.past import look_up, outcomes_of, roll
 from ledger.limit import DOWN, UP, Limit
 from ledger.ranges import CHANGE_MAX, COUNT_MAX, VERSION_MAX
 from ledger.requests import Item, Key, PutMany, Query
@@ -409,8 +409,8 @@ def test_a_look_up_reads_on_until_a_segment_lists_it_or_was_filed_later() -> Non
     for token, low, known, pages in (
         (0, -1, None, 2),
         (0, 0, None, 1),
-        (1, 0, Known(1), 1),
-        (5, 0, Known(5), 1),
+        (1, 0, Decision(1), 1),
+        (5, 0, Decision(5), 1),
         (0, 1, None, 1),
         (6, 0, None, 1),
     ):

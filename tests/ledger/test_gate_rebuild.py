@@ -9,8 +9,7 @@ import pytest
 from ledger import tokens
 from ledger.errors import GaveUp, LaneDamaged, LimitMismatch, NotYetReplicated
 from ledger.gate import items
-from ledger.gate.bounds import set_limit
-from ledger.gate.decide import decide_change
+from ledger.gate.decide import decide_change, set_limit
 from ledger.gate.gate import LOWEST, REFUSED, Gate
 from ledger.gate.items import Filed
 from ledger.gate.rebuild import Rebuilt, rebuild, settle

@@ -8,9 +8,9 @@ import pytest
 from ledger import tokens
 from ledger.errors import GateLost, GaveUp, OutOfReach, Unavailable
 from ledger.gate import items
-from ledger.gate.bounds import set_limit
-from ledger.gate.gate import Gate
-from ledger.gate.gates import Gates, Left
+from ledger.gate.decide import set_limit
+from ledger.gate.gate import Gate, Left
+from ledger.gate.gates import Gates
 from ledger.gate.move import obtain
 from ledger.limit import UP
 from ledger.requests import At, GetMany, Now, Pause, Update

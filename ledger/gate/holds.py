@@ -1,0 +1,59 @@
+"""How a hold ends: by a capture, or by a release. (A hold whose time is over is ended by whoever is short: move.py.)
+
+Rule 1: a hold's own token decides its end: in the gate IF the hold is there as it was granted; of one that was filed as
+any token that is looked up. What was not used goes back in the same Update, and the opposite right comes with what was.
+The note of a filed hold is deleted after that; one that stays is harmless.
+"""
+
+from ledger.errors import NoSuchHold
+from ledger.gate import updates
+from ledger.gate.gate import REFUSED, RELEASED, Decision, ended
+from ledger.gate.gates import TRIES_MAX, Gates, gave_up
+from ledger.gate.move import forget
+from ledger.gate.past import find, perhaps_roll, write
+from ledger.limit import SIDES
+from ledger.requests import Program, Written
+from ledger.values import Delta, Receipt
+
+
+def end(gates: Gates, held: Delta, outcome: int) -> Program[Decision]:
+    """End a hold of `held.change`, as it was granted, with what counts, RELEASED or EXPIRED; or say how it had ended.
+    Raises NoSuchHold, and what `decide_change` does but OutOfReach."""
+    lane, token, amount, limit = held.lane, held.token, held.change, gates.limit
+    for _ in range(TRIES_MAX):
+        known, filed = yield from find(gates, lane, token)
+        if known is None or known.outcome == REFUSED:
+            raise NoSuchHold(
+                f"{lane}: there is no hold {token}: it was never granted, or its id is damaged or of another counter. "
+                "Nothing was written. Use the id as `hold` gave it."
+            )
+        if known.held is None:
+            return known
+        if known.held != amount:
+            raise NoSuchHold(
+                f"{lane}: the hold {token} is of {known.held}, not of {amount}: its id is damaged. Nothing was "
+                "written. Use the id as `hold` gave it."
+            )
+        answer = yield from write(gates, lane, updates.end(lane, limit, {token: amount}, outcome, filed))
+        if isinstance(answer, Written):
+            gates.sold_out.forget(lane.counter, *SIDES)
+            if filed is not None:
+                yield from forget(gates, lane, {token: amount})
+            yield from perhaps_roll(gates, lane, answer.item, token)
+            return Decision(outcome, before=False)
+    raise gave_up(lane)
+
+
+def capture(gates: Gates, held: Delta, amount: int) -> Program[Receipt]:
+    """Raises HoldEnded, NoSuchHold and what `add` does, without a delta."""
+    decision = yield from end(gates, held, amount)
+    if decision.outcome != amount:
+        raise ended(held, decision.outcome)
+    return Receipt("replayed" if decision.before else "recorded", Delta(held.lane, held.token, amount))
+
+
+def release(gates: Gates, held: Delta) -> Program[None]:
+    """Raises as `capture`; nothing where it was released before."""
+    decision = yield from end(gates, held, RELEASED)
+    if decision.outcome != RELEASED:
+        raise ended(held, decision.outcome)
