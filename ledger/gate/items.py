@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ledger import tokens
-from ledger.conditions import Item, Value
-from ledger.decoding import binary, decoded, integer, text_of
+from ledger.conditions import Item
+from ledger.decoding import binary, decoded, integer, number, text_of
 from ledger.entries import ENTRY
 from ledger.errors import InvalidInput
 from ledger.gate.gate import Cell, Gate, check_outcome
@@ -54,10 +54,6 @@ BOUNDS = {DOWN: "floor", UP: "ceiling"}
 _GATE = "gate"
 _SEGMENT = re.compile(r"segment#([^#]+)#([0-9]{10})#[0-9a-f]{32}")
 _CELL = re.compile(r"(given|got):([a-z0-9-]+#\d+):(down|up)")
-
-
-def number(value: int) -> Value:
-    return {"N": str(value)}
 
 
 def gate_key(lane: Lane) -> Key:

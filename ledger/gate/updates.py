@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Mapping
 
 from ledger.actions import Action, Add, Remove, Set
 from ledger.conditions import Absent, All, AtLeast, Condition, Contains, Either, Equals, Not
+from ledger.decoding import number
 from ledger.gate import items
 from ledger.gate.gate import EXPIRED, REFUSED, Cell, Gate, change_of, counts, fingerprint, shares
-from ledger.gate.items import number
 from ledger.limit import DOWN, UP, Limit
 from ledger.requests import Update
 from ledger.values import Lane

@@ -1,17 +1,23 @@
-"""Budgets of any framework: what is reserved before a call, and what counts after it."""
+"""Budgets of any framework: what is reserved before a call, and what counts after it, in coroutines too.
+
+A coroutine asks a Ledger in threads, or an AsyncLedger; each way spends what `with` does, and survives cancellation.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import pickle
+from collections.abc import Coroutine
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from lab.histories.budget_calls import TIMEOUT, FailingLedger, TwoRegions, goes_wrong
+from lab.histories.budget_calls import REGIONS, TIMEOUT, FailingLedger, TwoRegions, goes_wrong
 from lab.histories.budget_mistakes import MISTAKES
 from ledger import Ledger, errors
+from ledger.aio import AsyncLedger
 from ledger.budgets import Budgets, Call, OverBudget, ask
 from ledger.budgets.reserving import TRIES_MAX, release
 from ledger.errors import InvalidCounter, InvalidInput, InvalidKey, LedgerError, OutcomeUnknown, Throttled
@@ -31,12 +37,41 @@ def named(world: TwoRegions, counters: list[str], estimate: int, at: datetime, l
     return world.budgets(ledger=ledger).reserve(counters, estimate, call="req-7", at=at)
 
 
-def spend(call: Call, *costs: int, end: BaseException | None = None) -> None:
-    with call:
+def spend(call: Call, *costs: int, end: BaseException | None = None, awaits: bool = False) -> None:
+    def said() -> None:
         for cost in costs:
             call.settle(cost)
         if end:
             raise end
+
+    async def as_coroutine() -> None:
+        async with call:
+            said()
+
+    if awaits:
+        asyncio.run(as_coroutine())
+    else:
+        with call:
+            said()
+
+
+class AwaitedLedger(AsyncLedger):
+    """An AsyncLedger, of the loop that asks first. While `goes_on` is cleared no answer comes; `waiting` says so."""
+
+    def __init__(self, world: TwoRegions) -> None:
+        super().__init__(world.settings(), table=world.simulation.table(REGIONS[0]), clock=world.clock)
+        self.goes_on, self.waiting = asyncio.Event(), asyncio.Event()
+        self.goes_on.set()
+
+    async def _run(self, *args: Any) -> Any:
+        self._loop = self._loop or asyncio.get_running_loop()
+        return await super()._run(*args)
+
+    async def _answer(self, request: Any) -> Any:
+        if not self.goes_on.is_set():
+            self.waiting.set()
+        await self.goes_on.wait()
+        return await super()._answer(request)
 
 
 def test_an_estimate_is_held_while_a_call_goes_on_and_its_cost_counts_after_it(world: TwoRegions) -> None:
@@ -54,9 +89,11 @@ def test_a_budget_that_refuses_leaves_nothing_held_in_the_others(world: TwoRegio
     """Nor does one of a call with a name: the refusal is final for all who make it."""
     budgets = world.budgets()
     with budgets.reserve([B], 900):
-        for call in (budgets.reserve([A, B, C], 200), named(world, [A, B, C], 200, budgets.now())):
+        alone, awaited = (budgets.reserve([A, B, C], 200) for _ in range(2))
+        shared = named(world, [A, B, C], 200, budgets.now())
+        for begin in (shared.open, alone.open, lambda: asyncio.run(awaited.aopen())):
             with pytest.raises(OverBudget, match="llm:team-1 has less than 200 left") as refused:
-                call.open()
+                begin()
             assert [world.held(counter) for counter in (A, B, C)] == [0, 900, 0]
     again = pickle.loads(pickle.dumps(refused.value))
     assert (again.counter, again.estimate, str(again)) == (B, 200, str(refused.value))
@@ -85,13 +122,16 @@ def test_a_call_counts_the_cost_that_was_said_last_else_its_estimate_or_nothing_
         (time_out, (0,), 0),
         (ExceptionGroup("", [ValueError(), ExceptionGroup("", [TimeoutError()])]), (), 600),
         (KeyboardInterrupt(), (), 600),
+        (asyncio.CancelledError(), (), 600),
         (GeneratorExit(), (7, 14), 14),
     ]
     for end, costs, counts in outcomes:
-        world = TwoRegions(CAP)
-        with suppress(*(type(end),) if end else ()):
-            spend(world.budgets().reserve([A, B], 600), *costs, end=end)
-        assert world.stands(A) == world.stands(B) == (counts, 0), (end, costs)
+        for way in (None, Ledger, AsyncLedger):
+            world = TwoRegions(CAP)
+            call = world.budgets(ledger=AwaitedLedger(world) if way is AsyncLedger else None).reserve([A, B], 600)
+            with suppress(*(type(end),) if end else ()):
+                spend(call, *costs, end=end, awaits=way is not None)
+            assert world.stands(A) == world.stands(B) == (counts, 0), (end, costs, way)
 
 
 def test_a_cost_above_its_estimate_fills_the_budget_and_what_does_not_fit_stands_beside_it(world: TwoRegions) -> None:
@@ -239,3 +279,98 @@ def test_a_counter_that_is_named_twice_is_held_once_and_one_name_is_no_list_of_l
         with world.budgets().reserve(counters, 100) as call:
             assert (call.counters, world.held(A)) == ((A,), 100)
             call.settle(0)
+
+
+# -- cancelled ---------------------------------------------------------------------------------------------------------
+
+
+async def cancelled_while_it_waits(ledger: AwaitedLedger, call: Coroutine[Any, Any, Any]) -> None:
+    """A task is cancelled while it waits for an answer, which comes then."""
+    ledger.goes_on.clear()
+    ledger.waiting.clear()
+    task = asyncio.ensure_future(call)
+    await ledger.waiting.wait()
+    task.cancel()
+    await asyncio.sleep(0)
+    ledger.goes_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    while len(asyncio.all_tasks()) > 1:  # what goes on ends
+        await asyncio.sleep(0)
+
+
+def test_a_task_that_is_cancelled_while_a_budget_is_asked_holds_nothing_and_one_that_settles_settles(
+    world: TwoRegions,
+) -> None:
+    """A repetition that is cancelled releases no hold of another."""
+
+    async def main() -> None:
+        ledger = AwaitedLedger(world)
+        budgets, at = world.budgets(ledger=ledger), world.budgets().now()
+        await cancelled_while_it_waits(ledger, budgets.reserve([A, B], 600).aopen())
+        assert world.stands(A) == world.stands(B) == (0, 0)
+        first = await named(world, [A, B], 600, at, ledger).aopen()
+        await cancelled_while_it_waits(ledger, named(world, [A, B], 600, at, ledger).aopen())
+        assert world.stands(A) == world.stands(B) == (0, 600)
+        first.settle(250)
+        await cancelled_while_it_waits(ledger, first.aclose())
+        assert (first.ended, world.stands(A), world.stands(B)) == (True, (250, 0), (250, 0))
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_task_says_why_it_did_not_settle_and_does_not_wait_when_it_is_cancelled_again(
+    world: TwoRegions,
+) -> None:
+    class RefusingLedger(AwaitedLedger):
+        async def capture(self, *_: Any) -> Any:
+            await self.goes_on.wait()
+            raise LedgerError("no")
+
+    async def main() -> None:
+        ledger = RefusingLedger(world)
+        call = await world.budgets(ledger=ledger).reserve([A], 600).aopen()
+        ledger.goes_on.clear()
+        first, second = (asyncio.ensure_future(call.aclose()) for _ in range(2))
+        for task in (first, second, second):
+            await asyncio.sleep(0)
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await second
+        ledger.goes_on.set()
+        with pytest.raises(asyncio.CancelledError) as cancelled:
+            await first
+        assert isinstance(cancelled.value.__cause__, LedgerError)
+        assert not call.ended
+
+    asyncio.run(main())
+
+
+def test_what_a_loop_that_ends_cuts_off_is_settled_all_the_same(world: TwoRegions) -> None:
+    """asyncio.run cancels every task that is left: the one that settles, and what it waits for."""
+    tasks: list[asyncio.Task[None]] = []
+
+    async def main() -> None:
+        ledger = AwaitedLedger(world)
+
+        async def call() -> None:
+            async with world.budgets(ledger=ledger).reserve([A, B], 600) as call:
+                call.settle(250)
+                ledger.goes_on.clear()
+
+        async def answers_at_the_end() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ledger.goes_on.set()
+
+        tasks.extend(asyncio.ensure_future(work()) for work in (call, answers_at_the_end))
+        await ledger.waiting.wait()
+
+    asyncio.run(main())
+    assert (world.stands(A), world.stands(B)) == ((250, 0), (250, 0))
+
+
+def test_an_awaited_ledger_is_refused_by_a_call_that_blocks(world: TwoRegions) -> None:
+    with pytest.raises(InvalidInput, match="cannot be asked by a function that blocks"):
+        world.budgets(ledger=AwaitedLedger(world)).reserve([A], 1).open()
