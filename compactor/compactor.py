@@ -19,7 +19,7 @@ from compactor.verify import LaneCheck, Verification, verify, verify_gates
 from compactor.visit import visit
 from ledger import clocks
 from ledger.cost import carried
-from ledger.errors import GaveUp, LedgerError
+from ledger.errors import LedgerError
 from ledger.gate.gates import Gates
 from ledger.gate.rebuild import rebuild as rebuild_gates
 from ledger.lane.shape import ShapeCheck
@@ -132,13 +132,12 @@ class Compactor:
 
     def _visit(self, lane: Lane) -> Report:
         tally = Tally()
+        failure: LedgerError | None = None
         try:
             self._run(visit(lane, tally, self.settings))
-        except GaveUp:
-            return Report.of(lane, tally, gave_up=True)
         except LedgerError as error:
-            return Report.of(lane, tally, problem=error)
-        return Report.of(lane, tally)
+            failure = error
+        return Report.of(lane, tally, failure)
 
     def _run(self, program: Program[Result], region: str | None = None) -> Result:
         """Run a program here, or with each of its requests at another Region."""

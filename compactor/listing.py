@@ -103,6 +103,21 @@ def _otherwise(entries: Set[bytes], listed: Entries) -> Mapping[bytes, bytes]:
     return {token: entry for token, entry in zip(listed.tokens, listed.apart, strict=True) if token in wanted}
 
 
+def covers(
+    lane: Lane, entries: Sequence[bytes], *, consistent: bool, versions_upto: int = VERSION_MAX
+) -> Program[Listing]:
+    """What their covers say of all these entries, one cover after the other; arguments as for `cover`."""
+    same, newer, other = set[bytes](), set[bytes](), dict[bytes, bytes]()
+    done = 0
+    while done < len(entries):
+        found = yield from cover(lane, entries[done:], consistent=consistent, versions_upto=versions_upto)
+        same |= found.same
+        other |= found.other
+        newer |= found.newer
+        done += len(found.entries)
+    return Listing(entries, same, other, newer)
+
+
 class Below:
     """The entries of a lane at or below its watermark, page by page, with what segments say of them.
 
@@ -144,18 +159,8 @@ class Below:
         for _, held in reversed(self.page):
             held = held.between(LOWEST, self._upto)
             first.update(zip(held.tokens, held.apart, strict=True))
-        entries = sorted(first.values())
-        same, newer, other = set[bytes](), set[bytes](), dict[bytes, bytes]()
-        done, consistent = 0, self._pages.next.consistent
-        while done < len(entries):
-            found = yield from cover(
-                self._lane, entries[done:], consistent=consistent, versions_upto=self._versions_upto
-            )
-            same |= found.same
-            other |= found.other
-            newer |= found.newer
-            done += len(found.entries)
-        return Listing(entries, same, other, newer)
+        consistent, upto = self._pages.next.consistent, self._versions_upto
+        return (yield from covers(self._lane, sorted(first.values()), consistent=consistent, versions_upto=upto))
 
 
 def strays(lane: Lane) -> Program[list[Delta]]:

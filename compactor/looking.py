@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compactor.listing import Below, cover
+from compactor.listing import Below, covers
 from ledger import items, tokens
 from ledger.entries import time_ms
 from ledger.errors import DamagedItem, LaneDamaged, LaneUnread
@@ -115,7 +115,7 @@ def outlook(
         end = items.tail_after(watermark)
         first = yield from every_item(items.delta_pk(lane), None, end, most=1, consistent=False)
     # Of a lane that is quiet nobody else would find what a pack that reaches above the watermark holds below it.
-    found = bool(first) or (yield from _unlisted(lane, straddling))
+    found = bool(first) or bool((yield from covers(lane, straddling, consistent=False)).unlisted)
     return Outlook(checkpoint, len(tail), fold_ms, found)
 
 
@@ -133,17 +133,6 @@ def _tail(lane: Lane, watermark: str | None, most: int) -> Program[tuple[list[by
             tail.update(entries.between(above, HIGHEST).tokens)
             straddling.update(entries.between(LOWEST, above).apart)
     return sorted(tail)[:most], sorted(straddling)
-
-
-def _unlisted(lane: Lane, entries: Sequence[bytes]) -> Program[bool]:
-    """Whether one of the entries below the watermark is listed nowhere."""
-    left = entries
-    while left:
-        found = yield from cover(lane, left, consistent=False)
-        if found.unlisted:
-            return True
-        left = left[len(found.entries) :]
-    return False
 
 
 def error_of(lane: Lane) -> LaneUnread:

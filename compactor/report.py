@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 
-from ledger.errors import LedgerError
+from ledger.errors import GaveUp, LedgerError
 from ledger.values import Lane
 
 
@@ -56,8 +56,9 @@ class Report:
     problems: Mapping[Lane, LedgerError] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, lane: Lane, tally: Tally, *, gave_up: bool = False, problem: LedgerError | None = None) -> Report:
-        """The report of one visit to one lane."""
+    def of(cls, lane: Lane, tally: Tally, failure: LedgerError | None = None) -> Report:
+        """The report of one visit to one lane, which may have failed."""
+        gave_up = isinstance(failure, GaveUp)
         return cls(
             **{name: getattr(tally, name) for name in ("folded", "settled", "cleaned", "commits")},
             lanes=1,
@@ -66,7 +67,7 @@ class Report:
             postponed_by=tuple(tally.postponed_by),
             conflicts=tuple(tally.conflicts),
             ahead={lane: tally.ahead_ms} if tally.ahead_ms else {},
-            problems={} if problem is None else {lane: problem},
+            problems={} if failure is None or gave_up else {lane: failure},
         )
 
     @classmethod
