@@ -32,6 +32,7 @@ from ledger.gate.gates import Gates
 from ledger.lane.shape import write
 from ledger.memory import MemoryTable
 from ledger.requests import (
+    At,
     DeleteMany,
     Get,
     GetMany,
@@ -44,6 +45,9 @@ from ledger.requests import (
     Query,
     Request,
     Result,
+    Together,
+    Transact,
+    key_of,
     keyed,
     run,
 )
@@ -101,6 +105,29 @@ def fail(error: BaseException) -> Callable[..., Any]:
     return raises
 
 
+def _in_short(request: Any) -> str:
+    keys: Iterable[Key] = ()
+    match request:
+        case Together(requests):
+            return f"together: {', '.join(map(_in_short, requests))}"
+        case At(region, away):
+            return f"{_in_short(away)} in {region}"
+        case Query(pk, after):
+            keys = (Key(pk, after or ""),)
+        case GetMany():
+            keys = request.keys
+        case DeleteMany(deleted):
+            keys = map(key_of, deleted)
+        case Transact(writes):
+            keys = (write.key for write in writes)
+        case Get() | Put():
+            keys = (request.key,)
+    of = (sk.partition("#")[0] if pk.startswith("fold#") else pk.partition("#")[0] for pk, sk in keys)
+    limit = getattr(request, "limit", None)
+    bounded, strongly = ([str(limit)] if limit else []), (["strongly"] if getattr(request, "consistent", False) else [])
+    return " ".join([type(request).__name__.lower(), *of, *bounded, *strongly])
+
+
 class Region(MemoryTable):
     """A Region's replica and clock. It keeps what it was `asked`, the time too, and is Unavailable while it is `down`.
 
@@ -121,6 +148,11 @@ class Region(MemoryTable):
     def kinds(self) -> list[type]:
         """The kinds of the requests it was asked, without those for the time."""
         return [type(request) for request in self.asked if not isinstance(request, Now)]
+
+    @property
+    def in_short(self) -> list[str]:
+        """What it was asked, in short: "query delta 1 strongly" is a strong Query of deltas with the limit 1."""
+        return list(map(_in_short, self.asked))
 
     def before(self, kind: Any, do: Callable[[Any], Any], times: int | None = None) -> Self:
         """Call do(request) before requests of a kind are answered, each time or so many times. What it raises is all
@@ -198,6 +230,18 @@ def two_regions(**given: Any) -> tuple[Region, Region]:
     """Two Regions with a clock each."""
     home, away = Region(**given), Region(**given)
     home.peers = away.peers = {A: home, B: away}
+    return home, away
+
+
+def folded(
+    *numbers: int, later: Iterable[int] = (), fold_max: int = 1, page_size: int = 1_000
+) -> tuple[Region, Region]:
+    """Two Regions: at home these deltas were folded, so many by a commit, and others came later. Nobody noted any."""
+    home, away = two_regions(page_size=page_size)
+    home.put(*map(delta, numbers))
+    compactor(home, away, fold_max=fold_max, clean=False).compact(COUNTER)
+    home.put(*map(delta, later))
+    home.asked.clear()
     return home, away
 
 

@@ -15,25 +15,20 @@ from ledger import items
 from ledger.errors import GaveUp, LaneDamaged, NotAllowed, TransactionConflict
 from ledger.requests import Get, Program, Put
 from ledger.values import Checkpoint, CleanNote, Segment
-from tests.world import COUNTER, LANE, LATENESS_MS, NOW_MS, Region, compactor, delta, fail, refused, token, two_regions
+from tests.world import COUNTER, LANE, LATENESS_MS, NOW_MS, Region, compactor, delta, fail, folded, refused, token
 
 ENTRIES = Segment.of(LANE, token(3), 1, [delta(3)]).entries
 CHECKPOINT, SEGMENT = Get(items.checkpoint_key(LANE)), Get(items.segment_key(LANE, token(2), 1))
 
 
-def folded() -> tuple[Region, Checkpoint]:
+def lane() -> tuple[Region, Checkpoint]:
     """Deltas 1 and 2 in the sum, 3 in the tail, 0 a stray."""
-    home, away = two_regions()
-    home.put(delta(1), delta(2))
-    compactor(home, away).compact(COUNTER)
-    home.put(delta(0), delta(3))
-    home.asked.clear()
-    return home, Checkpoint(LANE, 4 + 16, 2, token(2), 1, token(2), NOW_MS)
+    return folded(1, 2, later=(0, 3), fold_max=8)[0], Checkpoint(LANE, 4 + 16, 2, token(2), 1, token(2), NOW_MS)
 
 
 def without_last_segment() -> tuple[Region, Checkpoint, Callable[[], None]]:
     """And what puts it back."""
-    home, checkpoint = folded()
+    home, checkpoint = lane()
     segment = home.items[SEGMENT.key]
     home.drop(SEGMENT.key)
     return home, checkpoint, lambda: home.store([segment])
@@ -48,7 +43,7 @@ def settle_it() -> Program[object]:
 
 
 def test_without_a_checkpoint_a_first_segment_may_be_landing_and_what_comes_after_a_first_commit_is_damage() -> None:
-    home, _ = folded()
+    home, _ = lane()
     home.drop(CHECKPOINT.key)
     with refused(home, GaveUp):
         home.run(begin(LANE))
@@ -59,7 +54,7 @@ def test_without_a_checkpoint_a_first_segment_may_be_landing_and_what_comes_afte
         ((), items.note_item(CleanNote(LANE, 1, NOW_MS))),
     ):
         for page_size in (1, 1_000):
-            home, _ = folded()
+            home, _ = lane()
             home.page_size = page_size
             home.store([shown_by])
             home.drop(CHECKPOINT.key, *gone)
@@ -109,7 +104,7 @@ def test_who_may_only_read_cannot_tell_what_is_lost_from_what_is_landing_and_giv
 
 def test_half_a_commit_of_a_clock_that_was_ahead_is_told_and_rebuilt_without_waiting_for_its_time() -> None:
     for ahead_ms in (LANDING_MAX_MS, 365 * 86_400_000):
-        home, _ = folded()
+        home, _ = lane()
         home.now_ms += ahead_ms
         home.put(delta(3))
         compactor(home, home).compact(COUNTER)
@@ -132,7 +127,7 @@ def test_a_commit_that_finds_its_condition_broken_gives_up_and_changes_nothing()
         lambda table: table.store([items.segment_item(Segment.of(LANE, token(3), 2, []))]),
         None,  # a first commit finds a checkpoint
     ):
-        home, checkpoint = folded()
+        home, checkpoint = lane()
         if happens:
             happens(home)
         again = partial(commit, LANE, checkpoint if happens else None, ENTRIES)

@@ -7,20 +7,15 @@ from compactor.report import Tally
 from ledger import items, tokens
 from ledger.entries import TOKEN_BYTES
 from ledger.lane.add import add
-from ledger.requests import At, DeleteMany, Get, Now, Pause, Put, Query
+from ledger.requests import At, DeleteMany, Pause
 from ledger.values import CleanNote, Delta
-from tests.world import KEEP_MS, LANE, NOW_MS, A, B, Region, compactor, delta, token, two_regions, value
-
-CHECKPOINT, NOTE = Get(items.checkpoint_key(LANE), True), Get(items.note_key(LANE), True)
+from tests.world import KEEP_MS, LANE, NOW_MS, A, B, Region, compactor, delta, folded, token, two_regions, value
 
 
-def folded(page_size: int = 1_000) -> tuple[Region, Region]:
+def whole(page_size: int = 1_000) -> tuple[Region, Region]:
     """Deltas 1 and 2 folded in version 1, in both Regions, not noted yet."""
-    home, away = two_regions(page_size=page_size)
-    home.put(delta(1), delta(2))
-    compactor(home, away, clean=False).compact(LANE.counter)
+    home, away = folded(1, 2, fold_max=8, page_size=page_size)
     home.copy_to(away)
-    home.asked.clear()
     return home, away
 
 
@@ -37,7 +32,7 @@ def visit(home: Region, units_per_s: int = 500) -> Tally:
 
 def noted(page_size: int = 1_000) -> tuple[Region, Region]:
     """The same, and noted in both Regions long enough ago to be deleted."""
-    home, away = folded(page_size)
+    home, away = whole(page_size)
     visit(home)
     home.now_ms += KEEP_MS
     home.asked.clear()
@@ -55,23 +50,17 @@ def deltas(home: Region) -> list[str]:
 
 def test_what_it_costs() -> None:
     """It asks every other Region before it notes; a later visit looks up what is listed cheaply and deletes it."""
-    home, away = folded()
+    home, away = whole()
     home.takes(1_000, At)
     away.asked.clear()
     visit(home)
-    put = Put(items.note_item(CleanNote(LANE, 1, NOW_MS + 1_000)))  # after the last Region answered
-    assert home.asked == [CHECKPOINT, NOTE, At(B, Get(items.checkpoint_key(LANE))), Now(), put]
-    assert away.asked == [Get(items.checkpoint_key(LANE), True)]
+    looks = ["get checkpoint strongly", "get clean strongly"]
+    assert home.in_short == [*looks, f"get checkpoint strongly in {B}", "now", "put clean"]
+    assert note(home) == CleanNote(LANE, 1, NOW_MS + 1_000)  # after the last Region answered
+    assert away.in_short == ["get checkpoint strongly"]
     home, _ = noted()
     assert visit(home).cleaned == 2
-    assert home.asked == [
-        CHECKPOINT,
-        NOTE,
-        Now(),
-        Query(items.delta_pk(LANE), None, f"{token(2)}$", None, False),
-        Query(items.fold_pk(LANE), f"segment#{token(1)}", "segment$", 1, False),
-        DeleteMany((items.delta_item(delta(1)), items.delta_item(delta(2)))),
-    ]
+    assert home.in_short == [*looks, "now", "query delta", "query segment 1", "deletemany delta delta"]
     assert (deltas(home), value(home)) == ([], {1, 2})
     before = note(home)
     home.put(delta(1))  # it comes back, and goes again without a new note
@@ -80,7 +69,7 @@ def test_what_it_costs() -> None:
 
 def test_a_note_from_the_future_deletes_nothing_and_is_renewed_for_now() -> None:
     for ahead_ms in (AHEAD_MAX_MS + 1, 365 * 86_400_000):
-        home, away = folded()
+        home, away = whole()
         home.now_ms += ahead_ms
         visit(home)  # by a clock that is ahead
         home.now_ms = NOW_MS
@@ -195,14 +184,14 @@ def test_a_region_in_trouble_postpones_the_note_and_not_what_is_noted() -> None:
         lambda away: setattr(away, "down", True),
         lambda away: away.alter(items.checkpoint_key(LANE), version={"S": "1"}),
     ):
-        home, away = folded()
+        home, away = whole()
         trouble(away)
         assert visit(home).postponed_by == [B]
         assert note(home) is None
         home, away = noted()
         trouble(away)
         assert visit(home).cleaned == 2
-    home, away = folded()
+    home, away = whole()
     away.alter(items.checkpoint_key(LANE), version={"N": "7"})  # ahead of the checkpoint that was read
     assert visit(home).postponed_by == []
     home.put(delta(3))

@@ -7,7 +7,7 @@ import pytest
 
 from compactor import Compactor, Report
 from ledger import items
-from ledger.errors import DamagedItem, InvalidCounter, InvalidSettings, LaneDamaged, Throttled, Unavailable
+from ledger.errors import DamagedItem, InvalidSettings, LaneDamaged, Throttled, Unavailable
 from ledger.gate import items as gates
 from ledger.lane import directory
 from ledger.lane.add import pack_of
@@ -25,6 +25,7 @@ from tests.world import (
     compactor,
     delta,
     fail,
+    folded,
     refused,
     settings,
     token,
@@ -69,17 +70,6 @@ def test_a_visit_reports_what_it_folded_settled_and_cleaned() -> None:
     home.put(Delta(LANE, token(1), 99))  # a retry with another change
     report = compactor(home, away).compact(COUNTER)
     assert (report.conflicts, value(home)) == ((token(1),), {1, 2, 3})
-
-
-def test_its_own_settings_decide_when_and_how_much_is_folded_and_settled_and_in_which_shards() -> None:
-    home, away = two_regions()
-    home.put(*map(delta, range(5)), delta(9, at_ms=home.now_ms - 50))
-    for lateness_ms, folded, commits in ((100, 4, 2), (0, 2, 1)):
-        tuned = compactor(home, away, fold_min=2, fold_max=2, allowed_lateness_ms=lateness_ms)
-        report = tuned.compact(COUNTER)
-        assert (report.folded, report.commits) == (folded, commits)
-    home.put(*(delta(n, Lane(A, n, "c")) for n in range(3)))
-    assert compactor(home, away, shards={"": 3}).compact("c").folded == 3
 
 
 def test_run_visits_the_lanes_in_need_and_no_others() -> None:
@@ -169,20 +159,13 @@ def test_a_commit_whose_outcome_is_unknown_is_a_problem_and_the_next_run_goes_on
     assert value(home) == {1, 2}
 
 
-def test_a_table_that_does_not_answer_and_a_name_that_is_no_counter_fail_the_call() -> None:
+def test_a_table_that_does_not_answer_fails_the_call() -> None:
     home, away = two_regions()
     mine = compactor(home, away)
-    names: tuple[Any, ...] = ("", "a b", None)
-    for name in names:
-        for call in (mine.compact, mine.verify, mine.rebuild):
-            with pytest.raises(InvalidCounter):
-                call(name)
-    assert home.asked == away.asked == []
     home.down = True
-    with pytest.raises(Unavailable):
-        mine.run()
-    with pytest.raises(Unavailable):
-        mine.compact(COUNTER)
+    for call in (mine.run, partial(mine.compact, COUNTER)):
+        with pytest.raises(Unavailable):
+            call()
     with pytest.raises(InvalidSettings, match=B):
         Compactor(settings(), tables={A: home})  # a Region without a table
 
@@ -190,12 +173,10 @@ def test_a_table_that_does_not_answer_and_a_name_that_is_no_counter_fail_the_cal
 # -- what is damaged ---------------------------------------------------------------------------------------------------
 
 
-def folded() -> tuple[Region, Region]:
+def lanes() -> tuple[Region, Region]:
     """Deltas 2 and 4 folded one by one, 6 in the tail; 1 in another lane."""
-    home, away = two_regions()
-    home.put(delta(2), delta(4))
-    compactor(home, away, fold_max=1).compact(COUNTER)
-    home.put(delta(6), delta(1, OTHER))
+    home, away = folded(2, 4, later=(6,))
+    home.put(delta(1, OTHER))
     return home, away
 
 
@@ -215,7 +196,7 @@ DAMAGED: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 def test_a_damaged_item_is_named_and_left_and_the_other_lanes_are_compacted() -> None:
     for pk, sk, attributes in DAMAGED:
-        home, away = folded()
+        home, away = lanes()
         damaged = {"pk": {"S": pk}, "sk": {"S": sk}, **attributes}
         home.store([damaged])
         home.put(delta(3))  # a stray, so that settle looks at the segments
@@ -261,7 +242,7 @@ def test_a_damaged_lane_is_reported_and_stays_as_it_is() -> None:
         lambda home: home.alter(items.checkpoint_key(LANE), watermark={"S": token(6)}),
         lambda home: home.alter(items.checkpoint_key(LANE), count={"N": str(10**20 - 1)}),
     ):
-        home, away = folded()
+        home, away = lanes()
         home.put(delta(5))
         home.store([items.segment_item(Segment.of(Lane(B, 0, COUNTER), token(1), 2, []))])
         harm(home)
@@ -274,12 +255,12 @@ def test_a_damaged_lane_is_reported_and_stays_as_it_is() -> None:
 
 
 def test_a_version_that_none_can_follow_is_not_rebuilt_and_one_of_too_many_digits_is() -> None:
-    home, away = folded()
+    home, away = lanes()
     a_version_that_none_can_follow(home)
     says = rf"^{LANE}: no checkpoint can follow what stands in the table: .*9999999999.* Nothing was written\. Look at"
     with refused(home, LaneDamaged, says):
         compactor(home, away).rebuild(COUNTER)
-    home, away = folded()
+    home, away = lanes()
     home.alter(items.checkpoint_key(LANE), version={"N": "1" * 38})
     with pytest.raises(DamagedItem, match="version"):
         compactor(home, away).compact(COUNTER)

@@ -11,7 +11,7 @@ from compactor.looking import BEYOND, LaneLag, Outlook, lag, outlook, unread_bey
 from ledger import Ledger, items
 from ledger.errors import DamagedItem, LaneUnread, Unavailable
 from ledger.lane.add import pack_of
-from ledger.requests import Get, GetMany, Query, Scan, Together, keyed
+from ledger.requests import Get, Query, Scan, keyed
 from ledger.values import Checkpoint, CleanNote, Lane
 from reader import Reader
 from tests.world import (
@@ -25,23 +25,17 @@ from tests.world import (
     Region,
     compactor,
     delta,
+    folded,
     refused,
     settings,
     token,
     two_regions,
 )
 
-CHECKPOINT = Get(items.checkpoint_key(LANE), False)
-
 
 def behind(page_size: int = 1_000) -> Region:
     """1 and 3 are strays, 0, 2 and 4 are folded and not yet cleaned, 5 and 6 are the tail."""
-    home, away = two_regions(page_size=page_size)
-    home.put(delta(0), delta(2), delta(4))
-    compactor(home, away, clean=False).compact(COUNTER)
-    home.put(*map(delta, (1, 3, 5, 6)))
-    home.asked.clear()
-    return home
+    return folded(0, 2, 4, later=(1, 3, 5, 6), fold_max=8, page_size=page_size)[0]
 
 
 def test_what_waits_is_counted_and_the_strays_are_what_no_segment_lists() -> None:
@@ -107,7 +101,7 @@ def seen(home: Region, *, below: bool = False, fold_min: int = 1, **given: Any) 
     return home.run(outlook(LANE, settings(fold_min=fold_min), below=below, **given))
 
 
-def folded(upto: int) -> Checkpoint:
+def of_one_fold(upto: int) -> Checkpoint:
     """After one fold of these deltas."""
     return Checkpoint(LANE, sum(4**n for n in range(1, upto + 1)), upto, token(upto), 1, token(upto), NOW_MS)
 
@@ -116,17 +110,13 @@ def test_what_an_outlook_costs() -> None:
     home, away = two_regions()
     for below in (False, True):
         assert seen(home, below=below, fold_min=7) == Outlook(None, below=False if below else None)
-        assert home.asked == [CHECKPOINT, Query(items.delta_pk(LANE), None, None, 7, False)]
+        assert home.in_short == ["get checkpoint", "query delta 7"]
     home.put(delta(1))
     compactor(home, away).compact(COUNTER)
-    assert seen(home, below=True) == Outlook(folded(1), below=True)
-    assert home.asked == [
-        CHECKPOINT,
-        Query(items.delta_pk(LANE), f"{token(1)}$", None, 1, False),
-        Query(items.delta_pk(LANE), None, f"{token(1)}$", 1, False),
-    ]
+    assert seen(home, below=True) == Outlook(of_one_fold(1), below=True)
+    assert home.in_short == ["get checkpoint", "query delta 1", "query delta 1"]
     home.drop(items.delta_key(delta(1)))
-    assert seen(home, below=True) == Outlook(folded(1), below=False)
+    assert seen(home, below=True) == Outlook(of_one_fold(1), below=False)
     home.store([keyed(items.checkpoint_key(LANE))])
     with refused(home, DamagedItem):
         seen(home)
@@ -153,17 +143,15 @@ def test_below_the_watermark_it_looks_where_that_is_asked_or_changes_may_still_c
     home.put(delta(1))
     compactor(home, away).compact(COUNTER)
     in_time_ms = 1_000 + LATENESS_MS
-    assert seen(home) == seen(home, now_ms=in_time_ms) == Outlook(folded(1))
-    assert seen(home, now_ms=in_time_ms - 1) == Outlook(folded(1), below=True)
+    assert seen(home) == seen(home, now_ms=in_time_ms) == Outlook(of_one_fold(1))
+    assert seen(home, now_ms=in_time_ms - 1) == Outlook(of_one_fold(1), below=True)
     home.put(delta(5))
-    assert seen(home) == Outlook(folded(1), 1, 5_000 + LATENESS_MS)
-    assert seen(home, below=True) == Outlook(folded(1), 1, 5_000 + LATENESS_MS, below=True)
+    assert seen(home) == Outlook(of_one_fold(1), 1, 5_000 + LATENESS_MS)
+    assert seen(home, below=True) == Outlook(of_one_fold(1), 1, 5_000 + LATENESS_MS, below=True)
 
 
 def test_a_stray_in_a_pack_that_reaches_over_the_watermark_is_below_and_what_is_listed_there_is_not() -> None:
-    home, away = two_regions()
-    home.put(delta(2), delta(4))
-    compactor(home, away, fold_max=1, clean=False).compact(COUNTER)  # two ranges
+    home, _ = folded(2, 4)  # two ranges
     home.drop(items.delta_key(delta(2)), items.delta_key(delta(4)))
     for numbers, below in (((2, 4, 5), False), ((2, 3, 5), True)):
         home.store([items.pack_item(pack_of(list(map(delta, numbers))))])
@@ -208,9 +196,8 @@ def test_verify_looks_at_the_next_shards_and_not_further() -> None:
         home.put(*(delta(n, Lane(A, n, COUNTER)) for n in range(12)))
         beyond = tuple(Lane(A, n, COUNTER) for n in range(shards, shards + BEYOND))
         assert home.run(unread_beyond(COUNTER, A, settings(shards={"stock:": shards}))) == list(beyond)
-        checkpoints = GetMany(tuple(map(items.checkpoint_key, beyond)), consistent=False)
-        first = (Query(items.delta_pk(lane), limit=1, consistent=False) for lane in beyond)
-        assert home.asked[0] == Together((checkpoints, *first))
+        at_once = ["getmany" + " checkpoint" * BEYOND, *["query delta 1"] * BEYOND]
+        assert home.in_short[0] == f"together: {', '.join(at_once)}"
         assert compactor(home, away, shards={"stock:": shards}).verify(COUNTER).unread == beyond
     away.down = True
     with pytest.raises(Unavailable):

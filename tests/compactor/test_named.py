@@ -4,27 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.fold import QUERY_MS, fold
-from compactor.named import ASK_AGAIN_MS, BETWEEN_MAX, KEYS_MAX, KEYS_READ, Named, Naming, settle_named
+from compactor.named import BETWEEN_MAX, KEYS_MAX, KEYS_READ, Named, Naming, settle_named
 from compactor.report import Tally
 from ledger import items, tokens
-from ledger.conditions import Absent
 from ledger.errors import DamagedItem
 from ledger.lane.add import pack_of
 from ledger.lane.tail import through
-from ledger.requests import Get, GetMany, Item, Now, Program, Put, Query, Request, Transact, keyed
-from ledger.values import Checkpoint, Delta, Segment
-from tests.world import LANE, LATENESS_MS, Region, delta, token, value
-from tests.world import compactor as compactor_of
-
-
-def folded(*numbers: int, page_size: int = 1_000) -> Region:
-    """A lane in which each of these deltas was folded by a commit of its own."""
-    home = Region(page_size=page_size)
-    home.put(*map(delta, numbers))
-    compactor_of(home, home, fold_max=1, clean=False).compact(LANE.counter)
-    home.asked.clear()
-    return home
+from ledger.requests import Item, Program, Request, Transact, keyed
+from ledger.values import Delta
+from tests.world import LANE, Region, delta, folded, token, value
 
 
 def named(*numbers: int) -> Named:
@@ -46,35 +34,21 @@ def ask(table: Region, what: Named, tally: Tally | None = None, *, fold_max: int
     return naming.above
 
 
-BEGIN = [Get(items.checkpoint_key(LANE), True), Get(items.segment_key(LANE, token(2), 1), True)]
-
-
 def test_it_begins_then_reads_what_is_named_then_begins_confirms_and_commits_all_strongly() -> None:
-    table = folded(2)
+    table, _ = folded(2)
     table.put(delta(1), delta(3))
     assert ask(table, named(1, 3), tally := Tally()) == named(3)
-    checkpoint = Checkpoint(LANE, 4 + 16, 2, token(2), 2, token(2), table.now_ms)
-    segment = Segment.of(LANE, token(2), 2, [delta(1)])
-    assert table.asked == [
-        *BEGIN,
-        GetMany((items.delta_key(delta(1)), items.delta_key(delta(3))), True),
-        *BEGIN,
-        Now(),
-        Query(items.fold_pk(LANE), f"segment#{token(1)}", "segment$", 1, True),
-        Transact(
-            (
-                Put(items.checkpoint_item(checkpoint), items.version_is(1)),
-                Put(items.segment_item(segment), Absent()),
-            )
-        ),
-    ]
+    begins = "get checkpoint strongly", "get segment strongly"
+    confirms = "now", "query segment 1 strongly", "transact checkpoint segment"
+    assert table.in_short == [*begins, "getmany delta delta strongly", *begins, *confirms]
+    assert table.items[items.checkpoint_key(LANE)]["watermark"] == {"S": token(2)}
     assert (tally.settled, tally.commits) == (1, 1)
     assert value(table) == {1, 2, 3}
 
 
 @pytest.mark.parametrize(("number", "above"), [(1, False), (4, False), (5, True), (6, True)])
 def test_what_is_above_the_watermark_is_to_be_named_again_and_the_watermark_is_below(number: int, above: bool) -> None:
-    table = folded(2, 4)
+    table, _ = folded(2, 4)
     table.drop(items.delta_key(delta(number)))
     table.put(delta(number))
     assert ask(table, named(number)) == (named(number) if above else Named())
@@ -82,7 +56,7 @@ def test_what_is_above_the_watermark_is_to_be_named_again_and_the_watermark_is_b
 
 
 def test_a_pack_that_reaches_over_the_watermark_is_settled_below_it_and_named_again() -> None:
-    table = folded(2, 4)
+    table, _ = folded(2, 4)
     item = pack(1, 3, 4, 5)
     table.store([item])
     sk = item["sk"]["S"]
@@ -93,7 +67,7 @@ def test_a_pack_that_reaches_over_the_watermark_is_settled_below_it_and_named_ag
 
 
 def test_a_token_in_two_named_items_with_two_changes_is_settled_as_the_first_has_it() -> None:
-    table = folded(9)
+    table, _ = folded(9)
     other = items.pack_item(pack_of([delta(1), Delta(LANE, token(3), 7)]))
     table.put(delta(3))
     table.store([other])
@@ -104,7 +78,7 @@ def test_a_token_in_two_named_items_with_two_changes_is_settled_as_the_first_has
 
 
 def test_a_damaged_item_stays_named_and_hides_none_of_a_later_page() -> None:
-    table = folded(9, page_size=1)
+    table, _ = folded(9, page_size=1)
     table.put(*map(delta, (1, 3, 5, 12)))
     table.store([keyed(items.delta_key(delta(2)), change={"N": "0.5"})])
     naming = Naming(between(1, 12))
@@ -117,7 +91,7 @@ def test_a_damaged_item_stays_named_and_hides_none_of_a_later_page() -> None:
 
 @pytest.mark.parametrize("by_range", [True, False])
 def test_many_are_settled_page_by_page_and_what_is_left_is_known_at_every_request(by_range: bool) -> None:
-    table = folded(28, page_size=KEYS_READ)
+    table, _ = folded(28, page_size=KEYS_READ)
     late = [Delta(LANE, token(n, at_ms=1_000 + n), 1) for n in range(3 * KEYS_READ + 1)]
     table.store(map(items.delta_item, late))
     keys = [each.token for each in late]
@@ -157,26 +131,3 @@ def test_what_two_name_their_union_names_and_it_is_small(one: Named, other: Name
     assert bool(both) == bool(one or other)
     for each in (key, *one.keys, *other.keys, *(end for pair in (*one.between, *other.between) for end in pair)):
         assert holds(both, each) or not (holds(one, each) or holds(other, each))
-
-
-# -- beside a fold -----------------------------------------------------------------------------------------------------
-
-
-def test_a_change_that_a_fold_under_way_did_not_see_counts_when_it_is_named_again() -> None:
-    assert ASK_AGAIN_MS >= 2 * QUERY_MS  # by then each such fold has committed or never will
-    for passed_ms in (0, QUERY_MS, QUERY_MS + 1, ASK_AGAIN_MS):
-        table = folded(2)
-        table.put(delta(9))
-
-        def comes_late(_: object, answer: object, home: Region = table, passed_ms: int = passed_ms) -> object:
-            home.put(delta(5))
-            assert ask(home, named(5)) == named(5)
-            home.now_ms, home.steady_ms = home.now_ms + passed_ms, home.steady_ms + passed_ms
-            return answer
-
-        table.after(lambda request: isinstance(request, Query) and request.pk == items.delta_pk(LANE), comes_late, 1)
-        table.run(fold(LANE, Tally(), allowed_lateness_ms=LATENESS_MS, fold_min=1, fold_max=8))
-        passes_by = passed_ms <= QUERY_MS
-        assert value(table) == ({2, 9} if passes_by else {2, 5, 9})
-        assert ask(table, named(5), tally := Tally()) == Named()
-        assert (tally.settled, value(table)) == (int(passes_by), {2, 5, 9})

@@ -3,21 +3,10 @@
 from compactor.report import Tally
 from compactor.settle import settle
 from ledger import items
-from ledger.conditions import Absent
 from ledger.errors import GaveUp, LaneDamaged
-from ledger.items import version_is
-from ledger.requests import Get, Now, Put, Query, Transact
-from ledger.values import Checkpoint, Segment
-from tests.world import LANE, Region, compactor, delta, refused, token, two_regions, value
-
-
-def folded(*numbers: int, page_size: int = 1_000) -> Region:
-    """A lane in which each of these deltas was folded by a commit of its own."""
-    home, away = two_regions(page_size=page_size)
-    home.put(*map(delta, numbers))
-    compactor(home, away, fold_max=1).compact(LANE.counter)
-    home.asked.clear()
-    return home
+from ledger.requests import Query
+from ledger.values import Checkpoint
+from tests.world import LANE, Region, delta, folded, refused, token, value
 
 
 def settled(table: Region, *, upto: int = 2, fold_max: int = 8) -> Tally:
@@ -27,31 +16,25 @@ def settled(table: Region, *, upto: int = 2, fold_max: int = 8) -> Tally:
 
 def test_what_it_costs() -> None:
     """Candidates are sought cheaply, and confirmed by begin, then the covering segments strongly."""
-    table = folded(2)
+    table, _ = folded(2)
     table.put(delta(1), delta(3))
     tally = settled(table)
-    checkpoint = Checkpoint(LANE, 4 + 16, 2, token(2), 2, token(2), table.now_ms)
-    assert table.asked == [
-        Query(items.delta_pk(LANE), None, items.tail_upto(token(2)), None, False),
-        Query(items.fold_pk(LANE), f"segment#{token(1)}", "segment$", 1, False),
-        Get(items.checkpoint_key(LANE), True),
-        Get(items.segment_key(LANE, token(2), 1), True),
-        Now(),
-        Query(items.fold_pk(LANE), f"segment#{token(1)}", "segment$", 1, True),
-        Transact(
-            (
-                Put(items.checkpoint_item(checkpoint), version_is(1)),
-                Put(items.segment_item(Segment.of(LANE, token(2), 2, [delta(1)])), Absent()),
-            )
-        ),
+    assert table.in_short == [
+        "query delta",
+        "query segment 1",
+        *("get checkpoint strongly", "get segment strongly", "now", "query segment 1 strongly"),
+        "transact checkpoint segment",
     ]
+    checkpoint = Checkpoint(LANE, 4 + 16, 2, token(2), 2, token(2), table.now_ms)
+    assert table.items[items.checkpoint_key(LANE)] == items.checkpoint_item(checkpoint)
+    assert items.segment_key(LANE, token(2), 2) in table.items
     assert (tally.settled, tally.commits) == (1, 1)
     assert value(table) == {1, 2, 3}
 
 
 def test_at_most_fold_max_are_settled_by_a_commit_and_none_is_left_whatever_the_pages() -> None:
     for page_size in (1, 2, 3, 1_000):
-        table = folded(9, page_size=page_size)
+        table, _ = folded(9, page_size=page_size)
         table.put(*map(delta, range(1, 8)))
         tally = settled(table, upto=9, fold_max=3)
         assert tally.settled == 7
@@ -65,7 +48,7 @@ def test_at_most_fold_max_are_settled_by_a_commit_and_none_is_left_whatever_the_
 def test_items_at_or_below_a_token_may_be_passed_over() -> None:
     for since, left in ((-1, set[int]()), (0, {0}), (3, {0, 1, 3}), (4, {0, 1, 3, 4}), (9, {0, 1, 3, 4})):
         for page_size in (1, 1_000):
-            table = folded(2, 5, page_size=page_size)
+            table, _ = folded(2, 5, page_size=page_size)
             table.put(*map(delta, (0, 1, 3, 4)))
             token_since = None if since < 0 else token(since)
             table.run(settle(LANE, Tally(), token(5), fold_max=8, since=token_since))
@@ -73,13 +56,13 @@ def test_items_at_or_below_a_token_may_be_passed_over() -> None:
 
 
 def test_what_is_damaged_or_gone_ends_it_and_nothing_is_written() -> None:
-    table = folded(2)
+    table, _ = folded(2)
     table.alter(items.checkpoint_key(LANE), watermark={"S": token(5)})
     table.put(delta(4))
     with refused(table, LaneDamaged, token(4)):  # no segment covers it
         settled(table, upto=5)
     for gone in ("checkpoint", ""):
-        table = folded(2)
+        table, _ = folded(2)
         table.put(delta(1))
         table.drop(*(key for key in table.items if key.pk == items.fold_pk(LANE) and gone in key.sk))
         with refused(table, GaveUp):

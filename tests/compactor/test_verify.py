@@ -7,7 +7,7 @@ import pytest
 from compactor.verify import LaneCheck, verify
 from ledger import items
 from ledger.errors import ReadTooSlow
-from ledger.requests import DeleteMany, Get, Now, Put, Query, Transact
+from ledger.requests import DeleteMany, Get, Put, Query, Transact
 from ledger.values import Delta, Lane, Segment
 from tests.world import (
     COUNTER,
@@ -19,6 +19,7 @@ from tests.world import (
     compact_for_long,
     compactor,
     delta,
+    folded,
     summed,
     token,
     two_regions,
@@ -28,19 +29,17 @@ from tests.world import (
 CHECKPOINT = items.checkpoint_key(LANE)
 
 
-def folded() -> tuple[Region, Region]:
+def lane(page_size: int = 2) -> tuple[Region, Region]:
     """Folded 2 and 4 one by one, settled 1, tail 5."""
-    home, away = two_regions(page_size=2)
-    home.put(delta(2), delta(4))
-    compactor(home, away, fold_max=1).compact(COUNTER)
-    home.put(delta(1))
+    home, away = folded(2, 4, later=(1,), page_size=page_size)
     compactor(home, away).compact(COUNTER)
     home.put(delta(5))
+    home.asked.clear()
     return home, away
 
 
 def test_a_healthy_lane_has_no_difference_with_strays_and_after_everything_was_cleaned() -> None:
-    home, away = folded()
+    home, away = lane()
     check = home.run(verify(LANE))
     assert check.value is not None
     assert summed(check.value) == {1, 2, 4, 5} == value(home)
@@ -59,22 +58,12 @@ def test_a_healthy_lane_has_no_difference_with_strays_and_after_everything_was_c
 
 def test_what_it_costs() -> None:
     """It begins, then reads the tail, then the segments, then what is below, all strongly."""
-    home, _ = folded()
-    home.page_size = 1_000
-    home.asked.clear()
+    home, _ = lane(page_size=1_000)
     home.run(verify(LANE))
-    fold_pk, delta_pk = items.fold_pk(LANE), items.delta_pk(LANE)
-    assert home.asked == [
-        Now(),
-        Get(CHECKPOINT, True),
-        Get(items.segment_key(LANE, token(2), 3), True),
-        Query(delta_pk, f"{token(4)}$", None, None, True),
-        Now(),
-        Query(fold_pk, "segment#", "segment$", None, True),
-        Query(delta_pk, None, items.tail_upto(token(4)), None, True),
-        Query(fold_pk, f"segment#{token(1)}", "segment$", 1, True),
-        Query(fold_pk, f"segment#{token(2)}#0000000001", f"segment#{token(2)}$", None, True),
-        Query(fold_pk, f"segment#{token(4)}", "segment$", 1, True),
+    assert home.in_short == [
+        *("now", "get checkpoint strongly", "get segment strongly", "query delta strongly", "now"),
+        *("query segment strongly", "query delta strongly"),
+        *("query segment 1 strongly", "query segment strongly", "query segment 1 strongly"),
     ]
 
 
@@ -111,10 +100,9 @@ HARMS: dict[str, tuple[Callable[[Region], None], list[list[str]]]] = {
 
 @pytest.mark.parametrize("harm", HARMS)
 def test_what_does_not_agree_is_told(harm: str) -> None:
-    home, away = folded()
+    home, away = lane()
     does, says = HARMS[harm]
     does(home)
-    home.asked.clear()
     verification = compactor(home, away).verify(COUNTER)
     assert not verification.ok
     assert (verification.value is None) == ("token" in harm)  # nobody guesses
@@ -125,7 +113,7 @@ def test_what_does_not_agree_is_told(harm: str) -> None:
 
 
 def test_a_segment_of_a_commit_that_came_after_it_began_is_no_difference() -> None:
-    home, away = folded()
+    home, away = lane()
     home.put(delta(0))
 
     def compacts(_: object, answer: object) -> object:
@@ -159,7 +147,7 @@ def test_it_takes_no_longer_than_a_read_may_so_that_what_a_clean_deletes_meanwhi
 
 
 def test_a_counter_is_verified_in_all_its_regions_each_lane_at_home() -> None:
-    home, away = folded()
+    home, away = lane()
     other = Lane(B, 0, COUNTER)
     away.put(delta(7, other), delta(8, other))
     verification = compactor(home, away).verify(COUNTER)

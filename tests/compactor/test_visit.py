@@ -13,14 +13,25 @@ from ledger.lane.add import pack_of
 from ledger.requests import DeleteMany, Put, Query
 from ledger.values import Delta
 from reader import Reader
-from tests.world import KEEP_MS, LANE, LATENESS_MS, Region, compactor, delta, fail, settings, token, two_regions, value
+from tests.world import (
+    KEEP_MS,
+    LANE,
+    LATENESS_MS,
+    Region,
+    compactor,
+    delta,
+    fail,
+    folded,
+    settings,
+    token,
+    two_regions,
+    value,
+)
 
 
 def noted(page_size: int = 1_000) -> tuple[Region, Region]:
     """Deltas 1 and 9 folded, noted, and old enough to be deleted; delta 10 in the tail."""
-    home, away = two_regions(page_size=page_size)
-    home.put(delta(1), delta(9))
-    compactor(home, away, fold_max=1).compact(LANE.counter)  # two ranges
+    home, away = folded(1, 9, page_size=page_size)  # two ranges
     home.copy_to(away)
     compactor(home, away).compact(LANE.counter)
     home.now_ms += KEEP_MS

@@ -9,8 +9,7 @@ import pytest
 
 from ledger import Ledger, Limit, Settings
 from ledger.errors import DamagedItem, InvalidInput, LedgerError, TableError, Unavailable
-from ledger.memory import MemoryTable
-from ledger.requests import Get, Request
+from ledger.requests import GetMany
 from reader import Balance, Position, Reader
 from reader.aio import AsyncReader
 from tests.world import Region, fail
@@ -21,8 +20,8 @@ SETTINGS = Settings(table="counters", region="eu-west-1", limits={"stock:": Limi
 
 
 @pytest.fixture
-def table() -> MemoryTable:
-    made = MemoryTable(page_size=2)
+def table() -> Region:
+    made = Region(page_size=2)
     ledger = Ledger(SETTINGS, table=made, clock=lambda: NOW_MS)
     for _ in range(5):
         ledger.add(LIKES, 3)
@@ -63,7 +62,7 @@ CALLS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
 )
 
 
-def test_an_awaited_call_has_the_answer_and_the_error_of_the_call(table: MemoryTable) -> None:
+def test_an_awaited_call_has_the_answer_and_the_error_of_the_call(table: Region) -> None:
     async def answer(call: Callable[[Any], Any]) -> Any:
         async with of(AsyncReader, table) as reader:
             return await call(reader)
@@ -75,26 +74,7 @@ def test_an_awaited_call_has_the_answer_and_the_error_of_the_call(table: MemoryT
         assert awaited == outcome(lambda call=call: call(of(Reader, table))), name  # type: ignore[misc]
 
 
-class Counted:
-    """A table that is awaited, counts what is asked of counters, and fails or waits where it is told to."""
-
-    def __init__(self, table: MemoryTable) -> None:
-        self._table = table
-        self.asked = 0
-        self.failures = 0
-        self.go = asyncio.Event()
-
-    async def answer(self, request: Request, /) -> Any:
-        if not isinstance(request, Get):  # that of the shape
-            self.asked += 1
-            await self.go.wait()
-            if self.failures:
-                self.failures -= 1
-                raise Unavailable("No answer.")
-        return self._table.answer(request)
-
-
-def test_no_error_of_a_read_says_that_nothing_was_written_and_that_of_a_write_does(table: MemoryTable) -> None:
+def test_no_error_of_a_read_says_that_nothing_was_written_and_that_of_a_write_does(table: Region) -> None:
     kinds = [*LedgerError.__subclasses__(), *TableError.__subclasses__()]
     kinds.remove(DamagedItem)
     for _, call in CALLS:
@@ -114,23 +94,28 @@ def test_no_error_of_a_read_says_that_nothing_was_written_and_that_of_a_write_do
 
 
 def test_of_tasks_that_ask_at_once_one_loads_for_all_and_if_it_fails_or_is_cancelled_the_next(
-    table: MemoryTable,
+    table: Region,
 ) -> None:
     async def main() -> None:
-        alone, counted = Counted(table), Counted(table)
-        alone.go.set()
-        async with of(AsyncReader, alone) as reader:
-            await reader.read(LIKES)
-        async with of(AsyncReader, counted) as reader:
+        go, failures = asyncio.Event(), [Unavailable("No answer.")]
+
+        async def loads(answer: Any) -> Any:
+            await go.wait()
+            if failures:
+                raise failures.pop()
+            return answer
+
+        table.after(GetMany, lambda _, answer: loads(answer))
+        table.asked.clear()
+        async with of(AsyncReader, table) as reader:
             reads = [asyncio.ensure_future(reader.read(LIKES, 5)) for _ in range(52)]
             await asyncio.sleep(0)
             reads[0].cancel()
-            counted.failures = 1
-            counted.go.set()
+            go.set()
             found = await asyncio.gather(*reads, return_exceptions=True)
         assert [type(each) for each in found] == [asyncio.CancelledError, Unavailable, *[Balance] * 50]
         balances = [each for each in found if isinstance(each, Balance)]
-        assert counted.asked == 2 + alone.asked > 2
+        assert table.kinds.count(GetMany) == 3  # of the one that was cancelled, and of the one that failed, too
         assert {balance.value for balance in balances} == {15}
         assert sorted(balance.cached for balance in balances) == [False] + [True] * 49
         assert len({id(balance.by_region) for balance in balances}) == 50
@@ -138,7 +123,7 @@ def test_of_tasks_that_ask_at_once_one_loads_for_all_and_if_it_fails_or_is_cance
     asyncio.run(main())
 
 
-def test_outside_of_its_block_and_in_another_loop_not_even_what_is_known_is_answered(table: MemoryTable) -> None:
+def test_outside_of_its_block_and_in_another_loop_not_even_what_is_known_is_answered(table: Region) -> None:
     async def main() -> None:
         reader = of(AsyncReader, table)
         with pytest.raises(InvalidInput, match="AsyncReader is used outside of its `async with`"):

@@ -12,7 +12,7 @@ from ledger.errors import DamagedItem, Unavailable
 from ledger.requests import GetMany, Request
 from reader import Reader
 from reader.aio import AsyncReader
-from tests.world import COUNTER, NOW_MS, Awaited, Region, compactor, delta, settings
+from tests.world import COUNTER, NOW_MS, Awaited, Region, compactor, delta, folded, settings
 
 TIMEOUT_S = 120  # bounds a hang alone
 
@@ -109,10 +109,7 @@ def test_the_age_of_a_balance_is_counted_from_the_beginning_of_its_read(reader: 
 
 
 def test_an_answer_that_may_be_behind_is_neither_taken_from_the_cache_nor_kept_in_it(reader: Make) -> None:
-    table = Region()
-    table.put(delta(1), delta(2))
-    compactor(table, Region()).compact(COUNTER)
-    table.put(delta(3))
+    table, _ = folded(1, 2, later=(3,))
     cached = reader(table, 3_600)
     assert cached.read(COUNTER, behind=1_000).value == 4 + 16
     assert cached.value(COUNTER) == 4 + 16 + 64

@@ -3,6 +3,7 @@
 import multiprocessing
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -31,26 +32,19 @@ def in_a_child(call: Callable[[], object]) -> object:
         child.join()
 
 
-class Empty:
+def empty(lanes: int) -> Any:
     """A client of a table without items, which is asked for the tails of so many lanes at once."""
+    every_tail = threading.Barrier(lanes)
 
-    def __init__(self, lanes: int) -> None:
-        self.all = threading.Barrier(lanes)
-
-    def get_item(self, **_: Any) -> Any:
-        return {}
-
-    def batch_get_item(self, **_: Any) -> Any:
-        return {"Responses": {}}
-
-    def query(self, **_: Any) -> Any:
-        self.all.wait(TIMEOUT_S)
+    def query(**_: Any) -> Any:
+        every_tail.wait(TIMEOUT_S)
         return {"Items": []}
+
+    return SimpleNamespace(get_item=lambda **_: {}, batch_get_item=lambda **_: {"Responses": {}}, query=query)
 
 
 def test_a_reader_of_two_regions_that_was_used_answers_in_a_child() -> None:
-    client: Any = Empty(2)
-    reader = Reader(settings(), client=client)
+    reader = Reader(settings(), client=empty(2))
     assert reader.read(COUNTER).value == 0
     assert in_a_child(lambda: reader.read(COUNTER).value) == 0
     assert in_a_child(lambda: in_a_child(lambda: reader.read(COUNTER).value)) == 0
@@ -86,10 +80,10 @@ def test_a_child_begins_with_an_empty_cache() -> None:
 
 
 def test_a_child_makes_a_client_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Empty] = []
+    made: list[Any] = []
 
-    def make(*_: object, **__: object) -> Empty:
-        made.append(Empty(1))
+    def make(*_: object, **__: object) -> Any:
+        made.append(empty(1))
         return made[-1]
 
     monkeypatch.setattr("boto3.client", make)

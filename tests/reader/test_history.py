@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from compactor import Report
 from ledger import items, tokens
 from ledger.errors import NotYetReplicated, ReadTooSlow
-from ledger.requests import Get, Now, Query, Request
+from ledger.requests import Get, Query, Request
 from ledger.values import Delta, Lane
 from reader import Entry, Position, Reader
 from reader.history import SEGMENTS_AT_ONCE, SEGMENTS_MAX, history, page
@@ -25,6 +25,7 @@ from tests.world import (
     compact_for_long,
     compactor,
     delta,
+    folded,
     reader,
     token,
     two_regions,
@@ -41,29 +42,18 @@ def entry(n: int, region: str = A) -> Entry:
 
 def folded_settled_and_pending() -> tuple[Region, Region]:
     """Deltas 2, 4 and 6 folded one by one, 1, 3 and 5 settled afterwards, 7 in the tail."""
-    home, away = two_regions(page_size=2)
-    home.put(*map(delta, (2, 4, 6)))
-    compactor(home, away, fold_max=1).compact(COUNTER)
-    home.put(*map(delta, (1, 3, 5)))
+    home, away = folded(2, 4, 6, later=(1, 3, 5), page_size=2)
     compactor(home, away).compact(COUNTER)
     home.put(delta(7))
     return home, away
 
 
 def test_the_checkpoint_comes_before_the_segments_and_the_segments_before_the_tail() -> None:
-    table = Region()
-    table.put(delta(1))
-    compactor(table, Region()).compact(COUNTER)
-    for consistent in (True, False):
+    table, _ = folded(1)
+    for consistent, how in ((True, " strongly"), (False, "")):
         table.asked.clear()
         table.run(history(LANE, consistent=consistent, read_time_max_ms=READ_MS))
-        assert table.asked == [
-            Now(),
-            Get(items.checkpoint_key(LANE), consistent),
-            Query(items.fold_pk(LANE), "segment#", "segment$", None, consistent),
-            Query(items.delta_pk(LANE), f"{token(1)}$", None, None, consistent),
-            Now(),
-        ]
+        assert table.in_short == ["now", f"get checkpoint{how}", f"query segment{how}", f"query delta{how}", "now"]
 
 
 def test_every_change_comes_once_in_the_order_of_time_also_after_the_deltas_are_cleaned() -> None:
@@ -141,10 +131,7 @@ def test_whatever_was_compacted_when_the_pages_are_the_history(
 
 
 def test_every_request_of_a_page_is_as_consistent_as_it_is_asked_for_and_bounded() -> None:
-    home, away = two_regions()
-    home.put(*map(delta, range(3)))
-    compactor(home, away).compact(COUNTER)
-    home.put(*map(delta, range(3, 9)))
+    home, _ = folded(*range(3), later=range(3, 9), fold_max=8)
     # Packs that come later may hold what comes earlier: each tail is read on, for twice as many.
     for above, most, first, newest, tails in (
         (None, 5, items.SEGMENTS_FROM, [], [(f"{token(2)}$", 2), (token(4), 4)]),
@@ -164,10 +151,7 @@ def test_every_request_of_a_page_is_as_consistent_as_it_is_asked_for_and_bounded
 
 
 def test_a_page_ends_with_its_last_token_and_reads_no_segments_above() -> None:
-    home, away = two_regions()
-    home.put(*map(delta, range(12)))
-    compactor(home, away, fold_max=1).compact(COUNTER)
-    home.asked.clear()
+    home, _ = folded(*range(12))
     entries = home.run(page(LANE, None, token(2), 10, consistent=True, read_time_max_ms=READ_MS))
     assert [entry.token for entry in entries] == [token(n) for n in range(3)]
     assert len(queries(home, "fold")) == 1
@@ -249,10 +233,8 @@ def test_a_full_page_is_not_final_before_every_segment_of_its_last_hi_was_read()
 def test_a_commit_that_lands_between_the_checkpoint_and_its_segments_lists_nothing_twice() -> None:
     """The segment of that commit lists what the tail above the older watermark holds, too."""
     for place, first in ((None, 0), (Position(token(0), A), 1)):
-        table, reports = Region(), list[Report]()
-        table.put(*map(delta, range(3)))
-        compactor(table, Region()).compact(COUNTER)
-        table.put(*map(delta, range(3, 6)))
+        table, _ = folded(*range(3), later=range(3, 6))
+        reports = list[Report]()
 
         def commit(_: Request, answer: Any, table: Region = table, reports: list[Report] = reports) -> Any:
             reports.append(compactor(table, Region()).compact(COUNTER))

@@ -8,7 +8,7 @@ import pytest
 from ledger import items
 from ledger.checks import to_datetime
 from ledger.errors import DamagedItem, ReadTooSlow, Unavailable
-from ledger.requests import GetMany, Instant, Key, Now, Query, Together, key_of
+from ledger.requests import GetMany, Instant, Key, Query, Together, key_of
 from ledger.values import Checkpoint, Delta, Lane
 from reader import Balance
 from reader.read import STARTS_MAX, LaneSum, read
@@ -24,6 +24,7 @@ from tests.world import (
     Region,
     compactor,
     delta,
+    folded,
     reader,
     summed,
     token,
@@ -42,21 +43,15 @@ def sums(table: Region, *lanes: Lane, **given: Any) -> list[LaneSum]:
 
 
 def test_the_checkpoints_come_before_the_tails_and_the_clock_is_asked_before_and_after() -> None:
-    for consistent in (True, False):
+    for consistent, how in ((True, " strongly"), (False, "")):
         table = Region(page_size=2)
         table.store([items.checkpoint_item(checkpoint(2, total=20, count=2))])
         table.put(*map(delta, (1, 2, 3, 4, 5)), delta(6, OTHER))
         began, found = table.run(read([LANE, OTHER], consistent=consistent, read_time_max_ms=READ_MS))
-
-        def tail(lane: Lane, after: str | None, consistent: bool = consistent) -> Query:
-            return Query(items.delta_pk(lane), after=after, upto=None, limit=None, consistent=consistent)
-
-        assert [request for request in table.asked if not isinstance(request, Query)] == [
-            Now(),
-            GetMany((items.checkpoint_key(LANE), items.checkpoint_key(OTHER)), consistent),
-            Together((tail(LANE, f"{token(2)}$"), tail(OTHER, None))),
-            Together((tail(LANE, token(4)),)),
-            Now(),
+        assert [asked for asked in table.in_short if not asked.startswith("query")] == [
+            *("now", f"getmany checkpoint checkpoint{how}"),
+            *(f"together: query delta{how}, query delta{how}", f"together: query delta{how}"),
+            "now",
         ]
         assert began == Instant(NOW_MS, NOW_MS)
         assert found == [
@@ -117,10 +112,8 @@ def test_a_damaged_checkpoint_or_delta_is_named_and_never_read_as_0() -> None:
 
 
 def test_a_balance_says_value_count_pending_and_the_parts_of_each_region() -> None:
-    home, away = two_regions()
-    home.put(delta(1), delta(2))
-    compactor(home, away).compact(COUNTER)
-    home.put(delta(3), delta(4, Lane(B, 0, COUNTER)))
+    home, _ = folded(1, 2, later=(3,))
+    home.put(delta(4, OTHER))
     assert reader(home).read(COUNTER) == Balance(
         value=4**1 + 4**2 + 4**3 + 4**4,
         count=4,
