@@ -95,7 +95,7 @@ lambda: $(ENGINE)/.made
 	@LEDGER_ENGINE=$(CURDIR)/$(ENGINE)/bin/ministack $(LAMBDA)/bin/python -m pytest -q \
 	  tests/ledger tests/reader tests/compactor tests/service tests/infra $(ARGS)
 
-model: $(VENV)/.made ## check the TLA+ model (needs Java and Maven); ARGS=--full for more of it
+model: $(VENV)/.made ## check the TLA+ model (needs Java and Maven): half an hour; ARGS=one-delta: one configuration
 	@$(BIN)/python -m lab.spec.check $(ARGS)
 
 contract: $(VENV)/.made $(ENGINE)/.made ## one contract on four tables, DynamoDB Local too (needs a JDK and Maven)

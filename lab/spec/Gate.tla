@@ -317,7 +317,7 @@ BeginRoll(k) ==
         LET g == gate[l] IN
         \E S \in Batches({t \in Tokens : g.recent[t] # Open}), H \in Batches(g.held),
            low \in (IF Mistake = "LowCanFall" THEN 0 ELSE g.low)..N :
-            LET above == IF Mistake = "LateInSegment" THEN S ELSE {t \in S : t > g.low}
+            LET above == {t \in S : t > g.low}
                 hi    == IF above = {} THEN g.top
                          ELSE IF Mistake = "HiCanFall" THEN Max(above) ELSE Max(above \union {g.top})
                 marks == {Mark(t) : t \in IF Mistake = "HoldWithoutPrint" THEN S ELSE S \union H}

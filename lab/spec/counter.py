@@ -1,6 +1,6 @@
 """Counter.tla: adds, packs, reads, fold, settle and clean of one lane."""
 
-from lab.spec.model import Model, of
+from lab.spec.model import Model
 
 COUNTER = Model(
     module="Counter",
@@ -16,50 +16,45 @@ COUNTER = Model(
     },
     configurations={
         # One delta, put through both Regions; one compactor; strong reads in both Regions.
-        "one-delta": of("quick", N="1", Regions="{1, 2}", ByHome="{{1}}", ByAway="{{1}}", Reads='{"home", "away"}'),
+        "one-delta": {
+            "N": "1",
+            "Regions": "{1, 2}",
+            "ByHome": "{{1}}",
+            "ByAway": "{{1}}",
+            "Reads": '{"home", "away"}',
+        },
         # Two deltas, one Region, one compactor; strong reads.
-        "one-region": of("quick", Reads='{"home"}'),
+        "one-region": {"Reads": '{"home"}'},
         # Two deltas, one Region, two compactors; no reads.
-        "two-compactors": of("quick", Compactors="{k1, k2}"),
+        "two-compactors": {"Compactors": "{k1, k2}"},
         # Three deltas, one Region, one compactor that folds up to any cutoff; no reads.
-        "three-deltas": of("quick", N="3", ByHome="{{1}, {2}, {3}}", AnyClock="TRUE"),
+        "three-deltas": {"N": "3", "ByHome": "{{1}, {2}, {3}}", "AnyClock": "TRUE"},
         # Two deltas, one Region, any cutoff; eventually consistent reads.
-        "lagging-node": of("quick", Reads='{"eventual"}', AnyClock="TRUE"),
+        "lagging-node": {"Reads": '{"eventual"}', "AnyClock": "TRUE"},
         # Two deltas, the second put through Region 2 only; any cutoff; strong reads in Region 2.
-        "fail-over": of("quick", Regions="{1, 2}", ByHome="{{1}}", ByAway="{{2}}", Reads='{"away"}', AnyClock="TRUE"),
+        "fail-over": {
+            "Regions": "{1, 2}",
+            "ByHome": "{{1}}",
+            "ByAway": "{{2}}",
+            "Reads": '{"away"}',
+            "AnyClock": "TRUE",
+        },
         # A pack and its deltas alone; one Region, one compactor; strong reads.
-        "packs": of("quick", ByHome="{{2}, {1, 2}}", Reads='{"home"}'),
+        "packs": {"ByHome": "{{2}, {1, 2}}", "Reads": '{"home"}'},
         # A pack, put through both Regions; any cutoff; strong reads in Region 2.
-        "packs-two-regions": of(
-            "quick", Regions="{1, 2}", ByHome="{{1, 2}}", ByAway="{{1, 2}}", Reads='{"away"}', AnyClock="TRUE"
-        ),
+        "packs-two-regions": {
+            "Regions": "{1, 2}",
+            "ByHome": "{{1, 2}}",
+            "ByAway": "{{1, 2}}",
+            "Reads": '{"away"}',
+            "AnyClock": "TRUE",
+        },
         # A pack and one of its deltas alone, two compactors that fold up to any cutoff; no reads.
-        "packs-two-compactors": of("quick", ByHome="{{2}, {1, 2}}", Compactors="{k1, k2}", AnyClock="TRUE"),
-        # One delta, put through both Regions; two compactors; strong reads in both Regions.
-        "one-delta-two-compactors": of(
-            "slow",
-            N="1",
-            Regions="{1, 2}",
-            ByHome="{{1}}",
-            ByAway="{{1}}",
-            Compactors="{k1, k2}",
-            Reads='{"home", "away"}',
-        ),
-        # Two deltas, the first put through both Regions; strong reads in Region 2.
-        "two-regions": of("slow", Regions="{1, 2}", ByAway="{{1}}", Reads='{"away"}'),
-        # Two deltas, two Regions, two compactors, any cutoff; no reads.
-        "two-regions-two-compactors": of("slow", Regions="{1, 2}", Compactors="{k1, k2}", AnyClock="TRUE"),
-        # Three deltas, one Region, two compactors that fold up to any cutoff; no reads.
-        "three-deltas-two-compactors": of(
-            "slow", N="3", ByHome="{{1}, {2}, {3}}", Compactors="{k1, k2}", AnyClock="TRUE"
-        ),
-        # Three deltas, one Region; strong reads.
-        "three-deltas-read": of("slow", N="3", ByHome="{{1}, {2}, {3}}", Reads='{"home"}'),
+        "packs-two-compactors": {"ByHome": "{{2}, {1, 2}}", "Compactors": "{k1, k2}", "AnyClock": "TRUE"},
         # A delta between the two of a pack; one Region, one compactor; strong reads.
-        "packs-apart": of("slow", N="3", ByHome="{{2}, {1, 3}}", LateRetries="FALSE", Reads='{"home"}'),
-        # Two deltas, each put through both Regions; one compactor; strong reads in both.
-        "large": of("large", Regions="{1, 2}", ByAway="{{1}, {2}}", Reads='{"home", "away"}'),
+        "packs-apart": {"N": "3", "ByHome": "{{2}, {1, 3}}", "LateRetries": "FALSE", "Reads": '{"home"}'},
     },
+    unfinished=frozenset({"packs-apart"}),
     symmetry="EitherCompactor",
     promises=("EveryReadIsATrueSum", "AHomeReadHoldsWhatCameOnTime", "WhatWasKnownStays", "InTheEndEachCountsOnce"),
     reasons=(

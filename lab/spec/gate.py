@@ -1,6 +1,6 @@
 """Gate.tla: what a limited lane decides, files, holds and gives to another."""
 
-from lab.spec.model import Model, of
+from lab.spec.model import Model
 
 GATE = Model(
     module="Gate",
@@ -20,31 +20,37 @@ GATE = Model(
     },
     configurations={
         # Two changes in one lane, a floor that has room for one; any batches; two calls at a time.
-        "gate-two-tokens": of("quick", Batch='"any"'),
+        "gate-two-tokens": {"Batch": '"any"'},
         # Three deliveries in one lane, so none is refused; one call at a time.
-        "gate-three-tokens": of("quick", N="3", Lowering="{}", First="0", Calls="{k1}"),
+        "gate-three-tokens": {"N": "3", "Lowering": "{}", "First": "0", "Calls": "{k1}"},
         # Two changes with one fingerprint; two calls at a time.
-        "gate-alike": of("quick", Lowering="{}", First="0", Alike="{1, 2}"),
+        "gate-alike": {"Lowering": "{}", "First": "0", "Alike": "{1, 2}"},
         # One hold of 2, both limits; two calls at a time.
-        "gate-hold": of("quick", N="1", Lowering="{1}", Twos="{1}", Holds="{1}", Sides='{"down", "up"}', First="2"),
+        "gate-hold": {
+            "N": "1",
+            "Lowering": "{1}",
+            "Twos": "{1}",
+            "Holds": "{1}",
+            "Sides": '{"down", "up"}',
+            "First": "2",
+        },
         # A hold, and a change that may not find room beside it; one call at a time.
-        "gate-hold-and-change": of("quick", Holds="{1}", Calls="{k1}"),
+        "gate-hold-and-change": {"Holds": "{1}", "Calls": "{k1}"},
         # A hold, and a delivery that may not find room before the hold is captured; both limits.
-        "gate-hold-and-room": of("quick", Lowering="{1}", Holds="{1}", Sides='{"down", "up"}', Calls="{k1}"),
+        "gate-hold-and-room": {"Lowering": "{1}", "Holds": "{1}", "Sides": '{"down", "up"}', "Calls": "{k1}"},
         # A change in each of two lanes, a delivery, and a floor that has room for one; nothing is filed.
-        "gate-lanes": of("quick", N="3", InLane2="{2}", Lanes="{1, 2}", Moves="2", Batch='"nothing"'),
+        "gate-lanes": {"N": "3", "InLane2": "{2}", "Lanes": "{1, 2}", "Moves": "2", "Batch": '"nothing"'},
         # A change in each of two lanes, in lane 2 of 2, a delivery; first rights of 2, of which parts travel.
-        "gate-lanes-two": of(
-            "quick", Twos="{2}", InLane2="{2}", Lanes="{1, 2}", First="2", Moves="3", Batch='"nothing"'
-        ),
+        "gate-lanes-two": {
+            "Twos": "{2}",
+            "InLane2": "{2}",
+            "Lanes": "{1, 2}",
+            "First": "2",
+            "Moves": "3",
+            "Batch": '"nothing"',
+        },
         # A hold in lane 2, which has no rights of its own, and a change in lane 1; one call at a time.
-        "gate-lanes-hold": of("quick", Holds="{2}", InLane2="{2}", Lanes="{1, 2}", Moves="1", Calls="{k1}"),
-        # Three deliveries in one lane, so none is refused; two calls at a time.
-        "gate-three-tokens-two-calls": of("slow", N="3", Lowering="{}", First="0"),
-        # Three changes in one lane, a floor that has room for two; one call at a time.
-        "gate-three-tokens-refused": of("slow", N="3", Lowering="{1, 2, 3}", First="2", Calls="{k1}"),
-        # A hold, and a change that may not find room beside it; two calls at a time.
-        "gate-hold-and-change-two-calls": of("slow", Holds="{1}"),
+        "gate-lanes-hold": {"Holds": "{2}", "InLane2": "{2}", "Lanes": "{1, 2}", "Moves": "1", "Calls": "{k1}"},
     },
     symmetry="EitherCall",
     promises=(

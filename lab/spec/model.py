@@ -7,16 +7,11 @@ Rule 2: A mistake is a value of the constant `Mistake`: the rule that is left ou
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-Configuration = tuple[str, Mapping[str, str]]
-
-
-def of(length: str, **constants: str) -> Configuration:
-    return length, constants
-
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """usual: its constants. configurations: how long each runs (quick, slow or large), and what is not as usual there.
+    """usual: its constants. configurations: what is not as usual there. unfinished: those of them that are too large to
+    be gone through; mistakes are looked for there.
 
     promises: the invariants of which a mistake must break one. reasons: other invariants, which say why they hold.
     mistakes: the rule that is left out: the configuration that finds it, and what is done instead. possible: the
@@ -27,20 +22,17 @@ class Model:
     module: str
     symmetry: str
     usual: Mapping[str, str]
-    configurations: Mapping[str, Configuration]
+    configurations: Mapping[str, Mapping[str, str]]
     promises: tuple[str, ...]
     reasons: tuple[str, ...]
     mistakes: Mapping[str, tuple[str, str]]
     possible: Mapping[str, tuple[str, str]]
+    unfinished: frozenset[str] = frozenset()
     only_mistaken: frozenset[str] = frozenset()
 
-    def names(self, *lengths: str) -> tuple[str, ...]:
-        """The configurations of these lengths."""
-        return tuple(name for name, (length, _) in self.configurations.items() if length in lengths)
-
-    def cfg(self, name: str, mistake: str = "none", invariants: Sequence[str] = ()) -> str:
+    def cfg(self, name: str, mistake: str, invariants: Sequence[str]) -> str:
         """A configuration as TLC reads it; all invariants, if none are named."""
-        constants = {**self.usual, **self.configurations[name][1], "Mistake": f'"{mistake}"'}
+        constants = {**self.usual, **self.configurations[name], "Mistake": f'"{mistake}"'}
         assigned = "".join(f"  {constant} = {value}\n" for constant, value in constants.items())
         checked = " ".join(invariants or (*self.promises, *self.reasons))
         return f"""CONSTANTS
