@@ -1,5 +1,5 @@
 """The shipped classes on a real engine, in processes, while what is between them fails; every sum is judged.
 
-python -m lab.run demo        the gentle profile: your events, two naive designs beside ours (`make demo`)
-python -m lab.run torture     the rough profile: everything fails at once, in rounds (`make torture`)
+python -m lab.run demo        the gentle profile: your events (`make demo`)
+python -m lab.run torture     the rough profile: everything fails at once (`make torture`)
 """

@@ -1,7 +1,7 @@
-"""`python -m lab.run demo` and `python -m lab.run torture`: a gentle run, and rough ones in rounds.
+"""`python -m lab.run demo` and `python -m lab.run torture`: a gentle run, and a rough one.
 
-Rule 1: The exit code is 0 only when every run was finished and judged without a violation, and did what was asked.
-Rule 2: The history of a round that was not is kept, and its seed named.
+Rule 1: The exit code is 0 only when the run was finished and judged without a violation, and did what was asked.
+Rule 2: The history of a rough one that was not is kept, and its seed named.
 """
 
 import logging
@@ -30,7 +30,6 @@ from lab.run.screen import closing, print_sale
 from ledgerctl.rows import Columns
 
 PLANTED = "LAB_RUN_PLANTED"  # is set in a copy of the code
-CHANGES_OF_ROUND = 20_000
 OPERATIONS_OF_CHANGE = 1.3  # about: sends again and reads come on top of the changes
 EVENTS_PER_S, REST_S = 60, 40  # what two free cores count, and what comes after the last event
 app = typer.Typer(help=(__doc__ or "").partition("\n")[0], add_completion=False, rich_markup_mode=None)
@@ -80,10 +79,8 @@ def demo(
             f"and {len(played) - len(shop):,} to check by. Answers get lost, changes come twice or late, processes\n"
             f"freeze, the link is cut. On two free cores that takes about {seconds:.0f} s."
         )
-        plan = Plan(GENTLE, seed, len(once), folder, once)
-        with console.status("the engine starts") as status:
-            outcome = play(plan, status.update)
-    except (BadEvents, EngineMissing) as error:
+        outcome = _played(console, Plan(GENTLE, seed, len(once), folder, once))
+    except BadEvents as error:
         _cannot_run(console, error)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -93,58 +90,45 @@ def demo(
 
 @app.command()
 def torture(
-    operations: Annotated[int, typer.Option(min=100, help="Adds and reads, about; in rounds.")] = 12_000,
+    operations: Annotated[int, typer.Option(min=100, help="Adds and reads, about.")] = 12_000,
     seed: Annotated[int | None, typer.Option(help="Decides what each process and the proxy draw.")] = None,
     mistake: Planted = None,
 ) -> None:
     """Writers, readers and compactors on a real engine while everything fails; then every sum is judged.
 
-    Exit code: 0 when no round has a violation, 1 when one has or too little was done, 2 when the engine cannot be had.
+    Exit code: 0 when nothing is wrong, 1 when something is or too little was done, 2 when the engine cannot be had.
     """
     console = _begin(mistake)
     seed = random.randrange(10**6) if seed is None else seed
-    began_s = time.monotonic()
-    total = Outcome()
-    rounds = 0
-    while sum(total.operations.values()) < operations:
-        left = operations - sum(total.operations.values())
-        changes = min(CHANGES_OF_ROUND, max(100, round(left / OPERATIONS_OF_CHANGE)))
-        folder = tempfile.mkdtemp(prefix=f"torture-{seed + rounds}-")
-        done = _round(console, Plan(ROUGH, seed + rounds, changes, folder))
-        rounds += 1
-        total += done
-        if done.violations or not done.operations:
-            break  # nor would the next round do any
+    began_s, changes = time.monotonic(), round(operations / OPERATIONS_OF_CHANGE)
+    folder = tempfile.mkdtemp(prefix=f"torture-{seed}-")
+    console.print(f"seed {seed}: {changes:,} changes")
+    outcome = _played(console, Plan(ROUGH, seed, changes, folder))
+    for violation in outcome.violations:
+        console.print(escape(violation))
     console.print(
-        f"{rounds} rounds, seeds {seed} to {seed + rounds - 1}, {time.monotonic() - began_s:,.0f} s\n"
-        f"operations  {sum(total.operations.values()):,}: {_listed(total.operations)}\n"
-        f"requests    {_listed(total.faults)}\n"
-        f"events      {_listed(total.events)}\n"
-        f"violations  {len(total.violations)}"
+        f"{time.monotonic() - began_s:,.0f} s\n"
+        f"operations  {sum(outcome.operations.values()):,}: {_listed(outcome.operations)}\n"
+        f"requests    {_listed(outcome.faults)}\n"
+        f"events      {_listed(outcome.events)}\n"
+        f"violations  {len(outcome.violations)}"
     )
-    lacks = total.lacks(ROUGH, operations)
-    for lack in () if total.violations else lacks:
-        console.print(f"[bold red]Too little was done:[/] {lack}")
-    if total.violations or lacks:
+    if outcome.violations:
+        console.print(f"[bold red]It is wrong with seed {seed}.[/] Its history: {folder}")
         raise typer.Exit(1)
+    shutil.rmtree(folder, ignore_errors=True)
+    lacks = outcome.lacks(ROUGH, operations)
+    for lack in lacks:
+        console.print(f"[bold red]Too little was done:[/] {lack}")
+    raise typer.Exit(1 if lacks else 0)
 
 
-def _round(console: Console, plan: Plan) -> Outcome:
-    """One round of torture, and what is wrong in it."""
-    console.print(f"round of seed {plan.seed}: {plan.changes:,} changes")
+def _played(console: Console, plan: Plan) -> Outcome:
     try:
         with console.status("the engine starts") as status:
-            outcome = play(plan, status.update)
+            return play(plan, status.update)
     except EngineMissing as error:
         _cannot_run(console, error)
-    for violation in outcome.violations:
-        console.print(escape(str(violation)))
-    if outcome.violations:
-        about = f"in the round of seed {plan.seed}. Its history: {plan.folder}"
-        console.print(f"[bold red]{len(outcome.violations)} violations[/] {about}")
-    else:
-        shutil.rmtree(plan.folder, ignore_errors=True)
-    return outcome
 
 
 def _begin(mistake: str | None) -> Console:

@@ -8,27 +8,21 @@ broken.
 import random
 import time
 from pathlib import Path
-from typing import Any
 
 from compactor import Compactor, Report
-from lab.engines.proxy import OUTSIDE
 from lab.run.plan import SKEW_MAX_MS, Plan
 from lab.run.record import Recorder
-from lab.run.usual_ways import NaiveWay
 from ledger.errors import DamagedItem, LaneDamaged, LedgerError, TableError
 
 PAUSE_S = (0.3, 4.0)
 FIGURES = ("lanes", "folded", "settled", "cleaned", "commits", "gave_up")
 
 
-def main(plan: Plan, region: str, twin: int, generation: int, reached: Any) -> None:
-    """Compacts for ever; the naive designs' jobs work on the counters of the changes that were asked for since."""
+def main(plan: Plan, region: str, twin: int, generation: int) -> None:
     name = f"compactor {region} {twin} generation {generation}"
     rng = random.Random(f"{plan.seed} {name}")
     skew_ms = rng.randint(-SKEW_MAX_MS, SKEW_MAX_MS)
     compactor = Compactor(plan.settings(region, region), clock=plan.clock(skew_ms))
-    naive = [NaiveWay(plan, design, OUTSIDE) for design in plan.profile.naive if twin == 0]
-    first = 0
     with Recorder(Path(plan.folder) / f"compactor-{region}-{twin}.jsonl") as recorder:
         while True:  # until it is killed
             try:
@@ -36,10 +30,6 @@ def main(plan: Plan, region: str, twin: int, generation: int, reached: Any) -> N
             except LedgerError as error:  # of the scan; it starts again next time
                 kind = "info" if isinstance(error, TableError) else "broken"
                 recorder.write(name, kind, "compact", [], error=f"{type(error).__name__}: {error}")
-            upto = max(reached) + 1
-            for way in naive:
-                way.housekeep({plan.event(number).counter for number in range(first, upto)}, region)
-            first = upto
             time.sleep(rng.uniform(*PAUSE_S))
 
 

@@ -1,4 +1,4 @@
-"""What happens to the processes and the Regions of a round: kills, pauses, partitions and storms of faults.
+"""What happens to the processes and the Regions of a run: kills, pauses, partitions and storms of faults.
 
 Rule 1: Everything follows from the seed and the passing of time.
 Rule 2: `turn` never waits.
@@ -8,7 +8,6 @@ Rule 3: When it is over, nothing is paused or cut off any more.
 import random
 import time
 from collections import Counter
-from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from signal import SIGCONT, SIGSTOP
 
@@ -26,18 +25,13 @@ MOSTLY_COMPACTORS = 0.8
 
 
 class Disturber:
-    """What acts on the processes, on the replicators and, through `proxy`, on every request."""
+    """What acts on the processes, on replication and, through `proxy`, on every request."""
 
     def __init__(
-        self,
-        plan: Plan,
-        children: Children,
-        processes: Processes,
-        replicators: Sequence[Replicator],
-        proxy: Connection,
+        self, plan: Plan, children: Children, processes: Processes, replicator: Replicator, proxy: Connection
     ) -> None:
         self._rng = random.Random(f"{plan.seed} disturber")
-        self._children, self._processes, self._replicators, self._proxy = children, processes, replicators, proxy
+        self._children, self._processes, self._replicator, self._proxy = children, processes, replicator, proxy
         self._paused: dict[str, float] = {}
         self._partitioned = self._stormy = False
         acts = (self._pause, self._cut, *((self._kill, self._blow) if plan.profile.kills else ()))
@@ -84,13 +78,11 @@ class Disturber:
         self._partitioned = not self._partitioned
         self._proxy.send(("partition", self._partitioned))
         self.counts["partitions"] += self._partitioned
-        alone = self._rng.choice(REGIONS)
-        for replicator in self._replicators:
-            if self._partitioned:
-                replicator.partition(alone)
-            else:
-                replicator.heal()
-        return PARTITIONED_S if self._partitioned else QUIET_S
+        if self._partitioned:
+            self._replicator.partition(self._rng.choice(REGIONS))
+            return PARTITIONED_S
+        self._replicator.heal()
+        return QUIET_S
 
     def _blow(self) -> Between:
         self._stormy = not self._stormy

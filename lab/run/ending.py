@@ -14,10 +14,8 @@ from lab.engines.ministack import Engine
 from lab.engines.proxy import OUTSIDE
 from lab.engines.replicator import Replicator
 from lab.run import judge
-from lab.run.judge import Violation
 from lab.run.plan import KEEP_MS, LATENESS_MS, REGIONS, Asked, Plan
-from lab.run.record import OURS, Histories
-from lab.run.usual_ways import NaiveWay
+from lab.run.record import Histories
 from ledger import Ledger
 from reader import Reader
 
@@ -30,43 +28,29 @@ Values = dict[str, dict[str, int]]
 """By Region and counter."""
 
 
-def end(
-    plan: Plan, engine: Engine, replicators: Sequence[Replicator], histories: Histories
-) -> tuple[dict[str, Values], list[Violation]]:
-    """Brings the tables to rest; what each design reads of every counter, and what is wrong with ours."""
+def end(plan: Plan, engine: Engine, replicator: Replicator, histories: Histories) -> tuple[Values, list[str]]:
+    """Brings the table to rest; what is read of every counter then, and what is wrong."""
     rng = random.Random(f"{plan.seed} end")
     settings = {region: replace(plan.settings(region, "", engine.endpoint_url), fold_min=1) for region in REGIONS}
-    naive = [NaiveWay(plan, name, "", engine.endpoint_url) for name in plan.profile.naive]
     names = sorted(histories)
     _replay(plan, histories, rng)
-    wrong: list[Violation] = []
-    values: dict[str, Values] = {}
+    wrong: list[str] = []
     compactors = {region: Compactor(settings[region], clock=plan.clock()) for region in REGIONS}
     time.sleep(LATENESS_MS / 1_000)
     for visit in range(VISITS):
         time.sleep(KEEP_MS / 1_000 if visit else 0)
-        _drain(replicators)
+        replicator.drain(DRAIN_TIMEOUT_MS)
         report = Report.total(compactors[region].run() for region in REGIONS)
-        wrong += [Violation("", f"at the end, {lane}: {error}") for lane, error in report.problems.items()]
-        wrong += [Violation("", f"at the end, {token} differs from its segment") for token in report.conflicts]
-        for way, region in ((way, region) for way in naive for region in REGIONS if not visit):
-            way.housekeep(names, region)
-        _drain(replicators)
+        wrong += [f"at the end, {lane}: {error}" for lane, error in report.problems.items()]
+        wrong += [f"at the end, {token} differs from its segment" for token in report.conflicts]
+        replicator.drain(DRAIN_TIMEOUT_MS)
     readers = {region: Reader(settings[region], clock=plan.clock()) for region in REGIONS}
-    values[OURS] = {region: _values_of(reader, names) for region, reader in readers.items()}
-    for way in naive:
-        values[way.name] = {region: {name: way.read(name, region) for name in names} for region in REGIONS}
-    wrong += _judged(plan, histories, values[OURS], readers, rng)
+    values = {region: _values_of(reader, names) for region, reader in readers.items()}
+    wrong += _judged(plan, histories, values, readers, rng)
     for name in names:
         if settings[REGIONS[0]].limit_of(name) is not None:
-            differences = compactors[REGIONS[0]].verify(name).differences
-            wrong += [Violation(name, each) for each in differences]
+            wrong += [f"{name}: {each}" for each in compactors[REGIONS[0]].verify(name).differences]
     return values, wrong
-
-
-def _drain(replicators: Sequence[Replicator]) -> None:
-    for replicator in replicators:
-        replicator.drain(DRAIN_TIMEOUT_MS)
 
 
 def _replay(plan: Plan, histories: Histories, rng: random.Random) -> None:
@@ -89,7 +73,7 @@ def _values_of(reader: Reader, names: Sequence[str]) -> dict[str, int]:
 
 def _judged(
     plan: Plan, histories: Histories, values: Values, readers: Mapping[str, Reader], rng: random.Random
-) -> Iterator[Violation]:
+) -> Iterator[str]:
     """What is wrong with the counters whose sums name their deltas; of some of them with their histories, too."""
     for name, history in histories.items():
         if plan.names_deltas(name):

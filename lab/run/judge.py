@@ -5,38 +5,21 @@ Rule 2: What was asked for and what is owed is known by the one clock of all pro
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from lab.histories.checker import read_of, wrong_end, wrong_read
 from lab.run.record import CounterHistory, Histories, Line, Read
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """What is wrong, and with which counter (empty: with none)."""
-
-    counter: str
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.counter}: {self.why}" if self.counter else self.why
-
-
-def check(lines: Sequence[Line], histories: Histories) -> Iterator[Violation]:
+def check(lines: Sequence[Line], histories: Histories) -> Iterator[str]:
     """Everything wrong before the end: what nothing here can cause, and reads."""
     for line in lines:
         if line["type"] == "broken":
-            yield Violation("", f"{line['process']}, {line['f']} {line['value']}: {line['error']}")
+            yield f"{line['process']}, {line['f']} {line['value']}: {line['error']}"
     for history in histories.values():
-        yield from check_reads(history)
-
-
-def check_reads(history: CounterHistory) -> Iterator[Violation]:
-    """One for each read that is wrong."""
-    for read in history.reads:
-        if wrong := _wrong(history, read):
-            when = f"from {read.began_ns / 1e9:.3f} s to {read.ended_ns / 1e9:.3f} s"
-            yield Violation(history.counter, f"{wrong}; {read.process}, {when}")
+        for read in history.reads:
+            if wrong := _wrong(history, read):
+                when = f"from {read.began_ns / 1e9:.3f} s to {read.ended_ns / 1e9:.3f} s"
+                yield f"{history.counter}: {wrong}; {read.process}, {when}"
 
 
 def _wrong(history: CounterHistory, read: Read) -> str | None:
@@ -47,9 +30,7 @@ def _wrong(history: CounterHistory, read: Read) -> str | None:
     return wrong_read(what, read.value, read.count, asked, owed)
 
 
-def check_end(
-    history: CounterHistory, values: Mapping[str, int], listed: Mapping[str, Sequence[int]]
-) -> Iterator[Violation]:
+def check_end(history: CounterHistory, values: Mapping[str, int], listed: Mapping[str, Sequence[int]]) -> Iterator[str]:
     """What is wrong with a counter after everything was delivered and compacted.
 
     values: what each Region reads; listed: the changes that each Region lists, where that was asked for.
@@ -57,4 +38,4 @@ def check_end(
     changes = [change for change in history.changes.values() if change.may_count]
     acknowledged = {change.delta for change in changes if change.acknowledged}
     for why in wrong_end(values, listed, {change.delta for change in changes}, acknowledged):
-        yield Violation(history.counter, why)
+        yield f"{history.counter}: {why}"

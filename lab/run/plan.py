@@ -46,7 +46,7 @@ SLOTS = WRITERS * THREADS
 class Profile:
     """pause_s: how long a writer rests between two batches, at most. again_s: how long it waits before it sends again,
     at most. resending_s: for how long, once half of the writers are done. kills: processes are killed, and storms
-    of faults come. faults: what the proxy does; None draws a mix. naive: the designs that count beside ours.
+    of faults come. faults: what the proxy does; None draws a mix.
 
     floors: what a run must have of each, at least, as (number, share of what was asked of it).
     """
@@ -56,7 +56,6 @@ class Profile:
     resending_s: float
     kills: bool
     faults: Mix | None
-    naive: tuple[str, ...]
     floors: Mapping[str, tuple[int, float]]
 
 
@@ -68,7 +67,6 @@ GENTLE = Profile(
     resending_s=60.0,
     kills=False,
     faults={fault: 0.01 for fault in FAULTS if fault.kind in GENTLE_KINDS},
-    naive=("atomic ADD", "naive merge"),
     floors={
         "changes acknowledged": (1, 1.0),
         "of them owed to strong reads": (1, 0.01),
@@ -80,7 +78,7 @@ GENTLE = Profile(
         "faults": (1, 0.01),
     },
 )
-"""Events of a user, counted by ours and by two naive designs; no process is killed."""
+"""Events of a user; no process is killed."""
 
 ROUGH = Profile(
     pause_s=0.5,
@@ -88,7 +86,6 @@ ROUGH = Profile(
     resending_s=12.0,
     kills=True,
     faults=None,
-    naive=(),
     floors={
         "operations": (0, 1.0),
         "changes acknowledged": (0, 0.5),

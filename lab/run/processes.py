@@ -39,7 +39,7 @@ class Processes:
         readers = [self._enter(f"reader {n}", reads.main, n, after=shared) for n in range(READERS)]
         self.others = [*self._writers, *readers]
         self.compactors = [
-            self._enter(f"compactor {region} {twin}", compacts.main, region, twin, after=shared[:1])
+            self._enter(f"compactor {region} {twin}", compacts.main, region, twin)
             for region in REGIONS
             for twin in range(TWINS)
         ]

@@ -12,8 +12,7 @@ from typing import Any
 
 from lab.engines.proxy import OUTSIDE
 from lab.run.plan import REGIONS, THREADS, Plan
-from lab.run.record import OURS, Recorder, Worker, work_all
-from lab.run.usual_ways import NaiveWay
+from lab.run.record import Recorder, Worker, work_all
 from ledger.checks import to_ms
 from ledger.errors import LedgerError, ReadTooSlow, Throttled, TransactionConflict, Unavailable
 from reader import Reader
@@ -33,39 +32,29 @@ def main(plan: Plan, reader: int, generation: int, reached: Any, stop: Any) -> N
     settings = plan.settings(region, OUTSIDE)
     strong = Reader(settings, ttl=TTL_S, clock=plan.clock())
     weak = Reader(settings, ttl=TTL_S, consistent=False, clock=plan.clock())
-    naive = [NaiveWay(plan, name, OUTSIDE) for name in plan.profile.naive]
     with Recorder(Path(plan.folder) / f"reader-{reader}.jsonl") as recorder:
-        threads = [
-            ReaderThread(plan, f"reader {reader}.{thread} generation {generation}", region, recorder, reached)
-            for thread in range(THREADS)
-        ]
-        for thread in threads:
-            thread.strong, thread.weak, thread.naive = strong, weak, naive
-        work_all(threads, stop)
+        names = (f"reader {reader}.{thread} generation {generation}" for thread in range(THREADS))
+        work_all([ReaderThread(plan, name, region, recorder, reached, strong, weak) for name in names], stop)
 
 
 class ReaderThread(Worker):
-    """`strong`, `weak`: the readers of this process; `naive`: the designs that are read beside ours."""
+    """`strong`, `weak`: the readers of this process."""
 
-    strong: Reader
-    weak: Reader
-    naive: Sequence[NaiveWay] = ()
-
-    def __init__(self, plan: Plan, name: str, region: str, recorder: Recorder, reached: Any) -> None:
+    def __init__(
+        self, plan: Plan, name: str, region: str, recorder: Recorder, reached: Any, strong: Reader, weak: Reader
+    ) -> None:
         super().__init__(name, plan.seed, recorder, "read")
-        self._plan, self._region, self._reached = plan, region, reached
+        self._plan, self._region, self._reached, self.strong, self.weak = plan, region, reached, strong, weak
 
     def act(self, stop: Any) -> None:
         while not stop.value:
             drawn = self._rng.random()
             if drawn < SEVERAL:
-                self._record(OURS, sorted({self._counter() for _ in range(SEVERAL_COUNTERS)}), self._values)
+                self._record(sorted({self._counter() for _ in range(SEVERAL_COUNTERS)}), self._values)
             elif drawn < SEVERAL + WEAK:
-                self._record(OURS, [self._counter()], partial(self._balance, self.weak), strong=False)
+                self._record([self._counter()], partial(self._balance, self.weak), strong=False)
             else:
-                self._record(OURS, [self._counter()], partial(self._balance, self.strong))
-            for way in self.naive:
-                self._record(way.name, [self._counter()], partial(self._total, way))
+                self._record([self._counter()], partial(self._balance, self.strong))
             time.sleep(self._rng.uniform(*PAUSE_S))
 
     def _values(self, counters: Sequence[str]) -> Found:
@@ -81,19 +70,13 @@ class ReaderThread(Worker):
         since_ns = self._plan.monotonic_ns(to_ms(balance.as_of)) if balance.cached else None
         return since_ns, [(counter, balance.value, balance.count)]
 
-    def _total(self, way: NaiveWay, counters: Sequence[str]) -> Found:
-        [counter] = counters
-        return None, [(counter, way.read(counter, self._region), None)]
-
-    def _record(
-        self, design: str, counters: list[str], read: Callable[[Sequence[str]], Found], strong: bool = True
-    ) -> None:
-        about = {"region": self._region, "strong": strong, "design": design}
+    def _record(self, counters: list[str], read: Callable[[Sequence[str]], Found], strong: bool = True) -> None:
+        about = {"region": self._region, "strong": strong}
         began_ns = self._recorder.write(self._name, "invoke", "read", counters, **about)
         try:
             since_ns, found = read(counters)
         except (Unavailable, Throttled, TransactionConflict, ReadTooSlow) as error:
-            self._recorder.write(self._name, "fail", "read", counters, design=design, error=type(error).__name__)
+            self._recorder.write(self._name, "fail", "read", counters, error=type(error).__name__)
         except LedgerError as error:
             self.broken(error, counters)
         else:

@@ -4,7 +4,7 @@ Rule 1: The line of an invocation is in the file before anything is sent: a proc
 operation that may have happened.
 Rule 2: Types: invoke; ok (it happened); fail (it certainly did not); info (it may have); broken (an answer that nothing
 here can cause). Times are nanoseconds of the one monotonic clock. A process has one operation open at a time.
-Rule 3: A line names its design. An add's value is [[change, home, at_ms], …] when invoked and [[change, how], …] when
+Rule 3: An add's value is [[change, home, at_ms], …] when invoked and [[change, how], …] when
 it completes, where how is ok, fail or info for each change. A read's is [counter, …], then [[counter, sum, count], …].
 Rule 4: Counter by counter, a delta was asked for when its first add was invoked, unless each of its adds certainly
 failed; it was acknowledged when one of them was ok; it is owed to strong reads at home from when an add through its
@@ -14,17 +14,16 @@ home Region was ok on time. An add whose process was killed has no line for its 
 import json
 import os
 import random
-import threading
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from lab.run.plan import ON_TIME_MS, Plan
+from lab.run.plan import ON_TIME_MS, THREADS, Plan
 
 Line = dict[str, Any]
-OURS = "this library"
 
 
 class Recorder:
@@ -71,11 +70,8 @@ class Worker:
 
 def work_all(workers: Iterable[Worker], stop: Any) -> None:
     """All at once, until each is done."""
-    threads = [threading.Thread(target=worker.work, args=(stop,)) for worker in workers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(lambda worker: worker.work(stop), workers))
 
 
 def lines_of(path: Path) -> list[Line]:
@@ -133,8 +129,6 @@ class AskedChange:
 
 @dataclass(slots=True)
 class CounterHistory:
-    """The history of one counter of one design."""
-
     counter: str
     changes: dict[int, AskedChange] = field(default_factory=dict)
     reads: list[Read] = field(default_factory=list)
@@ -143,14 +137,14 @@ class CounterHistory:
 Histories = dict[str, CounterHistory]
 
 
-def histories_of(lines: Iterable[Line], plan: Plan, design: str = OURS) -> Histories:
-    """The history of one design by counter."""
+def histories_of(lines: Iterable[Line], plan: Plan) -> Histories:
+    """By counter."""
     histories: Histories = {}
 
     def history(counter: str) -> CounterHistory:
         return histories.setdefault(counter, CounterHistory(counter))
 
-    for line in (line for line in lines if line.get("design", OURS) == design):
+    for line in lines:
         match line["f"], line["type"]:
             case "add", "invoke":
                 for number, home, at_ms in line["value"]:

@@ -1,7 +1,7 @@
-"""One run of a profile: an engine, a proxy, replicators and processes; judged on the way and, after a calm, at its end.
+"""One run of a profile: an engine, a proxy, replication and processes; judged after a calm, and at its end.
 
-Rule 1: The proxy stands between the engine and everyone who writes, reads or compacts; the replicators, and whoever
-looks at the end, ask the engine itself.
+Rule 1: The proxy stands between the engine and everyone who writes, reads or compacts; the replicator, and whoever
+looks at the end, asks the engine itself.
 Rule 2: Nothing is left running, whatever ends the run.
 """
 
@@ -14,7 +14,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Self
 
 from lab.engines import proxy
 from lab.engines.children import Children
@@ -24,14 +23,12 @@ from lab.engines.replicator import Replicator
 from lab.run import ending, judge, record
 from lab.run.disturb import Disturber
 from lab.run.ending import Values
-from lab.run.judge import Violation
 from lab.run.plan import REGIONS, TABLE, Plan, Profile
 from lab.run.processes import Processes
-from lab.run.record import OURS, Histories, Line, histories_of
-from lab.run.usual_ways import table_name
+from lab.run.record import Histories, Line, histories_of
 
 LAG_MS = (20, 900)
-TURN_S, JUDGE_EVERY_S = 0.05, 15.0
+TURN_S = 0.05
 CALM_TURNS, CALM_TURN_S = 240, 0.25
 RUN_TIMEOUT_S = 3_600
 VIOLATIONS_MAX = 20
@@ -43,22 +40,13 @@ Say = Callable[[str], None]
 
 @dataclass(slots=True)
 class Outcome:
-    """What a run was and what is wrong with ours. values: what each design reads at the end; reads: how many each made
-    before, and how many of them were wrong."""
+    """What a run was and what is wrong. values: what each Region reads at the end, if it came to that."""
 
     operations: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
     events: Counter[str] = field(default_factory=Counter)
-    violations: list[Violation] = field(default_factory=list)
-    values: dict[str, Values] = field(default_factory=dict)
-    reads: dict[str, tuple[int, int]] = field(default_factory=dict)
-
-    def __iadd__(self, other: Self) -> Self:
-        self.operations += other.operations
-        self.faults += other.faults
-        self.events += other.events
-        self.violations += other.violations
-        return self
+    violations: list[str] = field(default_factory=list)
+    values: Values = field(default_factory=dict)
 
     def lacks(self, profile: Profile, asked: int) -> list[str]:
         """What a run of which so much was asked did too little of, so that no violation says nothing."""
@@ -77,49 +65,39 @@ def play(plan: Plan, say: Say) -> Outcome:
     outcome = Outcome()
     with ExitStack() as stack:
         engine = stack.enter_context(Engine())
-        tables = [TABLE, *map(table_name, plan.profile.naive)]
-        for table, region in itertools.product(tables, REGIONS):
-            engine.create_table(table, region)
+        for region in REGIONS:
+            engine.create_table(TABLE, region)
         children = stack.enter_context(Children("lab.run.processes"))
         faults = plan.profile.faults or mix(plan.seed)
         control, endpoint = proxy.start(children, engine, plan.seed, faults)
         plan = replace(plan, proxy=endpoint)
-        replicators = [
-            stack.enter_context(Replicator(engine, table, REGIONS, random.Random(f"{plan.seed}{table}"), *LAG_MS))
-            for table in tables
-        ]
+        rng = random.Random(f"{plan.seed}{TABLE}")
+        replicator = stack.enter_context(Replicator(engine, TABLE, REGIONS, rng, *LAG_MS))
         processes = Processes(plan, children)
-        disturber = Disturber(plan, children, processes, replicators, control)
+        disturber = Disturber(plan, children, processes, replicator, control)
         _write(plan, processes, disturber, say)
         say("what is under way arrives")
         outcome.faults = _calm(control)
-        for replicator in replicators:
-            replicator.drain(ending.DRAIN_TIMEOUT_MS)
-        lines, histories = _history(plan)
+        replicator.drain(ending.DRAIN_TIMEOUT_MS)
+        lines = record.merged(Path(plan.folder).glob("*.jsonl"))
+        histories = histories_of(lines, plan)
         outcome.operations, outcome.events = _operations(lines), disturber.counts + _events(lines, histories)
-        outcome.reads = {name: _reads(lines, plan, name) for name in (OURS, *plan.profile.naive)}
         outcome.violations += itertools.islice(judge.check(lines, histories), VIOLATIONS_MAX)
-        if outcome.violations and not plan.profile.naive:
-            return outcome
-        say("a replay, the compactors come to rest, both Regions are counted")
-        outcome.values, wrong = ending.end(plan, engine, replicators, histories)
-        outcome.violations += wrong[:VIOLATIONS_MAX]
+        if not outcome.violations:
+            say("a replay, the compactors come to rest, both Regions are counted")
+            outcome.values, wrong = ending.end(plan, engine, replicator, histories)
+            outcome.violations += wrong[:VIOLATIONS_MAX]
     return outcome
 
 
 def _write(plan: Plan, processes: Processes, disturber: Disturber, say: Say) -> None:
-    """Lets the disturber act until the writers have done their share, or a violation is seen."""
+    """Lets the disturber act until the writers have done their share."""
     deadline = time.monotonic() + RUN_TIMEOUT_S
     asked_for: float | None = None
-    judge_at = time.monotonic() + JUDGE_EVERY_S
     while processes.writing() and time.monotonic() < deadline:
         if processes.mostly_asked():  # a while is left for what is sent again
             asked_for = asked_for or time.monotonic()
             deadline = min(deadline, asked_for + plan.profile.resending_s)
-        if judge_at <= time.monotonic():
-            if any(judge.check(*_history(plan))):
-                break
-            judge_at = time.monotonic() + JUDGE_EVERY_S
         disturber.turn()
         processes.check()
         met = ", ".join(f"{count:,} {name}" for name, count in sorted(disturber.counts.items()))
@@ -127,12 +105,6 @@ def _write(plan: Plan, processes: Processes, disturber: Disturber, say: Say) -> 
         time.sleep(TURN_S)
     disturber.clear()
     processes.dismiss()
-
-
-def _history(plan: Plan) -> tuple[list[Line], Histories]:
-    # In this order: what a reader has seen, its writer's file already has.
-    lines = record.merged(sorted(Path(plan.folder).glob("*.jsonl")))
-    return lines, histories_of(lines, plan)
 
 
 def _calm(control: Connection) -> Counter[str]:
@@ -150,7 +122,7 @@ def _calm(control: Connection) -> Counter[str]:
 def _operations(lines: Sequence[Line]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for line in lines:
-        if line["type"] in ("ok", "info", "fail") and line["f"] in ("add", "read") and line["design"] == OURS:
+        if line["type"] in ("ok", "info", "fail") and line["f"] in ("add", "read"):
             for value in line["value"]:
                 counts[f"{line['f']} {value[1] if line['f'] == 'add' else line['type']}"] += 1
     return counts
@@ -165,9 +137,3 @@ def _events(lines: Sequence[Line], histories: Histories) -> Counter[str]:
         }
         | {figure: sum(line.get(figure, 0) for line in lines) for figure in RECORDED}
     )
-
-
-def _reads(lines: Sequence[Line], plan: Plan, design: str) -> tuple[int, int]:
-    histories = histories_of(lines, plan, design).values()
-    wrong = sum(len(list(judge.check_reads(history))) for history in histories)
-    return sum(len(history.reads) for history in histories), wrong

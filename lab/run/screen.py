@@ -12,8 +12,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from lab.events import Event, is_witness
-from lab.run.plan import REGIONS
-from lab.run.record import OURS
 from lab.run.round import Outcome
 from lab.run.sale import SEATS, Sold
 
@@ -51,11 +49,12 @@ def closing(
         f"{requests:,} requests, of which met a fault {faults.total():,}; partitions {done['partitions']}, "
         f"freezes {done['pauses']}\n"
         f"changes: {done['packed']:,} put in packs, {done['folded']:,} folded, {done['settled']:,} settled, "
-        f"{done['cleaned']:,} cleaned"
+        f"{done['cleaned']:,} cleaned\n"
+        f"{outcome.operations['read ok']:,} reads on the way"
     )
     if outcome.values:
         console.print(summary(outcome, truth, events))
-    wrong = [*map(str, outcome.violations), *wrong_values(outcome, truth)]
+    wrong = [*outcome.violations, *wrong_values(outcome, truth)]
     if wrong:
         console.print("[bold red]A number of ours is wrong.[/] Please report it, with the events and the seed:")
     elif lacks:
@@ -67,38 +66,26 @@ def closing(
     return not wrong and not lacks
 
 
-def wrong_values(outcome: Outcome, truth: Mapping[str, int], design: str = OURS) -> list[str]:
-    """The counters of a design that are not their true value at the end, in sentences."""
+def wrong_values(outcome: Outcome, truth: Mapping[str, int]) -> list[str]:
+    """The counters that are not their true value at the end, in sentences."""
     return [
         f"at the end {region} reads {values.get(counter, 0):,} of {counter}, which is {true:,}"
-        for region, values in outcome.values.get(design, {}).items()
+        for region, values in outcome.values.items()
         for counter, true in truth.items()
         if values.get(counter, 0) != true
     ]
 
 
 def summary(outcome: Outcome, truth: Mapping[str, int], events: Sequence[Event]) -> Table:
-    """The busiest counters, the sums, and how many counters and reads of each design are wrong."""
+    """The busiest counters, and the sum of all: what is true, and what each Region reads."""
     table = _table("", "truth", *outcome.values)
     sizes = Counter(event.counter for event in events if not is_witness(event.counter))
-    here = {design: values[REGIONS[0]] for design, values in outcome.values.items()}
-    for counter, _ in sizes.most_common(BUSIEST):
-        cells = [_against(values.get(counter, 0), truth[counter]) for values in here.values()]
-        table.add_row(escape(counter[:NAME_MAX]), f"{truth[counter]:,}", *cells)
-    for region in REGIONS:
-        true_sum = sum(truth[counter] for counter in sizes)
-        sums = [sum(values[region].get(name, 0) for name in sizes) for values in outcome.values.values()]
-        cells = [_against(total, true_sum) for total in sums]
-        table.add_row(f"sum in {region}", f"{true_sum:,}", *cells, end_section=region == REGIONS[-1])
-    wrongs = [len(wrong_values(outcome, truth, design)) for design in outcome.values]
-    table.add_row("wrong at the end", f"of {2 * len(truth):,}", *(_marked(f"{n:,}", n == 0) for n in wrongs))
-    reads = [_marked(f"{wrong:,} of {made:,}", wrong == 0) for made, wrong in outcome.reads.values()]
-    table.add_row("wrong reads", "", *reads)
+    busiest = [(counter, [counter]) for counter, _ in sizes.most_common(BUSIEST)]
+    for name, counters in (*busiest, (f"all {len(sizes):,}", list(sizes))):
+        true = sum(truth[counter] for counter in counters)
+        sums = [sum(values.get(counter, 0) for counter in counters) for values in outcome.values.values()]
+        table.add_row(escape(name[:NAME_MAX]), f"{true:,}", *(_marked(f"{each:,}", each == true) for each in sums))
     return table
-
-
-def _against(value: int, truth: int) -> str:
-    return _marked(f"{value:,}", value == truth)
 
 
 def _marked(text: str, is_right: bool) -> str:

@@ -12,7 +12,7 @@ from lab.events import Event, is_witness, shop_day, truth_of, with_witnesses
 from lab.run import __main__ as program
 from lab.run import judge
 from lab.run.plan import GENTLE, LATENESS_MS, ROUGH, Plan
-from lab.run.record import OURS, Line, Recorder, histories_of, lines_of
+from lab.run.record import Line, Recorder, histories_of, lines_of
 from lab.run.round import Outcome
 from lab.run.sale import BUYERS, SEATS, Sold, flash_sale, limited, sale
 from lab.run.screen import print_sale, wrong_values
@@ -63,7 +63,6 @@ RIGHT: dict[str, Sequence[Line]] = {
     "all its adds failed: not there": [invoke(10, 0), end(20, 0, how="fail"), read(30, 40)],
     "its writer was killed: there or not": [invoke(10, 0), read(30, 40, 0), read(41, 42)],
     "deltas of both Regions": [invoke(10, 0, 3), end(20, 0, 3), read(30, 40, 0, 3)],
-    "of another design": [*ADDED, read(30, 40) | {"design": "atomic ADD"}],
 }
 LACKS = "counter-0: a strong read in eu-west-1 of 1 lacks [1], acknowledged at home on time before it began; r, from"
 WRONG = [
@@ -96,7 +95,7 @@ def test_at_the_end_each_acknowledged_delta_counts_in_both_regions_and_what_fail
 
 
 def test_a_users_counters_are_held_against_the_truth_and_a_witness_names_its_deltas() -> None:
-    outcome = Outcome(values={OURS: {A: {"stock": 5}, B: {"stock": 6}}})
+    outcome = Outcome(values={A: {"stock": 5}, B: {"stock": 6}})
     assert wrong_values(outcome, {"stock": 5}) == ["at the end us-east-1 reads 6 of stock, which is 5"]
     at = shop_day(1, 1)[0].at
     plan = Plan(GENTLE, 1, 2, "", events=(Event("stock", -3, "k", at), Event("witness:01", 4**5, "k", at)))
