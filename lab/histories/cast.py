@@ -5,7 +5,7 @@ Rule 2: A retry, a redelivery and a fail-over send the same delta, whoever sends
 Rule 3: A script ends, so a history does.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,58 +55,47 @@ class Cast:
         self.record.numbers = min(first + most, NUMBERS_MAX)
         return range(first, self.record.numbers)
 
-    def reader(self, region: str, times: int, pace: Sequence[int]) -> Callable[[], Script]:
+    def reads(self, region: str, times: int, pace: Sequence[int]) -> Script:
         record, own, choices = self.record, self.own(region), self.choices
+        for _ in range(times):
+            yield rest(choices, pace)
+            consistent = choices.pick(3) != 2
+            behind_ms = own.allowed_lateness_ms * choices.pick(8) if choices.pick(3) == 2 else 0
+            on_time = [asked for asked in record.asked if asked.on_time]
+            lanes, limit = own.lanes_of(COUNTER), own.read_time_max_ms
+            program = read(lanes, consistent=consistent, read_time_max_ms=limit, behind_ms=behind_ms)
+            try:
+                _, sums = yield from (_dawdling(program, choices) if self.theatre.faults.slow_reads else program)
+            except (DamagedItem, LaneDamaged) as damage:
+                record.broken.append(f"a read in {region}: {damage}")
+            except LedgerError:
+                continue
+            else:
+                value, count = sum(s.value for s in sums), sum(s.count for s in sums)
+                until = {s.lane: s.until_ms for s in sums}
+                here = region if consistent else None
+                must = frozenset(asked.number for asked in on_time if _is_owed(asked.delta, here, until))
+                whole = consistent and not any(until.values())
+                record.seen.append(Seen(region, whole, value, count, len(record.asked), must))
 
-        def script() -> Script:
-            for _ in range(times):
-                yield rest(choices, pace)
-                consistent = choices.pick(3) != 2
-                behind_ms = own.allowed_lateness_ms * choices.pick(8) if choices.pick(3) == 2 else 0
-                on_time = [asked for asked in record.asked if asked.on_time]
-                limit = own.read_time_max_ms
-                program = read(
-                    own.lanes_of(COUNTER), consistent=consistent, read_time_max_ms=limit, behind_ms=behind_ms
-                )
+    def visits(
+        self, region: str, rounds: Iterator[int], paces: Sequence[Sequence[int]], *, slow: bool = False
+    ) -> Script:
+        """Visits its Region's lanes, each time after a rest of one of the `paces`. rounds: those that are left."""
+        record, own, choices = self.record, self.own(region), self.choices
+        for _ in rounds:
+            yield rest(choices, one_of(choices, paces))
+            for lane in own.lanes_of(COUNTER, region):
                 try:
-                    _, sums = yield from (_dawdling(program, choices) if self.theatre.faults.slow_reads else program)
+                    record.tallies.append(Tally())
+                    program = visit(lane, record.tallies[-1], own)
+                    if choices.pick(20) == 19:
+                        program = _noting_ahead(program)
+                    yield from _dawdling(program, choices) if slow else program
                 except (DamagedItem, LaneDamaged) as damage:
-                    record.broken.append(f"a read in {region}: {damage}")
-                except LedgerError:
+                    record.broken.append(f"a visit to {lane}: {damage}")
+                except (GaveUp, LedgerError):
                     continue
-                else:
-                    value, count = sum(s.value for s in sums), sum(s.count for s in sums)
-                    until = {s.lane: s.until_ms for s in sums}
-                    here = region if consistent else None
-                    must = frozenset(asked.number for asked in on_time if _is_owed(asked.delta, here, until))
-                    whole = consistent and not any(until.values())
-                    record.seen.append(Seen(region, whole, value, count, len(record.asked), must))
-
-        return script
-
-    def compactor(
-        self, region: str, times: int, paces: Sequence[Sequence[int]], *, slow: bool = False
-    ) -> Callable[[], Script]:
-        """Visits its Region's lanes `times` times, each time after a rest of one of the `paces`."""
-        record, own, choices, left = self.record, self.own(region), self.choices, [times]
-
-        def script() -> Script:
-            while left[0]:
-                left[0] -= 1
-                yield rest(choices, one_of(choices, paces))
-                for lane in own.lanes_of(COUNTER, region):
-                    try:
-                        record.tallies.append(Tally())
-                        program = visit(lane, record.tallies[-1], own)
-                        if choices.pick(20) == 19:
-                            program = _noting_ahead(program)
-                        yield from _dawdling(program, choices) if slow else program
-                    except (DamagedItem, LaneDamaged) as damage:
-                        record.broken.append(f"a visit to {lane}: {damage}")
-                    except (GaveUp, LedgerError):
-                        continue
-
-        return script
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,34 +138,32 @@ class Sender:
             asked.on_time = asked.on_time or late_ms <= latest_ms
 
 
-def writer(number: int, sender: Sender, pace: Sequence[int]) -> Callable[[], Script]:
-    """Asks for change `number` and sends it until it is acknowledged; then perhaps again or elsewhere."""
-    mine: list[Asked] = []  # outlives a crash, as a message in a queue does
+def writes(number: int, sender: Sender, pace: Sequence[int], mine: list[Asked]) -> Script:
+    """Asks for change `number` and sends it until it is acknowledged; then perhaps again or elsewhere.
+
+    mine: outlives a crash, as a message in a queue does.
+    """
     cast, choices = sender.cast, sender.cast.choices
-
-    def script() -> Script:
-        yield rest(choices, pace)
-        if not mine:
-            mine.append(sender.ask(number, (yield Now()).wall_ms))
-        region = sender.home
-        for _ in range(SENDS_MAX):
-            try:
-                yield from add(mine[0].delta)
-            except LedgerError:
-                if choices.pick(3) == 2:
-                    region = cast.any_region()  # a fail-over
-                    yield Move(region)
-                yield rest(choices, SHORT)
-                continue
-            sender.acknowledged(mine[0], region)
-            if choices.pick(3) != 2:
-                return
-            yield rest(choices, LONG)  # a redelivery, often after the delta was cleaned
-            if choices.pick(2):
-                region = cast.any_region()
+    yield rest(choices, pace)
+    if not mine:
+        mine.append(sender.ask(number, (yield Now()).wall_ms))
+    region = sender.home
+    for _ in range(SENDS_MAX):
+        try:
+            yield from add(mine[0].delta)
+        except LedgerError:
+            if choices.pick(3) == 2:
+                region = cast.any_region()  # a fail-over
                 yield Move(region)
-
-    return script
+            yield rest(choices, SHORT)
+            continue
+        sender.acknowledged(mine[0], region)
+        if choices.pick(3) != 2:
+            return
+        yield rest(choices, LONG)  # a redelivery, often after the delta was cleaned
+        if choices.pick(2):
+            region = cast.any_region()
+            yield Move(region)
 
 
 def _is_owed(delta: Delta, here: str | None, until: Mapping[Lane, int | None]) -> bool:

@@ -7,6 +7,7 @@ replay a year later would.
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
 from compactor.fold import fold
 from compactor.report import Tally
@@ -94,10 +95,11 @@ def _enter_all(cast: Cast) -> None:
             break
         enter_producer(Sender(cast, cast.any_region(), grain_ms), packs, pace)
     for region in cast.settings.regions:
-        theatre.enter(f"reader {region}", region, cast.reader(region, 6 + choices.pick(10), pace()))
+        theatre.enter(f"reader {region}", region, partial(cast.reads, region, 6 + choices.pick(10), pace()))
         for twin in range(1 + choices.pick(2)):
             paces = one_of(choices, PACES)
-            visits = cast.compactor(region, 6 + choices.pick(10), paces, slow=faults.slow_visits)
+            rounds = iter(range(6 + choices.pick(10)))
+            visits = partial(cast.visits, region, rounds, paces, slow=faults.slow_visits)
             theatre.enter(f"compactor {region} {twin}", region, visits)
 
 

@@ -50,13 +50,6 @@ class Mistake:
     at: str = "0"
 
 
-@dataclass(frozen=True, slots=True)
-class Caught:
-    mistake: Mistake
-    by: str
-    said: str
-
-
 def read(file: str, kind: str) -> list[Mistake]:
     """The mistakes of a file, which histories of that kind find."""
     found: list[Mistake] = []
@@ -91,8 +84,11 @@ def plant(mistake: Mistake, folder: str) -> None:
         path.write_text(place.planted(path.read_text("utf-8")), "utf-8")
 
 
-def catch(mistake: Mistake, histories: int = HISTORIES_MAX) -> Caught:
-    """Plant the mistake and play histories on it until one goes wrong, or its small cast. Raises as `plant`."""
+def catch(mistake: Mistake, histories: int = HISTORIES_MAX) -> tuple[str, str]:
+    """Plant the mistake and play histories on it until one goes wrong, or its small cast. Raises as `plant`.
+
+    What finds it, and what is wrong then; nothing, where it is not found.
+    """
     with tempfile.TemporaryDirectory(prefix="mistake-") as folder:
         plant(mistake, folder)
         played = subprocess.run(
@@ -106,16 +102,16 @@ def catch(mistake: Mistake, histories: int = HISTORIES_MAX) -> Caught:
     if played.returncode not in (0, 1) or (played.returncode and not played.stdout):  # the copy does not run
         raise ValueError(f"{mistake.name}: {played.stderr[-400:]}")
     by, _, said = played.stdout.partition(": ")
-    return Caught(mistake, by, said.strip())
+    return by, said.strip()
 
 
 def main(planted: Sequence[Mistake]) -> None:
     """Plant every mistake, each in a copy of its own, and print how each is found. Exit code 1 when one is not."""
     missed = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # each is played by a process of its own
-        for caught in pool.map(catch, planted):
-            missed += not caught.by
-            print(f"{caught.by or 'NOT FOUND':<10}  {caught.mistake.name}: {caught.said[:70]}", flush=True)
+        for mistake, (by, said) in zip(planted, pool.map(catch, planted), strict=True):
+            missed += not by
+            print(f"{by or 'NOT FOUND':<10}  {mistake.name}: {said[:70]}", flush=True)
     found = f"{len(planted) - missed} of {len(planted)} planted mistakes found"
     print(f"{found}, within {HISTORIES_MAX:,} histories each or by a small cast")
     sys.exit(1 if missed else 0)

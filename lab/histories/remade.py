@@ -10,10 +10,11 @@ operator deletes it by hand: what was cleaned is lost, the rest is the tail agai
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from compactor.commit import LANDING_MAX_MS
 from compactor.rebuild import rebuild
-from lab.histories.cast import COUNTER, Cast, Sender, writer
+from lab.histories.cast import COUNTER, Cast, Sender, writes
 from lab.histories.theatre import LONG, one_of, shelf
 from ledger import items, tokens
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
@@ -92,7 +93,7 @@ class Disaster:
         self._operates = self._enter(f"operator {self.region}", self._operator)
         sender = Sender(self._cast, self.region)
         for number in self._cast.numbers(WRITERS):  # so that what was halved is built upon
-            self._enter(f"writer {number}", writer(number, sender, LONG))
+            self._enter(f"writer {number}", partial(writes, number, sender, LONG, []))
         if self._theatre.log is not None:
             self._theatre.log("the world", f"the replica in {self.region} is made again", "")
 

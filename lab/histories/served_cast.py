@@ -2,8 +2,9 @@
 
 import base64
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 from zlib import crc32
 
@@ -18,7 +19,6 @@ from ledger.gate import decide
 from ledger.gate.gates import Gates
 from ledger.lane.tail import through
 from ledger.requests import Now
-from ledger.settings import Settings
 from ledger.values import Delta
 from service.compact.result import Done
 from service.compact.serve import by_lane, serve_lane
@@ -81,7 +81,9 @@ class Service(Cast):
             enter_producer(Sender(self, home, ahead_ms=ahead_ms), packs, lambda: pace)
         for number in range(4 + choices.pick(8)) if self.settings.limits else ():
             home = self.any_region()
-            enter(f"seller {number}", home, self._seller(number, self.own(home), pace))
+            gates = Gates.of(self.own(home), SEATS)
+            assert gates is not None
+            enter(f"seller {number}", home, partial(self._sells, number, gates, pace, []))
         self.producers = list(self.theatre.processes)
         for region in self.settings.regions:
             self._enter_in(region)
@@ -89,82 +91,67 @@ class Service(Cast):
     def _enter_in(self, region: str) -> None:
         choices, enter = self.choices, self.theatre.enter
         rare = 4 if self.settings.limits else 16
-        enter(f"reader {region}", region, self.reader(region, 3 + choices.pick(6), LONG))
+        enter(f"reader {region}", region, partial(self.reads, region, 3 + choices.pick(6), LONG))
         self.memories[region] = [Memory() for _ in range(1 + choices.pick(2))]
-        enter(f"ring {region}", region, self._ring(region))
+        enter(f"ring {region}", region, partial(self._rings, region, []))
         for number in range(1 + choices.pick(2)):
-            enter(f"compact {region} {number}", region, self._compact(region))
+            enter(f"compact {region} {number}", region, partial(self._compacts, region))
         if choices.pick(8) == 7:  # a compactor of one's own, beside the service
-            enter(f"compactor {region}", region, self.compactor(region, 4, one_of(choices, PACES)))
+            visits = partial(self.visits, region, iter(range(4)), one_of(choices, PACES))
+            enter(f"compactor {region}", region, visits)
         if choices.pick(rare) == rare - 1:
-            enter(f"purge {region}", region, self._purge(region))
+            enter(f"purge {region}", region, partial(self._purges, region))
 
-    def _seller(self, number: int, own: Settings, pace: Sequence[int]) -> Callable[[], Script]:
-        mine: list[Delta] = []  # outlives a crash
-        gates = Gates.of(own, SEATS)
-        assert gates is not None
+    def _sells(self, number: int, gates: Gates, pace: Sequence[int], mine: list[Delta]) -> Script:
+        """mine: outlives a crash."""
+        yield rest(self.choices, pace)
+        if not mine:
+            token = tokens.keyed(SEATS, str(number), (yield Now()).wall_ms)
+            lane = self.settings.lane_for(SEATS, token, gates.here)
+            mine.append(Delta(lane, token, one_of(self.choices, CHANGES)))
+        for _ in range(TRIES_MAX):
+            try:
+                yield from decide.decide_change(gates, mine[0])
+                return
+            except LedgerError:
+                yield rest(self.choices, LONG)
 
-        def script() -> Script:
-            yield rest(self.choices, pace)
-            if not mine:
-                token = tokens.keyed(SEATS, str(number), (yield Now()).wall_ms)
-                lane = own.lane_for(SEATS, token, own.region)
-                mine.append(Delta(lane, token, one_of(self.choices, CHANGES)))
-            for _ in range(TRIES_MAX):
-                try:
-                    yield from decide.decide_change(gates, mine[0])
-                    return
-                except LedgerError:
-                    yield rest(self.choices, LONG)
-
-        return script
-
-    def _ring(self, region: str) -> Callable[[], Script]:
+    def _rings(self, region: str, began: list[bool]) -> Script:
         """Reads the stream, a batch after the other, by one of its containers; after a crash by a new one."""
         choices, memories, post = self.choices, self.memories[region], self.world.posts[region]
-        began: list[bool] = []
+        if began:
+            memories[choices.pick(len(memories))] = Memory()
+        began.append(True)
+        while not self.is_over(region):
+            batch = self.world.read_stream(region, 1 + choices.pick(6))
+            if not batch:
+                yield Sleep(POLL_STEPS)
+                continue
+            records = [_event(number, each) for number, each in enumerate(batch)]
+            came = arrived(records, self.own(region))
+            done = Rung()
+            yield from _sent(ring(came, done, one_of(choices, memories), self.own(region), self.every_s))
+            self.counts.update(rings=done.numbers["LanesRung"], late=done.numbers["LateDeltas"])
+            post.position += came.first_of(done.failed)[0] if done.failed else len(batch)
 
-        def script() -> Script:
-            if began:
-                memories[choices.pick(len(memories))] = Memory()
-            began.append(True)
-            while not self.is_over(region):
-                batch = self.world.read_stream(region, 1 + choices.pick(6))
-                if not batch:
-                    yield Sleep(POLL_STEPS)
-                    continue
-                records = [_event(number, each) for number, each in enumerate(batch)]
-                came = arrived(records, self.own(region))
-                done = Rung()
-                yield from _sent(ring(came, done, one_of(choices, memories), self.own(region), self.every_s))
-                self.counts.update(rings=done.numbers["LanesRung"], late=done.numbers["LateDeltas"])
-                post.position += came.first_of(done.failed)[0] if done.failed else len(batch)
-
-        return script
-
-    def _compact(self, region: str) -> Callable[[], Script]:
+    def _compacts(self, region: str) -> Script:
         """Serves the work queue: the messages of a lane together, and each is deleted when it was served."""
-        world, choices = self.world, self.choices
-
-        def script() -> Script:
-            own = self.own(region)
-            while not self.is_over(region):
-                batch = world.receive(region, 1 + choices.pick(3))
-                if not batch:
-                    yield Sleep(_until(world, region))
-                    continue
-                jobs = [(str(n), job) for n, message in enumerate(batch) for job in jobs_of(message.body, own)]
-                lost = set[str]()
-                for lane in by_lane((name, _otherwise(job)) for name, job in jobs):
-                    deadline = world.step + (choices.pick(60) if choices.pick(8) == 7 else 10**9)
-                    stop = lambda: world.step > deadline  # noqa: E731, B023
-                    yield from _sent(serve_lane(lane, own, stop, commits_max=1 + choices.pick(3)))
-                    for done in lane:
-                        self._report(done)
-                        lost |= done.ids if done.lost is not None else set()
-                world.delete(region, [message for n, message in enumerate(batch) if str(n) not in lost])
-
-        return script
+        world, choices, own = self.world, self.choices, self.own(region)
+        while not self.is_over(region):
+            batch = world.receive(region, 1 + choices.pick(3))
+            if not batch:
+                yield Sleep(_until(world, region))
+                continue
+            jobs = [(str(n), job) for n, message in enumerate(batch) for job in jobs_of(message.body, own)]
+            lost = set[str]()
+            for lane in by_lane((name, _otherwise(job)) for name, job in jobs):
+                deadline = world.step + (choices.pick(60) if choices.pick(8) == 7 else 10**9)
+                stop = lambda: world.step > deadline  # noqa: E731, B023
+                yield from _sent(serve_lane(lane, own, stop, commits_max=1 + choices.pick(3)))
+                for done in lane:
+                    self._report(done)
+                    lost |= done.ids if done.lost is not None else set()
+            world.delete(region, [message for n, message in enumerate(batch) if str(n) not in lost])
 
     def _report(self, done: Done) -> None:
         self.counts.update(visits=done.visited, dropped=int(done.outcome == "gave up" and not done.sent))
@@ -173,14 +160,11 @@ class Service(Cast):
         if isinstance(done.error, DamagedItem | LaneDamaged):
             self.record.broken.append(f"a visit to {done.job.lane}: {done.error}")
 
-    def _purge(self, region: str) -> Callable[[], Script]:
-        def script() -> Script:
-            yield rest(self.choices, LATE)
-            while self.settings.thresholds and not all(each.done for each in self.producers):
-                yield Sleep(POLL_STEPS)  # so that what asked for the last evaluation is lost
-            self.world.purge(region)
-
-        return script
+    def _purges(self, region: str) -> Script:
+        yield rest(self.choices, LATE)
+        while self.settings.thresholds and not all(each.done for each in self.producers):
+            yield Sleep(POLL_STEPS)  # so that what asked for the last evaluation is lost
+        self.world.purge(region)
 
 
 def _sent(program: Generator[Any, Any, None]) -> Script:

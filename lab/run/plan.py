@@ -62,7 +62,7 @@ class Profile:
 GENTLE_KINDS = ("500 after it applied", "answer dropped after it applied", "throttled", "repeated late")
 
 GENTLE = Profile(
-    pause_s=1.6,
+    pause_s=4.5,
     again_s=7.0,
     resending_s=60.0,
     kills=False,
