@@ -4,7 +4,7 @@ A further argument has to be named here (RIGHT), and is then fuzzed with the oth
 """
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -23,6 +23,7 @@ from ledger.errors import InvalidInput, InvalidSettings, LedgerError, LimitReach
 from ledger.memory import MemoryTable
 from ledger.queue import ChangeQueue
 from reader import Place, Position, Reader
+from tests.ledger.test_settings import FULL
 from tests.strategies import ODD, Passed, effort, junk
 from tests.world import COUNTER, KEEP_MS, LANE, NOW_MS, A, B, World, delta, settings, token
 
@@ -61,11 +62,6 @@ OF_SETTINGS: dict[str, object] = (
     | {"allowed_lateness_ms": 1, "keep_ms": 3, "clean_units_per_s": 3, "read_time_max_ms": 2}
     | {"fold_min": 1, "fold_max": 5, "clean": True, "insert_only": True, "unshared_limits": True}
 )
-VARIABLES: dict[str, Any] = (
-    {"LEDGER_TABLE": "counters", "AWS_REGION": A, "LEDGER_REGIONS": f"{A},{B}", "LEDGER_FOLD_MIN": "1"}
-    | {"LEDGER_SHARDS": '{"stock:": 1}', "LEDGER_THRESHOLDS": '{"seats:": [{"above": 1}]}', "LEDGER_CLEAN": "true"}
-    | {"LEDGER_LIMITS": '{"seats:": {"floor": -1, "ceiling": 1, "region": "eu-west-1"}}'}
-)
 RIGHT: dict[str, object] = (
     {**KEYED, **OF_SETTINGS, "settings": MADE, "clock": lambda: NOW_MS, "entropy": entropy, "observe": print}
     | {"table": MemoryTable(), "tables": {A: MemoryTable(), B: MemoryTable()}, "client": CLIENT}
@@ -74,7 +70,7 @@ RIGHT: dict[str, object] = (
     | {"hold": HELD, "floor": None, "ceiling": 9, "id": HELD.id, "ends": None, "counters": [COUNTER], "prefix": "s"}
     | {"since": to_datetime(0), "until": AT, "after": None, "limit": 1, "lane": LANE, "token": token(3), "shard": 0}
     | {"above": 10, "below": None, "name": "high", "bucket": 7, "page_size": 1, "peers": {}, "lists": True}
-    | {"text": str(LANE), "environ": VARIABLES, "data": b"", "url": "a queue"}
+    | {"text": str(LANE), "environ": FULL, "data": b"", "url": "a queue"}
 )
 OF_A_LIMIT = ("Ledger.hold", "Ledger.parse_hold", "Ledger.set_limit", "Reader.standing", "Reader.holds", "Hold.parse")
 DIFFERS: dict[str, Any] = (
@@ -111,9 +107,9 @@ def with_settings(world: World, made: Settings) -> object:
     return balance, Ledger(made, table=world.home, clock=world.clock).add("a-counter", 1)
 
 
-def right_for(name: str, signature: inspect.Signature) -> dict[str, object]:
-    named = [each.name for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
-    return {each: {**RIGHT, **DIFFERS.get(name, {})}[each] for each in named if each != "self"}
+def right_for(name: str, call: Callable[..., Any], without: Collection[str] = ()) -> dict[str, object]:
+    named = [each.name for each in inspect.signature(call).parameters.values() if each.kind is not each.VAR_KEYWORD]
+    return {each: {**RIGHT, **DIFFERS.get(name, {})}[each] for each in named if each not in {"self", *without}}
 
 
 def calls_of(cls: type, of: Callable[[World], object]) -> dict[str, Call]:
@@ -124,29 +120,24 @@ def calls_of(cls: type, of: Callable[[World], object]) -> dict[str, Call]:
         return list(answer) if isinstance(answer, Iterator) else answer
 
     methods = [name for name, _ in inspect.getmembers(cls, inspect.isroutine) if not name.startswith("_")]
-    named = {f"{cls.__name__}.{method}": method for method in methods if f"{cls.__name__}.{method}" not in INNER}
+    named = {f"{cls.__name__}.{method}": method for method in methods}
     return {
-        name: (partial(use, method), right_for(name, inspect.signature(getattr(cls, method))))
+        name: (partial(use, method), right_for(name, getattr(cls, method)))
         for name, method in named.items()
+        if name not in INNER
     }
 
 
-def made(cls: type, use: Callable[[World, Any], object], without: tuple[str, ...] = ()) -> dict[str, Call]:
+def made(cls: type, use: Callable[[World, Any], object], without: Collection[str] = ()) -> dict[str, Call]:
     """The class itself, made and then used."""
-    right = {
-        name: each for name, each in right_for(cls.__name__, inspect.signature(cls)).items() if name not in without
-    }
+    right = right_for(cls.__name__, cls, without)
     return {cls.__name__: (lambda world, **given: use(world, cls(**no_network(given))), right)}
 
 
 def made_on(cls: type, use: Callable[[Any], object]) -> dict[str, Call]:
     """The class on a table, on tables, a client, and clients, as far as it takes them."""
-    tables = ASK_AWS & {*inspect.signature(cls).parameters}
-    found: dict[str, Call] = {}
-    for kind in sorted(tables):
-        call, right = made(cls, lambda _, of: use(of), tuple(tables - {kind}))[cls.__name__]
-        found[f"{cls.__name__} on {kind}"] = call, right
-    return found
+    tables, name = ASK_AWS & {*inspect.signature(cls).parameters}, cls.__name__
+    return {f"{name} on {kind}": made(cls, lambda _, of: use(of), tables - {kind})[name] for kind in sorted(tables)}
 
 
 VALUES: dict[str, Call] = {
@@ -161,12 +152,11 @@ VALUES: dict[str, Call] = {
     "Hold.capture": (lambda world, amount: Hold(HELD.delta, world.ledger()).capture(amount), {"amount": 3}),
     "Lane.parse": (lambda _, text: Lane.parse(text), {"text": str(LANE)}),
 }
+CODEC: dict[str, Callable[..., Any]] = {
+    f"message.{each.__name__}": each for each in (message.dumps, message.dumps_many, message.loads, message.loads_many)
+}
 MESSAGES: dict[str, Call] = {
-    f"message.{each.__name__}": (
-        lambda _, each=each, **given: each(**given),
-        right_for(f"message.{each.__name__}", inspect.signature(each)),
-    )
-    for each in (message.dumps, message.dumps_many, message.loads, message.loads_many)
+    name: (lambda _, call=call, **given: call(**given), right_for(name, call)) for name, call in CODEC.items()
 }
 MESSAGES["ChangeQueue"] = lambda _, url: ChangeQueue(url, client=CLIENT).send(Change(**KEYED)), {"url": "a queue"}
 CLASSES: dict[str, dict[str, Call]] = {

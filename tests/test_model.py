@@ -1,6 +1,6 @@
 """The public classes in two Regions against a plain dictionary: what was asked for, and where it has arrived."""
 
-from dataclasses import dataclass
+from dataclasses import asdict
 from itertools import count
 from typing import Any
 
@@ -28,22 +28,6 @@ counters = st.sampled_from([COUNTERS[0], *COUNTERS])  # lanes in which much happ
 ages_ms = st.sampled_from([LATENESS_MS, LATENESS_MS + 1, 20_000, 500_000, 0, 1, -300_000])
 
 
-@dataclass(frozen=True)
-class Sent:
-    """A change that was asked for; `key` is None when its token is random."""
-
-    delta: Delta
-    key: str | None
-
-    @property
-    def home(self) -> str:
-        return self.delta.lane.region
-
-    @property
-    def at_ms(self) -> int:
-        return to_ms(self.delta.at)
-
-
 class Public(RuleBasedStateMachine):
     """Change n is 4**n, so a value says which changes it holds.
 
@@ -60,7 +44,8 @@ class Public(RuleBasedStateMachine):
             table.page_size = page_size
         numbers = count(1)
         self.world.entropy = lambda size: next(numbers).to_bytes(size, "big")
-        self.sent: dict[int, Sent] = {}
+        self.sent: dict[int, Delta] = {}
+        self.keyed: set[int] = set()  # whose token is not random
         self.arrived: dict[str, set[int]] = {A: set(), B: set()}
         self.reached: dict[str, set[Key]] = {A: set(), B: set()}  # items that are there, or were
         self.counted: dict[str, set[int]] = {A: set(), B: set()}  # seen by a compaction whose checkpoint is here
@@ -73,15 +58,15 @@ class Public(RuleBasedStateMachine):
     # -- what the dictionary says ------------------------------------------------------------------------------------
 
     def of(self, counter: str) -> set[int]:
-        return {n for n, each in self.sent.items() if each.delta.lane.counter == counter}
+        return {n for n, each in self.sent.items() if each.lane.counter == counter}
 
     def certain(self, region: str, counter: str) -> set[int]:
         """What every read in this Region holds."""
 
         def is_certain(n: int) -> bool:
             each = self.sent[n]
-            upto_ms = self.upto_ms.get((region, each.home, counter), -1)
-            return n in self.counted[region] or each.at_ms > upto_ms
+            upto_ms = self.upto_ms.get((region, each.lane.region, counter), -1)
+            return n in self.counted[region] or to_ms(each.at) > upto_ms
 
         return {n for n in self.of(counter) & self.arrived[region] if is_certain(n)}
 
@@ -90,20 +75,23 @@ class Public(RuleBasedStateMachine):
         assert self.certain(region, counter) <= held <= self.of(counter) & self.arrived[region]
         assert balance.count == len(held) >= balance.pending
         assert {home: part for home, part in balance.by_region.items() if part} == {
-            home: part for home in (A, B) if (part := sum(4**n for n in held if self.sent[n].home == home))
+            home: part for home in (A, B) if (part := sum(4**n for n in held if self.home(n) == home))
         }
 
+    def home(self, n: int) -> str:
+        return self.sent[n].lane.region
+
     def is_there(self, region: str, n: int) -> bool:
-        return items.delta_key(self.sent[n].delta) in self.tables[region].items
+        return items.delta_key(self.sent[n]) in self.tables[region].items
 
     def again(self, n: int) -> Change:
         """An old change as it is asked for by its key."""
         each = self.sent[n]
-        return Change(each.delta.lane.counter, each.delta.change, each.key, each.delta.at, each.home)
+        return Change(each.lane.counter, each.change, str(n), each.at, each.lane.region)
 
     def by_key(self) -> list[int]:
         """The old changes that can be."""
-        return [n for n, each in self.sent.items() if each.key is not None and each.at_ms <= self.world.now_ms]
+        return [n for n in sorted(self.keyed) if to_ms(self.sent[n].at) <= self.world.now_ms]
 
     def old(self, data: st.DataObject) -> int:
         return data.draw(st.sampled_from(sorted(self.sent)), label="which")
@@ -122,7 +110,7 @@ class Public(RuleBasedStateMachine):
         assert isinstance(receipt, Receipt)
         alone = "replayed" if there else "recorded"
         assert receipt.outcome in ((alone, "accepted") if pack else (alone,))
-        assert receipt.delta == self.sent[n].delta
+        assert receipt.delta == self.sent[n]
         self.arrived[region].add(n)
         self.reached[region] |= self.tables[region].items.keys()
 
@@ -132,7 +120,9 @@ class Public(RuleBasedStateMachine):
         n, call = self.asked(counter, age_ms, home)
         ledger = self.ledgers[region]
         receipt = ledger.apply(ledger.prepare(**call)) if prepared else ledger.add(**call)
-        self.sent[n] = Sent(receipt.delta, call.get("idempotency_key"))
+        self.sent[n] = receipt.delta
+        if age_ms is not None:
+            self.keyed.add(n)
         assert receipt.delta.lane.region == home
         self.took(n, region, receipt, there=False)
 
@@ -141,13 +131,11 @@ class Public(RuleBasedStateMachine):
     def retries(self, data: st.DataObject, region: str) -> None:
         n = self.old(data)
         each, there = self.sent[n], self.is_there(region, n)
-        if each.key is None or data.draw(st.booleans(), label="apply") or each.at_ms > self.world.now_ms + 300_000:
-            receipt = self.ledgers[region].apply(each.delta)
+        ledger, at_ms = self.ledgers[region], to_ms(each.at)
+        if n not in self.keyed or data.draw(st.booleans(), label="apply") or at_ms > self.world.now_ms + 300_000:
+            receipt = ledger.apply(each)
         else:
-            counter, change = each.delta.lane.counter, each.delta.change
-            receipt = self.ledgers[region].add(
-                counter, change, idempotency_key=each.key, at=each.delta.at, region=each.home
-            )
+            receipt = ledger.add(**asdict(self.again(n)))
         self.took(n, region, receipt, there)
 
     @precondition(lambda self: len(self.sent) < CHANGES_MAX - 2)
@@ -166,7 +154,7 @@ class Public(RuleBasedStateMachine):
         old = data.draw(st.lists(st.sampled_from(again), unique=True, max_size=5), label="old") if again else []
         older_ms = 0
         if old:  # the new ones go beside one of them
-            lane, older_ms = self.sent[old[0]].delta.lane, self.world.now_ms - self.sent[old[0]].at_ms
+            lane, older_ms = self.sent[old[0]].lane, self.world.now_ms - to_ms(self.sent[old[0]].at)
             counter, home = lane.counter, lane.region
         new = [self.asked(counter, older_ms + age_ms, home, after) for after, age_ms in enumerate(ages)]
         new += new[:1]
@@ -177,7 +165,8 @@ class Public(RuleBasedStateMachine):
         assert isinstance(invalid, InvalidCounter)
         for n, receipt, was_there in zip(numbers, receipts, there, strict=True):
             assert isinstance(receipt, Receipt)
-            self.sent.setdefault(n, Sent(receipt.delta, str(n)))
+            self.sent.setdefault(n, receipt.delta)
+            self.keyed.add(n)
             self.took(n, region, receipt, was_there, pack=pack)
 
     # -- readers -----------------------------------------------------------------------------------------------------
@@ -203,10 +192,10 @@ class Public(RuleBasedStateMachine):
         assert [entry.token for entry in entries] == sorted(entry.token for entry in entries)
         assert sum(entry.change for entry in entries) == reader.read(counter).value
         self.loaded[region, counter] = reader.read(counter)
-        by_token = {each.delta.token: each for each in self.sent.values()}
+        by_token = {each.token: each for each in self.sent.values()}
         for entry in entries:
             each = by_token[entry.token]
-            assert (entry.change, entry.at, entry.region) == (each.delta.change, each.delta.at, each.home)
+            assert (entry.change, entry.at, entry.region) == (each.change, each.at, each.lane.region)
 
     # -- compactors --------------------------------------------------------------------------------------------------
 
@@ -215,7 +204,7 @@ class Public(RuleBasedStateMachine):
         assert (report.gave_up, report.conflicts, report.problems) == (0, (), {})
         here = home, home, counter
         self.upto_ms[here] = max(self.upto_ms.get(here, -1), self.world.now_ms - LATENESS_MS)
-        self.counted[home] |= {n for n in self.of(counter) & self.arrived[home] if self.sent[n].home == home}
+        self.counted[home] |= {n for n in self.of(counter) & self.arrived[home] if self.home(n) == home}
 
     @rule(home=homes, counter=counters)
     def compacts(self, home: str, counter: str) -> None:
@@ -232,12 +221,12 @@ class Public(RuleBasedStateMachine):
         """Each lane in its own Region, strays too."""
         verification = self.compactors[region].verify(counter)
         assert verification.differences == ()
-        assert verification.value == sum(4**n for n in self.of(counter) if n in self.arrived[self.sent[n].home])
+        assert verification.value == sum(4**n for n in self.of(counter) if n in self.arrived[self.home(n)])
 
     @rule(home=homes, counter=counters)
     def rebuilds(self, home: str, counter: str) -> None:
         held = summed(sum(self.compactors[home].rebuild(counter).values()))
-        assert held <= {n for n in self.of(counter) & self.counted[home] if self.sent[n].home == home}
+        assert held <= {n for n in self.of(counter) & self.counted[home] if self.home(n) == home}
 
     # -- the world ---------------------------------------------------------------------------------------------------
 
@@ -258,7 +247,7 @@ class Public(RuleBasedStateMachine):
         everywhere = self.arrived[A] | self.arrived[B]
         self.arrived = {A: set(everywhere), B: set(everywhere)}
         for home, away in ((A, B), (B, A)):
-            self.counted[away] |= {n for n in self.counted[home] if self.sent[n].home == home}
+            self.counted[away] |= {n for n in self.counted[home] if self.home(n) == home}
             for counter in COUNTERS:
                 self.upto_ms[away, home, counter] = self.upto_ms.get((home, home, counter), -1)
 

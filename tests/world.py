@@ -352,6 +352,16 @@ def without_statements(client: Any) -> Any:
     return client
 
 
+def create_table(client: Any, name: str, **keys: str) -> None:
+    """With these keys, the partition key first, each with its type."""
+    client.create_table(
+        TableName=name,
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=[{"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)],
+        AttributeDefinitions=[{"AttributeName": key, "AttributeType": kind} for key, kind in keys.items()],
+    )
+
+
 def outcomes_of(results: Iterable[Any]) -> list[str]:
     """The outcome of each change of an `add_many`, or its error's name."""
     return [each.outcome if isinstance(each, Receipt) else type(each).__name__ for each in results]

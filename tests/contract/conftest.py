@@ -15,7 +15,7 @@ from ledger.memory import MemoryTable
 from ledger.requests import Table
 from ledger.table import DynamoTable
 from simulator import Simulation
-from tests.world import without_statements
+from tests.world import create_table, without_statements
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -38,15 +38,6 @@ def moto_client(region: str) -> "DynamoDBClient":
     return client
 
 
-def create_table(client: "DynamoDBClient", name: str) -> None:
-    client.create_table(
-        TableName=name,
-        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-        AttributeDefinitions=[{"AttributeName": each, "AttributeType": "S"} for each in ("pk", "sk")],
-        BillingMode="PAY_PER_REQUEST",
-    )
-
-
 @contextmanager
 def entered(kind: str | Engine, name: str) -> Iterator[Replicas]:
     """kind: of the tables in this process, else an engine."""
@@ -61,7 +52,7 @@ def entered(kind: str | Engine, name: str) -> Iterator[Replicas]:
             with mock_aws():
                 clients = {region: moto_client(region) for region in (HOME, ABROAD)}
                 for client in clients.values():
-                    create_table(client, name)
+                    create_table(client, name, pk="S", sk="S")
                 yield Replicas(*(DynamoTable(name, region, clients.__getitem__) for region in clients))
         case Engine():
             for region in (HOME, ABROAD):

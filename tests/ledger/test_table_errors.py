@@ -20,8 +20,9 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 
-from ledger import Change, Ledger
+from ledger import Change, Cost, Ledger
 from ledger.conditions import Absent
+from ledger.cost import Meter
 from ledger.dynamo.ask import operation
 from ledger.dynamo.client import CONFIG, make_client
 from ledger.dynamo.consumed import ASK
@@ -61,6 +62,7 @@ from tests.world import settings
 
 URL = {"endpoint_url": "http://x"}
 KEY = Key("p", "a")
+UNTOLD = Cost(1, 1, untold=1)
 BACKED_OFF = [PAUSE_BASE_S * 2**n * 0.5 for n in range(TRIES_MAX - 1)]
 
 
@@ -248,24 +250,27 @@ class Attempts:
         return AWSResponse(request.url, end, cast(Any, {}), body)
 
 
-NO_ROUTE, TIMED_OUT = EndpointConnectionError, ConnectTimeoutError
-ATTEMPTS: list[tuple[list[Any], Kind]] = [
-    ([NO_ROUTE], Unavailable),
-    ([TIMED_OUT, NO_ROUTE, NO_ROUTE], Unavailable),
-    *(([NO_ROUTE, sent, NO_ROUTE], OutcomeUnknown) for sent in (ReadTimeoutError, ConnectionClosedError, 500)),
+NO_ROUTE, TIMED_OUT, CUT_OFF = EndpointConnectionError, ConnectTimeoutError, ReadTimeoutError
+ATTEMPTS: list[tuple[list[Any], Kind, Cost]] = [
+    ([NO_ROUTE], Unavailable, Cost()),
+    ([TIMED_OUT, NO_ROUTE, NO_ROUTE], Unavailable, Cost()),
+    *(([NO_ROUTE, sent, NO_ROUTE], OutcomeUnknown, UNTOLD) for sent in (CUT_OFF, ConnectionClosedError, 500)),
+    ([NO_ROUTE, 500], OutcomeUnknown, Cost(1, 2)),
+    ([CUT_OFF, CUT_OFF, NO_ROUTE], OutcomeUnknown, Cost(1, 2, untold=1)),
 ]
 
 
-def test_a_write_wrote_nothing_if_no_attempt_found_a_connection_and_is_unknown_if_one_did(
+def test_a_write_wrote_nothing_and_cost_nothing_if_no_attempt_found_a_connection_and_is_unknown_if_one_did(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for write in WRITES:
-        for script, expected in ATTEMPTS:
+        for script, expected, cost in ATTEMPTS:
             attempts = Attempts(monkeypatch, *(end if end == 500 else end(**URL) for end in script))
-            with pytest.raises(expected, match=r"http://x|500") as raised:
+            with Meter() as meter, pytest.raises(expected, match=r"http://x|InternalServerError") as raised:
                 attempts.table.answer(write)
             assert attempts.script == []
             assert ("Nothing was written" in str(raised.value)) is (expected is Unavailable)
+            assert meter.take() == cost
 
 
 def test_an_add_to_an_endpoint_where_nobody_listens_wrote_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
 """`Ledger` and `AsyncLedger`, as a producer uses them: what is valid counts once, all else is refused by name."""
 
 import hashlib
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from itertools import count
 from typing import Any, cast
@@ -80,40 +80,10 @@ def test_an_add_passes_through_few_functions() -> None:
     assert add.depth <= 12
 
 
-def test_a_retried_add_with_a_key_counts_once_with_the_time_of_the_change_in_any_zone(world: World) -> None:
-    delta = world.ledger().prepare("c", 4, **KEYED)
-    assert (delta.token, delta.at) == (tokens.keyed("c", "k", AT_MS), AT.replace(microsecond=500_000))
-    assert world.home.asked == []
-    assert world.ledger().apply(delta) == Receipt("recorded", delta)
-    world.now_ms += 10**10
-    for at in (AT, AT.astimezone(timezone(timedelta(hours=9)))):
-        assert world.ledger().add("c", 4, idempotency_key="k", at=at) == Receipt("replayed", delta)
-    assert world.ledger(B).add("c", 4, **KEYED, region=A) == Receipt("replayed", delta)
-    assert world.value("c") == 4
-
-
-def test_another_counter_key_time_or_region_is_another_change(world: World) -> None:
-    others: list[dict[str, Any]] = [{"counter": "d"}, {"idempotency_key": "k2"}, {"at": AT + timedelta(milliseconds=1)}]
-    for other in ({}, *others, {"region": B}):
-        call: Any = {"counter": "c", "change": 4, **KEYED, **other}
-        assert world.ledger().add(**call).outcome == "recorded"
-    assert len(world.home.items) == 5
-    with refused(world.home, TokenConflict, "a change of 4, not 5") as raised:
-        world.ledger().add("c", 5, **KEYED)
-    assert raised.value.delta.change == 5
-
-
-def test_an_add_goes_into_a_lane_of_its_own_region_or_of_the_one_it_names(world: World) -> None:
-    assert world.ledger(B).add("d", 1).delta.lane == Lane(B, 0, "d")
-    assert world.ledger().add("e", 1, region=B).delta.lane == Lane(B, 0, "e")
-    writer = world.ledger(shards={"hot:": 4})
-    every = [writer.add("hot:a", 1, idempotency_key=str(n), at=AT) for n in (*range(40), *range(40))]
-    assert {each.delta.lane.shard for each in every} == {0, 1, 2, 3}
-    assert [each.outcome for each in every] == ["recorded"] * 40 + ["replayed"] * 40
-
-
 def test_what_is_there_in_place_of_a_change_is_no_receipt(world: World) -> None:
     delta = world.ledger().prepare("c", -6, **KEYED)
+    assert (delta.token, delta.at) == (tokens.keyed("c", "k", AT_MS), AT.replace(microsecond=500_000))
+    assert world.home.asked == []
     key: Item = {"pk": {"S": "delta#eu-west-1#0#c"}, "sk": {"S": delta.token}}
     theirs: list[tuple[Item, type[LedgerError], str]] = [
         ({**key, "change": {"N": "7"}}, TokenConflict, r"already stands for a change of 7, not -6\. Nothing was wr"),
