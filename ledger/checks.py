@@ -103,10 +103,10 @@ def check_key(key: object) -> str:
     return str.__str__(key)
 
 
-def check_region(region: object) -> str:
-    """`region` itself; raises InvalidInput unless it is the name of a Region, by its form."""
+def check_region(region: object, error: type[InvalidInput] = InvalidInput) -> str:
+    """`region` itself; raises the error unless it is the name of a Region, by its form."""
     if type(region) is not str or not _REGION.fullmatch(region):
-        raise InvalidInput(f"A Region's name looks like 'eu-west-1', not {shown(region)}.")
+        raise error(f"A Region's name looks like 'eu-west-1', not {shown(region)}.")
     return region
 
 

@@ -117,25 +117,32 @@ class Not(NamedTuple):
         return not self.condition.holds(item)
 
 
-class All(tuple[Condition, ...]):
+class _Several(tuple[Condition, ...]):
+    """At least one, in parentheses where others stand beside it: but not a single one, because an expression has 4 KB,
+    and DynamoDB refuses parentheses that say nothing."""
+
+    __slots__ = ()
+    word = ""
+
+    def expression(self, names: Names) -> str:
+        return self.word.join(each.expression(names) if len(self) == 1 else _apart(each, names) for each in self)
+
+
+class All(_Several):
     """Every one of them holds: All((Equals(...), Absent(...))). At least one."""
 
     __slots__ = ()
-
-    def expression(self, names: Names) -> str:
-        return _joined(" AND ", self, names)
+    word = " AND "
 
     def holds(self, item: Item) -> bool:
         return all(each.holds(item) for each in self)
 
 
-class Either(tuple[Condition, ...]):
+class Either(_Several):
     """One of them holds, at least: Either((AtLeast(...), Absent(...))). At least one."""
 
     __slots__ = ()
-
-    def expression(self, names: Names) -> str:
-        return _joined(" OR ", self, names)
+    word = " OR "
 
     def holds(self, item: Item) -> bool:
         return any(each.holds(item) for each in self)
@@ -161,19 +168,11 @@ def value_at(item: Item, path: Path) -> Value | None:
     return found
 
 
-def _joined(word: str, conditions: tuple[Condition, ...], names: Names) -> str:
-    if len(conditions) == 1:
-        return conditions[0].expression(names)
-    return word.join(_apart(each, names) for each in conditions)
-
-
 def _apart(condition: Condition, names: Names) -> str:
-    """In parentheses where others stand beside it: but not a single one, because an expression has 4 KB, and DynamoDB
-    refuses parentheses that say nothing."""
-    while isinstance(condition, All | Either) and len(condition) == 1:
+    while isinstance(condition, _Several) and len(condition) == 1:
         (condition,) = condition
     text = condition.expression(names)
-    return f"({text})" if isinstance(condition, All | Either) else text
+    return f"({text})" if isinstance(condition, _Several) else text
 
 
 def _plain(value: Value) -> Any:

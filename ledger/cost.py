@@ -17,10 +17,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import wraps
 from operator import add, attrgetter
 from typing import Any, ParamSpec, TypeVar
 
@@ -114,18 +113,8 @@ def here() -> Meter:
 
 def carried(work: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """`work` for threads of a pool: what they ask belongs to the call that goes on here."""
-    meter = _HERE.get()
-
-    @wraps(work)
-    def with_the_meter(*args: Arguments.args, **named: Arguments.kwargs) -> Result:
-        before = _HERE.get()
-        _HERE.set(meter)
-        try:
-            return work(*args, **named)
-        finally:
-            _HERE.set(before)
-
-    return with_the_meter
+    context = copy_context()
+    return lambda *args, **named: context.copy().run(work, *args, **named)
 
 
 Item = Mapping[str, Mapping[str, Any]]

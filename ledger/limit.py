@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 
 from ledger.checks import check_region
-from ledger.errors import InvalidInput, InvalidSettings, shown
+from ledger.errors import InvalidSettings, shown
 from ledger.ranges import CHANGE_MAX, SHARD_MAX, VERSION_MAX
 
 DOWN, UP = "down", "up"
@@ -42,8 +42,9 @@ class Limit:
                 raise InvalidSettings(f"{name}={shown(amount)} is not an int from {most}: a counter begins at 0.")
         if self.floor is None and self.ceiling is None:
             raise InvalidSettings("A Limit has a floor, a ceiling or both.")
-        _check_region(self.region)
-        if self.region is None and any(self.opening(side) for side in SIDES):
+        if self.region is not None:
+            check_region(self.region, InvalidSettings)
+        elif any(self.opening(side) for side in SIDES):
             raise InvalidSettings(f"{self} needs a region: where its first rights are, the same in every process.")
 
     def has(self, side: str) -> bool:
@@ -57,13 +58,6 @@ class Limit:
     def opens(self, region: str, shard: int) -> bool:
         """Whether the first rights are in the lane of that Region and shard."""
         return region == self.region and shard == 0
-
-
-def _check_region(region: str | None) -> None:
-    try:
-        region is None or check_region(region)
-    except InvalidInput as error:
-        raise InvalidSettings(error.why) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +116,8 @@ class Threshold:
             object.__setattr__(self, "name", _UNNAMED.format(side=side, bound=bound))
         if type(self.name) is not str or not _NAME.fullmatch(self.name):
             raise InvalidSettings(f"name={shown(self.name)} is not 1 to 64 letters, digits, dots, _ and -.")
-        _check_region(self.region)
+        if self.region is not None:
+            check_region(self.region, InvalidSettings)
 
     def side_of(self, value: int) -> str:
         """IN where what it says holds of the value, else OUT."""

@@ -18,6 +18,7 @@ from ledger.errors import ItemTooLarge, LedgerError
 ITEM_BYTES_MAX = 400 * 1024
 
 Result = TypeVar("Result")
+Answers = TypeVar("Answers", bound=Sequence[Any])
 Program = Generator["Request", Any, Result]
 """A step of the protocol: yields requests, is sent their answers, returns its result."""
 
@@ -218,7 +219,7 @@ def in_time(began: Instant, ended: Instant, most_ms: int) -> bool:
 Request = Write | Transact | PutMany | DeleteMany | Get | GetMany | Query | Scan | Together | At | Pause | Now
 
 
-def answered(answers: tuple[Any, ...]) -> tuple[Any, ...]:
+def answered(answers: Answers) -> Answers:
     """The answers to several requests, of which each was answered. Raises the first that is a LedgerError."""
     for answer in answers:
         if isinstance(answer, LedgerError):

@@ -52,7 +52,7 @@ def check_changes(caller: str, changes: object) -> list[Change]:
     return asked
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Lane:
     """A part of a counter. Only the compactor of its own `region` writes anything but deltas for it.
 
@@ -71,9 +71,6 @@ class Lane:
             raise InvalidInput(f"A shard is an int from 0 to {SHARD_MAX}, not {shown(self.shard)}.")
         if type(self.shards) is not int or not 0 <= self.shards <= SHARD_MAX:
             raise InvalidInput(f"The shards of a counter are an int from 0 to {SHARD_MAX}, not {shown(self.shards)}.")
-
-    def __lt__(self, other: Lane) -> bool:
-        return (self.region, self.shard, self.counter) < (other.region, other.shard, other.counter)
 
     def __str__(self) -> str:
         return f"{self.region}#{self.shard}#{self.counter}"

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Gener
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import wraps
 from inspect import isawaitable
+from types import coroutine
 from typing import Any, Concatenate, ParamSpec, Self, Unpack
 
 from botocore.client import BaseClient
@@ -22,6 +23,7 @@ from ledger.dynamo.exchange import Exchange
 from ledger.dynamo.failures import is_async, no_client, note_attempts
 from ledger.dynamo.send import AtOnce, Send, Step, Steps, Wait, method_of
 from ledger.errors import InvalidInput
+from ledger.lane.tail import through
 from ledger.observing import Observe, Observer, Outcome, observed, of_receipts
 from ledger.requests import Now, Program, Request, Result
 from ledger.settings import Settings
@@ -76,13 +78,6 @@ async def answered(response: Awaitable[Any]) -> Any:
         raise
 
 
-def check_async(client: AsyncClient) -> AsyncClient:
-    """`client` itself; raises InvalidInput for one of boto3."""
-    if isinstance(client, BaseClient) and not is_async(client):
-        raise InvalidInput("The client is one of boto3, whose calls cannot be awaited: one of aiobotocore is needed.")
-    return client
-
-
 class AsyncDynamoTable:
     """As DynamoTable, but answer() is awaited. pause(seconds) may be given by tests."""
 
@@ -95,7 +90,10 @@ class AsyncDynamoTable:
     ) -> None:
         self._settings = settings
         self._exchange = Exchange(settings.table, settings.region, random.random, settings.insert_only)
-        self._clients = {region: note_attempts(check_async(client)) for region, client in (clients or {}).items()}
+        given: Mapping[str, AsyncClient] = clients or {}
+        if any(isinstance(client, BaseClient) and not is_async(client) for client in given.values()):
+            raise InvalidInput("The client is one of boto3, whose calls cannot be awaited: aiobotocore's are needed.")
+        self._clients = {region: note_attempts(client) for region, client in given.items()}
         self._pause = pause
 
     async def open(self, stack: AsyncExitStack) -> None:
@@ -181,17 +179,7 @@ def awaited(
     return method
 
 
-async def drive(program: Generator[Any, Any, Result], answer: Callable[[Any], Awaitable[Any]]) -> Result:
+@coroutine
+def drive(program: Generator[Any, Any, Result], answer: Callable[[Any], Awaitable[Any]]) -> Generator[Any, Any, Result]:
     """As `requests.drive`, awaited. A cancellation is no failure: it ends the program where it waits."""
-    try:
-        asked = next(program)
-        while True:
-            try:
-                given = await answer(asked)
-            except Exception as failure:
-                asked = program.throw(failure)
-            else:
-                asked = program.send(given)
-    except StopIteration as end:
-        result: Result = end.value
-        return result
+    return (yield from through(program, lambda asked: answer(asked).__await__()))

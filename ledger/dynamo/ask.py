@@ -7,7 +7,7 @@ Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Opera
 """
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ledger import errors, items
@@ -63,11 +63,6 @@ def answer(request: Get | Query | Scan, response: Any) -> Any:
             return Page(tuple(response["Items"]), key_of(last).sk if last else None)
         case Scan():
             return KeyPage(tuple(map(key_of, response["Items"])), key_of(last) if last else None)
-
-
-def batch_get(keys: Sequence[Key], consistent: bool, table: str) -> dict[str, Any]:
-    """The RequestItems of a BatchGetItem."""
-    return {table: {"Keys": [keyed(key) for key in keys], "ConsistentRead": consistent}}
 
 
 def insert(table: str, item: Item) -> dict[str, Any]:

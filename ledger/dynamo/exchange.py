@@ -15,7 +15,7 @@ from ledger.dynamo import ask, failures
 from ledger.dynamo.ask import Operation
 from ledger.dynamo.send import TRIES_MAX, Endpoint, Steps, Wait, all_of, flat
 from ledger.errors import LedgerError
-from ledger.requests import AlreadyThere, Get, Item, Key, Put, Request, Transact, Update, Written, key_of
+from ledger.requests import AlreadyThere, Get, Item, Key, Put, Request, Transact, Update, Written, key_of, keyed
 
 
 class Exchange(Endpoint):
@@ -120,7 +120,7 @@ class Exchange(Endpoint):
 
     def _get_batch(self, keys: Sequence[Key], consistent: bool) -> Steps[list[Item | None]]:
         found: dict[Key, Item] = {}
-        todo: Any = ask.batch_get(keys, consistent, self.name)
+        todo: Any = {self.name: {"Keys": [keyed(key) for key in keys], "ConsistentRead": consistent}}
         for attempt in range(TRIES_MAX):
             answer = yield from self.persist(Operation("batch_get_item", {"RequestItems": todo}), False)
             found |= {ask.key_of(item): item for item in answer["Responses"].get(self.name, [])}

@@ -48,7 +48,18 @@ _NOT_ALLOWED = {
     "MissingAuthenticationTokenException",
     "IncompleteSignatureException",
 }
+_MISSING = {"ResourceNotFoundException", "ResourceNotFound"}
+_INVALID = {"ValidationException", "ValidationError"}
 
+_REFUSALS: dict[str, tuple[type[LedgerError], str]] = {
+    **dict.fromkeys(THROTTLING, (errors.Throttled, " Call again, slower.")),
+    **dict.fromkeys(CONFLICT, (errors.TransactionConflict, " Call again.")),
+    **dict.fromkeys(_NOT_ALLOWED, (errors.NotAllowed, " Check this process's role.")),
+    **dict.fromkeys(_MISSING, (errors.TableMissing, " Check table, region and endpoint_url.")),
+    **dict.fromkeys(_INVALID, (errors.TableMismatch, " The table needs the string keys pk and sk.")),
+    "IdempotentParameterMismatchException": (errors.TokenConflict, ""),
+}
+"""The error of each code that certainly wrote nothing, and what to do next."""
 
 _NO_CONNECTION = (EndpointConnectionError, ConnectTimeoutError)
 _SENT = "exact-counter-sent"
@@ -73,31 +84,23 @@ def note_attempts(client: DynamoDBClient) -> DynamoDBClient:
     botocore raises what its last attempt met and does not say what those before it met. Twice is once.
     """
     if issubclass(type(client), BaseClient):
-        noted = _note_async_attempt if is_async(client) else _note_attempt
-        client.meta.events.register("needs-retry.dynamodb", noted, unique_id="ledger-attempts")
+        client.meta.events.register("needs-retry.dynamodb", _note_attempt, unique_id="ledger-attempts")
     return client
 
 
 def _note_attempt(request_dict: Any, caught_exception: Exception | None = None, **_: Any) -> None:
-    _note(request_dict["context"], caught_exception, not isinstance(caught_exception, _NO_CONNECTION))
+    """After each attempt of a call, the last one too; the request's context is the call's own.
 
-
-def _note_async_attempt(request_dict: Any, caught_exception: Exception | None = None, **_: Any) -> None:
-    """aiobotocore has one error for a connection that broke and for one that was never made: this one aiohttp names."""
-    error = getattr(caught_exception, "kwargs", {}).get("error")
-    was_made = isinstance(caught_exception, EndpointConnectionError) and not any(
-        each.__name__ == "ClientConnectorError" for each in type(error).__mro__
-    )
-    _note(request_dict["context"], caught_exception, was_made or not isinstance(caught_exception, _NO_CONNECTION))
-
-
-def _note(context: dict[str, Any], failure: Exception | None, was_sent: bool) -> None:
-    """After each attempt of a call, the last one too; `context` is the call's own."""
+    aiobotocore has one error for a connection that broke and for one that was never made: this one aiohttp names.
+    """
+    context, error = request_dict["context"], getattr(caught_exception, "kwargs", {}).get("error")
+    of_aiohttp = {each.__name__ for each in type(error).__mro__} & {"ClientConnectionError", "ClientConnectorError"}
+    was_sent = not isinstance(caught_exception, _NO_CONNECTION) or of_aiohttp == {"ClientConnectionError"}
     sent = context[_SENT] = context.get(_SENT, 0) + was_sent
-    if failure is not None:
-        vars(failure)[_SENT] = sent
+    if caught_exception is not None:
+        vars(caught_exception)[_SENT] = sent
         if not sent:
-            failure.add_note(NEVER_SENT)
+            caught_exception.add_note(NEVER_SENT)
 
 
 def attempts(failure: ClientError | BotoCoreError) -> int:
@@ -130,15 +133,12 @@ def error_of(failure: ClientError | BotoCoreError, operation: str, writes: bool,
     answer: Any = failure.response
     message = answer["Error"].get("Message", str(failure))
     if code == "ConditionalCheckFailed":
-        return ConditionFailed(*map(_what_was_there, answer.get("CancellationReasons") or [{"Code": code, **answer}]))
+        reasons = answer.get("CancellationReasons") or [{"Code": code, **answer}]
+        return ConditionFailed(*((each.get("Item") or {}) if each.get("Code") == code else None for each in reasons))
     sent_before = attempts_of(answer) > 1
     if writes and (sent_before or code == "TransactionInProgressException"):
         return no_answer(operation, writes, f"{code}: {message}")
     return known(code, f"{operation} on {table}: {message}") or no_answer(operation, writes, f"{code}: {message}")
-
-
-def _what_was_there(reason: Any) -> Item | None:
-    return (reason.get("Item") or {}) if reason.get("Code") == "ConditionalCheckFailed" else None
 
 
 def code_of(failure: BaseException | None) -> str:
@@ -161,22 +161,12 @@ def denied(failure: BaseException | None) -> bool:
 
 def known(code: str, message: str) -> LedgerError | None:
     """The error of a refusal that certainly wrote nothing; None for everything else."""
-    message = f"{message.rstrip('. ')}."
-    if code in THROTTLING:
-        return errors.Throttled(f"{message} Nothing was written. Call again, slower.")
-    if code in CONFLICT:
-        return errors.TransactionConflict(f"{message} Nothing was written. Call again.")
-    if code in _NOT_ALLOWED:
-        return errors.NotAllowed(f"{message} Nothing was written. Check this process's role.")
-    if code in ("ResourceNotFoundException", "ResourceNotFound"):
-        return errors.TableMissing(f"{message} Nothing was written. Check table, region and endpoint_url.")
-    if code == "IdempotentParameterMismatchException":
-        return errors.TokenConflict(f"{message} Nothing was written.")
-    if code in ("ValidationException", "ValidationError") and "Item size" in message:
-        return errors.ItemTooLarge(f"{message} Nothing was written.")
-    if code in ("ValidationException", "ValidationError"):
-        return errors.TableMismatch(f"{message} Nothing was written. The table needs the string keys pk and sk.")
-    return None
+    if code not in _REFUSALS:
+        return None
+    kind, next_step = _REFUSALS[code]
+    if kind is errors.TableMismatch and "Item size" in message:
+        kind, next_step = errors.ItemTooLarge, ""
+    return kind(f"{message.rstrip('. ')}. Nothing was written.{next_step}")
 
 
 def no_client(failure: BotoCoreError) -> LedgerError:

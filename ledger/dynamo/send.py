@@ -10,6 +10,7 @@ Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Trans
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -19,7 +20,7 @@ from ledger.cost import NOTHING, Meter
 from ledger.dynamo import consumed, failures
 from ledger.dynamo.ask import Operation
 from ledger.errors import InvalidInput, LedgerError, shown
-from ledger.requests import Result
+from ledger.requests import Result, answered
 
 TRIES_MAX = 6  # how often a request is sent that meets conflicts or throttling, the SDK's own retries aside
 PAUSE_BASE_S = 0.05
@@ -123,12 +124,7 @@ def all_of(parts: Sequence[Steps[Any]]) -> Steps[list[Any]]:
 
 def flat(parts: Sequence[Steps[Sequence[Any]]]) -> Steps[list[Any]]:
     """The answers of all parts as one list. Raises their first LedgerError."""
-    found: list[Any] = []
-    for answer in (yield from all_of(parts)):
-        if isinstance(answer, LedgerError):
-            raise answer
-        found += answer
-    return found
+    return [*chain(*answered((yield from all_of(parts))))]
 
 
 def _or_failure(steps: Steps[Any]) -> Steps[Any]:
