@@ -85,11 +85,10 @@ def update_expression(actions: Iterable[Action], names: Names) -> str:
 
 def updated(before: Item, actions: Iterable[Action]) -> Item:
     """The item after an update. Raises TableMismatch where DynamoDB refuses one: an entry of what is no map."""
-    after: Any = before
+    after = before
     for action in actions:
         after = _written(after, steps_of(action.path), action.after(value_at(before, action.path)))
-    item: Item = after
-    return item
+    return after
 
 
 def _written(within: Any, path: tuple[str, ...], value: Value | None) -> dict[str, Any]:

@@ -161,11 +161,10 @@ def steps_of(path: Path) -> tuple[str, ...]:
 def value_at(item: Item, path: Path) -> Value | None:
     """What stands at a path; None when nothing does, or something on the way to it is no map."""
     first, *rest = steps_of(path)
-    there: Any = item.get(first)
+    there = item.get(first)
     for name in rest:
         there = (there or {}).get("M", {}).get(name)
-    found: Value | None = there
-    return found
+    return there
 
 
 def _apart(condition: Condition, names: Names) -> str:

@@ -5,7 +5,7 @@ Rule 2: Further attributes are ignored; one of ours that is missing or not as de
 """
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ledger import tokens
 from ledger.conditions import Equals
@@ -135,20 +135,11 @@ def checkpoint_item(checkpoint: Checkpoint) -> Item:
 
 
 def checkpoint_of(lane: Lane, item: Item) -> Checkpoint:
-    return decoded(
-        item,
-        fold_pk(lane),
-        lambda: Checkpoint(
-            lane,
-            total=integer(item, "total"),
-            count=integer(item, "count"),
-            watermark=text_of(item, "watermark"),
-            version=integer(item, "version"),
-            last=text_of(item, "last"),
-            committed_ms=integer(item, "committed_ms"),
-        ),
-        sk=_CHECKPOINT,
-    )
+    def decode() -> Checkpoint:
+        said: dict[str, Any] = {name: integer(item, name) for name in ("total", "count", "version", "committed_ms")}
+        return Checkpoint(lane, **said, watermark=text_of(item, "watermark"), last=text_of(item, "last"))
+
+    return decoded(item, fold_pk(lane), decode, sk=_CHECKPOINT)
 
 
 def version_of(item: Item | None) -> int | None:
@@ -185,12 +176,10 @@ def note_item(note: CleanNote) -> Item:
 
 
 def note_of(lane: Lane, item: Item) -> CleanNote:
-    return decoded(
-        item,
-        fold_pk(lane),
-        lambda: CleanNote(lane, integer(item, "version"), integer(item, "noted_ms")),
-        sk=_NOTE,
-    )
+    def decode() -> CleanNote:
+        return CleanNote(lane, integer(item, "version"), integer(item, "noted_ms"))
+
+    return decoded(item, fold_pk(lane), decode, sk=_NOTE)
 
 
 def shape_item(shape: Shape, there: Item | None = None) -> Item:

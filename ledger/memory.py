@@ -78,15 +78,9 @@ class MemoryTable:
                 case requests.Scan(after):
                     return self._scan(after)
                 case requests.Together(parts):
-                    return tuple(map(self._or_error, parts))
+                    return tuple(requests.or_error(self.answer, part) for part in parts)
                 case _:
                     raise TypeError(f"not a request that a table answers: {request!r}")
-
-    def _or_error(self, request: Request) -> Any:
-        try:
-            return self.answer(request)
-        except LedgerError as error:
-            return error
 
     def _outcome(self, answer: Callable[[Any], Any], asked: object) -> AlreadyThere | LedgerError | None:
         """Of one write among several."""

@@ -25,7 +25,7 @@ from ledger.gate.hold import Hold
 from ledger.lane import add as lanes
 from ledger.lane.add import Outcome, failed
 from ledger.lane.shape import ShapeCheck
-from ledger.requests import Program, Request, Result
+from ledger.requests import Program, Request, Result, or_error
 from ledger.settings import Settings, check_settings
 from ledger.values import Change, Delta, Lane, Receipt, check_changes
 
@@ -75,12 +75,7 @@ def prepare(rules: Rules, asked: Change) -> Delta:
 
 def prepare_many(rules: Rules, changes: Iterable[Change], pack: bool) -> list[Delta | LedgerError]:
     """The delta of each change, or why it has none. Raises InvalidInput for what is no Change."""
-    deltas: list[Delta | LedgerError] = []
-    for change in check_changes("add_many", changes):
-        try:
-            deltas.append(prepare(rules, change))
-        except LedgerError as error:
-            deltas.append(error)
+    deltas = [or_error(prepare, rules, change) for change in check_changes("add_many", changes)]
     check_flag("pack", pack)
     return deltas
 

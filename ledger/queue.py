@@ -21,6 +21,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from ledger.errors import InvalidInput, LedgerError, NotQueued, shown
 from ledger.message import dumps, joined
+from ledger.requests import or_error
 from ledger.values import Change, check_changes
 
 if TYPE_CHECKING:
@@ -87,20 +88,15 @@ class ChangeQueue:
         A change that cannot be added keeps its message in the queue, whose other changes are then added again, and
         count once. Raises InvalidInput, before anything is sent, for what is no Change, such as a tuple.
         """
-        asked = check_changes("send_many", changes)
-        results: dict[int, str | LedgerError] = {}
-        texts: dict[int, str] = {}
-        for i, change in enumerate(asked):
-            try:
-                texts[i] = dumps(change)
-            except LedgerError as error:
-                results[i] = error
+        results = [or_error(dumps, change) for change in check_changes("send_many", changes)]
+        texts = {n: text for n, text in enumerate(results) if isinstance(text, str)}
         messages = list(_messages(texts))
         for start in range(0, len(messages), ENTRIES_MAX):
             batch = dict(enumerate(messages[start : start + ENTRIES_MAX], start))
             sent = self._batch({i: joined([texts[n] for n in numbers]) for i, numbers in batch.items()})
-            results |= {n: copy.copy(sent[i]) for i, numbers in batch.items() for n in numbers}
-        return [results[i] for i in range(len(asked))]
+            for n, i in ((n, i) for i, numbers in batch.items() for n in numbers):
+                results[n] = copy.copy(sent[i])
+        return results
 
     def _batch(self, bodies: dict[int, str]) -> dict[int, str | LedgerError]:
         """One request; what the queue refused by its own fault again, a bounded number of times."""

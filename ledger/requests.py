@@ -219,6 +219,14 @@ def in_time(began: Instant, ended: Instant, most_ms: int) -> bool:
 Request = Write | Transact | PutMany | DeleteMany | Get | GetMany | Query | Scan | Together | At | Pause | Now
 
 
+def or_error(call: Callable[..., Result], *args: Any) -> Result | LedgerError:
+    """What a call answers, or the LedgerError that it raises."""
+    try:
+        return call(*args)
+    except LedgerError as error:
+        return error
+
+
 def answered(answers: Answers) -> Answers:
     """The answers to several requests, of which each was answered. Raises the first that is a LedgerError."""
     for answer in answers:

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from ledger import tokens
@@ -252,9 +253,9 @@ def _parsed(name: str, variable: str, text: object) -> Any:
         raise InvalidSettings(f"{variable}={shown(text, 200)} cannot be read as {name}: give {expected}.") from None
 
 
-def _said(text: str) -> list[tuple[str, Any]]:
-    """What an object of JSON says of each prefix."""
-    return [*json.loads(text, object_pairs_hook=_once).items()]
+def _read_by_prefix(make: Callable[[Any], Rule]) -> Callable[[str], dict[str, Rule]]:
+    """What reads an object of JSON, and makes a rule of what that says of each prefix."""
+    return lambda text: {prefix: make(said) for prefix, said in json.loads(text, object_pairs_hook=_once).items()}
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -283,15 +284,9 @@ def _made(kind: type[Made], said: object) -> Made:
 _READ: dict[str, tuple[Callable[[str], Any], str]] = {
     **dict.fromkeys(("table", "region", "endpoint_url"), (str, "text")),
     "regions": (lambda text: [part.strip() for part in text.split(",") if part.strip()], "names with commas"),
-    "shards": (lambda text: dict(_said(text)), 'JSON such as {"stock:": 4}'),
-    "limits": (
-        lambda text: {prefix: _made(Limit, said) for prefix, said in _said(text)},
-        'JSON such as {"stock:": {"floor": 0}}',
-    ),
-    "thresholds": (
-        lambda text: {prefix: _thresholds(said) for prefix, said in _said(text)},
-        'JSON such as {"stock:": [{"below": 10}]}',
-    ),
+    "shards": (_read_by_prefix(lambda number: number), 'JSON such as {"stock:": 4}'),
+    "limits": (_read_by_prefix(partial(_made, Limit)), 'JSON such as {"stock:": {"floor": 0}}'),
+    "thresholds": (_read_by_prefix(_thresholds), 'JSON such as {"stock:": [{"below": 10}]}'),
     **dict.fromkeys(FLAGS, (lambda text: {"true": True, "false": False}[text.lower()], "true or false")),
     **dict.fromkeys(LEAST, (int, "an int")),
 }

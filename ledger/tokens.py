@@ -96,20 +96,15 @@ def hold_token(counter: str, idempotency_key: str, time_ms: int, length_ms: int)
 
 
 def with_length(token: str, length_ms: int) -> str:
-    """A token whose last two bytes say how long its hold is, so 64 random bits are left."""
-    return from_bytes(to_bytes(token)[:14] + _packed(length_ms))
+    """A token whose last two bytes say how long its hold is, so 64 random bits are left: 11 bits and 5 of exponent,
+    rounded up."""
+    exponent = 0
+    while (mantissa := -(-length_ms >> exponent)) > 0x7FF:
+        exponent += 1
+    return from_bytes(to_bytes(token)[:14] + (exponent << 11 | mantissa).to_bytes(2, "big"))
 
 
 def until_ms(token: str) -> int:
     """When the time of a hold is over."""
     number = int.from_bytes(to_bytes(token)[14:], "big")
     return time_ms(token) + ((number & 0x7FF) << (number >> 11))
-
-
-def _packed(length_ms: int) -> bytes:
-    """11 bits and 5 bits of exponent, rounded up."""
-    exponent = max(0, length_ms.bit_length() - 11)
-    mantissa = -(-length_ms >> exponent)
-    if mantissa > 0x7FF:
-        exponent, mantissa = exponent + 1, -(-length_ms >> exponent + 1)
-    return (exponent << 11 | mantissa).to_bytes(2, "big")

@@ -55,7 +55,7 @@ def look_up(gates: Gates, lane: Lane, token: str) -> Program[Decision | None]:
     pages = Pages(Query(items.past_pk(lane), items.segments_from(token), items.SEGMENTS_UPTO, SEGMENTS_OF_PAGE))
     notes = Get(items.late_key(lane, token)), Get(items.hold_key(lane, token))
     late, hold, page = answered((yield gates.at(lane, Together((*notes, pages.next)))))
-    pages.turn(page)
+    pages.take(page)
     if late is not None:
         return Decision(items.late_of(lane, late)[1])
     listed = yield from gates.home(lane, _listed(lane, [token], pages, page))

@@ -22,6 +22,9 @@ from ledger.errors import LedgerError, TableMismatch, TokenConflict
 from ledger.requests import AlreadyThere, Item, Program, Put, PutMany, Together, key_of
 from ledger.values import PACK_SPAN_MS, Delta, Lane, Pack, Receipt
 
+Named = tuple[Lane, str]
+"""A lane and a token: what names a delta."""
+
 
 def add(delta: Delta) -> Program[Receipt]:
     """Put one delta. Raises TokenConflict, OutcomeUnknown and the other TableErrors, each with `delta`."""
@@ -39,15 +42,12 @@ def add(delta: Delta) -> Program[Receipt]:
 def add_many(deltas: Iterable[Delta]) -> Program[list[Receipt | LedgerError]]:
     """Put many deltas: a receipt or an error for each, in order. A token that comes twice is sent once."""
     results: list[Receipt | LedgerError] = []
-    first: dict[tuple[object, str], Delta] = {}
     todo = list(deltas)
-    for delta in todo:
-        first.setdefault((delta.lane, delta.token), delta)
-    unique = list(first.values())
-    answers = yield PutMany(tuple(items.delta_item(delta) for delta in unique))
-    outcomes: dict[tuple[object, str], Receipt | LedgerError] = {}
-    for delta, answer in zip(unique, answers, strict=True):
-        outcomes[delta.lane, delta.token] = yield from _outcome(delta, answer)
+    first = _first(todo)
+    answers = yield PutMany(tuple(map(items.delta_item, first.values())))
+    outcomes: dict[Named, Receipt | LedgerError] = {}
+    for (named, delta), answer in zip(first.items(), answers, strict=True):
+        outcomes[named] = yield from _outcome(delta, answer)
     for delta in todo:
         sent, outcome = first[delta.lane, delta.token], outcomes[delta.lane, delta.token]
         if delta is not sent and delta.change != sent.change:  # only the table knows which of the two is there
@@ -106,9 +106,7 @@ def add_packed(deltas: Iterable[Delta]) -> Program[list[Outcome]]:
     Of a token that comes with two changes the first is sent, the others are a TokenConflict.
     """
     todo = list(deltas)
-    first: dict[tuple[Lane, str], Delta] = {}
-    for delta in todo:
-        first.setdefault((delta.lane, delta.token), delta)
+    first = _first(todo)
     groups = list(_groups(first.values()))
     alone = [group[0] for group in groups if len(group) == 1]
     together = [group for group in groups if len(group) > 1]
@@ -118,13 +116,21 @@ def add_packed(deltas: Iterable[Delta]) -> Program[list[Outcome]]:
     for group, answer in zip(together, answers, strict=True):
         for delta in group:
             outcomes[delta] = Receipt("accepted", delta) if answer is None else failed(answer, delta)
-    again: set[tuple[Lane, str]] = set()
+    again: set[Named] = set()
     results = []
     for delta in todo:
         key = delta.lane, delta.token
         results.append(_told(delta, outcomes[first[key]], again=key in again))
         again.add(key)
     return results
+
+
+def _first(deltas: Iterable[Delta]) -> dict[Named, Delta]:
+    """Of deltas with one name the first alone."""
+    first: dict[Named, Delta] = {}
+    for delta in deltas:
+        first.setdefault((delta.lane, delta.token), delta)
+    return first
 
 
 def failed(failure: LedgerError, delta: Delta) -> LedgerError:

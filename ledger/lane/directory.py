@@ -72,19 +72,13 @@ def listing(region: str, page_seen: Callable[[], None] = lambda: None) -> Progra
         while left := [pages for pages in buckets if pages.more]:
             answers: tuple[Page, ...] = answered((yield Together(tuple(pages.next for pages in left))))
             for pages, page in zip(left, answers, strict=True):
-                pages.turn(page)
+                pages.take(page)
                 page_seen()
                 for key in map(key_of_item, page.items):
                     lane = lane_of(key)
                     found.damaged.append(key) if lane is None else found.lanes.append(lane)
     found.lanes.sort()
     return found
-
-
-def listed(region: str) -> Program[list[Lane]]:
-    """Every lane of a Region that the directory has, in order; damaged items are passed by. Raises the TableErrors."""
-    found: Listing = yield from listing(region)
-    return found.lanes
 
 
 NAMES_MAX = 10  # counters that are named; there may be more
@@ -122,7 +116,8 @@ def counters_below(
 
 
 def _in_region(prefixes: Collection[str], settings: Settings, region: str) -> Program[set[str]]:
-    lanes = [each for each in (yield from listed(region)) if longest(settings.limits, each.counter) in prefixes]
+    listed = (yield from listing(region)).lanes
+    lanes = [each for each in listed if longest(settings.limits, each.counter) in prefixes]
     names = set[str]()
     for start in range(0, len(lanes), LANES_AT_ONCE):
         names |= {lane.counter for lane in (yield from with_changes(lanes[start : start + LANES_AT_ONCE]))}

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 from ledger import items, tokens
 from ledger.entries import Entries, Unique, time_ms
 from ledger.errors import Unavailable
-from ledger.requests import At, Item, KeyPage, Now, Page, Pause, Program, Query, Request, Result, Scan
+from ledger.requests import At, Item, Now, Page, Pause, Program, Query, Request, Result, Scan
 from ledger.values import PACK_SPAN_MS, Lane
 
 PAGES_MAX = 1_000_000  # stops a loop that would never end; a page holds 1 MB
@@ -37,18 +37,17 @@ class Pages(Generic[Asked]):
     def read(self) -> Program[Any]:
         """The next page. Raises Unavailable when more than PAGES_MAX follow each other, and the TableErrors."""
         page = yield self.next
-        self.turn(page)
-        return page
+        return self.take(page)
 
-    def turn(self, page: Page | KeyPage) -> None:
-        """Go on after `page`, which was the answer to `next`. Raises Unavailable as `read` does."""
+    def take(self, page: Any) -> Any:
+        """Go on after `page`, which was the answer to `next`, and answer it. Raises Unavailable as `read` does."""
         self._read += 1
-        last: Any = page.last
-        self.more = last is not None
+        self.more = page.last is not None
         if self.more and self._read == PAGES_MAX:
             what = getattr(self.next, "pk", "The table")
             raise Unavailable(f"{what} has more than {PAGES_MAX:,} pages, and no more are read: a part is no answer.")
-        self.next = self.next._replace(after=last)
+        self.next = self.next._replace(after=page.last)
+        return page
 
 
 def every_item(
@@ -113,14 +112,9 @@ class TailSum(Pages[Query]):
         self._unique = Unique(PACK_SPAN_MS)
         self.again = self._unique.again
 
-    def read(self) -> Program[list[Entries]]:
-        """Ask for the next page and take it."""
-        page: Page = yield self.next
-        return self.take(page)
-
     def take(self, page: Page) -> list[Entries]:
         """Add the answer to `next`; what was new in it. Raises DamagedItem, and Unavailable as Pages does."""
-        super().turn(page)
+        super().take(page)
         new = [self._unique.new(items.entries_of(self.lane, i).between(self._above, HIGHEST)) for i in page.items]
         found = [entries for entries in new if entries.tokens]
         self.total += sum(entries.total for entries in found)

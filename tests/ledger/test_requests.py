@@ -109,9 +109,9 @@ def test_every_item_goes_on_after_each_page_and_takes_no_more_than_it_was_asked_
     assert program.send(Page((item("a"), item("b")), "b")) == Query("p", "b", None, 1, True)
     assert end_of(program, Page((item("c"),), "c")) == [item("a"), item("b"), item("c")]
     pages = Pages(Scan())
-    pages.turn(KeyPage((KEY,), KEY))
+    pages.take(KeyPage((KEY,), KEY))
     assert (pages.next, pages.more) == (Scan(KEY), True)
-    pages.turn(KeyPage((), None))
+    pages.take(KeyPage((), None))
     assert not pages.more
 
 
@@ -135,6 +135,6 @@ def test_nothing_is_silently_short(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(Unavailable, match="more than 2 pages"):
             home.run(program())
     last = Pages(Query("p"))
-    last.turn(Page((), "a"))
-    last.turn(Page((), None))  # as many as are ever read
+    last.take(Page((), "a"))
+    last.take(Page((), None))  # as many as are ever read
     assert not last.more
