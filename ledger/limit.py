@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, permutations
+from itertools import permutations
 
 from ledger.checks import check_region
 from ledger.errors import InvalidSettings, shown
@@ -133,12 +133,11 @@ def check_thresholds(name: str, given: object, regions: Sequence[str]) -> None:
         if each.region not in (None, *regions):
             known = shown(tuple(regions), 200)
             raise InvalidSettings(f"{name}: {each.name} is told in no Region of regions={known}.")
-    for one, other in combinations(given, 2):
+    for one, other in permutations(given, 2):
         if one.name == other.name:
             raise InvalidSettings(f"{name} has two thresholds with the name {one.name}: nobody could tell them apart.")
         if _said(one, regions) == _said(other, regions):
             raise InvalidSettings(f"{name}: {one.name} and {other.name} say the same; one of them is enough.")
-    for one, other in permutations(given, 2):
         if one.above is not None and other.below is not None and one.above < other.below:
             raise InvalidSettings(
                 f"{name}: above={one.above} and below={other.below} contradict each other: whatever the value is, one "

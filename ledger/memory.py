@@ -13,16 +13,16 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right, insort
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ledger import items, requests
 from ledger.checks import check_flag
 from ledger.conditions import Absent, has
-from ledger.errors import InvalidInput, LedgerError, TokenConflict, TransactionConflict, Unavailable, shown
+from ledger.errors import InvalidInput, TokenConflict, Unavailable, shown
 from ledger.gate import items as gates
 from ledger.lane import directory
-from ledger.requests import AlreadyThere, Item, Key, Request, Update, Write, key_of
+from ledger.requests import Item, Key, Request, Update, Write, key_of, or_error, outcome
 
 TOKEN_MS = 600_000
 """How long the token of a transaction is remembered."""
@@ -70,25 +70,17 @@ class MemoryTable:
                 case requests.Transact():
                     return self._transact(request)
                 case requests.PutMany(items):
-                    return tuple(self._outcome(self.answer, requests.Put(item, Absent())) for item in items)
+                    return tuple(outcome(or_error(self.answer, requests.Put(item, Absent()))) for item in items)
                 case requests.DeleteMany(items):
-                    return tuple(self._outcome(self._delete, item) for item in items)
+                    return tuple(outcome(or_error(self._delete, item)) for item in items)
                 case requests.Pause():
                     return None
                 case requests.Scan(after):
                     return self._scan(after)
                 case requests.Together(parts):
-                    return tuple(requests.or_error(self.answer, part) for part in parts)
+                    return tuple(or_error(self.answer, part) for part in parts)
                 case _:
                     raise TypeError(f"not a request that a table answers: {request!r}")
-
-    def _outcome(self, answer: Callable[[Any], Any], asked: object) -> AlreadyThere | LedgerError | None:
-        """Of one write among several."""
-        try:
-            there = answer(asked)
-        except TransactionConflict as error:
-            return error
-        return AlreadyThere(there) if there else None
 
     def _delete(self, item: Item) -> Any:
         key = key_of(item)
@@ -110,8 +102,8 @@ class MemoryTable:
                 raise TokenConflict(f"The token {shown(token)} stands for another transaction. Nothing was written.")
             return None
         found = [(write, self._there(write.key)) for write in writes]
-        refused = requests.refusals(found)
-        if refused is not None:
+        refused = tuple(None if requests.holds(write, there) else there or {} for write, there in found)
+        if any(there is not None for there in refused):
             return refused
         landed = self._land([(write.key, requests.becomes(write, there)) for write, there in found])
         if token is not None:

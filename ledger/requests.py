@@ -49,9 +49,6 @@ class Put(NamedTuple):
     def key(self) -> Key:
         return key_of(self.item)
 
-    def after(self, there: Item | None) -> Item:
-        return self.item
-
 
 class Update(NamedTuple):
     """UpdateItem, which makes the item where there is none. Answer: as that of Put; `shows`: Written when written.
@@ -64,9 +61,6 @@ class Update(NamedTuple):
     actions: tuple[Action, ...]
     condition: Condition | None = None
     shows: bool = False
-
-    def after(self, there: Item | None) -> Item:
-        return updated(there or keyed(self.key), self.actions)
 
 
 class Written(NamedTuple):
@@ -81,9 +75,6 @@ class Delete(NamedTuple):
     key: Key
     condition: Condition | None = None
 
-    def after(self, there: Item | None) -> None:
-        return None
-
 
 Write = Put | Update | Delete
 
@@ -93,16 +84,15 @@ def holds(write: Write, there: Item | None) -> bool:
     return write.condition is None or write.condition.holds(there or {})
 
 
-def refusals(found: Sequence[tuple[Write, Item | None]]) -> tuple[Item | None, ...] | None:
-    """The answer to a transaction of these writes, each with the item that is there: None if every condition holds."""
-    refused = tuple(None if holds(write, there) else there or {} for write, there in found)
-    return refused if any(there is not None for there in refused) else None
-
-
 def becomes(write: Write, there: Item | None) -> Item | None:
     """What a write makes of the item that is there (None: none). Raises ItemTooLarge and TableMismatch (an Update)."""
-    after = write.after(there)
-    if isinstance(write, Update) and after is not None and item_bytes(after) > ITEM_BYTES_MAX:
+    match write:
+        case Put(item):
+            return item
+        case Delete():
+            return None
+    after = updated(there or keyed(write.key), write.actions)
+    if item_bytes(after) > ITEM_BYTES_MAX:
         raise ItemTooLarge(f"{write.key} would have {item_bytes(after):,} bytes. Nothing was written.")
     return after
 
@@ -225,6 +215,12 @@ def or_error(call: Callable[..., Result], *args: Any) -> Result | LedgerError:
         return call(*args)
     except LedgerError as error:
         return error
+
+
+def outcome(answer: Any) -> AlreadyThere | LedgerError | None:
+    """The outcome of one write among several, from what it was answered alone, or its error."""
+    known = answer is None or isinstance(answer, AlreadyThere | LedgerError)
+    return answer if known else AlreadyThere(answer or None)
 
 
 def answered(answers: Answers) -> Answers:

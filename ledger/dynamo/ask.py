@@ -32,13 +32,9 @@ class Operation(NamedTuple):
 def operation(request: Write | Transact | Get | Query | Scan, table: str) -> Operation:
     """The operation that answers a request. A Transact without a token gets one of its own."""
     match request:
-        case Put():
-            return Operation("put_item", _write(request, table))
-        case Update():
-            shown = {"ReturnValues": "ALL_NEW"} if request.shows else {}
-            return Operation("update_item", _write(request, table) | shown)
-        case Delete():
-            return Operation("delete_item", _write(request, table))
+        case Put() | Update() | Delete():
+            shown = {"ReturnValues": "ALL_NEW"} if isinstance(request, Update) and request.shows else {}
+            return Operation(f"{type(request).__name__.lower()}_item", _write(request, table) | shown)
         case Transact(writes, token):
             actions = [{type(write).__name__: _write(write, table)} for write in writes]
             # DynamoDB knows a token in all tables of an account and Region, and takes at most 36 characters.

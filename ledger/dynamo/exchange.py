@@ -93,7 +93,7 @@ class Exchange(Endpoint):
         refused = [i for i, answer in enumerate(answers) if isinstance(answer, errors.NotAllowed)]
         singles = yield from all_of([single(items[i]) for i in refused])
         for i, answer in zip(refused, singles, strict=True):
-            answers[i] = _outcome(answer)
+            answers[i] = requests.outcome(answer)
         return tuple(answers)
 
     def _batch(self, items: Sequence[Item], statement: ask.Statement) -> Steps[list[AlreadyThere | LedgerError | None]]:
@@ -129,12 +129,6 @@ class Exchange(Endpoint):
                 return [found.get(key) for key in keys]
             yield self.back_off(attempt)
         raise errors.Throttled(f"BatchGetItem left keys unprocessed {TRIES_MAX} times. Nothing was written.")
-
-
-def _outcome(answer: Any) -> AlreadyThere | LedgerError | None:
-    """Of one write among several."""
-    known = answer is None or isinstance(answer, AlreadyThere | LedgerError)
-    return answer if known else AlreadyThere(answer or None)
 
 
 def _statement_answer(error: Any, resent: bool) -> AlreadyThere | LedgerError | None:

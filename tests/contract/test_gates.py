@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from ledger import tokens
+from ledger.actions import updated
 from ledger.conditions import has
 from ledger.gate import items, updates
 from ledger.gate.gate import EXPIRED, LOWEST, RELEASED, Gate, fingerprint
@@ -61,7 +62,7 @@ def plain(item: Any) -> Any:
 def test_an_update_of_a_gate_fits_and_does_once_what_it_means(kept: Table) -> None:
     for what, update in LARGEST.items():
         kept.answer(Put(THERE))
-        expected = update.after(THERE)
+        expected = updated(THERE, update.actions)
         came = kept.answer(update)
         assert isinstance(came, Written), what
         assert plain(came.item) == plain(kept.answer(Get(update.key))) == plain(expected), what
