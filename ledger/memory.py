@@ -102,8 +102,8 @@ class MemoryTable:
                 raise TokenConflict(f"The token {shown(token)} stands for another transaction. Nothing was written.")
             return None
         found = [(write, self._there(write.key)) for write in writes]
-        refused = tuple(None if requests.holds(write, there) else there or {} for write, there in found)
-        if any(there is not None for there in refused):
+        refused = requests.refusals(found)
+        if refused is not None:
             return refused
         landed = self._land([(write.key, requests.becomes(write, there)) for write, there in found])
         if token is not None:

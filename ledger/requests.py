@@ -84,6 +84,12 @@ def holds(write: Write, there: Item | None) -> bool:
     return write.condition is None or write.condition.holds(there or {})
 
 
+def refusals(found: Sequence[tuple[Write, Item | None]]) -> tuple[Item | None, ...] | None:
+    """The answer to a transaction of these writes, each with the item that is there: None if every condition holds."""
+    refused = tuple(None if holds(write, there) else there or {} for write, there in found)
+    return refused if any(there is not None for there in refused) else None
+
+
 def becomes(write: Write, there: Item | None) -> Item | None:
     """What a write makes of the item that is there (None: none). Raises ItemTooLarge and TableMismatch (an Update)."""
     match write:
