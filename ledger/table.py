@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from ledger.clocks import PerProcess
 from ledger.dynamo import failures
-from ledger.dynamo.client import POOL, check_sync, make_client
+from ledger.dynamo.client import POOL, make_client
 from ledger.dynamo.exchange import Exchange
 from ledger.dynamo.send import AtOnce, Send, Step, Steps, Wait, method_of
 from ledger.errors import InvalidInput, InvalidSettings, Unavailable, shown
@@ -53,7 +53,9 @@ class DynamoTable:
         cls, settings: Settings, clients: Mapping[str, DynamoDBClient] | None = None, region: str | None = None
     ) -> DynamoTable:
         """The table of `settings`, seen from `region` (default: its own), with clients made where none is given."""
-        given = {region: failures.note_attempts(check_sync(client)) for region, client in (clients or {}).items()}
+        if any(map(failures.is_async, (clients or {}).values())):
+            raise InvalidInput("The client is one of aiobotocore: AsyncLedger and AsyncReader take it.")
+        given = {region: failures.note_attempts(client) for region, client in (clients or {}).items()}
         return cls(
             settings.table,
             region or settings.region,

@@ -22,8 +22,8 @@ import boto3
 from botocore.config import Config
 
 from ledger.clocks import PerProcess
-from ledger.dynamo.failures import is_async, note_attempts
-from ledger.errors import InvalidInput, InvalidSettings, shown
+from ledger.dynamo.failures import note_attempts
+from ledger.errors import InvalidSettings, shown
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -61,10 +61,3 @@ def url_refused(endpoint_url: str | None, failure: ValueError) -> InvalidSetting
 @functools.cache
 def _client(region: str, endpoint_url: str | None, process: int) -> DynamoDBClient:
     return note_attempts(boto3.client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=CONFIG))
-
-
-def check_sync(client: DynamoDBClient) -> DynamoDBClient:
-    """`client` itself; raises InvalidInput for one of aiobotocore."""
-    if is_async(client):
-        raise InvalidInput("The client is one of aiobotocore: AsyncLedger and AsyncReader take it.")
-    return client
