@@ -20,6 +20,7 @@ from ledger.cost import item_bytes, write_units
 from ledger.entries import TOKEN_BYTES, Entries
 from ledger.errors import LedgerError
 from ledger.requests import AlreadyThere, At, DeleteMany, Get, Instant, Item, Now, Pause, Program, Put, answered, key_of
+from ledger.settings import Settings
 from ledger.values import Checkpoint, CleanNote, Lane
 
 DELETES_MAX, UNITS_MAX = 100, 100
@@ -36,11 +37,10 @@ STRAYS_MAX = 100_000
 """Of those that one visit hands on; the next sees the others again."""
 
 
-def clean(lane: Lane, tally: Tally, regions: Sequence[str], *, keep_ms: int, units_per_s: int) -> Program[list[bytes]]:
-    """One visit. `regions`: every Region of the table. Raises DamagedItem, OutcomeUnknown and the other TableErrors.
+def clean(lane: Lane, tally: Tally, settings: Settings) -> Program[list[bytes]]:
+    """One visit. Raises DamagedItem, OutcomeUnknown and the other TableErrors.
 
     The entries that it saw listed nowhere, for settle: each is 24 bytes, and reads were eventually consistent.
-    `units_per_s`: write units that its deletes take at most; a delete of a KB takes one.
     """
     strays: list[bytes] = []
     item: Item | None = yield Get(items.checkpoint_key(lane))
@@ -53,15 +53,16 @@ def clean(lane: Lane, tally: Tally, regions: Sequence[str], *, keep_ms: int, uni
         now: Instant = yield Now()
         if now.wall_ms < note.noted_ms - AHEAD_MAX_MS:
             note = None
-        elif now.wall_ms - note.noted_ms < keep_ms:
+        elif now.wall_ms - note.noted_ms < settings.keep_ms:
             return strays
         else:
-            ended = yield from _delete_listed(lane, tally, checkpoint.watermark, note.version, now, units_per_s, strays)
+            pace = settings.clean_units_per_s
+            ended = yield from _delete_listed(lane, tally, checkpoint.watermark, note.version, now, pace, strays)
             if not ended and tally.cleaned:  # where nothing could be deleted, a later version may list what is there
                 tally.uncleaned = True
                 return strays
     if note is None or note.version < checkpoint.version:
-        yield from _note(lane, tally, checkpoint, regions)
+        yield from _note(lane, tally, checkpoint, settings.regions)
     return strays
 
 

@@ -19,6 +19,7 @@ from ledger import tokens
 from ledger.entries import TOKEN_BYTES, Entries
 from ledger.lane.tail import Tail
 from ledger.requests import Instant, Now, Program, in_time
+from ledger.settings import Settings
 from ledger.values import Checkpoint, Lane
 
 QUERY_MS = 120_000
@@ -28,15 +29,7 @@ COMMITS_MAX = 1_000
 """Commits of one visit to a lane; the rest of a longer tail waits for the next."""
 
 
-def fold(
-    lane: Lane,
-    tally: Tally,
-    *,
-    allowed_lateness_ms: int,
-    fold_min: int,
-    fold_max: int,
-    commits_max: int = COMMITS_MAX,
-) -> Program[Checkpoint | None]:
+def fold(lane: Lane, tally: Tally, settings: Settings, *, commits_max: int = COMMITS_MAX) -> Program[Checkpoint | None]:
     """Fold the tail, `fold_max` entries a commit, until fewer than `fold_min` are old enough.
 
     The checkpoint it leaves; None when nothing was ever folded. Raises GaveUp, LaneDamaged, DamagedItem, OutcomeUnknown
@@ -49,7 +42,7 @@ def fold(
         checkpoint = yield from begin(lane)
         watermark = checkpoint.watermark if checkpoint else None
         now: Instant = yield Now()
-        cutoff_ms = now.wall_ms - allowed_lateness_ms
+        cutoff_ms = now.wall_ms - settings.allowed_lateness_ms
         if checkpoint is not None:
             tally.ahead_ms = max(0, tokens.time_ms(checkpoint.watermark) - now.wall_ms)
         # A clock before 1970 or beyond what a ULID holds says nothing about lateness.
@@ -58,8 +51,8 @@ def fold(
             break
         if tail is None or watermark != left:
             tail, asked = Tail(lane, watermark, tokens.last_of(cutoff_ms), consistent=True), now
-        found = yield from tail.take(fold_max)
-        if len(found) < fold_min:  # folding would cost more than it saves
+        found = yield from tail.take(settings.fold_max)
+        if len(found) < settings.fold_min:  # folding would cost more than it saves
             break
         if not in_time(asked, (yield Now()), QUERY_MS):
             tail = None

@@ -37,20 +37,12 @@ def visit(
     met: list[bytes] = []  # what the clean met that is listed nowhere
     damage: DamagedItem | None = None
     if settings.clean:
-        pace = settings.clean_units_per_s
         try:
-            met = yield from clean(lane, tally, settings.regions, keep_ms=settings.keep_ms, units_per_s=pace)
+            met = yield from clean(lane, tally, settings)
         except LedgerError as failure:
             tally.postponed_by.append(str(failure))
             damage = failure if isinstance(failure, DamagedItem) else None
-    checkpoint = yield from fold(
-        lane,
-        tally,
-        allowed_lateness_ms=settings.allowed_lateness_ms,
-        fold_min=settings.fold_min,
-        fold_max=settings.fold_max,
-        **bound,
-    )
+    checkpoint = yield from fold(lane, tally, settings, **bound)
     if checkpoint is not None and whole:  # without a checkpoint nothing was ever folded, and there are no strays
         yield from settle(lane, tally, checkpoint.watermark, fold_max=settings.fold_max, since=since, **bound)
     else:

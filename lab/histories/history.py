@@ -140,8 +140,7 @@ def _left_behind(world: World, settings: Settings) -> list[str]:
     wrong = []
     for lane in settings.lanes_of(COUNTER):
         before = _value_at(world, lane, settings)
-        folding = fold(lane, Tally(), allowed_lateness_ms=settings.allowed_lateness_ms, fold_min=1, fold_max=3)
-        finish(world, lane.region, folding)
+        finish(world, lane.region, fold(lane, Tally(), replace(settings, fold_min=1, fold_max=3)))
         if (after := _value_at(world, lane, settings)) != before:
             wrong.append(f"{lane}: at rest a fold makes {after} of {before}")
         finish(world, lane.region, visit(lane, Tally(), replace(settings, region=lane.region, clean=False)))

@@ -29,7 +29,6 @@ from simulator.process import Log
 LANE = Lane(HOME, 0, COUNTER)
 SETTINGS = replace(timed(1), fold_min=1, fold_max=3)
 KEEP_MS = SETTINGS.keep_ms
-FOLD = {"allowed_lateness_ms": SETTINGS.allowed_lateness_ms, "fold_min": 1}
 NOTHING = Get(Key("nothing", "nothing"))
 """Asked between two steps that a process takes whole."""
 
@@ -85,7 +84,7 @@ class Stage(Boards):
         self.everywhere = {asked.number for asked in self.record.asked}
 
     def folded(self) -> None:
-        self.alone(fold(LANE, Tally(), **FOLD, fold_max=5))
+        self.alone(fold(LANE, Tally(), replace(self.settings, fold_max=5)))
 
     def noted(self) -> None:
         """What is folded arrives everywhere and is noted; then `keep` passes."""
@@ -100,7 +99,7 @@ class Stage(Boards):
 
     @process
     def fold(self, region: str, *, fold_max: int = 5, commits_max: int = 1) -> Program[object]:
-        return fold(LANE, Tally(), **FOLD, fold_max=fold_max, commits_max=commits_max)
+        return fold(LANE, Tally(), replace(self.settings, fold_max=fold_max), commits_max=commits_max)
 
     @process
     def settle(self, region: str) -> Program[object]:
@@ -109,7 +108,7 @@ class Stage(Boards):
         return settle(LANE, Tally(), watermark, fold_max=5)
 
     def _cleaning(self) -> Program[object]:
-        return clean(LANE, Tally(), (HOME, AWAY), units_per_s=500, keep_ms=self.settings.keep_ms)
+        return clean(LANE, Tally(), self.settings)
 
     @process
     def clean(self, region: str, *, times: int = 1) -> Program[None]:

@@ -14,6 +14,7 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -82,10 +83,9 @@ def _delta(number: int) -> Item:
 def fold_peak_mb(deltas: int) -> float:
     """The most megabytes of Python objects that were alive at once while a backlog of that many deltas was folded."""
     now = Instant(START_MS + deltas + SETTINGS.allowed_lateness_ms, 0)
-    given = {"allowed_lateness_ms": SETTINGS.allowed_lateness_ms, "fold_min": 1, "fold_max": SETTINGS.fold_max}
     tally = Tally()
     tracemalloc.start()
-    run(fold(LANE, tally, **given), Backlog(deltas), lambda: now)
+    run(fold(LANE, tally, replace(SETTINGS, fold_min=1)), Backlog(deltas), lambda: now)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     if tally.folded != deltas:

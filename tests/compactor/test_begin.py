@@ -15,7 +15,7 @@ from ledger import items
 from ledger.errors import GaveUp, LaneDamaged, NotAllowed, TransactionConflict
 from ledger.requests import Get, Program, Put
 from ledger.values import Checkpoint, CleanNote, Segment
-from tests.world import COUNTER, LANE, LATENESS_MS, NOW_MS, Region, compactor, delta, fail, folded, refused, token
+from tests.world import COUNTER, LANE, NOW_MS, Region, compactor, delta, fail, folded, refused, settings, token
 
 ENTRIES = Segment.of(LANE, token(3), 1, [delta(3)]).entries
 CHECKPOINT, SEGMENT = Get(items.checkpoint_key(LANE)), Get(items.segment_key(LANE, token(2), 1))
@@ -35,7 +35,7 @@ def without_last_segment() -> tuple[Region, Checkpoint, Callable[[], None]]:
 
 
 def fold_it() -> Program[object]:
-    return fold(LANE, Tally(), allowed_lateness_ms=LATENESS_MS, fold_min=1, fold_max=8)
+    return fold(LANE, Tally(), settings())
 
 
 def settle_it() -> Program[object]:

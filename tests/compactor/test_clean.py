@@ -9,7 +9,7 @@ from ledger.entries import TOKEN_BYTES
 from ledger.lane.add import add
 from ledger.requests import At, DeleteMany, Pause
 from ledger.values import CleanNote, Delta
-from tests.world import KEEP_MS, LANE, NOW_MS, A, B, Region, compactor, delta, folded, token, two_regions, value
+from tests.world import KEEP_MS, LANE, NOW_MS, B, Region, compactor, delta, folded, settings, token, two_regions, value
 
 
 def whole(page_size: int = 1_000) -> tuple[Region, Region]:
@@ -21,7 +21,7 @@ def whole(page_size: int = 1_000) -> tuple[Region, Region]:
 
 def met(home: Region, tally: Tally, units_per_s: int = 500) -> list[str]:
     """What a visit hands on."""
-    found = home.run(clean(LANE, tally, (A, B), keep_ms=KEEP_MS, units_per_s=units_per_s))
+    found = home.run(clean(LANE, tally, settings(clean_units_per_s=units_per_s)))
     return [tokens.from_bytes(entry[:TOKEN_BYTES]) for entry in found]
 
 

@@ -2,18 +2,17 @@
 
 from typing import Any
 
-from compactor.fold import QUERY_MS, fold
+from compactor.fold import COMMITS_MAX, QUERY_MS, fold
 from compactor.named import ASK_AGAIN_MS
 from compactor.report import Tally
 from ledger import items, tokens
 from ledger.requests import Program, Query, Transact
 from ledger.values import Checkpoint
-from tests.world import LANE, LATENESS_MS, NOW_MS, Region, delta, summed, token, value
+from tests.world import LANE, LATENESS_MS, NOW_MS, Region, delta, settings, summed, token, value
 
 
-def folding(tally: Tally | None = None, **changed: Any) -> Program[Checkpoint | None]:
-    tuned = {"allowed_lateness_ms": LATENESS_MS, "fold_min": 1, "fold_max": 8} | changed
-    return fold(LANE, tally or Tally(), **tuned)
+def folding(tally: Tally | None = None, commits_max: int = COMMITS_MAX, **changed: Any) -> Program[Checkpoint | None]:
+    return fold(LANE, tally or Tally(), settings(**{"fold_max": 8} | changed), commits_max=commits_max)
 
 
 def test_what_it_costs() -> None:

@@ -29,6 +29,7 @@ from tests.world import (
     compactor,
     delta,
     refused,
+    settings,
     token,
     two_regions,
     value,
@@ -45,7 +46,7 @@ def lane_of_four_versions() -> tuple[Region, Region, list[dict[Key, Item]]]:
     home.put(delta(2), delta(4), delta(6))
     states = [dict(home.items)]
     for _ in (1, 2, 3):
-        home.run(fold(LANE, Tally(), allowed_lateness_ms=0, fold_min=1, fold_max=1, commits_max=1))
+        home.run(fold(LANE, Tally(), settings(allowed_lateness_ms=0, fold_max=1), commits_max=1))
         states.append(dict(home.items))
     home.put(delta(3))
     home.run(settle(LANE, Tally(), token(6), fold_max=8))
