@@ -12,8 +12,9 @@ from ledger.checks import check_counter, check_time, to_ms
 from ledger.errors import InvalidInput, shown
 from ledger.gate.gates import Gates
 from ledger.gate.hold import Hold
+from ledger.gate.recount import standings
 from ledger.lane.shape import ShapeCheck
-from ledger.requests import Program
+from ledger.requests import Instant, Now, Program
 from ledger.settings import Settings, check_settings
 from ledger.values import Lane
 from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
@@ -21,7 +22,7 @@ from reader.counters_page import counters_page
 from reader.decided import decided, decided_page
 from reader.history import entries, history, page
 from reader.read import balances
-from reader.standing import Standing, open_holds, read_gates, standing_of
+from reader.standing import Standing, open_holds, standing_of
 
 SECONDS_MAX = 10**9
 PAGE_ENTRIES_MAX = 1_000
@@ -123,7 +124,8 @@ class Calls:
     def standing(self, counter: str) -> Program[Standing]:
         gates = Gates.limited(self.settings, counter, "standing")
         yield from self._shape.program(counter)
-        began, (copies,) = yield from read_gates([gates], consistent=self._consistent)
+        began: Instant = yield Now()
+        (copies,) = yield from standings([gates], consistent=self._consistent)
         return standing_of(gates, copies, began)
 
     def holds(self, counter: str) -> Program[list[Hold]]:

@@ -19,12 +19,12 @@ from ledger import items, tokens
 from ledger.checks import to_datetime
 from ledger.errors import NotYetReplicated, ReadTooSlow
 from ledger.gate.gates import Gates
+from ledger.gate.recount import standings
 from ledger.lane.tail import TailSum
 from ledger.requests import GetMany, Instant, Now, Page, Program, Together, answered, in_time
 from ledger.settings import Settings
 from ledger.values import Checkpoint, Lane
 from reader.balance import Balance
-from reader.standing import read_gates
 
 STARTS_MAX = 5
 Found = TypeVar("Found")
@@ -123,7 +123,8 @@ def balances(
     parts: dict[str, list[LaneSum]] = {}
     began_ms, is_closed = dict.fromkeys(counters, 0), dict.fromkeys(counters, True)
     if limited:
-        began, seen = yield from read_gates([*limited.values()], consistent=consistent)
+        began: Instant = yield Now()
+        seen = yield from standings([*limited.values()], consistent=consistent)
         for counter, copies in zip(limited, seen, strict=True):
             parts[counter] = [LaneSum(gate.lane, gate.value, gate.number) for gate in copies.gates]
             began_ms[counter], is_closed[counter] = began.wall_ms, copies.is_closed

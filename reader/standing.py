@@ -18,7 +18,7 @@ from ledger.gate.past import look_up
 from ledger.gate.recount import Standing as Copies
 from ledger.lane.tail import every_item
 from ledger.limit import DOWN, SIDES, UP
-from ledger.requests import Get, GetMany, Instant, Item, Now, Program
+from ledger.requests import Get, Instant, Item, Program
 from ledger.values import Delta, Lane
 
 
@@ -49,17 +49,6 @@ class Standing:
     held: Room
     as_of: datetime
     closed: bool
-
-
-def read_gates(counters: Sequence[Gates], *, consistent: bool) -> Program[tuple[Instant, list[Copies]]]:
-    """The gates of some counters in one request, and when it was sent.
-
-    Raises DamagedItem, LimitMismatch and the TableErrors.
-    """
-    began: Instant = yield Now()
-    keys = [items.gate_key(lane) for gates in counters for lane in gates.lanes]
-    found = iter((yield GetMany(tuple(keys), consistent)))
-    return began, [Copies.of(gates, [next(found) for _ in gates.lanes]) for gates in counters]
 
 
 def standing_of(gates: Gates, copies: Copies, began: Instant) -> Standing:

@@ -19,7 +19,7 @@ from ledger.errors import LimitReached
 from ledger.gate import decide
 from ledger.gate.gate import counts
 from ledger.gate.gates import Gates
-from ledger.gate.recount import outcomes, standing
+from ledger.gate.recount import outcomes, standings
 from ledger.lane.add import Outcome as Told
 from ledger.limit import Limit
 from ledger.ranges import CHANGE_MAX
@@ -60,7 +60,7 @@ class Limited(Design):
         return Delta(self.settings.lane_for(counter, token, self.settings.region), token, change)
 
     def value(self, counter: str, *, consistent: bool = True) -> Program[int]:
-        return (yield from standing(self._gates(counter), consistent=consistent)).value
+        return (yield from standings([self._gates(counter)], consistent=consistent))[0].value
 
     def history(self, counter: str) -> Program[list[int]]:
         changes: list[int] = []

@@ -20,7 +20,7 @@ from ledger.gate import items
 from ledger.gate.gate import Gate, change_of, counts
 from ledger.gate.move import free
 from ledger.gate.rebuild import Rebuilt, rebuild
-from ledger.gate.recount import outcomes, standing
+from ledger.gate.recount import outcomes, standings
 from ledger.limit import SIDES
 from ledger.requests import Item, Key, Put
 from ledger.values import Lane
@@ -165,7 +165,7 @@ def _check_lanes(table: Table, known: dict[Lane, Known], rebuilt: Iterable[Rebui
         judge.decided |= {(lane, token): outcome for token, outcome in listed.items()}
         judge.open |= {(lane, token): amount for token, amount in of.open.items()}
     judge.granted |= dict.fromkeys(judge.open, 0)
-    seen = finish(world, region, standing(judge.gates_in(region), consistent=True))
+    (seen,) = finish(world, region, standings([judge.gates_in(region)], consistent=True))
     expected = sum(sum(map(change_of, of.decided.values())) + sum(of.lost) for of in known.values())
     number = sum(map(counts, judge.decided.values()))
     if (seen.value, seen.count) != (expected, number):

@@ -20,7 +20,7 @@ from ledger.gate.decide import add_group, decide_change, set_limit
 from ledger.gate.gate import EXPIRED, REFUSED, RELEASED, Decision
 from ledger.gate.gates import Gates
 from ledger.gate.holds import end
-from ledger.gate.recount import outcomes, standing
+from ledger.gate.recount import outcomes, standings
 from ledger.limit import DOWN, SIDES, UP
 from ledger.requests import Now, Program
 from ledger.tokens import hold_token
@@ -214,7 +214,7 @@ class Table:
 
     def _read(self, region: str) -> Program[None]:
         gates = self.judge.gates_in(region)
-        seen = yield from standing(gates, consistent=bool(self.pick(2)))
+        (seen,) = yield from standings([gates], consistent=bool(self.pick(2)))
         low, high = gates.limit.floor, gates.limit.ceiling
         is_outside = (low is not None and seen.value < low) or (high is not None and seen.value > high)
         if is_outside and seen.is_closed and self.is_steady:

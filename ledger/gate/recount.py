@@ -65,9 +65,11 @@ class Standing:
         )
 
 
-def standing(gates: Gates, *, consistent: bool) -> Program[Standing]:
-    """One request: what the process's own Region holds. Raises DamagedItem, LimitMismatch and the TableErrors."""
-    return Standing.of(gates, (yield GetMany(tuple(map(items.gate_key, gates.lanes)), consistent)))
+def standings(counters: Sequence[Gates], *, consistent: bool) -> Program[list[Standing]]:
+    """One request for them all: what the process's own Region holds. Raises DamagedItem, LimitMismatch, TableErrors."""
+    keys = tuple(items.gate_key(lane) for gates in counters for lane in gates.lanes)
+    found = iter((yield GetMany(keys, consistent)))
+    return [Standing.of(gates, [next(found) for _ in gates.lanes]) for gates in counters]
 
 
 def outcomes(lane: Lane, *, consistent: bool) -> Program[dict[str, int]]:

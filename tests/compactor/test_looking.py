@@ -60,9 +60,7 @@ def test_what_waits_is_counted_and_the_strays_are_what_no_segment_lists() -> Non
 
 
 def test_what_is_to_be_cleaned_waits_from_its_note_or_from_a_first_commit_on() -> None:
-    home, away = two_regions()
-    home.put(delta(0), delta(2))
-    compactor(home, away).compact(COUNTER)
+    home, away = folded(0, 2, fold_max=8)
     committed_ms = home.now_ms
     assert home.run(lag(LANE)).noted_ms == committed_ms
     home.copy_to(away)
@@ -139,9 +137,7 @@ def test_a_fold_is_due_when_the_last_delta_it_needs_is_old_enough_each_token_cou
 
 
 def test_below_the_watermark_it_looks_where_that_is_asked_or_changes_may_still_come_there_in_time() -> None:
-    home, away = two_regions()
-    home.put(delta(1))
-    compactor(home, away).compact(COUNTER)
+    home, _ = folded(1)
     in_time_ms = 1_000 + LATENESS_MS
     assert seen(home) == seen(home, now_ms=in_time_ms) == Outlook(of_one_fold(1))
     assert seen(home, now_ms=in_time_ms - 1) == Outlook(of_one_fold(1), below=True)

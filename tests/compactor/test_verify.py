@@ -7,11 +7,10 @@ import pytest
 from compactor.verify import LaneCheck, verify
 from ledger import items
 from ledger.errors import ReadTooSlow
-from ledger.requests import DeleteMany, Get, Put, Query, Transact
+from ledger.requests import DeleteMany, Get, Put, Transact
 from ledger.values import Delta, Lane, Segment
 from tests.world import (
     COUNTER,
-    KEEP_MS,
     LANE,
     READ_MS,
     B,
@@ -22,7 +21,6 @@ from tests.world import (
     folded,
     summed,
     token,
-    two_regions,
     value,
 )
 
@@ -131,19 +129,6 @@ def test_it_takes_no_longer_than_a_read_may_so_that_what_a_clean_deletes_meanwhi
     assert Region().takes(READ_MS, Get).run(verify(LANE)) == LaneCheck(LANE, 0, 0, 0, ())
     with pytest.raises(ReadTooSlow):
         Region().takes(READ_MS + 1, Get).run(verify(LANE))
-    home, away = two_regions()
-    home.put(delta(1))
-
-    def sleeps(_: object) -> None:
-        """The laptop of the operator, while the tail is folded, noted and, `keep` later, deleted."""
-        now_ms = home.now_ms
-        compact_for_long(home, away, 3)
-        home.now_ms = now_ms
-        home.steady_ms += 3 * KEEP_MS
-
-    home.before(lambda request: request == Query(items.delta_pk(LANE)), sleeps, times=1)
-    with pytest.raises(ReadTooSlow):
-        home.run(verify(LANE))
 
 
 def test_a_counter_is_verified_in_all_its_regions_each_lane_at_home() -> None:

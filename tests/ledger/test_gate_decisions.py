@@ -13,7 +13,7 @@ from ledger.gate.decide import add_group, decide_change, set_limit
 from ledger.gate.gate import REFUSED, RELEASED, Decision, Gate, Left
 from ledger.gate.gates import SoldOut
 from ledger.gate.holds import end
-from ledger.gate.recount import Standing, outcomes, standing
+from ledger.gate.recount import Standing, outcomes, standings
 from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import Instant, Query, Update
 from ledger.values import Delta
@@ -99,7 +99,7 @@ def test_what_is_decided_at_a_gate_that_is_damaged_elsewhere_is_decided() -> Non
         assert world.sell(1) == 1
         assert grouped(world, {world.new(1).token: 1 for _ in range(2)}) == [counted(1)] * 2
         with pytest.raises(DamagedItem):
-            world.home.run(standing(world.gates(COUNTER), consistent=True))
+            world.home.run(standings([world.gates(COUNTER)], consistent=True))
 
 
 def test_what_is_late_is_looked_up_once_and_a_change_moves_the_slack() -> None:

@@ -13,7 +13,7 @@ from ledger.gate.decide import decide_change, set_limit
 from ledger.gate.gate import LOWEST, REFUSED, Gate
 from ledger.gate.items import Filed
 from ledger.gate.rebuild import Rebuilt, rebuild, settle
-from ledger.gate.recount import Books, outcomes, standing
+from ledger.gate.recount import Books, outcomes, standings
 from ledger.limit import DOWN, UP, Limit
 from ledger.ranges import CHANGE_MAX
 from ledger.requests import At, Get, GetMany, Item, Key, Put, Query
@@ -96,7 +96,7 @@ def test_an_audit_and_a_history_ask_as_strongly_as_they_must(world: Gated) -> No
     for consistent in (True, False):
         world.home.asked.clear()
         world.home.run(outcomes(HERE, consistent=consistent))
-        world.home.run(standing(world.gates(COUNTER), consistent=consistent))
+        world.home.run(standings([world.gates(COUNTER)], consistent=consistent))
         assert {getattr(each, "consistent", None) for each in world.home.asked} == {consistent}
     world.home.drop(next(key for key in world.home.items if key.sk.startswith("segment#")))
     with pytest.raises(NotYetReplicated, match="not all that its gate counts"):

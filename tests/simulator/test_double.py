@@ -112,8 +112,8 @@ def played(seed: int) -> tuple[int, str, str]:
         outcomes += came
         reports.append(until_it_works(compactor.run))
     history = simulation.world.step, str(outcomes), str(reports)  # later, cleans are paced by this machine's clock
-    in_time = Report.total(reports)
-    assert in_time.folded + in_time.settled > 30
+    meanwhile = Report.total(reports)
+    assert meanwhile.folded + meanwhile.settled > 30
     for _ in range(4):
         simulation.wait(700_000)
         simulation.come_to_rest()
