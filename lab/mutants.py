@@ -41,12 +41,15 @@ LEFT_BEHIND = (
 )
 FAILURES_MAX = 4
 MUTANT_MAX_S = 1_200
+LOOPS = ("-o", "faulthandler_timeout=300", "-o", "faulthandler_exit_on_timeout=true")
+"""A mutant that loops is found by the first test that it keeps, not by the time-out of all."""
+
 AT_ONCE = 2
 LEAST = 0.9
 """So many of a sample must be killed: texts of logs survive, and what changes nothing does."""
 
 CHOSEN = "mutants-chosen.txt"
-PASSED, FAILED, INTERRUPTED, ENDED_BY_A_TEST = 0, 1, 2, 36  # exit codes of pytest; the last one is tests/conftest.py's
+PASSED, FAILED, INTERRUPTED = 0, 1, 2  # exit codes of pytest
 
 SURVIVED, KILLED, TIMED_OUT, UNREACHED, GONE = "survived", "killed", "timed out", "run by no test", "gone"
 
@@ -206,7 +209,7 @@ def _try(mutant: Mutant, where: Where, clean: Path, folder: Path, tests: list[st
     mutated.write_text("\n".join(lines) + "\n", "utf-8")
     try:
         (folder / CHOSEN).write_text("\n".join(tests), "utf-8")
-        done, mutant.by = _pytest(folder, [f"--maxfail={FAILURES_MAX}", f"@{CHOSEN}"], MUTANT_UNDER_TEST="1")
+        done, mutant.by = _pytest(folder, [*LOOPS, f"--maxfail={FAILURES_MAX}", f"@{CHOSEN}"])
         mutant.outcome = SURVIVED if done.returncode == PASSED else KILLED
     except subprocess.TimeoutExpired:
         mutant.outcome, mutant.by = TIMED_OUT, []
@@ -214,19 +217,19 @@ def _try(mutant: Mutant, where: Where, clean: Path, folder: Path, tests: list[st
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _pytest(folder: Path, options: Sequence[str], **given: str) -> tuple["subprocess.CompletedProcess[str]", list[str]]:
+def _pytest(folder: Path, options: Sequence[str]) -> tuple["subprocess.CompletedProcess[str]", list[str]]:
     """Run pytest in `folder`, and what failed: tests, and modules that cannot be imported."""
     quiet = ["-q", "-rfE", "--tb=no", "-p", "no:cacheprovider"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *quiet, *options],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", **given},
+        env={**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         check=False,
         timeout=MUTANT_MAX_S,
     )
-    if done.returncode not in (PASSED, FAILED, INTERRUPTED, ENDED_BY_A_TEST):
+    if done.returncode not in (PASSED, FAILED, INTERRUPTED):
         sys.exit((done.stdout + done.stderr)[-2_000:])
     return done, sorted({*re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)})
 

@@ -1,7 +1,6 @@
 """What every folder of tests may use: a real engine as a process, and names of tables in it."""
 
 import os
-import signal
 from collections.abc import Iterator
 from itertools import count
 
@@ -17,25 +16,6 @@ settings.register_profile(
 )
 settings.register_profile("long", settings.get_profile("short"), derandomize=False, max_examples=500)
 settings.load_profile("short")
-
-MUTANT_TEST_MAX_S = 60  # of CPU, which other work on the machine does not use up
-MUTANT_TIMED_OUT = 36  # mutmut's own exit code of one that took too long
-
-
-@pytest.fixture(autouse=True)
-def _ends_in_time() -> Iterator[None]:
-    """A mutant that loops is found by the first test that it keeps, not by the time-out of all."""
-    if os.environ.get("MUTANT_UNDER_TEST") and hasattr(signal, "setitimer"):
-        signal.signal(signal.SIGPROF, _keeps_going)
-        signal.setitimer(signal.ITIMER_PROF, MUTANT_TEST_MAX_S)
-        yield
-        signal.setitimer(signal.ITIMER_PROF, 0)
-    else:
-        yield
-
-
-def _keeps_going(number: int, frame: object) -> None:
-    os._exit(MUTANT_TIMED_OUT)  # whatever the test would catch
 
 
 @pytest.fixture(scope="session")
