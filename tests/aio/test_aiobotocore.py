@@ -1,4 +1,4 @@
-"""AsyncLedger on aiobotocore itself: cancelled and cut off on the way, many in flight, clients that do not fit."""
+"""AsyncLedger on aiobotocore itself: cut off on the way, many in flight, clients that do not fit."""
 
 import asyncio
 import socket
@@ -113,31 +113,6 @@ async def test_what_is_short_in_its_own_region_is_awaited_from_the_other_one(eng
             await ledger.add("seats:gig", 7)
     gates = {region: engine.client(region).scan(TableName=table)["Count"] for region in (REGION, ABROAD)}
     assert all(gates.values()), gates
-
-
-async def test_an_add_cancelled_while_the_table_answers_is_unknown_and_the_connection_is_not_used_again() -> None:
-    came, puts = asyncio.Event(), []
-
-    async def put(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        puts.append(writer)
-        came.set()
-        if len(puts) == 1:
-            await reader.read()  # the client goes
-            writer.close()
-
-    observed: list[Observed] = []
-    async with server(serving(put)) as url, AsyncLedger(settings("counters", url), observe=observed.append) as ledger:
-        task = asyncio.ensure_future(ledger.add(COUNTER, -6, **KEYED))
-        await came.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError) as cancelled:
-            await task
-        unknown = cancelled.value.__cause__
-        assert isinstance(unknown, OutcomeUnknown)
-        assert unknown.delta == ledger.prepare(COUNTER, -6, **KEYED)
-        assert (observed[0].outcome, observed[0].cost.requests, observed[0].cost.untold) == ("CancelledError", 2, 2)
-        assert (await ledger.add(COUNTER, -6, **KEYED)).outcome == "recorded"
-        assert len({*puts}) == 2
 
 
 async def test_a_connection_that_breaks_after_a_write_was_sent_leaves_it_unknown() -> None:
