@@ -187,9 +187,7 @@ def test_the_error_of_a_change_alone_is_the_tables_with_its_cause() -> None:
     assert raised.value.delta is not None
 
 
-def test_a_failure_reaches_every_change_of_the_pack_as_an_error_of_its_own_and_an_interruption_the_leader_alone(
-    adding: Adding,
-) -> None:
+def test_a_failure_reaches_each_change_of_a_pack_and_an_interruption_its_leader_alone(adding: Adding) -> None:
     every = adding.add(1, 2, 3)
     adding.failure = Throttled("slower")
     adding.let.release(2)

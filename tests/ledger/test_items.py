@@ -39,14 +39,8 @@ NOTE: Item = {"pk": {"S": PK}, "sk": {"S": "clean"}, "version": {"N": "4"}, "not
 NO_NUMBER = ["1.0", "1E3", "", "NaN", "-0", "+1", "01", "1_0", " 1", "1\n", "\u0661", "0x1", "1" * 39, "1" * 5_000]
 NO_TOKEN = ["", A.lower(), "8" + A[1:], A[:-1], A + "0", A[:-1] + "U", A[:-1] + "i", " " + A[1:], "\ud800"]
 NO_SEGMENT = [
-    *(
-        "",
-        "checkpoint",
-        "segment",
-        "segment##0000000042",
-        f"segmentX#{B}#0000000042",
-        f"segment#{B.lower()}#0000000042",
-    ),
+    *("", "checkpoint", "segment", "segment##0000000042"),
+    *(f"segmentX#{B}#0000000042", f"segment#{B.lower()}#0000000042"),
     *(f"segment#{B}", f"segment#{B}#", f"segment#{B}#42", f"segment#{B}#0000000000", f"segment#{B}#-000000042"),
     *(f"segment#{B}#0000000042#", f"segment#{B}#0000000042#x", f"segment#{B}#00000000\u0664\u0662"),
     f"segment#{B}#{'9' * 5_000}",
