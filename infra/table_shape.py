@@ -12,12 +12,11 @@ from pathlib import Path
 
 from infra import aws
 from infra.aws import DeploymentRefused
-from ledger import items
 from ledger.clocks import instants, wall_clock
 from ledger.errors import InvalidSettings, LedgerError, SettingsMismatch, TableMissing
-from ledger.lane.shape import check_new_limits, write
+from ledger.lane.shape import check_new_limits, stored, write
 from ledger.limit import Shape
-from ledger.requests import Get, Item, Table, run
+from ledger.requests import Table, run
 from ledger.settings import REGION_FROM, Settings
 from ledger.table import DynamoTable
 
@@ -54,8 +53,7 @@ def refuse_another(settings: Settings, table: Table) -> Shape | None:
     """The shape, if there is one. Raises DeploymentRefused where it has other shards or limits, or a Region that the
     settings lack; or counters that have changes, which a new limit would be of."""
     try:
-        item: Item | None = table.answer(Get(items.SHAPE_KEY))
-        shape = items.shape_of(item) if item is not None else None
+        shape = run(stored(), table, instants(wall_clock))
         run(check_new_limits(settings, shape), table, instants(wall_clock))
     except TableMissing:
         return None

@@ -18,8 +18,8 @@ from ledger.checks import to_ms
 from ledger.errors import DamagedItem, LedgerError, NotAllowed, TableMissing
 from ledger.gate import items as gates
 from ledger.lane import directory
-from ledger.lane.shape import mismatches
-from ledger.requests import Get, GetMany, Item, KeyPage, Scan
+from ledger.lane.shape import mismatches, stored
+from ledger.requests import GetMany, Item, KeyPage, Scan
 from ledger.settings import Settings
 from ledger.values import Lane
 from ledgerctl import shape
@@ -123,8 +123,7 @@ def _shape(call: Call) -> Finding:
     """The table's `shape` item against the settings."""
     what, settings = "shape", call.settings
     try:
-        item: Item | None = call.table.answer(Get(items.SHAPE_KEY))
-        there = items.shape_of(item) if item is not None else None
+        there = call.on_table(stored())
     except NotAllowed as refused:
         remedy = "So its settings are not held against it: allow GetItem on the key `shape` (docs/security.md#roles)."
         return Finding("warn", what, f"not seen: {refused}", remedy)

@@ -9,11 +9,9 @@ Rule 4: It ends well only where `doctor` would find nothing that fails, and with
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ledger import items
 from ledger.errors import LedgerError, NotAllowed, SettingsMismatch, TableMissing
-from ledger.lane.shape import check_new_limits, unlike, write
+from ledger.lane.shape import check_new_limits, stored, unlike, write
 from ledger.limit import Shape
-from ledger.requests import Get, Item
 from ledgerctl import shape
 from ledgerctl.call import Call
 from ledgerctl.command import TABLE, Unprotected, command
@@ -123,8 +121,7 @@ def refuse(call: Call, region: str, table: Any, nothing: str, *, new: bool = Fal
 
 
 def refuse_another_shape(call: Call) -> Shape | None:
-    item: Item | None = call.table.answer(Get(items.SHAPE_KEY))
-    there = items.shape_of(item) if item is not None else None
+    there = call.on_table(stored())
     if there is not None and (wrong := unlike(call.settings, there)):
         raise SettingsMismatch(f"{' '.join(wrong)} Nothing was changed.")
     return there

@@ -106,13 +106,16 @@ def _lacking(prefixes: Sequence[str], settings: Settings) -> str:
     )
 
 
-def check(settings: Settings) -> Program[Shape | None]:
-    """The table's shape, or None where it has none. Raises SettingsMismatch, DamagedItem and the TableErrors."""
+def stored() -> Program[Shape | None]:
+    """The table's shape, or None where it has none. Raises DamagedItem and the TableErrors."""
     item: Item | None = yield Get(items.SHAPE_KEY)
-    if item is None:
-        return None
-    shape = items.shape_of(item)
-    if wrong := mismatches(settings, shape):
+    return items.shape_of(item) if item is not None else None
+
+
+def check(settings: Settings) -> Program[Shape | None]:
+    """The table's shape, which the settings fit. Raises SettingsMismatch, too."""
+    shape = yield from stored()
+    if shape is not None and (wrong := mismatches(settings, shape)):
         raise SettingsMismatch(f"{' '.join(wrong)} Nothing was written.")
     return shape
 

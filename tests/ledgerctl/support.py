@@ -145,7 +145,7 @@ Answer = Callable[[str, Any], tuple[int, Any]]
 
 
 def aws(answer: Answer, environ: Mapping[str, str] = ENVIRON, in_b: Answer | None = None) -> Surroundings:
-    """An AWS that `answer`s (operation, parameters) with a status and a body, and is never asked by a network.
+    """An AWS that `answer`s (operation, parameters) of any service with a status and a body; no network is asked.
 
     in_b: how the Region B answers, if not so.
     """
@@ -160,7 +160,7 @@ def aws(answer: Answer, environ: Mapping[str, str] = ENVIRON, in_b: Answer | Non
 
     def made(_: str | None) -> boto3.Session:
         answered = signed_in()
-        answered.events.register("before-send.dynamodb", respond)
+        answered.events.register("before-send", respond)
         return answered
 
     return Surroundings(environ=environ, session=made, config=ONCE, clock=Clock(), entropy=bytes, pause=lambda _: None)

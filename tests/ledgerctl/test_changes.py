@@ -191,20 +191,14 @@ def test_lanes_that_no_directory_has_are_found_by_a_scan_and_said_until_a_compac
 # -- limits ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_change_that_would_pass_the_limit_ends_with_1_and_counts_nothing() -> None:
-    tables = limited()
-    tables("add stock:1 5")
-    refused(tables(f"add stock:1 -6 {NOW}", 1), 1, "would pass the limit", "final", "ledgerctl standing")
-    assert tables.json("get stock:1")[0]["value"] == 5
-
-
 def test_a_hold_is_listed_captured_in_part_or_released_and_ends_once() -> None:
     tables = limited()
     (hold,) = tables.json(f"hold seats:1 10 --expires 5m {NOW}")
     until, id_ = "2027-01-15T08:05:00.032Z", hold["id"]  # rounded up
     fields = {"id": id_, "counter": "seats:1", "amount": 10, "until": until}
     assert hold == fields | {"key": "k", "at": "2027-01-15T08:00:00.000Z"}
-    refused(tables("add seats:1 1", 1), 1, "would pass the limit")
+    refused(tables("add seats:1 1", 1), 1, "would pass the limit", "final", "ledgerctl standing")
+    assert tables.json("get seats:1")[0]["value"] == 0
     assert tables.json("holds seats:1") == [fields | {"over": False}]
     for outcome in ("recorded", "replayed"):
         captured = {"outcome": outcome, "counter": "seats:1", "change": 4, "id": id_}
