@@ -16,7 +16,7 @@ from pathlib import Path
 from ledger import Ledger, Settings
 from ledger.errors import InvalidInput
 from ledger.memory import MemoryTable
-from ledgerctl.rows import BadRow, BadTemplate, Columns, Row, Rows, change_of, check_template, opened
+from ledgerctl.rows import BadRow, BadTemplate, Columns, Row, change_of, check_template, opened, rows_of
 
 WITNESSES, WITNESS_CHANGES = 24, 28
 _CHECKING = Ledger(Settings(table="checking", region="eu-west-1"), table=MemoryTable())
@@ -45,9 +45,9 @@ def read_events(path: Path, columns: Columns, limit: int | None = None) -> list[
     """The events of a CSV file with a header, in its order; at most `limit`. Raises BadEvents."""
     try:
         with opened(path) as file:
-            rows = Rows(file, "csv")
+            names, rows = rows_of(file, "csv")
             for option, template in asdict(columns).items():
-                check_template(option, template, rows.names)
+                check_template(option, template, names)
             events = [_event(row, columns) for row in islice(rows, limit)]
     except BadTemplate as error:
         raise BadEvents(str(error)) from None

@@ -80,17 +80,17 @@ class Call:
     @functools.cached_property
     def settings(self) -> Settings:
         """From the options, else the environment; the Region at last from the profile. Raises InvalidSettings."""
-        given = {name: self._options[name] for name in ("table", "region", "endpoint_url") if self._options[name]}
+        given = {name: self._options[name] for name in ("table", "endpoint_url") if self._options[name]}
+        environ = self.surroundings.environ
         if self._options["regions"]:
             given["regions"] = tuple(part.strip() for part in self._options["regions"].split(",") if part.strip())
-        if "region" not in given and not self.surroundings.environ.get("AWS_REGION"):
-            region = self.surroundings.environ.get("AWS_DEFAULT_REGION") or self.session.region_name
-            if not region:
-                raise Wrong("NoRegion", "No Region is named.", "Give --region NAME, or set AWS_REGION.")
-            given["region"] = region
-        if "table" not in given and not self.surroundings.environ.get("LEDGER_TABLE"):
+        region = self._options["region"] or environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION")
+        given["region"] = region or self.session.region_name
+        if not given["region"]:
+            raise Wrong("NoRegion", "No Region is named.", "Give --region NAME, or set AWS_REGION.")
+        if "table" not in given and not environ.get("LEDGER_TABLE"):
             raise Wrong("NoTable", "No table is named.", "Give --table NAME, or set LEDGER_TABLE.")
-        return Settings.from_env(self.surroundings.environ, **given)
+        return Settings.from_env(environ, **given)
 
     def pinned(self) -> list[str]:
         """The options that ask this very table and Region, whatever the environment of the next command."""

@@ -31,7 +31,7 @@ from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import COUNTERS, FileFormat, command
 from ledgerctl.failures import DATA, cut_off
-from ledgerctl.rows import DEFAULT, BadRow, BadRows, Columns, Row, Rows, change_of, check_template, filled, number_of
+from ledgerctl.rows import DEFAULT, BadRow, BadRows, Columns, Row, change_of, check_template, filled, number_of, rows_of
 from ledgerctl.rows import opened as opened_rows
 
 BATCH = 500
@@ -61,20 +61,19 @@ def import_(
     columns = Columns(counter, change, key or DEFAULT.key, at)
     with ExitStack() as stack:
         source = _standard_input() if file == "-" else stack.enter_context(opened_rows(path))
-        rows = Rows(source, kind)
-        by_token = key is None and (rows.names is None or "token" in rows.names)
+        names, rows = rows_of(source, kind)
+        by_token = key is None and (names is None or "token" in names)
         for option, template in asdict(columns).items():
-            if not (by_token and rows.names is not None and option in ("key", "at")):
-                check_template(option, template, rows.names)
+            if not (by_token and names is not None and option in ("key", "at")):
+                check_template(option, template, names)
         if home_region is not None:
-            check_template("home-region", home_region, rows.names)
-        bad = BadRows(path.with_name(f"{path.stem}.bad.{kind}"), rows.names)
+            check_template("home-region", home_region, names)
+        bad = BadRows(path.with_name(f"{path.stem}.bad.{kind}"), names)
         stack.callback(bad.close)
         advance = stack.enter_context(show.bar(call.err, "importing"))
         done = Import(call, columns, by_token, home_region, bad, dry_run)
         try:
-            waiting = iter(rows)
-            while batch := list(islice(waiting, BATCH)):
+            while batch := list(islice(rows, BATCH)):
                 done.put(batch)
                 advance(len(batch))
         except (LedgerError, KeyboardInterrupt) as failure:

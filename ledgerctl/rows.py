@@ -52,24 +52,16 @@ class Row(NamedTuple):
     why: str | None = None
 
 
-class Rows:
-    """The rows of a file; `names` is the header of a CSV. Raises BadTemplate when there is none."""
-
-    def __init__(self, text: TextIO, format_: str) -> None:
-        self.names: list[str] | None = None
-        if format_ == "csv":
-            taken: list[str] = []
-            reader = csv.reader(_noted(text, taken))
-            with suppress(csv.Error):
-                self.names = next(reader, None)
-            if not self.names:
-                raise BadTemplate("The file has no header: the first line of a CSV names its columns.")
-            self._rows = _csv_rows(reader, taken, self.names)
-        else:
-            self._rows = _json_rows(text)
-
-    def __iter__(self) -> Iterator[Row]:
-        return self._rows
+def rows_of(text: TextIO, format_: str) -> tuple[list[str] | None, Iterator[Row]]:
+    """The header of a CSV, None of JSONL; and the rows. Raises BadTemplate when there is no header."""
+    if format_ != "csv":
+        return None, _json_rows(text)
+    taken: list[str] = []
+    reader = csv.reader(_noted(text, taken))
+    with suppress(csv.Error):
+        if names := next(reader, None):
+            return names, _csv_rows(reader, taken, names)
+    raise BadTemplate("The file has no header: the first line of a CSV names its columns.")
 
 
 def _noted(text: TextIO, taken: list[str]) -> Iterator[str]:

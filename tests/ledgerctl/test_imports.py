@@ -214,43 +214,41 @@ drawn = st.lists(
 )
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_what_was_exported_is_imported_as_the_same_deltas(kind: str, tmp_path_factory: pytest.TempPathFactory) -> None:
-    @effort(0.2)
-    @given(drawn)
-    def round_trip(rows: list[tuple[str, int, str, timedelta, str]]) -> None:
-        path = tmp_path_factory.mktemp("exported") / f"all.{kind}"
-        source, target = Tables(), Tables()
-        for each in (source, target):
-            each.environ |= {"LEDGER_REGIONS": f"{A},{B}", "LEDGER_SHARDS": '{"": 3}'}
-        for counter, change, key, later, region in rows:
-            source.ledger.add(counter, change, idempotency_key=key, at=AT + later, region=region)
-        empty = "" if rows else "--scan"  # the directory of a table that nobody added to is empty
-        source(f"export --out {path} --format {kind} {empty}", says=f"{len(rows)} change")
-        recorded, replayed = (target.json(f"import {path}")[0] for _ in range(2))
-        assert (recorded["recorded"], replayed["replayed"], recorded["bad"]) == (len(rows), len(rows), 0)
-        assert source.held == target.held
-
-    round_trip()
+kinds = st.sampled_from(["csv", "jsonl"])
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_whatever_the_file_holds_every_row_is_recorded_or_bad(
-    kind: str, tmp_path_factory: pytest.TempPathFactory
+@effort(0.4)
+@given(kind=kinds, rows=drawn)
+def test_what_was_exported_is_imported_as_the_same_deltas(
+    kind: str, rows: list[tuple[str, int, str, timedelta, str]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    odd = (b'"', b"\n", b"\r\n", b",", b"{", b'{"counter":"c"}', b"\x00", b'"\n')
+    path = tmp_path_factory.mktemp("exported") / f"all.{kind}"
+    source, target = Tables(), Tables()
+    for each in (source, target):
+        each.environ |= {"LEDGER_REGIONS": f"{A},{B}", "LEDGER_SHARDS": '{"": 3}'}
+    for counter, change, key, later, region in rows:
+        source.ledger.add(counter, change, idempotency_key=key, at=AT + later, region=region)
+    empty = "" if rows else "--scan"  # the directory of a table that nobody added to is empty
+    source(f"export --out {path} --format {kind} {empty}", says=f"{len(rows)} change")
+    recorded, replayed = (target.json(f"import {path}")[0] for _ in range(2))
+    assert (recorded["recorded"], replayed["replayed"], recorded["bad"]) == (len(rows), len(rows), 0)
+    assert source.held == target.held
 
-    @effort(0.2)
-    @given(st.lists(st.binary(max_size=30) | st.sampled_from(odd), max_size=12))
-    def swallow(pieces: list[bytes]) -> None:
-        path = tmp_path_factory.mktemp("odd") / f"odd.{kind}"
-        path.write_bytes(b"counter,change,idempotency_key,at\n" * (kind == "csv") + b"".join(pieces))
-        said = Tables().ctl("import", str(path), "--json")
-        assert said.code in (0, 1)
-        (document,) = said.documents
-        assert document["rows"] == document["bad"] + document["recorded"]
 
-    swallow()
+odd = st.sampled_from((b'"', b"\n", b"\r\n", b",", b"{", b'{"counter":"c"}', b"\x00", b'"\n'))
+
+
+@effort(0.4)
+@given(kind=kinds, pieces=st.lists(st.binary(max_size=30) | odd, max_size=12))
+def test_whatever_the_file_holds_every_row_is_recorded_or_bad(
+    kind: str, pieces: list[bytes], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("odd") / f"odd.{kind}"
+    path.write_bytes(b"counter,change,idempotency_key,at\n" * (kind == "csv") + b"".join(pieces))
+    said = Tables().ctl("import", str(path), "--json")
+    assert said.code in (0, 1)
+    (document,) = said.documents
+    assert document["rows"] == document["bad"] + document["recorded"]
 
 
 def test_an_export_holds_strays_too_and_each_change_once(tmp_path: Path) -> None:
