@@ -1,18 +1,17 @@
-"""What calls say that they cost is what the answers of an engine said for each, requests and attempts too."""
+"""What calls say that they cost is what their answers said, whichever thread asked."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from itertools import count
 from typing import Any
 
 from compactor import Compactor
-from lab.engines.ministack import Engine
 from ledger import Change, Cost, Ledger, Limit, Observed, Settings
-from ledger.cost import item_bytes, write_units
-from ledger.dynamo.client import CONFIG
+from ledger.cost import here
 from ledger.errors import LimitReached, TokenConflict
-from ledger.table import DynamoTable
+from ledger.memory import MemoryTable
+from ledger.requests import Request
+from ledger.table import ByRegion
 from reader import Reader
 from tests.world import A, B
 
@@ -21,44 +20,16 @@ LIKES, STOCK, SEATS = "likes:1", "stock:1", "seats:1"
 LIMITS = {"stock:": Limit(floor=0), "seats:": Limit(ceiling=5, region=A)}
 
 
-LISTS = ("BatchExecuteStatement", "BatchGetItem", "TransactWriteItems")
-READS = ("GetItem", "BatchGetItem", "Query", "Scan")
+class Dear(MemoryTable):
+    """Each answer costs a request, in the call that asks."""
 
+    asked = 0
 
-class Bill:
-    """What the answers of clients say of their cost, each another amount; the engine says something else. A refused
-    condition says nothing: it costs the larger of the item that is there and the one that was asked for."""
-
-    def __init__(self) -> None:
-        self.cost, self._amounts = Cost(), count(0.5, 0.5)
-
-    def of(self, client: Any) -> None:
-        client.meta.events.register("before-parameter-build.dynamodb", self._asked)
-        client.meta.events.register("response-received.dynamodb", self._answered)
-
-    def _asked(self, params: Any, context: Any, **_: Any) -> None:
-        context["asked"] = params
-
-    def _answered(self, event_name: str, context: Any, parsed_response: Any, **_: Any) -> None:
-        operation, asked, amount = event_name.rpartition(".")[2], context["asked"], next(self._amounts)
-        if code := parsed_response.get("Error", {}).get("Code"):
-            assert code in ("ConditionalCheckFailedException", "TransactionCanceledException")
-            self.cost += Cost(1, 1, 0, refused(asked, parsed_response))
-            return
-        self.cost += Cost(1, 1, amount) if operation in READS else Cost(1, 1, 0, amount)
-        said = {"CapacityUnits": amount}
-        parsed_response.pop("ConsumedCapacity", None)
-        if asked.get("ReturnConsumedCapacity") == "TOTAL":
-            parsed_response["ConsumedCapacity"] = [said] if operation in LISTS else said
-
-
-def refused(asked: Any, answer: Any) -> int:
-    actions = [action for each in asked.get("TransactItems", ()) for action in each.values()]
-    reasons = answer.get("CancellationReasons", [answer])
-    sizes = [
-        max(item_bytes(each.get("Item", {})) for each in both) for both in zip(actions or [asked], reasons, strict=True)
-    ]
-    return sum(write_units(size, transactional=bool(actions)) for size in sizes)
+    def answer(self, request: Request, /) -> Any:
+        with self._lock:
+            self.asked += 1
+        here().add(Cost(1))
+        return super().answer(request)
 
 
 def many(changes: int, counter: str = LIKES, of: str = "k") -> list[Change]:
@@ -79,6 +50,7 @@ SCRIPT: dict[str, Call] = {  # of a ledger, a reader and a compactor
     "many again": lambda own, *_: own.add_many(many(30)),
     "packs": lambda own, *_: own.add_many(many(500, of="p"), pack=True),
     "a cold read": lambda _, reads, __: reads.read(LIKES),
+    "a run": lambda *of: of[2].run(),
     "a compact": lambda *of: of[2].compact(LIKES),
     "a compact that cleans, or postpones it": lambda *of: of[2].compact(LIKES),
     "values": lambda _, reads, __: reads.values([f"likes:{n}" for n in range(150)]),
@@ -100,26 +72,25 @@ SCRIPT: dict[str, Call] = {  # of a ledger, a reader and a compactor
 REFUSED = {"a conflict": (TokenConflict,), "a refusal": (LimitReached,)}
 
 
-def test_every_kind_of_call_says_what_its_answers_said(engine: Engine, table_names: Iterator[str]) -> None:
+def test_every_kind_of_call_says_what_its_answers_said() -> None:
     for regions in ((A, B), (A,)):  # in one, a clean deletes
-        bill, seen, table = Bill(), list[Observed](), next(table_names)
-        clients = {region: engine.client(region, CONFIG) for region in regions}
-        for region, client in clients.items():
-            engine.create_table(table, region)
-            bill.of(client)
-        settings = Settings(table=table, region=A, regions=regions, limits=LIMITS, fold_min=1, clean_units_per_s=10**9)
+        seen, tables = list[Observed](), {region: Dear() for region in regions}
+        settings = Settings(
+            table="counters", region=A, regions=regions, limits=LIMITS, fold_min=1, clean_units_per_s=10**9
+        )
         now_ms = int(AT.timestamp() * 1_000)
         given: Any = {"clock": lambda: now_ms, "observe": seen.append}  # noqa: B023
         of = (
-            Ledger(settings, clients=clients, **given),
-            Reader(settings, table=DynamoTable.of(settings, clients), **given),
+            Ledger(settings, tables=tables, **given),
+            Reader(settings, table=ByRegion(A, tables), **given),
+            Compactor(settings, tables=tables, **given),
         )
-        compactor = Compactor(settings, clients=clients, **given)
         for name, call in SCRIPT.items():
-            bill.cost = Cost()
+            before = sum(table.asked for table in tables.values())
             seen.clear()
             now_ms += 620_000  # whatever came is old enough
             with suppress(*REFUSED.get(name, ())):
-                call(*of, compactor)
-            assert sum((each.cost for each in seen), start=Cost()) == bill.cost, name
+                call(*of)
+            asked = sum(table.asked for table in tables.values()) - before
+            assert sum((each.cost for each in seen), start=Cost()) == Cost(asked), name
             assert seen, name
