@@ -12,9 +12,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from lab.designs.expressions import integer, number
 from ledger.actions import Set
-from ledger.conditions import Absent, AtLeast, AtMost, Condition, Either
+from ledger.conditions import Absent, AtLeast, AtMost, Condition, Either, Value
+from ledger.decoding import number
 from ledger.errors import InvalidChange, TableError
 from ledger.requests import Delete, Get, Instant, Item, Key, KeyPage, Now, Pause, Program, Scan, Update
 
@@ -176,3 +176,12 @@ def check_unit(change: int, *allowed: int) -> None:
     """Raises InvalidChange where a design counts things, and the change is no such number of them."""
     if change not in allowed:
         raise InvalidChange(f"This way of counting takes changes of {' or '.join(map(str, allowed))}, not {change}.")
+
+
+def text(value: str) -> Value:
+    return {"S": value}
+
+
+def integer(item: Item | None, name: str) -> int:
+    """The number that an item has under this name; 0 where it has none."""
+    return int((item or {}).get(name, number(0))["N"])

@@ -11,10 +11,10 @@ https://aws.amazon.com/blogs/database/implement-auto-increment-with-amazon-dynam
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lab.designs.design import FOR_EVER, TRIES_MAX, Claims, Contended, Design, Outcome, check_unit, pause
-from lab.designs.expressions import integer, number
+from lab.designs.design import FOR_EVER, TRIES_MAX, Claims, Contended, Design, Outcome, check_unit, integer, pause
 from ledger.actions import Set
 from ledger.conditions import Absent, Equals
+from ledger.decoding import number
 from ledger.lane.tail import every_item
 from ledger.requests import Get, Item, Key, Program, Put, Transact, Update, keyed
 

@@ -16,10 +16,10 @@ import contextlib
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lab.designs.design import FOR_EVER, VALUE, Claims, Contended, Design, Outcome, check_unit
-from lab.designs.expressions import integer, number
+from lab.designs.design import FOR_EVER, VALUE, Claims, Contended, Design, Outcome, check_unit, integer
 from ledger.actions import Add, Set
 from ledger.conditions import Absent, All, Equals, Not, Value
+from ledger.decoding import number
 from ledger.errors import TableError
 from ledger.lane.tail import every_item
 from ledger.requests import Delete, Get, GetMany, Item, Key, Program, Put, Transact, Update, keyed

@@ -21,8 +21,7 @@ from typing import ClassVar
 
 from compactor.report import Tally
 from compactor.visit import visit
-from lab.designs.design import FOR_EVER, Claims, Design, Memory, Outcome
-from lab.designs.expressions import integer
+from lab.designs.design import FOR_EVER, Claims, Design, Memory, Outcome, integer
 from ledger import items, tokens
 from ledger.actions import Add
 from ledger.conditions import Absent, Not

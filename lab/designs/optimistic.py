@@ -12,10 +12,10 @@ Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/BestPra
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lab.designs.design import NONE, TRIES_MAX, VALUE, Claims, Contended, Memory, Outcome, SingleItem, pause
-from lab.designs.expressions import integer, number, said, text
+from lab.designs.design import TRIES_MAX, VALUE, Claims, Contended, Memory, Outcome, SingleItem, integer, pause, text
 from ledger.actions import Add, Set
-from ledger.conditions import Absent, Equals
+from ledger.conditions import Absent, Equals, Value
+from ledger.decoding import number
 from ledger.errors import OutcomeUnknown
 from ledger.requests import Get, Item, Program, Update
 
@@ -32,11 +32,11 @@ class EntityTag(SingleItem):
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
         unknown: OutcomeUnknown | None = None
-        written_over: str | None = None
+        written_over: Value | None = None
         for attempt in range(TRIES_MAX):
             item: Item | None = yield Get(self.item_key(counter, shard))
-            tag = said(item, TAG)
-            if tag == key:
+            tag = (item or {}).get(TAG)
+            if tag == text(key):
                 return "recorded" if attempt else "replayed"
             if unknown is not None and tag != written_over:
                 raise unknown  # another was last: before ours or after it?
@@ -44,7 +44,7 @@ class EntityTag(SingleItem):
                 return "refused"
             written_over = tag
             update = (Add(VALUE, change), Set(TAG, text(key)))
-            same = Absent(TAG) if tag is None else Equals(TAG, text(tag))
+            same = Absent(TAG) if tag is None else Equals(TAG, tag)
             try:
                 refused: Item | None = yield Update(self.item_key(counter, shard), update, condition=same)
                 if refused is None:
@@ -61,7 +61,7 @@ class OnValue(SingleItem):
 
     name: str = "optimistic, on the value"
     sdk_attempts: int = 1
-    claims: ClassVar = Claims(memory=NONE, limit="hard", reset=True)
+    claims: ClassVar = Claims(limit="hard", reset=True)
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
         for attempt in range(TRIES_MAX):

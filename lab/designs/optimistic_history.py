@@ -10,10 +10,10 @@ Source: https://aws.amazon.com/blogs/database/implement-resource-counters-with-a
 
 from dataclasses import dataclass
 
-from lab.designs.design import TRIES_MAX, VALUE, Claims, Contended, Memory, Outcome, SingleItem, pause
-from lab.designs.expressions import integer, number, text
+from lab.designs.design import TRIES_MAX, VALUE, Claims, Contended, Memory, Outcome, SingleItem, integer, pause, text
 from ledger.actions import Add, Set
 from ledger.conditions import Absent, Equals
+from ledger.decoding import number
 from ledger.errors import OutcomeUnknown
 from ledger.requests import Get, Item, Program, Update
 

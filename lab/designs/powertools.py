@@ -34,10 +34,10 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from botocore.exceptions import ClientError
 
 from lab.designs.atomic import Atomic
-from lab.designs.design import VALUE, Claims, Contended, Memory, Outcome, expired
-from lab.designs.expressions import integer, number
+from lab.designs.design import VALUE, Claims, Contended, Memory, Outcome, expired, integer
 from ledger.actions import Add, Set
 from ledger.conditions import Absent, All, AtMost, Either, Equals, Item, Not
+from ledger.decoding import number
 from ledger.errors import LedgerError, TokenConflict
 from ledger.requests import Delete, Instant, Key, Now, Program, Put, Request, Result, Update, keyed
 

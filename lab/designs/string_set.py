@@ -11,12 +11,52 @@ Source: https://aws.amazon.com/blogs/database/implement-resource-counters-with-a
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lab.designs.design import FOR_EVER, Claims, Outcome, SingleItem, check_unit
-from lab.designs.expressions import Exclude, Include, SizeBelow, text
-from ledger.conditions import Absent, All, Condition, Contains, Either, Not
-from ledger.requests import Delete, Item, Program, Update
+from lab.designs.design import FOR_EVER, Claims, Outcome, SingleItem, check_unit, text
+from ledger.conditions import Absent, All, Condition, Contains, Either, Item, Names, Not, Value
+from ledger.decoding import number
+from ledger.requests import Delete, Program, Update
 
 IDS = "ids"
+
+
+@dataclass(frozen=True, slots=True)
+class Include:
+    """Put an element into a set of texts."""
+
+    clause: ClassVar[str] = "ADD"
+    path: str
+    element: str
+
+    def expression(self, names: Names) -> tuple[str, str]:
+        return self.clause, f"{names.path(self.path)} {names.value({'SS': [self.element]})}"
+
+    def after(self, there: Value | None) -> Value | None:
+        return {"SS": sorted({*(there or {"SS": ()})["SS"], self.element})}
+
+
+@dataclass(frozen=True, slots=True)
+class Exclude(Include):
+    """Take an element out of a set of texts; an empty set is no attribute."""
+
+    clause: ClassVar[str] = "DELETE"
+
+    def after(self, there: Value | None) -> Value | None:
+        left = sorted({*(there or {"SS": ()})["SS"]} - {self.element})
+        return {"SS": left} if left else None
+
+
+@dataclass(frozen=True, slots=True)
+class SizeBelow:
+    """The attribute is a set with fewer elements than this."""
+
+    name: str
+    most: int
+
+    def expression(self, names: Names) -> str:
+        return f"size({names.path(self.name)}) < {names.value(number(self.most))}"
+
+    def holds(self, item: Item) -> bool:
+        return self.name in item and len(item[self.name]["SS"]) < self.most
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,10 +23,10 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lab.designs.design import FOR_EVER, VALUE, Claims, Memory, Outcome, SingleItem, expired
-from lab.designs.expressions import integer, number
+from lab.designs.design import FOR_EVER, VALUE, Claims, Memory, Outcome, SingleItem, expired, integer
 from ledger.actions import Add
 from ledger.conditions import Absent
+from ledger.decoding import number
 from ledger.errors import TokenConflict
 from ledger.requests import Instant, Item, Key, Now, Program, Put, Transact, Update, keyed
 

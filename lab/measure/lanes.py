@@ -11,7 +11,6 @@ import heapq
 import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 from random import Random
 from typing import Any, cast
@@ -19,7 +18,7 @@ from typing import Any, cast
 from aws_lambda_powertools.metrics import MetricUnit
 
 from lab.measure.figure import Figure
-from lab.measure.metered_table import TABLE, Charge, MeteredTable
+from lab.measure.metered_table import TABLE, MeteredTable
 from ledger import tokens
 from ledger.items import delta_item
 from ledger.requests import Instant, Put
@@ -64,26 +63,11 @@ class Queue:
         return [{**given, "messageId": str(number), "body": body} for number, body in enumerate(bodies)]
 
 
-class Metrics:
+class Metrics(Counter[str]):
     """The sum of each metric that the functions publish."""
 
-    def __init__(self) -> None:
-        self.sums: Counter[str] = Counter()
-
     def add_metric(self, name: str, unit: MetricUnit, value: float) -> None:
-        self.sums[name] += int(value)
-
-
-@dataclass(frozen=True, slots=True)
-class Played:
-    """Of what was put after the warm-up: its number, what was charged to the table, and what finding its work took."""
-
-    changes: int
-    charge: Charge
-    messages: int
-    sqs_requests: int
-    looks: int
-    visits: int
+        self[name] += int(value)
 
 
 class Lanes:
@@ -100,21 +84,29 @@ class Lanes:
         self._ringer, self._worker = Ringer(settings, runtime, watch), Worker(settings, runtime, watch)
         self._reader = Reader(settings, table=self._table.table, clock=lambda: self._queue.now_ms)
 
-    def play(self, warm_s: int, measured_s: int) -> Played:
+    def play(self, warm_s: int, measured_s: int) -> dict[str, float]:
+        """What a change took that was put after the warm-up."""
         for _ in range(warm_s):
             self._second()
         before = self._so_far()
         for _ in range(measured_s):
             self._second()
-        values = self._reader.values([lane.counter for lane in self._lanes])
-        if sum(values.values()) != self._changes:
-            raise AssertionError(f"the lanes do not have the {self._changes:,} changes of 1 that were put")
-        return Played(*(now - then for now, then in zip(self._so_far(), before, strict=True)))
+        values, after = self._reader.values([lane.counter for lane in self._lanes]), self._so_far()
+        if sum(values.values()) != after["changes"]:
+            raise AssertionError(f"the lanes do not have the {after['changes']:,} changes of 1 that were put")
+        changes = after["changes"] - before["changes"]
+        return {what: (number - before[what]) / changes for what, number in after.items()}
 
-    def _so_far(self) -> tuple[Any, ...]:
-        sums, queue = self._metrics.sums, self._queue
-        found = sums["LanesLooked"], sums["LanesVisited"]
-        return self._changes, self._table.cost, queue.sent, queue.requests, *found
+    def _so_far(self) -> dict[str, float]:
+        return {
+            "changes": self._changes,
+            "messages": self._queue.sent,
+            "requests of SQS": self._queue.requests,
+            "looks that were enough": self._metrics["LanesLooked"],
+            "visits": self._metrics["LanesVisited"],
+            "write units": self._table.cost.write_units,
+            "read units": self._table.cost.read_units,
+        }
 
     def _second(self) -> None:
         began_ms = self._queue.now_ms
@@ -154,17 +146,16 @@ def figures(*, small: bool) -> Iterator[Figure]:
     """Of 5,000 lanes at once; and of fewer for long enough that folds and deletes of a whole life are in it."""
     lanes, seconds, few, hours = (200, 900, 10, 4) if small else (5_000, 1_200, 100, 10)
     at_once = Lanes(lanes, 0.05).play(warm_s=120, measured_s=seconds)
-    for what, number, most, least in (
-        ("messages", at_once.messages, 0.05, 0.01),
-        ("requests of SQS", at_once.sqs_requests, 0.1, 0.001),
-        ("looks that were enough", at_once.looks, 0.04, 0.001),
-        ("visits", at_once.visits, 0.04, 0.003),
+    for what, most, least in (
+        ("messages", 0.05, 0.01),
+        ("requests of SQS", 0.1, 0.001),
+        ("looks that were enough", 0.04, 0.001),
+        ("visits", 0.04, 0.003),
     ):
-        name = f"{lanes:,} lanes, a change every 20 s each: {what} a change"
-        yield Figure(name, number / at_once.changes, most, least)
+        yield Figure(f"{lanes:,} lanes, a change every 20 s each: {what} a change", at_once[what], most, least)
     kept = Settings(table=TABLE, region=REGION, clean=False)
     for text, settings, most, least in (("", SETTINGS, 2.2, 1.9), (", clean=False", kept, 1.2, 1.05)):
         lived = Lanes(few, 0.02, settings).play(warm_s=hours * HOUR_S, measured_s=hours * HOUR_S)
         of = f"{few} lanes, a change every 50 s each{text}:"
-        yield Figure(f"{of} write units, whole life", lived.charge.write_units / lived.changes, most, least)
-        yield Figure(f"{of} read units, whole life", lived.charge.read_units / lived.changes, 0.3, 0.1)
+        yield Figure(f"{of} write units, whole life", lived["write units"], most, least)
+        yield Figure(f"{of} read units, whole life", lived["read units"], 0.3, 0.1)

@@ -11,8 +11,8 @@ import statistics
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import count
+from typing import NamedTuple
 
 from lab.designs import Design
 from lab.designs.trial import DESIGNS, Trial, on_engine
@@ -24,8 +24,7 @@ ROUNDS, SLICE_S = 3, 0.1
 SLOW = 4  # times as long as plain ADD: a slice that took longer is not repeated
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(NamedTuple):
     """rate: changes a second over plain ADD's. made, given_up: how many changes were, in all rounds."""
 
     rate: float
@@ -33,8 +32,7 @@ class Pace:
     given_up: int
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(NamedTuple):
     seconds: float
     made: int
     given_up: int
@@ -80,15 +78,12 @@ def measure_pace(
     with ThreadPoolExecutor(threads) as pool:
         for writers in (plain, own):
             writers.slice(pool, threads, slice_s)  # warms up: connections, and the counters themselves
-        while len(turns) < rounds and not any(is_slow(turn) for turn in turns):
+        while len(turns) < rounds:
             before, between, after = (each.slice(pool, threads, slice_s) for each in (plain, own, plain))
             turns.append((before, between, after))
+            if between.seconds > SLOW * max(before.seconds, after.seconds):
+                break
     return pace_of(turns)
-
-
-def is_slow(turn: tuple[Slice, Slice, Slice]) -> bool:
-    before, own, after = turn
-    return own.seconds > SLOW * max(before.seconds, after.seconds)
 
 
 def pace_of(turns: Sequence[tuple[Slice, Slice, Slice]]) -> Pace:

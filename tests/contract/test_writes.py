@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lab.designs.expressions import Exclude, Include, SizeBelow
+from lab.designs.string_set import Exclude, Include, SizeBelow
 from ledger.actions import Action, Add, Remove, Set
 from ledger.conditions import Absent, All, AtLeast, AtMost, Condition, Contains, Either, Equals, Item, Not, Value
 from ledger.errors import ItemTooLarge, TableMismatch, TokenConflict
