@@ -54,17 +54,15 @@ def now(scene: Scene) -> tuple[str, str]:
         return _at_rest(scene), REST
     for region in REGIONS:
         if scene.compactor_is(region) == "crashed":
-            return (
-                f"The compactor of {region} crashed right after a write. {_after_crash(scene, region)}".strip(),
-                CRASH,
-            )
+            after = _after_crash(scene, region)
+            return f"The compactor of {region} crashed right after a write. {after}".strip(), CRASH
     if scene.controls.cut:
         return "The link is cut: both Regions go on counting, and neither waits for the other.", CUT
     if scene.controls.writes_per_s:
         return "Both Regions are at work, and changes are on their way between them.", WORK
-    waiting = f", {several(scene.truth.waiting, 'change')} to be delivered again" if scene.truth.waiting else ""
-    if scene.on_their_way:
-        return f"No new changes. Still to come: {several(scene.on_their_way, 'item or request')}{waiting}.", COMING
+    if coming := scene.on_their_way:
+        again = several(scene.truth.waiting, "change")
+        return f"No new changes. On their way: {several(coming, 'message')}; to be delivered again: {again}.", COMING
     return "Everything has arrived: the compactors and the readers have the last word.", COMING
 
 
@@ -84,9 +82,8 @@ def judged(scene: Scene, design: str, reading: Reading) -> tuple[str, str]:
 
 
 def several(number: int, what: str) -> str:
-    """How many of what: `1 change`, `2 changes`, `2 items or requests`."""
-    many = " or ".join(f"{word}s" for word in what.split(" or "))
-    return f"{number:,} {what if number == 1 else many}"
+    """How many of what: `1 change`, `2 changes`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def signed(number: int) -> str:
