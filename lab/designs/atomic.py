@@ -1,6 +1,6 @@
 """Design 1: an atomic counter, one UpdateItem that adds to a number.
 
-Promises: one request, no read; changes in one Region never overwrite each other; a floor or a ceiling by a condition.
+Promises: one request, no read; changes in one Region never overwrite each other; a ceiling by a condition.
 Limits: it knows nothing of a change once it is made. A request that got no answer is a guess: sent again it may count
 twice (the SDK does so by itself), not sent again it may not count. About 1,000 changes a second on one item. Regions
 overwrite each other. With a limit and retries it may answer "refused" to the change that filled the counter.
@@ -22,7 +22,7 @@ class Atomic(SingleItem):
     """`SET value = if_not_exists(value, 0) + change` is the same. sdk_attempts=1: no retries."""
 
     name: str = "atomic ADD"
-    claims: ClassVar = Claims(limit="hard", reset=True)
+    claims: ClassVar = Claims(limit="hard")
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
         update = Update(self.item_key(counter, shard), (Add(VALUE, change),), condition=self.fitting(change))

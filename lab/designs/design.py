@@ -12,18 +12,17 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from ledger.actions import Set
-from ledger.conditions import Absent, AtLeast, AtMost, Condition, Either, Value
+from ledger.conditions import Absent, AtMost, Condition, Either, Value
 from ledger.decoding import number
 from ledger.errors import InvalidChange, TableError
-from ledger.requests import Delete, Get, Instant, Item, Key, KeyPage, Now, Pause, Program, Scan, Update
+from ledger.requests import Delete, Get, Instant, Item, Key, KeyPage, Now, Pause, Program, Scan
 
 VALUE = "value"
 TRIES_MAX = 12  # how often an optimistic writer looks and tries again
 PAUSE_MS, DOUBLINGS_MAX = 50, 5
 
 Outcome = Literal["recorded", "replayed", "accepted", "refused"]
-"""The change counts by this call; by an earlier one; not at all, because of a floor or a ceiling."""
+"""The change counts by this call; by an earlier one; not at all, because of a ceiling."""
 
 
 class Contended(TableError):
@@ -52,9 +51,9 @@ class Claims:
 
     survives_death: also where its first process died at any step; what a lost answer does is like it.
     mismatch: another change under a used key is refused (TokenConflict). limit: no change takes the value past its
-    floor or ceiling, in one Region; "soft": only changes made one after another; "everywhere": in all Regions together.
-    regions: nothing is lost or doubled when several Regions write at once. history: every change can be listed. reset:
-    one write sets the value to 0. units: it counts things, so a change is 1 or, where it says so, -1.
+    ceiling, in one Region; "soft": only changes made one after another; "everywhere": in all Regions together.
+    regions: nothing is lost or doubled when several Regions write at once. history: every change can be listed.
+    units: it counts things, so a change is 1 or, where it says so, -1.
     """
 
     memory: Memory = NONE
@@ -63,7 +62,6 @@ class Claims:
     limit: Literal["none", "soft", "hard", "everywhere"] = "none"
     regions: bool = False
     history: bool = False
-    reset: bool = False
     units: bool = False
 
 
@@ -77,12 +75,6 @@ class Design:
     @property
     def claims(self) -> Claims:
         raise NotImplementedError
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether a change that is sent until it is answered counts once, if that takes no longer than its memory."""
-        claims = self.claims
-        return claims.survives_death and claims.memory.ms > 0 and claims.memory.writes > 0
 
     def of(self, region: str, regions: tuple[str, ...]) -> Design:
         """As it is set up in one of the Regions of its table; wherever a change is sent, by that where it was made."""
@@ -106,15 +98,11 @@ class Design:
         """The changes."""
         raise NotImplementedError
 
-    def reset(self, counter: str) -> Program[None]:
-        raise NotImplementedError
-
 
 @dataclass(frozen=True, kw_only=True)
 class SingleItem(Design):
     """A counter is the attribute `value` of one item, or of one item a shard."""
 
-    floor: int | None = None
     ceiling: int | None = None
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
@@ -123,9 +111,6 @@ class SingleItem(Design):
     def value(self, counter: str, *, consistent: bool = True) -> Program[int]:
         item: Item | None = yield Get(self.item_key(counter), consistent)
         return self.amount(item)
-
-    def reset(self, counter: str) -> Program[None]:
-        yield Update(self.item_key(counter), (Set(VALUE, number(0)),))
 
     @staticmethod
     def item_key(counter: str, shard: int = 0) -> Key:
@@ -136,20 +121,14 @@ class SingleItem(Design):
         return integer(item, VALUE)
 
     def fits(self, value: int, change: int) -> bool:
-        """Whether the change may be made at this value. What leads away from a bound always may."""
-        over = change > 0 and self.ceiling is not None and value + change > self.ceiling
-        under = change < 0 and self.floor is not None and value + change < self.floor
-        return not over and not under
+        """Whether the change may be made at this value. What leads away from the ceiling always may."""
+        return change <= 0 or self.ceiling is None or value + change <= self.ceiling
 
     def fitting(self, change: int) -> Condition | None:
         """The same as a condition on the item."""
-        room: Condition
-        if change > 0 and self.ceiling is not None:
-            room = AtMost(VALUE, number(self.ceiling - change))
-        elif change < 0 and self.floor is not None:
-            room = AtLeast(VALUE, number(self.floor - change))
-        else:
+        if change <= 0 or self.ceiling is None:
             return None
+        room = AtMost(VALUE, number(self.ceiling - change))
         return Either((Absent(VALUE), room)) if self.fits(0, change) else room
 
 

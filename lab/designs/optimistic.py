@@ -28,7 +28,7 @@ class EntityTag(SingleItem):
 
     name: str = "optimistic, entity tag"
     sdk_attempts: int = 1
-    claims: ClassVar = Claims(memory=Memory(writes=0), limit="hard", reset=True)
+    claims: ClassVar = Claims(memory=Memory(writes=0), limit="hard")
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
         unknown: OutcomeUnknown | None = None
@@ -61,7 +61,7 @@ class OnValue(SingleItem):
 
     name: str = "optimistic, on the value"
     sdk_attempts: int = 1
-    claims: ClassVar = Claims(limit="hard", reset=True)
+    claims: ClassVar = Claims(limit="hard")
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
         for attempt in range(TRIES_MAX):

@@ -27,7 +27,7 @@ class OptimisticHistory(SingleItem):
 
     @property
     def claims(self) -> Claims:
-        return Claims(memory=Memory(writes=self.keep - 1), limit="hard", reset=True)
+        return Claims(memory=Memory(writes=self.keep - 1), limit="hard")
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
         unknown: OutcomeUnknown | None = None

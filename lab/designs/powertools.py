@@ -116,9 +116,7 @@ class Powertools(Atomic):
 
     name: str = "Powertools idempotency round an ADD"
     keep_ms: int = 3_600_000
-    claims: ClassVar = Claims(
-        memory=Memory(ms=3_600_000), survives_death=False, mismatch=True, limit="hard", reset=True
-    )
+    claims: ClassVar = Claims(memory=Memory(ms=3_600_000), survives_death=False, mismatch=True, limit="hard")
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
         now: Instant = yield Now()

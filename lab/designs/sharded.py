@@ -5,7 +5,7 @@ finds it again; a limit is dealt out among the shards and is never passed.
 Limits: a read asks for every shard, and is no snapshot of them. With a limit a change that its shard refuses tries the
 others; one that is larger than what any single shard has left is refused, though all together had room. What an inner
 design remembers in its item is then remembered in another shard than a retry looks in first: of them only the marker
-stays exact. No single write sets all to 0.
+stays exact.
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-sharding.html
 """
 
@@ -18,11 +18,10 @@ from ledger.requests import GetMany, Item, Program
 
 @dataclass(frozen=True, kw_only=True)
 class Sharded(Design):
-    """`floor`, `ceiling`: of all shards together; each shard of the inner design is given its part."""
+    """`ceiling`: of all shards together; each shard of the inner design is given its part."""
 
     inner: SingleItem
     shards: int = 8
-    floor: int | None = None
     ceiling: int | None = None
 
     def __post_init__(self) -> None:
@@ -30,13 +29,13 @@ class Sharded(Design):
 
     @property
     def claims(self) -> Claims:
-        return replace(self.inner.claims, history=False, reset=False)
+        return replace(self.inner.claims, history=False)
 
     def add(self, counter: str, change: int, key: str, at_ms: int) -> Program[Outcome]:
         first = zlib.crc32(key.encode())
         for step in range(self.shards):
             shard = (first + step) % self.shards
-            part = replace(self.inner, floor=self._part(self.floor, shard), ceiling=self._part(self.ceiling, shard))
+            part = replace(self.inner, ceiling=self._part(self.ceiling, shard))
             outcome = yield from part.add(counter, change, key, at_ms, shard)
             if outcome != "refused":
                 return outcome

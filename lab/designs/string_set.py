@@ -14,7 +14,7 @@ from typing import ClassVar
 from lab.designs.design import FOR_EVER, Claims, Outcome, SingleItem, check_unit, text
 from ledger.conditions import Absent, All, Condition, Contains, Either, Item, Names, Not, Value
 from ledger.decoding import number
-from ledger.requests import Delete, Program, Update
+from ledger.requests import Program, Update
 
 IDS = "ids"
 
@@ -64,7 +64,7 @@ class StringSet(SingleItem):
     """The key of a change is the id: 1 puts it in, -1 takes it out."""
 
     name: str = "set of ids"
-    claims: ClassVar = Claims(memory=FOR_EVER, limit="hard", history=True, reset=True, units=True)
+    claims: ClassVar = Claims(memory=FOR_EVER, limit="hard", history=True, units=True)
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
         check_unit(change, 1, -1)
@@ -82,9 +82,6 @@ class StringSet(SingleItem):
 
     def history(self, counter: str) -> Program[list[int]]:
         return [1] * (yield from self.value(counter))  # the ids that are in; who was taken out is forgotten
-
-    def reset(self, counter: str) -> Program[None]:
-        yield Delete(self.item_key(counter))
 
     @staticmethod
     def amount(item: Item | None) -> int:

@@ -37,7 +37,6 @@ class Limited(Design):
 
     name: str = "this library, a limit"
     settings: Settings
-    floor: int | None = None
     ceiling: int | None = None
     claims: ClassVar = Claims(memory=FOR_EVER, mismatch=True, limit="everywhere", regions=True, history=True)
 
@@ -69,7 +68,7 @@ class Limited(Design):
         return changes
 
     def _gates(self, counter: str) -> Gates:
-        floor = -CHANGE_MAX if self.ceiling is None and self.floor is None else self.floor
+        floor = -CHANGE_MAX if self.ceiling is None else None
         limit = Limit(floor, self.ceiling, self.settings.regions[0])
         here = self.settings.region
         lanes = sorted(self.settings.lanes_of(counter), key=lambda lane: lane.region != here)

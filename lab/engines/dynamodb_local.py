@@ -30,14 +30,13 @@ FILES = Path(__file__).with_name("local")
 
 
 class DynamoDBLocal(Engine):
-    """One DynamoDB Local that serves every Region, as an Engine. `executable`: what `install` gave."""
+    """One DynamoDB Local that serves every Region, as an Engine."""
 
     _probed, _up = "/", 400  # it wants credentials
 
-    def start(self) -> None:
-        """Starts it and waits until it answers. Raises EngineMissing too when it cannot be got."""
-        self._executable = self._executable or install()
-        super().start()
+    def executable(self) -> Path:
+        """Raises EngineMissing too when it cannot be got."""
+        return install()
 
 
 def _place() -> Path:

@@ -73,29 +73,16 @@ class EngineDied(Exception):
     """The embedded DynamoDB could not be started, or ended by itself; the message has the last lines of its log."""
 
 
-def find_executable() -> Path:
-    """The ministack program: LEDGER_ENGINE if set, else beside this Python (in `.venv`), else on PATH.
-
-    Raises EngineMissing where it is not.
-    """
-    path = os.pathsep.join((f"{sys.prefix}/engine/bin", os.environ.get("PATH", "")))
-    found = os.environ.get("LEDGER_ENGINE") or shutil.which("ministack", path=path)
-    if found and Path(found).is_file():
-        return Path(found)
-    raise EngineMissing(f"the embedded DynamoDB is not installed ({found or 'nowhere'}); run `make dev`")
-
-
 class Engine:
     """One DynamoDB process that serves every Region; `with Engine() as engine:`. Its data is gone when it ends.
 
     It does about 1,000 requests a second on one core. A Region is the Region a client was made for: a table exists in
-    one Region only. `executable`: the ministack program; by default what find_executable finds.
+    one Region only.
     """
 
     _probed, _up = "/_ministack/health", 200  # what it is asked until it answers, and with which status it is up
 
-    def __init__(self, executable: Path | None = None) -> None:
-        self._executable = executable
+    def __init__(self) -> None:
         self._session = boto3.session.Session()
         self._lock = threading.Lock()  # clients may be shared by threads; the session that makes them may not
         self._process: subprocess.Popen[bytes] | None = None
@@ -108,7 +95,7 @@ class Engine:
 
         Raises EngineMissing if it is not installed, EngineDied if it ends or is not up within START_TIMEOUT_MS.
         """
-        executable = self._executable or find_executable()
+        executable = self.executable()
         self._directory = Path(tempfile.mkdtemp(prefix="ledger-engine-"))
         atexit.register(self.stop)
         try:
@@ -135,6 +122,17 @@ class Engine:
         except BaseException:  # Ctrl-C too
             self.stop()
             raise
+
+    def executable(self) -> Path:
+        """The ministack program: LEDGER_ENGINE if set, else beside this Python (in `.venv`), else on PATH.
+
+        Raises EngineMissing where it is not.
+        """
+        path = os.pathsep.join((f"{sys.prefix}/engine/bin", os.environ.get("PATH", "")))
+        found = os.environ.get("LEDGER_ENGINE") or shutil.which("ministack", path=path)
+        if found and Path(found).is_file():
+            return Path(found)
+        raise EngineMissing(f"the embedded DynamoDB is not installed ({found or 'nowhere'}); run `make dev`")
 
     def check(self) -> None:
         """Raises EngineDied, with the end of its log, if the engine is not running."""
