@@ -20,7 +20,7 @@ from lab.engines.ministack import Engine, EngineMissing, end_on_signals
 from lab.events import BadEvents, Event
 from lab.measure.cost import ONE, SEED, SHOP, on_one_counter, shop_events, spend
 from lab.measure.one_counter import EU, accuracy
-from lab.measure.page import PAGE, TABLES, Row, Run, filled
+from lab.measure.page import PAGE, TABLES, Row, filled
 from lab.measure.speed import COUNTERS, ROUNDS, SLICE_S, THREADS, measure_pace
 from ledger.settings import Settings
 
@@ -76,20 +76,18 @@ def main(
     except (BadEvents, EngineMissing) as error:
         print(error, file=sys.stderr)
         raise SystemExit(2) from None
-    run = Run(
-        date=f"{datetime.now(UTC):%Y-%m-%d}",
-        engine=f"DynamoDB Local {VERSION}" if is_local else "MiniStack",
-        events=source,
-        seeds=len(sizes.seeds),
-        rows=rows,
-    )
-    publish(run, None if small else WRITTEN)
+    facts = {
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "engine": f"DynamoDB Local {VERSION}" if is_local else "MiniStack",
+        "events": source,
+    }
+    publish(rows, None if small else WRITTEN, len(sizes.seeds), **facts)
 
 
-def publish(run: Run, path: Path | None) -> None:
+def publish(rows: Sequence[Row], path: Path | None, seeds: int, **facts: str) -> None:
     """Writes the page, and its tables beside it, where nothing is wrong."""
-    texts = [filled(text, run) for text in (PAGE, TABLES)]
-    mistakes = [mistake for row in run.rows for mistake in row.mistakes()]
+    texts = [filled(text, rows, seeds, **facts) for text in (PAGE, TABLES)]
+    mistakes = [mistake for row in rows for mistake in row.mistakes()]
     if mistakes:
         print("WRONG, so nothing was written:", *mistakes, sep="\n")
         raise SystemExit(1)

@@ -60,41 +60,29 @@ class Row:
                 yield f"{name}, {fault}: of {counted.reads} reads {counted.false} false, {missed} missed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """events: where the changes of the bill came from. seeds: how many the accuracy had."""
-
-    date: str
-    engine: str
-    events: str
-    seeds: int
-    rows: Sequence[Row]
-
-
-def filled(text: Path, run: Run) -> str:
-    """A document of this run, PAGE or TABLES."""
-    groups = (f"{group}: lost/doubled of {_events(run.rows, group):,}" for group in GROUPS)
+def filled(text: Path, rows: Sequence[Row], seeds: int, **facts: str) -> str:
+    """PAGE or TABLES. seeds: how many the accuracy had. facts: the date, the engine, and where the events of the bill
+    came from."""
+    groups = (f"{group}: lost/doubled of {_events(rows, group):,}" for group in GROUPS)
     choice = (
         *("", "the same change again counts once", *groups, "a limit holds", "write units a change"),
         *(f"read units after {ONE // 2}/{ONE} changes", f"changes/s of {THREADS} writers, ADD = 1"),
     )
-    lines = (choice, ("---", *("---:" for _ in choice[1:])), *map(_choice, run.rows))
+    lines = (choice, ("---", *("---:" for _ in choice[1:])), *map(_choice, rows))
     return text.read_text().format(
-        date=run.date,
-        engine=run.engine,
+        **facts,
         choice="\n".join(f"| {' | '.join(cells)} |" for cells in lines),
-        refusing=_who(run.rows, lambda claims: claims.mismatch),
-        listing=_who(run.rows, lambda claims: claims.history),
-        events=run.events,
-        seeds=run.seeds,
+        refusing=_who(rows, lambda claims: claims.mismatch),
+        listing=_who(rows, lambda claims: claims.history),
+        seeds=seeds,
         each=EVENTS,
-        column=EVENTS * run.seeds,
+        column=EVENTS * seeds,
         others=OTHERS,
         one=ONE,
-        accuracy=_columns(_accuracy(run.rows)),
+        accuracy=_columns(_accuracy(rows)),
         shop=SHOP,
         counters=COUNTERS[-1],
-        units=_columns([UNITS, *map(_units, run.rows)]),
+        units=_columns([UNITS, *map(_units, rows)]),
     )
 
 

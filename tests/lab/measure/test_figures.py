@@ -17,7 +17,7 @@ from lab.measure.figure import Figure
 from lab.measure.lives import Life, in_packs, queued
 from lab.measure.metered_table import Charge, MeteredTable
 from lab.measure.one_counter import ONE, SCENARIOS, count
-from lab.measure.page import GROUPS, Row, Run
+from lab.measure.page import GROUPS, Row
 from lab.measure.speed import Pace, Slice, pace_of
 from ledger.requests import Program, Put, Query
 
@@ -101,11 +101,12 @@ WRONG += [replace(RIGHT, false=1), replace(RIGHT, missed=1), Counted()]
 UNITS = Spent(10, Charge(), Charge(), (Charge(), Charge()), 0, 0)
 
 
-def run_of(name: str, crash: Counted = RIGHT, made: int = 1) -> Run:
-    rows = [
-        Row(ON_WORLD[name], dict.fromkeys(FAULTS, RIGHT) | {"crash": crash}, UNITS, UNITS, [Pace(1.0, made, 0)] * 2)
-    ]
-    return Run(date="today", engine="it", events="some", seeds=1, rows=rows)
+FACTS = {"date": "today", "engine": "it", "events": "some"}
+
+
+def row_of(name: str, crash: Counted = RIGHT, made: int = 1) -> Row:
+    found = dict.fromkeys(FAULTS, RIGHT) | {"crash": crash}
+    return Row(ON_WORLD[name], found, UNITS, UNITS, [Pace(1.0, made, 0)] * 2)
 
 
 def test_a_row_of_this_library_that_is_wrong_or_did_nothing_ends_with_1_and_leaves_the_page_as_it_was(
@@ -113,12 +114,12 @@ def test_a_row_of_this_library_that_is_wrong_or_did_nothing_ends_with_1_and_leav
 ) -> None:
     path = tmp_path / "comparison.md"
     path.write_text("as it was")
-    wrong = [run_of(name, crash=crash) for crash in WRONG for name in ON_WORLD if name.startswith("this library")]
-    for run in [*wrong, run_of("this library", made=0)]:
+    wrong = [row_of(name, crash=crash) for crash in WRONG for name in ON_WORLD if name.startswith("this library")]
+    for row in [*wrong, row_of("this library", made=0)]:
         with pytest.raises(SystemExit) as ended:
-            publish(run, path)
-        assert (ended.value.code, path.read_text()) == (1, "as it was"), run.rows
-    publish(run_of("this library"), path)
+            publish([row], path, 1, **FACTS)
+        assert (ended.value.code, path.read_text()) == (1, "as it was"), row
+    publish([row_of("this library")], path, 1, **FACTS)
     assert "| this library | for ever | 0/0 | 0/0 | 0/0 | 0/0 | no |" in path.read_text()
     assert "be listed in this library." in path.with_suffix(".txt").read_text()
     assert sorted(name for names in GROUPS.values() for name in names) == sorted(FAULTS)
