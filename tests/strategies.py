@@ -14,7 +14,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from ledger import tokens
-from ledger.entries import ENTRIES_MAX
 from ledger.errors import shown
 from ledger.ranges import CHANGE_MAX, SHARD_MAX, VERSION_MAX
 from ledger.values import Checkpoint, CleanNote, Delta, Lane, Segment
@@ -66,13 +65,6 @@ def segments(draw: st.DrawFn) -> Segment:
     listed = draw(st.dictionaries(made_tokens, changes, max_size=20))
     hi = max([*listed, draw(made_tokens)])
     return Segment.of(lane, hi, draw(versions), [Delta(lane, token, listed[token]) for token in sorted(listed)])
-
-
-def full_segment() -> Segment:
-    """As many entries as one may have."""
-    lane = Lane("eu-west-1", 0, "c")
-    made = [tokens.make(n, bytes(10)) for n in range(ENTRIES_MAX)]
-    return Segment.of(lane, made[-1], 1, (Delta(lane, token, -1) for token in made))
 
 
 # -- what anybody may pass ---------------------------------------------------------------------------------------------

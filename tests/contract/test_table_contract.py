@@ -58,8 +58,8 @@ def pack(*numbers: int) -> Item:
     return items.pack_item(pack_of([Delta(LANE, TOKENS[n], n) for n in numbers]))
 
 
-def tail(after: str | None = None, upto: str | None = None) -> Query:
-    return Query(items.delta_pk(LANE), after, upto)
+def tail(after: str | None = None) -> Query:
+    return Query(items.delta_pk(LANE), after)
 
 
 def fill(table: Table, *sks: str, pk: str = "p", padding: int = 0) -> None:
@@ -86,7 +86,6 @@ WHOLE: Item = {**item("a"), "total": {"N": "-" + "9" * 38}, "entries": {"B": byt
 MORE: Item = {**item("d"), "more": {"S": "x"}}
 A_AND_B = (Query("p"), Page((item("a"), item("b")), None))
 Session = list[tuple[Request, Any]]
-DELTA_1, DELTA_2 = (items.delta_item(Delta(LANE, TOKENS[n], n)) for n in (1, 2))
 SESSIONS: dict[str, Session] = {
     "a put if absent is written once and speaks of the whole key": [
         (Put(item("a"), Absent()), None),
@@ -108,13 +107,6 @@ SESSIONS: dict[str, Session] = {
         (Get(key("a", "q")), None),
         (Get(key("a"), consistent=False), item("a")),
     ],
-    "many gets are answered in the order of their keys": [
-        (PutMany((item("a"), item("b"), item("c"))), (None, None, None)),
-        (
-            GetMany((key("c"), key("x"), key("a"), key("a", "q"), key("b"))),
-            (item("c"), None, item("a"), None, item("b")),
-        ),
-    ],
     "a transaction and a put over a version write if their conditions hold and else show what is there": [
         (PutMany((item("a"), item("b"))), (None, None)),
         (Transact((Put(item("a", 2), version_is(5)), Put(item("c", 2), Absent()))), (item("a"), None)),
@@ -128,13 +120,6 @@ SESSIONS: dict[str, Session] = {
         (Put(item("absent", 2), version_is(1)), {}),
         (Put(item("a", 10), version_is(9)), None),
         (Get(key("a")), item("a", 10)),
-    ],
-    "deletes remove what is there and pass over what is not": [
-        (PutMany((item("a"), item("b"), item("c"), item("a", pk="q"))), (None,) * 4),
-        (DeleteMany((item("a"), item("x"), item("c"))), (None, None, None)),
-        (Get(key("a", "q")), item("a", pk="q")),
-        (Put(item("a"), Absent()), None),  # it can be put again
-        A_AND_B,
     ],
     "an item that has another value or lacks an attribute stays and is shown": [
         (PutMany((item("a"), item("b", 2), item("c"), item("d"), {**item("e"), "more": {"S": "x"}})), (None,) * 5),
@@ -154,14 +139,6 @@ SESSIONS: dict[str, Session] = {
         ),
         (Get(key("n", "q")), item("n", pk="q")),
         (Together((Get(key("x")),)), (None,)),
-    ],
-    "a pack stands after the delta it ends with and both below the bound after them": [
-        *((Put(each), None) for each in (DELTA_2, pack(0, 1), DELTA_1)),
-        (tail(), Page((DELTA_1, pack(0, 1), DELTA_2), None)),
-        (tail(items.tail_after(TOKENS[1])), Page((DELTA_2,), None)),
-        (tail(None, items.tail_after(TOKENS[1])), Page((DELTA_1, pack(0, 1)), None)),
-        (tail(TOKENS[1], TOKENS[2]), Page((pack(0, 1), DELTA_2), None)),
-        (tail(None, items.tail_upto(TOKENS[1])), Page((DELTA_1, pack(0, 1), DELTA_2), None)),
     ],
     "a pack put again is no other item and it is deleted by its key alone": [
         *[(Together((Put(pack(0, 1)), Put(pack(0, 2, 3)))), (None, None))] * 2,

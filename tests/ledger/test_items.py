@@ -15,7 +15,7 @@ from ledger.errors import DamagedItem, InvalidCounter
 from ledger.ranges import CHANGE_MAX
 from ledger.requests import Item, Key, key_of
 from ledger.values import Checkpoint, CleanNote, Delta, Lane, Segment
-from tests.strategies import checkpoints, deltas, full_segment, lanes, made_tokens, notes, segments, versions
+from tests.strategies import checkpoints, deltas, lanes, made_tokens, notes, segments, versions
 
 LANE, OTHER = Lane("eu-west-1", 0, "stock:85123A"), Lane("us-east-1", 0, "stock:85123A")
 A, B, C = (tokens.make(1_000 + n, bytes(10)) for n in range(3))
@@ -144,14 +144,6 @@ def test_an_item_with_one_thing_that_cannot_be_is_damaged(kind: Kind) -> None:
     assert assert_damaged(KINDS["delta"], {**DELTA, "sk": {"S": "note"}}).why == (
         "A token is a ULID of 26 characters, not 'note'"  # and nothing of a caller
     )
-
-
-def test_a_segment_of_as_many_entries_as_one_may_have_comes_back() -> None:
-    segment = full_segment()
-    item = items.segment_item(segment)
-    assert items.segment_of(segment.lane, item) == segment
-    assert len(item["entries"]["B"]) < 400 * 1_024
-    assert_damaged(KINDS["segment"], {**item, "entries": {"B": item["entries"]["B"] + bytes(24)}}, segment.lane)
 
 
 def test_what_carries_no_version_has_none_and_an_error_survives_a_process_pool() -> None:
