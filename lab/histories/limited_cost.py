@@ -12,8 +12,8 @@ from typing import Any
 
 from lab.histories.limited_judge import Judge
 from lab.histories.theatre import finish, one_of
-from ledger import requests, tokens
-from ledger.cost import item_bytes, read_units, write_units
+from lab.measure.metered_table import Charge, charge_of, writes_of
+from ledger import tokens
 from ledger.errors import OutOfReach, Unavailable
 from ledger.gate import past
 from ledger.gate.decide import decide_change
@@ -22,50 +22,21 @@ from ledger.gate.gates import Gates, SoldOut
 from ledger.gate.move import free
 from ledger.lane.tail import through
 from ledger.limit import DOWN, SIDES, UP
-from ledger.requests import Item, Program, Request, Result
+from ledger.requests import At, Program, Request, Result, Together
 from ledger.tokens import hold_token
 from ledger.values import Delta, Lane
 from simulator.choices import Choices
 
 CHANGES, HOLDS = 40, 24
 OLDEST_MS, AHEAD_MS = 8_100_000, 240_000
-BATCH = 25
 
 
 @dataclass(slots=True)
 class Spent:
-    """requests: by Region; those of a batch once for each 25 items."""
+    """requests: by Region."""
 
     requests: Counter[str] = field(default_factory=Counter)
-    read_units: float = 0.0
-    write_units: int = 0
-
-    def pay(self, region: str, request: Request, answer: Any) -> None:
-        match request:
-            case requests.At(other, inner):
-                self.pay(other, inner, answer)
-                return
-            case requests.Together(several):
-                for each, its in zip(several, answer, strict=True):
-                    self.pay(region, each, its)
-                return
-            case requests.Now() | requests.Pause():
-                return
-            case requests.Query():
-                self.read_units += read_units(sum(map(item_bytes, answer.items)), consistent=request.consistent)
-            case requests.Get() | requests.GetMany():
-                found = answer if isinstance(request, requests.GetMany) else (answer,)
-                self.read_units += sum(read_units(_size(item), consistent=request.consistent) for item in found)
-            case requests.PutMany(several) | requests.DeleteMany(several):
-                self.write_units += sum(write_units(item_bytes(item)) for item in several)
-                self.requests[region] += (len(several) - 1) // BATCH
-            case _:
-                self.write_units += write_units(_size(answer.item if isinstance(answer, requests.Written) else answer))
-        self.requests[region] += 1
-
-
-def _size(item: Item | None) -> int:
-    return item_bytes(item) if item else 0
+    units: Charge = field(default_factory=Charge)
 
 
 def judge_cost(judge: Judge, choices: Choices) -> None:
@@ -100,8 +71,8 @@ class Till:
                 if not is_counted and n < CHANGES // 2:
                     self.add(0, old_ms=-AHEAD_MS if n % 4 == 3 else OLDEST_MS * (CHANGES - n) // CHANGES)
         self._most("changes of now", requests=3 * CHANGES, read_units=CHANGES // 8, write_units=8 * CHANGES)
-        if min(self.spent.requests.total(), self.spent.write_units) < CHANGES:
-            self._wrong(f"{CHANGES} changes of now cost {self.spent}: they were not asked for")
+        if min(self.spent.units.requests, self.spent.units.write_units) < CHANGES:
+            self._wrong(f"{CHANGES} changes of now cost {self.spent.units}: they were not asked for")
         known = [token for lane, token in (*self.judge.decided, *self.judge.open) if lane == self.lane]
         low_ms = tokens.time_ms(self.gate.low)
         if not self.gate.moved <= {fingerprint(each) for each in known if tokens.time_ms(each) > low_ms - SLICE_MS}:
@@ -171,21 +142,28 @@ class Till:
 
     def _ask(self, program: Program[Result]) -> Result:
         def step(request: Request) -> Program[Any]:
+            region = request.region if isinstance(request, At) else self.lane.region
+            asked = request.request if isinstance(request, At) else request
+            parts = asked.requests if isinstance(asked, Together) else (asked,)
+            there = self.judge.world.replicas[region].item
+            writes = [[(write, there(write.key)) for write in writes_of(part)] for part in parts]
             try:
                 answer = yield request
             except Unavailable:
-                if isinstance(request, requests.At):
-                    self.spent.requests[request.region] += 1
+                self.spent.requests[region] += isinstance(request, At)
                 raise
-            self.spent.pay(self.lane.region, request, answer)
+            answers = answer if isinstance(asked, Together) else (answer,)
+            for charge in map(charge_of, parts, answers, writes):
+                self.spent.requests[region] += charge.requests
+                self.spent.units += charge
             return answer
 
         return finish(self.judge.world, self.lane.region, through(program, step))
 
     def _most(self, what: str, *, requests: int, read_units: float, write_units: int) -> None:
-        spent = self.spent
-        if spent.requests.total() > requests or spent.read_units > read_units or spent.write_units > write_units:
-            self._wrong(f"{what} cost {spent}")
+        units = self.spent.units
+        if units.requests > requests or units.read_units > read_units or units.write_units > write_units:
+            self._wrong(f"{what} cost {units}")
 
     def _wrong(self, what: str) -> None:
         self.judge.wrong.append(f"{self.lane}: {what}")

@@ -70,10 +70,10 @@ class MeteredTable:
     def answer(self, request: Request, /) -> Any:
         if isinstance(request, Together):
             return tuple(map(self.answer, request.requests))
-        writes = _writes(request)
+        writes = writes_of(request)
         before = [self.table.items.get(write.key) for write in writes]
         answer = self._page(request) if isinstance(request, Query) else self.table.answer(request)
-        self.cost += _charge(request, answer, list(zip(writes, before, strict=True)))
+        self.cost += charge_of(request, answer, list(zip(writes, before, strict=True)))
         return answer
 
     def _page(self, request: Query) -> Page:
@@ -87,7 +87,7 @@ class MeteredTable:
         return page
 
 
-def _writes(request: Request) -> list[Write]:
+def writes_of(request: Request) -> list[Write]:
     match request:
         case Put() | Update() | Delete():
             return [request]
@@ -100,7 +100,7 @@ def _writes(request: Request) -> list[Write]:
     return []
 
 
-def _charge(request: Request, answer: Any, writes: list[tuple[Write, Item | None]]) -> Charge:
+def charge_of(request: Request, answer: Any, writes: list[tuple[Write, Item | None]]) -> Charge:
     match request:
         case Get(_, consistent) | GetMany(_, consistent):
             found = answer if isinstance(request, GetMany) else (answer,)
