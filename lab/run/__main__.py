@@ -23,7 +23,7 @@ from rich.markup import escape
 from lab.engines.ministack import ENVIRONMENT, EngineMissing, end_on_signals
 from lab.events import SHOP, BadEvents, read_events, shop_day, truth_of, with_witnesses
 from lab.histories import mistakes
-from lab.run.plan import GENTLE, ROUGH, Plan
+from lab.run.plan import GENTLE, ROUGH, Plan, numbered
 from lab.run.round import Outcome, play
 from lab.run.sale import BUYERS, SEATS, flash_sale
 from lab.run.screen import closing, print_sale
@@ -79,7 +79,7 @@ def demo(
             f"and {len(played) - len(shop):,} to check by. Answers get lost, changes come twice or late, processes\n"
             f"freeze, the link is cut. On two free cores that takes about {seconds:.0f} s."
         )
-        outcome = _played(console, Plan(GENTLE, seed, len(once), folder, once))
+        outcome = _played(console, Plan(GENTLE, seed, once, folder))
     except BadEvents as error:
         _cannot_run(console, error)
     finally:
@@ -103,7 +103,7 @@ def torture(
     began_s, changes = time.monotonic(), round(operations / OPERATIONS_OF_CHANGE)
     folder = tempfile.mkdtemp(prefix=f"torture-{seed}-")
     console.print(f"seed {seed}: {changes:,} changes")
-    outcome = _played(console, Plan(ROUGH, seed, changes, folder))
+    outcome = _played(console, Plan(ROUGH, seed, numbered(changes), folder))
     for violation in outcome.violations:
         console.print(escape(violation))
     console.print(

@@ -13,6 +13,7 @@ from compactor import Compactor, Report
 from lab.engines.ministack import Engine
 from lab.engines.proxy import OUTSIDE
 from lab.engines.replicator import Replicator
+from lab.events import is_witness
 from lab.run import judge
 from lab.run.plan import KEEP_MS, LATENESS_MS, REGIONS, Asked, Plan
 from lab.run.record import Histories
@@ -46,7 +47,7 @@ def end(plan: Plan, engine: Engine, replicator: Replicator, histories: Histories
         replicator.drain(DRAIN_TIMEOUT_MS)
     readers = {region: Reader(settings[region], clock=plan.clock()) for region in REGIONS}
     values = {region: _values_of(reader, names) for region, reader in readers.items()}
-    wrong += _judged(plan, histories, values, readers, rng)
+    wrong += _judged(histories, values, readers, rng)
     for name in names:
         if settings[REGIONS[0]].limit_of(name) is not None:
             wrong += [f"{name}: {each}" for each in compactors[REGIONS[0]].verify(name).differences]
@@ -71,12 +72,10 @@ def _values_of(reader: Reader, names: Sequence[str]) -> dict[str, int]:
     return {name: value for part in parts for name, value in reader.values(part).items()}
 
 
-def _judged(
-    plan: Plan, histories: Histories, values: Values, readers: Mapping[str, Reader], rng: random.Random
-) -> Iterator[str]:
-    """What is wrong with the counters whose sums name their deltas; of some of them with their histories, too."""
+def _judged(histories: Histories, values: Values, readers: Mapping[str, Reader], rng: random.Random) -> Iterator[str]:
+    """What is wrong with the witnesses; of some of them with their histories, too."""
     for name, history in histories.items():
-        if plan.names_deltas(name):
+        if is_witness(name):
             listed: dict[str, list[int]] = {}
             if rng.random() < HISTORIES:
                 listed = {region: [entry.change for entry in readers[region].history(name)] for region in REGIONS}

@@ -1,6 +1,6 @@
 """Judges the recorded history of a run, counter by counter, by lab/histories/checker.py's rules of a read: pure.
 
-Rule 1: Only counters whose sums name their deltas are read and judged here; a user's own are held against the truth.
+Rule 1: Only witnesses, whose sums name their deltas, are read and judged here; a user's own are held against the truth.
 Rule 2: What was asked for and what is owed is known by the one clock of all processes.
 """
 

@@ -1,7 +1,6 @@
 """What one run is: everything that every process of it must know, drawn from a seed and a profile.
 
-Rule 1: Without events, change `n` of the run is delta n % 28 of counter n // 28 and adds 4^(n % 28), so a sum names its
-deltas. With events, change `n` is event `n`, and the witnesses among them are counters of that kind.
+Rule 1: Change `n` is event `n`. Witnesses among the counters take the changes 4^0, 4^1, …, so a sum names its deltas.
 Rule 2: One clock for all processes: the machine's monotonic one, and wall time is that plus a constant, so no step of
 the wall clock can excuse a violation. Compactors see it askew by at most SKEW_MAX_MS; the judgement allows for that.
 Rule 3: A floor of a profile is so far below what a run does that only a run that shows nothing misses it.
@@ -23,8 +22,8 @@ from ledger.clocks import Clock
 
 REGIONS = ("eu-west-1", "us-east-1")
 TABLE = "counters"
-LIMITED = "counter-3"
-"""Counters whose number begins with 3 have a limit, wide enough for all their deltas: rights must move, none lacks."""
+LIMITED = "witness:3"
+"""Witnesses whose number begins with 3 have a limit, wide enough for all their deltas: rights must move, none lacks."""
 
 OFTEN, LATEST, OLDER = 0.6, 250, 11_000
 """A share of reads takes a counter of one of the latest changes, the others one of a longer while."""
@@ -95,7 +94,13 @@ ROUGH = Profile(
         "faults": (0, 0.05),
     },
 )
-"""Numbered changes of many counters; processes are killed, and storms of faults come."""
+"""Changes of many witnesses; processes are killed, and storms of faults come."""
+
+
+def numbered(changes: int) -> tuple[Event, ...]:
+    """So many changes of witnesses alone, one witness after the other."""
+    deltas = (divmod(number, WITNESS_CHANGES) for number in range(changes))
+    return tuple(Event(f"witness:{witness}", 4**delta, "key", OPENING) for witness, delta in deltas)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -113,21 +118,18 @@ class Plan:
 
     profile: Profile
     seed: int
-    changes: int
+    events: tuple[Event, ...]
     folder: str
-    events: tuple[Event, ...] = ()
     proxy: str = ""
     wall_ns: int = field(default_factory=lambda: time.time_ns() - time.monotonic_ns())
 
-    def event(self, number: int) -> Event:
-        if self.events:
-            return self.events[number]
-        counter, delta = divmod(number, WITNESS_CHANGES)
-        return Event(f"counter-{counter}", 4**delta, "key", OPENING)
+    @property
+    def changes(self) -> int:
+        return len(self.events)
 
     def change(self, asked: Asked) -> Change:
         """What a caller hands to a ledger. No two changes of the run have one key, whatever keys a file has."""
-        event = self.event(asked.number)
+        event = self.events[asked.number]
         key = f"{asked.number}/{event.key}"[:KEY_MAX]
         return Change(event.counter, event.change, key, to_datetime(asked.at_ms), asked.home)
 
@@ -136,21 +138,16 @@ class Plan:
         """Where a change is at home that a caller sends through `region`."""
         return REGIONS[region == REGIONS[0]] if rng.random() < ELSEWHERE else region
 
-    def names_deltas(self, counter: str) -> bool:
-        """Whether a sum of the counter names the deltas that it holds."""
-        return not self.events or is_witness(counter)
-
     @cached_property
-    def named(self) -> Sequence[int]:
-        """The changes of counters whose sums name their deltas, in order."""
-        numbers = range(self.changes)
-        return [n for n in numbers if is_witness(self.events[n].counter)] if self.events else numbers
+    def witnessed(self) -> Sequence[int]:
+        """The changes of witnesses, in order."""
+        return [number for number, event in enumerate(self.events) if is_witness(event.counter)]
 
     def counter_to_read(self, rng: random.Random, reached: int) -> str:
-        """A counter whose sum names its deltas; `reached` is the latest change that was asked for."""
-        latest = bisect_right(self.named, reached)
+        """A witness; `reached` is the latest change that was asked for."""
+        latest = bisect_right(self.witnessed, reached)
         back = rng.randint(1, LATEST if rng.random() < OFTEN else OLDER)
-        return self.event(self.named[max(0, latest - back)]).counter
+        return self.events[self.witnessed[max(0, latest - back)]].counter
 
     def settings(self, region: str, place: str, endpoint: str | None = None) -> Settings:
         """The settings of a caller at `place` that asks `region`; through the proxy, else straight to `endpoint`."""
@@ -161,7 +158,7 @@ class Plan:
             region=region,
             regions=REGIONS,
             endpoint_url=endpoint or f"{self.proxy}/{place}",
-            shards={"counter-7": 2},  # those whose number begins with 7
+            shards={"witness:7": 2},  # those whose number begins with 7
             limits={LIMITED: Limit(ceiling=4**WITNESS_CHANGES, region=REGIONS[0])},
             allowed_lateness_ms=LATENESS_MS,
             read_time_max_ms=READ_MS,

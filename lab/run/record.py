@@ -148,12 +148,12 @@ def histories_of(lines: Iterable[Line], plan: Plan) -> Histories:
         match line["f"], line["type"]:
             case "add", "invoke":
                 for number, home, at_ms in line["value"]:
-                    event = plan.event(number)
+                    event = plan.events[number]
                     asked = AskedChange(number, (event.change.bit_length() - 1) // 2, home, at_ms, line["time"])
                     history(event.counter).changes.setdefault(number, asked).sends += 1
             case "add", "ok" | "info" | "fail":
                 for number, how in line["value"]:
-                    change = history(plan.event(number).counter).changes[number]
+                    change = history(plan.events[number].counter).changes[number]
                     change.ended.append(how)
                     on_time = line["time"] + plan.wall_ns <= (change.at_ms + ON_TIME_MS) * 1_000_000
                     if how == "ok" and line["region"] == change.home and on_time and change.owed_from_ns is None:

@@ -11,7 +11,7 @@ from rich.console import Console
 from lab.events import Event, is_witness, shop_day, truth_of, with_witnesses
 from lab.run import __main__ as program
 from lab.run import judge
-from lab.run.plan import GENTLE, LATENESS_MS, ROUGH, Plan
+from lab.run.plan import GENTLE, LATENESS_MS, ROUGH, Plan, numbered
 from lab.run.record import Line, Recorder, histories_of, lines_of
 from lab.run.round import Outcome
 from lab.run.sale import BUYERS, SEATS, Sold, flash_sale, limited, sale
@@ -20,7 +20,7 @@ from tests.world import A, B
 
 LATE_NS = LATENESS_MS * 1_000_000
 HOMES = [A, A, A, B]
-PLAN = Plan(ROUGH, 1, 100, "", wall_ns=0)
+PLAN = Plan(ROUGH, 1, numbered(100), "", wall_ns=0)
 
 
 def invoke(time: int, *numbers: int, region: str = A) -> Line:
@@ -37,7 +37,7 @@ def read(
     began: int, ended: int, *numbers: int, region: str = A, strong: bool = True, more: int = 0, count: int | None = None
 ) -> Line:
     total = sum(4**number for number in numbers) + more
-    value = [["counter-0", total, len(numbers) if count is None else count]]
+    value = [["witness:0", total, len(numbers) if count is None else count]]
     about = {"region": region, "strong": strong, "began": began}
     return {"process": "r", "type": "ok", "f": "read", "time": ended, "value": value, **about}
 
@@ -64,10 +64,10 @@ RIGHT: dict[str, Sequence[Line]] = {
     "its writer was killed: there or not": [invoke(10, 0), read(30, 40, 0), read(41, 42)],
     "deltas of both Regions": [invoke(10, 0, 3), end(20, 0, 3), read(30, 40, 0, 3)],
 }
-LACKS = "counter-0: a strong read in eu-west-1 of 1 lacks [1], acknowledged at home on time before it began; r, from"
+LACKS = "witness:0: a strong read in eu-west-1 of 1 lacks [1], acknowledged at home on time before it began; r, from"
 WRONG = [
     ([*ADDED, read(30, 40, 0)], LACKS),
-    ([*ADDED, read(30, 40, 0, 1, more=4)], "counter-0: a strong read in eu-west-1 of 9 counts a delta twice"),
+    ([*ADDED, read(30, 40, 0, 1, more=4)], "witness:0: a strong read in eu-west-1 of 9 counts a delta twice"),
     ([*ADDED, read(30, 40, 0, 1, 2), invoke(50, 2)], "counts [2], which nobody has asked for"),
     ([invoke(10, 0), end(20, 0, how="fail"), read(30, 40, 0)], "counts [0], which nobody has asked for"),
     ([*ADDED, read(30, 40, 0, 1, count=1)], "says it counts 1 deltas"),
@@ -89,8 +89,8 @@ def test_at_the_end_each_acknowledged_delta_counts_in_both_regions_and_what_fail
     late = (invoke(10, 0, 1), end(20, 0), end(LATE_NS + 1, 1))
     assert "lacks [1], which were acknowledged" in at_the_end({A: [0], B: [0]}, *late)[0]
     assert at_the_end({A: [0, 1], B: [0]}, *ADDED) == [
-        "counter-0: at the end us-east-1 lacks [1], which were acknowledged",
-        "counter-0: at the end the Regions differ: {'eu-west-1': 5, 'us-east-1': 1}",
+        "witness:0: at the end us-east-1 lacks [1], which were acknowledged",
+        "witness:0: at the end the Regions differ: {'eu-west-1': 5, 'us-east-1': 1}",
     ]
 
 
@@ -98,9 +98,9 @@ def test_a_users_counters_are_held_against_the_truth_and_a_witness_names_its_del
     outcome = Outcome(values={A: {"stock": 5}, B: {"stock": 6}})
     assert wrong_values(outcome, {"stock": 5}) == ["at the end us-east-1 reads 6 of stock, which is 5"]
     at = shop_day(1, 1)[0].at
-    plan = Plan(GENTLE, 1, 2, "", events=(Event("stock", -3, "k", at), Event("witness:01", 4**5, "k", at)))
+    plan = Plan(GENTLE, 1, (Event("stock", -3, "k", at), Event("witness:01", 4**5, "k", at)), "")
     histories = histories_of([invoke(10, 0, 1)], plan)
-    assert {name: plan.names_deltas(name) for name in histories} == {"stock": False, "witness:01": True}
+    assert {name: is_witness(name) for name in histories} == {"stock": False, "witness:01": True}
     assert [change.delta for change in histories["witness:01"].changes.values()] == [5]
     truth = truth_of([*with_witnesses(shop_day(1, 10), 1)] * 2)  # a row that is there twice counts once
     assert {value for counter, value in truth.items() if is_witness(counter)} == {(4**28 - 1) // 3}
