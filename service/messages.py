@@ -2,20 +2,20 @@
 
 Rule 1: A message is JSON and names its job and a lane of this Region (docs/compaction.md), or it is refused. Unknown
 fields are ignored.
-Rule 2: One that names no job is by hand, or of the version before, because a deployment finds such on the queue: flags
-ask for several jobs, and {"lane": "<lane>"} for a look. Nobody writes them any more.
+Rule 2: One that names nothing but a lane is a look, by hand. An early version asked for several jobs by flags; such a
+message is refused, because the sweep does what it asks for within a day.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
 from compactor.named import Named
 from ledger import items
-from ledger.errors import LedgerError
+from ledger.errors import LedgerError, shown
 from ledger.ranges import VERSION_MAX
 from ledger.settings import Settings
 from ledger.values import Lane
@@ -25,6 +25,10 @@ KEY_MAX = 64
 """Characters of the longest sort key of an item that holds changes; a pack's has 59."""
 
 TRIES_MAX = 10**6
+
+BY_FLAGS = (
+    "A version before 0.1.0 asked by such flags. Delete the message: within a day the sweep does what it asks for."
+)
 
 JOBS: dict[str, type[Job]] = {"look": Look, "settle": Settle, "sweep": Sweep, "verify": Verify, "evaluate": Evaluate}
 
@@ -46,48 +50,26 @@ def message_of(job: Job) -> str:
     return json.dumps(said)
 
 
-def jobs_of(body: str, settings: Settings) -> list[Job]:
+def job_of(body: str, settings: Settings) -> Job:
     """What a message asks for. Raises InvalidWork."""
     try:
         said: Any = json.loads(body)
         lane = Lane.parse(said["lane"])
         if lane.region != settings.region:
             raise InvalidWork(f"{lane} is not a lane of {settings.region}. Its own Region's compactor visits it.")
-        lane = settings.known(lane)
-        return [_job(said, lane)] if "job" in said else _jobs_by_flags(said, lane)
+        if "job" not in said and len(said) > 1:
+            raise InvalidWork(f"{lane}: no job, but {shown(sorted(said))}. {BY_FLAGS}")
+        kind = JOBS[said.get("job", "look")]
+        names = [field.name for field in fields(kind) if field.name in READERS and field.name in said]
+        given: dict[str, Any] = {name: READERS[name](said[name]) for name in names}
+        if kind is Settle:
+            given["named"] = _named(said.get("keys", []), said.get("between", []))
+        return kind(settings.known(lane), **given)
     except InvalidWork:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, LedgerError) as error:
         why = f"A work message is JSON with a job and a lane, as docs/compaction.md says, not {ascii(body)[:200]}"
         raise InvalidWork(f"{why}: {type(error).__name__}.") from None
-
-
-def _job(said: Mapping[str, Any], lane: Lane) -> Job:
-    kind = JOBS[said["job"]]
-    names = [field.name for field in fields(kind) if field.name in READERS and field.name in said]
-    given: dict[str, Any] = {name: READERS[name](said[name]) for name in names}
-    if kind is Settle:
-        given["named"] = _named(said.get("keys", []), said.get("between", []))
-    return kind(lane, **given)
-
-
-def _jobs_by_flags(said: Mapping[str, Any], lane: Lane) -> list[Job]:
-    """`fold` is true where it is missing. A sweep looks, too."""
-    late, again = (_named(said.get(name, []), said.get(f"{name}_between", [])) for name in ("late", "again"))
-    fold, sweep, verify, evaluate = (
-        _flag(said.get(name, name == "fold")) for name in ("fold", "sweep", "verify", "thresholds")
-    )
-    follows, since = (None if said.get(name) is None else READERS[name](said[name]) for name in ("follows", "since"))
-    tries = READERS["tries"](said.get("tries", 0))
-    jobs: list[tuple[bool, Job]] = [
-        (bool(late), Settle(lane, late, tries=tries)),
-        (bool(again), Settle(lane, again, again=True, tries=tries)),
-        (sweep, Sweep(lane, since, tries)),
-        (fold and not sweep, Look(lane, follows, since, tries)),
-        (evaluate, Evaluate(lane, tries)),
-        (verify, Verify(lane, tries)),
-    ]
-    return [job for wanted, job in jobs if wanted]
 
 
 def _named(keys: Any, between: Any) -> Named:

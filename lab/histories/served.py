@@ -35,7 +35,7 @@ from ledger.values import Lane
 from reader.read import balances
 from service.compact.result import Done
 from service.compact.serve import serve
-from service.messages import jobs_of
+from service.messages import job_of
 from service.sweep.sweep import Swept, sweep
 from simulator.choices import Choices
 from simulator.faults import Faults, mix
@@ -129,7 +129,7 @@ def _swept(service: Service) -> list[str]:
 def _served(world: ServedWorld, own: Settings) -> bool:
     for _ in range(1_000):
         batch = world.receive(own.region, 10)
-        for job in (job for message in batch for job in jobs_of(message.body, own)):
+        for job in (job_of(message.body, own) for message in batch):
             stops = world.choices.pick(30) if world.choices.pick(2) and job.tries < 3 else 10**9
             left = iter(range(stops))
             finish(world, own.region, serve(Done(job=job), own, lambda: next(left, None) is None))  # noqa: B023

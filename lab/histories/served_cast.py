@@ -24,7 +24,7 @@ from service.compact.result import Done
 from service.compact.serve import by_lane, serve_lane
 from service.job_queue import Enqueue
 from service.jobs import Job, Settle
-from service.messages import jobs_of, message_of
+from service.messages import job_of, message_of
 from service.ring.records import arrived
 from service.ring.ring import Memory, Rung, ring
 from simulator.process import Process, Script, Sleep
@@ -142,7 +142,7 @@ class Service(Cast):
             if not batch:
                 yield Sleep(_until(world, region))
                 continue
-            jobs = [(str(n), job) for n, message in enumerate(batch) for job in jobs_of(message.body, own)]
+            jobs = [(str(n), job_of(message.body, own)) for n, message in enumerate(batch)]
             lost = set[str]()
             for lane in by_lane((name, _otherwise(job)) for name, job in jobs):
                 deadline = world.step + (choices.pick(60) if choices.pick(8) == 7 else 10**9)

@@ -77,7 +77,7 @@ class Handler(BaseHTTPRequestHandler):
     timeout = 10  # a connection that says nothing is closed
 
     def answer(self) -> None:
-        said = self.headers.get("Content-Length", "0")
+        said = self.headers["Content-Length"] or ""
         length = int(said) if re.fullmatch("[0-9]{1,18}", said) else 0  # a body in chunks is none to the API
         body = self.rfile.read(min(length, BODY_BYTES_MAX + 1))  # enough for the API to say that it is too large
         event = event_of(self.command, self.path, dict(self.headers), body)

@@ -30,7 +30,7 @@ from service.compact.result import Done
 from service.compact.visits import look, settle, sweep
 from service.job_queue import DeadLetter, Enqueue
 from service.jobs import ORDER, VERIFY_S, Evaluate, Job, Look, Settle, Sweep, Verify
-from service.messages import InvalidWork, jobs_of, message_of
+from service.messages import InvalidWork, job_of, message_of
 from service.observe import Watch
 from service.runtime import Runtime, Steps
 from service.sqs import DELAY_S_MAX
@@ -164,7 +164,7 @@ class Worker:
         jobs: list[tuple[str, Job]] = []
         for record in event["Records"]:
             try:
-                jobs += [(record["messageId"], job) for job in jobs_of(record["body"], self._settings)]
+                jobs.append((record["messageId"], job_of(record["body"], self._settings)))
             except InvalidWork as error:
                 if not self._set_aside(record["body"], error):
                     lost.add(record["messageId"])

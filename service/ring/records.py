@@ -53,11 +53,6 @@ class Arrived:
     rung: bool = False
     ahead_s: int = 0
 
-    @property
-    def rings_ahead_s(self) -> list[int]:
-        """A ring for each: how far ahead what it stands for is, the furthest first."""
-        return [self.ahead_s] * (self.ahead_s > 0) + [0] * self.rung
-
 
 @dataclass(slots=True)
 class Batch:
@@ -99,7 +94,8 @@ def _note(seen: Arrived, key: Key, change: Mapping[str, Any], settings: Settings
     """Whether a new delta or pack came late, and whether it rings."""
     held = _held(key.sk, change.get("NewImage"))
     made_ms = _made_ms(change.get("ApproximateCreationDateTime"))
-    if made_ms is None or held is None or _is_late(made_ms, held.lowest_ms, settings.allowed_lateness_ms):
+    in_time_ms = settings.allowed_lateness_ms / 2 - ROUNDED_MS
+    if made_ms is None or held is None or made_ms - held.lowest_ms > in_time_ms:
         seen.late.append(key.sk)
     if rings(key, settings.fold_min if held is None else held.changes, settings.fold_min):
         ahead_s = 0 if made_ms is None or held is None else -(-(held.highest_ms - made_ms) // 1_000)
@@ -170,7 +166,3 @@ def _made_ms(made: Any) -> int | None:
     """When the record was made, rounded down; None where nobody can tell."""
     known = isinstance(made, int | float) and not isinstance(made, bool) and 0 <= made < TIME_S_MAX
     return int(made * 1_000) if known else None
-
-
-def _is_late(made_ms: int, lowest_ms: int, allowed_lateness_ms: int) -> bool:
-    return made_ms + ROUNDED_MS - lowest_ms > allowed_lateness_ms / 2

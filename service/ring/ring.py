@@ -95,8 +95,10 @@ def ring(batch: Batch, done: Rung, memory: Memory, settings: Settings, every_s: 
         late = tuple(sorted(set(seen.late)))
         messages += [Message(Settle(lane, Named(late[n : n + KEYS_MAX]))) for n in range(0, len(late), KEYS_MAX)]
         done.numbers["LateDeltas"] += len(seen.late)
-        for ahead_s in seen.rings_ahead_s:
-            want(Look(lane), every_s, delay_s(settings, every_s, ahead_s))
+        if seen.ahead_s:
+            want(Look(lane), every_s, delay_s(settings, every_s, seen.ahead_s))
+        if seen.rung:
+            want(Look(lane), every_s, delay_s(settings, every_s))
     for lane in batch.evaluated:
         evaluate_every_s = min(every_s, EVALUATE_EVERY_S)
         want(Evaluate(lane), evaluate_every_s, evaluate_every_s + EVALUATE_MARGIN_S)

@@ -1,4 +1,4 @@
-"""The messages of the work queue, new and old, and the queues themselves."""
+"""The messages of the work queue, and the queues themselves."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ from ledger.ranges import VERSION_MAX
 from ledger.values import Lane
 from service.job_queue import DeadLetter, Enqueue, Message, NotPut, WorkQueue
 from service.jobs import KEYS_MAX, Evaluate, Job, Look, Settle, Sweep, Verify
-from service.messages import KEY_MAX, TRIES_MAX, InvalidWork, jobs_of, message_of
+from service.messages import KEY_MAX, TRIES_MAX, InvalidWork, job_of, message_of
 from service.sqs import DELAY_S_MAX, SqsQueue
 from tests.service.support import Sqs
 from tests.strategies import counters
@@ -41,7 +41,7 @@ jobs: st.SearchStrategy[Job] = (
 
 @given(jobs)
 def test_a_job_comes_back_from_its_message_which_is_small(job: Job) -> None:
-    assert jobs_of(message_of(job), OWN) == [job]
+    assert job_of(message_of(job), OWN) == job
     assert len(message_of(job)) < 10_000
 
 
@@ -58,33 +58,10 @@ def test_the_messages_are_those_of_the_page_and_a_lane_has_the_shards_of_its_cou
     ]
     for job, message in written:
         assert json.loads(message_of(job)) == {"lane": str(LANE)} | message
-        assert jobs_of(json.dumps({"lane": str(LANE), "note": 1} | message), OWN) == [job]
-    (job,) = jobs_of(message_of(Look(LANE)), settings(shards={"": 4}))
+        assert job_of(json.dumps({"lane": str(LANE), "note": 1} | message), OWN) == job
+    assert job_of(json.dumps({"lane": str(LANE)}), OWN) == Look(LANE)
+    job = job_of(message_of(Look(LANE)), settings(shards={"": 4}))
     assert job.lane.shards == 4  # so that a pack of another shard shows as damage
-
-
-def test_what_the_version_before_put_on_the_queue_is_understood() -> None:
-    """Written by its codec. What it asked for by flags, and what that is now."""
-    keys, named, between = [ONE, PACK], Named((ONE, PACK)), [[ONE, TWO]]
-    every: dict[str, Any] = {"late": keys, "again": [TWO], "again_between": between, "tries": 4}
-    every |= dict.fromkeys(("sweep", "verify", "thresholds"), True)
-    again = Settle(LANE, Named((TWO,), ((ONE, TWO),)), again=True, tries=4)
-    written: list[tuple[dict[str, Any], list[Job]]] = [
-        ({}, [Look(LANE)]),
-        ({"planned": "yes", "follows": None, "since": None}, [Look(LANE)]),
-        ({"follows": 7, "since": ONE, "tries": 2}, [Look(LANE, follows=7, since=ONE, tries=2)]),
-        ({"late": keys, "fold": False}, [Settle(LANE, named)]),
-        ({"again": keys, "fold": False, "tries": 9}, [Settle(LANE, named, again=True, tries=9)]),
-        ({"late_between": between, "fold": False}, [Settle(LANE, Named((), ((ONE, TWO),)))]),
-        ({"sweep": True, "since": TWO, "tries": 1}, [Sweep(LANE, TWO, 1)]),
-        ({"fold": False, "verify": True}, [Verify(LANE)]),
-        ({"fold": False, "thresholds": True, "tries": 3}, [Evaluate(LANE, 3)]),
-        ({"fold": False}, []),
-        (every, [Settle(LANE, named, tries=4), again, Sweep(LANE, tries=4), Evaluate(LANE, 4), Verify(LANE, 4)]),
-        ({"late": keys, "follows": 3}, [Settle(LANE, named), Look(LANE, follows=3)]),
-    ]
-    for said, asked in written:
-        assert jobs_of(json.dumps({"lane": str(LANE)} | said), OWN) == asked
 
 
 KEYS: list[Any] = [None, 1, True, "", {}, "x", [1], [None], [""], ["x"], [ONE.lower()], [[ONE]], {"a": 1}, [ONE, 5]]
@@ -99,9 +76,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, list[Any]]]] = [
     ({"job": "look"}, {"lane": NO_LANE, "follows": [None, *NO_VERSION], "since": [None, *NO_KEY], "tries": NO_TRIES}),
     ({"job": "settle"}, {"keys": KEYS, "between": [*PAIRS, [["x", "y"]]], "again": NO_FLAG}),
     ({"job": "sweep"}, {"job": [None, 1, [], {}, "", "Look", "fold", "work"]}),
-    ({}, {"lane": NO_LANE, "late": KEYS, "again": KEYS, "late_between": PAIRS, "again_between": PAIRS}),
-    ({}, dict.fromkeys(("fold", "sweep", "verify", "thresholds"), NO_FLAG)),
-    ({}, {"follows": NO_VERSION, "since": NO_KEY, "tries": NO_TRIES}),
+    ({}, {"lane": NO_LANE, "fold": [False], "sweep": [True], "late": [[ONE]], "tries": [0]}),
 ]
 
 
@@ -109,11 +84,13 @@ def test_a_field_that_is_not_as_described_refuses_the_message() -> None:
     wrong = [whole | {name: value} for whole, fields in REFUSED for name in fields for value in fields[name]]
     for body in (*NO_MESSAGES, *(json.dumps({"lane": str(LANE)} | said) for said in wrong)):
         with pytest.raises(InvalidWork):
-            print(body, jobs_of(body, OWN))
+            print(body, job_of(body, OWN))
+    with pytest.raises(InvalidWork, match="by such flags"):
+        job_of(json.dumps({"lane": str(LANE), "late": [ONE], "fold": False}), OWN)
     with pytest.raises(InvalidWork, match=f"not a lane of {A}"):
-        jobs_of(message_of(Look(Lane(B, 0, "a"))), OWN)
+        job_of(message_of(Look(Lane(B, 0, "a"))), OWN)
     longest = Settle(LANE, Named((PACK + "#" * (KEY_MAX - len(PACK)),)))
-    assert jobs_of(message_of(longest), OWN) == [longest]
+    assert job_of(message_of(longest), OWN) == longest
 
 
 def test_jobs_are_put_in_batches_of_ten_each_with_its_delay_and_none_is_longer_than_sqs_takes() -> None:
