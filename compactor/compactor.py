@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 from compactor.lanes import find_lanes
 from compactor.looking import error_of, unread_beyond
@@ -19,6 +18,7 @@ from compactor.verify import LaneCheck, Verification, verify, verify_gates
 from compactor.visit import visit
 from ledger import clocks
 from ledger.cost import carried
+from ledger.dynamo.failures import DynamoDBClient
 from ledger.errors import LedgerError
 from ledger.gate.gates import Gates
 from ledger.gate.rebuild import rebuild as rebuild_gates
@@ -29,9 +29,6 @@ from ledger.requests import Program, Result, Table, run
 from ledger.settings import Settings, check_settings
 from ledger.table import table_of
 from ledger.values import Lane
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
 
 WORKERS = 8
 """Lanes that `run` compacts at once; one, on a table that asks for it (`ledger.requests.Table`)."""

@@ -11,19 +11,17 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 from ledger.clocks import PerProcess
 from ledger.dynamo import failures
 from ledger.dynamo.client import POOL, make_client
 from ledger.dynamo.exchange import Exchange
+from ledger.dynamo.failures import DynamoDBClient
 from ledger.dynamo.send import AtOnce, Send, Step, Steps, Wait, method_of
 from ledger.errors import InvalidInput, InvalidSettings, Unavailable, shown
 from ledger.requests import At, Request, Result, Table, drive
 from ledger.settings import Settings
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
 
 
 class DynamoTable:

@@ -18,6 +18,7 @@ from ledger import clocks, programs
 from ledger.checks import check_flag
 from ledger.clocks import PerProcess
 from ledger.cost import carried
+from ledger.dynamo.failures import DynamoDBClient
 from ledger.dynamo.send import AtOnce
 from ledger.errors import LedgerError
 from ledger.gate.hold import Hold
@@ -30,8 +31,6 @@ from ledger.table import table_of
 from ledger.values import Change, Delta, Receipt
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
-
     from ledger.gather import Gatherer
 
 

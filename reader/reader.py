@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from ledger import clocks
 from ledger.clocks import PerProcess
+from ledger.dynamo.failures import DynamoDBClient
 from ledger.gate.hold import Hold
 from ledger.observing import READ, Observe, Observer, observed
 from ledger.requests import Program, Result, Table, run
@@ -17,9 +17,6 @@ from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Pos
 from reader.cache import Cache
 from reader.calls import Calls
 from reader.standing import Standing
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
 
 
 class Reader:

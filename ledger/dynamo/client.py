@@ -16,18 +16,14 @@ import functools
 import os
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import boto3
 from botocore.config import Config
 
 from ledger.clocks import PerProcess
-from ledger.dynamo.failures import note_attempts
+from ledger.dynamo.failures import DynamoDBClient, note_attempts
 from ledger.errors import InvalidSettings, shown
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
-
 
 CONNECT_TIMEOUT_S, READ_TIMEOUT_S, POOL = 2, 5, 50
 ATTEMPTS = 4  # HTTP requests of one call, the first included (mode "standard": 5xx, time-outs, throttling)

@@ -27,7 +27,9 @@ from ledger.errors import LedgerError
 from ledger.requests import Item
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
+    from mypy_boto3_dynamodb.client import DynamoDBClient as DynamoDBClient
+else:  # its types are not installed with this library
+    DynamoDBClient = Any
 
 
 THROTTLING = {
