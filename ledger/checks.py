@@ -38,10 +38,10 @@ def is_prefix(prefix: object) -> bool:
     return type(prefix) is str and re.fullmatch(r"[!-~]{0,256}", prefix) is not None
 
 
-def check_flag(name: str, flag: object) -> bool:
-    """`flag` itself; raises InvalidInput for what is merely true or false."""
+def check_flag(name: str, flag: object, error: type[InvalidInput] = InvalidInput) -> bool:
+    """`flag` itself; raises the error for what is merely true or false."""
     if type(flag) is not bool:
-        raise InvalidInput(f"{name}={shown(flag)} is not True or False.")
+        raise error(f"{name}={shown(flag)} is not True or False.")
     return flag
 
 

@@ -150,8 +150,8 @@ def add_many(
     rules: Rules, deltas: Sequence[Delta | LedgerError], pack: bool
 ) -> Generator[Request | AtOnce, Any, list[Outcome]]:
     """An outcome for each, in order; an error that stands in a delta's place is its outcome."""
-    outcomes: dict[int, Outcome] = {i: error for i, error in enumerate(deltas) if isinstance(error, LedgerError)}
-    sent = {i: delta for i, delta in enumerate(deltas) if isinstance(delta, Delta)}
+    outcomes: dict[int, Any] = dict(enumerate(deltas))
+    sent = {i: delta for i, delta in outcomes.items() if isinstance(delta, Delta)}
     try:
         if sent:
             yield from rules.shape.program()
@@ -169,7 +169,7 @@ def add_many(
     answers: Sequence[Sequence[Outcome]] = (yield AtOnce(programs)) if programs else ()
     for part, answer in zip(parts.values(), answers, strict=True):
         outcomes |= zip(part, answer, strict=True)
-    return [outcomes[i] for i in range(len(deltas))]
+    return [*outcomes.values()]
 
 
 def lane_outcomes(rules: Rules, deltas: Sequence[Delta]) -> Program[Sequence[Outcome]]:

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ledger import tokens
-from ledger.checks import check_counter, is_prefix
+from ledger.checks import check_counter, check_flag, is_prefix
 from ledger.entries import ENTRIES_MAX
 from ledger.errors import InvalidInput, InvalidSettings, shown
 from ledger.limit import Limit, Threshold, check_thresholds
@@ -133,8 +133,7 @@ class Settings:
 
     def _check_numbers(self) -> None:
         for name in FLAGS:
-            if type(given := getattr(self, name)) is not bool:
-                raise InvalidSettings(f"{name}={shown(given)} is not True or False.")
+            check_flag(name, getattr(self, name), InvalidSettings)
         for name, least in LEAST.items():
             value = getattr(self, name)
             if type(value) is not int or not least <= value <= tokens.TIME_MS_MAX:

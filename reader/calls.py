@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from ledger import clocks, tokens
-from ledger.checks import check_counter, check_time, to_ms
+from ledger.checks import check_counter, check_flag, check_time, to_ms
 from ledger.errors import InvalidInput, shown
 from ledger.gate.gates import Gates
 from ledger.gate.hold import Hold
@@ -34,9 +34,7 @@ class Calls:
     def __init__(self, settings: Settings, ttl: float, consistent: bool, clock: clocks.Clock) -> None:
         self.settings = check_settings(settings)
         self.ttl = _seconds("ttl", ttl)
-        if type(consistent) is not bool:
-            raise InvalidInput(f"consistent={shown(consistent)} is not True or False.")
-        self._consistent = consistent
+        self._consistent = check_flag("consistent", consistent)
         self.clock = clocks.checked(clock)
         self.now = clocks.instants(self.clock)
         self._shape = ShapeCheck(settings)
