@@ -10,7 +10,7 @@ from typing import Any
 
 from ledger.conditions import Absent
 from ledger.errors import LedgerError, OutcomeUnknown, Throttled, Unavailable
-from ledger.requests import AlreadyThere, At, Delete, DeleteMany, Put, PutMany, Request, Together, Transact, Update
+from ledger.requests import At, Delete, DeleteMany, Put, PutMany, Request, Together, Transact, Update, or_error, outcome
 from simulator.faults import Faults
 from simulator.world import World
 
@@ -30,15 +30,12 @@ def send(world: World, region: str, request: Request, faults: Faults, tell: Tell
     if isinstance(request, Together):
         return tuple(send(world, region, each, faults, tell) for each in request.requests)
     if isinstance(request, PutMany):
-        puts = (send(world, region, Put(item, Absent()), faults, tell) for item in request.items)
-        return tuple(
-            there if there is None or isinstance(there, LedgerError) else AlreadyThere(there) for there in puts
-        )
+        return tuple(outcome(send(world, region, Put(item, Absent()), faults, tell)) for item in request.items)
     before = _fault_before(world, region, request, faults)
     if before is not None:
         tell(request, before)
         return before
-    answer = world.answer_or_error(region, request)
+    answer = or_error(world.answer, region, request)
     tell(request, answer)
     if isinstance(request, WRITES) and happens(world, faults.lost):
         tell(LOST, "")

@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ledger.errors import LedgerError, TransactionConflict, Unavailable
+from ledger.errors import TransactionConflict, Unavailable
 from ledger.memory import MemoryTable
-from ledger.requests import Item, Key, KeyPage, Request
+from ledger.requests import Item, Key, KeyPage, Request, or_error
 from simulator.choices import Choices
 
 Stamp = tuple[int, int]
@@ -146,12 +146,6 @@ class World:
         """What `region` answers at this moment. A Transact may return its Landing: None, once it has landed."""
         return self.replicas[region].answer(request)
 
-    def answer_or_error(self, region: str, request: Request) -> Any:
-        try:
-            return self.answer(region, request)
-        except LedgerError as error:
-            return error
-
     def _write(self, region: str, key: Key, item: Item | None) -> None:
         cell = self.replicas[region].cell(key)
         self._writes += 1
@@ -199,7 +193,7 @@ class World:
     def apply_late(self, which: int) -> None:
         """A write arrives whose sender has stopped waiting for it."""
         region, request = self.late.pop(which)
-        self.answer_or_error(region, request)
+        or_error(self.answer, region, request)
 
     def remake(self, region: str) -> None:
         """A Region's replica is lost, and made again from what the others hold, who agree on it among themselves.
