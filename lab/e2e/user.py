@@ -31,10 +31,11 @@ class User:
     def send(self, sendings: Sequence[Sending]) -> dict[str, set[str]]:
         """Everything, with poison between, from several threads. Returns each Region's poison."""
         site, statuses = self._site, Counter[str]()
-        poisons = {region: set[str]() for region in site.regions}
-        for number in range(0, len(sendings), POISON_EVERY):
-            region = site.regions[number // POISON_EVERY % len(site.regions)]
-            poisons[region].add(poison(number // POISON_EVERY))
+        numbers = range(-(-len(sendings) // POISON_EVERY))
+        poisons = {
+            region: {poison(number) for number in numbers[first :: len(site.regions)]}
+            for first, region in enumerate(site.regions)
+        }
         with ThreadPoolExecutor(THREADS) as pool:
             queueing = []
             for region in site.regions:

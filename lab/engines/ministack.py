@@ -29,8 +29,6 @@ import boto3
 from botocore.config import Config
 from mypy_boto3_dynamodb.client import DynamoDBClient
 
-from lab.engines.streams import StreamsClient
-
 HOST = "127.0.0.1"
 ENVIRONMENT = {
     **dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "embedded"),
@@ -157,8 +155,8 @@ class Engine:
         client: DynamoDBClient = self._client("dynamodb", region, config)
         return client
 
-    def stream_client(self, region: str) -> StreamsClient:
-        """The same for DynamoDB Streams."""
+    def stream_client(self, region: str) -> Any:
+        """The same for DynamoDB Streams, whose types are a package of their own."""
         return self._client("dynamodbstreams", region, CONFIG)
 
     def create_table(self, name: str, region: str, client: DynamoDBClient | None = None) -> None:

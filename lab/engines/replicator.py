@@ -7,6 +7,12 @@ Rule 3: An error ends the thread and is raised by `drain` and `stop`: a replicat
 slow one.
 Rule 4: Items go 25 to a BatchWriteItem, each due by its own random lag: a batch is not a unit, so a transaction's items
 still arrive apart.
+Rule 5: Only an empty page of a stream says "the end": a page also ends before it passes 1 MB of records.
+Rule 6: A change's order is the engine's own write counter (the last ten digits of a sequence number; the rest is the
+wall clock, which can step back). It counts over all tables and Regions of one engine process, which is what makes "the
+last writer" exact here.
+Rule 7: An iterator lives for 15 minutes, so a reader that rests for longer is at its end.
+Rule 8: One shard. MiniStack has no more; another engine would need a reader of shards first.
 """
 
 import random
@@ -16,13 +22,14 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from lab.engines.ministack import Engine
-from lab.engines.replicas import Image, Replicas
-from lab.engines.streams import StreamReader
-from ledger.requests import Key, keyed
+from lab.engines.replicas import Change, Image, Replicas
+from ledger.requests import Key, key_of, keyed
 
 BATCH_ITEMS = 25  # BatchWriteItem takes no more
 BATCHES_PER_TURN = 20  # for each Region
 PAGES_PER_TURN = 50  # for each Region
+PAGE_RECORDS = 1_000
+ORDER_DIGITS = 10
 POLL_MS = 100  # a poll costs about 3 ms of CPU for each Region
 DRAIN_TIMEOUT_MS = 30_000
 STOP_TIMEOUT_MS = 30_000
@@ -37,6 +44,35 @@ class ReplicationError(Exception):
 
 def _now_ms() -> int:
     return time.monotonic_ns() // 1_000_000
+
+
+class StreamReader:
+    """The stream of `table` in one Region, read once from the oldest record kept (24 hours).
+
+    Raises ValueError if the stream has not one shard, and ClientError as the clients do.
+    """
+
+    def __init__(self, engine: Engine, region: str, table: str) -> None:
+        self._arn = engine.client(region).describe_table(TableName=table)["Table"]["LatestStreamArn"]
+        self._streams = engine.stream_client(region)
+        (shard,) = self._streams.describe_stream(StreamArn=self._arn)["StreamDescription"]["Shards"]
+        start = {"ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
+        self._iterator: str = self._streams.get_shard_iterator(StreamArn=self._arn, **start)["ShardIterator"]
+
+    def read(self) -> list[Change]:
+        """The next changes, at most 1,000 and about 1 MB; an empty list: the end, for now.
+
+        Raises ValueError if the stream was closed, and ClientError as the client does.
+        """
+        page = self._streams.get_records(ShardIterator=self._iterator, Limit=PAGE_RECORDS)
+        if "NextShardIterator" not in page:
+            raise ValueError(f"the stream {self._arn} was closed: its table was deleted or changed")
+        self._iterator = page["NextShardIterator"]
+        records = [record["dynamodb"] for record in page["Records"]]
+        return [
+            Change(key_of(each["Keys"]), each.get("NewImage"), int(each["SequenceNumber"][-ORDER_DIGITS:]))
+            for each in records
+        ]
 
 
 class Replicator:
@@ -60,10 +96,7 @@ class Replicator:
     ) -> None:
         self._replicas = Replicas(regions, rng, min_lag_ms, max_lag_ms)
         self._clients = {region: engine.client(region) for region in regions}
-        self._readers = {
-            region: StreamReader(client, engine.stream_client(region), table)
-            for region, client in self._clients.items()
-        }
+        self._readers = {region: StreamReader(engine, region, table) for region in regions}
         self._table, self._regions, self._poll_ms = table, tuple(regions), poll_ms
         self._turned = threading.Condition()
         self._turns = 0  # whole ones, which have read every stream to its end

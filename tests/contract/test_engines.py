@@ -88,7 +88,7 @@ def puts_a_partiql_insert_into_the_stream(engine: Engine) -> bool:
 
 
 def numbers_writes_over_all_regions(engine: Engine) -> bool:
-    """Not documented, and not so on AWS: lab.engines.streams orders the writes of all Regions by it."""
+    """Not documented, and not so on AWS: lab.engines.replicator orders the writes of all Regions by it."""
     engine.put("a")
     return [len(record["SequenceNumber"]) for record in engine.records()] == [MINISTACK_DIGITS]
 
