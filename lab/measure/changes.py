@@ -47,17 +47,13 @@ class Record:
     units: bool
     asked: set[int] = field(default_factory=set)
     acknowledged: dict[str, set[int]] = field(default_factory=dict)  # by the Region that did
-    refused: set[int] = field(default_factory=set)
     reads: Counted = Counted()
 
     def change(self, number: int) -> int:
         return 1 if self.units else BASE ** min(number, SLOTS - 1)
 
-    def answered(self, number: int, region: str, outcome: str) -> None:
-        if outcome == "refused":
-            self.refused.add(number)
-        else:
-            self.acknowledged.setdefault(region, set()).add(number)
+    def answered(self, number: int, region: str) -> None:
+        self.acknowledged.setdefault(region, set()).add(number)
 
     @property
     def counted(self) -> set[int]:
@@ -73,23 +69,21 @@ class Record:
         """At the end the Regions read `values`; the worst of them counts."""
         wrong = [self._wrong(value, self.counted, self.asked) for value in values]
         lost, doubled = (max(column) for column in zip(*wrong, strict=True))
-        gave_up = len(self.asked - self.counted - self.refused)
+        gave_up = len(self.asked - self.counted)
         return self.reads + Counted(len(self.asked), lost, doubled, gave_up)
 
     def _wrong(self, value: int, least: Collection[int], most: Collection[int]) -> tuple[int, int]:
         """How often an event of `least` is not in a sum; how often one is that is not of `most`, or once too often."""
-        held, at_least, at_most = self._digits(value), self._slots(least), self._slots(most)
-        return (
-            sum(max(0, at_least[slot] - digit) for slot, digit in enumerate(held)),
-            sum(max(0, digit - at_most[slot]) for slot, digit in enumerate(held)),
-        )
+        held = self._digits(value)
+        return (self._slots(least) - held).total(), (held - self._slots(most)).total()
 
-    def _digits(self, value: int) -> list[int]:
-        digits = []
-        for _ in range(0 if self.units else SLOTS - 1):
-            value, digit = divmod(value, BASE)
-            digits.append(digit)
-        return [*digits, value]
+    def _digits(self, value: int) -> Counter[int]:
+        last = 0 if self.units else SLOTS - 1
+        digits = Counter[int]()
+        for slot in range(last):
+            value, digits[slot] = divmod(value, BASE)
+        digits[last] = value
+        return digits
 
     def _slots(self, numbers: Collection[int]) -> Counter[int]:
         """How many of the events each digit stands for."""

@@ -3,8 +3,8 @@
 Rule 1: A scenario is data, the same for every design, and everything follows from it and a seed. The caller is an
 at-least-once producer, as SQS is: ten messages a minute, each in a process of its own.
 Rule 2: What is not answered, by an error or because its process died, is delivered again a minute later, with the same
-key and time, until it is answered. A "refused" is an answer. In every minute each Region's housekeeping and a reader
-run at the same time as the messages. Items reach the other Region one by one, in any order, within the minute.
+key and time, until it is answered. In every minute each Region's housekeeping and a reader run at the same time as the
+messages. Items reach the other Region one by one, in any order, within the minute.
 Rule 3: Nothing here knows a design by its name.
 """
 
@@ -184,12 +184,12 @@ class OneCounter:
         if self._dies and self._deliveries[number] == 1:
             program = dying(program, DEATHS[number % len(DEATHS)])
         try:
-            outcome = yield from program
+            yield from program
         except (LedgerError, Died):
             if self._deliveries[number] < DELIVERIES_MAX:
                 self._unanswered.append(message)
         else:
-            self.record.answered(number, message.region, outcome)
+            self.record.answered(number, message.region)
 
     def _housekeep(self, region: str) -> Program[None]:
         program = self._in[region].housekeep(C, region)

@@ -86,7 +86,7 @@ def test_changes_that_are_dropped_or_repeated_and_wrong_reads_are_seen() -> None
     record = Record(units=False)
     for number in range(SLOTS + 3):
         record.asked.add(number)
-        record.answered(number, "us", "replayed")
+        record.answered(number, "us")
     right = sum(map(record.change, record.asked))
     assert record.ended([right, right + 6 * BASE**4]).doubled == 6  # the worst Region counts
     assert record.ended([right - 4 * BASE ** (SLOTS - 1)]).lost == 4
