@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
+from lab.e2e.metrics import events_of
+
 SIGNS_OF_FAILURE = ('"level":"ERROR"', "Traceback", "errorType")
 PASSES = re.compile(
     r'ledger\.errors\.(Unavailable|Throttled|OutcomeUnknown): |"error":"(Unavailable|Throttled|OutcomeUnknown)"'
@@ -22,29 +24,26 @@ def wrong_logs(logs: Mapping[str, Any], say: Callable[[str], None]) -> Iterator[
     """Each invocation that failed, with all that it wrote. `logs`: a client of each Region."""
     for region, client in logs.items():
         accepted = 0
-        for group in (each["logGroupName"] for each in client.describe_log_groups()["logGroups"]):
-            for lines in _invocations(client, group):
-                counts = (json.loads(line)["DeltasAccepted"] for line in lines if '"DeltasAccepted":' in line)
-                accepted += sum(map(sum, counts))
-                text = "\n".join([f"{region}: {group}:", *lines])
-                if not any(sign in text for sign in SIGNS_OF_FAILURE):
-                    continue
-                if PASSES.search(text):
-                    say(f"  failed, and was sent again: {text}")
-                else:
-                    yield text
+        for lines in _invocations(client):
+            accepted += sum(sum(json.loads(line)["DeltasAccepted"]) for line in lines if '"DeltasAccepted":' in line)
+            text = "\n".join([f"{region}:", *lines])
+            if not any(sign in text for sign in SIGNS_OF_FAILURE):
+                continue
+            if PASSES.search(text):
+                say(f"  failed, and was sent again: {text}")
+            else:
+                yield text
         say(f"  {region} accepted {accepted:,.0f} changes in packs")
         if not accepted:
             yield f"{region}: no change was accepted in a pack"
 
 
-def _invocations(client: Any, group: str) -> Iterator[list[str]]:
-    """What each invocation of a function wrote, in lines."""
-    pages = client.get_paginator("filter_log_events").paginate(logGroupName=group)
-    of_stream: dict[str, list[list[str]]] = {}
-    for event in (event for page in pages for event in page["events"]):
-        invocations = of_stream.setdefault(event["logStreamName"], [])
+def _invocations(logs: Any) -> Iterator[list[str]]:
+    """What each invocation of a function wrote: the function, and lines."""
+    of_stream: dict[tuple[str, str], list[list[str]]] = {}
+    for function, event in events_of(logs):
+        invocations = of_stream.setdefault((function, event["logStreamName"]), [])
         if not invocations or event["message"].startswith("START "):
-            invocations.append([])
+            invocations.append([function])
         invocations[-1].append(event["message"].strip())
     yield from chain.from_iterable(of_stream.values())

@@ -70,10 +70,12 @@ class Meter:
             self.samples[Metric(SQS, VISIBLE, queue)].append((began, visible))
             if (oldest := oldest_s(messages, began)) is not None:
                 self.samples[Metric(SQS, AGE, queue)].append((began, oldest))
-        for group in self._logs.describe_log_groups(logGroupNamePrefix=GROUP)["logGroups"]:
-            for when_s, line in self._lines(group["logGroupName"]):
-                for metric, value in samples_of(group["logGroupName"].removeprefix(GROUP), line):
-                    self.samples[metric].append((when_s, value))
+        for function, event in events_of(self._logs, self._since_s):
+            known = f"{event['logStreamName']} {event['timestamp']} {event['message']}"  # the engine gives no id
+            if known not in self._seen:
+                self._seen.add(known)
+                for metric, value in samples_of(function, event["message"].strip()):
+                    self.samples[metric].append((event["timestamp"] / 1_000, value))
         self._since_s = began - OVERLAP_S
 
     def _messages(self) -> dict[str, list[dict[str, Any]]]:
@@ -82,14 +84,12 @@ class Meter:
         regions = (of_account.get(self._region, {}) for of_account in answer["messages"].values())
         return {url.rpartition("/")[2]: messages for queues in regions for url, messages in queues.items()}
 
-    def _lines(self, group: str) -> Iterator[tuple[float, str]]:
-        pages = self._logs.get_paginator("filter_log_events")
-        for page in pages.paginate(logGroupName=group, startTime=int(self._since_s * 1_000)):
-            for event in page["events"]:
-                known = f"{event['logStreamName']} {event['timestamp']} {event['message']}"  # the engine gives no id
-                if known not in self._seen:
-                    self._seen.add(known)
-                    yield event["timestamp"] / 1_000, event["message"].strip()
+
+def events_of(logs: Any, since_s: float = 0) -> Iterator[tuple[str, Any]]:
+    """What functions wrote since then: which one, and the event of CloudWatch Logs."""
+    for name in (group["logGroupName"] for group in logs.describe_log_groups(logGroupNamePrefix=GROUP)["logGroups"]):
+        pages = logs.get_paginator("filter_log_events").paginate(logGroupName=name, startTime=int(since_s * 1_000))
+        yield from ((name.removeprefix(GROUP), event) for page in pages for event in page["events"])
 
 
 def oldest_s(messages: Iterable[Mapping[str, Any]], now_s: float) -> float | None:
