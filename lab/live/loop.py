@@ -21,26 +21,23 @@ WISHES = (
 STEPS = round(TICK_S * 1_000 / STEP_MS)
 
 
-class Loop:
+class Loop(threading.Thread):
     """Start it, `do` what visitors want, iterate over `pictures()`, end it. Thread-safe."""
 
     def __init__(self, seed: int = 1) -> None:
+        super().__init__(name="scene", daemon=True)
         self._changed = threading.Condition()
         self._over = False
         self._watchers = self._number = 0
-        self._thread = threading.Thread(target=self._run, name="scene", daemon=True)
         self._scene = Scene(seed)
         self._show()
-
-    def start(self) -> None:
-        self._thread.start()
 
     def end(self) -> None:
         """End the thread, and every iteration over the pictures."""
         with self._changed:
             self._over = True
             self._changed.notify_all()
-        self._thread.join()
+        self.join()
 
     def do(self, wish: object) -> None:
         """One thing that a visitor may do: set controls, crash a Region's compactor, rest, step or begin again.
@@ -90,7 +87,7 @@ class Loop:
         self._picture = json.dumps(picture(self._scene), separators=(",", ":")).encode()
         self._number += 1
 
-    def _run(self) -> None:
+    def run(self) -> None:
         with self._changed:
             while self._changed.wait_for(lambda: self._over or self._watchers) and not self._over:
                 began = time.monotonic()
