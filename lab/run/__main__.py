@@ -30,7 +30,7 @@ from lab.run.screen import closing, print_sale
 from ledgerctl.rows import Columns
 
 PLANTED = "LAB_RUN_PLANTED"  # is set in a copy of the code
-OPERATIONS_OF_CHANGE = 1.3  # about: sends again and reads come on top of the changes
+OPERATIONS_OF_CHANGE = 1.1  # at least: sends again and reads come on top of the changes
 EVENTS_PER_S, REST_S = 60, 40  # what two free cores count, and what comes after the last event
 app = typer.Typer(help=(__doc__ or "").partition("\n")[0], add_completion=False, rich_markup_mode=None)
 MISTAKES = {each.name: each for each in (*mistakes.RUN, *mistakes.LANES)}
