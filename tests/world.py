@@ -123,9 +123,9 @@ def _in_short(request: Any) -> str:
         case Get() | Put():
             keys = (request.key,)
     of = (sk.partition("#")[0] if pk.startswith("fold#") else pk.partition("#")[0] for pk, sk in keys)
-    limit = getattr(request, "limit", None)
-    bounded, strongly = ([str(limit)] if limit else []), (["strongly"] if getattr(request, "consistent", False) else [])
-    return " ".join([type(request).__name__.lower(), *of, *bounded, *strongly])
+    limit, consistent = getattr(request, "limit", None), getattr(request, "consistent", False)
+    how = {True: ["strongly"], False: []}[consistent]
+    return " ".join([type(request).__name__.lower(), *of, *([str(limit)] if limit else []), *how])
 
 
 class Region(MemoryTable):

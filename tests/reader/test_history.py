@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from compactor import Report
 from ledger import items, tokens
 from ledger.errors import NotYetReplicated, ReadTooSlow
-from ledger.requests import Get, Query, Request
+from ledger.requests import Get, Page, Query, Request
 from ledger.values import Delta, Lane
 from reader import Entry, Position, Reader
 from reader.history import SEGMENTS_AT_ONCE, SEGMENTS_MAX, history, page
@@ -158,18 +158,8 @@ def test_a_page_ends_with_its_last_token_and_reads_no_segments_above() -> None:
 
 
 def test_a_segment_that_is_still_landing_is_waited_for_and_one_that_does_not_arrive_is_an_error() -> None:
-    hidden = [0]
-
-    def after(request: Query, answer: Any) -> Any:
-        if request.pk == items.fold_pk(LANE) and hidden[0]:
-            hidden[0] -= 1
-            return type(answer)((), None)
-        return answer
-
-    home, away = Region().after(Query, after), Region()
-    home.put(delta(1))
-    compactor(home, away).compact(COUNTER)
-    hidden[0] = 2
+    home, away = folded(1)
+    home.after(lambda each: isinstance(each, Query) and each.pk == items.fold_pk(LANE), lambda *_: Page((), None), 2)
     assert [entry.change for entry in reader(home).history_page(COUNTER).entries] == [4]
     home.copy_to(away, items.checkpoint_key(LANE))
     for place in (None, Position(token(0), A)):
