@@ -8,17 +8,6 @@ Rule 3: A list that has ended goes on with zeros.
 
 import random
 from collections.abc import Sequence
-from typing import Protocol
-
-
-class Choices(Protocol):
-    """What the simulator asks when something could go one way or another."""
-
-    def pick(self, options: int) -> int:
-        """A number from 0 to options - 1."""
-
-    def chance(self, per_mille: int) -> bool:
-        """True in about `per_mille` of a thousand cases; False is the harmless answer."""
 
 
 class Drawn:
@@ -29,11 +18,13 @@ class Drawn:
         self.picks: list[int] = []
 
     def pick(self, options: int) -> int:
+        """A number from 0 to options - 1."""
         picked = int(self._random() * options)
         self.picks.append(picked)
         return picked
 
     def chance(self, per_mille: int) -> bool:
+        """True in about `per_mille` of a thousand cases; False is the harmless answer."""
         happens = self._random() * 1000 < per_mille
         self.picks.append(int(happens))
         return happens
@@ -53,3 +44,7 @@ class Replayed:
 
     def chance(self, per_mille: int) -> bool:
         return self.pick(2) == 1 and per_mille > 0
+
+
+Choices = Drawn | Replayed
+"""What the simulator asks when something could go one way or another."""

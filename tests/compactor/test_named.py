@@ -10,7 +10,7 @@ from ledger import items, tokens
 from ledger.errors import DamagedItem
 from ledger.lane.add import pack_of
 from ledger.lane.tail import through
-from ledger.requests import Item, Program, Request, Transact, keyed
+from ledger.requests import GetMany, Item, Program, Query, Request, Transact, keyed
 from ledger.values import Delta
 from tests.world import LANE, Region, delta, folded, token, value
 
@@ -108,6 +108,7 @@ def test_many_are_settled_page_by_page_and_what_is_left_is_known_at_every_reques
 
     table.run(through(settle_named(LANE, tally, naming, fold_max=1_000), step))
     assert (tally.settled, naming.undone, naming.above) == (len(late), Named(), Named())
+    assert {request.consistent for request in table.asked if isinstance(request, GetMany | Query)} == {True}
     assert settled == [0, *(n * KEYS_READ + by_range for n in (1, 2, 3))][: 4 - by_range]
 
 
