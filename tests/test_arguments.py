@@ -5,7 +5,7 @@ A further argument has to be named here (RIGHT), and is then fuzzed with the oth
 
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import timedelta
 from functools import partial
 from types import SimpleNamespace
@@ -56,12 +56,7 @@ CLIENT: Any = SimpleNamespace(send_message_batch=sent, **dict.fromkeys(("put_ite
 """A boto3 client that knows no change."""
 HELD = world_of().ledger().hold(SEATS, 5, expires=HOUR, idempotency_key="held", at=AT)
 KEYED: dict[str, Any] = {"counter": COUNTER, "change": 4, "idempotency_key": "k", "at": AT, "region": B}
-OF_SETTINGS: dict[str, object] = (
-    {"table": "counters", "region": A, "regions": (A, B), "endpoint_url": "http://127.0.0.1:8000"}
-    | {"shards": {"": 1}, "limits": LIMITS, "thresholds": {"seats:": (Threshold(above=1),)}}
-    | {"allowed_lateness_ms": 1, "keep_ms": 3, "clean_units_per_s": 3, "read_time_max_ms": 2}
-    | {"fold_min": 1, "fold_max": 5, "clean": True, "insert_only": True, "unshared_limits": True}
-)
+OF_SETTINGS: dict[str, object] = {each.name: getattr(Settings.from_env(FULL), each.name) for each in fields(Settings)}
 RIGHT: dict[str, object] = (
     {**KEYED, **OF_SETTINGS, "settings": MADE, "clock": lambda: NOW_MS, "entropy": entropy, "observe": print}
     | {"table": MemoryTable(), "tables": {A: MemoryTable(), B: MemoryTable()}, "client": CLIENT}

@@ -19,17 +19,13 @@ from tests.contract.conftest import ABROAD, HOME, Replicas
 
 collect_ignore_glob = [] if find_spec("aiobotocore") else ["test_*.py"]
 
-CREDENTIALS = {
-    "AWS_ACCESS_KEY_ID": "embedded",
-    "AWS_SECRET_ACCESS_KEY": "embedded",
-}  # DynamoDB Local has tables by them
-
 
 @pytest.fixture(scope="session", autouse=True)
 def _credentials() -> Iterator[None]:
+    """By which DynamoDB Local has tables."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in CREDENTIALS.items():
-            patch.setenv(name, value)
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            patch.setenv(name, "embedded")
         yield
 
 
