@@ -10,17 +10,22 @@ import pytest
 from botocore.exceptions import NoCredentialsError
 
 from ledger import Cost, Limit
+from ledger.actions import Add
+from ledger.conditions import Absent
 from ledger.cost import Meter, carried, here
 from ledger.dynamo.send import TRIES_MAX
 from ledger.errors import LedgerError, LimitReached, OutcomeUnknown
-from ledger.requests import At, Get, GetMany, Put, PutMany, Query, Request, Together, Transact
+from ledger.requests import At, Get, GetMany, Put, PutMany, Query, Request, Together, Transact, Update
 from ledger.table import DynamoTable
-from tests.ledger.test_table_errors import KEY, LOST, PUT, UNTOLD, Edge, item, refusal, statements
-from tests.world import A, World
+from tests.ledger.test_table_errors import KEY, LOST, PUT, UNTOLD, Edge, Script, item, refusal, statements
+from tests.world import A, World, settings
 
 SAYS = {"ConsumedCapacity": {"CapacityUnits": 1.5}}
 BOTH = Transact((PUT, Put(item("b"))))
 CONFLICT = refusal("TransactionCanceledException", CancellationReasons=[{"Code": "TransactionConflict"}, {}])
+
+
+LARGE = {**item(), "x": {"S": "x" * 2048}}
 
 
 def of(table: Any, request: Request) -> Cost:
@@ -43,7 +48,8 @@ CASES: list[tuple[Request, list[Any], Cost]] = [
     (Transact((PUT,)), [{"ConsumedCapacity": [{"CapacityUnits": 4, "ReadCapacityUnits": 4}]}], Cost(1, 1, 4, 0)),
     (Transact((PUT,)), [{"ConsumedCapacity": [{"CapacityUnits": 4, "WriteCapacityUnits": 4}]}], Cost(1, 1, 0, 4)),
     (PUT, [refusal("ConditionalCheckFailedException", retries=1)], Cost(1, 2, 0, 1)),
-    (PUT, [refusal("ConditionalCheckFailedException", Item={**item(), "x": {"S": "x" * 2048}})], Cost(1, 1, 0, 3)),
+    (PUT, [refusal("ConditionalCheckFailedException", Item=LARGE)], Cost(1, 1, 0, 3)),
+    (Update(KEY, (Add("n", 1),), Absent()), [refusal("ConditionalCheckFailedException", Item=LARGE)], Cost(1, 1, 0, 3)),
     (PUT, [refusal("AccessDeniedException")], Cost(1, 1)),
     (PUT, [refusal("ThrottlingException"), refusal("ThrottlingException"), SAYS], Cost(3, 3, 0, 1.5)),
     (BOTH, [refusal("TransactionCanceledException")], Cost(1, 1, 0, 4)),
@@ -60,6 +66,9 @@ CASES: list[tuple[Request, list[Any], Cost]] = [
 def test_an_answer_and_a_failure_say_what_they_cost() -> None:
     for request, script, cost in CASES:
         assert of(Edge(*script).table, request) == cost, (request, script)
+    client: Any = Script([refusal("DuplicateItemException"), {**SAYS, "Item": LARGE}])  # an INSERT, and a look
+    put = Put({**LARGE, "pk": {"S": "delta#eu-west-1#0#c"}}, Absent())
+    assert of(DynamoTable.of(settings(insert_only=True), {A: client}), put) == Cost(2, 2, 1.5, 3)
 
 
 def test_what_says_its_cost_oddly_or_cannot_be_measured_is_an_answer_all_the_same_and_told_nothing() -> None:
