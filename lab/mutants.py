@@ -49,7 +49,7 @@ LEAST = 0.9
 """So many of a sample must be killed: texts of logs survive, and what changes nothing does."""
 
 CHOSEN = "mutants-chosen.txt"
-PASSED, FAILED, INTERRUPTED = 0, 1, 2  # exit codes of pytest
+PASSED, FAILED, INTERRUPTED, UNKNOWN_TEST = 0, 1, 2, 4  # exit codes of pytest; the last two: a module is not imported
 
 SURVIVED, KILLED, TIMED_OUT, UNREACHED, GONE = "survived", "killed", "timed out", "run by no test", "gone"
 
@@ -182,7 +182,7 @@ def covered(folder: Path, tests: Sequence[str], files: Iterable[str]) -> Callabl
     settings.write_text("[run]\nrelative_files = True\ninclude =\n  " + "\n  ".join(sorted(files)) + "\n", "utf-8")
     options = ["--cov", f"--cov-config={settings}", "--cov-context=test", "--cov-report=", f"--numprocesses={AT_ONCE}"]
     done, failed = _pytest(folder, [*options, *tests])
-    if done.returncode == INTERRUPTED:
+    if done.returncode in (INTERRUPTED, UNKNOWN_TEST):
         sys.exit(done.stdout[-2_000:])
     print(*failed, f"{done.stdout.splitlines()[-1]} (without a mutant)", flush=True)
     data = coverage.CoverageData(str(folder / ".coverage"))
@@ -229,7 +229,7 @@ def _pytest(folder: Path, options: Sequence[str]) -> tuple["subprocess.Completed
         check=False,
         timeout=MUTANT_MAX_S,
     )
-    if done.returncode not in (PASSED, FAILED, INTERRUPTED):
+    if done.returncode not in (PASSED, FAILED, INTERRUPTED, UNKNOWN_TEST):
         sys.exit((done.stdout + done.stderr)[-2_000:])
     return done, sorted({*re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)})
 
