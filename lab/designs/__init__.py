@@ -9,14 +9,14 @@ from lab.designs.atomic import Atomic
 from lab.designs.design import Claims, Design, Memory, Outcome
 from lab.designs.gap_free import GapFree
 from lab.designs.hybrid import Hybrid
-from lab.designs.item_collection import Gathered, ItemCollection, NaiveMerge, Ours, Packed
+from lab.designs.item_collection import ItemCollection, NaiveMerge, Ours, Packed
 from lab.designs.optimistic import EntityTag, OnValue
 from lab.designs.optimistic_history import OptimisticHistory
 from lab.designs.powertools import Powertools
 from lab.designs.sharded import Sharded
 from lab.designs.string_set import StringSet
 from lab.designs.transactions import TransactionMarker, TransactionToken
-from lab.designs.with_limit import Limited, LimitedGathered
+from lab.designs.with_limit import Limited
 from ledger.settings import Settings
 
 __all__ = ["Claims", "Design", "Memory", "Outcome", "every"]
@@ -45,7 +45,7 @@ def every(settings: Settings) -> tuple[Design, ...]:
         Hybrid(),
         Ours(settings=settings),
         Packed(settings=settings),
-        Gathered(settings=settings),
+        Packed(name="this library, group commit", settings=settings, together=1, gathers=True),
         Limited(settings=settings),
-        LimitedGathered(settings=settings),
+        Limited(name="this library, a limit, group commit", settings=settings, gathers=True),
     )

@@ -134,10 +134,12 @@ class Ours(ItemCollection):
 
 @dataclass(frozen=True, kw_only=True)
 class Packed(Ours):
-    """`together`: how many changes a producer has at once; one that comes alone is a pack, too."""
+    """`together`: how many changes a producer has at once; one that comes alone is a pack, too. `gathers`: threads that
+    add at once go together; one after another, as on the simulator, each change is alone."""
 
     name: str = "this library, packs"
     together: int = 100
+    gathers: bool = False
     claims: ClassVar = Claims(memory=FOR_EVER, regions=True, history=True)
 
     def add(self, counter: str, change: int, key: str, at_ms: int) -> Program[Outcome]:
@@ -151,11 +153,3 @@ class Packed(Ours):
     def delta(self, counter: str, change: int, key: str, at_ms: int) -> Delta:
         token = tokens.keyed(counter, key, at_ms)
         return Delta(self._lane(counter, token), token, change)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Gathered(Packed):
-    """`trial.py` lets its threads gather; one after another, as on the simulator, each change is alone."""
-
-    name: str = "this library, group commit"
-    together: int = 1

@@ -13,8 +13,8 @@ from typing import Any
 from botocore.config import Config
 
 from lab.designs import Design, Outcome, every
-from lab.designs.item_collection import Gathered, Packed
-from lab.designs.with_limit import Limited, LimitedGathered
+from lab.designs.item_collection import Packed
+from lab.designs.with_limit import Limited
 from lab.engines.ministack import Engine
 from ledger.dynamo.client import CONFIG
 from ledger.errors import LedgerError
@@ -45,7 +45,7 @@ class Trial:
 
     def add(self, counter: str, change: int, key: str) -> Outcome:
         """A change that is asked for now."""
-        if isinstance(self.design, Gathered | LimitedGathered):
+        if isinstance(self.design, Packed | Limited) and self.design.gathers:
             return self._gatherer.add(self.design.delta(counter, change, key, self.now_ms)).outcome
         return self.run(self.design.add(counter, change, key, self.now_ms))
 

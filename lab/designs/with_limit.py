@@ -33,10 +33,12 @@ ANYWHERE = "anywhere"
 
 @dataclass(frozen=True, kw_only=True)
 class Limited(Design):
-    """`settings`: ours, whose first Region has the first rights."""
+    """`settings`: ours, whose first Region has the first rights. `gathers`: threads that add at once are decided
+    together."""
 
     name: str = "this library, a limit"
     settings: Settings
+    gathers: bool = False
     ceiling: int | None = None
     claims: ClassVar = Claims(memory=FOR_EVER, mismatch=True, limit="everywhere", regions=True, history=True)
 
@@ -73,10 +75,3 @@ class Limited(Design):
         here = self.settings.region
         lanes = sorted(self.settings.lanes_of(counter), key=lambda lane: lane.region != here)
         return Gates(tuple(lanes), limit, ANYWHERE)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LimitedGathered(Limited):
-    """`trial.py` lets its threads gather."""
-
-    name: str = "this library, a limit, group commit"
