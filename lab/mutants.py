@@ -1,6 +1,7 @@
 """A sample of mutants, drawn by a seed: mutmut changes a line of the code in a small way, and the tests must notice.
 
-Rule 1: A copy of the tree is changed, never the tree.
+Rule 1: No file is changed. A pytest that has collected its tests forks, and in the fork the functions of the mutated
+text get their new code. What a function made while modules were imported stays as it was.
 Rule 2: A mutant is a text of one function and what stands there instead, so a list that was kept finds its mutants
 again after the function has moved to another file. One whose text stands nowhere any more is printed as gone.
 Rule 3: Only the tests that run the changed lines are asked; a line that no test runs is printed as such.
@@ -10,46 +11,38 @@ Rule 4: What an error says is not mutated ([tool.mutmut] in pyproject.toml); tha
 import argparse
 import ast
 import difflib
+import gc
 import json
 import os
 import random
 import re
-import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import textwrap
 import time
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from types import CodeType, FunctionType
+from typing import Any, TextIO, cast
 
 import coverage
+import pytest
 from libcst import CSTNode, FunctionDef, Module
 from mutmut.mutation.file_mutation import create_mutations
 
 ROOT = Path(__file__).parents[1]
 MUTATED = ("ledger", "reader", "compactor", "service")
 TESTS = ("tests/ledger", "tests/reader", "tests/compactor", "tests/service")
-LEFT_BEHIND = (
-    *(".git", ".venv", "node_modules", "build", "__pycache__", ".hypothesis"),
-    *(".coverage*", "*_cache", "mutants-*"),
-)
-FAILURES_MAX = 4
-MUTANT_MAX_S = 1_200
-LOOPS = ("-o", "faulthandler_timeout=300", "-o", "faulthandler_exit_on_timeout=true")
-"""A mutant that loops is found by the first test that it keeps, not by the time-out of all."""
+FORK_MAX_S = 600
+"""A mutant that keeps its tests for longer is found, too: it loops, or waits for ever."""
 
 AT_ONCE = 2
 LEAST = 0.9
 """So many of a sample must be killed: texts of logs survive, and what changes nothing does."""
-
-CHOSEN = "mutants-chosen.txt"
-PASSED, FAILED, INTERRUPTED, UNKNOWN_TEST = 0, 1, 2, 4  # exit codes of pytest; the last two: a module is not imported
 
 SURVIVED, KILLED, TIMED_OUT, UNREACHED, GONE = "survived", "killed", "timed out", "run by no test", "gone"
 
@@ -85,7 +78,9 @@ def main() -> None:
         sample = [Mutant(**entry) for entry in json.loads(chosen.listed.read_text("utf-8"))]
     else:
         sample = drawn(files, chosen.seed, chosen.sample)
-    judge(sample, chosen.tests.split())
+    pytest.main(["-s", "-p", "no:terminal", *chosen.tests.split()], plugins=[Judge(sample)])
+    if not all(mutant.outcome for mutant in sample):
+        sys.exit("error: pytest could not collect the tests; run it to see why.")
     if chosen.out:
         chosen.out.write_text(json.dumps([asdict(m) for m in sample], indent=1, ensure_ascii=False) + "\n", "utf-8")
     killed = sum(m.outcome in (KILLED, TIMED_OUT) for m in sample)
@@ -134,34 +129,146 @@ def _changed(before: str, after: str) -> tuple[str, str] | None:
     return "\n".join(was[first[1] : last[2]]), "\n".join(now[first[3] : last[4]])
 
 
-def judge(sample: Sequence[Mutant], tests: Sequence[str]) -> None:
-    """Give every mutant its outcome: first all tests run once, to see which run which lines and which pass."""
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        clean = Path(folder, "clean")
-        shutil.copytree(ROOT, clean, ignore=shutil.ignore_patterns(*LEFT_BEHIND))
-        places = [place(clean, mutant) for mutant in sample]
-        tests_of = covered(clean, tests, {where[0] for where in places if where})
+class Judge:
+    """A plugin of pytest that gives every mutant its outcome, in the place of one run of the tests."""
 
-        def run(number: int) -> None:
-            mutant, where = sample[number], places[number]
-            reaching = tests_of(where) if where else []
-            if where is None or not reaching:
-                mutant.outcome, mutant.by = UNREACHED if where else GONE, []
-            else:
-                _try(mutant, where, clean, Path(folder, str(number)), reaching)
-            print(f"{mutant.outcome:14} {mutant.file} {mutant.function} {', '.join(mutant.by[:2])}", flush=True)
-            if mutant.outcome not in (KILLED, TIMED_OUT):
-                print(textwrap.indent(mutant.was, "    - ") + "\n" + textwrap.indent(mutant.now, "    + "), flush=True)
+    def __init__(self, sample: Sequence[Mutant]) -> None:
+        self._sample = sample
+        self._failed: list[str] = []
 
-        with ThreadPoolExecutor(AT_ONCE) as threads:
-            list(threads.map(run, range(len(sample))))
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._failed.append(report.nodeid)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        places = [*map(place, self._sample)]
+        child, answer = forked(lambda: self._covered(session.items, places))
+        os.waitpid(child, 0)
+        failing, tests_of = answer_of(answer)
+        print(f"{len(session.items):,} tests; without a mutant {len(failing)} fail", *failing, flush=True)
+        running: dict[int, tuple[Mutant, TextIO]] = {}
+        for mutant, where, tests in zip(self._sample, places, tests_of, strict=True):
+            if where is None or not tests:
+                report(mutant, UNREACHED if where else GONE, [])
+                continue
+            child, answer = forked(partial(self._found, mutant, where, [session.items[number] for number in tests]))
+            running[child] = mutant, answer
+            if len(running) == AT_ONCE:
+                self._end(*running.pop(os.wait()[0]))
+        while running:
+            self._end(*running.pop(os.wait()[0]))
+        return True
+
+    def _covered(self, items: Sequence[pytest.Item], places: Sequence[Where | None]) -> tuple[list[str], list[Any]]:
+        """The tests that fail as it is; of each place the numbers of the others that run it."""
+        measured = coverage.Coverage(data_file=None, config_file=False, include=[w[0] for w in places if w])
+        measured.start()
+        for number, item in enumerate(items):
+            measured.switch_context(str(number))
+            ask(item)
+        measured.stop()
+        data = measured.get_data()
+        lines_of = {file: data.contexts_by_lineno(file) for file in data.measured_files()}
+        failing = {str(number) for number, item in enumerate(items) if item.nodeid in self._failed}
+
+        def tests_of(where: Where) -> list[int]:
+            file, first, last = where
+            lines = lines_of.get(file, {})
+            return sorted(
+                map(int, {each for n in range(first, last + 1) for each in lines.get(n, ())} - {*failing, ""})
+            )
+
+        return self._failed, [tests_of(where) if where else [] for where in places]
+
+    def _found(self, mutant: Mutant, where: Where, items: Sequence[pytest.Item]) -> list[str] | str:
+        """The tests that failed, the first one last; UNREACHED where nothing that was imported has the code."""
+        if not plant(mutant, where):
+            return UNREACHED
+        for item in items:
+            ask(item)
+            if self._failed:
+                break
+        return self._failed
+
+    def _end(self, mutant: Mutant, answer: TextIO) -> None:
+        match answer_of(answer):
+            case None:
+                report(mutant, TIMED_OUT, [])
+            case str(outcome):
+                report(mutant, outcome, [])
+            case found:
+                report(mutant, KILLED if found else SURVIVED, found)
 
 
-def place(folder: Path, mutant: Mutant) -> Where | None:
+def ask(item: pytest.Item) -> None:
+    item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+
+
+def report(mutant: Mutant, outcome: str, by: list[str]) -> None:
+    mutant.outcome, mutant.by = outcome, by
+    print(f"{outcome:14} {mutant.file} {mutant.function} {', '.join(by)}", flush=True)
+    if outcome not in (KILLED, TIMED_OUT):
+        print(textwrap.indent(mutant.was, "    - ") + "\n" + textwrap.indent(mutant.now, "    + "), flush=True)
+
+
+def forked(work: Callable[[], Any]) -> tuple[int, TextIO]:
+    """A process that does some work, and writes down what that answers, but nothing else."""
+    answer = tempfile.TemporaryFile("w+")  # noqa: SIM115 (`answer_of` closes it)
+    child = os.fork()
+    if child:
+        return child, answer
+    try:
+        signal.alarm(FORK_MAX_S)
+        silent = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silent, sys.stdout.fileno())
+        os.dup2(silent, sys.stderr.fileno())
+        json.dump(work(), answer)
+        answer.flush()
+    finally:
+        os._exit(0)
+
+
+def answer_of(answer: TextIO) -> Any:
+    """None where the process was ended before it wrote anything."""
+    with answer:
+        answer.seek(0)
+        return json.loads(answer.read() or "null")
+
+
+def plant(mutant: Mutant, where: Where) -> bool:
+    """Give the functions of a file the code that they would have; whether any has another one now."""
+    file, first, last = where
+    text = Path(file).read_text("utf-8")
+    lines = text.splitlines()
+    margin = len(lines[first - 1]) - len(lines[first - 1].lstrip())
+    shift = margin - (len(mutant.was) - len(mutant.was.lstrip()))
+    lines[first - 1 : last] = [" " * shift + line if shift > 0 else line[-shift:] for line in mutant.now.splitlines()]
+    now = dict(codes(compile("\n".join(lines), file, "exec")))
+    changed = {name for name, code in codes(compile(text, file, "exec")) if now.get(name) != code}
+    planted = False
+    for function in gc.get_objects():
+        if isinstance(function, FunctionType) and function.__code__.co_filename == file:
+            name = function.__code__.co_qualname
+            if name in changed and name in now:
+                function.__code__ = now[name]
+                planted = True
+    return planted
+
+
+def codes(code: CodeType) -> Iterator[tuple[str, CodeType]]:
+    """That of every function in it, by its qualified name."""
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield inner.co_qualname, inner
+            yield from codes(inner)
+
+
+def place(mutant: Mutant) -> Where | None:
     """Where a mutant's text stands: in its own file, else in the first that has it."""
-    everywhere = [path for room in MUTATED for path in sorted((folder / room).rglob("*.py"))]
-    paths = sorted(everywhere, key=lambda path: path != folder / mutant.file)
-    found = ((str(path.relative_to(folder)), *lines) for path in paths for lines in _in_file(path, mutant))
+    everywhere = [path for room in MUTATED for path in sorted((ROOT / room).rglob("*.py"))]
+    paths = sorted(everywhere, key=lambda path: path != ROOT / mutant.file)
+    found = ((str(path), *lines) for path in paths for lines in _in_file(path, mutant))
     return next(found, None)
 
 
@@ -174,64 +281,6 @@ def _in_file(path: Path, mutant: Mutant) -> Iterable[tuple[int, int]]:
             for n in range(node.lineno - 1, node.end_lineno or node.lineno):
                 if lines[n : n + len(wanted)] == wanted:
                     yield n + 1, n + len(wanted)
-
-
-def covered(folder: Path, tests: Sequence[str], files: Iterable[str]) -> Callable[[Where], list[str]]:
-    """Which passing tests run which lines of `files`: all tests run once, by coverage's contexts."""
-    settings = folder / "mutants.coveragerc"
-    settings.write_text("[run]\nrelative_files = True\ninclude =\n  " + "\n  ".join(sorted(files)) + "\n", "utf-8")
-    options = ["--cov", f"--cov-config={settings}", "--cov-context=test", "--cov-report=", f"--numprocesses={AT_ONCE}"]
-    done, failed = _pytest(folder, [*options, *tests])
-    if done.returncode in (INTERRUPTED, UNKNOWN_TEST):
-        sys.exit(done.stdout[-2_000:])
-    print(*failed, f"{done.stdout.splitlines()[-1]} (without a mutant)", flush=True)
-    data = coverage.CoverageData(str(folder / ".coverage"))
-    data.read()
-    contexts = {path: data.contexts_by_lineno(path) for path in data.measured_files()}
-
-    def tests_of(where: Where) -> list[str]:
-        file, first, last = where
-        lines = contexts.get(file, {})
-        names = {name.partition("|")[0] for line in range(first, last + 1) for name in lines.get(line, ())}
-        return sorted(names - {*failed, ""})
-
-    return tests_of
-
-
-def _try(mutant: Mutant, where: Where, clean: Path, folder: Path, tests: list[str]) -> None:
-    shutil.copytree(clean, folder, ignore=shutil.ignore_patterns(*LEFT_BEHIND))
-    file, first, last = where
-    mutated = folder / file
-    lines = mutated.read_text("utf-8").splitlines()
-    margin = len(lines[first - 1]) - len(lines[first - 1].lstrip())
-    shift = margin - (len(mutant.was) - len(mutant.was.lstrip()))
-    lines[first - 1 : last] = [" " * shift + line if shift > 0 else line[-shift:] for line in mutant.now.splitlines()]
-    mutated.write_text("\n".join(lines) + "\n", "utf-8")
-    try:
-        (folder / CHOSEN).write_text("\n".join(tests), "utf-8")
-        done, mutant.by = _pytest(folder, [*LOOPS, f"--maxfail={FAILURES_MAX}", f"@{CHOSEN}"])
-        mutant.outcome = SURVIVED if done.returncode == PASSED else KILLED
-    except subprocess.TimeoutExpired:
-        mutant.outcome, mutant.by = TIMED_OUT, []
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _pytest(folder: Path, options: Sequence[str]) -> tuple["subprocess.CompletedProcess[str]", list[str]]:
-    """Run pytest in `folder`, and what failed: tests, and modules that cannot be imported."""
-    quiet = ["-q", "-rfE", "--tb=no", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *quiet, *options],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=MUTANT_MAX_S,
-    )
-    if done.returncode not in (PASSED, FAILED, INTERRUPTED, UNKNOWN_TEST):
-        sys.exit((done.stdout + done.stderr)[-2_000:])
-    return done, sorted({*re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)})
 
 
 if __name__ == "__main__":
