@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ledger import items
+from ledger import Limit, items
 from ledger.checks import to_datetime
 from ledger.errors import DamagedItem, ReadTooSlow, Unavailable
 from ledger.requests import GetMany, Instant, Key, Query, Together, key_of
@@ -140,6 +140,10 @@ def test_an_eventual_reader_asks_eventually_consistent_and_still_sums_a_real_set
     home.put(delta(2))
     assert reader(home, consistent=False).read(COUNTER).value == 4
     assert reader(home).read(COUNTER).value == 20
+    for consistent in (False, True):
+        home.asked.clear()
+        reader(home, consistent=consistent, limits={"seats:": Limit(ceiling=9, region=A)}).read("seats:gig")
+        assert [request.consistent for request in home.asked if isinstance(request, GetMany)] == [consistent]
 
 
 def test_a_table_that_is_always_too_slow_or_does_not_answer_is_an_error() -> None:
