@@ -286,6 +286,7 @@ def test_a_counter_that_is_named_twice_is_held_once_and_one_name_is_no_list_of_l
 
 async def cancelled_while_it_waits(ledger: AwaitedLedger, call: Coroutine[Any, Any, Any]) -> None:
     """A task is cancelled while it waits for an answer, which comes then."""
+    before = asyncio.all_tasks()
     ledger.goes_on.clear()
     ledger.waiting.clear()
     task = asyncio.ensure_future(call)
@@ -295,31 +296,30 @@ async def cancelled_while_it_waits(ledger: AwaitedLedger, call: Coroutine[Any, A
     ledger.goes_on.set()
     with pytest.raises(asyncio.CancelledError):
         await task
-    while len(asyncio.all_tasks()) > 1:  # what goes on ends
+    while asyncio.all_tasks() - before:  # what goes on ends
         await asyncio.sleep(0)
 
 
-def test_a_task_that_is_cancelled_while_a_budget_is_asked_holds_nothing_and_one_that_settles_settles(
+@pytest.mark.anyio
+async def test_a_task_that_is_cancelled_while_a_budget_is_asked_holds_nothing_and_one_that_settles_settles(
     world: TwoRegions,
 ) -> None:
     """A repetition that is cancelled releases no hold of another."""
 
-    async def main() -> None:
-        ledger = AwaitedLedger(world)
-        budgets, at = world.budgets(ledger=ledger), world.budgets().now()
-        await cancelled_while_it_waits(ledger, budgets.reserve([A, B], 600).aopen())
-        assert world.stands(A) == world.stands(B) == (0, 0)
-        first = await named(world, [A, B], 600, at, ledger).aopen()
-        await cancelled_while_it_waits(ledger, named(world, [A, B], 600, at, ledger).aopen())
-        assert world.stands(A) == world.stands(B) == (0, 600)
-        first.settle(250)
-        await cancelled_while_it_waits(ledger, first.aclose())
-        assert (first.ended, world.stands(A), world.stands(B)) == (True, (250, 0), (250, 0))
-
-    asyncio.run(main())
+    ledger = AwaitedLedger(world)
+    budgets, at = world.budgets(ledger=ledger), world.budgets().now()
+    await cancelled_while_it_waits(ledger, budgets.reserve([A, B], 600).aopen())
+    assert world.stands(A) == world.stands(B) == (0, 0)
+    first = await named(world, [A, B], 600, at, ledger).aopen()
+    await cancelled_while_it_waits(ledger, named(world, [A, B], 600, at, ledger).aopen())
+    assert world.stands(A) == world.stands(B) == (0, 600)
+    first.settle(250)
+    await cancelled_while_it_waits(ledger, first.aclose())
+    assert (first.ended, world.stands(A), world.stands(B)) == (True, (250, 0), (250, 0))
 
 
-def test_a_cancelled_task_says_why_it_did_not_settle_and_does_not_wait_when_it_is_cancelled_again(
+@pytest.mark.anyio
+async def test_a_cancelled_task_says_why_it_did_not_settle_and_does_not_wait_when_it_is_cancelled_again(
     world: TwoRegions,
 ) -> None:
     class RefusingLedger(AwaitedLedger):
@@ -327,23 +327,20 @@ def test_a_cancelled_task_says_why_it_did_not_settle_and_does_not_wait_when_it_i
             await self.goes_on.wait()
             raise LedgerError("no")
 
-    async def main() -> None:
-        ledger = RefusingLedger(world)
-        call = await world.budgets(ledger=ledger).reserve([A], 600).aopen()
-        ledger.goes_on.clear()
-        first, second = (asyncio.ensure_future(call.aclose()) for _ in range(2))
-        for task in (first, second, second):
-            await asyncio.sleep(0)
-            task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await second
-        ledger.goes_on.set()
-        with pytest.raises(asyncio.CancelledError) as cancelled:
-            await first
-        assert isinstance(cancelled.value.__cause__, LedgerError)
-        assert not call.ended
-
-    asyncio.run(main())
+    ledger = RefusingLedger(world)
+    call = await world.budgets(ledger=ledger).reserve([A], 600).aopen()
+    ledger.goes_on.clear()
+    first, second = (asyncio.ensure_future(call.aclose()) for _ in range(2))
+    for task in (first, second, second):
+        await asyncio.sleep(0)
+        task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await second
+    ledger.goes_on.set()
+    with pytest.raises(asyncio.CancelledError) as cancelled:
+        await first
+    assert isinstance(cancelled.value.__cause__, LedgerError)
+    assert not call.ended
 
 
 def test_what_a_loop_that_ends_cuts_off_is_settled_all_the_same(world: TwoRegions) -> None:
