@@ -305,7 +305,6 @@ async def test_a_task_that_is_cancelled_while_a_budget_is_asked_holds_nothing_an
     world: TwoRegions,
 ) -> None:
     """A repetition that is cancelled releases no hold of another."""
-
     ledger = AwaitedLedger(world)
     budgets, at = world.budgets(ledger=ledger), world.budgets().now()
     await cancelled_while_it_waits(ledger, budgets.reserve([A, B], 600).aopen())
@@ -318,8 +317,7 @@ async def test_a_task_that_is_cancelled_while_a_budget_is_asked_holds_nothing_an
     assert (first.ended, world.stands(A), world.stands(B)) == (True, (250, 0), (250, 0))
 
 
-@pytest.mark.anyio
-async def test_a_cancelled_task_says_why_it_did_not_settle_and_does_not_wait_when_it_is_cancelled_again(
+def test_a_cancelled_task_says_why_it_did_not_settle_and_does_not_wait_when_it_is_cancelled_again(
     world: TwoRegions,
 ) -> None:
     class RefusingLedger(AwaitedLedger):
@@ -327,20 +325,23 @@ async def test_a_cancelled_task_says_why_it_did_not_settle_and_does_not_wait_whe
             await self.goes_on.wait()
             raise LedgerError("no")
 
-    ledger = RefusingLedger(world)
-    call = await world.budgets(ledger=ledger).reserve([A], 600).aopen()
-    ledger.goes_on.clear()
-    first, second = (asyncio.ensure_future(call.aclose()) for _ in range(2))
-    for task in (first, second, second):
-        await asyncio.sleep(0)
-        task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await second
-    ledger.goes_on.set()
-    with pytest.raises(asyncio.CancelledError) as cancelled:
-        await first
-    assert isinstance(cancelled.value.__cause__, LedgerError)
-    assert not call.ended
+    async def main() -> None:
+        ledger = RefusingLedger(world)
+        call = await world.budgets(ledger=ledger).reserve([A], 600).aopen()
+        ledger.goes_on.clear()
+        first, second = (asyncio.ensure_future(call.aclose()) for _ in range(2))
+        for task in (first, second, second):
+            await asyncio.sleep(0)
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await second
+        ledger.goes_on.set()
+        with pytest.raises(asyncio.CancelledError) as cancelled:
+            await first
+        assert isinstance(cancelled.value.__cause__, LedgerError)
+        assert not call.ended
+
+    asyncio.run(main())
 
 
 def test_what_a_loop_that_ends_cuts_off_is_settled_all_the_same(world: TwoRegions) -> None:
