@@ -93,11 +93,6 @@ class Rebuilt:
     late: Mapping[str, int]
 
     @property
-    def short(self) -> dict[str, int]:
-        """The rights that all lanes together lack, as far as this one owes them."""
-        return {side: -amount for side, amount in self.gate.rights.items() if amount < 0}
-
-    @property
     def told(self) -> list[str]:
         """What an operator must know, in sentences."""
         lane = self.gate.lane
@@ -114,9 +109,10 @@ class Rebuilt:
         if self.twice:
             sentences.append(f"it had decided otherwise than is listed, which counts: {', '.join(self.twice)}.")
         sentences += [
-            f"{n} {side} are owed: what was decided is beyond the limit. It goes no further; when changes have made it "
-            "up, rebuild once more."
-            for side, n in self.short.items()
+            f"{-n} {side} are owed: what was decided is beyond the limit. It goes no further; when changes have made "
+            "it up, rebuild once more."
+            for side, n in self.gate.rights.items()
+            if n < 0
         ]
         return [f"{lane}: {each}" for each in sentences]
 
@@ -125,7 +121,7 @@ def rebuild(gates: Gates) -> Program[list[Rebuilt]]:
     """Write each gate of a counter anew, while nobody writes any of them; also those that are missing or damaged.
 
     Where the gate that had the first rights is gone, the limit is that of the settings: what `set_limit` had set must
-    be set again. What is `short` is made up by changes of the other direction. Until a rebuild after them a lane that
+    be set again. What is owed is made up by changes of the other direction. Until a rebuild after them a lane that
     owes nothing may take what came back to it.
     Raises GaveUp (somebody wrote a gate: stop that, then rebuild again before anybody writes), LaneDamaged (a token is
     listed with two outcomes: nothing was written), DamagedItem (of an item that is no gate: nothing was written),

@@ -5,20 +5,20 @@ from typing import Any
 
 import pytest
 
-from lab.histories.filing import SHIPPED
+from lab.histories.filing import SHIPPED, Filing
 from ledger.errors import DamagedItem, GateLost, GaveUp, LimitMismatch, Throttled
 from ledger.gate import gates as gates_module
 from ledger.gate import items, updates
 from ledger.gate.decide import add_group, decide_change, set_limit
-from ledger.gate.gate import REFUSED, RELEASED, Decision, Gate, Left
+from ledger.gate.gate import REFUSED, RELEASED, Decision, Left
 from ledger.gate.gates import SoldOut
 from ledger.gate.holds import end
-from ledger.gate.recount import Standing, outcomes, standings
+from ledger.gate.recount import outcomes, standings
 from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import Instant, Query, Update
 from ledger.values import Delta
 from tests.calls import passed
-from tests.ledger.seats import COUNTER, EAGER, FROM_HERE, GATE, HERE, SEATS, STOCK, THERE, TO_THERE, Gated, at
+from tests.ledger.seats import COUNTER, EAGER, GATE, HERE, SEATS, STOCK, THERE, Gated, at
 from tests.world import A, B, fail, refused
 
 BOTH = Limit(floor=-10, ceiling=10, region=A)
@@ -34,13 +34,10 @@ def counted(change: int, *, before: bool = False) -> Decision:
     return Decision(change, before=before)
 
 
-@pytest.fixture(params=[SHIPPED, EAGER], ids=["in-the-gate", "filed-at-once"])
-def world(request: pytest.FixtureRequest) -> Gated:
-    """Ten seats; and the same where everything that was decided leaves the gate at once."""
-    return Gated(filing=request.param)
-
-
-def test_a_change_counts_once_and_a_refusal_is_as_final(world: Gated) -> None:
+@pytest.mark.parametrize("filing", [SHIPPED, EAGER], ids=["in-the-gate", "filed-at-once"])
+def test_a_change_counts_once_and_a_refusal_is_as_final(filing: Filing) -> None:
+    """Of ten seats; and the same where everything that was decided leaves the gate at once."""
+    world = Gated(filing=filing)
     delta, refused = world.new(4), world.new(7)
     assert world.decide(delta) == counted(4)
     assert world.sell(1) == 1
@@ -69,11 +66,6 @@ def test_a_limited_add_is_one_update_and_passes_through_few_functions() -> None:
     )
     assert len(found.functions) <= 40, found.functions
     assert world.home.kinds == [Update]
-
-
-def test_a_change_of_nothing_counts_and_needs_no_right() -> None:
-    world = Gated(STOCK)
-    assert (world.sell(0), world.sell(-1), world.gate().value, world.gate().number) == (0, REFUSED, 0, 1)
 
 
 def test_who_never_comes_before_the_others_gives_up_and_may_ask_the_same_again() -> None:
@@ -180,14 +172,6 @@ def test_a_gate_that_is_gone_is_not_made_anew() -> None:
         with pytest.raises(GateLost, match=f"{HERE} shows .* Nothing was written"):
             world.sell(1, gone)
         assert items.gate_key(gone) not in world[gone.region].items
-
-
-def test_a_read_is_closed_when_nothing_that_was_taken_over_is_still_to_be_seen_as_given() -> None:
-    here, there = (Gate.new(lane, SEATS) for lane in (HERE, THERE))
-    taker = replace(there, rights={UP: 3}, got={FROM_HERE: 3})
-    for given, closed in (({TO_THERE: 2}, False), ({TO_THERE: 4}, True), ({(f"{B}#1", UP): 9, TO_THERE: 0}, False)):
-        assert Standing((replace(here, given=given), taker)).is_closed is closed
-    assert not Standing((taker,)).is_closed
 
 
 # -- what a process remembers ------------------------------------------------------------------------------------------

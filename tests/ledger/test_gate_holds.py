@@ -20,11 +20,6 @@ from tests.world import A
 HUNDRED = Limit(ceiling=100, region=A)
 
 
-def again(world: Gated, held: Delta) -> Decision:
-    """What a second request for a hold is answered."""
-    return world.home.run(decide_change(world.gates(COUNTER), held, hold=True))
-
-
 def notes(world: Gated) -> set[str]:
     return {key.sk.rpartition("#")[2] for key in world.home.items if key.pk == items.hold_pk(HERE)}
 
@@ -36,24 +31,9 @@ def freed(world: Gated, seen: Gate, side: str | None = None, need: int = 0, gate
     return after
 
 
-@pytest.fixture(params=[SHIPPED, EAGER], ids=["in-the-gate", "filed-at-once"])
-def world(request: pytest.FixtureRequest) -> Gated:
-    return Gated(filing=request.param)
-
-
-def test_a_hold_is_captured_whole_or_in_part_or_released_once(world: Gated) -> None:
-    for outcome, left in ((3, 7), (1, 6), (RELEASED, 6), (0, 6)):
-        held = world.hold(3)
-        assert again(world, held) == Decision(held=3)
-        assert world.end(held, outcome) == Decision(outcome, before=False)
-        for other in (outcome, 2, RELEASED):
-            assert world.end(held, other) == Decision(outcome, before=True)
-        assert again(world, held) == Decision(outcome)
-        assert world.gate().rights[UP] == left
-    assert (world.gate().number, notes(world)) == (3, set())
-
-
-def test_there_is_no_end_to_what_was_refused_or_never_held_nor_to_a_hold_of_another_amount(world: Gated) -> None:
+@pytest.mark.parametrize("filing", [SHIPPED, EAGER], ids=["in-the-gate", "filed-at-once"])
+def test_there_is_no_end_to_what_was_refused_or_never_held_nor_to_a_hold_of_another_amount(filing: Filing) -> None:
+    world = Gated(filing=filing)
     refused, never, held = world.new(11, length_ms=1_000), world.new(3, length_ms=1_000), world.hold(3)
     assert world.home.run(decide_change(world.gates(COUNTER), refused, hold=True)).outcome == REFUSED
     for other, outcome in ((refused, 11), (refused, RELEASED), (never, 3)):

@@ -1,30 +1,25 @@
 """What a gate and its items say, what of that is damage, what a roll files, and how that is found."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lab.histories.filing import SHIPPED, Filing, file_as
 from ledger import requests, tokens
 from ledger.errors import DamagedItem, InvalidSettings, ItemTooLarge, Throttled
 from ledger.gate import items, past
-from ledger.gate.decide import add_group, set_limit
+from ledger.gate.decide import add_group
 from ledger.gate.gate import (
     EXPIRED,
     LOWEST,
     REFUSED,
     RELEASED,
-    SLICE_MS,
     Decision,
     Gate,
     change_of,
     counts,
     distance,
-    end_ms,
     fingerprint,
     shares,
 )
@@ -35,7 +30,7 @@ from ledger.ranges import CHANGE_MAX, COUNT_MAX, VERSION_MAX
 from ledger.requests import Item, Key, PutMany, Query
 from ledger.tokens import hold_token
 from ledger.values import Delta, Lane
-from tests.ledger.seats import BASE_MS, COUNTER, EAGER, HERE, MINUTE_MS, THERE, Gated, at
+from tests.ledger.seats import BASE_MS, COUNTER, EAGER, HERE, Gated, at
 from tests.world import A, fail
 
 LANE = Lane("eu-west-1", 0, "stock:85123A")
@@ -165,12 +160,6 @@ def test_a_late_entry_and_a_note_come_back_and_their_keys_are_their_content() ->
         with pytest.raises(DamagedItem):
             of(LANE, {**item, "sk": {"S": sk}})
     assert [GATE.over(NOW_MS + ms) for ms in (999, 1_000)] == [{}, {HELD: -3}]
-
-
-@given(st.integers(0, 3_600_000), st.integers(NOW_MS, NOW_MS + 10**8))
-def test_the_fingerprint_of_what_is_above_low_says_its_time_to_a_slice(above_ms: int, low_ms: int) -> None:
-    low, mark = tokens.keyed("c", "low", low_ms), fingerprint(tokens.keyed("c", "k", low_ms + above_ms))
-    assert 0 <= end_ms(low, distance(mark, low)) - (low_ms + above_ms) < SLICE_MS
 
 
 def test_a_fingerprint_is_of_slices_of_a_time_that_comes_round_and_of_random_bits() -> None:
@@ -361,31 +350,6 @@ def fill(world: Gated, lane: Lane = HERE) -> None:
     """The gate of a lane has more than an item may have, and all of it can be filed."""
     decided = {tokens.keyed("", f"{lane}{n}", world.now_ms - n): 0 for n in range(100)}
     world.put(lane, recent={**world.gate(lane).recent, **decided})
-
-
-def test_a_gate_that_is_full_is_filed_whatever_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    writes: list[tuple[Callable[[Gated, Delta], object], Lane]] = [
-        (lambda world, _: world.sell(1), HERE),
-        (lambda world, _: world.sell(11), HERE),
-        (lambda world, _: world.hold(1), HERE),
-        (lambda world, _: world.home.run(add_group(world.gates(COUNTER), HERE, {world.new(1).token: 1})), HERE),
-        (lambda world, _: world.decide(Delta(HERE, at(-3_600_000), 1)), HERE),
-        (lambda world, _: world.home.run(set_limit(world.gates(COUNTER), None, 11)), HERE),
-        (lambda world, held: world.end(held, 1), HERE),
-        (lambda world, _: world.sell(10), HERE),  # what the hold kept, which is over
-        (lambda world, _: world.sell(9, THERE), HERE),
-        (lambda world, _: world.sell(9, THERE), THERE),
-    ]
-    for write, full in writes:
-        world = Gated()
-        held = world.hold(1)
-        world.sell(0, THERE)
-        fill(world, full)
-        world.now_ms += 2 * MINUTE_MS
-        with monkeypatch.context() as patch:
-            patch.setattr(requests, "ITEM_BYTES_MAX", 2_000)
-            write(world, held)
-        assert world.gate(full).version > 0
 
 
 def test_a_gate_that_another_call_filed_meanwhile_is_written_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,23 +115,6 @@ def test_who_is_short_waits_up_to_200_ms_before_another_region_is_asked_each_by_
     assert 70 < sum(waits) / len(waits) < 130
 
 
-def test_a_hold_elsewhere_that_is_over_ends_before_its_lane_is_empty(world: Gated) -> None:
-    world.hold(10)
-    world.now_ms += 61_000
-    assert obtained(world, 10)
-    assert steps(world) == [*START, "there Get", "there Update", "there Update", "here Update"]
-
-
-def test_who_is_seen_to_have_some_is_asked_at_once_and_of_others_the_gate_is_read(world: Gated) -> None:
-    for seen_to_have, first in ((9, []), (0, ["there Get"])):
-        store(world, world.gate(), HERE, B, rights={UP: seen_to_have})
-        world.put(rights={UP: 2})
-        world.put(THERE, rights={UP: 0})
-        assert not obtained(world, 9)
-        refused = ["there Update"] if seen_to_have else []  # its copy had more
-        assert steps(world) == [*START, *first, *refused, "there Update", "here Update", "there Query"]
-
-
 def test_a_gate_elsewhere_that_is_gone_is_not_asked_for_its_copy_s_rights(world: Gated) -> None:
     world.put(given={TO_THERE: 1})
     world.put(THERE, got={FROM_HERE: 1})
