@@ -16,6 +16,7 @@ import json
 import os
 import random
 import re
+import resource
 import signal
 import sys
 import tempfile
@@ -37,8 +38,8 @@ from mutmut.mutation.file_mutation import create_mutations
 ROOT = Path(__file__).parents[1]
 MUTATED = ("ledger", "reader", "compactor", "service")
 TESTS = ("tests/ledger", "tests/reader", "tests/compactor", "tests/service")
-FORK_MAX_S = 600
-"""A mutant that keeps its tests for longer is found, too: it loops, or waits for ever."""
+CPU_MAX_S, WALL_MAX_S = 120, 600
+"""A mutant that loops for so long, or waits for so long, is found, too."""
 
 AT_ONCE = 2
 LEAST = 0.9
@@ -185,6 +186,8 @@ class Judge:
         """The tests that failed, the first one last; UNREACHED where nothing that was imported has the code."""
         if not plant(mutant, where):
             return UNREACHED
+        resource.setrlimit(resource.RLIMIT_CPU, (CPU_MAX_S, CPU_MAX_S))
+        signal.alarm(WALL_MAX_S)
         for item in items:
             ask(item)
             if self._failed:
@@ -219,7 +222,6 @@ def forked(work: Callable[[], Any]) -> tuple[int, TextIO]:
     if child:
         return child, answer
     try:
-        signal.alarm(FORK_MAX_S)
         silent = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silent, sys.stdout.fileno())
         os.dup2(silent, sys.stderr.fileno())
