@@ -93,11 +93,13 @@ def note_attempts(client: DynamoDBClient) -> DynamoDBClient:
 def _note_attempt(request_dict: Any, caught_exception: Exception | None = None, **_: Any) -> None:
     """After each attempt of a call, the last one too; the request's context is the call's own.
 
-    aiobotocore has one error for a connection that broke and for one that was never made: this one aiohttp names.
+    aiobotocore has one error for a connection that broke and for one that was never made: this one aiohttp names, and
+    any other error of aiohttp may have come after the request.
     """
     context, error = request_dict["context"], getattr(caught_exception, "kwargs", {}).get("error")
-    of_aiohttp = {each.__name__ for each in type(error).__mro__} & {"ClientConnectionError", "ClientConnectorError"}
-    was_sent = not isinstance(caught_exception, _NO_CONNECTION) or of_aiohttp == {"ClientConnectionError"}
+    of_aiohttp = {kind.__name__ for kind in type(error).__mro__ if kind.__module__.startswith("aiohttp.")}
+    broke = bool(of_aiohttp) and "ClientConnectorError" not in of_aiohttp
+    was_sent = broke or not isinstance(caught_exception, _NO_CONNECTION)
     sent = context[_SENT] = context.get(_SENT, 0) + was_sent
     if caught_exception is not None:
         vars(caught_exception)[_SENT] = sent
