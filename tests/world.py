@@ -140,7 +140,6 @@ class Region(MemoryTable):
         self.now_ms = self.steady_ms = NOW_MS
         self.down = False
         self.lagging: MemoryTable | None = None
-        self.landing: list[Item] = []  # of a transaction that was decided
         self._before: list[Hook] = []
         self._after: list[Hook] = []
 
