@@ -37,7 +37,7 @@ from mutmut.mutation.file_mutation import create_mutations
 
 ROOT = Path(__file__).parents[1]
 MUTATED = ("ledger", "reader", "compactor", "service")
-TESTS = ("tests/ledger", "tests/reader", "tests/compactor", "tests/service")
+TESTS = ("tests/ledger", "tests/reader", "tests/compactor", "tests/service", "tests/budgets", "tests/contract")
 CPU_MAX_S, WALL_MAX_S = 120, 600
 """A mutant that loops for so long, or waits for so long, is found, too."""
 
@@ -167,7 +167,7 @@ class Judge:
         measured.start()
         for number, item in enumerate(items):
             measured.switch_context(str(number))
-            ask(item)
+            ask(item, items[number + 1] if number + 1 < len(items) else None)
         measured.stop()
         data = measured.get_data()
         lines_of = {file: data.contexts_by_lineno(file) for file in data.measured_files()}
@@ -188,9 +188,10 @@ class Judge:
             return UNREACHED
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_MAX_S, CPU_MAX_S))
         signal.alarm(WALL_MAX_S)
-        for item in items:
-            ask(item)
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            ask(item, following)
             if self._failed:
+                item.session._setupstate.teardown_exact(None)  # of what the others would have used
                 break
         return self._failed
 
@@ -204,8 +205,8 @@ class Judge:
                 report(mutant, KILLED if found else SURVIVED, found)
 
 
-def ask(item: pytest.Item) -> None:
-    item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+def ask(item: pytest.Item, following: pytest.Item | None) -> None:
+    item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
 
 
 def report(mutant: Mutant, outcome: str, by: list[str]) -> None:

@@ -27,6 +27,8 @@ def test_what_it_costs() -> None:
         *("put lane", "transact checkpoint segment"),
         *("get checkpoint strongly", "get segment strongly", "now"),
     ]
+    cutoff = tokens.last_of(NOW_MS - LATENESS_MS)
+    assert Query(items.delta_pk(LANE), None, items.tail_upto(cutoff), None, True) in table.asked
     assert (tally.folded, tally.commits) == (2, 1)
     assert {items.delta_key(delta(n)) for n in (1, 2)} <= set(table.items)  # the deltas are not touched
 
