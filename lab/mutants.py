@@ -24,6 +24,7 @@ import textwrap
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -183,7 +184,7 @@ class Judge:
         return self._failed, [tests_of(where) if where else [] for where in places]
 
     def _found(self, mutant: Mutant, where: Where, items: Sequence[pytest.Item]) -> list[str] | str:
-        """The tests that failed, the first one last; UNREACHED where nothing that was imported has the code."""
+        """The tests that failed, the first one last; UNREACHED where nothing that was imported can take the code."""
         if not plant(mutant, where):
             return UNREACHED
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_MAX_S, CPU_MAX_S))
@@ -254,8 +255,9 @@ def plant(mutant: Mutant, where: Where) -> bool:
         if isinstance(function, FunctionType) and function.__code__.co_filename == file:
             name = function.__code__.co_qualname
             if name in changed and name in now:
-                function.__code__ = now[name]
-                planted = True
+                with suppress(ValueError):  # it would close over other variables: this one cannot take it
+                    function.__code__ = now[name]
+                    planted = True
     return planted
 
 
