@@ -255,8 +255,11 @@ def plant(mutant: Mutant, where: Where) -> bool:
         if isinstance(function, FunctionType) and function.__code__.co_filename == file:
             name = function.__code__.co_qualname
             if name in changed and name in now:
+                code = now[name]
+                if not code.co_freevars:  # a function keeps its closure, also where the mutant needs none
+                    code = code.replace(co_freevars=function.__code__.co_freevars)
                 with suppress(ValueError):  # it would close over other variables: this one cannot take it
-                    function.__code__ = now[name]
+                    function.__code__ = code
                     planted = True
     return planted
 
