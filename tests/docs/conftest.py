@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 REGION = "eu-west-1"
 SETTINGS = Settings(table="counters", region=REGION)
-TABLES = {"counters": ("pk", "sk"), "old": ("id",), "likes": ("post", "user")}
+TABLES = {"counters": ("pk", "sk"), "old": ("id",)}
 ASKED = "provide-client-params.dynamodb"
 Names = dict[str, Any]
 

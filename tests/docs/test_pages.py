@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,12 +14,12 @@ import pytest
 
 from ledger import Cost, Observed, errors
 from tests.docs.conftest import Account, Names, value
-from tests.docs.pages import DOCS, RECIPES, ROOT, Dies, instead, mortal, source
+from tests.docs.pages import DOCS, ROOT, Dies, instead, mortal, source
 from tests.service.support import sqs
 
 Page = Callable[[str | Path], Names]
 WITH_PYTHON = [page for page in (ROOT / "README.md", *sorted(DOCS.rglob("*.md"))) if source(page)]
-READ_ONLY = {RECIPES / "django.md", DOCS / "producers.md"}  # need Django; a queue on AWS
+READ_ONLY = {DOCS / "producers.md"}  # needs a queue on AWS
 ELSEWHERE = {DOCS / "first-hour.md"}  # on the engine: tests/ledgerctl/test_page.py
 AT = "2010-12-01T08:26:00Z"
 
@@ -84,29 +84,6 @@ def test_between_its_two_changes_money_is_missing_and_never_doubled(page: Page, 
         with account.bill() as bill:
             assert wallet["transfer"]("pay-19", "wallet:ann", "wallet:bob", 100, at)
     assert (wallet["on_its_way"](*everyone), bill[0].write_units) == (0, 2)
-
-
-def test_what_the_stream_brings_twice_and_in_turns_counts_as_the_rows_say(page: Page, account: Account) -> None:
-    liking, began, records = page("likes"), now(), []
-
-    def row(user: str) -> dict[str, Any]:
-        key = {"post": {"S": "p9"}, "user": {"S": user}}
-        return dict(account.dynamodb.get_item(TableName="likes", Key=key).get("Item", {}))
-
-    for i, press in enumerate(("a+", "a+", "b+", "a-", "a+", "b-")):
-        user, old = press[0], row(press[0])
-        liking["press"](user, "p9", press[1] == "+", began + timedelta(milliseconds=i))
-        if row(user) != old:
-            records.append({"dynamodb": {"NewImage": row(user)} | ({"OldImage": old} if old else {})})
-    liking["press"]("a", "p9", False, began)  # late: it does not turn the row back
-    for came in (records, records[2:]):
-        liking["handler"]({"Records": came}, None)
-    assert (len(records), value("likes:p9")) == (5, 1)
-    assert [row(user)["liked"]["BOOL"] for user in "ab"] == [True, False]
-    liking["likes"](["p9"])
-    with account.bill() as cached:
-        liking["likes"](["p9"])
-    assert cached[0].requests == 0
 
 
 def test_places_of_a_buyer_who_does_not_pay_are_sold_again(page: Page, account: Account) -> None:

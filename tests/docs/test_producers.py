@@ -1,13 +1,10 @@
 """What the pages say to producers is held against the code: messages, state machine, token, and the retry contract."""
 
-import hashlib
 import json
 import math
 import re
 from datetime import UTC, datetime
-from typing import Any
 
-import jsonata  # type: ignore[import-untyped]
 import pytest
 
 from ledger import Change, Delta, Receipt, errors, tokens
@@ -17,7 +14,7 @@ from ledger.message import NAMES, dumps, dumps_many, loads, loads_many
 from ledger.queue import MESSAGE_BYTES_MAX
 from ledger.values import Lane
 from service.add_from_queue.handler import outcome_of
-from tests.docs.pages import DOCS, RECIPES, blocks, rows
+from tests.docs.pages import DOCS, blocks, rows
 from tests.ledger.test_queue import Queue, small
 
 PAGE = DOCS / "producers.md"
@@ -25,21 +22,7 @@ RETRIES = DOCS / "retries.md"
 ANSWERS = [(what, written, do) for what, written, do in rows(RETRIES, "`add`, `apply`, and `add_many` for each change")]
 OF_OTHERS = {"ReadTooSlow", "LaneDamaged", "LaneUnread"}
 MESSAGE, MESSAGE_OF_MANY, OUTCOME = (json.loads(block) for block in blocks(PAGE, "json"))
-(PUT,) = (json.loads(block) for block in blocks(RECIPES / "step-functions.md", "json"))
-MODEL, TEMPLATE = (json.loads(block) for block in blocks(RECIPES / "api-gateway.md", "json"))
-STATES: dict[str, Any] = json.loads((RECIPES / "count.asl.json").read_text())["States"]
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
-
-
-def evaluated(expression: str, **names: object) -> Any:
-    """As Step Functions evaluates it, with its $hash."""
-    program = jsonata.Jsonata(expression.removeprefix("{%").removesuffix("%}"))
-    for name, value in names.items():
-        program.assign(name, value)
-    program.register_lambda(
-        "hash", lambda text, algorithm: hashlib.new(algorithm.replace("-", ""), text.encode()).hexdigest()
-    )
-    return program.evaluate(None)
 
 
 def test_the_messages_are_what_the_library_writes_and_reads() -> None:
@@ -72,28 +55,6 @@ def test_transport_costs_what_the_page_says(monkeypatch: pytest.MonkeyPatch, byt
     assert f"{billed / len(changes):.1g}" == said
     page = " ".join(PAGE.read_text().split())
     assert re.search(rf"(costs {said} requests of SQS|some 250 changes, {said})", page)
-
-
-def test_the_state_machine_makes_the_librarys_own_token() -> None:
-    for order_line, invoiced_at in (("536365/1", "2010-12-01T08:26:00Z"), ("b\u00fc", "2038-01-19T03:14:07.999Z")):
-        event = {"stock_code": "x", "order_line": order_line, "invoiced_at": invoiced_at, "quantity": 6}
-        assigned = STATES["Name the change"]["Assign"].items()
-        named = {name: evaluated(expression, states={"input": event}) for name, expression in assigned}
-        token = tokens.keyed("stock:x", order_line, to_ms(datetime.fromisoformat(invoiced_at)))
-        assert named == {"pk": "delta#eu-west-1#0#stock:x", "token": token, "change": "-6"}
-
-
-def test_the_state_machine_puts_with_the_condition_and_looks_at_what_is_there() -> None:
-    put = STATES["Put the delta"]
-    assert {name: put[name] for name in PUT} == PUT
-    assert put["Arguments"]["ConditionExpression"] == TEMPLATE["ConditionExpression"] == "attribute_not_exists(pk)"
-    assert set(put["Arguments"]["Item"]) == set(TEMPLATE["Item"]) == {"pk", "sk", "change"}
-    look = STATES["Look what is there"]["Assign"]["there"]
-    for result, there in (({"Item": {"change": {"N": "-6"}}}, "-6"), ({}, "nothing")):
-        assert evaluated(look, states={"result": result}) == there
-    pattern = MODEL["properties"]["token"]["pattern"]
-    for text in ("015JGGKGE064BG4X58772SZHBM", "8" * 26, "015jggkge064bg4x58772szhbm", "0" * 25, "0" * 27, "I" * 26):
-        assert bool(re.search(pattern, text)) == tokens.is_token(text)
 
 
 ERRORS = {
