@@ -19,12 +19,11 @@ class Stack(NamedTuple):
     """As CloudFormation describes it. One that is not there has no status."""
 
     status: str
-    protected: bool
     parameters: dict[str, str]
     outputs: dict[str, str]
 
 
-ABSENT = Stack("", False, {}, {})
+ABSENT = Stack("", {}, {})
 
 
 def client(service: Any, region: str) -> Any:
@@ -41,7 +40,6 @@ def stack(region: str, name: str) -> Stack:
         raise
     return Stack(
         found["StackStatus"],
-        found.get("EnableTerminationProtection", False),
         {each["ParameterKey"]: each["ParameterValue"] for each in found.get("Parameters", [])},
         {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])},
     )
