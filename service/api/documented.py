@@ -1,16 +1,10 @@
-"""Which routes there are, and what each may answer: for the router, and for docs/openapi.json.
+"""Which routes there are, and what each answers: for the router, and for docs/openapi.json.
 
-Rule 1: A status comes with all problems that have it, so a new problem is in the document of every route that has its
-status. The model of any other answer is that of the method's annotation.
+Rule 1: The model of an answer is that of the method's annotation. Any route may answer any problem, so they are
+described once (openapi.py).
 """
 
 from typing import Any, NamedTuple
-
-from service.api.problems import CONTENT_TYPE, TITLES
-from service.api.responses import ProblemDetails
-
-OF_ANY_ROUTE = (405, 422, 429, 500, 503)
-"""The statuses of the problems that every route may answer."""
 
 
 class Route(NamedTuple):
@@ -25,29 +19,16 @@ class Route(NamedTuple):
     description: str | None = None
 
 
-def _answers(described: dict[int, str], *statuses: int) -> dict[int, Any]:
-    """These, and the problems of these statuses, and of those that every route may answer."""
-    content = {CONTENT_TYPE: {"model": ProblemDetails}}
-    found: dict[int, Any] = {status: {"description": text} for status, text in described.items()}
-    for status in (*statuses, *OF_ANY_ROUTE):
-        titles = "; ".join(f"{name}: {title}" for name, (of, title) in TITLES.items() if of == status)
-        found[status] = {"description": titles, "content": content}
-    return found
-
-
-def _writes(described: dict[int, str]) -> dict[int, Any]:
-    return _answers(described, 400, 404, 409, 413, 415, 504)
-
-
 def _counts(now: str, before: str) -> dict[int, Any]:
     hit = f"Replayed: the same {before} before (header Idempotency-Hit: true)"
-    return _writes({201: f"{now}: it counts from now on", 200: hit})
+    return {201: {"description": f"{now}: it counts from now on"}, 200: {"description": hit}}
 
 
-_READS = _answers({200: "The answer"}, 404)
-_BULK = _answers({200: "A result for each change, in their order"}, 400, 413, 415)
+_READS = {200: {"description": "The answer"}}
+_BULK = {200: {"description": "A result for each change, in their order"}}
 _ADDED, _CAPTURED = _counts("Recorded", "change was recorded"), _counts("Captured", "amount was captured")
-_HELD, _RELEASED = _writes({201: "The hold was granted, now or before"}), _writes({204: "Released, now or before"})
+_HELD = {201: {"description": "The hold was granted, now or before"}}
+_RELEASED = {204: {"description": "Released, now or before"}}
 _HOLDS = "/counters/<counter>/holds"
 _EITHER = "Exactly one of counter and prefix: the balance of that counter, or names of counters."
 ROUTES = {

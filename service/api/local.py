@@ -3,71 +3,41 @@
 Rule 1: Loopback only, because nothing here asks who calls.
 Rule 2: Many connections, and one request at a time, as in a Lambda.
 Rule 3: A request becomes the event that API Gateway's HTTP API would make of it, with the path decoded.
-Rule 4: In AWS, API Gateway answers for CORS itself (`corsOrigins` of serverless.yml). Here every answer gets the
-headers, a problem too, or a page could not read it.
 """
 
-import argparse
 import base64
 import os
 import re
 import sys
 import threading
-import uuid
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote
 
 from ledger import Settings
 from service.api.admission import BODY_BYTES_MAX
-from service.api.app import TRY_IT, Api
+from service.api.app import Api
 from service.observe import Watch
 from service.writable import prefixes_of
 
 HOST, PORT = "127.0.0.1", 8080
-CORS = {
-    "Access-Control-Allow-Methods": "GET,HEAD,POST",
-    "Access-Control-Allow-Headers": "Authorization,Content-Type,Idempotency-Key",
-    "Access-Control-Expose-Headers": "Idempotency-Hit,Retry-After,Allow",
-    "Access-Control-Max-Age": "3600",
-}
 Answers = Callable[[dict[str, Any]], dict[str, Any]]
-
-
-def allowing(origins: Collection[str], api: Answers) -> Answers:
-    """The API for pages of these origins too ("https://shop.example"; "*" for all)."""
-
-    def answered(event: dict[str, Any]) -> dict[str, Any]:
-        answer, origin = api(event), event["headers"].get("origin")
-        if origins and origin is not None:
-            may_call = origin in origins or "*" in origins
-            named = CORS | {"Access-Control-Allow-Origin": origin} if may_call else {}
-            answer["headers"] |= named | {"Vary": "Origin"}
-        return answer
-
-    return answered
 
 
 def event_of(method: str, target: str, headers: Mapping[str, str], body: bytes | None) -> dict[str, Any]:
     """The event (payload format 2.0) of a request."""
     raw_path, _, query = target.partition("?")
     path = unquote(unquote(raw_path).partition("?")[0])  # what API Gateway was seen to do: admission.py says the source
-    try:
-        text, encoded = (body or b"").decode(), False
-    except UnicodeDecodeError:
-        text, encoded = base64.b64encode(body or b"").decode(), True
-    http = {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": HOST, "userAgent": ""}
-    context = {"accountId": "anonymous", "apiId": "local", "domainName": "localhost", "requestId": str(uuid.uuid4())}
     return {
         "version": "2.0",
-        "routeKey": "$default",
         "rawPath": path,
         "rawQueryString": query,
         "headers": {name.lower(): value for name, value in headers.items()},
-        "requestContext": {**context, "http": http, "routeKey": "$default", "stage": "$default"},
-        **({"body": text} if body else {}),
-        "isBase64Encoded": encoded,
+        "requestContext": {"http": {"method": method, "path": path}, "requestId": "local", "stage": "$default"},
+        "body": base64.b64encode(body or b"").decode(),
+        "isBase64Encoded": True,
     }
 
 
@@ -80,9 +50,8 @@ class Handler(BaseHTTPRequestHandler):
         said = self.headers["Content-Length"] or ""
         length = int(said) if re.fullmatch("[0-9]{1,18}", said) else 0  # a body in chunks is none to the API
         body = self.rfile.read(min(length, BODY_BYTES_MAX + 1))  # enough for the API to say that it is too large
-        event = event_of(self.command, self.path, dict(self.headers), body)
         with self.one_at_a_time:
-            answer = type(self).api(event)
+            answer = type(self).api(event_of(self.command, self.path, dict(self.headers), body))
         data = (answer["body"] or "").encode()
         self.send_response(answer["statusCode"])
         for name, value in answer["headers"].items():
@@ -108,22 +77,15 @@ def serve(api: Answers, port: int = PORT) -> ThreadingHTTPServer:
 
 
 def main(arguments: list[str], environ: Mapping[str, str]) -> None:
-    parser = argparse.ArgumentParser(prog="python -m service.api.local", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--memory", action="store_true", help="a table in memory; else the LEDGER_* environment")
-    parser.add_argument("--port", type=int, default=PORT)
-    parser.add_argument("--origin", action="append", default=[], help="pages of this origin may call it; repeatable")
-    chosen = parser.parse_args(arguments)
+    """--memory: a table in memory; else that of the LEDGER_* environment."""
     watch = Watch.here("api", sys.stderr)
-    if chosen.memory:
-        api = Api.in_memory(watch, try_it=True)
+    if arguments == ["--memory"]:
+        api = Api.in_memory(watch)
     else:
-        api = Api(Settings.from_env(environ), watch, try_it=True, prefixes=prefixes_of(environ))
-    server = serve(allowing(chosen.origin, api), chosen.port)
-    print(f"http://{HOST}:{server.server_port}{TRY_IT} (Ctrl-C ends it)", flush=True)
-    try:
-        server.serve_forever()
-    except KeyboardInterrupt:
-        server.server_close()
+        api = Api(Settings.from_env(environ), watch, prefixes=prefixes_of(environ))
+    print(f"http://{HOST}:{PORT} (Ctrl-C ends it)", flush=True)
+    with suppress(KeyboardInterrupt):
+        serve(api).serve_forever()
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ Rule 1: It comes from the routes and models alone, so that it cannot say somethi
 and no environment.
 """
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from aws_lambda_powertools.event_handler.openapi.models import APIKey
 
 from ledger import __version__
 from service.api.app import Api
-from service.api.documented import OF_ANY_ROUTE
+from service.api.problems import CONTENT_TYPE, TITLES
 from service.observe import Watch
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "openapi.json"
@@ -29,8 +28,7 @@ def document() -> dict[str, Any]:
 
     Powertools' own errors, which this API never answers, and the titles that pydantic makes of names are left out. A
     parameter that may be left out is described as what it is when it is there: a query holds no null. A 204 has no
-    body. The problems of a status, and a parameter of several routes, are components; the problems that any route may
-    answer are its default.
+    body. A parameter of several routes is a component, and so are the problems, which are the default of every route.
     """
     app = Api.in_memory(Watch.here("api")).app
     text = app.get_openapi_json_schema(
@@ -41,12 +39,17 @@ def document() -> dict[str, Any]:
         security=[{"iam": []}],
     )
     said: dict[str, Any] = json.loads(text, object_hook=_untitled) | {"info": json.loads(text)["info"]}
-    components = said["components"] | {"responses": {}, "parameters": {}}
+    titles = "; ".join(f"{status} {name}: {title}" for name, (status, title) in TITLES.items())
+    problem = {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}
+    problems = {"Problem": {"description": titles, "content": {CONTENT_TYPE: problem}}}
+    components = said["components"] | {"responses": problems, "parameters": {}}
     for name in ("HTTPValidationError", "ResponseValidationError", "ValidationError"):
         components["schemas"].pop(name)
     operations = [operation for path in said["paths"].values() for operation in path.values()]
     for operation in operations:
-        _share_problems(operation["responses"], components["responses"])
+        operation["responses"].pop("422")
+        operation["responses"].get("204", {}).pop("content", None)
+        operation["responses"]["default"] = {"$ref": "#/components/responses/Problem"}
         for parameter in operation.get("parameters", []):
             schema = parameter["schema"]
             for kind in schema.pop("anyOf", []):
@@ -59,20 +62,6 @@ def document() -> dict[str, Any]:
 
 def _untitled(said: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in said.items() if name != "title" or isinstance(value, dict)}
-
-
-def _share_problems(responses: dict[str, Any], shared: dict[str, Any]) -> None:
-    responses.get("204", {}).pop("content", None)
-    of_any: list[str] = []
-    for status in sorted(status for status in responses if status >= "400"):
-        problem = responses.pop(status)
-        if int(status) in OF_ANY_ROUTE:
-            of_any.append(f"{status} {problem['description']}")
-            shared["Problem"] = problem | {"description": ". ".join(of_any)}
-        else:
-            shared[f"Problem{status}"] = problem
-            responses[status] = {"$ref": f"#/components/responses/Problem{status}"}
-    responses["default"] = {"$ref": "#/components/responses/Problem"}
 
 
 def _share_parameters(operations: list[dict[str, Any]], shared: dict[str, Any]) -> None:
@@ -102,6 +91,5 @@ def _json(said: Any, indent: int = 0) -> str:
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(prog="python -m service.api.openapi", description=f"Writes {FILE}.").parse_args()
     FILE.write_text(text())
     print(f"wrote {FILE}")

@@ -24,7 +24,6 @@ import schemathesis
 
 from service.api import openapi
 from service.api.app import Api
-from service.api.documented import OF_ANY_ROUTE
 from service.api.keys import TIMED
 from service.api.local import HOST
 from service.api.models import IN_PATH
@@ -144,4 +143,4 @@ def test_whatever_is_asked_is_answered_as_documented(tmp_path: Path) -> None:
             operation = f"{method.upper()} {path}"
             answered = {code: n for (name, code), n in counted.statuses.items() if name == operation}
             assert sum(n for code, n in answered.items() if code < 300) >= 5, (operation, counted.statuses)
-            assert {code for code in answered if str(code) not in described["responses"]} <= {*OF_ANY_ROUTE}
+            assert {str(code) for code in answered if code < 400} <= described["responses"].keys()

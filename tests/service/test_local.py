@@ -1,4 +1,4 @@
-"""The API on this computer: real HTTP, the events it makes of it, pages of other origins; and docs/openapi.json."""
+"""The API on this computer: real HTTP and the events it makes of it; and docs/openapi.json."""
 
 import http.client
 import io
@@ -14,8 +14,7 @@ import pytest
 from service.api import openapi
 from service.api.admission import BODY_BYTES_MAX
 from service.api.app import Api
-from service.api.documented import OF_ANY_ROUTE
-from service.api.local import HOST, allowing, event_of
+from service.api.local import HOST, event_of
 from service.api.problems import TITLES
 from service.observe import Watch
 from tests.service.support import ULID, served
@@ -23,13 +22,9 @@ from tests.service.support import ULID, served
 PAGE = Path(__file__).parents[2] / "docs" / "http-api.md"
 
 
-def in_memory(**given: Any) -> Api:
-    return Api.in_memory(Watch.here("local", io.StringIO()), **given)
-
-
 @pytest.fixture
 def connection() -> Iterator[http.client.HTTPConnection]:
-    with served(in_memory()) as port:
+    with served(Api.in_memory(Watch.here("local", io.StringIO()))) as port:
         connection = http.client.HTTPConnection(HOST, port, timeout=120)
         yield connection
         connection.close()
@@ -81,35 +76,6 @@ def test_the_event_is_that_of_api_gateway() -> None:
     assert (binary["isBase64Encoded"], binary["body"]) == (True, "/w==")
 
 
-def test_a_page_of_a_named_origin_may_call_and_read_every_answer_and_no_other_page_may() -> None:
-    origins = ["https://shop.example", "http://localhost:5173"]
-    api = allowing(origins, in_memory())
-    for origin in origins:
-        preflight = api(event_of("OPTIONS", "/counters/x/deltas", {"origin": origin}, None))["headers"]
-        assert preflight["Access-Control-Allow-Methods"] == "GET,HEAD,POST"
-        assert {"Idempotency-Key", "Content-Type"} <= set(preflight["Access-Control-Allow-Headers"].split(","))
-        for target in ("/counters?counter=a", "/history?counter=a b"):
-            headers = api(event_of("GET", target, {"Origin": origin}, None))["headers"]
-            assert (headers["Access-Control-Allow-Origin"], headers["Vary"]) == (origin, "Origin")
-            assert "Idempotency-Hit" in headers["Access-Control-Expose-Headers"]
-    for asked in ({"Origin": "https://evil.example"}, {}):
-        answer = api(event_of("GET", "/counters?counter=x", asked, None))
-        assert (answer["statusCode"], answer["headers"].get("Access-Control-Allow-Origin")) == (200, None)
-        assert answer["headers"].get("Vary") == ("Origin" if asked else None)
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Powertools leaves its files open
-def test_the_page_to_try_it_is_there_only_when_asked_for_and_needs_no_other_host() -> None:
-    api = in_memory(try_it=True)
-    answer = api(event_of("GET", "/try-it", {}, None))
-    assert (answer["statusCode"], answer["headers"]["Content-Type"]) == (200, "text/html")
-    assert 'src="http' not in answer["body"].replace("'", '"')
-    assert len(answer["body"]) < 5_000_000, "Lambda answers 6 MB at most"
-    assert api(event_of("OPTIONS", "/try-it", {}, None))["headers"]["Allow"] == "GET, HEAD, OPTIONS"
-    document = json.loads(api(event_of("GET", "/try-it?format=json", {}, None))["body"])
-    assert document["openapi"].startswith("3.1")
-
-
 def test_the_document_is_what_make_openapi_writes_and_has_every_problem_and_every_route_of_the_page() -> None:
     document: Any = openapi.document()
     assert openapi.FILE.read_text() == openapi.text(), "run make docs"
@@ -119,16 +85,11 @@ def test_the_document_is_what_make_openapi_writes_and_has_every_problem_and_ever
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             assert f"`{method.upper()} {path}`" in page
-            problems = {code for code in operation["responses"] if code not in ("200", "201", "204")}
-            assert problems >= {"404", "default"} or path == "/deltas"
-            for code in problems:
-                name = "Problem" + code.removeprefix("default")
-                assert operation["responses"][code] == {"$ref": f"#/components/responses/{name}"}
-    problems = document["components"]["responses"]
-    for status, title in TITLES.values():
-        name = "Problem" if status in OF_ANY_ROUTE else f"Problem{status}"
-        assert title in problems[name]["description"]
-    for problem in problems.values():
-        assert list(problem["content"]) == ["application/problem+json"]
+            assert operation["responses"]["default"] == {"$ref": "#/components/responses/Problem"}
+            assert all(code < "300" for code in operation["responses"].keys() - {"default"})
+    (problem,) = document["components"]["responses"].values()
+    for name, (status, title) in TITLES.items():
+        assert f"{status} {name}: {title}" in problem["description"]
+    assert list(problem["content"]) == ["application/problem+json"]
     for kind, name in re.findall(r"#/components/(\w+)/([\w-]+)", json.dumps(document)):
         assert name in document["components"][kind]

@@ -121,18 +121,3 @@ def test_a_function_publishes_what_its_requests_consumed_from_all_its_threads_an
     with pytest.raises(KeyError):
         consumed("compact", {})
     assert read[-1] == (0, 0)
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Powertools leaves its files open
-@pytest.mark.filterwarnings("ignore:Dimension")  # of all functions of this process
-def test_the_page_to_try_it_is_served_only_where_a_stage_is_named_that_is_not_production(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("LEDGER_TABLE", "counters")
-    monkeypatch.setenv("AWS_REGION", A)
-    for stage, status in (("dev", 200), ("production", 404), (None, 404)):
-        monkeypatch.delenv("LEDGER_STAGE", raising=False)
-        if stage is not None:
-            monkeypatch.setenv("LEDGER_STAGE", stage)
-        answer = loaded("api")(event_of("GET", "/try-it?format=json", {}, None), Context())
-        assert answer["statusCode"] == status
