@@ -20,7 +20,6 @@ from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from ledger import Receipt, errors
-from ledger.cost import Meter
 from ledger.errors import LedgerError
 
 NAMESPACE = "Ledger"
@@ -72,19 +71,6 @@ class Watch:
                     self.metrics.flush_metrics()
 
         return watched
-
-    def metered(self, work: Handler) -> Handler:
-        """`around`, and the capacity that the function consumed is published when it ends, also when it fails."""
-
-        def handler(event: dict[str, Any], context: LambdaContext) -> Any:
-            with Meter() as meter:
-                try:
-                    return work(event, context)
-                finally:
-                    cost = meter.take()
-                    self.publish({"ReadUnits": cost.read_units, "WriteUnits": cost.write_units})
-
-        return self.around(handler)
 
 
 Outcome = Receipt | LedgerError

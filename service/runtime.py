@@ -13,7 +13,6 @@ from typing import Any
 import boto3
 
 from ledger.clocks import Clock, instants, wall_clock
-from ledger.cost import carried
 from ledger.dynamo.client import CONFIG
 from ledger.requests import Instant, Result, Table, run
 from ledger.settings import Settings
@@ -68,4 +67,4 @@ class Runtime:
                 self.run(program)
             return
         with ThreadPoolExecutor(self._workers, thread_name_prefix="service") as pool:
-            list(pool.map(carried(self.run), programs))
+            list(pool.map(self.run, programs))

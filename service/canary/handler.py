@@ -5,7 +5,7 @@ and that is still in the tail long after is a fold that did not happen: stream, 
 Rule 2: It reads strongly before and after its put, its own Region's part of the value alone, because the canaries of
 other Regions add meanwhile. Between the two that must rise by what it added. So a Region has one canary at a time.
 Rule 3: Its tokens are fresh and of the counter's first shard, whatever shards the counter has: one lane is enough.
-Rule 4: What the table refuses is raised, so that the function's errors show it. That it ran is published all the same.
+Rule 4: What the table refuses is raised, so that the function's errors show it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ class Canary:
 
         Raises SettingsMismatch, DamagedItem, OutcomeUnknown and the other TableErrors.
         """
-        self._watch.publish({"CanaryRuns": 1})
         now_ms = self._clock()
         before = self._value()
         folded_ms, oldest_ms = self._run(standing(self._lane))

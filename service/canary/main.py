@@ -10,4 +10,4 @@ from service.observe import Handler, Watch
 watch = Watch.of(os.environ)
 settings = Settings.from_env()
 canary = Canary(settings, DynamoTable.of(settings), watch)
-handler: Handler = watch.metered(lambda event, context: canary())
+handler: Handler = watch.around(lambda event, context: canary())

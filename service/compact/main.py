@@ -13,6 +13,6 @@ STOP_MS = 10_000
 watch = Watch.of(os.environ)
 settings = Settings.from_env()
 worker = Worker(settings, Runtime.of(settings, os.environ), watch)
-handler: Handler = watch.metered(
+handler: Handler = watch.around(
     lambda event, context: worker(event, lambda: context.get_remaining_time_in_millis() < STOP_MS)
 )

@@ -1,7 +1,7 @@
 """What a batch of the table's stream says of the lanes of a Region.
 
 Rule 1: Whatever a record holds, it fails nothing: what is no new delta, pack or gate of this Region, and nothing by
-which a threshold may be crossed, is counted and ignored.
+which a threshold may be crossed, is ignored.
 Rule 2: An item came late when the record was made more than half the allowed lateness after the item's lowest token,
 the other half being for a time that AWS rounds down to the second and calls approximate, and for clocks. Without that
 time, or with content that nobody can read, it came late.
@@ -58,12 +58,11 @@ class Arrived:
 class Batch:
     """lanes: what came, by lane, in the order of the stream. evaluated: whose counters are to be evaluated: of each its
     first lane of this Region, which need not have changes. firsts: the number of the first record of each of these, and
-    where that stands in the batch. ignored: how many records were none of ours."""
+    where that stands in the batch."""
 
     lanes: dict[Lane, Arrived] = field(default_factory=dict)
     evaluated: dict[Lane, None] = field(default_factory=dict)
     firsts: dict[Lane, tuple[int, str]] = field(default_factory=dict)
-    ignored: int = 0
 
     def first_of(self, lanes: Iterable[Lane]) -> tuple[int, str]:
         """The place and the sequence number of the first record of any of these."""
@@ -82,7 +81,6 @@ def arrived(records: Iterable[Any], settings: Settings) -> Batch:
             batch.evaluated.setdefault(found[-1])
         for each in found:
             batch.firsts.setdefault(each, (place, str(change.get("SequenceNumber", ""))))
-        batch.ignored += not found
         if key is not None and lane is not None:
             seen = batch.lanes.setdefault(lane, Arrived())
             if key != gates.gate_key(lane):

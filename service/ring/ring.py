@@ -46,7 +46,7 @@ SENT_MAX = 200_000
 """Lanes and jobs that a process remembers: some 60 MB each. One that is forgotten costs a read or a message."""
 
 
-NUMBERS = ("LanesRung", "RingsSpared", "LateDeltas", "LanesListed", "RecordsIgnored")
+NUMBERS = ("LanesRung", "RingsSpared", "LateDeltas", "LanesListed")
 
 
 class Sent(NamedTuple):
@@ -79,7 +79,6 @@ def delay_s(settings: Settings, every_s: int, ahead_s: int = 0) -> int:
 
 def ring(batch: Batch, done: Rung, memory: Memory, settings: Settings, every_s: int = EVERY_S) -> Steps:
     """Handle what a batch says. Raises no LedgerError: they are in `done`."""
-    done.numbers["RecordsIgnored"] += batch.ignored
     yield from _list([lane for lane in batch.lanes if lane not in memory.listed], done, memory)
     now: Instant = yield Now()
     messages: list[Message] = []

@@ -32,4 +32,4 @@ def work(event: dict[str, Any], context: LambdaContext) -> None:
     sweeper(lambda: context.get_remaining_time_in_millis() < STOP_MS)
 
 
-handler: Handler = watch.metered(work)
+handler: Handler = watch.around(work)

@@ -51,9 +51,8 @@ METRICS = {
     *("LimitReached", "OutOfReach", "DeltasFolded", "StraysSettled", "DeltasCleaned", "TailDeltas", "LateDeltas"),
     *("LanesVisited", "LanesLooked", "LanesGaveUp", "LanesFailed", "LanesDamaged", "LanesUnread", "VerifiesDropped"),
     *("StoppedTries", "CleansPostponed", "WatermarkAheadMs", "VerifyDifferences", "LanesRung", "RingsSpared"),
-    *("LanesListed", "LanesSwept", "LanesForgotten", "SweepLagMs", "WorkInvalid", "CanaryRuns", "CanaryLagMs"),
-    *("CanaryWrong", "RecordsIgnored", "HoldsOverdue", "GateBytes", "CrossingsTold", "CrossingsUntold"),
-    *("ReadUnits", "WriteUnits"),
+    *("LanesListed", "LanesSwept", "LanesForgotten", "SweepLagMs", "WorkInvalid", "CanaryLagMs"),
+    *("CanaryWrong", "HoldsOverdue", "GateBytes", "CrossingsTold", "CrossingsUntold"),
 }
 """All that the functions publish."""
 

@@ -99,25 +99,3 @@ def test_what_cannot_be_added_is_a_dead_letter_or_waits_in_the_queue(
     printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     (metrics,) = [line for line in printed if "_aws" in line]
     assert (metrics["DeltasRefused"], metrics["stage"], metrics["service"]) == ([2.0], "test", "ledger")
-
-
-def test_a_function_publishes_what_its_requests_consumed_from_all_its_threads_and_when_it_fails(
-    handlers: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
-    def consumed(name: str, event: dict[str, Any]) -> tuple[float, float]:
-        """Read and write units of a call."""
-        capsys.readouterr()
-        try:
-            handlers[name](event, Context())
-        finally:
-            (metrics,) = [line for line in map(json.loads, capsys.readouterr().out.splitlines()) if "_aws" in line]
-            read.append((sum(metrics["ReadUnits"]), sum(metrics["WriteUnits"])))
-        return read[-1]
-
-    read: list[tuple[float, float]] = []
-    looks = [message_of(Look(Lane(A, 0, f"c{n}"))) for n in range(3)]
-    assert consumed("compact", sqs(*looks)) == (1 + 3 * 1, 0)  # the table's shape, once; a look is two reads
-    assert consumed("canary", {})[1] == 1
-    with pytest.raises(KeyError):
-        consumed("compact", {})
-    assert read[-1] == (0, 0)
