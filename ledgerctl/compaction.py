@@ -65,7 +65,7 @@ def lag_(
     else:
         every = found(call, prefix, scan=scan).lanes
         lanes = [lane for lane in every if lane.region in settings.regions and settings.limit_of(lane.counter) is None]
-    outcomes = each_of(call, "looking", lanes, lambda lane: call.run(lag(lane), lane.region))
+    outcomes = each_of(lanes, lambda lane: call.run(lag(lane), lane.region))
     seen = [outcome for _, outcome in outcomes if isinstance(outcome, LaneLag)]
     missing = [(lane, outcome) for lane, outcome in outcomes if isinstance(outcome, LedgerError)]
     todo = {each.lane: to_do(each, settings, now_ms) for each in seen}
@@ -106,10 +106,9 @@ def compact(call: Call, counters: Counters = None) -> None:
     region = call.settings.region
     names, scanned = list(dict.fromkeys(counters or [])), Lanes([], [], [], {})
     if not names:
-        with show.bar(call.err, "scanning"):
-            scanned = call.run(find_lanes(call.settings))
+        scanned = call.run(find_lanes(call.settings))
         names = sorted({lane.counter for lane in scanned.needy})
-    outcomes = each_of(call, "compacting", names, call.compactor.compact)
+    outcomes = each_of(names, call.compactor.compact)
     report = Report.total(outcome for _, outcome in outcomes if isinstance(outcome, Report))
     problems = [(name, outcome) for name, outcome in outcomes if isinstance(outcome, LedgerError)]
     problems += [(str(lane), error_of(lane)) for lane in scanned.unread]
@@ -118,7 +117,6 @@ def compact(call: Call, counters: Counters = None) -> None:
     fields = {"region": region, "counters": len(names), "postponed_by": list(report.postponed_by)}
     fields |= {name: getattr(report, name) for name in COUNTS} | {"listed": len(scanned.listed)}
     fields |= {"conflicts": list(report.conflicts), "problems": {name: str(error) for name, error in problems}}
-    fields |= {"watermark_ahead_ms": {str(lane): ms for lane, ms in report.ahead.items()}}
     call.document(fields | show.cost_fields(consumed))
     what = show.counted(len(names), "counter") if names else "nothing needs it"
     deltas = f"{report.folded:,} folded, {report.settled:,} settled, {report.cleaned:,} cleaned"
@@ -130,9 +128,6 @@ def compact(call: Call, counters: Counters = None) -> None:
     if report.postponed:
         postponed = show.counted(report.postponed, "lane")
         call.say(f"not cleaned, or not to the end: {postponed}, because of {'; '.join(report.postponed_by)}")
-    for lane, ahead_ms in report.ahead.items():
-        ahead = f"the watermark is {ahead_ms / 1_000:,.1f} s ahead of this clock"
-        call.note(f"{lane}: {ahead}; until then new changes are strays", "yellow")
     call.note(show.cost(consumed))
     for name, error in problems:
         call.note(str(error) if str(error).startswith(name) else f"{name}: {error}", "red")
@@ -158,7 +153,7 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Sca
 
     different = strays = 0
     failed: list[LedgerError] = []
-    for name, outcome in each_of(call, "recounting", names, verified):
+    for name, outcome in each_of(names, verified):
         if isinstance(outcome, LedgerError):
             failed.append(outcome)
             call.note(f"{name}: {outcome}", "red")

@@ -13,15 +13,12 @@ import typer
 from rich.text import Text
 
 from compactor.lanes import by_lane
-from ledger import items, tokens
 from ledger.checks import to_ms
-from ledger.errors import DamagedItem, LedgerError, NotAllowed, TableMissing
+from ledger.errors import LedgerError, NotAllowed, TableMissing
 from ledger.gate import items as gates
 from ledger.lane import directory
 from ledger.lane.shape import mismatches, stored
-from ledger.requests import GetMany, Item, KeyPage, Scan
-from ledger.settings import Settings
-from ledger.values import Lane
+from ledger.requests import GetMany, KeyPage, Scan
 from ledgerctl import shape
 from ledgerctl.call import Call
 from ledgerctl.command import TABLE, command
@@ -30,7 +27,7 @@ from ledgerctl.lanes import named
 from ledgerctl.permissions import ROLES, permissions
 from ledgerctl.shape import Finding, Level, judged
 
-CHECKPOINTS_MAX = 100
+LANES_MAX = 100
 SKEW_WARN_MS = 2_000
 CUT_OFF_MS = 500  # on average, of the Date header, which has whole seconds
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
@@ -66,7 +63,6 @@ def _findings(call: Call) -> Iterator[Finding]:
     home = call.ask(settings.region, "describe_table", TableName=settings.table)
     if isinstance(home, LedgerError) and not isinstance(home, NotAllowed):
         raise home
-    yield from _settings(settings)
     if not isinstance(home, LedgerError):
         yield _clock(call, home)
         yield from shape.replica_findings(settings, home["Table"])
@@ -75,20 +71,6 @@ def _findings(call: Call) -> Iterator[Finding]:
     yield _shape(call)
     yield from _lanes(call)
     yield from permissions(call)
-
-
-def _settings(settings: Settings) -> list[Finding]:
-    """What Settings accept, and yet is seldom meant."""
-    late_ms, keep_ms, read_ms = settings.allowed_lateness_ms, settings.keep_ms, settings.read_time_max_ms
-    late, keep, near = f"{late_ms:,} ms", f"{keep_ms:,} ms", f"{keep_ms:,} ms, near read_time_max_ms={read_ms:,}"
-    kept = "Folded deltas stay for ever: `ledgerctl cost` prints both bills."
-    strays = "Adds that take longer, after a retry or through a queue, become strays: allow some seconds."
-    spoils = "A clock that is wrong by the difference can spoil a read: keep twice as long at least."
-    return [
-        judged(settings.clean, "clean", "on", "off", kept, "warn"),
-        judged(late_ms >= 1_000, "allowed_lateness_ms", late, late, strays, "warn"),
-        judged(keep_ms >= 2 * read_ms, "keep_ms", keep, near, spoils, "warn"),
-    ]
 
 
 def _region(call: Call, region: str) -> Iterator[Finding]:
@@ -143,14 +125,13 @@ def _shape(call: Call) -> Finding:
 
 
 def _lanes(call: Call) -> Iterator[Finding]:
-    """One page of a scan: 1 MB, at most 128 read units; and the checkpoints of at most a hundred of its lanes."""
+    """One page of a scan: 1 MB, at most 128 read units; and whether a hundred of its lanes are in the directory."""
     try:
         page: KeyPage = call.table.answer(Scan())
         found = sorted({lane for lane, _, _ in by_lane(page.keys)})
         limited = {lane for key in page.keys if (lane := gates.lane_of(key)) is not None}
         every = sorted({*found, *limited})
-        seen = every[:CHECKPOINTS_MAX]
-        held = call.table.answer(GetMany(tuple(map(items.checkpoint_key, seen)), consistent=False))
+        seen = every[:LANES_MAX]
         listed = call.table.answer(GetMany(tuple(map(directory.key_of, seen)), consistent=False))
     except LedgerError as error:
         yield Finding("warn", LANES, f"not seen: {error}", ROLES)
@@ -168,19 +149,3 @@ def _lanes(call: Call) -> Iterator[Finding]:
     bad = f"{len(missing):,} of {what} are not in it, such as {', '.join(map(str, missing[:1]))}"
     remedy = "`ledgerctl compact` in each Region lists them. One that has just come is there in some seconds."
     yield judged(not missing, "directory of lanes", good, bad, remedy, "warn")
-
-    now_ms = call.surroundings.clock()
-    checkpoints = [(lane, item) for lane, item in zip(seen, held, strict=True) if item is not None]
-    ahead = [(lane, ms) for lane, item in checkpoints if (ms := _watermark_ms(lane, item) - now_ms) > 0]
-    good = f"none of {len(checkpoints):,} looked at is ahead of this clock"
-    bad = f"ahead of this clock: {named(f'{lane} by {ms / 1_000:,.1f} s' for lane, ms in ahead)}"
-    remedy = "Clocks were wrong there. Until those times new changes are strays: docs/operations.md, watermark-ahead."
-    yield judged(not ahead, "watermarks", good, bad, remedy, "warn")
-
-
-def _watermark_ms(lane: Lane, item: Item) -> int:
-    """The time of a lane's watermark; that a checkpoint is damaged is for verify to say."""
-    try:
-        return tokens.time_ms(items.checkpoint_of(lane, item).watermark)
-    except DamagedItem:
-        return 0

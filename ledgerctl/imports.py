@@ -70,12 +70,10 @@ def import_(
             check_template("home-region", home_region, names)
         bad = BadRows(path.with_name(f"{path.stem}.bad.{kind}"), names)
         stack.callback(bad.close)
-        advance = stack.enter_context(show.bar(call.err, "importing"))
         done = Import(call, columns, by_token, home_region, bad, dry_run)
         try:
             while batch := list(islice(rows, BATCH)):
                 done.put(batch)
-                advance(len(batch))
         except (LedgerError, KeyboardInterrupt) as failure:
             said = f"The import stopped: {done}; every row before line {done.line:,} is done."
             remedy = "Run it again: nothing counts twice." + (f"\nBad rows so far: {bad.path}" if bad.count else "")
@@ -174,8 +172,6 @@ class Import:
             text = f"Bad rows, each with the reason: {bad.path}. Put them right there and import that file."
             call.note(text, "yellow")
             raise typer.Exit(DATA)
-        if bad.old:
-            call.note(f"{bad.path} is of an earlier run; in this one no row was bad.", "yellow")
 
 
 def _rounds(settings: Settings, deltas: Sequence[Delta]) -> list[list[int]]:

@@ -63,8 +63,7 @@ def found(call: Call, prefix: str = "", *, scan: bool = False, at_home: bool = F
     not replicated yet. Raises Wrong for an empty directory, and the TableErrors."""
     if not scan:
         return _listed(call, prefix, at_home=at_home)
-    with show.bar(call.err, "scanning") as advance:
-        holdings = call.run(every_lane(lambda lane: lane.counter.startswith(prefix), lambda: advance(1)))
+    holdings = call.run(every_lane(lambda lane: lane.counter.startswith(prefix)))
     call.note(f"scanned the table for names: {show.cost(call.meter.take())}")
     if unlisted := [lane for lane, held in holdings.items() if not held.listed]:
         call.note(f"lanes that no directory has: {named(unlisted)}. {LISTS}", "yellow")
@@ -99,12 +98,11 @@ def _listed(call: Call, prefix: str, *, at_home: bool) -> Found:
     lanes: list[Lane] = []
     damaged: list[Key] = []
     empty: list[str] = []
-    with show.bar(call.err, "listing", len(call.settings.regions) * directory.BUCKETS) as advance:
-        for region in call.settings.regions:
-            listing = call.run(directory.listing(region, lambda: advance(1)), region if at_home else None)
-            lanes += listing.lanes
-            damaged += listing.damaged
-            empty += [] if listing.lanes else [region]
+    for region in call.settings.regions:
+        listing = call.run(directory.listing(region), region if at_home else None)
+        lanes += listing.lanes
+        damaged += listing.damaged
+        empty += [] if listing.lanes else [region]
     call.note(f"read the directory of {' '.join(call.settings.regions)}: {show.cost(call.meter.take())}")
     if damaged:
         keys = named(f"pk={key.pk!r} sk={key.sk!r}" for key in damaged)
@@ -117,22 +115,13 @@ def _listed(call: Call, prefix: str, *, at_home: bool) -> Found:
     return Found(sorted(lane for lane in lanes if lane.counter.startswith(prefix)))
 
 
-def each(call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Done]) -> list[Done]:
+def each(names: Sequence[Name], work: Callable[[Name], Done]) -> list[Done]:
     """The outcomes in order, some at a time; the first alone, because it asks for the table's shape, once for all."""
-    with show.bar(call.err, what, len(names)) as advance, ThreadPoolExecutor(WORKERS) as workers:
-
-        def one(name: Name) -> Done:
-            try:
-                return work(name)
-            finally:
-                advance(1)
-
-        return [*map(one, names[:1]), *workers.map(carried(one), names[1:])]
+    with ThreadPoolExecutor(WORKERS) as workers:
+        return [*map(work, names[:1]), *workers.map(carried(work), names[1:])]
 
 
-def each_of(
-    call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Done]
-) -> list[tuple[Name, Done | LedgerError]]:
+def each_of(names: Sequence[Name], work: Callable[[Name], Done]) -> list[tuple[Name, Done | LedgerError]]:
     """The outcome or the error of each counter or lane, in order, some at a time. What fails for all is raised."""
 
     def one(name: Name) -> tuple[Name, Done | LedgerError]:
@@ -141,9 +130,9 @@ def each_of(
         except LedgerError as error:
             return name, error
 
-    outcomes = each(call, what, names, one)
+    outcomes = each(names, one)
     errors = [outcome for _, outcome in outcomes if isinstance(outcome, LedgerError)]
-    if errors and (len(names) == 1 or len(errors) == len(names)):
+    if errors and len(errors) == len(names):
         raise errors[0]
     return outcomes
 

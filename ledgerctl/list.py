@@ -69,7 +69,7 @@ def top(
     seen = found(call, prefix, scan=scan)
     names = seen.counters
     attribute = "count" if by is By.changes else by.value
-    balances = list(zip(names, each(call, "reading", names, call.reader.read), strict=True))
+    balances = list(zip(names, each(names, call.reader.read), strict=True))
     balances.sort(key=lambda pair: (-getattr(pair[1], attribute), pair[0]))
     for name, balance in balances[:limit]:
         call.document(show.balance(name, balance))

@@ -2,7 +2,7 @@
 
 Rule 1: For the lanes of one Region, that of --region. A counter with a limit has gates instead, which are rebuilt all
 at once, in every Region, because rights are of all of them together.
-Rule 2: It shows what it would write, and asks first; where nobody can answer, nothing is done.
+Rule 2: It asks first; where nobody can answer, nothing is done. A dry run shows what it would write.
 Rule 3: Each lane is printed as it is done, and one that cannot be rebuilt stops no other.
 """
 
@@ -15,7 +15,6 @@ from compactor.rebuild import rebuild as rebuilding
 from ledger import clocks
 from ledger.errors import GaveUp, LedgerError
 from ledger.gate.gates import Gates
-from ledger.gate.rebuild import Rebuilt
 from ledger.gate.rebuild import rebuild as rebuilding_gates
 from ledger.lane.shape import ShapeCheck
 from ledger.values import Lane
@@ -79,7 +78,7 @@ def _of_all(call: Call, lanes: list[Lane], yes: bool, dry_run: bool) -> None:
     own = [lane for lane in lanes if lane.region == region and settings.limit_of(lane.counter) is None]
     what = f"{show.counted(len(own), 'lane')} of {region} and {show.counted(len(limited), 'limited counter')}"
     if dry_run:
-        plans = each(call, "looking", own, lambda lane: plan(call, lane))
+        plans = each(own, lambda lane: plan(call, lane))
         would = {how: sum(planned.would == how for planned in plans) for how in ("write", "delete", "nothing", "fail")}
         failing = {str(planned.lane): str(planned.error) for planned in plans if planned.error is not None}
         call.document({"region": region, "would": would, "limited": limited, "failing": failing, "written": False})
@@ -88,14 +87,14 @@ def _of_all(call: Call, lanes: list[Lane], yes: bool, dry_run: bool) -> None:
     else:
         warning = f"{STOP_COMPACTOR} No compactor may work on these lanes meanwhile, and nobody use what has a limit."
         _agree(call, yes, warning, f"Rebuild {what}?")
-        progress = rebuild_all(call, lanes)
-        for line in progress.losses():
-            call.note(line, "yellow")
-        failing = {name: str(error) for name, error in sorted(progress.failed.items())}
-        told = {name: lost for name, lost in progress.done.items() if lost}
-        call.document({"region": region, "rebuilt": len(progress.done), "failed": failing, "told": told})
-        call.say(f"rebuilt {show.counted(len(progress.done), 'counter')} in {region}", style="green")
-        code = exit_code_of(list(progress.failed.values()))
+        done, failed = rebuild_all(call, lanes)
+        told = {name: lost for name, lost in done.items() if lost}
+        for name, lost in told.items():
+            call.note(f"{name}: {' '.join(lost)}", "yellow")
+        failing = {name: str(error) for name, error in failed.items()}
+        call.document({"region": region, "rebuilt": len(done), "failed": failing, "told": told})
+        call.say(f"rebuilt {show.counted(len(done), 'counter')} in {region}", style="green")
+        code = exit_code_of(list(failed.values()))
     for name, why in failing.items():
         call.note(f"{name}: {why}", "red")
     call.note_cost()
@@ -104,62 +103,46 @@ def _of_all(call: Call, lanes: list[Lane], yes: bool, dry_run: bool) -> None:
 
 
 def _of_lanes(call: Call, counter: str, yes: bool, dry_run: bool) -> None:
-    plans = [plan(call, lane) for lane in call.settings.lanes_of(counter, call.settings.region)]
-    for planned in plans:
-        call.say(f"{planned.lane}: {planned.now}\n  {planned.why}")
-    errors = [planned.error for planned in plans if planned.error is not None]
+    lanes = call.settings.lanes_of(counter, call.settings.region)
     if dry_run:
+        plans = [plan(call, lane) for lane in lanes]
+        for planned in plans:
+            call.say(f"{planned.lane}: {planned.now}\n  {planned.why}")
         _document(call, counter, [planned.fields() for planned in plans], written=False)
-    if errors and (dry_run or len(errors) == len(plans)):
-        raise errors[0]
-    if dry_run:
+        for error in filter(None, (planned.error for planned in plans)):
+            raise error
         return
     _agree(call, yes, f"{STOP_COMPACTOR} No compactor may work on these lanes meanwhile.", "Rebuild them?")
-    lanes: list[dict[str, object]] = []
-    errors = []
-    try:
-        for planned in plans:
-            lane = planned.lane
-            try:
-                checkpoint = call.run(rebuilding(lane))
-            except LedgerError as error:
-                errors.append(error)
-                lanes.append({"lane": str(lane), "error": str(error)})
-                call.note(f"{lane}: {error}", "red")
-                continue
-            if checkpoint is not None or planned.would != "nothing":
-                lanes.append({"lane": str(lane), "total": checkpoint.total if checkpoint else None})
-                now = f"total {checkpoint.total:,}" if checkpoint else "no checkpoint"
-                call.say(f"rebuilt {lane}: {now}", style="green")
-    finally:
-        _document(call, counter, lanes, written=True)
+    found: list[dict[str, object]] = []
+    errors: list[LedgerError] = []
+    for lane in lanes:
+        try:
+            checkpoint = call.run(rebuilding(lane))
+        except LedgerError as error:
+            errors.append(error)
+            found.append({"lane": str(lane), "error": str(error)})
+            call.note(f"{lane}: {error}", "red")
+            continue
+        found.append({"lane": str(lane), "total": checkpoint.total if checkpoint else None})
+        now = f"total {checkpoint.total:,}" if checkpoint else "no checkpoint, as it has no segments"
+        call.say(f"rebuilt {lane}: {now}", style="green")
+    _document(call, counter, found, written=True)
     if errors:
         raise errors[0]
-    if not lanes:
-        call.say("there are no segments, so there is nothing to rebuild: every change is in the tail")
 
 
 def _of_gates(call: Call, counter: str, gates: Gates, yes: bool, dry_run: bool) -> None:
     ShapeCheck(call.settings).ask(call.table, clocks.instants(call.surroundings.clock), counter)
-    rebuilt = call.on_table(rebuilding_gates(gates), Unwritten(call.table))
-    if dry_run or not yes:
-        _show(call, rebuilt)
     if not dry_run:
         _agree(call, yes, f"{STOP_WRITERS} In every Region, until this is done.", "Rebuild them?")
-        rebuilt = call.on_table(rebuilding_gates(gates))
-        _show(call, rebuilt, "rebuilt ")
-    fields = [(made.gate, made.told) for made in rebuilt]
-    lanes = [{"lane": str(g.lane), "value": g.value, "count": g.number, "told": told} for g, told in fields]
-    _document(call, counter, lanes, written=not dry_run)
-
-
-def _show(call: Call, rebuilt: Sequence[Rebuilt], done: str = "") -> None:
-    """What is there, and what is lost and owed."""
-    for made in rebuilt:
-        gate = made.gate
-        call.say(f"{done}{gate.lane}: value {gate.value:,}, count {gate.number:,}", style="green" if done else None)
-        for lost in made.told:
+    rebuilt = call.on_table(rebuilding_gates(gates), Unwritten(call.table) if dry_run else None)
+    lanes = []
+    for gate, told in ((made.gate, made.told) for made in rebuilt):
+        lanes.append({"lane": str(gate.lane), "value": gate.value, "count": gate.number, "told": told})
+        call.say(f"{'' if dry_run else 'rebuilt '}{gate.lane}: value {gate.value:,}, count {gate.number:,}")
+        for lost in told:  # and owed
             call.say(f"  {lost.removeprefix(f'{gate.lane}: ')}", style="yellow")
+    _document(call, counter, lanes, written=not dry_run)
 
 
 def _document(call: Call, counter: str, lanes: Sequence[dict[str, object]], *, written: bool) -> None:

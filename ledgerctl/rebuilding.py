@@ -2,13 +2,13 @@
 
 Rule 1: What would be written is found out by the very program that writes, on a table that lets nothing be written and
 answers every write as one that was made.
-Rule 2: What fails for one counter stops no other; when so many fail that it is not about them, it ends.
+Rule 2: What fails for one counter stops no other.
 Rule 3: It always begins at the beginning, because nobody knows what happened to the table since a run was cut off.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from compactor.rebuild import rebuild as rebuilding
@@ -19,13 +19,8 @@ from ledger.gate.rebuild import rebuild as rebuilding_gates
 from ledger.requests import AlreadyThere, At, DeleteMany, Get, GetMany, Item, Put, PutMany, Request, Table, Transact
 from ledger.requests import key_of as key_of_put
 from ledger.values import Checkpoint, Lane
-from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.failures import cut_off
-from ledgerctl.lanes import each, named
-
-FAILED_MAX = 200
-"""Counters that may fail before it is not about them."""
+from ledgerctl.lanes import each_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,42 +82,16 @@ def _sums(checkpoint: Checkpoint) -> str:
     return f"total {checkpoint.total:,}, count {checkpoint.count:,}"
 
 
-@dataclass(slots=True)
-class Progress:
-    """By counter. done: what its rebuild says is lost or owed, in sentences. failed: why."""
-
-    done: dict[str, list[str]] = field(default_factory=dict)
-    failed: dict[str, LedgerError] = field(default_factory=dict)
-
-    def losses(self) -> list[str]:
-        return [f"{name}: {line}" for name, lines in sorted(self.done.items()) for line in lines]
-
-
-def rebuild_all(call: Call, lanes: Iterable[Lane]) -> Progress:
-    """Rebuild those of `lanes` that are of --region, and the gates of limited counters. Raises Wrong when it cannot go
-    on."""
-    progress = Progress()
+def rebuild_all(call: Call, lanes: Iterable[Lane]) -> tuple[dict[str, list[str]], dict[str, LedgerError]]:
+    """Rebuild those of `lanes` that are of --region, and the gates of limited counters. By counter: what its rebuild
+    says is lost or owed, in sentences; and why it failed. Raises the error of all, where all failed."""
     lanes_of: defaultdict[str, set[Lane]] = defaultdict(set)
     for lane in lanes:
         if lane.region == call.settings.region or call.settings.limit_of(lane.counter) is not None:
             lanes_of[lane.counter].add(lane)
-
-    def one(name: str) -> None:
-        try:
-            progress.done[name] = _rebuilt(call, name, lanes_of[name])
-        except LedgerError as error:
-            progress.failed[name] = error
-            if len(progress.failed) > FAILED_MAX:
-                raise
-
-    try:
-        each(call, "rebuilding", sorted(lanes_of), one)
-    except (LedgerError, KeyboardInterrupt) as failure:
-        done = f"Rebuilt {len(progress.done):,} of {show.counted(len(lanes_of), 'counter')}."
-        done += f" Failed: {named(sorted(progress.failed))}." if progress.failed else ""
-        remedy = "Run it again, before a compactor runs: it begins at the beginning."
-        raise cut_off(failure, call.where, done, remedy) from None
-    return progress
+    outcomes = each_of(sorted(lanes_of), lambda name: _rebuilt(call, name, lanes_of[name]))
+    done = {name: outcome for name, outcome in outcomes if not isinstance(outcome, LedgerError)}
+    return done, {name: outcome for name, outcome in outcomes if isinstance(outcome, LedgerError)}
 
 
 def _rebuilt(call: Call, name: str, lanes: set[Lane]) -> list[str]:

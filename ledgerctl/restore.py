@@ -24,7 +24,7 @@ from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import TABLE, Unprotected, command
-from ledgerctl.failures import DATA, Wrong, cut_off, meaning
+from ledgerctl.failures import DATA, Wrong, meaning
 from ledgerctl.init import Steps, active, make_ready, refuse_another_shape
 from ledgerctl.lanes import each_of, found, named
 from ledgerctl.rebuilding import rebuild_all
@@ -55,23 +55,16 @@ def restore(
     new = call.other(table=to)
     steps = Steps(new)
     restored = Restored(new, source, steps)
-    try:
-        if backup is None:
-            refuse_another_shape(call)
-        if not restored.is_there(old, backup):
-            _begin(call, to, moment, backup)
-            steps.say(f"began to restore {source} to {to}")
-        active(new, call.settings.region)
-        if restored.has_ended():
-            steps.say(f"{to} was restored and verified before: nothing is done again")
-        else:
-            restored.make_whole(deletion_protection=not no_deletion_protection)
-    except (LedgerError, Wrong, KeyboardInterrupt) as failure:
-        if not steps.done and not isinstance(failure, KeyboardInterrupt):
-            raise
-        done = f"Done so far: {'; '.join(steps.done) or 'nothing'}."
-        remedy = "Run the same command again: it begins at the beginning. Nobody may use the new table before."
-        raise cut_off(failure, new.where, done, remedy) from None
+    if backup is None:
+        refuse_another_shape(call)
+    if not restored.is_there(old, backup):
+        _begin(call, to, moment, backup)
+        steps.say(f"began to restore {source} to {to}")
+    active(new, call.settings.region)
+    if restored.has_ended():
+        steps.say(f"{to} was restored and verified before: nothing is done again")
+    else:
+        restored.make_whole(deletion_protection=not no_deletion_protection)
     call.document({"from": source, "to": to, "regions": list(call.settings.regions), "steps": steps.done})
     call.say(SWITCH.format(old=old, new=to, moment=at or backup or "the restore"))
 
@@ -149,17 +142,18 @@ class Restored:
 
     def _rebuild(self, there: Call, lanes: Iterable[Lane], what: str) -> None:
         """The lanes of a Region, or the gates of limited counters. Raises Wrong when one could not be rebuilt."""
-        region, done = there.settings.region, rebuild_all(there, lanes)
-        for line in done.losses():
-            self.steps.say(line)
-        if done.failed:
-            why = "; ".join(f"{name}: {error}" for name, error in sorted(done.failed.items())[:3])
-            message = f"{region}: {show.counted(len(done.failed), 'counter')} could not be rebuilt: {why}"
+        done, failed = rebuild_all(there, lanes)
+        for name, lost in done.items():
+            if lost:
+                self.steps.say(f"{name}: {' '.join(lost)}")
+        if failed:
+            why = "; ".join(f"{name}: {error}" for name, error in list(failed.items())[:3])
+            message = f"{show.counted(len(failed), 'counter')} could not be rebuilt: {why}"
             raise Wrong("NotRebuilt", message, "docs/operations.md#verify-and-rebuild-a-counter.", DATA)
-        self.steps.say(f"{what} rebuilt: {len(done.done):,}")
+        self.steps.say(f"{what} rebuilt: {len(done):,}")
 
     def _verify(self, counters: list[str]) -> None:
-        outcomes = each_of(self.call, "recounting", counters, self.call.compactor.verify)
+        outcomes = each_of(counters, self.call.compactor.verify)
         wrong = [name for name, outcome in outcomes if not (isinstance(outcome, Verification) and outcome.ok)]
         for _, outcome in outcomes:
             for difference in [str(outcome)] if isinstance(outcome, LedgerError) else outcome.differences:

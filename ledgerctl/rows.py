@@ -107,7 +107,7 @@ class BadRows:
     """The file of refused rows, made with the first of them; it can be put right and imported by itself."""
 
     def __init__(self, path: Path, names: Sequence[str] | None) -> None:
-        self.path, self.count, self.old = path, 0, path.exists()
+        self.path, self.count = path, 0
         self._names = names
         self._file: TextIO | None = None
 

@@ -39,24 +39,18 @@ def table_findings(region: str, answer: Mapping[str, Any], single: bool = False)
     stream = table.get("StreamSpecification", {})
     view = stream.get("StreamViewType", "none") if stream.get("StreamEnabled") else "none"
     indexes = [each["IndexName"] for kind in ("Global", "Local") for each in table.get(f"{kind}SecondaryIndexes", [])]
-    mode = table.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED")
-    most = table.get("OnDemandThroughput", {})
-    capped = [f"{name} {value}" for name, value in most.items() if isinstance(value, int) and value > 0]
     status = table.get("TableStatus", "?")
     keys_there = ", ".join(f"{name} {kind} {type_}" for name, kind, type_ in keys)
-    on_demand, protected = mode == "PAY_PER_REQUEST" and not capped, bool(table.get("DeletionProtectionEnabled"))
-    limited = f"on demand, at most {', '.join(capped)}" if capped else "provisioned"
+    protected = bool(table.get("DeletionProtectionEnabled"))
     no_stream: Level = "warn" if single and view == "none" else "fail"
     keys_stay, charged = "Keys never change: make a table with `init`.", "Each is charged for every write."
     unprotected = "aws dynamodb update-table --deletion-protection-enabled"
-    suffices = "Adds above it are throttled and tried again: see that it suffices."
     return [
         judged(status == "ACTIVE", f"{region} table", "active", f"is {status}", "Wait until it is ACTIVE.", "warn"),
         judged(keys == KEYS, f"{region} keys", "pk and sk, strings", keys_there, keys_stay),
         judged(view == IMAGES, f"{region} stream", "new and old images", view, TURN_ON, no_stream),
         judged(not indexes, f"{region} indexes", "none", ", ".join(indexes), charged, "warn"),
         judged(protected, f"{region} deletion protection", "on", "off", unprotected, "warn"),
-        judged(on_demand, f"{region} throughput", "on demand", limited, suffices, "warn"),
     ]
 
 

@@ -1,18 +1,14 @@
 """How numbers, times and tables are shown, and how a time is typed.
 
-Rule 1: Pure, apart from the progress bar.
+Rule 1: Pure.
 Rule 2: A time is shown in UTC.
 Rule 3: A table fits 80 columns and folds a long name.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from functools import partial
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from ledger.cost import Cost
@@ -77,12 +73,3 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 
     for row in rows:
         made.add_row(*row)
     return made
-
-
-@contextmanager
-def bar(console: Console, what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """A progress bar on standard error, and what advances it; nothing where that is no terminal."""
-    counts = "{task.completed:,}" if total is None else "{task.completed:,} of {task.total:,}"
-    columns = TextColumn("{task.description}"), BarColumn(), TextColumn(counts), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as made:
-        yield partial(made.advance, made.add_task(what, total=total))

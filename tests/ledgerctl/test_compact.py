@@ -51,7 +51,7 @@ def test_lag_shows_the_lane_with_strays_first_and_compact_settles_and_cleans(tab
     assert shown[-1] == "lanes that wait for the compactor: 1 of 2"
     (said,) = tables.json("compact")
     counts = {"counters": 1, "listed": 0, "folded": 0, "settled": 1, "cleaned": 0, "commits": 1, "gave_up": 0}
-    nothing = {"postponed": 0, "postponed_by": [], "conflicts": [], "problems": {}, "watermark_ahead_ms": {}}
+    nothing = {"postponed": 0, "postponed_by": [], "conflicts": [], "problems": {}}
     assert said == {"region": A, **counts, **nothing, "requests": 0, "read_units": 0, "write_units": 0}
     for _ in range(2):
         tables.clock.now_ms += 70_000
@@ -109,7 +109,7 @@ def test_what_is_damaged_unseen_or_in_conflict_hides_nothing_else(tables: Tables
     assert tables("lag --limit 1", says=WHY).out.splitlines()[1].split()[-1] == "damaged"
     assert tables("compact", 1, says="c: The item pk='fold#eu-west-1#0#c'").out.startswith("10 folded")
     tables("rebuild c --dry-run", says=f"damaged: {WHY}")
-    tables("rebuild cold --yes", says="no segments")
+    tables("rebuild cold --yes", says="it has no segments")
 
 
 def test_verify_counts_strays_and_shows_each_difference_and_what_cannot_be_counted(tables: Tables) -> None:
@@ -160,11 +160,10 @@ def test_rebuild_of_a_limited_counter_writes_its_gates_anew_and_says_what_is_los
         tables.ledger.add("seats:gig", 1)
     tables.table.alter(gate_key(Lane(A, 0, "seats:gig")), count={"N": "2"}, total={"N": "2"})
     damaged = dict(tables.held)
-    dry, refused = tables("rebuild seats:gig --dry-run"), tables.ctl("rebuild", "seats:gig", input="n\n")
+    dry, refused = tables("rebuild seats:gig --dry-run").out, tables.ctl("rebuild", "seats:gig", input="n\n")
     assert (refused.code, "Stop whoever adds" in refused.err, tables.held) == (2, True, damaged)
-    for said in (dry.out, refused.out):
-        assert "eu-west-1#0#seats:gig: value 5, count 4" in said
-        assert "  2 changes of sum 2 are in the value and their tokens are lost" in said
+    assert "eu-west-1#0#seats:gig: value 5, count 4" in dry
+    assert "  2 changes of sum 2 are in the value and their tokens are lost" in dry
     (done,) = tables.json("rebuild seats:gig --yes")
     (lane,) = done["lanes"]
     assert (lane["value"], lane["count"], len(lane["told"]), done["written"]) == (5, 4, 1, True)
@@ -205,7 +204,7 @@ def test_a_dry_run_decides_as_a_rebuild_does_and_writes_nothing(tables: Tables) 
     tables("rebuild c --dry-run", says="it has no segments: this checkpoint is deleted")
     assert tables.json("rebuild c --dry-run")[0]["lanes"][0]["would"] == "delete"
     assert tables.held == before
-    assert tables("rebuild c --yes").out.splitlines()[-1] == "rebuilt eu-west-1#0#c: no checkpoint"
+    assert "rebuilt eu-west-1#0#c: no checkpoint" in tables("rebuild c --yes").out
     assert CHECKPOINT not in tables.held
 
 

@@ -11,7 +11,7 @@ from ledger import items, tokens
 from ledger.gate import items as gates
 from ledger.lane import directory
 from ledger.limit import Shape
-from ledger.values import Checkpoint, Lane
+from ledger.values import Lane
 from ledgerctl.call import Surroundings
 from tests.ledgerctl.support import ENVIRON, GOOD, NOW_MS, A, Answer, B, Clock, aws, ctl, on_engine, refusal, refused
 from tests.ledgerctl.support import TABLE as TWO
@@ -72,20 +72,16 @@ def item_key(pk: str, sk: str = "x") -> dict[str, Any]:
     return {"pk": {"S": pk}, "sk": {"S": sk}}
 
 
-def test_a_table_as_it_should_be_has_no_findings_and_what_was_not_tried_is_named() -> None:
+def test_a_table_as_it_should_be_has_no_findings() -> None:
     assert findings(world()) == (0, {})
-    assert said(world()).endswith("29 fine, 0 to know, 0 to mend")
-    for action, does in (("Insert", "add_many"), ("Delete", "clean")):
-        assert f"PartiQL{action}, which {does} does without, is not tried" in said(world())
+    assert said(world()).endswith("24 fine, 0 to know, 0 to mend")
 
 
 def test_what_loses_changes_fails_and_what_cannot_be_seen_is_to_know() -> None:
     damaged = {"Item": {**items.shape_item(Shape((A,), {})), "regions": {"S": A}}}
     unread = {"Items": [item_key(pk) for pk in ("delta#eu-west-1#3#c", "fold#us-east-1#0#c", "m")]}
-    odd = {"LEDGER_CLEAN": "false", "LEDGER_ALLOWED_LATENESS_MS": "0", "LEDGER_KEEP_MS": "60001"}
     narrow = (f"{A} table", LANES, f"may clean {A}", f"may rebuild {A}", "may list, compact all")
     of_narrow = dict.fromkeys(("Scan", "DeleteItem", "DescribeTable"), REFUSED)
-    insert_only = {"LEDGER_INSERT_ONLY": "true"}
     cases: tuple[tuple[dict[str, str], dict[str, Any], int, dict[str, str]], ...] = (
         *(
             ({}, {"DescribeTable": {"Table": TABLE | changed}}, int(level == "fail"), {f"{A} {what}": level})
@@ -94,12 +90,6 @@ def test_what_loses_changes_fails_and_what_cannot_be_seen_is_to_know() -> None:
                 ({"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}}, "fail", "stream"),
                 (NO_STREAM, "warn", "stream"),  # of the only Region
                 ({"DeletionProtectionEnabled": False}, "warn", "deletion protection"),
-                ({"BillingModeSummary": {"BillingMode": "PROVISIONED"}}, "warn", "throughput"),
-                (
-                    {"OnDemandThroughput": {"MaxWriteRequestUnits": 100, "MaxReadRequestUnits": -1}},
-                    "warn",
-                    "throughput",
-                ),
                 ({"GlobalSecondaryIndexes": [{"IndexName": "by-change"}]}, "warn", "indexes"),
                 ({"TableStatus": "UPDATING"}, "warn", "table"),
             )
@@ -115,10 +105,7 @@ def test_what_loses_changes_fails_and_what_cannot_be_seen_is_to_know() -> None:
         ({}, {"GetItem": damaged}, 1, {"shape": "fail"}),
         ({}, {"GetItem": REFUSED}, 0, {"shape": "warn", f"may read histories in {A}": "warn"}),
         ({}, {"Scan": unread}, 1, {LANES: "fail", "directory of lanes": "warn"}),
-        (odd, {}, 0, {"clean": "warn", "allowed_lateness_ms": "warn", "keep_ms": "warn"}),
         ({}, of_narrow, 0, dict.fromkeys(narrow, "warn")),
-        (insert_only, {}, 0, {"insert only": "warn"}),
-        (insert_only, {"PutItem": REFUSED}, 0, {f"may compact {A}": "warn"}),
         *(
             ({}, {"GetItem": {"Item": items.shape_item(there)}}, 1, {"shape": "fail"})
             for there in (Shape((A,), {"stock:": 4}), Shape((A, B), {}), Shape((B,), {}))
@@ -171,20 +158,6 @@ def test_each_right_is_tried_in_the_regions_and_on_the_keys_that_it_is_needed_fo
     ):
         assert findings(aws(narrow((operation, prefix)), ENVIRON | BOTH))[1].get(what) == "warn"
     assert ctl(aws(nothing), "doctor").code == 2
-
-
-def test_a_watermark_ahead_of_this_clock_is_to_know() -> None:
-    def checkpoint(counter: str, ahead_ms: int) -> dict[str, Any]:
-        lane, token = Lane(A, 0, counter), tokens.last_of(NOW_MS + ahead_ms)
-        return dict(items.checkpoint_item(Checkpoint(lane, 1, 1, token, 1, token, NOW_MS)))
-
-    held = [checkpoint("ahead", 86_400_000), checkpoint("right", -10_000)]
-    held.append({**checkpoint("broken", 86_400_000), "count": {"S": "x"}})
-    keys = [{name: item[name] for name in ("pk", "sk")} for item in held]
-    listed = [dict(directory.item_of(Lane(A, 0, counter))) for counter in ("ahead", "right", "broken")]
-    made = world(Scan={"Items": keys}, BatchGetItem={"Responses": {"counters": [*held, *listed]}})
-    assert findings(made) == (0, {"watermarks": "warn"})
-    assert "warn watermarks: ahead of this clock: eu-west-1#0#ahead by 86,4" in said(made)
 
 
 def test_lanes_are_held_against_the_directory_and_what_was_not_looked_at_is_said() -> None:
