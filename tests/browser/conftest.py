@@ -25,17 +25,11 @@ WAIT_S = 90
 
 
 class Page:
-    """As a visitor sees and uses it: by its labels and texts, its keys and its sizes. `look` loads it in a size."""
+    """As a visitor sees and uses it: by its labels and texts, and its keys."""
 
     def __init__(self, driver: Chrome, url: str) -> None:
-        self.driver, self._url = driver, url
-
-    def look(self, size: tuple[int, int] = (1280, 1500)) -> None:
-        """Load the page in a window of this size."""
-        width, height = size
-        window = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        self.cdp("Emulation.setDeviceMetricsOverride", **window)
-        self.driver.get(self._url)
+        self.driver = driver
+        driver.get(url)
         self.wait(lambda: len(self.all("article")) == 2)
 
     def wait(self, holds: Callable[[], object]) -> None:
@@ -58,13 +52,6 @@ class Page:
     def click(self, selector: str) -> None:
         self.all(selector)[0].click()
 
-    def run(self, script: str, *arguments: Any) -> Any:
-        return self.driver.execute_script(script, *arguments)
-
-    def bottom(self, selector: str) -> float:
-        """Where an element ends, below the top of the window."""
-        return float(self.run("return document.querySelector(arguments[0]).getBoundingClientRect().bottom", selector))
-
     def cdp(self, command: str, **arguments: Any) -> Any:
         return self.driver.execute_cdp_cmd(command, arguments)
 
@@ -78,7 +65,13 @@ def driver() -> Iterator[Chrome]:
         pytest.exit(MISSING, returncode=2)
     options = ChromeOptions()
     options.binary_location = browser
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars"):
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-dev-shm-usage",
+        "--hide-scrollbars",
+        "--window-size=960,900",
+    ):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     running = Chrome(options, ChromeService(driver))
@@ -92,9 +85,7 @@ def page(driver: Chrome) -> Iterator[Page]:
     log(driver, "performance")
     with Server(0, seed=7) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        page = Page(driver, server.url)
-        page.look()
-        yield page
+        yield Page(driver, server.url)
         logged = log(driver, "browser")
         driver.get("about:blank")
         server.shutdown()
