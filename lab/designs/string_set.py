@@ -64,7 +64,7 @@ class StringSet(SingleItem):
     """The key of a change is the id: 1 puts it in, -1 takes it out."""
 
     name: str = "set of ids"
-    claims: ClassVar = Claims(memory=FOR_EVER, limit="hard", history=True, units=True)
+    claims: ClassVar = Claims(memory=FOR_EVER, limit="hard", units=True)
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
         check_unit(change, 1, -1)
@@ -79,9 +79,6 @@ class StringSet(SingleItem):
         if there is None:
             return "recorded"
         return "replayed" if change == -1 or Contains(IDS, text(key)).holds(there) else "refused"
-
-    def history(self, counter: str) -> Program[list[int]]:
-        return [1] * (yield from self.value(counter))  # the ids that are in; who was taken out is forgotten
 
     @staticmethod
     def amount(item: Item | None) -> int:

@@ -1,7 +1,4 @@
-"""`Figure`: a measured number, with the most that it should be, and the least, below which hardly anything was done.
-
-Rule 1: What depends on the machine may have a goal to be seen beside it, and is never `judged`.
-"""
+"""`Figure`: a measured number, with the most that it should be, and the least, below which hardly anything was done."""
 
 from dataclasses import dataclass
 
@@ -12,7 +9,6 @@ class Figure:
     value: float
     most: float | None = None
     least: float = 0.0
-    judged: bool = True
 
     @property
     def is_met(self) -> bool:
