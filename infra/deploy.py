@@ -125,7 +125,7 @@ def main() -> None:
 
 def _check(target: Deployment, region: str, left: Sequence[str]) -> None:
     """`left`: what comes after. Raises DeploymentRefused."""
-    within_s = canary.bound_s(ring_delay_s(target.parameters(target.regions[0])))
+    within_s = canary.bound_s(ring_delay_s(target.parameters))
     aws.say(f"{region}: waiting for its canary, {within_s} s at most")
     try:
         took_s = canary.wait_for(f"{target.service}-canary", region, within_s)

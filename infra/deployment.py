@@ -33,19 +33,19 @@ class Deployment:
 
     @property
     def table(self) -> str:
-        return self.parameters(self.regions[0]).get("tableName", self.service)
+        return self.parameters.get("tableName", self.service)
 
     @property
     def table_stack(self) -> TableStack:
-        return TableStack(self.table, self.regions, parameters.capacity_of(self.parameters(self.regions[0])))
+        return TableStack(self.table, self.regions, parameters.capacity_of(self.parameters))
 
-    def parameters(self, region: str) -> Parameters:
-        """All that hold in a Region."""
-        return parameters.parameters_in(self.stage, region, self.params)
+    @property
+    def parameters(self) -> Parameters:
+        return parameters.parameters_in(self.stage, self.params)
 
     def tells(self, region: str) -> bool:
         """Whether a threshold is reported in a Region. Raises InvalidSettings."""
-        environ = {REGION_FROM: region, "LEDGER_THRESHOLDS": self.parameters(region)["thresholds"]}
+        environ = {REGION_FROM: region, "LEDGER_THRESHOLDS": self.parameters["thresholds"]}
         return Settings.from_env(environ, table="any", regions=self.regions).tells
 
     def params_of(self, region: str, stream_arn: str | None = None) -> dict[str, str]:
@@ -82,13 +82,12 @@ def deployment(name: str, stage: str, regions: str, params: str) -> Deployment:
     if not all(key and value for key, _, value in pairs) or len(given) < len(pairs):
         raise DeploymentRefused(f"PARAMS='{params}': name=value, each name once, separated by spaces")
     target = Deployment(name, stage, names, given)
-    wrong = parameters.unknown(given)
+    wrong = parameters.unknown(given) or parameters.refusals(target.parameters)
     try:
         for region in names if not wrong else ():
-            wrong += parameters.refusals(target.parameters(region))
             target.tells(region)
     except InvalidSettings as error:
         wrong.append(error.why)
     if wrong:
-        raise DeploymentRefused(f"{' '.join(dict.fromkeys(wrong))} Nothing was changed (docs/deploying.md, Parameters)")
+        raise DeploymentRefused(f"{' '.join(wrong)} Nothing was changed (docs/deploying.md, Parameters)")
     return target

@@ -1,6 +1,6 @@
 """The parameters of a deployment, as the framework will take them: PARAMS over the stage's over those of all stages.
 
-Rule 1: serverless.yml and infra/regions.yml are where they stand; nothing is repeated here but what depends on them.
+Rule 1: serverless.yml is where they stand; nothing is repeated here but what depends on them.
 Rule 2: What PARAMS names is a parameter that is there. One that nobody knows would be lost without a word.
 Rule 3: What a variable of the framework gives is left to it, and is not here.
 Rule 4: What contradicts itself is refused before anything is changed: a sentence names each parameter with its value,
@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -20,7 +19,7 @@ from infra.build import ROOT
 from infra.table_template import Capacity, Range
 from ledger.checks import is_prefix
 
-SERVERLESS, REGIONAL = ROOT / "serverless.yml", ROOT / "infra" / "regions.yml"
+SERVERLESS = ROOT / "serverless.yml"
 GIVEN = ("name", "regions", "streamArn", "tellsThresholds")
 """What infra.deploy gives itself, from NAME, REGIONS and what it finds out."""
 
@@ -46,16 +45,14 @@ _Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
 
 
 @cache
-def _load(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.load(path.read_text(), _Loader)
+def _stages() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.load(SERVERLESS.read_text(), _Loader)["params"]
     return found
 
 
-def parameters_in(stage: str, region: str, given: Parameters) -> Parameters:
-    """What a stage has in a Region; `given` is PARAMS."""
-    of_region = (_load(REGIONAL).get(stage) or {}).get(region) or {}
-    stages = _load(SERVERLESS)["params"]
-    values = {**stages["default"], **stages.get(stage, {}), **given, **of_region}
+def parameters_in(stage: str, given: Parameters) -> Parameters:
+    """What a stage has; `given` is PARAMS."""
+    values = {**_stages()["default"], **_stages().get(stage, {}), **given}
     return {name: str(value) for name, value in values.items() if "${" not in str(value)}
 
 
@@ -72,12 +69,12 @@ def capacity_of(said: Parameters) -> Capacity:
 
 def unknown(given: Parameters) -> list[str]:
     """What PARAMS may not say: sentences."""
-    known = _load(SERVERLESS)["params"]["default"].keys() - set(GIVEN)
+    known = _stages()["default"].keys() - set(GIVEN)
     return [f"{name} is no parameter of serverless.yml, or given by the deployment." for name in given.keys() - known]
 
 
 def refusals(said: Parameters) -> list[str]:
-    """Why a Region would not be deployed with these parameters: sentences."""
+    """Why nothing would be deployed with these parameters: sentences."""
     return [*_numbers(said)] or [*_rings(said), *_callers(said), *_table(said)]
 
 

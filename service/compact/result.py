@@ -17,7 +17,7 @@ from service.job_queue import Message
 from service.jobs import Evaluate, Job, Look, Settle, Sweep, Verify
 from service.thresholds.evaluate import Evaluated
 
-SHOWN = ("outcome", "folded", "settled", "cleaned", "commits")
+SHOWN = ("outcome", "folded", "settled", "cleaned", "commits", "tail")
 CONFLICTS_SHOWN = 10
 
 
@@ -91,8 +91,6 @@ class Done(Tally):
     def fields(self) -> dict[str, Any]:
         """The fields of the job's log line, without amounts."""
         shown = {"lane": str(self.job.lane)} | {name: getattr(self, name) for name in SHOWN}
-        if self.outcome == "stopped":
-            shown["dropped"] = isinstance(self.job, Verify)
         if (error := self.lost or self.error) is not None:
             # What is wrong with a damaged item may hold amounts; its key does not.
             reason = f"pk={error.pk!r}, sk={error.sk!r}" if isinstance(error, DamagedItem) else str(error)
@@ -101,8 +99,6 @@ class Done(Tally):
             "postponed_by": self.postponed_by,
             "watermark_ahead_ms": self.ahead_ms,
             "conflicts": self.conflicts[:CONFLICTS_SHOWN],
-            "again": len(self.sent),
-            "crossings": self.evaluated.published,
             "tries": self.job.tries,
         }
         return shown | {name: value for name, value in more.items() if value}

@@ -22,7 +22,7 @@ sweeper = Sweeper(
     settings,
     Runtime.of(settings, os.environ),
     watch,
-    verify_one_in=int(os.environ.get("LEDGER_VERIFY_ONE_IN", VERIFY_ONE_IN)),
+    verify_one_in=VERIFY_ONE_IN,
     draw=random.random,
     hours=float(os.environ.get("LEDGER_SWEEP_HOURS", HOURS)),
 )

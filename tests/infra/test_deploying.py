@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
-from infra import canary, deploy, parameters, table_shape
+from infra import canary, deploy, table_shape
 from infra.aws import DeploymentRefused
 from infra.canary import POLL_S, CheckFailed
 from infra.deploy import COUNTS
@@ -191,15 +191,6 @@ def test_parameters_that_agree_are_deployed_and_a_limit_may_be_added(
         play(aws.deploy, HOME, params, steps=service_in(HOME))
     play(aws.deploy, HOME, SEATS, steps=[*service_in(HOME), "shape"])
     assert aws.shape == Shape((HOME,), {}, 2, limits={"seats:": Limit(ceiling=100, region=HOME)})
-
-
-def test_what_a_region_has_different_is_checked_too(
-    aws: AwsAccount, monkeypatch: pytest.MonkeyPatch, tmp_path: Any, play: Callable[..., None]
-) -> None:
-    (tmp_path / "regions.yml").write_text("none: {}\ndev:\n  us-east-1:\n    sweepHours: none\n")
-    monkeypatch.setattr(parameters, "REGIONAL", tmp_path / "regions.yml")
-    aws.deploy(HOME)
-    play(aws.deploy, BOTH, says="sweepHours=none is not a number", steps=[])
 
 
 def test_each_region_is_given_all_of_them_and_its_own_stream_and_whether_it_reports_thresholds() -> None:

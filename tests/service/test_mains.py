@@ -38,7 +38,7 @@ def handlers(engine: Engine, table_names: Iterator[str], monkeypatch: pytest.Mon
     engine.create_table(table, A)
     environ = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "test")
     environ |= dict.fromkeys(("AWS_REGION", "AWS_DEFAULT_REGION"), A)
-    environ |= {"AWS_ENDPOINT_URL": engine.endpoint_url, "LEDGER_TABLE": table, "LEDGER_VERIFY_ONE_IN": "1"}
+    environ |= {"AWS_ENDPOINT_URL": engine.endpoint_url, "LEDGER_TABLE": table}
     environ |= {"LEDGER_STAGE": "test", "POWERTOOLS_SERVICE_NAME": "ledger"}
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
