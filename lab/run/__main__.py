@@ -25,7 +25,8 @@ from lab.events import SHOP, BadEvents, read_events, shop_day, truth_of, with_wi
 from lab.histories import mistakes
 from lab.run.plan import GENTLE, ROUGH, Plan, numbered
 from lab.run.round import Outcome, play
-from lab.run.screen import closing
+from lab.run.sale import BUYERS, SEATS, flash_sale
+from lab.run.screen import closing, print_sale
 from ledgerctl.rows import Columns
 
 PLANTED = "LAB_RUN_PLANTED"  # is set in a copy of the code
@@ -54,12 +55,17 @@ def demo(
     seed: Annotated[int, typer.Option(help="Decides the generated day and all faults.")] = 1,
     mistake: Planted = None,
 ) -> None:
-    """Count events in two Regions at once, exactly, while everything goes wrong.
+    """Sell seats and count events in two Regions at once, exactly, while everything goes wrong.
 
     Exit code: 0 when every number of ours is right, 1 when one is wrong or the run shows too little (nothing folded,
-    settled or cleaned), 2 when the events cannot be used.
+    settled or cleaned, a sale in which the other designs are right too), 2 when the events cannot be used.
     """
     console = _begin(mistake)
+    console.print(
+        f"A flash sale first, on a simulated table: {SEATS:,} seats, {BUYERS:,} buyers in two\n"
+        "Regions. Answers get lost, buyers ask again, the link is cut in the middle."
+    )
+    sold_right = print_sale(console, flash_sale(seed))
     folder = tempfile.mkdtemp(prefix="demo-")
     try:
         shop = read_events(events, Columns(counter, change, key, at), limit) if events else shop_day(seed)[:limit]
@@ -68,7 +74,7 @@ def demo(
         once = tuple({(event.counter, event.key, event.at): event for event in played}.values())
         seconds = round(len(once) / EVENTS_PER_S + REST_S, -1)
         console.print(
-            f"Two Regions of a DynamoDB on this computer count {len(shop):,} events of "
+            f"\nNow two Regions of a DynamoDB on this computer count {len(shop):,} events of "
             f"{'a file' if events else 'a shop'},\n"
             f"and {len(played) - len(shop):,} to check by. Answers get lost, changes come twice or late, processes\n"
             f"freeze, the link is cut. On two free cores that takes about {seconds:.0f} s."
@@ -78,7 +84,7 @@ def demo(
         _cannot_run(console, error)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    if not closing(console, outcome, truth, once, outcome.lacks(GENTLE, len(once))):
+    if not closing(console, outcome, truth, once, outcome.lacks(GENTLE, len(once))) or not sold_right:
         raise typer.Exit(1)
 
 

@@ -25,11 +25,17 @@ WAIT_S = 90
 
 
 class Page:
-    """As a visitor sees and uses it: by its labels and texts, and its keys."""
+    """As a visitor sees and uses it: by its labels and texts, its keys and its sizes. `look` loads it in a size."""
 
     def __init__(self, driver: Chrome, url: str) -> None:
-        self.driver = driver
-        driver.get(url)
+        self.driver, self._url = driver, url
+
+    def look(self, size: tuple[int, int] = (1280, 1500)) -> None:
+        """Load the page in a window of this size."""
+        width, height = size
+        window = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.cdp("Emulation.setDeviceMetricsOverride", **window)
+        self.driver.get(self._url)
         self.wait(lambda: len(self.all("article")) == 2)
 
     def wait(self, holds: Callable[[], object]) -> None:
@@ -52,6 +58,13 @@ class Page:
     def click(self, selector: str) -> None:
         self.all(selector)[0].click()
 
+    def run(self, script: str, *arguments: Any) -> Any:
+        return self.driver.execute_script(script, *arguments)
+
+    def bottom(self, selector: str) -> float:
+        """Where an element ends, below the top of the window."""
+        return float(self.run("return document.querySelector(arguments[0]).getBoundingClientRect().bottom", selector))
+
     def cdp(self, command: str, **arguments: Any) -> Any:
         return self.driver.execute_cdp_cmd(command, arguments)
 
@@ -65,13 +78,7 @@ def driver() -> Iterator[Chrome]:
         pytest.exit(MISSING, returncode=2)
     options = ChromeOptions()
     options.binary_location = browser
-    for argument in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-dev-shm-usage",
-        "--hide-scrollbars",
-        "--window-size=960,900",
-    ):
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     running = Chrome(options, ChromeService(driver))
@@ -85,7 +92,9 @@ def page(driver: Chrome) -> Iterator[Page]:
     log(driver, "performance")
     with Server(0, seed=7) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        yield Page(driver, server.url)
+        page = Page(driver, server.url)
+        page.look()
+        yield page
         logged = log(driver, "browser")
         driver.get("about:blank")
         server.shutdown()

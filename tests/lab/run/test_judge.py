@@ -1,4 +1,4 @@
-"""The judgement of a recorded history, on histories written by hand; and what a run must have done."""
+"""The judgement of a recorded history, on histories written by hand; of a sale; and what a run must have done."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,7 +14,8 @@ from lab.run import judge
 from lab.run.plan import GENTLE, LATENESS_MS, ROUGH, Plan, numbered
 from lab.run.record import Line, Recorder, histories_of, lines_of
 from lab.run.round import Outcome
-from lab.run.screen import wrong_values
+from lab.run.sale import BUYERS, SEATS, Sold, flash_sale, limited, sale
+from lab.run.screen import print_sale, wrong_values
 from tests.world import A, B
 
 LATE_NS = LATENESS_MS * 1_000_000
@@ -129,3 +130,14 @@ def test_a_run_that_did_too_little_lacks_it_and_ends_with_1(monkeypatch: pytest.
     with pytest.raises(typer.Exit) as ended:
         program.torture(operations=2_000, seed=1)
     assert ended.value.exit_code == 1
+
+
+def test_ours_sells_every_seat_and_no_more_the_others_do_not_and_a_sale_that_shows_less_is_wrong() -> None:
+    ours, conditional, shares = flash_sale(1)
+    assert (ours.sold, ours.refused, ours.wrongly_refused) == (SEATS, BUYERS - SEATS, 0)
+    assert (conditional.oversold > 0, shares.empty > 0, shares.wrongly_refused > 0) == (True, True, True)
+    wide = sale(lambda simulation: limited(simulation, SEATS + 1), 1)
+    assert (wide.oversold, wide.is_right) == (1, False)
+    results: list[tuple[list[Sold], bool]] = [([ours, conditional, shares], True), ([ours, ours], False)]
+    for sold, is_right in [*results, ([wide, conditional], False)]:
+        assert print_sale(Console(quiet=True), sold) == is_right
