@@ -5,12 +5,12 @@ deployed; then it makes the table, because a service stack needs its replica's s
 Rule 2: What the table's shape does not allow is refused before anything is changed. The shape is written last: from
 then on a process whose settings lack a new Region is refused.
 Rule 3: Every step may be repeated: a deployment that was cut off is put right by the same command.
-Rule 4: Regions come one after the other, and each next one when the canary of the one before was read and folded. A
+Rule 4: Regions come one after the other, and each next one when the canary of the one before read what it added. A
 Region that is new to the shape starts with the shape, so its canary is asked after that.
 Rule 5: Remove keeps the table, and does not throw away changes or outcomes that still wait in a queue.
 """
 
-import ipaddress
+import json
 import os
 import subprocess
 import sys
@@ -21,14 +21,14 @@ from urllib.parse import urlsplit
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra import aws, canary, table_shape
+from infra import aws, table_shape
 from infra.aws import DeploymentRefused
 from infra.build import ROOT, build
 from infra.deployment import Deployment, deployment
-from infra.parameters import ring_delay_s
 from infra.table_template import template_of
 from ledger.settings import Settings
 
+CHECK_S, POLL_S = 120, 10
 PACKAGED = ROOT / "build" / "package"
 TEMPLATE = "cloudformation-template-update-stack.json"
 QUEUES = ("ChangesQueueUrl", "ChangesDeadLetterQueueUrl", "OutcomesQueueUrl")
@@ -124,19 +124,27 @@ def main() -> None:
 
 
 def _check(target: Deployment, region: str, left: Sequence[str]) -> None:
-    """`left`: what comes after. Raises DeploymentRefused."""
-    within_s = canary.bound_s(ring_delay_s(target.parameters))
-    aws.say(f"{region}: waiting for its canary, {within_s} s at most")
-    try:
-        took_s = canary.wait_for(f"{target.service}-canary", region, within_s)
-        aws.say(f"{region}: what its canary added was read, and folded after {took_s:.0f} s")
-    except canary.CheckFailed as failure:
-        rest = f"left as it was: {', '.join(left)}" if left else "all else is deployed"
-        raise DeploymentRefused(
-            f"{failure}. {region} has what was deployed just now; {rest}. Look for that alarm in docs/operations.md, "
-            "mend it and deploy again, or go back to the commit before (docs/deploying.md, Rolling back). --no-check "
-            "deploys without asking"
-        ) from failure
+    """Ask a Region's canary until it answers; a role that is new may not be known everywhere yet. A wrong value is
+    never asked again. `left`: what comes after. Raises DeploymentRefused."""
+    text = ""
+    for _ in aws.polls(CHECK_S, POLL_S):
+        try:
+            answered = aws.client("lambda", region).invoke(FunctionName=f"{target.service}-canary", Payload=b"{}")
+            text = answered["Payload"].read().decode()
+            read = json.loads(text).get("read")
+        except (ClientError, BotoCoreError, ValueError) as error:
+            text, read = text or str(error), None
+        if read:
+            aws.say(f"{region}: what its canary added was read")
+            return
+        if read is not None:
+            break
+    rest = f"left as it was: {', '.join(left)}" if left else "all else is deployed"
+    raise DeploymentRefused(
+        f"the canary of {region} answered {text[:500]}. {region} has what was deployed just now; {rest}. Mend it "
+        "(value-wrong or functions-failing in docs/operations.md) and deploy again, or go back to the commit before "
+        "(docs/deploying.md, Rolling back). --no-check deploys without asking"
+    )
 
 
 def _render(target: Deployment) -> Settings:
@@ -160,11 +168,7 @@ def serverless(command: str, stage: str, region: str, params: Mapping[str, str],
 
 def runs_here(endpoint_url: str) -> bool:
     """Whether functions run on this machine: then with its own Python, where arm64 wheels do not load."""
-    host = urlsplit(endpoint_url).hostname or ""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return urlsplit(endpoint_url).hostname in ("localhost", "127.0.0.1", "::1")
 
 
 def _refuse_waiting(region: str, outputs: dict[str, str]) -> None:

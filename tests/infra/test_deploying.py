@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
-from infra import canary, deploy, table_shape
+from infra import deploy, table_shape
 from infra.aws import DeploymentRefused
-from infra.canary import POLL_S, CheckFailed
-from infra.deploy import COUNTS
+from infra.deploy import CHECK_S, COUNTS, POLL_S
 from infra.deployment import deployment
 from infra.table_stack import POLL_S as STACK_POLL_S
 from infra.table_stack import WAIT_S as STACK_WAIT_S
@@ -22,7 +21,7 @@ from ledger.limit import Limit, Shape
 from ledger.requests import Put
 from ledger.values import Delta, Lane
 from service.canary.handler import COUNTER
-from tests.infra.aws import FOLDED, HOME, OTHER, QUEUES, TABLE_STACK, THIRD, AwsAccount, aws, refused
+from tests.infra.aws import HOME, OTHER, QUEUES, READ, TABLE_STACK, THIRD, AwsAccount, aws, refused
 
 __all__ = ["aws"]  # the fixture
 
@@ -32,7 +31,7 @@ SHARDS = 'shards={"stock:":4}'
 SEATS = 'limits={"seats:":{"ceiling":100,"region":"eu-west-1"}}'
 CREATED = [f"create {HOME}", f"update {HOME}, protected"]
 CREATED_BOTH = [f"create {BOTH}", f"update {BOTH}, protected"]
-WRONG = FOLDED | {"read": False}
+WRONG = READ | {"read": False}
 
 
 def service_in(*regions: str) -> list[str]:
@@ -59,7 +58,7 @@ def play(aws: AwsAccount) -> Callable[..., None]:
 def test_the_table_comes_first_then_a_region_after_the_other_and_the_shape_last_and_once(
     aws: AwsAccount, play: Callable[..., None]
 ) -> None:
-    says = rf"value-wrong.*{HOME} has what was deployed just now; left as it was: {OTHER}.*--no-check"
+    says = rf"{HOME} has what was deployed just now; left as it was: {OTHER}.*value-wrong.*--no-check"
     steps = [*CREATED_BOTH, *service_in(HOME)]
     play(aws.deploy, BOTH, SHARDS, canary={HOME: [WRONG]}, says=says, steps=steps)
     play(aws.deploy, BOTH, SHARDS, canary={}, steps=[*service_in(HOME, OTHER), "shape"])
@@ -203,34 +202,20 @@ def test_each_region_is_given_all_of_them_and_its_own_stream_and_whether_it_repo
         assert (target.tells(HOME), target.tells(OTHER)) == told
 
 
-LATE, LATER = FOLDED | {"newest_ms": 1_000, "folded_ms": None}, FOLDED | {"newest_ms": 11_000, "folded_ms": 999}
-THEN = FOLDED | {"newest_ms": 21_000, "folded_ms": 1_000}
-
-
-def test_a_canary_is_asked_until_what_it_added_first_is_folded_whatever_fails_meanwhile(aws: AwsAccount) -> None:
-    within_s = canary.bound_s(75)
-    assert within_s == 270
-
-    def ask(*answers: Any) -> float:
-        aws.canary = {HOME: list(answers)}
-        return canary.wait_for("ledger-dev-canary", HOME, within_s)
-
-    assert ask(LATE, LATER, THEN) == aws.now_s == 2 * POLL_S
-    for failure, says in (
-        (LATE, r"is not folded \(canary-late\)"),
+def test_a_canary_is_asked_until_it_answers_and_a_wrong_value_is_never_asked_again(
+    aws: AwsAccount, play: Callable[..., None]
+) -> None:
+    aws.deploy(HOME)
+    failures = (
         (refused("TooManyRequestsException", "Rate Exceeded"), "Rate Exceeded"),
         (ReadTimeoutError(endpoint_url="https://lambda"), "timeout"),
-        ({"errorMessage": "not authorized to perform dynamodb:PutItem"}, "functions-failing.*PutItem"),
-        ("hello", "hello"),
-        (FOLDED | {"folded_ms": "never"}, "never"),
-    ):
-        assert ask(LATE, failure, THEN) == 2 * POLL_S
-        with pytest.raises(CheckFailed, match=f"after 270 s: .*{HOME}.*{says}"):
-            ask(failure)
-    aws.steps.clear()
-    with pytest.raises(CheckFailed, match=r"added 32 changes and read another difference \(value-wrong\)"):
-        ask(WRONG, FOLDED)  # never asked again
-    assert aws.steps == [f"canary {HOME}"]
+        ({"errorMessage": "not authorized to perform dynamodb:PutItem"}, "PutItem"),
+    )
+    for failure, says in failures:
+        play(aws.deploy, HOME, canary={HOME: [failure, READ]}, steps=[f"deploy {HOME}", *[f"canary {HOME}"] * 2])
+        steps = [f"deploy {HOME}", *[f"canary {HOME}"] * (CHECK_S // POLL_S + 1)]
+        play(aws.deploy, HOME, canary={HOME: [failure]}, says=f"the canary of {HOME} answered.*{says}", steps=steps)
+    play(aws.deploy, HOME, canary={HOME: [WRONG, READ]}, says="value-wrong", steps=service_in(HOME))
 
 
 def test_an_engine_on_this_machine_gets_a_zip_for_this_machine_and_the_canarys_counter_is_the_functions() -> None:
