@@ -12,9 +12,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from itertools import islice
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -27,6 +26,7 @@ from ledgerctl.command import COUNTERS, Counter, Counters, FileFormat, Prefix, S
 from ledgerctl.failures import Wrong
 from ledgerctl.lanes import chosen
 from reader import Entry
+from reader.calls import PAGE_ENTRIES_MAX
 
 COLUMNS = ("counter", "change", "at", "token", "region")
 
@@ -50,7 +50,8 @@ def history(
 ) -> None:
     """Show the changes of a counter, in the order of time."""
     bounds = {"since": show.time_typed(since), "until": show.time_typed(until)}
-    entries = islice(call.reader.history(counter, **bounds), limit)
+    # without a limit the whole history, which is one read and so whole in any Region
+    entries = call.reader.history(counter, **bounds) if limit is None else _pages(call, counter, bounds, limit)
     if call.json or format_ is not Format.table:
         write_changes(sys.stdout, "jsonl" if call.json else format_.value, ((counter, entry) for entry in entries))
         return
@@ -61,6 +62,16 @@ def history(
     call.table_of(("at", "Region", "token", "change", "sum so far"), rows, left=3)
     call.say(f"{show.counted(len(rows), 'change')} of {counter}, together {total:,}")
     call.note_cost()
+
+
+def _pages(call: Call, counter: str, bounds: dict[str, Any], left: int) -> Iterator[Entry]:
+    after = None
+    while left:
+        page = call.reader.history_page(counter, **bounds, after=after, limit=min(left, PAGE_ENTRIES_MAX))
+        yield from page.entries
+        left, after = left - len(page.entries), page.next
+        if after is None:
+            return
 
 
 @command("export", COUNTERS)
