@@ -35,9 +35,11 @@ _NAMED = "<(counter|id)>"
 _PATTERNS = [(route, re.compile(re.sub(_NAMED, r"(?P<\1>.*)", route.rule), re.DOTALL)) for route in ROUTES.values()]
 
 
-def routed(event: Mapping[str, Any]) -> tuple[str, str]:
-    """The path to route, each name in it one safe part, and its method. Raises Problem."""
+def routed(event: Mapping[str, Any], pages: tuple[str, ...] = ()) -> tuple[str, str]:
+    """The path to route, each name in it one safe part, and its method. `pages` are further paths. Raises Problem."""
     path = str(event["rawPath"])
+    if path in pages:
+        return path, "GET"
     for route, pattern in _PATTERNS:
         if match := pattern.fullmatch(path):
             if not re.fullmatch(IN_PATH, match.groupdict().get("counter", "none")):

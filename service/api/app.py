@@ -27,11 +27,13 @@ from service.api.problems import Problem, invalid, no_such_route, problem_of
 from service.api.routes import Routes
 from service.observe import Watch, report
 
+TRY_IT = "/try-it"
+
 
 class Api:
     """The handler: an event of API Gateway's HTTP API (payload format 2.0) to an answer.
 
-    table stands in for DynamoDB. prefixes: of the counters it writes.
+    table stands in for DynamoDB. try_it serves a page to try the API at /try-it. prefixes: of the counters it writes.
     """
 
     def __init__(
@@ -41,31 +43,37 @@ class Api:
         *,
         table: Table | None = None,
         clock: Clock = wall_clock,
+        try_it: bool = False,
         prefixes: tuple[str, ...] = (),
     ) -> None:
         readers = {strong: Reader(settings, consistent=strong, table=table, clock=clock) for strong in (True, False)}
         routes = Routes(Ledger(settings, table=table, clock=clock), readers, watch, prefixes)
         self._watch = watch
+        self._pages = (TRY_IT,) if try_it else ()
         self.app = APIGatewayHttpResolver(enable_validation=True, json_body_deserializer=json_object, debug=False)
         self.app.use([_only_known])
         self.app.exception_handler(Exception)(self._failed)
         for name, route in ROUTES.items():
             self.app.route(**route._asdict())(getattr(routes, name))
+        if try_it:
+            self.app.enable_swagger(path=TRY_IT, title="exact-counter")
 
     @classmethod
-    def in_memory(cls, watch: Watch) -> "Api":
+    def in_memory(cls, watch: Watch, *, try_it: bool = False) -> "Api":
         """On a table in memory, the same one in two Regions. What begins with "seats:" has a ceiling of 10,000."""
         here, there = regions = ("eu-west-1", "us-east-1")
         limits = {"seats:": Limit(ceiling=10_000, region=here)}
         table = MemoryTable()
         table.peers = {there: table}
-        return cls(Settings(table="memory", region=here, regions=regions, limits=limits), watch, table=table)
+        return cls(
+            Settings(table="memory", region=here, regions=regions, limits=limits), watch, table=table, try_it=try_it
+        )
 
     def __call__(self, event: dict[str, Any], context: Any = None) -> dict[str, Any]:
         method = str(event["requestContext"]["http"]["method"]).upper()
         answer: dict[str, Any]
         try:
-            path, allowed = routed(event)
+            path, allowed = routed(event, self._pages)
             if method == "OPTIONS":
                 answer = {"statusCode": 204, "headers": {"Allow": allow(allowed)}, "body": "", "isBase64Encoded": False}
             else:
@@ -99,7 +107,7 @@ def _only_known(app: Any, following: Callable[[Any], Any]) -> Any:
     """Refuses parameters that the route does not have, and those that contradict each other."""
     route, given = app.context["_route"], app.current_event.query_string_parameters.keys()
     unknown = sorted(given - {field.alias for field in route.dependant.query_params})
-    if unknown:
+    if unknown and route.path != TRY_IT:
         raise invalid({"loc": ("query", name), "type": "unknown", "msg": "Unknown parameter"} for name in unknown)
     if route.path == "/counters":
         if ("counter" in given) == ("prefix" in given):

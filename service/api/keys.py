@@ -3,13 +3,14 @@
 Rule 1: The same request gives the same key and instant on every retry, so neither may come from this machine's clock.
 Rule 2: A key counts as given, as in a message or in the library, so that the same change is the same by every way.
 Rule 3: A ULID and a UUIDv7 carry their instant, in their canonical spelling alone, because one in another spelling
-would be another change beside it: that is a key as any other.
+would be another change beside it.
 Rule 4: Any other key needs `at`.
 Rule 5: Two instants that differ are refused, because a retry with only one of them would count again.
 Sources: https://github.com/ulid/spec, RFC 9562 (UUIDv7), draft-ietf-httpapi-idempotency-key-header (the quotes).
 """
 
 import re
+import uuid
 from datetime import datetime
 
 from ledger import tokens
@@ -25,8 +26,9 @@ TIMED = "^(?:[0-7][0-9A-HJKMNP-TV-Z]{25}|[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[8
 
 _MISSING = "Send Idempotency-Key, the same on every retry: a ULID or a UUIDv7, or any other text with at in the body."
 _NOT_SPELLED = "In the header a key is 1 to 1,024 printable ASCII characters, in quotes if it begins with a quote."
-_NO_TIME = "This key is no ULID (upper case) or UUIDv7 (lower case), so the request needs at, when it was asked for."
+_NO_TIME = "This key is neither a ULID nor a UUIDv7, so the request needs at: when the change was first asked for."
 _TWO_TIMES = "This key is a ULID or a UUIDv7, whose time at contradicts. Leave out at, or use a key of another form."
+_NOT_CANONICAL = "This is a ULID or a UUIDv7 in another spelling than canonical. Send that, or this one with at."
 
 
 def key_of_header(header: str | None) -> str:
@@ -41,11 +43,24 @@ def key_of_header(header: str | None) -> str:
 
 def time_of_key(key: str, at: datetime | None) -> datetime:
     """The instant that a key with its `at` stands for. Raises Problem."""
-    if re.fullmatch(TIMED, key):
-        own_ms = tokens.time_ms(key) if tokens.is_token(key) else int(key[:13].replace("-", ""), 16)
+    canonical, own_ms = _with_time(key)
+    if key == canonical:
         if at is not None and to_ms(at) != own_ms:
             raise Problem("invalid-time", _TWO_TIMES)
         return to_datetime(own_ms)
-    if at is None:
+    if at is not None:
+        return at
+    if canonical is None:
         raise Problem("invalid-time", _NO_TIME)
-    return at
+    raise Problem("invalid-key", _NOT_CANONICAL, members={"canonical": canonical})
+
+
+def _with_time(key: str) -> tuple[str | None, int]:
+    """The canonical spelling of a ULID or a UUIDv7 and its milliseconds since 1970; None for any other key."""
+    if key.isascii() and tokens.is_token(key.upper()):
+        return key.upper(), tokens.time_ms(key.upper())
+    try:
+        named = uuid.UUID(key) if key.isascii() else None
+    except ValueError:
+        named = None
+    return (str(named), named.int >> 80) if named and named.version == 7 else (None, 0)

@@ -5,6 +5,7 @@ Rule 2: Many connections, and one request at a time, as in a Lambda.
 Rule 3: A request becomes the event that API Gateway's HTTP API would make of it, with the path decoded.
 """
 
+import argparse
 import base64
 import os
 import re
@@ -18,7 +19,7 @@ from urllib.parse import unquote
 
 from ledger import Settings
 from service.api.admission import BODY_BYTES_MAX
-from service.api.app import Api
+from service.api.app import TRY_IT, Api
 from service.observe import Watch
 from service.writable import prefixes_of
 
@@ -77,15 +78,19 @@ def serve(api: Answers, port: int = PORT) -> ThreadingHTTPServer:
 
 
 def main(arguments: list[str], environ: Mapping[str, str]) -> None:
-    """--memory: a table in memory; else that of the LEDGER_* environment."""
+    parser = argparse.ArgumentParser(prog="python -m service.api.local", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--memory", action="store_true", help="a table in memory; else the LEDGER_* environment")
+    parser.add_argument("--port", type=int, default=PORT)
+    chosen = parser.parse_args(arguments)
     watch = Watch.here("api", sys.stderr)
-    if arguments == ["--memory"]:
-        api = Api.in_memory(watch)
+    if chosen.memory:
+        api = Api.in_memory(watch, try_it=True)
     else:
-        api = Api(Settings.from_env(environ), watch, prefixes=prefixes_of(environ))
-    print(f"http://{HOST}:{PORT} (Ctrl-C ends it)", flush=True)
+        api = Api(Settings.from_env(environ), watch, try_it=True, prefixes=prefixes_of(environ))
+    server = serve(api, chosen.port)
+    print(f"http://{HOST}:{server.server_port}{TRY_IT} (Ctrl-C ends it)", flush=True)
     with suppress(KeyboardInterrupt):
-        serve(api).serve_forever()
+        server.serve_forever()
 
 
 if __name__ == "__main__":

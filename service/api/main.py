@@ -1,4 +1,7 @@
-"""The entry point of the function: makes its objects once a process, from the environment."""
+"""The entry point of the function: makes its objects once a process, from the environment.
+
+Rule 1: The page to try the API is served only where LEDGER_STAGE names a stage that is not production.
+"""
 
 import os
 
@@ -10,5 +13,6 @@ from service.observe import Handler, Watch
 from service.writable import prefixes_of
 
 watch = Watch.of(os.environ)
-api = Api(Settings.from_env(), watch, prefixes=prefixes_of(os.environ))
+try_it = not os.environ.get("LEDGER_STAGE", "production").startswith("prod")
+api = Api(Settings.from_env(), watch, try_it=try_it, prefixes=prefixes_of(os.environ))
 handler: Handler = watch.around(api, correlation_paths.API_GATEWAY_HTTP)

@@ -4,6 +4,7 @@ Rule 1: It comes from the routes and models alone, so that it cannot say somethi
 and no environment.
 """
 
+import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -91,5 +92,6 @@ def _json(said: Any, indent: int = 0) -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python -m service.api.openapi", description=f"Writes {FILE}.").parse_args()
     FILE.write_text(text())
     print(f"wrote {FILE}")

@@ -3,8 +3,8 @@
 Rule 1: Every answer that is not a success is one of these.
 Rule 2: A problem's type is a name in docs/http-api.md and says the same as its status always does.
 Rule 3: A write's says whether anything was written; a read's says nothing of it.
-Rule 4: No text of a problem holds an amount, an exception that is not ours, or a key. A hold that ended is told by its
-state alone: what of it counts is an amount.
+Rule 4: No text of a problem holds an amount, an exception that is not ours, or a key, but the canonical spelling of one
+that was refused for its spelling. A hold that ended is told by its state alone: what of it counts is an amount.
 Rule 5: Of a library's error the first class that fits decides, and what fits none is for the operator.
 """
 

@@ -73,9 +73,9 @@ class Routes:
         limit: models.Limit = 100,
         cursor: models.Cursor = None,
     ) -> History:
-        after = None if cursor is None else cursors.position_of(cursor)
+        after = None if cursor is None else cursors.position_of(counter, cursor)
         page = self._readers[True].history_page(counter, since=since, until=until, after=after, limit=limit)
-        following = None if page.next is None else cursors.text_of(page.next)
+        following = None if page.next is None else cursors.text_of(counter, page.next)
         return responses.filled(History, page, counter=counter, next=following)
 
     def standing(self, counter: InQuery, consistent: Consistent = True) -> CounterStanding:
@@ -107,12 +107,12 @@ class Routes:
         return Response(204, body="")
 
     def _list(self, prefix: str, after: str | None, limit: int) -> CounterNames:
-        place = None if after is None else cursors.place_of(after)
+        place = None if after is None else cursors.place_of(prefix, after)
         page = self._readers[True].counters(prefix, after=place, limit=limit)
         for key in page.damaged:
             self._watch.logger.error("an item of the directory names no lane", extra={"pk": key.pk, "sk": key.sk})
             self._watch.publish({"LanesDamaged": 1})
-        following = None if page.next is None else cursors.text_of(page.next)
+        following = None if page.next is None else cursors.text_of_place(prefix, page.next)
         return CounterNames(counters=list(page.counters), next=following)
 
     def _change(self, delta: models.NewDelta, key: str) -> Change:

@@ -76,6 +76,16 @@ def test_the_event_is_that_of_api_gateway() -> None:
     assert (binary["isBase64Encoded"], binary["body"]) == (True, "/w==")
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Powertools leaves its files open
+def test_the_page_to_try_it_is_there_only_when_asked_for_and_needs_no_other_host() -> None:
+    api = Api.in_memory(Watch.here("local", io.StringIO()), try_it=True)
+    answer = api(event_of("GET", "/try-it", {}, None))
+    assert (answer["statusCode"], answer["headers"]["Content-Type"]) == (200, "text/html")
+    assert 'src="http' not in answer["body"].replace("'", '"')
+    assert len(answer["body"]) < 5_000_000, "Lambda answers 6 MB at most"
+    assert api(event_of("OPTIONS", "/try-it", {}, None))["headers"]["Allow"] == "GET, HEAD, OPTIONS"
+
+
 def test_the_document_is_what_make_openapi_writes_and_has_every_problem_and_every_route_of_the_page() -> None:
     document: Any = openapi.document()
     assert openapi.FILE.read_text() == openapi.text(), "run make docs"

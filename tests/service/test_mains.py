@@ -99,3 +99,18 @@ def test_what_cannot_be_added_is_a_dead_letter_or_waits_in_the_queue(
     printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     (metrics,) = [line for line in printed if "_aws" in line]
     assert (metrics["DeltasRefused"], metrics["stage"], metrics["service"]) == ([2.0], "test", "ledger")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Powertools leaves its files open
+@pytest.mark.filterwarnings("ignore:Dimension")  # of all functions of this process
+def test_the_page_to_try_it_is_served_only_where_a_stage_is_named_that_is_not_production(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LEDGER_TABLE", "counters")
+    monkeypatch.setenv("AWS_REGION", A)
+    for stage, status in (("dev", 200), ("production", 404), (None, 404)):
+        monkeypatch.delenv("LEDGER_STAGE", raising=False)
+        if stage is not None:
+            monkeypatch.setenv("LEDGER_STAGE", stage)
+        answer = loaded("api")(event_of("GET", "/try-it?format=json", {}, None), Context())
+        assert answer["statusCode"] == status
