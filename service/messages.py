@@ -2,20 +2,20 @@
 
 Rule 1: A message is JSON and names its job and a lane of this Region (docs/compaction.md), or it is refused. Unknown
 fields are ignored.
-Rule 2: One that names no job is a look, by hand.
+Rule 2: One that names nothing but a lane is a look, by hand. An early version asked for several jobs by flags; such a
+message is refused, because the sweep does what it asks for within a day.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import fields
-from typing import Annotated, Any
-
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from typing import Any
 
 from compactor.named import Named
 from ledger import items
-from ledger.errors import LedgerError
+from ledger.errors import LedgerError, shown
 from ledger.ranges import VERSION_MAX
 from ledger.settings import Settings
 from ledger.values import Lane
@@ -26,9 +26,11 @@ KEY_MAX = 64
 
 TRIES_MAX = 10**6
 
+BY_FLAGS = (
+    "A version before 0.1.0 asked by such flags. Delete the message: within a day the sweep does what it asks for."
+)
+
 JOBS: dict[str, type[Job]] = {"look": Look, "settle": Settle, "sweep": Sweep, "verify": Verify, "evaluate": Evaluate}
-OWN = ("again", "follows", "since", "tries")
-"""The fields of a job that stand in its message under their own names."""
 
 
 class InvalidWork(LedgerError):
@@ -36,35 +38,12 @@ class InvalidWork(LedgerError):
     DLQ."""
 
 
-def _sort_key(given: str) -> str:
-    if not items.highest_of(given):
-        raise ValueError(given)
-    return given
-
-
-SortKey = Annotated[str, Field(max_length=KEY_MAX), AfterValidator(_sort_key)]
-
-
-class Said(BaseModel):
-    """What a message may say."""
-
-    model_config = ConfigDict(strict=True)
-
-    lane: str
-    job: str = "look"
-    again: bool = False
-    follows: int | None = Field(None, ge=0, le=VERSION_MAX)
-    since: SortKey | None = None
-    tries: int = Field(0, ge=0, le=TRIES_MAX)
-    keys: list[SortKey] = []
-    between: list[tuple[SortKey, SortKey]] = []
-
-
 def message_of(job: Job) -> str:
     said: dict[str, Any] = {"job": type(job).__name__.lower(), "lane": str(job.lane)}
     for field in fields(job):
-        if field.name in OWN and getattr(job, field.name) != field.default:
-            said[field.name] = getattr(job, field.name)
+        value = getattr(job, field.name)
+        if field.name in READERS and value != field.default:
+            said[field.name] = value
     if isinstance(job, Settle):
         said |= {"keys": job.named.keys} if job.named.keys else {}
         said |= {"between": job.named.between} if job.named.between else {}
@@ -74,14 +53,58 @@ def message_of(job: Job) -> str:
 def job_of(body: str, settings: Settings) -> Job:
     """What a message asks for. Raises InvalidWork."""
     try:
-        said = Said.model_validate_json(body)
-        lane, kind = Lane.parse(said.lane), JOBS[said.job]
-        given = {field.name: getattr(said, field.name) for field in fields(kind) if field.name in OWN}
+        said: Any = json.loads(body)
+        lane = Lane.parse(said["lane"])
+        if lane.region != settings.region:
+            raise InvalidWork(f"{lane} is not a lane of {settings.region}. Its own Region's compactor visits it.")
+        if "job" not in said and len(said) > 1:
+            raise InvalidWork(f"{lane}: no job, but {shown(sorted(said))}. {BY_FLAGS}")
+        kind = JOBS[said.get("job", "look")]
+        names = [field.name for field in fields(kind) if field.name in READERS and field.name in said]
+        given: dict[str, Any] = {name: READERS[name](said[name]) for name in names}
         if kind is Settle:
-            given["named"] = Named.of(said.keys) | Named((), tuple(said.between))
-        if lane.region == settings.region:
-            return kind(settings.known(lane), **given)
-    except (ValueError, KeyError, LedgerError) as error:
+            given["named"] = _named(said.get("keys", []), said.get("between", []))
+        return kind(settings.known(lane), **given)
+    except InvalidWork:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, LedgerError) as error:
         why = f"A work message is JSON with a job and a lane, as docs/compaction.md says, not {ascii(body)[:200]}"
         raise InvalidWork(f"{why}: {type(error).__name__}.") from None
-    raise InvalidWork(f"{lane} is not a lane of {settings.region}. Its own Region's compactor visits it.")
+
+
+def _named(keys: Any, between: Any) -> Named:
+    if not all(isinstance(each, list) for each in (keys, between, *between)) or any(len(pair) != 2 for pair in between):
+        raise ValueError(between)
+    for key in (*keys, *(key for pair in between for key in pair)):
+        _sort_key(key)
+    return Named.of(keys) | Named((), tuple((first, last) for first, last in between))
+
+
+def _sort_key(given: Any) -> str:
+    if not (isinstance(given, str) and len(given) <= KEY_MAX and items.highest_of(given)):
+        raise ValueError(given)
+    return given
+
+
+def _flag(given: Any) -> bool:
+    if type(given) is not bool:
+        raise ValueError(given)
+    return given
+
+
+def _whole(most: int) -> Callable[[Any], int]:
+    def read(given: Any) -> int:
+        if type(given) is not int or not 0 <= given <= most:
+            raise ValueError(given)
+        return given
+
+    return read
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "again": _flag,
+    "follows": _whole(VERSION_MAX),
+    "since": _sort_key,
+    "tries": _whole(TRIES_MAX),
+}
+"""The fields of a job that stand in its message under their own names; each raises ValueError or TypeError."""

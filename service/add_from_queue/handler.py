@@ -2,7 +2,7 @@
 
 Rule 1: A message is acknowledged only when every one of its changes is recorded, now or before, or accepted in a pack,
 or refused by its limit, which is an answer and final; or when it is poison, and a copy is confirmed by the dead-letter
-queue: its body, and as an attribute what was wrong. A crash in between makes two copies, and a
+queue: its body, its attributes, and as a further attribute what was wrong. A crash in between makes two copies, and a
 redrive counts each change once.
 Rule 2: Poison is what no retry changes: a message that cannot be read, a change that is refused as invalid, a key that
 stands for another change. It goes to the dead-letter queue at once and whole, and its good changes count once.
@@ -21,6 +21,7 @@ the format is public: docs/producers.md.
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,7 +49,7 @@ WAIT_S, WAIT_MAX_S = 30, 900
 WHY = "LedgerError"
 """The attribute of a dead letter that names the error."""
 
-WHY_BYTES, MESSAGE_BYTES_MAX = 64, 1_048_576
+WHY_BYTES, ATTRIBUTES_MAX, MESSAGE_BYTES_MAX = 64, 10, 1_048_576
 """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html"""
 
 Record = Mapping[str, Any]
@@ -198,9 +199,19 @@ def outcome_of(change: Change, outcome: Outcome) -> str | None:
 
 
 def attributes_of(record: Record, why: str) -> dict[str, Any]:
-    """The attribute of a copy, as SQS takes it, where it has room."""
-    has_room = len(record["body"].encode()) + WHY_BYTES <= MESSAGE_BYTES_MAX
-    return {WHY: {"DataType": "String", "StringValue": why}} if has_room else {}
+    """The attributes of a copy, as SQS takes them."""
+    attributes = {name: _attribute(given) for name, given in record.get("messageAttributes", {}).items()}
+    room = len(record["body"].encode()) + WHY_BYTES <= MESSAGE_BYTES_MAX
+    if room and len(attributes) < ATTRIBUTES_MAX:
+        attributes[WHY] = {"DataType": "String", "StringValue": why}
+    return attributes
+
+
+def _attribute(given: Mapping[str, Any]) -> dict[str, Any]:
+    """An attribute as Lambda hands it over, as SQS takes it."""
+    if given.get("stringValue") is not None:
+        return {"DataType": given["dataType"], "StringValue": given["stringValue"]}
+    return {"DataType": given["dataType"], "BinaryValue": base64.b64decode(given.get("binaryValue") or "")}
 
 
 def wait_of(record: Record, jitter: float) -> int:

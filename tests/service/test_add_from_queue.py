@@ -1,5 +1,6 @@
 """The function `add_from_queue`: what is recorded, what comes again, what is poison, and what is an answer."""
 
+import base64
 import itertools
 import json
 from collections.abc import Callable
@@ -130,13 +131,18 @@ def test_a_copy_names_what_was_wrong_and_the_line_the_change() -> None:
     assert ("a wait was not set" in text, "did not answer" in line["why"]) == (True, True)
 
 
-def test_a_copy_has_the_error_as_an_attribute_where_there_is_room() -> None:
+def test_a_copy_has_the_messages_own_attributes_and_the_error_as_far_as_there_is_room() -> None:
     service = adding()
-    service.adds("poison")
+    text = {"dataType": "String", "stringValue": "abc", "stringListValues": [], "binaryListValues": []}
+    raw = {"dataType": "Binary", "binaryValue": base64.b64encode(b"\0\1").decode()}
+    service.adds("poison", messageAttributes={"text": text, "raw": raw})
+    service.adds("poison", messageAttributes={f"a{n}": text for n in range(10)})
     service.adds("x" * MESSAGE_BYTES_MAX)
-    first, other = [copy["MessageAttributes"] for copy in service.sqs.taken["dead_letters"]]
-    assert first == {"LedgerError": {"DataType": "String", "StringValue": "InvalidMessage"}}
-    assert other == {}
+    first, *others = [copy["MessageAttributes"] for copy in service.sqs.taken["dead_letters"]]
+    why = {"LedgerError": {"DataType": "String", "StringValue": "InvalidMessage"}}
+    binary = {"DataType": "Binary", "BinaryValue": b"\0\1"}
+    assert first == {"text": {"DataType": "String", "StringValue": "abc"}, "raw": binary} | why
+    assert all("LedgerError" not in attributes for attributes in others)
 
 
 def test_a_change_of_a_name_that_is_not_written_here_is_a_dead_letter_and_the_others_of_its_message_count() -> None:
