@@ -27,15 +27,12 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Engine]:
     """An embedded DynamoDB; what needs it is skipped where it is not installed."""
-    running = Engine()
     try:
-        running.start()
+        Engine().executable()
     except EngineMissing as error:
         pytest.skip(str(error))
-    try:
+    with Engine() as running:
         yield running
-    finally:
-        running.stop()
 
 
 @pytest.fixture(scope="session")

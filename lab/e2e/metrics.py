@@ -92,6 +92,12 @@ def events_of(logs: Any, since_s: float = 0) -> Iterator[tuple[str, Any]]:
         yield from ((name.removeprefix(GROUP), event) for page in pages for event in page["events"])
 
 
+def accepted_in_packs(logs: Any) -> float:
+    """How many changes a Region's functions say that they accepted in packs."""
+    samples = (sample for function, event in events_of(logs) for sample in samples_of(function, event["message"]))
+    return sum(value for metric, value in samples if metric == Metric(LEDGER, "DeltasAccepted"))
+
+
 def oldest_s(messages: Iterable[Mapping[str, Any]], now_s: float) -> float | None:
     """The age of the oldest, as SQS publishes it: without those that were received RECEIVES_OF_AGE times.
 

@@ -61,8 +61,6 @@ class Seats:
             balance = client.get("counters", COUNTER)
             found = balance["value"], balance["count"]
             self._site.must(f"{region}: value and count", found, (CEILING, FREE + FREED + 1))
-            listed = Counter(entry["change"] for entry in client.history(COUNTER))
-            self._site.must(f"{region}: history", listed, Counter({1: FREE + FREED, CAPTURED: 1}))
 
     def _sell_by_http(self, seats: list[Change]) -> None:
         with ThreadPoolExecutor(SENDERS) as pool:

@@ -4,15 +4,12 @@ Rule 1: Loopback only, a free port, a state directory that is new and is removed
 another MiniStack.
 Rule 2: Every client gets its endpoint, credentials, time-outs, retries, pool and "no proxy" here, so no account or
 environment is needed.
-Rule 3: However the program ends short of SIGKILL, the process ends with it: `with`, atexit for who forgot it, and
-`end_on_signals` in a main program. The engine has a session of its own, so that Ctrl-C stops the program first and the
-engine after it.
+Rule 3: However the program ends short of SIGKILL, the process ends with it: `with`, and `end_on_signals` in a main
+program. The engine has a session of its own, so that Ctrl-C stops the program first and the engine after it.
 Rule 4: An engine that dies says so, with the end of its log, and not as a connection error somewhere else.
 """
 
-import atexit
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -20,10 +17,10 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 
 import boto3
 from botocore.config import Config
@@ -79,76 +76,70 @@ class Engine:
     """
 
     _probed, _up = "/_ministack/health", 200  # what it is asked until it answers, and with which status it is up
+    _process: subprocess.Popen[bytes]
+    _log: Path
+    endpoint_url: str
+    """`http://127.0.0.1:<port>`"""
 
     def __init__(self) -> None:
         self._session = boto3.session.Session()
         self._lock = threading.Lock()  # clients may be shared by threads; the session that makes them may not
-        self._process: subprocess.Popen[bytes] | None = None
-        self._directory: Path | None = None
-        self._log: IO[bytes] | None = None
-        self.endpoint_url = ""  # `http://127.0.0.1:<port>` while the engine runs
+        self._held = ExitStack()
 
-    def start(self) -> None:
+    def __enter__(self) -> Self:
         """Starts the engine and waits until it answers.
 
         Raises EngineMissing if it is not installed, EngineDied if it ends or is not up within START_TIMEOUT_MS.
         """
         executable = self.executable()
-        self._directory = Path(tempfile.mkdtemp(prefix="ledger-engine-"))
-        atexit.register(self.stop)
-        try:
+        with ExitStack() as held:  # Ctrl-C ends it, too
+            folder = held.enter_context(
+                tempfile.TemporaryDirectory(prefix="ledger-engine-", ignore_cleanup_errors=True)
+            )
             # Free now, and taken again in a moment: the engine says so in its log if another program was quicker.
             with socket.socket() as probe:
                 probe.bind((HOST, 0))
                 port: int = probe.getsockname()[1]
-            self.endpoint_url = f"http://{HOST}:{port}"
-            self._log = (self._directory / "engine.log").open("wb")
+            self.endpoint_url, self._log = f"http://{HOST}:{port}", Path(folder) / "engine.log"
             given = {
                 "BIND_HOST": HOST,
                 "GATEWAY_PORT": str(port),
-                "STATE_DIR": str(self._directory / "state"),
-                "TMPDIR": str(self._directory),  # its pid file
+                "STATE_DIR": f"{folder}/state",
+                "TMPDIR": folder,  # its pid file
                 "LOG_LEVEL": "WARNING",  # a log line for every request costs more than the request
                 "PERSIST_STATE": "0",
-                "DOCKER_HOST": f"unix://{self._directory}/no-docker",  # it would look for containers to clean up
+                "DOCKER_HOST": f"unix://{folder}/no-docker",  # it would look for containers to clean up
             }
-            streams: Any = {"stdin": subprocess.DEVNULL, "stdout": self._log, "stderr": subprocess.STDOUT}
+            log = held.enter_context(self._log.open("wb"))
+            streams: Any = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": subprocess.STDOUT}
             self._process = subprocess.Popen(
-                [executable], env=os.environ | given, cwd=self._directory, start_new_session=True, **streams
+                [executable], env=os.environ | given, cwd=folder, start_new_session=True, **streams
             )
+            held.callback(_end, self._process)
             self._wait_until_up(port)
-        except BaseException:  # Ctrl-C too
-            self.stop()
-            raise
+            self._held = held.pop_all()
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        with self._held:
+            # A dead engine explains whatever went wrong in the block, except that somebody ended the program.
+            if error is None or isinstance(error, Exception):
+                self.check()
 
     def executable(self) -> Path:
-        """The ministack program: LEDGER_ENGINE if set, else beside this Python (in `.venv`), else on PATH.
+        """The ministack program: LEDGER_ENGINE if set, else beside this Python (in `.venv`).
 
         Raises EngineMissing where it is not.
         """
-        path = os.pathsep.join((f"{sys.prefix}/engine/bin", os.environ.get("PATH", "")))
-        found = os.environ.get("LEDGER_ENGINE") or shutil.which("ministack", path=path)
-        if found and Path(found).is_file():
-            return Path(found)
-        raise EngineMissing(f"the embedded DynamoDB is not installed ({found or 'nowhere'}); run `make dev`")
+        found = Path(os.environ.get("LEDGER_ENGINE") or f"{sys.prefix}/engine/bin/ministack")
+        if found.is_file():
+            return found
+        raise EngineMissing(f"the embedded DynamoDB is not installed ({found}); run `make dev`")
 
     def check(self) -> None:
         """Raises EngineDied, with the end of its log, if the engine is not running."""
-        if self._process is None or self._process.poll() is not None:
-            code = "never started" if self._process is None else f"exit code {self._process.returncode}"
-            raise EngineDied(f"the embedded DynamoDB is not running ({code}){self._log_tail()}")
-
-    def stop(self) -> None:
-        """Ends the engine and removes its data and log. May be called again."""
-        atexit.unregister(self.stop)
-        process, self._process = self._process, None
-        if process is not None:
-            _end(process)
-        if self._log is not None:
-            self._log.close()
-        if self._directory is not None:
-            shutil.rmtree(self._directory, ignore_errors=True)
-        self._log, self._directory, self.endpoint_url = None, None, ""
+        if (code := self._process.poll()) is not None:
+            raise self._died(f"is not running (exit code {code})")
 
     def client(self, region: str, config: Config | None = CONFIG) -> DynamoDBClient:
         """A new boto3 DynamoDB client for a Region, of this `config` (None: boto3's own); threads may share it."""
@@ -173,18 +164,6 @@ class Engine:
             StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
         )
 
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        try:
-            # A dead engine explains whatever went wrong in the block, except that somebody ended the program.
-            if error is None or isinstance(error, Exception):
-                self.check()
-        finally:
-            self.stop()
-
     def _client(self, service: Any, region: str, config: Config | None) -> Any:
         self.check()
         with self._lock:
@@ -206,13 +185,11 @@ class Engine:
                 if connection.getresponse().status == self._up:
                     return
             time.sleep(PROBE_EVERY_MS / 1_000)
-        raise EngineDied(f"the embedded DynamoDB did not answer within {START_TIMEOUT_MS} ms{self._log_tail()}")
+        raise self._died(f"did not answer within {START_TIMEOUT_MS} ms")
 
-    def _log_tail(self) -> str:
-        if self._directory is None:
-            return ""
-        lines = (self._directory / "engine.log").read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:]
-        return "; its log ends:\n" + "\n".join(lines) if lines else "; its log is empty"
+    def _died(self, how: str) -> EngineDied:
+        lines = self._log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:]
+        return EngineDied("\n".join([f"the embedded DynamoDB {how}; its log ends:", *lines]))
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
