@@ -43,17 +43,8 @@ class Client:
         return self._post(hold["counter"], f"holds/{hold['id']}/{how}", more, {})
 
     def get(self, what: str, counter: str, **more: str) -> dict[str, Any]:
-        """`counters`: a counter as it is read now; `standing`: what of its limit is left; a page of its `history`."""
+        """`counters`: a counter as it is read now; `standing`: what of its limit is left."""
         return _good(self._call("GET", f"/{what}?{urlencode({'counter': counter, **more}, quote_via=quote)}", "", {}))
-
-    def history(self, counter: str) -> list[dict[str, Any]]:
-        """Every entry of a counter's history, page by page."""
-        page = self.get("history", counter, limit="100")
-        entries: list[dict[str, Any]] = page["entries"]
-        while page["next"] is not None:
-            page = self.get("history", counter, limit="100", cursor=page["next"])
-            entries += page["entries"]
-        return entries
 
     def _post(self, counter: str, what: str, body: dict[str, Any], headers: dict[str, str]) -> BaseHTTPResponse:
         data = json.dumps({"counter": counter, **body})

@@ -100,13 +100,6 @@ class User:
             if sum(balance["by_region"].values()) != balance["value"]:
                 yield f"{region}: the parts of {counter} do not sum to its value: {balance['by_region']}"
 
-    def judge_histories(self, changes: Mapping[str, Counter[int]]) -> None:
-        """Some counters' histories list exactly their changes."""
-        for region, client in self._site.http.items():
-            for counter, expected in changes.items():
-                listed = Counter(entry["change"] for entry in client.history(counter))
-                self._site.must(f"{region}: the history of {counter}", listed, expected)
-
     def judge_dead_letters(self, poisoned: Mapping[str, set[str]]) -> None:
         """The dead-letter queue of each Region's changes holds exactly its poison, and the others nothing.
 

@@ -3,8 +3,8 @@
 Rule 1: Those of `ministack`. A Region's tables are its own here too, because DynamoDB Local keeps a database for each
 access key and Region.
 Rule 2: It is got by coordinates and through `mvn`, so that a mirror in Maven's own settings is honoured; no host is
-named here. Its folder appears whole or not at all: it is made beside its place and then moved.
-Rule 3: The folder's program `run` listens on loopback only. DynamoDB Local by itself listens on every interface and has
+named here. Its folder is there when its program `run` is, which comes last.
+Rule 3: `run` listens on loopback only. DynamoDB Local by itself listens on every interface and has
 no option against it, so a page of Java sets the host before the start; it is compiled at the start, which needs a JDK
 and a second.
 Rule 4: Four of its dependencies are left out: they send usage figures to AWS (switched off here), and are not in every
@@ -15,7 +15,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import typer
@@ -63,28 +62,23 @@ def install() -> Path:
     if missing():
         raise EngineMissing(f"DynamoDB Local needs a JDK (17 or later) and Maven; not on PATH: {', '.join(missing())}")
     place = _place()
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{place.name}-", dir=place.parent) as name:
-        made = Path(name)
-        _fill(made)
-        made.chmod(0o755)
-        shutil.rmtree(place, ignore_errors=True)
-        made.rename(place)
-        made.mkdir()  # for the `with` to remove
-    return place / "run"
+    place.mkdir(parents=True, exist_ok=True)
+    for name in ("pom.xml", "Loopback.java"):
+        shutil.copyfile(FILES / name, place / name)
+    _get_jars(place)
+    shutil.copyfile(FILES / "run", place / "run.new")
+    (place / "run.new").chmod(0o755)
+    return (place / "run.new").rename(place / "run")
 
 
-def _fill(made: Path) -> None:
-    for name in ("pom.xml", "Loopback.java", "run"):
-        shutil.copyfile(FILES / name, made / name)
-    (made / "run").chmod(0o755)
+def _get_jars(place: Path) -> None:
     command = ["mvn", "-B", "-q", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=lib"]
     command += [f"-Dlocal.version={VERSION}", f"-Dplaceholders.version={PLACEHOLDERS_VERSION}"]
     try:
-        done = subprocess.run(command, cwd=made, capture_output=True, text=True, timeout=GET_TIMEOUT_S, check=False)
+        done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=GET_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
         raise EngineMissing(f"Maven did not get DynamoDB Local within {GET_TIMEOUT_S} s") from None
-    if done.returncode != 0 or not list(made.glob("lib/DynamoDBLocal-*.jar")):
+    if done.returncode != 0 or not list(place.glob("lib/DynamoDBLocal-*.jar")):
         said = "\n".join((done.stdout + done.stderr).splitlines()[-LOG_TAIL_LINES:])
         raise EngineMissing(f"Maven could not get DynamoDB Local {VERSION}:\n{said}")
 

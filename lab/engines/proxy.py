@@ -43,8 +43,8 @@ Answer = tuple[int, Headers, bytes]
 def main(engine_port: int, seed: int, mixed: Mix, control: Connection) -> None:
     """Sends its port, then serves until it is killed.
 
-    It takes ("partition", bool), ("storm", how many times as many faults), ("refuse", one of REFUSALS or "" for none, a
-    place or "" for everybody); anything else it answers by the counts so far.
+    It takes ("partition", bool), ("calm",) for no more faults, ("refuse", one of REFUSALS or "" for none, a place or ""
+    for everybody); anything else it answers by the counts so far.
     """
     proxy = _Proxy(engine_port, random.Random(f"{seed} proxy"), mixed)
     threading.Thread(target=proxy.serve_forever, daemon=True).start()
@@ -53,8 +53,8 @@ def main(engine_port: int, seed: int, mixed: Mix, control: Connection) -> None:
         match control.recv():
             case ("partition", bool(on)):
                 proxy.partitioned = on
-            case ("storm", float(times)):
-                proxy.times = times
+            case ("calm",):
+                proxy.mix = {}
             case ("refuse", str(answer), str(place)):
                 proxy.refused = answer, place
             case _:
@@ -77,8 +77,8 @@ class _Proxy(ThreadingHTTPServer):
         self._engine = HTTPConnectionPool(
             HOST, engine_port, maxsize=POOL_CONNECTIONS, timeout=ENGINE_TIMEOUT_S, retries=False
         )
-        self._rng, self._mix = rng, mixed
-        self.times, self.partitioned, self.refused = 1.0, False, ("", "")
+        self._rng, self.mix = rng, mixed
+        self.partitioned, self.refused = False, ("", "")
         self.lock, self.counts, self.under_way = threading.Lock(), Counter[str](), 0
 
     def answer(self, place: str, headers: Headers, body: bytes) -> Answer | None:
@@ -109,7 +109,7 @@ class _Proxy(ThreadingHTTPServer):
         answer, refused = self.refused
         if answer and refused in ("", place):
             return REFUSALS[answer]
-        return decide(self._rng, self._mix, self.times) or PLAIN
+        return decide(self._rng, self.mix) or PLAIN
 
     def _deliver(self, headers: Headers, body: bytes, fault: Fault) -> Answer | None:
         try:

@@ -29,26 +29,21 @@ class Fault:
     answer: Answer = "engine"
     again_ms: tuple[int, int] | None = None
 
-    @property
-    def costs_seconds(self) -> bool:
-        """Whether the caller waits until it gives up; a storm of these would only be a calm."""
-        return self.answer == "silence" or self.wait_ms[0] >= MS_OF_GIVING_UP
-
 
 Mix = Mapping[Fault, float]  # each kind with the share of requests that it meets
 FAULTS: Mix = {
-    Fault("500 before", times=0, answer="error"): 0.006,
-    Fault("500 after it applied", answer="error"): 0.008,
-    Fault("throttled", times=0, answer="throttled"): 0.01,
-    Fault("conflict", times=0, answer="conflict"): 0.01,
-    Fault("reset before", times=0, answer="reset"): 0.005,
-    Fault("answer dropped after it applied", answer="reset"): 0.012,
+    Fault("500 before", times=0, answer="error"): 0.012,
+    Fault("500 after it applied", answer="error"): 0.016,
+    Fault("throttled", times=0, answer="throttled"): 0.02,
+    Fault("conflict", times=0, answer="conflict"): 0.02,
+    Fault("reset before", times=0, answer="reset"): 0.01,
+    Fault("answer dropped after it applied", answer="reset"): 0.024,
     Fault("no answer, though it applied", answer="silence"): 0.0004,
-    Fault("request delayed", wait_ms=(20, 2_500)): 0.006,
+    Fault("request delayed", wait_ms=(20, 2_500)): 0.012,
     Fault("applied when the caller had given up", wait_ms=(MS_OF_GIVING_UP, 8_000)): 0.0004,
-    Fault("answer delayed", answer_wait_ms=(20, 2_500)): 0.006,
-    Fault("repeated", times=2): 0.008,
-    Fault("repeated late", again_ms=(300, 12_000)): 0.006,
+    Fault("answer delayed", answer_wait_ms=(20, 2_500)): 0.012,
+    Fault("repeated", times=2): 0.016,
+    Fault("repeated late", again_ms=(300, 12_000)): 0.012,
 }
 """A middling mix."""
 
@@ -66,11 +61,11 @@ def mix(seed: int) -> Mix:
     return {fault: share * rng.choice(MULTIPLIERS) for fault, share in FAULTS.items()}
 
 
-def decide(rng: random.Random, mixed: Mix, times: float = 1.0) -> Fault | None:
-    """The fault that a request meets, if it meets one, in a storm of `times` as many as in the mix."""
+def decide(rng: random.Random, mixed: Mix) -> Fault | None:
+    """The fault that a request meets, if it meets one."""
     drawn = rng.random()
     for fault, share in mixed.items():
-        drawn -= share * (min(times, 1.0) if fault.costs_seconds else times)
+        drawn -= share
         if drawn < 0:
             return fault
     return None

@@ -1,4 +1,4 @@
-"""The live page on 127.0.0.1: its files, a stream of pictures, and one address to ask for things.
+"""The live page on 127.0.0.1: its files, the picture of now, and one address to ask for things.
 
 Rule 1: It listens on the loopback alone and answers no other name (a foreign page could make a browser look up its own
 name here)
@@ -10,10 +10,10 @@ import json
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from lab.live.controls import BadControl
-from lab.live.loop import Loop
+from lab.live.show import Show
 
 HOST = "127.0.0.1"
 PORT = 8090
@@ -31,21 +31,13 @@ HEADERS = {
 
 
 class Server(ThreadingHTTPServer):
-    """The page as a server; `with` it, a scene runs behind. Port 0: any that is free. Raises OSError."""
+    """The page as a server, with a scene behind it. Port 0: any that is free. Raises OSError."""
 
     def __init__(self, port: int = PORT, *, seed: int = 1) -> None:
-        self.loop = Loop(seed)
+        self.show = Show(seed)
         super().__init__((HOST, port), partial(Handler, directory=str(PAGE)))
         self.names = {f"{name}:{self.server_port}" for name in (HOST, "localhost")}
         self.url = f"http://{HOST}:{self.server_port}/"
-
-    def __enter__(self) -> Self:
-        self.loop.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.loop.end()
-        self.server_close()
 
 
 class Handler(SimpleHTTPRequestHandler):
@@ -64,17 +56,13 @@ class Handler(SimpleHTTPRequestHandler):
         return is_ours
 
     def do_GET(self) -> None:
-        if self.path != "/pictures":
+        if self.path != "/picture":
             super().do_GET()
             return
         self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Content-Type", "application/json")
         self.end_headers()
-        try:
-            for picture in self.server.loop.pictures():
-                self.wfile.write(b"data: " + picture + b"\n\n")
-        except OSError:
-            pass  # the tab was closed
+        self.wfile.write(self.server.show.picture())
 
     def do_POST(self) -> None:
         length = self.headers.get("Content-Length", "")
@@ -84,7 +72,7 @@ class Handler(SimpleHTTPRequestHandler):
             self.send_error(400, f"Send JSON of at most {BODY_MAX:,} bytes to /do.")
         else:
             try:
-                self.server.loop.do(json.loads(self.rfile.read(int(length))))
+                self.server.show.do(json.loads(self.rfile.read(int(length))))
                 self.send_response(204)
                 self.end_headers()
             except BadControl as refused:

@@ -1,4 +1,4 @@
-"""What happens to the processes and the Regions of a run: kills, pauses, partitions and storms of faults.
+"""What happens to the processes and the Regions of a run: kills, pauses and partitions.
 
 Rule 1: Everything follows from the seed and the passing of time.
 Rule 2: `turn` never waits.
@@ -20,7 +20,6 @@ Between = tuple[float, float]
 FIRST_S = KILL_EVERY_S = PAUSE_EVERY_S = (1.0, 5.0)
 PAUSED_S = (0.3, 5.0)
 QUIET_S, PARTITIONED_S = (3.0, 10.0), (1.0, 9.0)
-CALM_S, STORM_S, STORM_TIMES = (3.0, 12.0), (0.3, 2.5), 12.0
 MOSTLY_COMPACTORS = 0.8
 
 
@@ -33,8 +32,8 @@ class Disturber:
         self._rng = random.Random(f"{plan.seed} disturber")
         self._children, self._processes, self._replicator, self._proxy = children, processes, replicator, proxy
         self._paused: dict[str, float] = {}
-        self._partitioned = self._stormy = False
-        acts = (self._pause, self._cut, *((self._kill, self._blow) if plan.profile.kills else ()))
+        self._partitioned = False
+        acts = (self._pause, self._cut, *((self._kill,) if plan.profile.kills else ()))
         self._due = {act: time.monotonic() + self._rng.uniform(*FIRST_S) for act in acts}
         self.counts: Counter[str] = Counter()
 
@@ -47,9 +46,7 @@ class Disturber:
             self._due[act] = now + self._rng.uniform(*act())
 
     def clear(self) -> None:
-        """Ends every pause, partition and storm."""
-        if self._stormy:
-            self._blow()
+        """Ends every pause and partition."""
         for name in list(self._paused):
             self._resume(name)
         if self._partitioned:
@@ -83,12 +80,6 @@ class Disturber:
             return PARTITIONED_S
         self._replicator.heal()
         return QUIET_S
-
-    def _blow(self) -> Between:
-        self._stormy = not self._stormy
-        self._proxy.send(("storm", STORM_TIMES if self._stormy else 1.0))
-        self.counts["storms"] += self._stormy
-        return STORM_S if self._stormy else CALM_S
 
     def _resume(self, name: str) -> None:
         del self._paused[name]

@@ -44,8 +44,8 @@ SLOTS = WRITERS * THREADS
 @dataclass(frozen=True, slots=True)
 class Profile:
     """pause_s: how long a writer rests between two batches, at most. again_s: how long it waits before it sends again,
-    at most. resending_s: for how long, once half of the writers are done. kills: processes are killed, and storms
-    of faults come. faults: what the proxy does; None draws a mix.
+    at most. resending_s: for how long, once half of the writers are done. kills: processes are killed. faults: what the
+    proxy does; None draws a mix.
 
     floors: what a run must have of each, at least, as (number, share of what was asked of it).
     """
@@ -94,7 +94,7 @@ ROUGH = Profile(
         "faults": (0, 0.05),
     },
 )
-"""Changes of many witnesses; processes are killed, and storms of faults come."""
+"""Changes of many witnesses; processes are killed."""
 
 
 def numbered(changes: int) -> tuple[Event, ...]:

@@ -109,7 +109,7 @@ def _write(plan: Plan, processes: Processes, disturber: Disturber, say: Say) -> 
 
 def _calm(control: Connection) -> Counter[str]:
     """Lets every request that is still under way arrive; the faults by kind."""
-    control.send(("storm", 0.0))
+    control.send(("calm",))
     for _ in range(CALM_TURNS):
         control.send(("counts",))
         counts: Counter[str] = Counter(control.recv())

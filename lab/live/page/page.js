@@ -5,6 +5,7 @@ const $ = (selector, under = document) => under.querySelector(selector);
 const english = new Intl.NumberFormat("en");
 const number = { format: (value) => english.format(value).replace("-", "−") };
 const START = `make demo-web PORT=${location.port}`; // where this page looks for it
+const EVERY_MS = 200;
 const HELD_MS = 1000; // a slider that is being moved is not set back by an older picture
 const held = {};
 let picture = null;
@@ -161,7 +162,18 @@ function showRequests(requests) {
 
 // -- the server -----------------------------------------------------------------------------------------------------
 
-const pictures = new EventSource("/pictures");
-pictures.addEventListener("message", (event) => show(JSON.parse(event.data)));
-pictures.addEventListener("open", () => write($("#problem"), ""));
-pictures.addEventListener("error", () => write($("#problem"), `The demo has ended. Start it again with ${START}; this page goes on by itself.`));
+let isLost = false;
+
+async function watch() {
+  try {
+    show(await (await fetch("/picture")).json());
+    if (isLost) write($("#problem"), "");
+    isLost = false;
+  } catch {
+    isLost = true;
+    write($("#problem"), `The demo has ended. Start it again with ${START}; this page goes on by itself.`);
+  }
+  setTimeout(watch, EVERY_MS);
+}
+
+watch();
