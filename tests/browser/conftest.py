@@ -61,10 +61,6 @@ class Page:
     def run(self, script: str, *arguments: Any) -> Any:
         return self.driver.execute_script(script, *arguments)
 
-    def bottom(self, selector: str) -> float:
-        """Where an element ends, below the top of the window."""
-        return float(self.run("return document.querySelector(arguments[0]).getBoundingClientRect().bottom", selector))
-
     def cdp(self, command: str, **arguments: Any) -> Any:
         return self.driver.execute_cdp_cmd(command, arguments)
 
