@@ -15,10 +15,8 @@ from rich.text import Text
 from compactor.lanes import by_lane
 from ledger.checks import to_ms
 from ledger.errors import LedgerError, NotAllowed, TableMissing
-from ledger.gate import items as gates
-from ledger.lane import directory
 from ledger.lane.shape import mismatches, stored
-from ledger.requests import GetMany, KeyPage, Scan
+from ledger.requests import KeyPage, Scan
 from ledgerctl import shape
 from ledgerctl.call import Call
 from ledgerctl.command import TABLE, command
@@ -27,7 +25,6 @@ from ledgerctl.lanes import named
 from ledgerctl.permissions import ROLES, permissions
 from ledgerctl.shape import Finding, Level, judged
 
-LANES_MAX = 100
 SKEW_WARN_MS = 2_000
 CUT_OFF_MS = 500  # on average, of the Date header, which has whole seconds
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
@@ -125,14 +122,10 @@ def _shape(call: Call) -> Finding:
 
 
 def _lanes(call: Call) -> Iterator[Finding]:
-    """One page of a scan: 1 MB, at most 128 read units; and whether a hundred of its lanes are in the directory."""
+    """One page of a scan: 1 MB, at most 128 read units."""
     try:
         page: KeyPage = call.table.answer(Scan())
         found = sorted({lane for lane, _, _ in by_lane(page.keys)})
-        limited = {lane for key in page.keys if (lane := gates.lane_of(key)) is not None}
-        every = sorted({*found, *limited})
-        seen = every[:LANES_MAX]
-        listed = call.table.answer(GetMany(tuple(map(directory.key_of, seen)), consistent=False))
     except LedgerError as error:
         yield Finding("warn", LANES, f"not seen: {error}", ROLES)
         return
@@ -141,11 +134,3 @@ def _lanes(call: Call) -> Iterator[Finding]:
     good = f"{len(found):,} lanes{'' if whole else ' (of the first MB of the table)'}, all of them read"
     remedy = "Their changes are in no value: regions and shards must be those with which they were added."
     yield judged(not unread, LANES, good, f"nobody reads {named(unread)}", remedy)
-
-    missing = [lane for lane, item in zip(seen, listed, strict=True) if item is None]
-    what = f"{len(seen):,} lanes of {len({lane.counter for lane in seen}):,} counters"
-    rest = " that were looked at; `ledgerctl list --scan` looks at the rest of the table, too"
-    good = f"has each of {what}{'' if whole and seen == every else rest}"
-    bad = f"{len(missing):,} of {what} are not in it, such as {', '.join(map(str, missing[:1]))}"
-    remedy = "`ledgerctl compact` in each Region lists them. One that has just come is there in some seconds."
-    yield judged(not missing, "directory of lanes", good, bad, remedy, "warn")
