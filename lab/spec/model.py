@@ -4,7 +4,7 @@ Rule 1: A model is one module, `<module>.tla`; a configuration is what its const
 Rule 2: A mistake is a value of the constant `Mistake`: the rule that is left out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -29,15 +29,3 @@ class Model:
     possible: Mapping[str, tuple[str, str]]
     unfinished: frozenset[str] = frozenset()
     only_mistaken: frozenset[str] = frozenset()
-
-    def cfg(self, name: str, mistake: str, invariants: Sequence[str]) -> str:
-        """A configuration as TLC reads it; all invariants, if none are named."""
-        constants = {**self.usual, **self.configurations[name], "Mistake": f'"{mistake}"'}
-        assigned = "".join(f"  {constant} = {value}\n" for constant, value in constants.items())
-        checked = " ".join(invariants or (*self.promises, *self.reasons))
-        return f"""CONSTANTS
-{assigned}SPECIFICATION Spec
-SYMMETRY {self.symmetry}
-CHECK_DEADLOCK FALSE
-INVARIANTS {checked}
-"""
