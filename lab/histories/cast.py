@@ -1,8 +1,6 @@
-"""The cast of a history: what its writers, readers and compactors do, all of it with the shipped programs.
+"""The cast of a history: what its readers and compactors do, all with the shipped programs. Writers: writers.py.
 
-Rule 1: Delta k changes its counter by 4^k, so a sum names its deltas.
-Rule 2: A retry, a redelivery and a fail-over send the same delta, whoever sends it.
-Rule 3: A script ends, so a history does.
+Rule 1: A script ends, so a history does.
 """
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -11,26 +9,22 @@ from typing import Any
 
 from compactor.report import Tally
 from compactor.visit import visit
-from lab.histories.checker import Asked, Record, Rivals, Seen
-from lab.histories.theatre import LATE, LONG, SHORT, Theatre, one_of, rest
+from lab.histories.checker import Record, Seen
+from lab.histories.theatre import LATE, SHORT, Theatre, one_of, rest
 from ledger import tokens
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
-from ledger.lane.add import add
 from ledger.lane.tail import through
-from ledger.requests import Now, Program, Put, Request, Result
+from ledger.requests import Program, Put, Request, Result
 from ledger.settings import Settings
 from ledger.values import Delta, Lane
 from reader.read import read
 from simulator.choices import Choices
-from simulator.process import Move, Script, Sleep
+from simulator.process import Script, Sleep
 
 COUNTER = "c"
-SENDS_MAX = 12
 NUMBERS_MAX = 30
 """A change of 4^29 is the largest there is."""
 YEARS_MS = 10**11
-LATENESSES = (0, 1, 1, 6)
-"""How long ago a change was asked for, at most, in allowed latenesses: now, in a queue but on time, or a backfill."""
 
 
 @dataclass
@@ -96,74 +90,6 @@ class Cast:
                     record.broken.append(f"a visit to {lane}: {damage}")
                 except (GaveUp, LedgerError):
                     continue
-
-
-@dataclass(frozen=True, slots=True)
-class Sender:
-    """What asks for changes in `home`. grain_ms: of the times that its events carry. ahead_ms: of its clock."""
-
-    cast: Cast
-    home: str
-    grain_ms: int = 1
-    ahead_ms: int = 0
-
-    def ask(self, number: int, wall_ms: int) -> Asked:
-        settings, choices = self.cast.settings, self.cast.choices
-        late_ms = settings.allowed_lateness_ms * one_of(choices, LATENESSES)
-        ms = wall_ms + self.ahead_ms - choices.pick(1 + late_ms)
-        token = tokens.keyed(COUNTER, str(number), max(0, ms - ms % self.grain_ms))
-        asked = Asked(number, Delta(settings.lane_for(COUNTER, token, self.home), token, 4**number))
-        self.cast.record.asked.append(asked)
-        return asked
-
-    def rival(self, asked: Asked) -> Asked:
-        """Another change under the token of one that was asked for."""
-        (number,) = self.cast.numbers(1)
-        other, record = Asked(number, Delta(asked.delta.lane, asked.delta.token, 4**number)), self.cast.record
-        record.asked.append(other)
-        record.rivals.append(Rivals(asked, other))
-        record.lost |= {asked.number, number}
-        return other
-
-    def acknowledged(self, asked: Asked, region: str) -> None:
-        rivals = next((each for each in self.cast.record.rivals if asked.number in each.numbers), None)
-        if rivals is not None:
-            rivals.acknowledged = True
-            return
-        asked.acknowledged = True
-        if region == asked.delta.lane.region:
-            theatre = self.cast.theatre
-            late_ms = theatre.world.now_ms - tokens.time_ms(asked.delta.token)
-            latest_ms = self.cast.settings.allowed_lateness_ms - theatre.faults.skew_ms
-            asked.on_time = asked.on_time or late_ms <= latest_ms
-
-
-def writes(number: int, sender: Sender, pace: Sequence[int], mine: list[Asked]) -> Script:
-    """Asks for change `number` and sends it until it is acknowledged; then perhaps again or elsewhere.
-
-    mine: outlives a crash, as a message in a queue does.
-    """
-    cast, choices = sender.cast, sender.cast.choices
-    yield rest(choices, pace)
-    if not mine:
-        mine.append(sender.ask(number, (yield Now()).wall_ms))
-    region = sender.home
-    for _ in range(SENDS_MAX):
-        try:
-            yield from add(mine[0].delta)
-        except LedgerError:
-            if choices.pick(3) == 2:
-                region = cast.any_region()  # a fail-over
-                yield Move(region)
-            yield rest(choices, SHORT)
-            continue
-        sender.acknowledged(mine[0], region)
-        if choices.pick(3) != 2:
-            return
-        yield rest(choices, LONG)  # a redelivery, often after the delta was cleaned
-        if choices.pick(2):
-            region = cast.any_region()
-            yield Move(region)
 
 
 def _is_owed(delta: Delta, here: str | None, until: Mapping[Lane, int | None]) -> bool:

@@ -14,9 +14,8 @@ from compactor.report import Tally
 from compactor.verify import verify
 from compactor.visit import visit
 from lab.histories import checker
-from lab.histories.cast import COUNTER, NUMBERS_MAX, Cast, Sender
-from lab.histories.packs import PACKED_MAX, enter_producer
-from lab.histories.remade import WRITERS, Disaster
+from lab.histories.cast import COUNTER, NUMBERS_MAX, Cast
+from lab.histories.remade import ROUNDS_MAX, Disaster
 from lab.histories.theatre import (
     PACE,
     PACES,
@@ -29,6 +28,7 @@ from lab.histories.theatre import (
     one_of,
     strays_left,
 )
+from lab.histories.writers import PACKED_MAX, Sender, enter_writer
 from ledger import items, tokens
 from ledger.errors import LedgerError
 from ledger.lane.add import add
@@ -74,9 +74,10 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     cast = Cast(Theatre(world, faults, log), settings, record)
     _enter_all(cast)
     disaster = Disaster(cast) if faults.remade else None
-    cast.theatre.play(disaster.step if disaster is not None else lambda: None)
-    if disaster is not None:
-        disaster.end()
+    if disaster is None:
+        cast.theatre.play()
+    elif cast.theatre.play(disaster.is_due):
+        disaster.strike()
     counts = Counter(deltas=len(record.asked), packs=record.packs, reads=len(record.seen))
     counts["cleaned"] = sum(tally.cleaned for tally in record.tallies)
     return Played(list(checker.check_reads(record)) or judge_end(world, settings, record), world.step, counts)
@@ -91,9 +92,9 @@ def _enter_all(cast: Cast) -> None:
     grain_ms = 100 * theatre.world.step_ms if choices.pick(4) == 3 else 1
     packs = choices.pick(2) == 1
     for _ in range(2 + choices.pick(7) + 4 * faults.remade):  # so that a later commit is halved
-        if cast.record.numbers > NUMBERS_MAX - WRITERS - PACKED_MAX:
+        if cast.record.numbers > NUMBERS_MAX - ROUNDS_MAX - PACKED_MAX:
             break
-        enter_producer(Sender(cast, cast.any_region(), grain_ms), packs, pace)
+        enter_writer(Sender(cast, cast.any_region(), grain_ms), packs, pace)
     for region in cast.settings.regions:
         theatre.enter(f"reader {region}", region, partial(cast.reads, region, 6 + choices.pick(10), pace()))
         for twin in range(1 + choices.pick(2)):
@@ -121,7 +122,8 @@ def _come_to_rest(world: World, settings: Settings, record: checker.Record) -> l
                     asked.acknowledged = True
         for _ in range(ROUNDS):
             world.quiesce()
-            world.now_ms += settings.keep_ms + 1_000 * world.step_ms
+            latest_ms = max((tokens.time_ms(asked.delta.token) for asked in record.asked), default=0)  # ahead of now?
+            world.now_ms = max(world.now_ms, latest_ms) + settings.keep_ms + 1_000 * world.step_ms
             for region in world.regions:
                 own = replace(settings, region=region, fold_min=1)
                 for lane in own.lanes_of(COUNTER, region):

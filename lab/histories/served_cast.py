@@ -9,10 +9,10 @@ from typing import Any
 from zlib import crc32
 
 from compactor.named import Named
-from lab.histories.cast import NUMBERS_MAX, Cast, Sender
-from lab.histories.packs import PACKED_MAX, enter_producer
+from lab.histories.cast import NUMBERS_MAX, Cast
 from lab.histories.served_world import ServedWorld
 from lab.histories.theatre import LATE, LONG, PACES, one_of, rest
+from lab.histories.writers import PACKED_MAX, Sender, enter_writer
 from ledger import tokens
 from ledger.errors import DamagedItem, LaneDamaged, LedgerError
 from ledger.gate import decide
@@ -78,7 +78,7 @@ class Service(Cast):
                 break
             home = self.any_region()
             ahead_ms = AHEAD_MS if len(self.theatre.processes) % 4 == 3 and self.settings.fold_min < 3 else 0
-            enter_producer(Sender(self, home, ahead_ms=ahead_ms), packs, lambda: pace)
+            enter_writer(Sender(self, home, ahead_ms=ahead_ms), packs, lambda: pace)
         for number in range(4 + choices.pick(8)) if self.settings.limits else ():
             home = self.any_region()
             gates = Gates.of(self.own(home), SEATS)

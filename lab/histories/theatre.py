@@ -54,11 +54,14 @@ class Theatre:
         self.processes.append(process)
         return process
 
-    def play(self, before_each: Callable[[], None] = lambda: None, steps_max: int = STEPS_MAX) -> None:
+    def play(self, is_over: Callable[[], object] = lambda: False, steps_max: int = STEPS_MAX) -> bool:
+        """Step by step, until nobody has anything left to do; or until it is said to be over: whether it was."""
         for _ in range(steps_max):
-            before_each()
+            if is_over():
+                return True
             if not self._step():
                 break
+        return False
 
     def _step(self) -> bool:
         """One step of the history; False when nobody has anything left to do."""
