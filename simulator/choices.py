@@ -1,4 +1,4 @@
-"""Every decision of a history, so that a history can be run again, written down and shortened.
+"""Every decision of a history, so that a history can be run again and written down.
 
 Rule 1: Nothing in the simulator is random but what is picked here.
 Rule 2: 0 is always the harmless pick (the first in line, no fault), so a shorter or smaller list of picks is a simpler

@@ -1,19 +1,14 @@
-"""The kinds of histories, the first seed of one that goes wrong, and how a history is shortened until it can be read.
+"""The kinds of histories, the first seed of one that goes wrong, and a history as it can be read."""
 
-Rule 1: a shorter list of picks, or one with more zeros, is a simpler history. Each attempt is played and judged anew.
-"""
-
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 from lab.histories import history, limited, served
 from lab.histories.explore import explore
 from lab.histories.theatre import Played
-from simulator.choices import Drawn, Replayed
+from simulator.choices import Drawn
 from simulator.trace import Trace
-
-ATTEMPTS_MAX = 1_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,27 +49,8 @@ def search(kind: str, at: str, histories: str) -> int:
     return 0
 
 
-def shrink(kind: str, picks: Sequence[int]) -> list[int]:
-    best, size, attempts = list(picks), len(picks) // 2, iter(range(ATTEMPTS_MAX))
-    while size:
-        simpler = (each for each, _ in zip(_simpler(best, size), attempts, strict=False))
-        wrong = next((each for each in simpler if KINDS[kind].play(Replayed(each)).violations), None)
-        best, size = (best, size // 2) if wrong is None else (wrong, min(size, len(wrong) // 2))
-    return best
-
-
-def _simpler(picks: list[int], size: int) -> Iterator[list[int]]:
-    """Without the end, without a part, with a part of zeros."""
-    if len(picks) > size:
-        yield picks[:-size]
-    for start in range(0, len(picks), size):
-        part = picks[start : start + size]
-        yield picks[:start] + picks[start + size :]
-        if any(part):
-            yield [*picks[:start], *[0] * len(part), *picks[start + size :]]
-
-
-def lines(kind: str, picks: Sequence[int]) -> list[str]:
+def lines(kind: str, seed: int) -> list[str]:
+    """What happens in a history, and what is wrong with it."""
     trace = Trace()
-    played = KINDS[kind].play(Replayed(picks), log=trace)
+    played = KINDS[kind].play(Drawn(seed), log=trace)
     return [*trace.lines, *(f"WRONG: {violation}" for violation in played.violations)]
