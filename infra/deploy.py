@@ -80,7 +80,7 @@ def deploy(
     table.deploy(deletion_protection=deletion_protection)
     new = {region for region in target.regions if shape is not None and region not in shape.regions}
     for number, region in enumerate(target.regions, 1):
-        serverless("deploy", stage, region, target.params_of(region, table.stream_arn(region)))
+        serverless("deploy", stage, region, target.params_of(table.stream_arn(region)))
         if check and region not in new:
             _check(target, region, (*target.regions[number:], "the table's shape"))
     table_shape.write_in(settings, tables)
@@ -107,7 +107,7 @@ def remove(
             _refuse_waiting(region, stack.outputs)
     for region, stack in stacks.items():
         if stack.status:
-            serverless("remove", stage, region, target.params_of(region))
+            serverless("remove", stage, region, target.params_of())
         else:
             aws.say(f"no service in {region}")
     aws.say(f"kept: the table {target.table} with all its replicas, and its stack {target.table}-table")
@@ -152,7 +152,7 @@ def _render(target: Deployment) -> Settings:
     settings = []
     for region in target.regions:
         directory = PACKAGED / f"{target.stage}-{region}"
-        serverless("package", target.stage, region, target.params_of(region), "--package", str(directory))
+        serverless("package", target.stage, region, target.params_of(), "--package", str(directory))
         settings.append(table_shape.settings_of(directory / TEMPLATE, region))
     return settings[0]
 

@@ -189,7 +189,9 @@ def package(directory: Path, params: Mapping[str, str]) -> None:
         name: re.sub(r"\$\{param:(\w+)\}", lambda param: str(known[param[1]]), text)
         for name, text in config["provider"]["environment"].items()
     }
-    properties = {"Environment": {"Variables": variables | {"LEDGER_TABLE": SERVICE}}}
+    properties = {
+        "Environment": {"Variables": variables | {"LEDGER_TABLE": SERVICE, "LEDGER_THRESHOLDS": known["thresholds"]}}
+    }
     directory.mkdir(exist_ok=True)
     functions = {"Api": {"Type": "AWS::Lambda::Function", "Properties": properties}}
     (directory / deploy.TEMPLATE).write_text(json.dumps({"Resources": functions}))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
-from infra import deploy, table_shape
+from infra import deploy
 from infra.aws import DeploymentRefused
 from infra.deploy import CHECK_S, COUNTS, POLL_S
 from infra.deployment import deployment
@@ -20,7 +20,6 @@ from ledger.lane import directory
 from ledger.limit import Limit, Shape
 from ledger.requests import Put
 from ledger.values import Delta, Lane
-from service.canary.handler import COUNTER
 from tests.infra.aws import HOME, OTHER, QUEUES, READ, TABLE_STACK, THIRD, AwsAccount, aws, refused
 
 __all__ = ["aws"]  # the fixture
@@ -134,7 +133,6 @@ REFUSED = [
     # of any table
     (BOTH, "keepMs=60000", "keep_ms=60000 must be above read_time_max_ms=60000"),
     (BOTH, "shards=four", "LEDGER_SHARDS='four' cannot be read as shards"),
-    (BOTH, 'limits={"":{"ceiling":9,"region":"eu-west-1"}}', "ledger:canary, the counter of the canaries"),
     (BOTH, "thresholds=low", "LEDGER_THRESHOLDS='low' cannot be read as thresholds"),
     (BOTH, 'thresholds={"stock:":[{"below":10,"region":"ap-south-1"}]}', "below-10 is told in no Region of regions="),
     (BOTH, "ringEverySeconds=300 allowedLatenessMs=235000", "a fold may be 600 s after its change"),
@@ -192,14 +190,10 @@ def test_parameters_that_agree_are_deployed_and_a_limit_may_be_added(
     assert aws.shape == Shape((HOME,), {}, 2, limits={"seats:": Limit(ceiling=100, region=HOME)})
 
 
-def test_each_region_is_given_all_of_them_and_its_own_stream_and_whether_it_reports_thresholds() -> None:
+def test_each_region_is_given_all_of_them_and_its_own_stream() -> None:
     given = deployment("ledger", "dev", THREE, 'keepMs=90000 shards={"a": 2}')
-    found = {"name": "ledger", "regions": f"{HOME},{OTHER},{THIRD}", "streamArn": "stream", "tellsThresholds": "false"}
-    assert given.params_of(HOME, "stream") == {**found, "keepMs": "90000", "shards": '{"a": 2}'}
-    low, low_there = '{"below":10}', f'{{"below":5,"region":"{OTHER}"}}'
-    for thresholds, told in ((low, (True, False)), (low_there, (False, True)), (f"{low},{low_there}", (True, True))):
-        target = deployment("ledger", "dev", BOTH, f'thresholds={{"stock:":[{thresholds}]}}')
-        assert (target.tells(HOME), target.tells(OTHER)) == told
+    found = {"name": "ledger", "regions": f"{HOME},{OTHER},{THIRD}", "streamArn": "stream"}
+    assert given.params_of("stream") == {**found, "keepMs": "90000", "shards": '{"a": 2}'}
 
 
 def test_a_canary_is_asked_until_it_answers_and_a_wrong_value_is_never_asked_again(
@@ -218,7 +212,6 @@ def test_a_canary_is_asked_until_it_answers_and_a_wrong_value_is_never_asked_aga
     play(aws.deploy, HOME, canary={HOME: [WRONG, READ]}, says="value-wrong", steps=service_in(HOME))
 
 
-def test_an_engine_on_this_machine_gets_a_zip_for_this_machine_and_the_canarys_counter_is_the_functions() -> None:
+def test_an_engine_on_this_machine_gets_a_zip_for_this_machine() -> None:
     assert all(deploy.runs_here(f"http://{host}:4566") for host in ("127.0.0.1", "localhost", "[::1]"))
     assert not any(map(deploy.runs_here, ("https://vpce.example.com", "")))
-    assert table_shape.CANARY == COUNTER
