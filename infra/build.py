@@ -2,14 +2,16 @@
 
 Rule 1: What goes in is decided by requirements-service.lock and its hashes; pip takes wheels only, for the target and
 not for this machine.
-Rule 2: botocore brings the models of all AWS services (27 MB). Only those in MODELS are packed.
+Rule 2: The same files make the same bytes: sorted names, one time stamp, one mode.
+Rule 3: botocore brings the models of all AWS services (27 MB). Only those in MODELS are packed.
 """
 
 import hashlib
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+import zipfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from infra.aws import DeploymentRefused
@@ -25,20 +27,28 @@ TARGETS = {
     "lambda": ("--platform", "manylinux2014_aarch64", "--python-version", "3.13", "--implementation", "cp"),
     "here": (),  # this machine's Python, for an engine that runs functions as processes of its own
 }
-SKIPPED = ("bin", "__pycache__")
+TIME = (1980, 1, 1, 0, 0, 0)
+MODE = 0o644
+SKIPPED_SUFFIXES = (".pyc", ".pyi")
+SKIPPED_NAMES = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
 
 
 def build(target: str) -> Path:
     """Makes the zip that serverless.yml names and answers its path. Raises DeploymentRefused."""
-    packed, dependencies = BUILD / "packed", _dependencies(target)
-    shutil.rmtree(packed, ignore_errors=True)
-    shutil.copytree(
-        dependencies, packed, ignore=lambda folder, names: skipped(Path(folder).relative_to(dependencies), names)
-    )
-    for package in PACKAGES:
-        shutil.copytree(ROOT / package, packed / package, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.make_archive(str(ARTIFACT.with_suffix("")), "zip", packed)
+    write(ARTIFACT, _files(_dependencies(target)))
     return ARTIFACT
+
+
+def write(path: Path, files: Iterable[tuple[str, Path]]) -> None:
+    """Writes a zip of files under their names; whole, or not at all."""
+    partial = path.with_suffix(".partial")
+    with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, file in sorted(files):
+            entry = zipfile.ZipInfo(name, TIME)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = MODE << 16
+            archive.writestr(entry, file.read_bytes())
+    partial.replace(path)
 
 
 def _dependencies(target: str) -> Path:
@@ -57,10 +67,20 @@ def _dependencies(target: str) -> Path:
     return directory
 
 
-def skipped(folder: Path, names: Iterable[str]) -> set[str]:
-    """What of a folder of the dependencies stays out of the zip."""
-    if folder.parts == ("botocore", "data"):  # a folder a service, besides files
-        return {name for name in names if name not in MODELS and "." not in name}
-    if folder.parts == ("boto3",):
-        return {"data", "examples"}
-    return {name for name in names if name in SKIPPED or name.endswith((".pyc", ".pyi"))}
+def _files(dependencies: Path) -> Iterator[tuple[str, Path]]:
+    for root, directory in [*((ROOT, ROOT / package) for package in PACKAGES), (dependencies, dependencies)]:
+        if not directory.is_dir():
+            raise DeploymentRefused(f"there is no {directory} to pack; build in a whole checkout. Nothing was deployed")
+        for file in directory.rglob("*"):
+            path = file.relative_to(root)
+            if file.is_file() and not is_skipped(path):
+                yield path.as_posix(), file
+
+
+def is_skipped(path: Path) -> bool:
+    """Whether a file stays out of the zip."""
+    if path.name.endswith(SKIPPED_SUFFIXES) or path.name in SKIPPED_NAMES or path.parts[0] == "bin":
+        return True
+    if path.parts[:2] == ("botocore", "data") and len(path.parts) > 3:  # data/<service>/<version>/<file>
+        return path.parts[2] not in MODELS
+    return path.parts[:2] == ("boto3", "data") or path.parts[:2] == ("boto3", "examples")

@@ -5,12 +5,12 @@ deployed; then it makes the table, because a service stack needs its replica's s
 Rule 2: What the table's shape does not allow is refused before anything is changed. The shape is written last: from
 then on a process whose settings lack a new Region is refused.
 Rule 3: Every step may be repeated: a deployment that was cut off is put right by the same command.
-Rule 4: Regions come one after the other, and each next one when the canary of the one before read what it added. A
+Rule 4: Regions come one after the other, and each next one when the canary of the one before was read and folded. A
 Region that is new to the shape starts with the shape, so its canary is asked after that.
 Rule 5: Remove keeps the table, and does not throw away changes or outcomes that still wait in a queue.
 """
 
-import json
+import ipaddress
 import os
 import subprocess
 import sys
@@ -21,14 +21,14 @@ from urllib.parse import urlsplit
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra import aws, table_shape
+from infra import aws, canary, table_shape
 from infra.aws import DeploymentRefused
 from infra.build import ROOT, build
 from infra.deployment import Deployment, deployment
+from infra.parameters import ring_delay_s
 from infra.table_template import template_of
 from ledger.settings import Settings
 
-CHECK_S, POLL_S = 120, 10
 PACKAGED = ROOT / "build" / "package"
 TEMPLATE = "cloudformation-template-update-stack.json"
 QUEUES = ("ChangesQueueUrl", "ChangesDeadLetterQueueUrl", "OutcomesQueueUrl")
@@ -80,7 +80,7 @@ def deploy(
     table.deploy(deletion_protection=deletion_protection)
     new = {region for region in target.regions if shape is not None and region not in shape.regions}
     for number, region in enumerate(target.regions, 1):
-        serverless("deploy", stage, region, target.params_of(table.stream_arn(region)))
+        serverless("deploy", stage, region, target.params_of(region, table.stream_arn(region)))
         if check and region not in new:
             _check(target, region, (*target.regions[number:], "the table's shape"))
     table_shape.write_in(settings, tables)
@@ -107,7 +107,7 @@ def remove(
             _refuse_waiting(region, stack.outputs)
     for region, stack in stacks.items():
         if stack.status:
-            serverless("remove", stage, region, target.params_of())
+            serverless("remove", stage, region, target.params_of(region))
         else:
             aws.say(f"no service in {region}")
     aws.say(f"kept: the table {target.table} with all its replicas, and its stack {target.table}-table")
@@ -124,27 +124,19 @@ def main() -> None:
 
 
 def _check(target: Deployment, region: str, left: Sequence[str]) -> None:
-    """Ask a Region's canary until it answers; a role that is new may not be known everywhere yet. A wrong value is
-    never asked again. `left`: what comes after. Raises DeploymentRefused."""
-    text = ""
-    for _ in aws.polls(CHECK_S, POLL_S):
-        try:
-            answered = aws.client("lambda", region).invoke(FunctionName=f"{target.service}-canary", Payload=b"{}")
-            text = answered["Payload"].read().decode()
-            read = json.loads(text).get("read")
-        except (ClientError, BotoCoreError, ValueError) as error:
-            text, read = text or str(error), None
-        if read:
-            aws.say(f"{region}: what its canary added was read")
-            return
-        if read is not None:
-            break
-    rest = f"left as it was: {', '.join(left)}" if left else "all else is deployed"
-    raise DeploymentRefused(
-        f"the canary of {region} answered {text[:500]}. {region} has what was deployed just now; {rest}. Mend it "
-        "(value-wrong or functions-failing in docs/operations.md) and deploy again, or go back to the commit before "
-        "(docs/deploying.md, Rolling back). --no-check deploys without asking"
-    )
+    """`left`: what comes after. Raises DeploymentRefused."""
+    within_s = canary.bound_s(ring_delay_s(target.parameters))
+    aws.say(f"{region}: waiting for its canary, {within_s} s at most")
+    try:
+        took_s = canary.wait_for(f"{target.service}-canary", region, within_s)
+        aws.say(f"{region}: what its canary added was read, and folded after {took_s:.0f} s")
+    except canary.CheckFailed as failure:
+        rest = f"left as it was: {', '.join(left)}" if left else "all else is deployed"
+        raise DeploymentRefused(
+            f"{failure}. {region} has what was deployed just now; {rest}. Look for that alarm in docs/operations.md, "
+            "mend it and deploy again, or go back to the commit before (docs/deploying.md, Rolling back). --no-check "
+            "deploys without asking"
+        ) from failure
 
 
 def _render(target: Deployment) -> Settings:
@@ -152,7 +144,7 @@ def _render(target: Deployment) -> Settings:
     settings = []
     for region in target.regions:
         directory = PACKAGED / f"{target.stage}-{region}"
-        serverless("package", target.stage, region, target.params_of(), "--package", str(directory))
+        serverless("package", target.stage, region, target.params_of(region), "--package", str(directory))
         settings.append(table_shape.settings_of(directory / TEMPLATE, region))
     return settings[0]
 
@@ -168,7 +160,11 @@ def serverless(command: str, stage: str, region: str, params: Mapping[str, str],
 
 def runs_here(endpoint_url: str) -> bool:
     """Whether functions run on this machine: then with its own Python, where arm64 wheels do not load."""
-    return urlsplit(endpoint_url).hostname in ("localhost", "127.0.0.1", "::1")
+    host = urlsplit(endpoint_url).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _refuse_waiting(region: str, outputs: dict[str, str]) -> None:

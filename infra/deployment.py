@@ -10,6 +10,8 @@ from infra import aws, parameters
 from infra.aws import DeploymentRefused, Stack
 from infra.parameters import Parameters
 from infra.table_stack import TableStack
+from ledger.errors import InvalidSettings
+from ledger.settings import REGION_FROM, Settings
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
 PARAMS_GAP = re.compile(r"\s+(?=\w+=)")  # a value may hold spaces: 'limits={"stock:": {"floor": 0}} keepMs=600000'
@@ -41,9 +43,15 @@ class Deployment:
     def parameters(self) -> Parameters:
         return parameters.parameters_in(self.stage, self.params)
 
-    def params_of(self, stream_arn: str | None = None) -> dict[str, str]:
+    def tells(self, region: str) -> bool:
+        """Whether a threshold is reported in a Region. Raises InvalidSettings."""
+        environ = {REGION_FROM: region, "LEDGER_THRESHOLDS": self.parameters["thresholds"]}
+        return Settings.from_env(environ, table="any", regions=self.regions).tells
+
+    def params_of(self, region: str, stream_arn: str | None = None) -> dict[str, str]:
         """What the framework is given, for a Region whose stream is known."""
         found = {"name": self.name, "regions": ",".join(self.regions)}
+        found["tellsThresholds"] = str(self.tells(region)).lower()
         return {**found, **({"streamArn": stream_arn} if stream_arn else {}), **self.params}
 
     def deployed(self, region: str) -> Stack:
@@ -75,6 +83,11 @@ def deployment(name: str, stage: str, regions: str, params: str) -> Deployment:
         raise DeploymentRefused(f"PARAMS='{params}': name=value, each name once, separated by spaces")
     target = Deployment(name, stage, names, given)
     wrong = parameters.unknown(given) or parameters.refusals(target.parameters)
+    try:
+        for region in names if not wrong else ():
+            target.tells(region)
+    except InvalidSettings as error:
+        wrong.append(error.why)
     if wrong:
         raise DeploymentRefused(f"{' '.join(wrong)} Nothing was changed (docs/deploying.md, Parameters)")
     return target

@@ -20,7 +20,7 @@ from infra.table_template import Capacity, Range
 from ledger.checks import is_prefix
 
 SERVERLESS = ROOT / "serverless.yml"
-GIVEN = ("name", "regions", "streamArn")
+GIVEN = ("name", "regions", "streamArn", "tellsThresholds")
 """What infra.deploy gives itself, from NAME, REGIONS and what it finds out."""
 
 FOLDED_S, LATE_S = 60, 600

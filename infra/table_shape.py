@@ -20,6 +20,9 @@ from ledger.requests import Table, run
 from ledger.settings import REGION_FROM, Settings
 from ledger.table import DynamoTable
 
+CANARY = "ledger:canary"
+"""The counter of the canaries (service/canary)."""
+
 
 def settings_of(template: Path, region: str) -> Settings:
     """The settings with which a template starts its functions in `region`. Raises DeploymentRefused."""
@@ -36,6 +39,9 @@ def settings_of(template: Path, region: str) -> Settings:
             raise DeploymentRefused(f"{why} Correct PARAMS or serverless.yml; nothing was deployed") from None
     if settings is None:
         raise DeploymentRefused(f"the template of {region} has no function; nothing was deployed")
+    if settings.limit_of(CANARY) is not None:
+        why = f"{CANARY}, the counter of the canaries, rises for ever, and a prefix of limits fits it"
+        raise DeploymentRefused(f"limits={dict(settings.limits)}: {why}. Choose others; nothing was deployed")
     return settings
 
 

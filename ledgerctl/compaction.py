@@ -123,9 +123,11 @@ def compact(call: Call, counters: Counters = None) -> None:
     call.say(f"{deltas}: {what}, lanes of {region}")
     if scanned.listed:
         call.say(f"lanes that were new in the directory: {len(scanned.listed):,}")
-    if report.gave_up or report.postponed:
-        why = "; ".join(report.postponed_by)
-        call.say(f"left to another compactor: {report.gave_up:,} lanes; not cleaned: {report.postponed:,} {why}")
+    if report.gave_up:
+        call.say(f"left to the next run, for another compactor was there: {show.counted(report.gave_up, 'lane')}")
+    if report.postponed:
+        postponed = show.counted(report.postponed, "lane")
+        call.say(f"not cleaned, or not to the end: {postponed}, because of {'; '.join(report.postponed_by)}")
     call.note(show.cost(consumed))
     for name, error in problems:
         call.note(str(error) if str(error).startswith(name) else f"{name}: {error}", "red")

@@ -8,7 +8,7 @@ Rule 3: A delta that is deleted costs the units of its put once more; one that i
 it is there. Storage is that after a year.
 Rule 4: Every Region is billed at these prices. A write is charged again in every further Region; a read is charged
 where it is made. A GB is 10^9 bytes. Free tiers, taxes and reserved capacity are left out.
-Rule 5: A load that is beyond a lane is named before its price.
+Rule 5: A load that is beyond a lane or the table is named before its price.
 """
 
 import math
@@ -46,8 +46,10 @@ DELTA_BYTES, PACK_BYTES, ENTRY_BYTES, FOLDED_BYTES = (
 OVERHEAD_BYTES = 148  # stored beside an item's own, in a global table
 FOLD_UNITS, LARGE_UNITS, FOLD_MIN = 0.11, 0.04725, 32  # of a change, and in the largest fold; changes that ring once
 WAITS_S, SWEEPS = 40, 30.4  # until a change is folded; of a lane, a month
-LANE_UNITS_MAX = 1_000
-"""https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html"""
+LANE_UNITS_MAX, TABLE_UNITS_MAX = 1_000, 40_000
+"""Of a partition a second, and of a table, unless AWS raises its quota:
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html"""
 
 AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kMG]?)(/s)?")
 SCALE = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
@@ -70,7 +72,7 @@ class Workload(NamedTuple):
 
 
 def bill(work: Workload) -> tuple[int, list[str], dict[str, float]]:
-    """Changes a second that a lane takes for good; what is beyond a lane; dollars a month, by line."""
+    """Changes a second that a lane takes for good; what is beyond a lane or the table; dollars a month, by line."""
     changes, reads, http, counters, shards, regions, pack, clean = work
     lanes, stored_bytes = counters * shards * regions, DELTA_BYTES if pack == 1 else PACK_BYTES / pack + ENTRY_BYTES
     rate, queued = changes / lanes / SECONDS, max(0.0, changes - max(0.0, http - reads))
@@ -80,6 +82,9 @@ def bill(work: Workload) -> tuple[int, list[str], dict[str, float]]:
     if rate > rate_max:
         spread = f"--shards {math.ceil(rate * shards / rate_max):,} spreads them; {SHARDS_MAX:,} is the most"
         beyond.append(f"Each lane gets {rate:,.0f} changes a second and takes {rate_max:,} for good: {spread}.")
+    if (units := changes / SECONDS * put) > TABLE_UNITS_MAX:
+        above = f"above {TABLE_UNITS_MAX:,} AWS must raise its quota"
+        beyond.append(f"The table takes {units:,.0f} write units a second; {above}.")
     tail = WAITS_S * (1 + rate) * stored_bytes / 4096
     messages = changes / max(FOLD_MIN + 60 * rate, pack) + (lanes * SWEEPS if changes else 0)
     kept = FOLDED_BYTES + (0 if clean else stored_bytes + OVERHEAD_BYTES / pack)

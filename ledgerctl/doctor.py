@@ -1,4 +1,4 @@
-"""`doctor`: is this table and this role what the library needs?
+"""`doctor`: is this table, this role and this machine what the library needs?
 
 Rule 1: It writes nothing: a permission to write is tried by a put or a delete under a condition that nothing fulfils.
 Rule 2: Each finding that is not fine has a remedy.
@@ -6,22 +6,30 @@ Rule 3: What may not be looked at is a warning, for a narrow role is no fault.
 """
 
 from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
+from typing import Any
 
 import typer
 from rich.text import Text
 
 from compactor.lanes import by_lane
+from ledger.checks import to_ms
 from ledger.errors import LedgerError, NotAllowed, TableMissing
+from ledger.gate import items as gates
+from ledger.lane import directory
 from ledger.lane.shape import mismatches, stored
-from ledger.requests import KeyPage, Scan
+from ledger.requests import GetMany, KeyPage, Scan
 from ledgerctl import shape
 from ledgerctl.call import Call
 from ledgerctl.command import TABLE, command
 from ledgerctl.failures import DATA
 from ledgerctl.lanes import named
 from ledgerctl.permissions import ROLES, permissions
-from ledgerctl.shape import Finding, judged
+from ledgerctl.shape import Finding, Level, judged
 
+LANES_MAX = 100
+SKEW_WARN_MS = 2_000
+CUT_OFF_MS = 500  # on average, of the Date header, which has whole seconds
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 LANES = "regions and shards against lanes"
 LOOKS = (
@@ -34,7 +42,7 @@ LOOKS = (
 
 @command("doctor", TABLE)
 def doctor(call: Call) -> None:
-    """Check table, replicas, backups, settings and permissions.
+    """Check table, replicas, backups, clock, settings and permissions.
 
     Exit code 1 when something fails. Writes nothing.
     """
@@ -56,6 +64,7 @@ def _findings(call: Call) -> Iterator[Finding]:
     if isinstance(home, LedgerError) and not isinstance(home, NotAllowed):
         raise home
     if not isinstance(home, LedgerError):
+        yield _clock(call, home)
         yield from shape.replica_findings(settings, home["Table"])
     for region in settings.regions:
         yield from _region(call, region)
@@ -77,6 +86,19 @@ def _region(call: Call, region: str) -> Iterator[Finding]:
             yield Finding("warn", f"{region} {what}", f"not seen: {answer}", remedy)
         else:
             yield from judge(region, answer, single)
+
+
+def _clock(call: Call, answer: Any) -> Finding:
+    """This machine's clock against the Date header, which knows seconds."""
+    date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
+    if date is None:
+        return Finding("warn", "clock", "the endpoint tells no time", "Look at NTP by hand.")
+    skew_ms = call.surroundings.clock() - to_ms(parsedate_to_datetime(date)) - CUT_OFF_MS
+    late_ms = call.settings.allowed_lateness_ms
+    ahead = f"{abs(skew_ms) / 1000:.1f} s {'ahead of' if skew_ms > 0 else 'behind'} AWS"
+    remedy = f"Set the clock (NTP). Adds later than allowed_lateness_ms={late_ms} become strays."
+    level: Level = "fail" if abs(skew_ms) > max(late_ms, SKEW_WARN_MS) else "warn"
+    return judged(abs(skew_ms) <= SKEW_WARN_MS, "clock", "within two seconds of AWS", ahead, remedy, level)
 
 
 def _shape(call: Call) -> Finding:
@@ -103,10 +125,14 @@ def _shape(call: Call) -> Finding:
 
 
 def _lanes(call: Call) -> Iterator[Finding]:
-    """One page of a scan: 1 MB, at most 128 read units."""
+    """One page of a scan: 1 MB, at most 128 read units; and whether a hundred of its lanes are in the directory."""
     try:
         page: KeyPage = call.table.answer(Scan())
         found = sorted({lane for lane, _, _ in by_lane(page.keys)})
+        limited = {lane for key in page.keys if (lane := gates.lane_of(key)) is not None}
+        every = sorted({*found, *limited})
+        seen = every[:LANES_MAX]
+        listed = call.table.answer(GetMany(tuple(map(directory.key_of, seen)), consistent=False))
     except LedgerError as error:
         yield Finding("warn", LANES, f"not seen: {error}", ROLES)
         return
@@ -115,3 +141,11 @@ def _lanes(call: Call) -> Iterator[Finding]:
     good = f"{len(found):,} lanes{'' if whole else ' (of the first MB of the table)'}, all of them read"
     remedy = "Their changes are in no value: regions and shards must be those with which they were added."
     yield judged(not unread, LANES, good, f"nobody reads {named(unread)}", remedy)
+
+    missing = [lane for lane, item in zip(seen, listed, strict=True) if item is None]
+    what = f"{len(seen):,} lanes of {len({lane.counter for lane in seen}):,} counters"
+    rest = " that were looked at; `ledgerctl list --scan` looks at the rest of the table, too"
+    good = f"has each of {what}{'' if whole and seen == every else rest}"
+    bad = f"{len(missing):,} of {what} are not in it, such as {', '.join(map(str, missing[:1]))}"
+    remedy = "`ledgerctl compact` in each Region lists them. One that has just come is there in some seconds."
+    yield judged(not missing, "directory of lanes", good, bad, remedy, "warn")

@@ -7,12 +7,13 @@ Rule 3: Anything else is a mistake of ours, says so, and has its own.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import typer
 from botocore import exceptions as boto
 
 from ledger import errors
-from ledger.dynamo.failures import error_of
+from ledger.dynamo.failures import code_of, error_of
 
 FINE, DATA, USAGE, NO_ANSWER, UNKNOWN, OURS, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
 SILENT = (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError)
@@ -38,6 +39,11 @@ MEANINGS: tuple[tuple[type[errors.LedgerError], int, str], ...] = (
 )
 """The exit code and the remedy of each error of the library; the first line that fits."""
 
+EXPIRED = {"ExpiredTokenException", "ExpiredToken", "RequestExpired"}
+UNREACHABLE = (boto.ConnectionError, boto.ConnectionClosedError)
+SIGN_IN = (boto.SSOError, boto.UnauthorizedSSOTokenError, boto.TokenRetrievalError, boto.CredentialRetrievalError)
+NO_PROFILE = (boto.ProfileNotFound, boto.ConfigParseError, boto.ConfigNotFound)
+
 
 class Wrong(Exception):
     """A failure that ends a command: one sentence, one remedy."""
@@ -56,6 +62,10 @@ def meaning(failure: BaseException, where: Callable[[], str]) -> Wrong:
         return Wrong("Interrupted", "Interrupted.", remedy, INTERRUPTED)
     if isinstance(failure, OSError) and failure.filename is not None:
         return Wrong("FileError", f"{failure.filename}: {failure.strerror}.", "Name another file.")
+    for profile in (failure, failure.__cause__):
+        if isinstance(profile, NO_PROFILE):
+            remedy = "`aws configure list-profiles` names the profiles there are."
+            return Wrong("NoProfile", f"{profile}.".replace("..", "."), remedy)
     if isinstance(failure, boto.ClientError | boto.BotoCoreError):
         error = error_of(failure, getattr(failure, "operation_name", "the request"), False, "the table")
         error.__cause__ = failure
@@ -65,7 +75,8 @@ def meaning(failure: BaseException, where: Callable[[], str]) -> Wrong:
         remedy = "Name another with --table, --region or --endpoint-url, or make it: `ledgerctl init`."
         return Wrong(kind, f"There is no table {where()}.", remedy)
     if isinstance(failure, OF_AWS):
-        return Wrong(kind, errors.LedgerError.__str__(failure), _remedy(failure, where), NO_ANSWER)
+        remedy = _remedy(failure, failure.__cause__, where)
+        return Wrong(kind, errors.LedgerError.__str__(failure), remedy, NO_ANSWER)
     for error_type, code, remedy in MEANINGS:
         if isinstance(failure, error_type):
             why = failure.why if isinstance(failure, errors.InvalidInput) else str(failure)
@@ -74,10 +85,21 @@ def meaning(failure: BaseException, where: Callable[[], str]) -> Wrong:
     return Wrong(UNEXPECTED, message, f"Please report it, with what the command prints under {TRACE}=1.", OURS)
 
 
-def _remedy(failure: Exception, where: Callable[[], str]) -> str:
-    signed_in = "Are you signed in (--profile, AWS_PROFILE)?"
+def cut_off(failure: BaseException, where: Callable[[], str], done: str, remedy: str) -> Wrong:
+    """What a failure means that ends a long command: with what was `done`, and how to go on."""
+    wrong = meaning(failure, where)
+    own = "" if isinstance(failure, KeyboardInterrupt) else wrong.remedy
+    return Wrong(wrong.kind, f"{wrong.message} {done}", f"{own}\n{remedy}".strip(), wrong.code)
+
+
+def _remedy(failure: Exception, cause: Any, where: Callable[[], str]) -> str:
+    if isinstance(cause, boto.NoCredentialsError | boto.PartialCredentialsError):
+        give = "Give credentials: --profile NAME, AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+        return f"{give} A local endpoint takes any."
+    if code_of(cause) in EXPIRED or isinstance(cause, SIGN_IN):
+        return "Sign in again, such as by `aws sso login`."
     if isinstance(failure, errors.NotAllowed):
-        may = "`ledgerctl doctor` says what this role may do; docs/security.md#roles has the policies."
-        return f"{signed_in} {may}"
-    right = f"{signed_in} Is the endpoint up, and the Region's name right? Asked for: {where()}."
-    return f"Run it again: nothing counts twice. {right}"
+        return "`ledgerctl doctor` says what this role may do; docs/security.md#roles has the policies."
+    if isinstance(cause, UNREACHABLE):
+        return f"Is the endpoint up, and the Region's name right? Asked for: {where()}. Then run it again."
+    return "Run it again: nothing counts twice."

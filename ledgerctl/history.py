@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
@@ -30,6 +31,12 @@ from reader.calls import PAGE_ENTRIES_MAX
 COLUMNS = ("counter", "change", "at", "token", "region")
 
 
+class Format(StrEnum):
+    table = "table"
+    jsonl = "jsonl"
+    csv = "csv"
+
+
 @command("history", COUNTERS)
 def history(
     call: Call,
@@ -39,13 +46,14 @@ def history(
     ] = None,
     until: Annotated[str | None, typer.Option(help="Before this time.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first ones.")] = None,
+    format_: Annotated[Format, typer.Option("--format", help="How to print; --json means jsonl.")] = Format.table,
 ) -> None:
     """Show the changes of a counter, in the order of time."""
     bounds = {"since": show.time_typed(since), "until": show.time_typed(until)}
     # without a limit the whole history, which is one read and so whole in any Region
     entries = call.reader.history(counter, **bounds) if limit is None else _pages(call, counter, bounds, limit)
-    if call.json:
-        write_changes(sys.stdout, "jsonl", ((counter, entry) for entry in entries))
+    if call.json or format_ is not Format.table:
+        write_changes(sys.stdout, "jsonl" if call.json else format_.value, ((counter, entry) for entry in entries))
         return
     total, rows = 0, []
     for entry in entries:

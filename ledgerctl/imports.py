@@ -30,7 +30,7 @@ from ledger.writer import add_deltas
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import COUNTERS, FileFormat, command
-from ledgerctl.failures import DATA
+from ledgerctl.failures import DATA, cut_off
 from ledgerctl.rows import DEFAULT, BadRow, BadRows, Columns, Row, change_of, check_template, filled, number_of, rows_of
 from ledgerctl.rows import opened as opened_rows
 
@@ -45,6 +45,7 @@ def import_(
     change: Annotated[str, typer.Option(help='A template; a minus turns the sign: "-{quantity}".')] = DEFAULT.change,
     key: Annotated[str | None, typer.Option(help='A template: "{invoice}/{line}".')] = None,
     at: Annotated[str, typer.Option(help='A template: "{invoiced_at}"; ISO 8601 with a zone.')] = DEFAULT.at,
+    home_region: Annotated[str | None, typer.Option(help="A template: where changes were first asked for.")] = None,
     format_: Annotated[FileFormat | None, typer.Option("--format", help="Without it, by the file's name.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check all rows and write nothing to the table.")] = False,
 ) -> None:
@@ -65,26 +66,39 @@ def import_(
         for option, template in asdict(columns).items():
             if not (by_token and names is not None and option in ("key", "at")):
                 check_template(option, template, names)
+        if home_region is not None:
+            check_template("home-region", home_region, names)
         bad = BadRows(path.with_name(f"{path.stem}.bad.{kind}"), names)
         stack.callback(bad.close)
-        done = Import(call, columns, by_token, bad, dry_run)
-        while batch := list(islice(rows, BATCH)):
-            done.put(batch)
+        done = Import(call, columns, by_token, home_region, bad, dry_run)
+        try:
+            while batch := list(islice(rows, BATCH)):
+                done.put(batch)
+        except (LedgerError, KeyboardInterrupt) as failure:
+            said = f"The import stopped: {done}; every row before line {done.line:,} is done."
+            remedy = "Run it again: nothing counts twice." + (f"\nBad rows so far: {bad.path}" if bad.count else "")
+            raise cut_off(failure, call.where, said, remedy) from None
     done.show()
 
 
 @dataclass(slots=True)
 class Import:
-    """by_token: a row's token names its change, if it has one."""
+    """by_token: a row's token names its change, if it has one. line: all rows before it are done."""
 
     call: Call
     columns: Columns
     by_token: bool
+    home_region: str | None
     bad: BadRows
     dry_run: bool
     rows: int = 0
     recorded: int = 0
     replayed: int = 0
+    line: int = 1
+
+    def __str__(self) -> str:
+        done = f"{self.recorded:,} recorded, {self.replayed:,} replayed (they were there already)"
+        return f"{done}, {self.bad.count:,} bad"
 
     def put(self, batch: Sequence[Row]) -> None:
         """Raises the error of the first row that failed for a reason that is not its own."""
@@ -113,7 +127,7 @@ class Import:
             raise failed
         for row, why in sorted(refused, key=lambda each: each[0].line):
             self.bad.add(row, why)
-        self.rows += len(batch)
+        self.rows, self.line = self.rows + len(batch), batch[-1].line + 1
 
     def _delta(self, row: Row) -> Delta:
         """Raises BadRow, InvalidInput, BadTemplate."""
@@ -121,7 +135,9 @@ class Import:
             raise BadRow(row.why)
         fields, columns, ledger = row.fields, self.columns, self.call.ledger
         region = ledger.settings.region
-        if columns.key == DEFAULT.key:  # a row of `export`, or a message
+        if self.home_region is not None:
+            region = filled("home-region", self.home_region, fields)
+        elif columns.key == DEFAULT.key:  # a row of `export`, or a message
             region = fields.get("region") or region
         if not (self.by_token and fields.get("token")):
             return ledger.prepare(**asdict(change_of(columns, fields)) | {"region": region})
@@ -150,8 +166,7 @@ class Import:
         if self.dry_run:
             call.say(f"changes: {self.rows - bad.count:,}, bad rows: {bad.count:,}; nothing was written to the table")
         else:
-            done = f"{self.recorded:,} recorded, {self.replayed:,} replayed (they were there already)"
-            call.say(f"{done}, {bad.count:,} bad", style=None if bad.count else "green")
+            call.say(str(self), style=None if bad.count else "green")
             call.note(show.cost(consumed))
         if bad.count:
             text = f"Bad rows, each with the reason: {bad.path}. Put them right there and import that file."

@@ -15,7 +15,7 @@ from ledger.limit import Shape
 from ledgerctl import shape
 from ledgerctl.call import Call
 from ledgerctl.command import TABLE, Unprotected, command
-from ledgerctl.failures import DATA, NO_ANSWER, Wrong
+from ledgerctl.failures import DATA, NO_ANSWER, Wrong, meaning
 
 POLL_S, ACTIVE_LOOKS_MAX = 2.0, 900  # a replica of a large table takes its time: half an hour
 RECOVERY_TRIES_MAX = 60  # DynamoDB refuses it for a moment after it made a table
@@ -133,6 +133,7 @@ def _turned_recovery_on(call: Call, region: str) -> bool:
     backups = call.ask(region, "describe_continuous_backups", TableName=name)
     if not isinstance(backups, LedgerError) and shape.backups_findings(region, backups)[0].level == "ok":
         return False
+    answer: Any = None
     for _ in range(RECOVERY_TRIES_MAX):
         answer = call.ask(region, "update_continuous_backups", TableName=name, **PITR)
         if not isinstance(answer, LedgerError):
@@ -140,8 +141,9 @@ def _turned_recovery_on(call: Call, region: str) -> bool:
         if isinstance(answer, NotAllowed):
             break
         call.surroundings.pause(POLL_S)
-    message = f"{region}: point-in-time recovery is not on, and nothing else brings a deleted item back: {answer}"
-    raise Wrong("NoRecovery", message, "docs/security.md#roles has the policies. Run it again.", NO_ANSWER)
+    why = meaning(answer, call.where)
+    message = f"{region}: point-in-time recovery is not on, and nothing else brings a deleted item back. {why.message}"
+    raise Wrong("NoRecovery", message, why.remedy, NO_ANSWER)
 
 
 def active(call: Call, region: str, *others: str) -> dict[str, Any]:

@@ -79,8 +79,8 @@ def _of_all(call: Call, lanes: list[Lane], yes: bool, dry_run: bool) -> None:
     what = f"{show.counted(len(own), 'lane')} of {region} and {show.counted(len(limited), 'limited counter')}"
     if dry_run:
         plans = each(own, lambda lane: plan(call, lane))
-        would = {how: sum(each["would"] == how for each, _ in plans) for how in ("write", "delete", "nothing", "fail")}
-        failing = {str(planned["lane"]): str(error) for planned, error in plans if error is not None}
+        would = {how: sum(planned.would == how for planned in plans) for how in ("write", "delete", "nothing", "fail")}
+        failing = {str(planned.lane): str(planned.error) for planned in plans if planned.error is not None}
         call.document({"region": region, "would": would, "limited": limited, "failing": failing, "written": False})
         call.say(f"{what}; lanes: {', '.join(f'{how} {count:,}' for how, count in would.items())}")
         code = DATA
@@ -106,10 +106,10 @@ def _of_lanes(call: Call, counter: str, yes: bool, dry_run: bool) -> None:
     lanes = call.settings.lanes_of(counter, call.settings.region)
     if dry_run:
         plans = [plan(call, lane) for lane in lanes]
-        for planned, _ in plans:
-            call.say(", ".join(f"{name}: {value}" for name, value in planned.items()))
-        _document(call, counter, [planned for planned, _ in plans], written=False)
-        for error in filter(None, (error for _, error in plans)):
+        for planned in plans:
+            call.say(f"{planned.lane}: {planned.now}\n  {planned.why}")
+        _document(call, counter, [planned.fields() for planned in plans], written=False)
+        for error in filter(None, (planned.error for planned in plans)):
             raise error
         return
     _agree(call, yes, f"{STOP_COMPACTOR} No compactor may work on these lanes meanwhile.", "Rebuild them?")

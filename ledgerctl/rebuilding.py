@@ -18,7 +18,7 @@ from ledger.gate.gates import Gates
 from ledger.gate.rebuild import rebuild as rebuilding_gates
 from ledger.requests import AlreadyThere, At, DeleteMany, Get, GetMany, Item, Put, PutMany, Request, Table, Transact
 from ledger.requests import key_of as key_of_put
-from ledger.values import Lane
+from ledger.values import Checkpoint, Lane
 from ledgerctl.call import Call
 from ledgerctl.lanes import each_of
 
@@ -41,24 +41,45 @@ class Unwritten:
         return self.table.answer(request)
 
 
-def plan(call: Call, lane: Lane) -> tuple[dict[str, object], LedgerError | None]:
-    """What a rebuild of the lane would do, as the fields of a dry run; and why it would fail. Raises TableError."""
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A lane: what stands there `now`, what a rebuild `would` do: write, delete, nothing or fail; and `why`."""
+
+    lane: Lane
+    now: str
+    would: str
+    why: str
+    checkpoint: Checkpoint | None = None
+    error: LedgerError | None = None
+
+    def fields(self) -> dict[str, object]:
+        fields: dict[str, object] = {"lane": str(self.lane), "now": self.now, "would": self.would}
+        if self.checkpoint is not None:
+            fields |= {"total": self.checkpoint.total, "count": self.checkpoint.count}
+        return fields if self.error is None else fields | {"error": str(self.error)}
+
+
+def plan(call: Call, lane: Lane) -> Plan:
+    """What a rebuild of the lane would do. Raises TableError."""
     item: Item | None = call.table.answer(Get(items.checkpoint_key(lane)))
-    now, would = "no checkpoint", "nothing" if item is None else "delete"
     try:
-        if item is not None:
-            there = items.checkpoint_of(lane, item)
-            now = f"version {there.version:,}, total {there.total:,}, count {there.count:,}"
+        there = items.checkpoint_of(lane, item) if item is not None else None
+        now = f"version {there.version:,}, {_sums(there)}" if there is not None else "no checkpoint"
     except DamagedItem as damage:
         now = f"damaged: {damage.why}"
-    fields: dict[str, object] = {"lane": str(lane), "now": now}
     try:
         checkpoint = call.on_table(rebuilding(lane), Unwritten(call.table))
     except (GaveUp, LaneDamaged, DamagedItem) as error:
-        return fields | {"would": "fail", "error": str(error)}, error
-    if checkpoint is None:
-        return fields | {"would": would}, None
-    return fields | {"would": "write", "total": checkpoint.total, "count": checkpoint.count}, None
+        return Plan(lane, now, "fail", f"it cannot be rebuilt: {error}", error=error)
+    if checkpoint is not None:
+        return Plan(lane, now, "write", f"its segments give a checkpoint with {_sums(checkpoint)}", checkpoint)
+    if item is not None:
+        return Plan(lane, now, "delete", "it has no segments: this checkpoint is deleted, and its deltas are the tail")
+    return Plan(lane, now, "nothing", "its segments give no checkpoint: there are none")
+
+
+def _sums(checkpoint: Checkpoint) -> str:
+    return f"total {checkpoint.total:,}, count {checkpoint.count:,}"
 
 
 def rebuild_all(call: Call, lanes: Iterable[Lane]) -> tuple[dict[str, list[str]], dict[str, LedgerError]]:

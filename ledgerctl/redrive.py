@@ -23,6 +23,10 @@ NEEDS = (
     "It needs sqs:GetQueueUrl, GetQueueAttributes, ReceiveMessage, DeleteMessage, StartMessageMoveTask and "
     "ListMessageMoveTasks there, and sqs:SendMessage on the other queue."
 )
+KEPT = (
+    "Nothing of it is sent anywhere: these are notices. A sweep runs again by itself, and finds the lanes of a batch "
+    "of the stream that was given up, in a day (docs/operations.md#failed-an-event-was-given-up)."
+)
 Which = StrEnum("Which", ["changes", "work", "failed"])
 
 
@@ -44,7 +48,7 @@ def redrive(
         count = int(ours["ApproximateNumberOfMessages"])
         call.say(f"{source}: {show.counted(count, 'message')}")
         if count and which == "failed":
-            call.note("These are notices: docs/operations.md#alarms, work-dlq, says what they mean.", None)
+            call.note(KEPT, None)
         elif count and not dry_run:
             sqs.start_message_move_task(SourceArn=ours["QueueArn"], DestinationArn=theirs["QueueArn"])
             task: Any = {"Status": "RUNNING"}

@@ -30,6 +30,10 @@ from ledgerctl.lanes import each_of, found, named
 from ledgerctl.rebuilding import rebuild_all
 
 ENDED = "verified"
+SWITCH = """Now switch, as docs/deploying.md#restoring-from-a-backup has it:
+1. stop whoever writes to {old}, and let its queues run empty or keep what is in them;
+2. take the stack's table over, with the table's name {new}, and deploy; LEDGER_TABLE={new} for processes of your own;
+3. send again what came after {moment}, with the same keys and times: what is there counts once."""
 
 
 @command("restore", TABLE)
@@ -62,8 +66,7 @@ def restore(
     else:
         restored.make_whole(deletion_protection=not no_deletion_protection)
     call.document({"from": source, "to": to, "regions": list(call.settings.regions), "steps": steps.done})
-    switch = f"Now switch to {to}, as docs/deploying.md#restoring-from-a-backup says"
-    call.say(f"{switch}, and send again what came after {at or backup or 'the restore'}.")
+    call.say(SWITCH.format(old=old, new=to, moment=at or backup or "the restore"))
 
 
 class Restored:

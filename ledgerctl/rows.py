@@ -2,9 +2,8 @@
 of columns or fields; and the file of those that were refused.
 
 Rule 1: Memory does not grow with the file.
-Rule 2: A row that cannot be read is a row all the same, with its line and the reason, and the next one is read; but
-what a quote that is never closed has swallowed ends the reading.
-Rule 3: Bytes that are no UTF-8 survive into the file of bad rows, and so does a line that is no JSON.
+Rule 2: A row that cannot be read is a row all the same, with its line and the reason, and the next one is read.
+Rule 3: Bytes that are no UTF-8 survive into the file of bad rows, and so does every line that no row could be made of.
 Rule 4: Nothing is guessed or rounded: a row that is not a change says why.
 Rule 5: A template that can fit no row is the caller's mistake, and found before the first row.
 """
@@ -22,7 +21,7 @@ from typing import Any, NamedTuple, TextIO
 from ledger.errors import InvalidMessage, shown
 from ledger.message import parsed
 from ledger.values import Change
-from ledgerctl.failures import DATA, Wrong
+from ledgerctl.failures import Wrong
 from ledgerctl.show import NUMBER
 
 LINE, REASON, TEXT = "bad_line", "bad_reason", "bad_text"
@@ -57,25 +56,37 @@ def rows_of(text: TextIO, format_: str) -> tuple[list[str] | None, Iterator[Row]
     """The header of a CSV, None of JSONL; and the rows. Raises BadTemplate when there is no header."""
     if format_ != "csv":
         return None, _json_rows(text)
-    reader = csv.reader(text)
+    taken: list[str] = []
+    reader = csv.reader(_noted(text, taken))
     with suppress(csv.Error):
         if names := next(reader, None):
-            return names, _csv_rows(reader, names)
+            return names, _csv_rows(reader, taken, names)
     raise BadTemplate("The file has no header: the first line of a CSV names its columns.")
 
 
-def _csv_rows(reader: Any, names: list[str]) -> Iterator[Row]:
-    line = reader.line_num + 1
-    try:
-        for values in reader:
-            if len(values) == len(names):
-                yield Row(line, dict(zip(names, values, strict=True)), values)
-            elif values:  # a blank line is no row
-                yield Row(line, {}, values, f"The row has {len(values)} fields, the header {len(names)}.")
-            line = reader.line_num + 1
-    except csv.Error as error:  # a field too long: what it swallowed may be many rows
-        why = f"Line {line:,} is no CSV: {error}. Is there a quote that is never closed?"
-        raise Wrong("BadFile", why, "Put it right and run it again: nothing counts twice.", DATA) from None
+def _noted(text: TextIO, taken: list[str]) -> Iterator[str]:
+    """The lines; `taken` has those since it was emptied."""
+    for line in text:
+        taken.append(line)
+        yield line
+
+
+def _csv_rows(reader: Any, taken: list[str], names: list[str]) -> Iterator[Row]:
+    while True:
+        taken.clear()
+        line = reader.line_num + 1
+        try:
+            values = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:  # a field too long: what it swallowed may be many rows, so each line is told
+            why = f"The row is no CSV: {error}. Is there a quote that is never closed?"
+            yield from [Row(line + i, {}, (raw.rstrip("\r\n"),), why) for i, raw in enumerate(taken)]
+            continue
+        if len(values) == len(names):
+            yield Row(line, dict(zip(names, values, strict=True)), values)
+        elif values:  # a blank line is no row
+            yield Row(line, {}, values, f"The row has {len(values)} fields, the header {len(names)}.")
 
 
 def _json_rows(text: TextIO) -> Iterator[Row]:

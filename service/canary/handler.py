@@ -45,13 +45,13 @@ class Canary:
         self._reader = Reader(settings, table=table, clock=clock)
 
     def __call__(self) -> dict[str, Any]:
-        """Add and read. The answer is for the deployment, which goes on when it says `read`.
+        """Add and read. The answer is for the deployment, which waits until `folded_ms` reaches `newest_ms`.
 
         Raises SettingsMismatch, DamagedItem, OutcomeUnknown and the other TableErrors.
         """
         now_ms = self._clock()
         before = self._value()
-        oldest_ms = self._run(oldest(self._lane))
+        folded_ms, oldest_ms = self._run(standing(self._lane))
         lag_ms = max(0, now_ms - oldest_ms) if oldest_ms is not None else 0
         self._watch.publish({"CanaryLagMs": lag_ms})
         added = self._settings.fold_min
@@ -59,7 +59,8 @@ class Canary:
         value = self._value()
         read = value - before == added
         self._watch.publish({"CanaryWrong": int(not read)})
-        shown: dict[str, Any] = {"region": self._lane.region, "added": added, "read": read, "lag_ms": lag_ms}
+        shown: dict[str, Any] = {"region": self._lane.region, "added": added, "read": read}
+        shown |= {"newest_ms": now_ms, "folded_ms": folded_ms, "lag_ms": lag_ms}
         if read:
             self._watch.logger.info("canary", extra=shown)
         else:
@@ -77,14 +78,14 @@ class Canary:
         return run(program, self._table, clocks.instants(self._clock))
 
 
-def oldest(lane: Lane) -> Program[int | None]:
-    """The time in the token of the oldest change above a lane's watermark; None without one."""
+def standing(lane: Lane) -> Program[tuple[int | None, int | None]]:
+    """The times in tokens of a lane's watermark and of the oldest change above it; None without one."""
     item: Item | None = yield Get(items.checkpoint_key(lane))
     watermark = items.checkpoint_of(lane, item).watermark if item is not None else None
     tail = TailSum(lane, watermark, consistent=True)
     while tail.more:
         yield from tail.read()
-    return tail.oldest_ms
+    return tokens.time_ms(watermark) if watermark is not None else None, tail.oldest_ms
 
 
 def put(lane: Lane, names: list[str]) -> Program[None]:

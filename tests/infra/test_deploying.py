@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
-from infra import deploy
+from infra import canary, deploy, table_shape
 from infra.aws import DeploymentRefused
-from infra.deploy import CHECK_S, COUNTS, POLL_S
+from infra.canary import POLL_S, CheckFailed
+from infra.deploy import COUNTS
 from infra.deployment import deployment
 from infra.table_stack import POLL_S as STACK_POLL_S
 from infra.table_stack import WAIT_S as STACK_WAIT_S
@@ -20,7 +21,8 @@ from ledger.lane import directory
 from ledger.limit import Limit, Shape
 from ledger.requests import Put
 from ledger.values import Delta, Lane
-from tests.infra.aws import HOME, OTHER, QUEUES, READ, TABLE_STACK, THIRD, AwsAccount, aws, refused
+from service.canary.handler import COUNTER
+from tests.infra.aws import FOLDED, HOME, OTHER, QUEUES, TABLE_STACK, THIRD, AwsAccount, aws, refused
 
 __all__ = ["aws"]  # the fixture
 
@@ -30,7 +32,7 @@ SHARDS = 'shards={"stock:":4}'
 SEATS = 'limits={"seats:":{"ceiling":100,"region":"eu-west-1"}}'
 CREATED = [f"create {HOME}", f"update {HOME}, protected"]
 CREATED_BOTH = [f"create {BOTH}", f"update {BOTH}, protected"]
-WRONG = READ | {"read": False}
+WRONG = FOLDED | {"read": False}
 
 
 def service_in(*regions: str) -> list[str]:
@@ -57,7 +59,7 @@ def play(aws: AwsAccount) -> Callable[..., None]:
 def test_the_table_comes_first_then_a_region_after_the_other_and_the_shape_last_and_once(
     aws: AwsAccount, play: Callable[..., None]
 ) -> None:
-    says = rf"{HOME} has what was deployed just now; left as it was: {OTHER}.*value-wrong.*--no-check"
+    says = rf"value-wrong.*{HOME} has what was deployed just now; left as it was: {OTHER}.*--no-check"
     steps = [*CREATED_BOTH, *service_in(HOME)]
     play(aws.deploy, BOTH, SHARDS, canary={HOME: [WRONG]}, says=says, steps=steps)
     play(aws.deploy, BOTH, SHARDS, canary={}, steps=[*service_in(HOME, OTHER), "shape"])
@@ -133,6 +135,7 @@ REFUSED = [
     # of any table
     (BOTH, "keepMs=60000", "keep_ms=60000 must be above read_time_max_ms=60000"),
     (BOTH, "shards=four", "LEDGER_SHARDS='four' cannot be read as shards"),
+    (BOTH, 'limits={"":{"ceiling":9,"region":"eu-west-1"}}', "ledger:canary, the counter of the canaries"),
     (BOTH, "thresholds=low", "LEDGER_THRESHOLDS='low' cannot be read as thresholds"),
     (BOTH, 'thresholds={"stock:":[{"below":10,"region":"ap-south-1"}]}', "below-10 is told in no Region of regions="),
     (BOTH, "ringEverySeconds=300 allowedLatenessMs=235000", "a fold may be 600 s after its change"),
@@ -190,28 +193,47 @@ def test_parameters_that_agree_are_deployed_and_a_limit_may_be_added(
     assert aws.shape == Shape((HOME,), {}, 2, limits={"seats:": Limit(ceiling=100, region=HOME)})
 
 
-def test_each_region_is_given_all_of_them_and_its_own_stream() -> None:
+def test_each_region_is_given_all_of_them_and_its_own_stream_and_whether_it_reports_thresholds() -> None:
     given = deployment("ledger", "dev", THREE, 'keepMs=90000 shards={"a": 2}')
-    found = {"name": "ledger", "regions": f"{HOME},{OTHER},{THIRD}", "streamArn": "stream"}
-    assert given.params_of("stream") == {**found, "keepMs": "90000", "shards": '{"a": 2}'}
+    found = {"name": "ledger", "regions": f"{HOME},{OTHER},{THIRD}", "streamArn": "stream", "tellsThresholds": "false"}
+    assert given.params_of(HOME, "stream") == {**found, "keepMs": "90000", "shards": '{"a": 2}'}
+    low, low_there = '{"below":10}', f'{{"below":5,"region":"{OTHER}"}}'
+    for thresholds, told in ((low, (True, False)), (low_there, (False, True)), (f"{low},{low_there}", (True, True))):
+        target = deployment("ledger", "dev", BOTH, f'thresholds={{"stock:":[{thresholds}]}}')
+        assert (target.tells(HOME), target.tells(OTHER)) == told
 
 
-def test_a_canary_is_asked_until_it_answers_and_a_wrong_value_is_never_asked_again(
-    aws: AwsAccount, play: Callable[..., None]
-) -> None:
-    aws.deploy(HOME)
-    failures = (
+LATE, LATER = FOLDED | {"newest_ms": 1_000, "folded_ms": None}, FOLDED | {"newest_ms": 11_000, "folded_ms": 999}
+THEN = FOLDED | {"newest_ms": 21_000, "folded_ms": 1_000}
+
+
+def test_a_canary_is_asked_until_what_it_added_first_is_folded_whatever_fails_meanwhile(aws: AwsAccount) -> None:
+    within_s = canary.bound_s(75)
+    assert within_s == 270
+
+    def ask(*answers: Any) -> float:
+        aws.canary = {HOME: list(answers)}
+        return canary.wait_for("ledger-dev-canary", HOME, within_s)
+
+    assert ask(LATE, LATER, THEN) == aws.now_s == 2 * POLL_S
+    for failure, says in (
+        (LATE, r"is not folded \(canary-late\)"),
         (refused("TooManyRequestsException", "Rate Exceeded"), "Rate Exceeded"),
         (ReadTimeoutError(endpoint_url="https://lambda"), "timeout"),
-        ({"errorMessage": "not authorized to perform dynamodb:PutItem"}, "PutItem"),
-    )
-    for failure, says in failures:
-        play(aws.deploy, HOME, canary={HOME: [failure, READ]}, steps=[f"deploy {HOME}", *[f"canary {HOME}"] * 2])
-        steps = [f"deploy {HOME}", *[f"canary {HOME}"] * (CHECK_S // POLL_S + 1)]
-        play(aws.deploy, HOME, canary={HOME: [failure]}, says=f"the canary of {HOME} answered.*{says}", steps=steps)
-    play(aws.deploy, HOME, canary={HOME: [WRONG, READ]}, says="value-wrong", steps=service_in(HOME))
+        ({"errorMessage": "not authorized to perform dynamodb:PutItem"}, "functions-failing.*PutItem"),
+        ("hello", "hello"),
+        (FOLDED | {"folded_ms": "never"}, "never"),
+    ):
+        assert ask(LATE, failure, THEN) == 2 * POLL_S
+        with pytest.raises(CheckFailed, match=f"after 270 s: .*{HOME}.*{says}"):
+            ask(failure)
+    aws.steps.clear()
+    with pytest.raises(CheckFailed, match=r"added 32 changes and read another difference \(value-wrong\)"):
+        ask(WRONG, FOLDED)  # never asked again
+    assert aws.steps == [f"canary {HOME}"]
 
 
-def test_an_engine_on_this_machine_gets_a_zip_for_this_machine() -> None:
+def test_an_engine_on_this_machine_gets_a_zip_for_this_machine_and_the_canarys_counter_is_the_functions() -> None:
     assert all(deploy.runs_here(f"http://{host}:4566") for host in ("127.0.0.1", "localhost", "[::1]"))
     assert not any(map(deploy.runs_here, ("https://vpce.example.com", "")))
+    assert table_shape.CANARY == COUNTER

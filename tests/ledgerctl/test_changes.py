@@ -136,6 +136,7 @@ def test_history_is_in_the_order_of_time_and_within_its_bounds(tables: Tables) -
     ):
         assert [each["change"] for each in tables.json(f"history c {options}")] == changes
     assert tables("history c").out.splitlines()[-1] == "3 changes of c, together 60"
+    assert tables("history c --format csv").out.splitlines()[0] == "counter,change,at,token,region"
 
 
 def test_list_and_top_take_a_prefix_and_a_limit(tables: Tables) -> None:

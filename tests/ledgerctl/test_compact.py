@@ -143,7 +143,7 @@ def test_rebuild_shows_what_it_would_write_and_writes_it_when_told(tables: Table
     would = {"now": "version 1, total 29, count 30", "would": "write", "total": 30, "count": 30}
     dry = {"counter": "c", "region": A, "lanes": [{"lane": "eu-west-1#0#c", **would}], "written": False}
     assert tables.json("rebuild c --dry-run") == [dry]
-    shown = "now: version 1, total 29, count 30, would: write, total: 30, count: 30"
+    shown = "version 1, total 29, count 30 its segments give a checkpoint with total 30, count 30"
     tables("rebuild c --dry-run", says=shown)
     assert tables.ctl("rebuild", "c", input="n\n").code == 2
     tables("rebuild c", 2, says="--yes")
@@ -179,7 +179,7 @@ def test_a_dry_run_decides_as_a_rebuild_does_and_writes_nothing(tables: Tables) 
     orphan = Segment(LANE, there.last, 2, Entries.of([ENTRY.pack(*first), packed(lost.token, lost.change)]))
     tables.table.store([items.segment_item(orphan)])
     before = dict(tables.held)
-    tables("rebuild c --dry-run", says="would: write, total: 30, count: 30")
+    tables("rebuild c --dry-run", says="its segments give a checkpoint with total 30, count 30")
     assert tables.held == before
     tables("rebuild c --yes")
     assert (items.delta_key(lost) in tables.held, items.segment_key(LANE, there.last, 2) in tables.held) == (
@@ -201,7 +201,7 @@ def test_a_dry_run_decides_as_a_rebuild_does_and_writes_nothing(tables: Tables) 
     tables("rebuild c --dry-run", 3, says="may still be landing")
     tables.clock.now_ms += 600_000
     before = dict(tables.held)
-    tables("rebuild c --dry-run", says="would: delete")
+    tables("rebuild c --dry-run", says="it has no segments: this checkpoint is deleted")
     assert tables.json("rebuild c --dry-run")[0]["lanes"][0]["would"] == "delete"
     assert tables.held == before
     assert "rebuilt eu-west-1#0#c: no checkpoint" in tables("rebuild c --yes").out

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ledgerctl.cost import OVERHEAD_BYTES, PAGE, PRICES, amount
+from ledgerctl.cost import OVERHEAD_BYTES, PAGE, PRICES, TABLE_UNITS_MAX, amount
 from tests.ledgerctl.support import Said, Tables, refused
 
 ROOT = Path(__file__).parents[2]
@@ -54,12 +54,13 @@ def test_the_page_says_when_deltas_that_are_kept_have_cost_as_much_as_deleted_on
         assert int(cells[3]) == round(2 * deleted / kept - 1)
 
 
-def test_what_is_beyond_a_lane_is_named_before_the_price() -> None:
+def test_what_is_beyond_a_lane_or_a_table_is_named_before_the_price() -> None:
     for typed, says in (
         ("100000/s --in-regions 2", "gets 50,000 changes a second and takes 500 for good: --shards 100 spreads them"),
         ("100000/s --in-regions 2 --no-clean", "takes 1,000 for good: --shards 50 "),
         ("1000000/s", "takes 500 for good: --shards 2,000 spreads them; 1,000 is the most"),
         ("100000/s --pack 38", "takes 19,000 for good: --shards 6 "),
+        ("100000/s --counters 1000000", f"above {TABLE_UNITS_MAX:,} AWS must raise its quota"),
     ):
         said = " ".join(ctl("cost", "--changes", *typed.split()).out.split())
         assert said.index(says) < said.index("dollars a month"), typed

@@ -7,12 +7,13 @@ from itertools import chain, repeat
 from typing import Any
 
 from lab.engines.ministack import Engine
-from ledger import items
+from ledger import items, tokens
+from ledger.gate import items as gates
 from ledger.lane import directory
 from ledger.limit import Shape
 from ledger.values import Lane
 from ledgerctl.call import Surroundings
-from tests.ledgerctl.support import ENVIRON, GOOD, A, Answer, B, aws, ctl, on_engine, refusal, refused
+from tests.ledgerctl.support import ENVIRON, GOOD, NOW_MS, A, Answer, B, Clock, aws, ctl, on_engine, refusal, refused
 from tests.ledgerctl.support import TABLE as TWO
 
 TABLE = {**TWO, "Replicas": []}
@@ -73,7 +74,7 @@ def item_key(pk: str, sk: str = "x") -> dict[str, Any]:
 
 def test_a_table_as_it_should_be_has_no_findings() -> None:
     assert findings(world()) == (0, {})
-    assert said(world()).endswith("22 fine, 0 to know, 0 to mend")
+    assert said(world()).endswith("24 fine, 0 to know, 0 to mend")
 
 
 def test_what_loses_changes_fails_and_what_cannot_be_seen_is_to_know() -> None:
@@ -103,7 +104,7 @@ def test_what_loses_changes_fails_and_what_cannot_be_seen_is_to_know() -> None:
         ({"LEDGER_LIMITS": LIMITS}, {}, 0, {"shape": "warn"}),
         ({}, {"GetItem": damaged}, 1, {"shape": "fail"}),
         ({}, {"GetItem": REFUSED}, 0, {"shape": "warn", f"may read histories in {A}": "warn"}),
-        ({}, {"Scan": unread}, 1, {LANES: "fail"}),
+        ({}, {"Scan": unread}, 1, {LANES: "fail", "directory of lanes": "warn"}),
         ({}, of_narrow, 0, dict.fromkeys(narrow, "warn")),
         *(
             ({}, {"GetItem": {"Item": items.shape_item(there)}}, 1, {"shape": "fail"})
@@ -112,6 +113,18 @@ def test_what_loses_changes_fails_and_what_cannot_be_seen_is_to_know() -> None:
     )
     for environ, changed, code, found in cases:
         assert findings(world(environ, **changed)) == (code, found)
+
+
+def test_the_clock_is_held_against_the_date_header() -> None:
+    for skew_ms, level, says in (
+        (0, None, "within two seconds of AWS"),
+        (-1_500, None, "within two seconds of AWS"),
+        (5_000, "warn", "5.0 s ahead of AWS"),
+        (-60_000, "fail", "60.0 s behind AWS"),
+    ):
+        made = replace(world(), clock=Clock(NOW_MS + 500 + skew_ms))
+        assert findings(made)[1].get("clock") == level
+        assert f"clock: {says}" in said(made)
 
 
 def narrow(*refused: tuple[str, str]) -> Answer:
@@ -145,6 +158,25 @@ def test_each_right_is_tried_in_the_regions_and_on_the_keys_that_it_is_needed_fo
     ):
         assert findings(aws(narrow((operation, prefix)), ENVIRON | BOTH))[1].get(what) == "warn"
     assert ctl(aws(nothing), "doctor").code == 2
+
+
+def test_lanes_are_held_against_the_directory_and_what_was_not_looked_at_is_said() -> None:
+    gate = gates.gate_key(Lane(A, 0, "seats:gig"))
+    deltas = [item_key(items.delta_pk(Lane(A, 0, f"c{n}")), tokens.last_of(NOW_MS)) for n in range(101)]
+
+    def listed(asked: Any) -> Any:
+        keys = asked["RequestItems"]["counters"]["Keys"]
+        return {"Responses": {"counters": [key for key in keys if key["pk"]["S"].startswith("lane#")]}}
+
+    for lacking, lane in ((deltas[0], "eu-west-1#0#c0"), (item_key(*gate), "eu-west-1#0#seats:gig")):
+        lacks = said(world(Scan={"Items": [lacking]}))
+        assert f"directory of lanes: 1 of 1 lanes of 1 counters are not in it, such as {lane}" in lacks
+        assert "`ledgerctl compact` in each Region lists them" in lacks
+    rest = "that were looked at; `ledgerctl list --scan` looks at the rest of the table, too"
+    for count, more, whole in ((100, {}, True), (101, {}, False), (1, {"LastEvaluatedKey": deltas[0]}, False)):
+        there = said(world(Scan={"Items": deltas[:count], **more}, BatchGetItem=listed))
+        seen = min(count, 100)
+        assert (f"has each of {seen} lanes of {seen} counters" in there, rest in there) == (True, not whole)
 
 
 # -- init --------------------------------------------------------------------------------------------------------------
@@ -190,7 +222,7 @@ def test_init_waits_for_recovery_and_replicas_and_is_not_ready_without() -> None
     made = world(DescribeContinuousBackups=OFF, UpdateContinuousBackups=iter([NOT_YET, NOT_YET, (200, {})]))
     done = ctl(replace(made, pause=pauses.append), "init")
     assert (done.code, done.out.splitlines()[0], len(pauses)) == (0, f"{A}: point-in-time recovery is on", 2)
-    for answer, says in ((NOT_YET, "Backups are being enabled"), (REFUSED, "docs/security.md#roles")):
+    for answer, says in ((NOT_YET, "Backups are being enabled"), (REFUSED, "may do")):
         failed = ctl(world(DescribeContinuousBackups=OFF, UpdateContinuousBackups=answer), "init")
         refused(failed, 3, f"{A}: point-in-time recovery is not on", says)
 

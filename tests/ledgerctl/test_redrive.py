@@ -56,7 +56,7 @@ def test_sqs_moves_dead_letters_to_the_queue_that_is_named_if_there_are_any_and_
         sqs = Sqs(messages=messages)
         said = redriven(sqs, *options)
         assert (said.code, said.out, sqs.started) == (0, f"{says}\n", [])
-        assert ("These are notices" in said.err) == (options == ("failed",))
+        assert ("these are notices" in said.err) == (options == ("failed",))
 
 
 def test_every_failure_says_what_was_moved() -> None:

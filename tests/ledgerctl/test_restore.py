@@ -49,13 +49,13 @@ def test_a_table_of_two_regions_is_restored_rebuilt_and_verified_beside_the_old_
         f"{A}: counters rebuilt: 2",
         f"{B}: counters rebuilt: 2",
         "counters that add up: 5 of 5",
-        f"Now switch to {new}",
+        f"LEDGER_TABLE={new}",
     ):
         assert line in said
     assert values(new) == {"c0": 11, "c1": 2, "c2": 3, "c3": 4, "seats:x": 7}
     again = shop(f"restore --to {new}").out
     assert f"{new} was restored and verified before" in again
-    assert f"Now switch to {new}" in again
+    assert f"LEDGER_TABLE={new}" in again
     other = shop(f"restore --to {new} --at 2026-11-01", code=2)
     assert f"was restored from {name} as it was, not from {name} at 2026-11-01" in other.err
 
