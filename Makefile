@@ -57,7 +57,7 @@ api: ARGS ?= --memory
 api: $(VENV)/.made ## the HTTP API on 127.0.0.1:8080, in memory; ARGS= asks the table of the LEDGER_* environment
 	@$(BIN)/python -m service.api.local $(ARGS)
 
-bench: $(VENV)/.made ## measure what a change, a read, a limit and 5,000 lanes cost, beside goals; some minutes; ARGS=--small
+bench: $(VENV)/.made $(ENGINE)/.made ## measure what a change, a read, a limit and 5,000 lanes cost, beside goals; some minutes; ARGS=--small
 	@$(BIN)/python -m lab.measure.bench $(ARGS)
 
 CUSTOMERS ?= 2
@@ -66,8 +66,9 @@ litellm: $(LITELLM)/.made ## integrations/litellm: types, tests with the real pa
 	@cd integrations/litellm && PYTHONPATH=$(CURDIR)/$(LITELLM) $(CURDIR)/$(BIN)/python -m pytest -q $(ARGS)
 	@cd integrations/litellm && PYTHONPATH=$(CURDIR)/$(LITELLM) $(CURDIR)/$(BIN)/python -m budgets_lab --customers "$(CUSTOMERS)"
 
-compare: $(VENV)/.made ## every published way of counting beside this one; writes docs/comparison.md; ARGS=--small
-	@$(BIN)/python -m lab.measure.compare $(ARGS)
+compare: $(VENV)/.made $(ENGINE)/.made ## every published way of counting beside this one; writes docs/comparison.md; EVENTS=file.csv, ARGS=--small
+	@$(BIN)/python -m lab.engines.dynamodb_local || true # without it, the demo's engine
+	@$(BIN)/python -m lab.measure.compare $(if $(EVENTS),"$(EVENTS)") $(ARGS)
 
 simulate: $(VENV)/.made ## seeded histories of the shipped code, with faults; SEEDS=100000 for more
 	@$(BIN)/python -m lab.histories $(if $(SEEDS),--seeds "$(SEEDS)") $(ARGS)
@@ -127,7 +128,7 @@ remove: $(VENV)/.made node_modules/.made ## remove the service from AWS and keep
 	@$(DEPLOY) remove $(TO)
 
 e2e: $(VENV)/.made $(ENGINE)/.made node_modules/.made ## deploy to an engine here, use it from outside, compare; ARGS=--breaks: break it, see its alarms
-	@$(BIN)/python -m lab.e2e $(ARGS)
+	@$(BIN)/python -m lab.e2e $(if $(EVENTS),--events "$(EVENTS)") $(ARGS)
 
 node_modules/.made: package-lock.json
 	@command -v npm > /dev/null || { echo "Node.js 20.19 or later with npm is needed for package, deploy and remove" >&2; exit 1; }

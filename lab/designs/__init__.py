@@ -1,8 +1,8 @@
 """Every published way of counting in DynamoDB, behind one interface; `every` lists them as they are compared.
 
 Rule 1: A file is one design, written as its author would defend it, with its promises, its limits and its source.
-Rule 2: On the simulator `simulated.py` runs its programs. To read: `design.py`, `atomic.py`, `transactions.py`, then
-any.
+Rule 2: On the simulator `simulated.py` runs its programs, on an engine `trial.py`. To read: `design.py`, `atomic.py`,
+`transactions.py`, then any.
 """
 
 from lab.designs.atomic import Atomic
@@ -22,8 +22,6 @@ from ledger.settings import Settings
 __all__ = ["Claims", "Design", "Memory", "Outcome", "every"]
 
 DAY_MS = 86_400_000
-CALLERS = 32
-"""Threads whose changes go together by group commit."""
 
 
 def every(settings: Settings) -> tuple[Design, ...]:
@@ -47,7 +45,7 @@ def every(settings: Settings) -> tuple[Design, ...]:
         Hybrid(),
         Ours(settings=settings),
         Packed(settings=settings),
-        Packed(name="this library, group commit", settings=settings, together=CALLERS),
+        Packed(name="this library, group commit", settings=settings, together=1, gathers=True),
         Limited(settings=settings),
-        Limited(name="this library, a limit, group commit", settings=settings, together=CALLERS),
+        Limited(name="this library, a limit, group commit", settings=settings, gathers=True),
     )

@@ -1,6 +1,6 @@
 """What every way of counting looks like from outside, and what those have in common that keep a counter in one item.
 
-Rule 1: A design is programs and nothing else, so that one text runs on the simulator and on a metered table.
+Rule 1: A design is programs and nothing else, so that one text runs on the simulator and on an engine.
 Rule 2: What it claims is data, and tests/lab/designs/test_claims.py holds each claim, also each that it does not make.
 Sources: https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/ (the seven designs)
 and the page that each module names.
@@ -50,15 +50,18 @@ class Claims:
     """What a design can do.
 
     survives_death: also where its first process died at any step; what a lost answer does is like it.
-    limit: no change takes the value past its ceiling, in one Region; "soft": only changes made one after another;
-    "everywhere": in all Regions together. regions: nothing is lost or doubled when several Regions write at once.
-    units: it counts things, so a change is 1.
+    mismatch: another change under a used key is refused (TokenConflict). limit: no change takes the value past its
+    ceiling, in one Region; "soft": only changes made one after another; "everywhere": in all Regions together.
+    regions: nothing is lost or doubled when several Regions write at once. history: every change can be listed.
+    units: it counts things, so a change is 1 or, where it says so, -1.
     """
 
     memory: Memory = NONE
     survives_death: bool = True
+    mismatch: bool = False
     limit: Literal["none", "soft", "hard", "everywhere"] = "none"
     regions: bool = False
+    history: bool = False
     units: bool = False
 
 
@@ -90,6 +93,10 @@ class Design:
     def housekeep(self, counter: str, region: str) -> Program[None]:
         """What its scheduled job does in a Region, or the table by itself."""
         yield from ()
+
+    def history(self, counter: str) -> Program[list[int]]:
+        """The changes."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,10 +151,10 @@ def expired(attribute: str) -> Program[None]:
             return
 
 
-def check_unit(change: int) -> None:
-    """Raises InvalidChange where a design counts things, and the change is not one of them."""
-    if change != 1:
-        raise InvalidChange(f"This way of counting takes changes of 1, not {change}.")
+def check_unit(change: int, *allowed: int) -> None:
+    """Raises InvalidChange where a design counts things, and the change is no such number of them."""
+    if change not in allowed:
+        raise InvalidChange(f"This way of counting takes changes of {' or '.join(map(str, allowed))}, not {change}.")
 
 
 def text(value: str) -> Value:

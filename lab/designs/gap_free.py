@@ -15,6 +15,7 @@ from lab.designs.design import FOR_EVER, TRIES_MAX, Claims, Contended, Design, O
 from ledger.actions import Set
 from ledger.conditions import Absent, Equals
 from ledger.decoding import number
+from ledger.lane.tail import every_item
 from ledger.requests import Get, Item, Key, Program, Put, Transact, Update, keyed
 
 LAST, NUMBER = "last", "number"
@@ -26,10 +27,10 @@ class GapFree(Design):
 
     name: str = "gap-free ids"
     ceiling: int | None = None
-    claims: ClassVar = Claims(memory=FOR_EVER, limit="hard", units=True)
+    claims: ClassVar = Claims(memory=FOR_EVER, limit="hard", history=True, units=True)
 
     def add(self, counter: str, change: int, key: str, at_ms: int) -> Program[Outcome]:
-        check_unit(change)
+        check_unit(change, 1)
         item_key, last_key = Key(f"item#{counter}", key), Key(f"last#{counter}", LAST)
         for attempt in range(TRIES_MAX):
             there: Item | None = yield Get(last_key)
@@ -49,3 +50,11 @@ class GapFree(Design):
     def value(self, counter: str, *, consistent: bool = True) -> Program[int]:
         there: Item | None = yield Get(Key(f"last#{counter}", LAST), consistent)
         return integer(there, LAST)
+
+    def numbers(self, counter: str) -> Program[dict[str, int]]:
+        """The number of each item."""
+        found = yield from every_item(f"item#{counter}", None, None, consistent=True)
+        return {item["sk"]["S"]: integer(item, NUMBER) for item in found}
+
+    def history(self, counter: str) -> Program[list[int]]:
+        return [1 for _ in (yield from self.numbers(counter))]

@@ -9,7 +9,7 @@ the same items and lose or double them; 99 items a transaction, three write unit
 
 Ours: the programs of `ledger`, `reader` and `compactor` as they are shipped. Promises and limits: docs/protocol.md.
 In packs: the same, but a change is put in an item with others, without a condition, so that another change under its
-key is not refused. By group commit: changes of many threads go together in packs while a put is under way.
+key is not refused. By group commit: changes of many threads, which go together while a put is under way.
 Source: https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/
 """
 
@@ -31,6 +31,7 @@ from ledger.lane.tail import every_item
 from ledger.requests import Delete, Item, Key, Program, Put, Transact, Update, key_of
 from ledger.settings import Settings
 from ledger.values import Delta, Lane
+from reader.history import entries, history
 from reader.read import read
 
 MERGE_MAX = 99  # a transaction has at most 100 actions, and one is the total's
@@ -70,7 +71,7 @@ class ItemCollection(Design):
 
     name: str = "item collection"
     settings: Settings
-    claims: ClassVar = Claims(memory=FOR_EVER, regions=True)
+    claims: ClassVar = Claims(memory=FOR_EVER, mismatch=True, regions=True, history=True)
 
     def add(self, counter: str, change: int, key: str, at_ms: int) -> Program[Outcome]:
         token = tokens.keyed(counter, key, at_ms)
@@ -81,6 +82,10 @@ class ItemCollection(Design):
         total, _ = yield from read_all(self._lane(counter), consistent=consistent)
         return total
 
+    def history(self, counter: str) -> Program[list[int]]:
+        found = yield from every_item(items.delta_pk(self._lane(counter)), None, None, consistent=True)
+        return [integer(item, "change") for item in found]
+
     def _lane(self, counter: str, token: str = "") -> Lane:
         return Lane(self.settings.region, 0, counter)
 
@@ -90,7 +95,7 @@ class NaiveMerge(ItemCollection):
     """The total stands beside the deltas, and a read sums all."""
 
     name: str = "item collection, naive merge"
-    claims: ClassVar = Claims(memory=Memory(merges=False))
+    claims: ClassVar = Claims(memory=Memory(merges=False), mismatch=True)
 
     def housekeep(self, counter: str, region: str) -> Program[None]:
         lane = self._lane(counter)
@@ -119,14 +124,23 @@ class Ours(ItemCollection):
             for lane in self.settings.lanes_of(counter, region):
                 yield from visit(lane, Tally(), self.settings)
 
+    def history(self, counter: str) -> Program[list[int]]:
+        most_ms, changes = self.settings.read_time_max_ms, []
+        for lane in self.settings.lanes_of(counter):
+            segments, tail = yield from history(lane, consistent=True, read_time_max_ms=most_ms)
+            changes += [entry.change for entry in entries(lane, segments, tail)]
+        return changes
+
 
 @dataclass(frozen=True, kw_only=True)
 class Packed(Ours):
-    """`together`: how many changes a producer has, or threads add, at once; one that comes alone is a pack, too."""
+    """`together`: how many changes a producer has at once; one that comes alone is a pack, too. `gathers`: threads that
+    add at once go together; one after another, as on the simulator, each change is alone."""
 
     name: str = "this library, packs"
     together: int = 100
-    claims: ClassVar = Claims(memory=FOR_EVER, regions=True)
+    gathers: bool = False
+    claims: ClassVar = Claims(memory=FOR_EVER, regions=True, history=True)
 
     def add(self, counter: str, change: int, key: str, at_ms: int) -> Program[Outcome]:
         yield Put(items.pack_item(pack_of([self.delta(counter, change, key, at_ms)])))

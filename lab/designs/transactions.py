@@ -36,7 +36,7 @@ CHANGE, EXPIRES = "change", "expires"
 @dataclass(frozen=True, kw_only=True)
 class TransactionToken(SingleItem):
     name: str = "transaction, client token"
-    claims: ClassVar = Claims(memory=Memory(ms=600_000), limit="hard")
+    claims: ClassVar = Claims(memory=Memory(ms=600_000), mismatch=True, limit="hard")
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
         update = Update(self.item_key(counter, shard), (Add(VALUE, change),), condition=self.fitting(change))
@@ -54,7 +54,7 @@ class TransactionMarker(SingleItem):
     @property
     def claims(self) -> Claims:
         memory = FOR_EVER if self.keep_ms is None else Memory(ms=self.keep_ms)
-        return Claims(memory=memory, limit="hard")
+        return Claims(memory=memory, mismatch=True, limit="hard")
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
         marked = {CHANGE: number(change)}

@@ -3,7 +3,7 @@
 Promises: no change takes the value past its floor or ceiling, whatever Regions write; a change that is sent again is
 told what it was told the first time, for ever, also that it was refused. Limits: a Region that has too little must ask
 the others, and decides nothing while it cannot.
-By group commit: changes of many threads are decided by one Update while another is under way.
+By group commit: changes of many threads, which are decided by one Update while another is under way.
 Source: docs/limits.md
 """
 
@@ -17,8 +17,9 @@ from lab.designs.design import FOR_EVER, Claims, Design, Outcome
 from ledger import tokens
 from ledger.errors import LimitReached
 from ledger.gate import decide
+from ledger.gate.gate import counts
 from ledger.gate.gates import Gates
-from ledger.gate.recount import standings
+from ledger.gate.recount import outcomes, standings
 from ledger.lane.add import Outcome as Told
 from ledger.limit import Limit
 from ledger.ranges import CHANGE_MAX
@@ -32,14 +33,14 @@ ANYWHERE = "anywhere"
 
 @dataclass(frozen=True, kw_only=True)
 class Limited(Design):
-    """`settings`: ours, whose first Region has the first rights. `together`: how many threads add at once; one after
-    another, as on the simulator, each change is decided alone."""
+    """`settings`: ours, whose first Region has the first rights. `gathers`: threads that add at once are decided
+    together."""
 
     name: str = "this library, a limit"
     settings: Settings
-    together: int = 1
+    gathers: bool = False
     ceiling: int | None = None
-    claims: ClassVar = Claims(memory=FOR_EVER, limit="everywhere", regions=True)
+    claims: ClassVar = Claims(memory=FOR_EVER, mismatch=True, limit="everywhere", regions=True, history=True)
 
     def of(self, region: str, regions: tuple[str, ...]) -> Limited:
         return replace(self, settings=replace(self.settings, region=region, regions=regions))
@@ -61,6 +62,12 @@ class Limited(Design):
 
     def value(self, counter: str, *, consistent: bool = True) -> Program[int]:
         return (yield from standings([self._gates(counter)], consistent=consistent))[0].value
+
+    def history(self, counter: str) -> Program[list[int]]:
+        changes: list[int] = []
+        for lane in self._gates(counter).lanes:
+            changes += filter(counts, (yield from outcomes(lane, consistent=True)).values())
+        return changes
 
     def _gates(self, counter: str) -> Gates:
         floor = -CHANGE_MAX if self.ceiling is None else None

@@ -1,59 +1,100 @@
-"""`python -m lab.measure.compare` (`make compare`): measures every design and writes docs/comparison.md.
+"""`python -m lab.measure.compare [EVENTS.csv]` (`make compare`): measures every design, writes docs/comparison.md
+and docs/comparison.txt.
 
-Rule 1: All is simulated, by a seed: each run prints the same.
-Rule 2: A row of this library that lost or doubled ends it with 1, and nothing is written.
+Rule 1: One run, one engine.
+Rule 2: A row of this library that lost, doubled or did nothing ends it with 1, and nothing is written.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
 from lab.designs import every
-from lab.measure.cost import DESIGNS, shop_events, spend
+from lab.designs.trial import DESIGNS
+from lab.engines.dynamodb_local import VERSION, DynamoDBLocal, installed
+from lab.engines.ministack import Engine, EngineMissing, end_on_signals
+from lab.events import BadEvents, Event
+from lab.measure.cost import ONE, SEED, SHOP, on_one_counter, shop_events, spend
 from lab.measure.one_counter import EU, accuracy
-from lab.measure.page import Row, filled
+from lab.measure.page import PAGE, TABLES, Row, filled
+from lab.measure.speed import COUNTERS, ROUNDS, SLICE_S, THREADS, measure_pace
 from ledger.settings import Settings
 
 FOLDED = Settings(table="counters", region=EU, fold_min=1, fold_max=8)
 """Our defaults for every time; folded at once and in several commits, so that few events do meet all of it."""
 
-SEEDS = 20
 WRITTEN = Path(__file__).parents[2] / "docs" / "comparison.md"
 
 
-def measure(seeds: int) -> Iterator[Row]:
-    """A row for each design."""
+class Sizes(NamedTuple):
+    """How much is measured: seeds of the accuracy, changes of the bill on many counters and on one; of speed the
+    numbers of counters, the rounds, their length and the threads."""
+
+    seeds: Sequence[int]
+    shop: int
+    one: int
+    counters: Sequence[int]
+    pace: tuple[int, float, int]
+
+
+FULL = Sizes(range(20), SHOP, ONE, COUNTERS, (ROUNDS, SLICE_S, THREADS))
+SMALL = Sizes(range(1), 20, 20, COUNTERS[:1], (1, 0.01, 4))
+
+
+def measure(events: Sequence[Event], sizes: Sizes, engine: Engine) -> Iterator[Row]:
+    """A row for each design; the changes of the bill are these events."""
+    shop, one = events[: sizes.shop], on_one_counter(events[: sizes.one])
     for design, folded in zip(DESIGNS, every(FOLDED), strict=True):
-        found, spent = accuracy(folded, range(seeds)), spend(shop_events(), design)
+        found, on_shop, on_one = accuracy(folded, sizes.seeds), spend(shop, design), spend(one, design)
+        paces = [measure_pace(engine, design, counters, *sizes.pace) for counters in sizes.counters]
         lost, doubled = sum(of.lost for of in found.values()), sum(of.doubled for of in found.values())
-        print(f"{design.name:<40}{lost} lost, {doubled} doubled, {spent.write_units:.2f} write units", flush=True)
-        yield Row(design, found, spent)
+        rates = ", ".join(f"{pace.rate:.2f} of ADD's rate, {pace.given_up} given up" for pace in paces)
+        wrong = f"{lost} lost, {doubled} doubled, {on_one.write_units:.2f} write units"
+        print(f"{design.name:<40}{wrong}; {rates}", flush=True)
+        yield Row(design, found, on_shop, on_one, paces)
 
 
 def main(
-    small: Annotated[bool, typer.Option("--small", help="By one seed; judges, and writes nothing.")] = False,
+    events: Annotated[Path | None, typer.Argument(help="A CSV file; without it, a shop's day is generated.")] = None,
+    small: Annotated[bool, typer.Option("--small", help="Little of all; judges, and writes nothing.")] = False,
 ) -> None:
-    """Measure every design, in some minutes, and write docs/comparison.md.
+    """Measure every design, in ten to twenty minutes, and write docs/comparison.md.
 
-    Exit code: 0 when every row of this library is right, 1 when one is not.
+    Exit code: 0 when every row of this library is right, 1 when one is not, 2 when it cannot run.
     """
-    seeds = 1 if small else SEEDS
-    publish(list(measure(seeds)), None if small else WRITTEN, seeds, f"{datetime.now(UTC):%Y-%m-%d}")
+    end_on_signals()
+    source = f"the first of {events.name}" if events else f"the first of a generated shop day, seed {SEED}"
+    sizes = SMALL if small else FULL
+    is_local = installed() and not small  # it takes longer to start
+    try:
+        with DynamoDBLocal() if is_local else Engine() as engine:
+            rows = list(measure(shop_events(events), sizes, engine))
+    except (BadEvents, EngineMissing) as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(2) from None
+    facts = {
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "engine": f"DynamoDB Local {VERSION}" if is_local else "MiniStack",
+        "events": source,
+    }
+    publish(rows, None if small else WRITTEN, len(sizes.seeds), **facts)
 
 
-def publish(rows: Sequence[Row], path: Path | None, seeds: int, date: str) -> None:
-    """Writes the page where nothing is wrong."""
-    text = filled(rows, seeds, date)
+def publish(rows: Sequence[Row], path: Path | None, seeds: int, **facts: str) -> None:
+    """Writes the page, and its tables beside it, where nothing is wrong."""
+    texts = [filled(text, rows, seeds, **facts) for text in (PAGE, TABLES)]
     mistakes = [mistake for row in rows for mistake in row.mistakes()]
     if mistakes:
         print("WRONG, so nothing was written:", *mistakes, sep="\n")
         raise SystemExit(1)
     if path:
-        path.write_text(text)
-        print(f"wrote {path}")
+        for file, text in zip((path, path.with_suffix(".txt")), texts, strict=True):
+            file.write_text(text)
+            print(f"wrote {file}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""`Figure`: a measured number, with the most that it should be, and the least, below which hardly anything was done."""
+"""`Figure`: a measured number, with the most that it should be, and the least, below which hardly anything was done.
+
+Rule 1: What depends on the machine may have a goal to be seen beside it, and is never `judged`.
+"""
 
 from dataclasses import dataclass
 
@@ -9,6 +12,7 @@ class Figure:
     value: float
     most: float | None = None
     least: float = 0.0
+    judged: bool = True
 
     @property
     def is_met(self) -> bool:

@@ -3,6 +3,7 @@
 Rule 1: Each figure is of a gate that has been at work for a while.
 """
 
+import statistics
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import partial
@@ -71,10 +72,16 @@ class Sale(Shop):
         return (self.cost - before).write_units / max(1, rounds)
 
 
-def singly(rate: int, late_ms: int = 0, changes: int = 400) -> float:
-    """Write units of a change, of so many a second."""
-    sale = Sale()
-    return sale.charged(WARM, changes, 1_000 / rate, lambda _: sale.add(late_ms=late_ms))
+def singly(rate: int, late_ms: int = 0, changes: int = 400) -> tuple[float, float]:
+    """(write units of a change, the median of its requests), of so many a second."""
+    sale, requests = Sale(), list[int]()
+
+    def add(_: int) -> None:
+        before = sale.cost.requests
+        sale.add(late_ms=late_ms)
+        requests.append(sale.cost.requests - before)
+
+    return sale.charged(WARM, changes, 1_000 / rate, add), statistics.median(requests[WARM:])
 
 
 def in_groups(rate: int, size: int, late_ms: int, groups: int) -> float:
@@ -166,10 +173,13 @@ def flash_sale(regions: int, seats: int) -> float:
 
 
 def figures(*, small: bool) -> Iterator[Figure]:
+    """All that need no engine."""
     less = 4 if small else 1
-    for rate in (1, 100):
-        yield Figure(f"limited: write units an add, {rate} a second", singly(rate, changes=400 // less), 1.2, 1)
-    late, in_group = singly(100, 2_000, 400 // less), in_groups(500, 30, 2_000, 30 if small else 60)
+    for rate in (1, 10, 100):
+        units, requests = singly(rate, changes=400 // less)
+        yield Figure(f"limited: write units an add, {rate} a second", units, 1.2, 1)
+    yield Figure("limited: requests of an add where there is enough, median", requests, 1, 1)
+    late, in_group = singly(100, 2_000, 400 // less)[0], in_groups(500, 30, 2_000, 30 if small else 60)
     yield Figure("limited: write units an add, 100 a second, up to 2 s late", late, 1.7, 1)
     yield Figure("limited: write units an add in groups of 30, 500 a second, 2 s late", in_group, 0.4, 1 / 30)
     yield Figure("limited: write units an add that is refused, two Regions", refused(), 1.5, 1)

@@ -3,6 +3,7 @@
 Rule 1: Every sum is checked.
 """
 
+import io
 from collections.abc import Iterator, Sequence
 
 from compactor import Report
@@ -10,12 +11,20 @@ from lab.measure.figure import Figure
 from lab.measure.metered_table import Charge
 from lab.measure.shop import Shop
 from ledger import Change
+from ledger.checks import to_datetime
 from ledger.lane.add import PACK_CHANGES
+from ledger.message import dumps_many
+from service.add_from_queue.handler import AddFromQueue
+from service.observe import Watch
 
 COUNTER = "stock:85123A"
 ROUND = 10_000  # changes between two runs of the compactor
 PACKS = {10: 0.27, 38: 0.12, 100: 0.13, PACK_CHANGES: 0.12}
 """The goal of a change by how many are in a pack."""
+
+QUEUED_PER_S = 1_000
+BATCH, WINDOW_S = 100, 1
+"""Messages that `add_from_queue` is handed, and how long they are waited for."""
 
 
 class Life(Shop):
@@ -67,6 +76,9 @@ def figures(*, small: bool) -> Iterator[Figure]:
     for each, most in PACKS.items():
         name = f"hot counter, packs of {each}: write units a change, whole life"
         yield Figure(name, in_packs(each, 2_000 if small else 20_000), most, 0.09)
+    for each in (1, 250):
+        name = f"the same through SQS at {QUEUED_PER_S:,}/s, {each} in a message"
+        yield Figure(name, queued(each, 3 if small else 120), 0.2, 0.09)
     yield from _tail(1_000 if small else 100_000)
 
 
@@ -93,6 +105,31 @@ def in_packs(each: int, changes: int) -> float:
         life.write(number, each=each, pack=True)
         life.compact()
     return life.a_change().write_units / changes
+
+
+def queued(each: int, seconds: int) -> float:
+    """The same of a change that comes through SQS with 1,000 others a second, `each` in a message.
+
+    The function's own handler gets batches as serverless.yml has them, and the lane is visited every minute.
+    """
+    life, watch = Life(), Watch.here("bench", io.StringIO())
+    handle = AddFromQueue(life.ledger, watch, pack=True)
+    batch, total = min(BATCH * each, QUEUED_PER_S * WINDOW_S), seconds * QUEUED_PER_S
+    for first in range(0, total, batch):
+        changes = []
+        for number in range(first, min(first + batch, total)):
+            life.now_ms += 1_000 // QUEUED_PER_S
+            changes.append(Change(COUNTER, 1, str(number), to_datetime(int(life.now_ms))))
+        bodies = [dumps_many(changes[i : i + each]) for i in range(0, len(changes), each)]
+        records = [{"messageId": str(n), "body": body, "eventSource": "aws:sqs"} for n, body in enumerate(bodies)]
+        if failed := handle({"Records": records})["batchItemFailures"]:
+            raise AssertionError(f"{len(failed)} messages failed")
+        life.changes += len(changes)
+        watch.metrics.clear_metrics()
+        if (first + batch) % (60 * QUEUED_PER_S) < batch:
+            life.compact()
+    life.compact()
+    return life.a_change().write_units / life.changes
 
 
 def _tail(changes: int) -> Iterator[Figure]:

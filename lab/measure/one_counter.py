@@ -35,6 +35,7 @@ class Scenario:
     """faults: as the simulator has them. dies: the process of every first delivery does, before it acknowledges,
     and every housekeeping after one answer more than the one before.
 
+    late: every other message waits a minute in the queue before its first delivery.
     again_ms: every message is delivered once more, so long after its first (0: at the same time). others: that many
     more events meanwhile. regions: where the events are asked for, in turn. cut: in the second minute they cannot reach
     each other. elsewhere: what is delivered once more is delivered in the other Region.
@@ -43,6 +44,7 @@ class Scenario:
     name: str
     faults: Faults = NONE
     dies: bool = False
+    late: bool = False
     again_ms: int | None = None
     others: int = 0
     regions: tuple[str, ...] = (EU,)
@@ -58,6 +60,7 @@ SCENARIOS = (
     Scenario(name="crash", dies=True),
     LAG,
     replace(LAG, name="cut off", cut=True),
+    Scenario(name="late", late=True),
     Scenario(name="twice", again_ms=0),
     Scenario(name="9 min", again_ms=9 * MINUTE_MS),
     Scenario(name="11 min", again_ms=11 * MINUTE_MS),
@@ -134,7 +137,9 @@ class OneCounter:
                 self.world.cut.add(US)
             homes = [(number, regions[number % len(regions)]) for number in numbers[start : start + A_MINUTE]]
             made.append([Message(number, home, home, self.world.now_ms) for number, home in homes])
-            self._minute([*made[-1], *map(self._once_more, made[-1] if twice else ())])
+            now = made[-1][::2] if self._scenario.late else made[-1]
+            self._minute([*now, *map(self._once_more, made[-1] if twice else ())])
+            self._unanswered += [message for message in made[-1] if message not in now]
         self.world.cut.clear()
         return made
 

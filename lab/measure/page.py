@@ -1,23 +1,26 @@
 """docs/comparison.md: what `make compare` found, for someone who has to choose.
 
-Rule 1: Every figure is from the run that is given. A sentence says nothing that the table or a design's file does not.
-Rule 2: A row is a design, in the order given, and nothing here knows one by its name. The sentences are in page.md.
+Rule 1: Every figure is from the run that is given. A sentence says nothing that a table does not show.
+Rule 2: A row is a design, in the order given, and nothing here knows one by its name. The sentences are in page.md, and
+what docs/comparison.txt has, in tables.txt.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.designs import Design, Memory
+from lab.designs import Claims, Design, Memory
 from lab.designs.design import FOR_EVER
 from lab.measure.changes import EVENTS, Counted
-from lab.measure.cost import ONE, Spent
+from lab.measure.cost import ONE, SHOP, Spent
 from lab.measure.one_counter import DAY_MS, MINUTE_MS, OTHERS
+from lab.measure.speed import COUNTERS, THREADS, Pace
 
-PAGE = Path(__file__).with_name("page.md")
+PAGE, TABLES = (Path(__file__).with_name(name) for name in ("page.md", "tables.txt"))
 GROUPS = {
-    "crashes, lost answers": ("at once", "no reply", "crash"),
+    "crashes, lost answers": ("at once", "late", "no reply", "crash"),
     "repeats within 10 minutes": ("twice", "9 min"),
     "later repeats": ("11 min", "1 day", "8 days"),
     "two Regions": ("Regions", "cut off", "failover"),
@@ -26,57 +29,123 @@ GROUPS = {
 
 LIMITS = {"everywhere": "yes, in all Regions", "hard": "yes, in one Region", "soft": "nearly", "none": "no"}
 NET = " *"
+LINE = 118
+FIRST = " " * 48  # what stands before the names in tables.txt
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What was found of one design. faults: by scenario; spent: on the changes of one counter."""
+    """What was found of one design. faults: by scenario; shop, one: on many counters and on one; paces: by COUNTERS."""
 
     design: Design
     faults: Mapping[str, Counted]
-    spent: Spent
+    shop: Spent
+    one: Spent
+    paces: Sequence[Pace]
 
     def mistakes(self) -> Iterator[str]:
-        """What is wrong with a design that counts every change once, for ever, in all Regions."""
+        """What is wrong with a design that counts every change once, for ever, in all Regions; of others, whether
+        they did nothing."""
         name, claims = self.design.name, self.design.claims
+        if not all(pace.made for pace in self.paces):
+            yield f"{name}: no change by {THREADS} threads"
         for fault, counted in self.faults.items() if claims.memory == FOR_EVER and claims.regions else ():
+            missed = counted.missed if fault != "late" else 0  # those are strays
             if counted.lost or counted.doubled or counted.gave_up or not counted.events:
                 yield (
                     f"{name}, {fault}: of {counted.events} events {counted.lost} lost, {counted.doubled} doubled, "
                     f"{counted.gave_up} given up"
                 )
-            if counted.false or counted.missed or not counted.reads:
-                yield f"{name}, {fault}: of {counted.reads} reads {counted.false} false, {counted.missed} missed"
+            if counted.false or missed or not counted.reads:
+                yield f"{name}, {fault}: of {counted.reads} reads {counted.false} false, {missed} missed"
 
 
-def filled(rows: Sequence[Row], seeds: int, date: str) -> str:
-    """The page. seeds: how many the accuracy had."""
-    groups = (f"{group}: lost/doubled of {_sum(rows[0], names).events:,}" for group, names in GROUPS.items())
-    head = (
+def filled(text: Path, rows: Sequence[Row], seeds: int, **facts: str) -> str:
+    """PAGE or TABLES. seeds: how many the accuracy had. facts: the date, the engine, and where the events of the bill
+    came from."""
+    groups = (f"{group}: lost/doubled of {_events(rows, group):,}" for group in GROUPS)
+    choice = (
         *("", "the same change again counts once", *groups, "a limit holds", "write units a change"),
-        f"read units after {ONE // 2}/{ONE} changes",
+        *(f"read units after {ONE // 2}/{ONE} changes", f"changes/s of {THREADS} writers, ADD = 1"),
     )
-    lines = (head, ("---", *("---:" for _ in head[1:])), *map(_cells, rows))
-    choice = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return PAGE.read_text().format(date=date, choice=choice, seeds=seeds, each=EVENTS, others=OTHERS, one=ONE)
+    lines = (choice, ("---", *("---:" for _ in choice[1:])), *map(_choice, rows))
+    return text.read_text().format(
+        **facts,
+        choice="\n".join(f"| {' | '.join(cells)} |" for cells in lines),
+        refusing=_who(rows, lambda claims: claims.mismatch),
+        listing=_who(rows, lambda claims: claims.history),
+        seeds=seeds,
+        each=EVENTS,
+        column=EVENTS * seeds,
+        others=OTHERS,
+        one=ONE,
+        accuracy=_columns(_accuracy(rows)),
+        shop=SHOP,
+        counters=COUNTERS[-1],
+        units=_columns([UNITS, *map(_units, rows)]),
+    )
+
+
+def _events(rows: Iterable[Row], group: str) -> int:
+    """How many events each design got in these scenarios; all get the same."""
+    return max(_sum(row, GROUPS[group]).events for row in rows)
 
 
 def _sum(row: Row, names: Iterable[str]) -> Counted:
     return sum((row.faults[name] for name in names), Counted())
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _choice(row: Row) -> tuple[str, ...]:
     claims, net = row.design.claims, NET * row.design.claims.units
     wrong = (_sum(row, names) for names in GROUPS.values())
-    first, last = (read.read_units for read in row.spent.reads)
+    first, last = (read.read_units for read in row.one.reads)
     return (
         row.design.name,
         _memory(claims.memory) + (", unless a process dies" if not claims.survives_death else ""),
         *(f"{counted.lost:,}/{counted.doubled:,}{net}" for counted in wrong),
         LIMITS[claims.limit],
-        f"{row.spent.write_units:.2f}{', grows' if row.spent.grows else ''}",
+        f"{row.one.write_units:.2f}{', grows' if row.one.grows else ''}",
         f"{first:.0f}/{last:.0f}",
+        f"{row.paces[0].rate:.2f}",
     )
+
+
+def _who(rows: Iterable[Row], can: Callable[[Claims], bool]) -> str:
+    names = "; ".join(row.design.name for row in rows if can(row.design.claims))
+    return textwrap.fill(names, LINE, initial_indent=FIRST, subsequent_indent="  ").removeprefix(FIRST)
+
+
+UNITS = ["", "requests", "writes", "care", "reads", "left", "many", "pace"]
+
+
+def _units(row: Row) -> list[str]:
+    one, spent = row.one, row.one.change + row.one.housekeeping
+    numbers = (one.change.requests, one.change.write_units, one.housekeeping.write_units, spent.read_units)
+    left = f"{max(0, one.left_bytes) / one.changes:.0f}"
+    cells = [f"{number / one.changes:.2f}" for number in numbers]
+    return [row.design.name, *cells, left, f"{row.shop.write_units:.2f}", f"{row.paces[-1].rate:.2f}"]
+
+
+def _accuracy(rows: Sequence[Row]) -> Iterator[list[str]]:
+    """Lost/doubled in each scenario where somebody's were; then reads that were false or missed an event."""
+    names = [name for name in rows[0].faults if any(_wrong(row, name) != "0/0" for row in rows)]
+    yield ["", *names, "reads"]
+    for row in rows:
+        reads = _sum(row, row.faults)
+        yield [row.design.name, *(_wrong(row, name) for name in names), f"{reads.false}/{reads.missed}"]
+
+
+def _wrong(row: Row, name: str) -> str:
+    counted = row.faults[name]
+    return f"{counted.lost}/{counted.doubled}"
+
+
+def _columns(rows: Iterable[Sequence[str]]) -> str:
+    """The first column to the left, the others to the right, each as wide as it must be."""
+    lines = list(rows)
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    padded = ([name.ljust(widths[0]), *map(str.rjust, cells, widths[1:])] for name, *cells in lines)
+    return "\n".join(" ".join(cells).rstrip() for cells in padded)
 
 
 def _memory(memory: Memory) -> str:

@@ -1,5 +1,6 @@
 """The figures of `make bench` and the rows of `make compare`: by hand; and both can go red."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -7,15 +8,17 @@ import pytest
 
 from lab.designs import Outcome, every
 from lab.designs.atomic import Atomic
-from lab.measure import bench, lanes, limits, lives
+from lab.designs.trial import DESIGNS
+from lab.measure import bench, lanes, limits, lives, process
 from lab.measure.changes import BASE, EVENTS, SLOTS, Counted, Record
 from lab.measure.compare import FOLDED, publish
-from lab.measure.cost import DESIGNS, Spent, shop_events, spend
+from lab.measure.cost import Spent, on_one_counter, shop_events, spend
 from lab.measure.figure import Figure
-from lab.measure.lives import Life, in_packs
+from lab.measure.lives import Life, in_packs, queued
 from lab.measure.metered_table import Charge, MeteredTable
 from lab.measure.one_counter import ONE, SCENARIOS, count
 from lab.measure.page import GROUPS, Row
+from lab.measure.speed import Pace, Slice, pace_of
 from ledger.requests import Program, Put, Query
 
 FAULTS = {scenario.name: scenario for scenario in SCENARIOS}
@@ -33,6 +36,10 @@ def test_a_life_costs_what_its_items_cost() -> None:
     assert (life.read().requests, life.read().read_units) == (2, 2)
     packs = 40 * (1 + 1)  # of 38: a KB, put and deleted
     assert in_packs(38, 1_520) * 1_520 == packs + 2 * 2 * 18 + ends
+    # Of the queue ten batches of a hundred messages, or three packs of a message or more: folded, noted, cleaned.
+    ends = 2 + 2 * 24 + 1 + 1
+    assert queued(1, seconds=1) * 1_000 == pytest.approx(10 * 2 * 3 + ends)
+    assert queued(250, seconds=1) * 1_000 == pytest.approx(2 * (10 + 10 + 5) + ends)
 
 
 def test_a_page_ends_after_a_megabyte_and_one_at_its_limit_does_not_say_that_it_is_the_last() -> None:
@@ -44,9 +51,9 @@ def test_a_page_ends_after_a_megabyte_and_one_at_its_limit_does_not_say_that_it_
 
 
 def test_a_figure_that_misses_its_goal_or_shows_hardly_anything_ends_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    for value, code in ((1.0, 0), (1.1, 1), (0.4, 1)):
-        figure = Figure("one", value, 1.0, 0.5)
-        for room in (lives, limits, lanes):
+    for value, judged, code in ((1.0, True, 0), (1.1, True, 1), (0.4, True, 1), (1.1, False, 0)):
+        figure = Figure("one", value, 1.0, 0.5, judged)
+        for room in (lives, limits, lanes, process):
             monkeypatch.setattr(room, "figures", lambda *, small, figure=figure: [figure])
         with pytest.raises(SystemExit) as ended:
             bench.main(small=True)
@@ -91,25 +98,30 @@ def test_changes_that_are_dropped_or_repeated_and_wrong_reads_are_seen() -> None
 RIGHT = Counted(EVENTS, reads=18)
 WRONG = [replace(RIGHT, **wrong) for wrong in ({"lost": 1}, {"doubled": 1}, {"gave_up": 1}, {"reads": 0})]
 WRONG += [replace(RIGHT, false=1), replace(RIGHT, missed=1), Counted()]
-UNITS = Spent(10, Charge(), Charge(), (Charge(), Charge()))
+UNITS = Spent(10, Charge(), Charge(), (Charge(), Charge()), 0, 0)
 
 
-def row_of(name: str, crash: Counted = RIGHT) -> Row:
-    return Row(ON_WORLD[name], dict.fromkeys(FAULTS, RIGHT) | {"crash": crash}, UNITS)
+FACTS = {"date": "today", "engine": "it", "events": "some"}
 
 
-def test_a_row_of_this_library_that_is_wrong_or_was_asked_nothing_ends_with_1_and_leaves_the_page_as_it_was(
+def row_of(name: str, crash: Counted = RIGHT, made: int = 1) -> Row:
+    found = dict.fromkeys(FAULTS, RIGHT) | {"crash": crash}
+    return Row(ON_WORLD[name], found, UNITS, UNITS, [Pace(1.0, made, 0)] * 2)
+
+
+def test_a_row_of_this_library_that_is_wrong_or_did_nothing_ends_with_1_and_leaves_the_page_as_it_was(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "comparison.md"
     path.write_text("as it was")
     wrong = [row_of(name, crash=crash) for crash in WRONG for name in ON_WORLD if name.startswith("this library")]
-    for row in wrong:
+    for row in [*wrong, row_of("this library", made=0)]:
         with pytest.raises(SystemExit) as ended:
-            publish([row], path, 1, "today")
+            publish([row], path, 1, **FACTS)
         assert (ended.value.code, path.read_text()) == (1, "as it was"), row
-    publish([row_of("this library")], path, 1, "today")
+    publish([row_of("this library")], path, 1, **FACTS)
     assert "| this library | for ever | 0/0 | 0/0 | 0/0 | 0/0 | no |" in path.read_text()
+    assert "be listed in this library." in path.with_suffix(".txt").read_text()
     assert sorted(name for names in GROUPS.values() for name in names) == sorted(FAULTS)
 
 
@@ -129,7 +141,8 @@ SPENT: dict[str, tuple[int, Charge, float]] = {
 
 
 def test_what_designs_spend_is_what_their_items_cost_and_a_wrong_sum_is_no_result() -> None:
-    designs, events = {design.name: design for design in DESIGNS}, shop_events()[:100]
+    designs = {design.name: design for design in DESIGNS}
+    events = on_one_counter(shop_events(count=100))
     for name, (changes, change, housekeeping) in SPENT.items():
         found = spend(events[:changes], designs[name])
         assert found.change == change, name
@@ -138,3 +151,9 @@ def test_what_designs_spend_is_what_their_items_cost_and_a_wrong_sum_is_no_resul
     assert (grown.grows, 2 <= grown.change.write_units / 50 <= 4) == (True, True)
     with pytest.raises(AssertionError, match="atomic ADD: stock:all reads"):
         spend(events[:4], Planted(more=1))
+
+
+def test_a_pace_is_the_median_of_ratios_to_the_slices_around() -> None:
+    slow, fast = Slice(1, 10, 0), Slice(1, 30, 0)
+    turns: Iterator[tuple[Slice, Slice, Slice]] = ((slow, Slice(s, 10, 1), fast) for s in (1, 1, 100))
+    assert pace_of([*turns]) == Pace(0.5, 30, 3)
