@@ -6,7 +6,6 @@ Rule 1: Every sum is checked.
 import io
 from collections.abc import Iterator, Sequence
 
-from compactor import Report
 from lab.measure.figure import Figure
 from lab.measure.metered_table import Charge
 from lab.measure.shop import Shop
@@ -44,12 +43,13 @@ class Life(Shop):
                     raise receipt
         self.changes += changes
 
-    def compact(self) -> Report:
+    def compact(self) -> None:
         """A compaction after everything is old enough, then the two visits of a clean."""
         self.now_ms += self.settings.allowed_lateness_ms + 1
-        folded, noted = self.compactor.compact(COUNTER), self.compactor.compact(COUNTER)
+        self.compactor.compact(COUNTER)
+        self.compactor.compact(COUNTER)
         self.now_ms += self.settings.keep_ms
-        return Report.total([folded, noted, self.compactor.compact(COUNTER)])
+        self.compactor.compact(COUNTER)
 
     def read(self, *, behind: float = 0) -> Charge:
         """What a read costs that has all changes, or the folded ones, which are as many as `behind` leaves."""
@@ -83,19 +83,17 @@ def figures(*, small: bool) -> Iterator[Figure]:
 
 
 def _hot(targets: Sequence[int]) -> Iterator[Figure]:
-    life, reports = Life(), list[Report]()
+    life = Life()
     for target in targets:
         while life.changes < target:
             life.write(min(ROUND, target - life.changes))
-            reports.append(life.compact())
+            life.compact()
         read = life.read()
         yield Figure(f"read after {target:,} changes: requests", read.requests, 2, 2)
         yield Figure(f"read after {target:,} changes: read units", read.read_units, 2, 2)
     spent, of = life.a_change(), f"hot counter ({life.changes:,} changes):"
     yield Figure(f"{of} write units a change, whole life", spent.write_units / life.changes, 2.1, 2)
     yield Figure(f"{of} read units of the compactor a change", spent.read_units / life.changes, 0.15, 0.01)
-    total = Report.total(reports)
-    yield Figure(f"{of} deltas of a merge transaction", total.folded / total.commits, least=100)
 
 
 def in_packs(each: int, changes: int) -> float:
