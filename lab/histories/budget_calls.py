@@ -86,19 +86,14 @@ def wrong_of(world: TwoRegions, counter: str, least: int, most: int) -> list[str
 
 
 def _can_be_taken(world: TwoRegions, counter: str, rest: int) -> bool:
-    """All of it, and again after the time of the process that took it and died; then nothing is held."""
-    call = world.budgets().reserve([counter], 0)
-    for _ in range(2 if rest > 0 else 0):
-        world.wait(2 * TIMEOUT)
-        try:
-            call = world.budgets().reserve([counter], rest)
-            call.open()
-        except LedgerError:
-            return False
+    """All of it, so that nothing else is held."""
+    try:
+        call = world.budgets().reserve([counter], rest).open()
+    except LedgerError:
+        return False
     call.settle(0)
     call.close()
-    world.simulation.come_to_rest()
-    return world.held(counter) == 0
+    return True
 
 
 def _can_be_filled(world: TwoRegions, counter: str) -> bool:

@@ -3,12 +3,10 @@
 import base64
 from collections import Counter
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
-from zlib import crc32
 
-from compactor.named import Named
 from lab.histories.cast import NUMBERS_MAX, Cast
 from lab.histories.served_world import ServedWorld
 from lab.histories.theatre import LATE, LONG, PACES, one_of, rest
@@ -23,8 +21,7 @@ from ledger.values import Delta
 from service.compact.result import Done
 from service.compact.serve import by_lane, serve_lane
 from service.job_queue import Enqueue
-from service.jobs import Job, Settle
-from service.messages import job_of, message_of
+from service.messages import job_of
 from service.ring.records import arrived
 from service.ring.ring import Memory, Rung, ring
 from simulator.process import Process, Script, Sleep
@@ -144,7 +141,7 @@ class Service(Cast):
                 continue
             jobs = [(str(n), job_of(message.body, own)) for n, message in enumerate(batch)]
             lost = set[str]()
-            for lane in by_lane((name, _otherwise(job)) for name, job in jobs):
+            for lane in by_lane(jobs):
                 deadline = world.step + (choices.pick(60) if choices.pick(8) == 7 else 10**9)
                 stop = lambda: world.step > deadline  # noqa: E731, B023
                 yield from _sent(serve_lane(lane, own, stop, commits_max=1 + choices.pick(3)))
@@ -189,15 +186,6 @@ def _event(number: int, record: Any) -> dict[str, Any]:
     change: dict[str, Any] = {"Keys": {"pk": {"S": record.key.pk}, "sk": {"S": record.key.sk}}, "NewImage": image}
     change |= {"SequenceNumber": str(number), "ApproximateCreationDateTime": record.made_ms / 1_000}
     return {"eventName": "INSERT" if record.new else "MODIFY", "dynamodb": change}
-
-
-def _otherwise(job: Job) -> Job:
-    """The same job, as it may come, too, by its own bits: after many tries, or with a range in the place of names."""
-    drawn = crc32(message_of(job).encode())
-    if isinstance(job, Settle) and job.named.keys and not job.again and drawn % 2:
-        keys, between = job.named.keys, job.named.between
-        job = replace(job, named=Named((), ((keys[0], keys[-1]), *between)))
-    return replace(job, tries=job.tries + (5 if drawn // 2 % 4 == 3 else 0))
 
 
 def _until(world: ServedWorld, region: str) -> int:
