@@ -22,7 +22,7 @@ AGAIN = Retry(
 
 
 class Client:
-    """Calls one Region's API."""
+    """Calls one Region's API. What returns a dictionary raises RuntimeError where the answer is a problem."""
 
     def __init__(self, url: str, region: str) -> None:
         self._url = url
@@ -31,19 +31,34 @@ class Client:
 
     def add(self, counter: str, change: int, key: str, at: str, home: str) -> BaseHTTPResponse:
         """One change, first asked for in `home`."""
-        data = json.dumps({"counter": counter, "change": change, "at": at, "region": home})
-        headers = {"Content-Type": "application/json", "Idempotency-Key": key}
-        return self._call("POST", f"/counters/{quote(counter, safe='')}/deltas", data, headers)
+        return self._post(counter, "deltas", {"change": change, "at": at, "region": home}, {"Idempotency-Key": key})
 
-    def get(self, what: str, counter: str) -> dict[str, Any]:
-        """`counters`: a counter as it is read now; `standing`: what of its limit is left. Raises RuntimeError."""
-        answer = self._call("GET", f"/{what}?{urlencode({'counter': counter}, quote_via=quote)}", "", {})
-        found: dict[str, Any] = answer.json()
-        if answer.status >= 300:
-            raise RuntimeError(f"the API answered {answer.status}: {found}")
-        return found
+    def hold(self, counter: str, amount: int, expires_s: int, key: str, at: str) -> dict[str, Any]:
+        """A hold that is granted."""
+        body = {"amount": amount, "expires_s": expires_s, "at": at}
+        return _good(self._post(counter, "holds", body, {"Idempotency-Key": key}))
+
+    def end(self, hold: dict[str, Any], how: str, **more: int) -> BaseHTTPResponse:
+        """`capture`, perhaps with an `amount`, or `release`."""
+        return self._post(hold["counter"], f"holds/{hold['id']}/{how}", more, {})
+
+    def get(self, what: str, counter: str, **more: str) -> dict[str, Any]:
+        """`counters`: a counter as it is read now; `standing`: what of its limit is left."""
+        return _good(self._call("GET", f"/{what}?{urlencode({'counter': counter, **more}, quote_via=quote)}", "", {}))
+
+    def _post(self, counter: str, what: str, body: dict[str, Any], headers: dict[str, str]) -> BaseHTTPResponse:
+        data = json.dumps({"counter": counter, **body})
+        headers = {"Content-Type": "application/json", **headers}
+        return self._call("POST", f"/counters/{quote(counter, safe='')}/{what}", data, headers)
 
     def _call(self, method: str, path: str, data: str, headers: dict[str, str]) -> BaseHTTPResponse:
         request = AWSRequest(method=method, url=self._url + path, data=data, headers=headers)
         self._signer.add_auth(request)
         return self._http.request(method, self._url + path, body=data or None, headers=dict(request.headers))
+
+
+def _good(answer: BaseHTTPResponse) -> dict[str, Any]:
+    found: dict[str, Any] = answer.json()
+    if answer.status >= 300:
+        raise RuntimeError(f"the API answered {answer.status}: {found}")
+    return found

@@ -1,4 +1,4 @@
-"""Seats up to a ceiling, sold from outside in both Regions at once: by HTTP and through SQS; and the judge.
+"""Seats up to a ceiling, sold from outside in both Regions at once: by holds, by HTTP and through SQS; and the judge.
 
 Rule 1: A seat is a change of 1, so what is free decides how many are sold, whoever comes first; more are asked for.
 Rule 2: Each seat that is asked for by HTTP is asked for again with its key, elsewhere and through SQS: the answer to it
@@ -10,6 +10,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from itertools import product
+from typing import Any
 
 from lab.e2e.deployed import CEILING, REGIONS, SEATS
 from lab.e2e.site import Site
@@ -18,9 +19,11 @@ from ledger.values import Change
 
 COUNTER = f"{SEATS}gig"
 HERE, THERE = REGIONS
+HELD, CAPTURED = {HERE: 8, THERE: 5}, 5  # the rest is freed
 ASKED_BY_HTTP, ASKED_BY_SQS = 12, 8  # in each Region
-BY_SQS = CEILING - len(REGIONS) * ASKED_BY_HTTP  # what is left when those were sold
-SENDERS, OUTCOMES_MAX_S = 4, 120
+FREE = CEILING - sum(HELD.values())
+FREED = CEILING - FREE - CAPTURED
+SENDERS, EXPIRES_S, OUTCOMES_MAX_S = 4, 600, 120
 
 REFUSED = "urn:ledger:problem:limit-reached"
 AGAIN = {201: 200}  # what the same request is answered with the second time
@@ -36,12 +39,14 @@ class Seats:
 
     def sell(self) -> None:
         """Sell every seat; when it returns, each outcome of what went through SQS was queued, or waited for."""
+        at = time_text(datetime.now(UTC))
+        holds = [self._http[there].hold(COUNTER, n, EXPIRES_S, f"hold/{there}", at) for there, n in HELD.items()]
         by_http = _seats("http", ASKED_BY_HTTP)
         self._sell_by_http(by_http)
-        self._stands("after HTTP", value=CEILING - BY_SQS)
+        self._stands("with holds", value=FREE, up=0, held=sum(HELD.values()))
+        self._end(*holds)
+        self._stands("without holds", value=FREE + CAPTURED, up=FREED, held=0)
         self._sell_by_sqs([*_seats("sqs", ASKED_BY_SQS), *by_http])
-        late = [self._post(seat, str(seat.region))[0] for seat in _seats("late", 1)]
-        self._site.must("seats by HTTP when all are sold", late, ["refused"] * len(REGIONS))
 
     def judge(self) -> None:
         """At rest exactly the ceiling is sold, as outcomes and reads say."""
@@ -49,24 +54,33 @@ class Seats:
         for key in self._outcomes.keys() & self._answered.keys():
             self._site.must(f"the outcome of {key}", self._outcomes[key], {self._answered[key]})
         by_sqs = [sorted(outcomes) for key, outcomes in self._outcomes.items() if key not in self._answered]
-        refused = len(REGIONS) * ASKED_BY_SQS - BY_SQS
-        self._site.must("sold through SQS", sorted(by_sqs), [["counted"]] * BY_SQS + [["refused"]] * refused)
-        self._stands("at the end", value=CEILING)
+        refused = len(REGIONS) * ASKED_BY_SQS - FREED
+        self._site.must("sold through SQS", sorted(by_sqs), [["counted"]] * FREED + [["refused"]] * refused)
+        self._stands("at the end", value=CEILING, up=0, held=0)
         for region, client in self._http.items():
             balance = client.get("counters", COUNTER)
             found = balance["value"], balance["count"]
-            self._site.must(f"{region}: value and count", found, (CEILING, CEILING))
+            self._site.must(f"{region}: value and count", found, (CEILING, FREE + FREED + 1))
 
     def _sell_by_http(self, seats: list[Change]) -> None:
         with ThreadPoolExecutor(SENDERS) as pool:
             first = list(pool.map(lambda seat: self._post(seat, str(seat.region)), seats))
             again = list(pool.map(lambda seat: self._post(seat, HERE if seat.region == THERE else THERE), seats))
         found = Counter(outcome for outcome, _, _ in first)
-        self._site.must("sold by HTTP", found, Counter(counted=len(seats)))
+        self._site.must("sold by HTTP", found, Counter(counted=FREE, refused=len(seats) - FREE))
         for seat, (outcome, token, status), twice in zip(seats, first, again, strict=True):
             self._answered[str(seat.idempotency_key)] = outcome
             self._site.must(f"{seat.idempotency_key} again", twice, (outcome, token, AGAIN.get(status, status)))
         self._site.say(f"  seats by HTTP in both Regions: {dict(found)}, and each again elsewhere")
+
+    def _end(self, captured: dict[str, Any], released: dict[str, Any]) -> None:
+        """One hold in part, the other without a seat; each again in the other Region."""
+        for region in (THERE, HERE):
+            end = self._http[region].end
+            found = [end(captured, "capture", amount=CAPTURED).status, end(released, "release").status]
+            self._site.must(f"{region}: capture and release: {found}", max(found) < 300, True)
+        other = self._http[HERE].end(captured, "release")
+        self._site.must("another end", (other.status, other.json().get("state")), (409, "captured"))
 
     def _sell_by_sqs(self, seats: list[Change]) -> None:
         """In messages of one and of many, each in the Region where it was first asked for."""
@@ -96,11 +110,11 @@ class Seats:
                 self._outcomes.setdefault(message["idempotency_key"], set()).add(message["outcome"])
         return set(self._outcomes)
 
-    def _stands(self, when: str, *, value: int) -> None:
+    def _stands(self, when: str, *, value: int, up: int, held: int) -> None:
         for region, client in self._http.items():
             standing = client.get("standing", COUNTER)
-            found = standing["value"], standing["ceiling"], standing["available"]["up"]
-            self._site.must(f"{region}: value, ceiling and available {when}", found, (value, CEILING, CEILING - value))
+            found = standing["value"], standing["ceiling"], standing["available"]["up"], standing["held"]["up"]
+            self._site.must(f"{region}: value, ceiling, available and held {when}", found, (value, CEILING, up, held))
 
 
 def _seats(way: str, number: int) -> list[Change]:

@@ -7,8 +7,12 @@ the truth.
 
 from typing import Any
 
+from lab.designs.design import SingleItem
 from lab.live.scene import Reading, Scene
-from lab.live.scripts import DESIGNS, REGIONS
+from lab.live.scripts import COUNTERS, DESIGNS, REGIONS, SETTINGS
+from ledger import items
+from ledger.requests import Key
+from ledger.values import Lane
 
 WORK = (
     "For ADD the cable brings one number, which overwrites what was added here meanwhile; for this library it brings "
@@ -37,7 +41,7 @@ def picture(scene: Scene) -> dict[str, Any]:
         "designs": names,
         "lines": {"known": "what it can know", "truth": "truth"} | dict(reversed(names.items())),
         "regions": [_region(scene, region) for region in REGIONS],
-        "cable": [{"to": region, "count": len(scene.world.replicas[region].inbox)} for region in REGIONS],
+        "cable": [_cable(scene, region) for region in REGIONS],
         "requests": list(scene.rows),
     }
 
@@ -130,3 +134,20 @@ def _at_rest(scene: Scene) -> str:
         f"At rest: this library {words('ours')} in both Regions, "
         f"atomic ADD {words('atomic')}, the naive merge {words('merge')}."
     )
+
+
+def _cable(scene: Scene, region: str) -> dict[str, Any]:
+    """What is on its way to a Region: how much, and the first of it as [number, of which design, how far]."""
+    ways = scene.cable.ways(region, scene.now_ms, scene.controls.lag_ms)
+    return {
+        "to": region,
+        "count": len(scene.world.replicas[region].inbox),
+        "items": [[number, _design_of(key), far] for number, key, far in ways],
+    }
+
+
+def _design_of(key: Key) -> str:
+    """Whose item that is."""
+    if key.pk == items.delta_pk(Lane(SETTINGS.region, 0, COUNTERS["merge"])):
+        return "merge"
+    return "atomic" if key.pk == SingleItem.item_key(COUNTERS["atomic"]).pk else "ours"

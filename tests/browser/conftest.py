@@ -1,10 +1,11 @@
 """A real browser on the live page. `make browser` runs these tests; it says what to install when there is none.
 
 Rule 1: The browser is Debian's, or that of CHROMIUM and CHROMEDRIVER, and is never downloaded.
-Rule 2: Whatever it logs fails the test that made it; its policy forbids the page to ask another address, and says so.
+Rule 2: Whatever it logs or asks of another address fails the test that made it.
 Rule 3: A test waits for a condition with a limit, and never for a time.
 """
 
+import json
 import os
 import shutil
 import threading
@@ -60,6 +61,10 @@ class Page:
     def run(self, script: str, *arguments: Any) -> Any:
         return self.driver.execute_script(script, *arguments)
 
+    def bottom(self, selector: str) -> float:
+        """Where an element ends, below the top of the window."""
+        return float(self.run("return document.querySelector(arguments[0]).getBoundingClientRect().bottom", selector))
+
     def cdp(self, command: str, **arguments: Any) -> Any:
         return self.driver.execute_cdp_cmd(command, arguments)
 
@@ -75,7 +80,7 @@ def driver() -> Iterator[Chrome]:
     options.binary_location = browser
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars"):
         options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     running = Chrome(options, ChromeService(driver))
     yield running
     running.quit()
@@ -83,14 +88,23 @@ def driver() -> Iterator[Chrome]:
 
 @pytest.fixture
 def page(driver: Chrome) -> Iterator[Page]:
-    """The page, loaded; afterwards it has logged nothing."""
+    """The page, loaded; afterwards it has logged nothing and asked nobody else."""
+    log(driver, "performance")
     with Server(0, seed=7) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         page = Page(driver, server.url)
         page.look()
         yield page
-        untyped: Any = driver
-        logged = untyped.get_log("browser")
+        logged = log(driver, "browser")
         driver.get("about:blank")
         server.shutdown()
     assert not logged
+    events = [json.loads(message)["message"] for message in log(driver, "performance")]
+    asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+    assert {url.split("/")[2] for url in asked if url.startswith("http")} == {server.url.split("/")[2]}
+
+
+def log(driver: Chrome, kind: str) -> list[str]:
+    """What the browser logged since it was last asked."""
+    untyped: Any = driver
+    return [entry["message"] for entry in untyped.get_log(kind)]

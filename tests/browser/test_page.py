@@ -10,18 +10,59 @@ from selenium.webdriver import Keys
 from tests.browser.conftest import Page
 
 
-def test_sliders_pause_and_step_do_what_they_say_and_all_begins_anew(page: Page) -> None:
+def test_sliders_a_cut_and_a_crash_do_what_they_say_and_all_begins_anew(page: Page) -> None:
     for slider, keys in (("duplicates_percent", Keys.END), ("writes_per_s", Keys.END), ("lag_ms", Keys.RIGHT * 10)):
         page.all(f"#{slider}")[0].send_keys(keys)
     page.wait(lambda: page.text("output[for=lag_ms]") == "1,400 ms")
-    page.wait(lambda: page.number("#truth") > 50)
+    page.wait(lambda: page.all(".track i"))
+    page.click("#cut")
+    page.wait(lambda: all("held up" in way.text for way in page.all(".way p")))
+    cut_at = page.number("#truth")
+    page.wait(lambda: page.number("#truth") > cut_at + 50)
+    page.click("article .crash")
+    page.wait(lambda: "crashed" in page.text("article .state"))
+    button = page.all("article .crash")[0]
+    assert button.get_attribute("aria-disabled") == "true"
+    assert page.driver.switch_to.active_element == button
+    page.wait(lambda: page.text("article .state").endswith("The crash changed no number."))
+    page.click("#again")
+    page.wait(lambda: page.number("#truth") <= 20)
+    assert page.text("#cut") == "Cut the link"
+
+
+def test_a_paused_scene_goes_on_by_single_requests_and_the_keyboard_reaches_every_control_and_shows_where_it_is(
+    page: Page,
+) -> None:
+    page.wait(lambda: len(page.all("#rows tr")) == 14)
     page.click("#paused")
     page.wait(lambda: page.text("#verdict").startswith("Paused"))
     first = page.text("#rows tr")
     page.click("#step")
     page.wait(lambda: page.text("#rows tr") != first)
-    page.click("#again")
-    page.wait(lambda: page.number("#truth") <= 20)
+    controls = [control for control in page.all("button, input") if control.is_displayed()]
+    assert all(control.accessible_name for control in controls)
+    reached = set()
+    for _ in range(len(controls) + 1):  # once it leaves the page, and comes in again at its top
+        page.driver.switch_to.active_element.send_keys(Keys.TAB)
+        focused = page.driver.switch_to.active_element
+        if focused in controls:
+            reached.add(focused)
+            assert focused.value_of_css_property("outline-style") == "solid"
+    assert reached == set(controls)
+    page.click("#paused")
+    page.wait(lambda: not page.text("#verdict").startswith("Paused"))
+
+
+def test_what_teaches_is_on_the_first_screen_and_the_controls_stay(page: Page) -> None:
+    """What happens, the cable and what both Regions read of each design; a minus is one."""
+    page.look((1440, 900))
+    page.wait(lambda: page.number("#truth") > 20 and page.all(".track i"))
+    for region in ("eu-west-1", "us-east-1"):
+        assert page.bottom(f"[data-region='{region}'] figure") < 900
+    assert page.run("return document.documentElement.scrollWidth <= innerWidth")
+    assert "-" not in page.text(".counters")
+    page.run("scrollTo(0, 400)")
+    page.wait(lambda: 0 < page.bottom("#cut") < 60)
 
 
 PICTURE = Path(__file__).resolve().parents[2] / "build" / "browser" / "live.webp"

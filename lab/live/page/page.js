@@ -87,7 +87,18 @@ function showWay(way, index) {
   box.classList.toggle("back", back);
   const items = way.count === 1 ? "1 item" : `${number.format(way.count)} items`;
   write($("p", box), `${back ? "← " : ""}to ${way.to}: ${items} ${cut ? "held up" : "on the way"}${back ? "" : " →"}`);
-  $("progress", box).value = way.count;
+  const track = $(".track", box);
+  const old = new Map([...track.children].map((dot) => [dot.dataset.number, dot]));
+  way.items.forEach(([id, design, far], at) => {
+    const known = old.get(String(id));
+    const dot = known ?? track.appendChild(document.createElement("i"));
+    old.delete(String(id));
+    dot.dataset.number = id;
+    dot.dataset.design = design;
+    const place = cut ? 47.5 - at * Math.min(0.8, 46 / way.items.length) : 1 + 97 * far;
+    dot.style.left = `${back ? 100 - place : place}%`;
+  });
+  for (const dot of old.values()) dot.remove();
 }
 
 function showRegion(region, index) {
