@@ -36,6 +36,7 @@ def judge_cost(judge: Judge, choices: Choices) -> None:
     till.add(0)
     till.gap_ms = max(100, max(past.SLACK_MS, till.gate.slack_ms or 0) // 4)  # so that few are near: need no look-up
     till.of_now()
+    till.late()
     for side in filter(judge.limit.has, SIDES):
         till.cut_off(side)
     if None in (judge.limit.floor, judge.limit.ceiling):
@@ -69,6 +70,12 @@ class Till:
         low_ms = tokens.time_ms(self.gate.low)
         if not self.gate.moved <= {fingerprint(each) for each in known if tokens.time_ms(each) > low_ms - SLICE_MS}:
             self._wrong("its gate keeps fingerprints of what is not above low")
+
+    def late(self) -> None:
+        """One that is looked up, if anything was filed since."""
+        self.requests = Counter()
+        self.add(0, old_ms=60 * self.gap_ms)
+        self._most("a late change", 16)
 
     def cut_off(self, side: str) -> None:
         """Each other Region is, in turn: who is short asks it once, and not again within a second."""
