@@ -19,11 +19,12 @@ class Stack(NamedTuple):
     """As CloudFormation describes it. One that is not there has no status."""
 
     status: str
+    protected: bool
     parameters: dict[str, str]
     outputs: dict[str, str]
 
 
-ABSENT = Stack("", {}, {})
+ABSENT = Stack("", False, {}, {})
 
 
 def client(service: Any, region: str) -> Any:
@@ -40,6 +41,7 @@ def stack(region: str, name: str) -> Stack:
         raise
     return Stack(
         found["StackStatus"],
+        found.get("EnableTerminationProtection", False),
         {each["ParameterKey"]: each["ParameterValue"] for each in found.get("Parameters", [])},
         {each["OutputKey"]: each["OutputValue"] for each in found.get("Outputs", [])},
     )

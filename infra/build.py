@@ -31,6 +31,7 @@ TIME = (1980, 1, 1, 0, 0, 0)
 MODE = 0o644
 SKIPPED_SUFFIXES = (".pyc", ".pyi")
 SKIPPED_NAMES = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
+MIB = 1024 * 1024
 
 
 def build(target: str) -> Path:
@@ -49,6 +50,15 @@ def write(path: Path, files: Iterable[tuple[str, Path]]) -> None:
             entry.external_attr = MODE << 16
             archive.writestr(entry, file.read_bytes())
     partial.replace(path)
+
+
+def sizes(path: Path) -> str:
+    """The size of a zip, for people; Lambda takes 250 MB unpacked."""
+    with zipfile.ZipFile(path) as archive:
+        unpacked = sum(entry.file_size for entry in archive.infolist())
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    packed = path.stat().st_size / MIB
+    return f"{path.relative_to(ROOT)}: {packed:.2f} MiB zipped, {unpacked / MIB:.1f} unpacked; sha256 {digest}"
 
 
 def _dependencies(target: str) -> Path:

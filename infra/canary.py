@@ -4,6 +4,7 @@ Rule 1: A canary's answer is service/canary's. It adds; and it tells up to which
 again until that is the time of what it added first.
 Rule 2: What fails is asked again until the time is over, because a role that is new may not be known everywhere yet. A
 wrong value is never asked again.
+Rule 3: The deployment stops, and says what is deployed where and what to do.
 """
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -39,12 +40,10 @@ def wait_for(name: str, region: str, within_s: int) -> float:
     newest_ms: int | None = None
     problem = ""
     for passed_s in aws.polls(within_s, POLL_S):
-        text = ""
         try:
-            text = aws.client("lambda", region).invoke(FunctionName=name, Payload=b"{}")["Payload"].read().decode()
-            answer = Answer.model_validate_json(text)
-        except (ClientError, BotoCoreError, ValidationError) as error:
-            problem = f"the canary of {region} failed (functions-failing): {text[:500] or error}"
+            answer = _ask(name, region)
+        except CheckFailed as failure:
+            problem = str(failure)
             continue
         newest_ms = newest_ms or answer.newest_ms
         if not answer.read:
@@ -54,3 +53,17 @@ def wait_for(name: str, region: str, within_s: int) -> float:
             return passed_s
         problem = f"what the canary of {region} added was read, and is not folded (canary-late)"
     raise CheckFailed(f"after {within_s} s: {problem}")
+
+
+def _ask(name: str, region: str) -> Answer:
+    try:
+        answered = aws.client("lambda", region).invoke(FunctionName=name, Payload=b"{}")
+        text = answered["Payload"].read().decode()
+    except (ClientError, BotoCoreError) as error:
+        raise CheckFailed(f"the canary of {region} cannot be asked: {error}") from error
+    if "FunctionError" in answered:
+        raise CheckFailed(f"the canary of {region} failed (functions-failing): {text[:500]}")
+    try:
+        return Answer.model_validate_json(text)
+    except ValidationError as error:
+        raise CheckFailed(f"the canary of {region} answered {text[:200]}, which is no canary's answer") from error

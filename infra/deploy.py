@@ -2,8 +2,8 @@
 
 Rule 1: Package makes no call to AWS. deploy renders every template first, so that what it refuses was not half
 deployed; then it makes the table, because a service stack needs its replica's stream.
-Rule 2: What the table's shape does not allow is refused before anything is changed. The shape is written last: from
-then on a process whose settings lack a new Region is refused.
+Rule 2: What the table's shape does not allow, or the account lacks, is refused before anything is changed. The shape is
+written last: from then on a process whose settings lack a new Region is refused.
 Rule 3: Every step may be repeated: a deployment that was cut off is put right by the same command.
 Rule 4: Regions come one after the other, and each next one when the canary of the one before was read and folded. A
 Region that is new to the shape starts with the shape, so its canary is asked after that.
@@ -23,7 +23,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from infra import aws, canary, table_shape
 from infra.aws import DeploymentRefused
-from infra.build import ROOT, build
+from infra.build import ROOT, build, sizes
 from infra.deployment import Deployment, deployment
 from infra.parameters import ring_delay_s
 from infra.table_template import template_of
@@ -43,13 +43,17 @@ Name = Annotated[str, typer.Option(help="Opens the name of every resource.")]
 Params = Annotated[str, typer.Option(envvar="PARAMS", help="name=value …: parameters of serverless.yml, over its own.")]
 
 
+class DeploymentStopped(Exception):
+    """Some Regions were deployed and others were not; the message says which, and what to do."""
+
+
 @app.command()
 def package(
     stage: Stage = "dev", regions: Regions = "eu-west-1 us-east-1", name: Name = "ledger", params: Params = ""
 ) -> None:
     """Build the zip and all templates without calling AWS; `make package` checks them."""
     target = deployment(name, stage, regions, params)
-    build("lambda")
+    aws.say(sizes(build("lambda")))
     _render(target)
     table = PACKAGED / f"{target.table}-table.json"
     table.write_text(template_of(len(target.regions), target.table_stack.capacity))
@@ -68,14 +72,14 @@ def deploy(
 ) -> None:
     """Deploy the table, wait for its replicas, then the service in one Region after the other."""
     target = deployment(name, stage, regions, params)
-    account = aws.client("sts", target.regions[0]).get_caller_identity()["Account"]
-    aws.say(f"account {account}, stage {stage}, {' '.join(target.regions)}")
-    build("here" if runs_here(os.environ.get("AWS_ENDPOINT_URL", "")) else "lambda")
+    aws.say(f"account {target.account()}, stage {stage}, {' '.join(target.regions)}")
+    aws.say(sizes(build("here" if runs_here(os.environ.get("AWS_ENDPOINT_URL", "")) else "lambda")))
     settings = _render(target)
     tables = {region: table_shape.table_of(target.table, region) for region in target.regions}
     shape = table_shape.refuse_another(settings, tables[target.regions[0]])
     if not switch_table:
         target.refuse_another_table()
+    target.refuse_too_little_concurrency()
     table = target.table_stack
     table.deploy(deletion_protection=deletion_protection)
     new = {region for region in target.regions if shape is not None and region not in shape.regions}
@@ -101,6 +105,7 @@ def remove(
 ) -> None:
     """Remove the service in every Region; the table and its data stay."""
     target = deployment(name, stage, regions, params)
+    target.account()
     stacks = {region: target.deployed(region) for region in target.regions}
     for region, stack in stacks.items():
         if not drop_changes:
@@ -117,22 +122,22 @@ def main() -> None:
     """Run a command; what it refuses ends it with one line and exit code 1."""
     try:
         app()
-    except DeploymentRefused as error:
+    except (DeploymentRefused, DeploymentStopped) as error:
         sys.exit(f"error: {error}")
     except (BotoCoreError, ClientError) as error:
         sys.exit(f"error: AWS answered: {error}")
 
 
 def _check(target: Deployment, region: str, left: Sequence[str]) -> None:
-    """`left`: what comes after. Raises DeploymentRefused."""
-    within_s = canary.bound_s(ring_delay_s(target.parameters))
+    """`left`: what comes after. Raises DeploymentStopped."""
+    within_s = canary.bound_s(ring_delay_s(target.parameters(target.regions[0])))
     aws.say(f"{region}: waiting for its canary, {within_s} s at most")
     try:
         took_s = canary.wait_for(f"{target.service}-canary", region, within_s)
         aws.say(f"{region}: what its canary added was read, and folded after {took_s:.0f} s")
     except canary.CheckFailed as failure:
         rest = f"left as it was: {', '.join(left)}" if left else "all else is deployed"
-        raise DeploymentRefused(
+        raise DeploymentStopped(
             f"{failure}. {region} has what was deployed just now; {rest}. Look for that alarm in docs/operations.md, "
             "mend it and deploy again, or go back to the commit before (docs/deploying.md, Rolling back). --no-check "
             "deploys without asking"

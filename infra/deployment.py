@@ -1,10 +1,14 @@
-"""What one command of infra.deploy works on: its options, checked, and what AWS has of it.
+"""What one command of infra.deploy works on: its options, checked, what AWS has of it, and what the account lacks.
 
 Rule 1: What is wrong in the options is refused here, before anything is asked of AWS.
+Rule 2: What the account is known to lack is refused by name, before anything is made: CloudFormation says it ten
+minutes later, with a table made. What cannot be asked, because a right to ask is missing, is said to be unknown.
 """
 
 import re
 from dataclasses import dataclass, field
+
+from botocore.exceptions import BotoCoreError, ClientError
 
 from infra import aws, parameters
 from infra.aws import DeploymentRefused, Stack
@@ -15,6 +19,8 @@ from ledger.settings import REGION_FROM, Settings
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
 PARAMS_GAP = re.compile(r"\s+(?=\w+=)")  # a value may hold spaces: 'limits={"stock:": {"floor": 0}} keepMs=600000'
+FLOOR = 100
+"""Concurrency that AWS leaves unreserved in every account; one that has no more in all can reserve none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +39,19 @@ class Deployment:
 
     @property
     def table(self) -> str:
-        return self.parameters.get("tableName", self.service)
+        return self.parameters(self.regions[0]).get("tableName", self.service)
 
     @property
     def table_stack(self) -> TableStack:
-        return TableStack(self.table, self.regions, parameters.capacity_of(self.parameters))
+        return TableStack(self.table, self.regions, parameters.capacity_of(self.parameters(self.regions[0])))
 
-    @property
-    def parameters(self) -> Parameters:
-        return parameters.parameters_in(self.stage, self.params)
+    def parameters(self, region: str) -> Parameters:
+        """All that hold in a Region."""
+        return parameters.parameters_in(self.stage, region, self.params)
 
     def tells(self, region: str) -> bool:
         """Whether a threshold is reported in a Region. Raises InvalidSettings."""
-        environ = {REGION_FROM: region, "LEDGER_THRESHOLDS": self.parameters["thresholds"]}
+        environ = {REGION_FROM: region, "LEDGER_THRESHOLDS": self.parameters(region)["thresholds"]}
         return Settings.from_env(environ, table="any", regions=self.regions).tells
 
     def params_of(self, region: str, stream_arn: str | None = None) -> dict[str, str]:
@@ -58,6 +64,19 @@ class Deployment:
         """The service's stack in a Region."""
         return aws.stack(region, self.service)
 
+    def account(self) -> str:
+        """The account of the credentials, after trying them in every Region: one that is not enabled refuses them."""
+        found = ""
+        for region in self.regions:
+            try:
+                found = aws.client("sts", region).get_caller_identity()["Account"]
+            except (BotoCoreError, ClientError) as error:
+                raise DeploymentRefused(
+                    f"AWS does not accept the credentials in {region}: {error}. Give some (AWS_PROFILE, or "
+                    "AWS_ACCESS_KEY_ID and the rest), and enable the Region for the account"
+                ) from error
+        return found
+
     def refuse_another_table(self) -> None:
         """A forgotten tableName would send everybody to another table. Raises DeploymentRefused."""
         for region in self.regions:
@@ -66,6 +85,25 @@ class Deployment:
                 raise DeploymentRefused(
                     f"the service in {region} has the table {there}, and this deployment {self.table}: say tableName "
                     "in PARAMS or serverless.yml, or --switch-table when that is meant. Nothing was changed"
+                )
+
+    def refuse_too_little_concurrency(self) -> None:
+        """Of which the canary keeps some, beyond what it keeps already. Raises DeploymentRefused."""
+        for region in self.regions:
+            try:
+                limit = aws.client("lambda", region).get_account_settings()["AccountLimit"]
+                kept = int(self.deployed(region).parameters.get("ReservedCanary", 0))
+            except (BotoCoreError, ClientError) as error:
+                aws.say(f"{region}: unknown how much concurrency the account has: {error}")
+                continue
+            most, free = limit["ConcurrentExecutions"], limit["UnreservedConcurrentExecutions"]
+            more = int(self.parameters(region)["reservedCanary"]) - kept
+            if more > 0 and free - more < min(FLOOR, most):
+                raise DeploymentRefused(
+                    f"reservedCanary={kept + more}: the account may run {most} functions at once in {region}, and AWS "
+                    f"lets nobody reserve the last {min(FLOOR, most)}; {free} are unreserved now. Say "
+                    "reservedCanary=0, or ask for more (Service Quotas, AWS Lambda, Concurrent executions). Nothing "
+                    "was changed"
                 )
 
 
@@ -79,15 +117,17 @@ def deployment(name: str, stage: str, regions: str, params: str) -> Deployment:
         raise DeploymentRefused(f"REGIONS='{regions}': different Regions, one or more, separated by spaces")
     pairs = [pair.partition("=") for pair in PARAMS_GAP.split(params.strip()) if pair]
     given = {key: value for key, _, value in pairs}
-    if not all(key and value for key, _, value in pairs) or len(given) < len(pairs):
+    if any(not key or not equals for key, equals, _ in pairs) or len(given) < len(pairs):
         raise DeploymentRefused(f"PARAMS='{params}': name=value, each name once, separated by spaces")
     target = Deployment(name, stage, names, given)
-    wrong = parameters.unknown(given) or parameters.refusals(target.parameters)
-    try:
-        for region in names if not wrong else ():
+    wrong = parameters.unknown(given) or [
+        why for region in names for why in parameters.refusals(target.parameters(region))
+    ]
+    for region in names if not wrong else ():
+        try:
             target.tells(region)
-    except InvalidSettings as error:
-        wrong.append(error.why)
+        except InvalidSettings as error:
+            wrong = [error.why]
     if wrong:
-        raise DeploymentRefused(f"{' '.join(wrong)} Nothing was changed (docs/deploying.md, Parameters)")
+        raise DeploymentRefused(f"{' '.join(dict.fromkeys(wrong))} Nothing was changed (docs/deploying.md, Parameters)")
     return target

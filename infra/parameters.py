@@ -1,16 +1,17 @@
 """The parameters of a deployment, as the framework will take them: PARAMS over the stage's over those of all stages.
 
-Rule 1: serverless.yml is where they stand; nothing is repeated here but what depends on them.
+Rule 1: serverless.yml and infra/regions.yml are where they stand; nothing is repeated here but what depends on them.
 Rule 2: What PARAMS names is a parameter that is there. One that nobody knows would be lost without a word.
 Rule 3: What a variable of the framework gives is left to it, and is not here.
-Rule 4: What contradicts itself is refused before anything is changed: a sentence names each parameter with its value,
-and says why it cannot be. What the library's settings or the types of infra/parameters.yml refuse is left to them.
+Rule 4: What contradicts itself, or what AWS takes, is refused before anything is changed, all at once: a sentence names
+each parameter with its value, and says why it cannot be. What the library's settings refuse is refused by them.
 """
 
 import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -19,7 +20,7 @@ from infra.build import ROOT
 from infra.table_template import Capacity, Range
 from ledger.checks import is_prefix
 
-SERVERLESS = ROOT / "serverless.yml"
+SERVERLESS, REGIONAL = ROOT / "serverless.yml", ROOT / "infra" / "regions.yml"
 GIVEN = ("name", "regions", "streamArn", "tellsThresholds")
 """What infra.deploy gives itself, from NAME, REGIONS and what it finds out."""
 
@@ -30,9 +31,14 @@ than the latter is below the 900 s of SQS, also that of a change which is 300 s 
 NUMBERS = {
     "allowedLatenessMs": (2_000, 2**48),  # twice the window that gathers a batch of changes (infra/events.yml)
     "keepMs": (1, 2**48),
+    "changesConcurrency": (2, 1_000),
+    "workConcurrency": (2, 1_000),
     "ringEverySeconds": (1, LATE_S),
     "sweepHours": (0.001, 24 * 31),
+    "apiRate": (1, 10**6),
+    "reservedCanary": (0, 1),
 }
+SWITCHES = ("changesPack", "outcomes")
 RANGE = re.compile(r"([0-9]*)\.\.([0-9]+)")
 Parameters = Mapping[str, str]
 
@@ -45,14 +51,16 @@ _Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
 
 
 @cache
-def _stages() -> dict[str, Any]:
-    found: dict[str, Any] = yaml.load(SERVERLESS.read_text(), _Loader)["params"]
+def _load(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.load(path.read_text(), _Loader)
     return found
 
 
-def parameters_in(stage: str, given: Parameters) -> Parameters:
-    """What a stage has; `given` is PARAMS."""
-    values = {**_stages()["default"], **_stages().get(stage, {}), **given}
+def parameters_in(stage: str, region: str, given: Parameters) -> Parameters:
+    """What a stage has in a Region; `given` is PARAMS."""
+    of_region = (_load(REGIONAL).get(stage) or {}).get(region) or {}
+    stages = _load(SERVERLESS)["params"]
+    values = {**stages["default"], **stages.get(stage, {}), **given, **of_region}
     return {name: str(value) for name, value in values.items() if "${" not in str(value)}
 
 
@@ -69,12 +77,14 @@ def capacity_of(said: Parameters) -> Capacity:
 
 def unknown(given: Parameters) -> list[str]:
     """What PARAMS may not say: sentences."""
-    known = _stages()["default"].keys() - set(GIVEN)
-    return [f"{name} is no parameter of serverless.yml, or given by the deployment." for name in given.keys() - known]
+    known = _load(SERVERLESS)["params"]["default"]
+    wrong = [f"{name} is given by the deployment." for name in given if name in GIVEN]
+    wrong += [f"{name} is no parameter of serverless.yml." for name in given if name not in known]
+    return wrong + [f"{name} has no value: leave it out." for name, value in given.items() if not value]
 
 
 def refusals(said: Parameters) -> list[str]:
-    """Why nothing would be deployed with these parameters: sentences."""
+    """Why a Region would not be deployed with these parameters: sentences."""
     return [*_numbers(said)] or [*_rings(said), *_callers(said), *_table(said)]
 
 
@@ -83,6 +93,9 @@ def _numbers(said: Parameters) -> Iterator[str]:
         form = r"[0-9]+(\.[0-9]+)?" if name == "sweepHours" else "[0-9]+"
         if not re.fullmatch(form, said[name]) or not least <= float(said[name]) <= most:
             yield f"{name}={said[name]} is not a number from {least} to {most}."
+    for name in SWITCHES:
+        if said[name] not in ("true", "false"):
+            yield f"{name}={said[name]} is not true or false."
 
 
 def _rings(said: Parameters) -> Iterator[str]:
@@ -99,17 +112,26 @@ def _callers(said: Parameters) -> Iterator[str]:
     for one, other in (("jwtIssuer", "jwtAudience"), ("jwtReadScope", "jwtWriteScope")):
         if bool(said[one]) != bool(said[other]):
             yield f"{one}={said[one]} and {other}={said[other]}: both or none."
+    if said["jwtReadScope"] and not said["jwtIssuer"]:
+        yield f"jwtReadScope={said['jwtReadScope']}: scopes are of JWTs, and jwtIssuer names nobody."
     try:
         prefixes = json.loads(said["allowedPrefixes"])
     except ValueError:
         prefixes = None
     if not isinstance(prefixes, list) or not all(map(is_prefix, prefixes)):
         yield f'allowedPrefixes={said["allowedPrefixes"]} is not a JSON list of prefixes, such as ["stock:"].'
+    accounts = said["producerAccounts"]
+    if accounts and not re.fullmatch(r"[0-9]{12}(,[0-9]{12})*", accounts):
+        yield f"producerAccounts={accounts}: account ids of 12 digits with commas; nobody else would be let in."
 
 
 def _table(said: Parameters) -> Iterator[str]:
-    both = {name: said[name] for name in ("tableWrites", "tableReads")}
-    if not all(RANGE.fullmatch(text) for text in both.values() if text):
-        yield f"{both}: a range of units a second is ..20000 or 2000..20000."
-    elif capacity_of(said).scaled == 1:
+    wrong = [
+        f"{name}={said[name]} is not a range of units a second, ..20000 or 2000..20000."
+        for name in ("tableWrites", "tableReads")
+        if said[name] and not ((match := RANGE.fullmatch(said[name])) and int(match[1] or 1) <= int(match[2]))
+    ]
+    yield from wrong
+    if not wrong and capacity_of(said).scaled == 1:
+        both = f"tableWrites={said['tableWrites']} and tableReads={said['tableReads']}"
         yield f"{both}: a table is provisioned for both, 2000..20000, or for none of them."

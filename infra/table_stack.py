@@ -1,11 +1,11 @@
 """The table's stack: made, changed and waited for, before any service stack.
 
-Rule 1: A Region is only ever added, at the end, by an update that changes nothing else; nothing here takes a Region out
-or deletes a table or a stack.
+Rule 1: A Region is only ever added, one at a time, at the end, by an update that changes nothing else; nothing here
+takes a Region out or deletes a table.
 Rule 2: The stack lives in the Region that was named first when it was made.
 Rule 3: Every refusal comes before the first write.
-Rule 4: A creation that fails leaves no table: it goes with the failure (RetainExceptOnCreate), and is protected by the
-update after it.
+Rule 4: A creation that fails leaves nothing: the table goes with it (RetainExceptOnCreate), and is protected by the
+update after it. So the same command mends it, and a stack that was rolled back and has no table is deleted.
 Rule 5: What CloudFormation is still doing is waited for, also what an earlier command began.
 """
 
@@ -21,7 +21,11 @@ from infra import aws
 from infra.aws import DeploymentRefused, Stack
 from infra.table_template import Capacity, named, regions_of, template_of
 
-WAIT_S, POLL_S = 1_800, 5
+STACK_WAIT_S, STACK_POLL_S = 1_800, 5
+ACTIVE_WAIT_S, ACTIVE_POLL_S = 1_800, 2
+
+ROLLED_BACK = "ROLLBACK_COMPLETE"
+"""The creation failed, and what it made was deleted. Such a stack can only be deleted."""
 
 WHOLE = tuple(f"{done}_COMPLETE" for done in ("CREATE", "UPDATE", "UPDATE_ROLLBACK", "IMPORT", "IMPORT_ROLLBACK"))
 """The states of a stack that can be updated."""
@@ -51,19 +55,24 @@ class TableStack:
         return aws.client("cloudformation", self.home)
 
     def deploy(self, *, deletion_protection: bool) -> None:
-        """Makes or changes the stack and waits until every replica is there."""
+        """Makes or changes the stack and waits until every replica is active."""
         stack = self._settled()
+        if stack.status == ROLLED_BACK:
+            stack = self._delete_rolled_back(stack)
         if not stack.status:
             self._refuse_strangers()
             have = list(self.regions)
             self._put(have, deletion_protection=False, create=True)
         else:
+            self._refuse_broken(stack)
             have = regions_of(stack.parameters)
-            self._refuse_broken_or_other(stack.status, have)
+            self._refuse_other_regions(have)
         for each in (have, self.regions) if have != list(self.regions) else (have,):
             self._put(each, deletion_protection=deletion_protection)
         self.cloudformation.update_termination_protection(StackName=self.name, EnableTerminationProtection=True)
         self._add_missing_replicas()
+        for region in self.regions:
+            self._wait_until_active(region, others=set(self.regions) - {region})
 
     def stream_arn(self, region: str) -> str:
         """The stream of the replica in a Region."""
@@ -76,28 +85,47 @@ class TableStack:
     def _settled(self) -> Stack:
         """The stack when CloudFormation does nothing with it. Raises DeploymentRefused."""
         stack = aws.ABSENT
-        for _ in aws.polls(WAIT_S, POLL_S):
+        for _ in aws.polls(STACK_WAIT_S, STACK_POLL_S):
             stack = aws.stack(self.home, self.name)
             if not stack.status.endswith("_IN_PROGRESS") or stack.status == "REVIEW_IN_PROGRESS":  # for a person
                 return stack
         raise DeploymentRefused(
-            f"{self} is still {stack.status} after {WAIT_S} s: CloudFormation goes on, as a replica of a large "
+            f"{self} is still {stack.status} after {STACK_WAIT_S} s: CloudFormation goes on, as a replica of a large "
             "table takes hours. Run the same command again: it waits for the end"
         )
 
-    def _refuse_broken_or_other(self, status: str, have: Sequence[str]) -> None:
-        if status not in WHOLE:
+    def _delete_rolled_back(self, stack: Stack) -> Stack:
+        """Deletes a stack whose creation failed. Raises DeploymentRefused where a table is, which may hold data."""
+        for region in self.regions:
+            if self._describe(region):
+                raise DeploymentRefused(
+                    f"{self} is {ROLLED_BACK}: its creation failed, and there is a table {self.table} in {region}. "
+                    "Nothing was changed. Turn off the stack's termination protection and delete it, which keeps the "
+                    "table. Then delete the table if it is empty, or import it (docs/deploying.md, An existing table); "
+                    "and deploy again"
+                )
+        aws.say(f"{self} was rolled back and has no table: deleting it")
+        if stack.protected:
+            self.cloudformation.update_termination_protection(StackName=self.name, EnableTerminationProtection=False)
+        self.cloudformation.delete_stack(StackName=self.name)
+        left = self._settled()
+        if left.status:
+            self._refuse_broken(left)
+        return left
+
+    def _refuse_broken(self, stack: Stack) -> None:
+        if stack.status not in WHOLE:
             raise DeploymentRefused(
-                f"{self} is {status}, which only a person ends (docs/deploying.md, A stack that waits for a "
+                f"{self} is {stack.status}, which only a person ends (docs/deploying.md, A stack that waits for a "
                 "person). No table was changed. Then deploy again"
-            )
-        if list(self.regions[: len(have)]) != list(have):
-            raise DeploymentRefused(
-                f"the stack {self.name} has {' '.join(have)}: name them all in this order, new Regions last. A Region "
-                "with lanes is never taken out (docs/deploying.md, Removing a Region)"
             )
 
     def _refuse_strangers(self) -> None:
+        for region in self.regions[1:]:
+            if aws.stack(region, self.name).status:
+                raise DeploymentRefused(
+                    f"the stack {self.name} is in {region}: name that Region first, REGIONS='{region} …'"
+                )
         for region in self.regions:
             if self._describe(region):
                 raise DeploymentRefused(
@@ -105,6 +133,18 @@ class TableStack:
                     "the Region of its stack first; or delete it, if a deployment that failed left it and it is empty; "
                     "or import it (docs/deploying.md, An existing table); or choose another NAME or STAGE"
                 )
+
+    def _refuse_other_regions(self, have: Sequence[str]) -> None:
+        stack = f"the stack {self.name} has {' '.join(have)}"
+        if not set(have) <= set(self.regions):
+            raise DeploymentRefused(
+                f"{stack}: name them all, REGIONS='{' '.join(have)}'. A Region with lanes is never taken out "
+                "(docs/deploying.md, Removing a Region)"
+            )
+        if list(self.regions[: len(have)]) != list(have):
+            raise DeploymentRefused(f"{stack} in this order: keep it, new Regions last")
+        if len(self.regions) - len(have) > 1:
+            raise DeploymentRefused(f"{stack}: DynamoDB adds one Region at a time")
 
     def _put(self, regions: Sequence[str], *, deletion_protection: bool, create: bool = False) -> None:
         values = {"TableName": self.table, "DeletionProtection": str(deletion_protection).lower()}
@@ -129,10 +169,17 @@ class TableStack:
         if state != f"{verb}_COMPLETE":
             left = "Its table was deleted with it" if create else "The table is as it was before"
             raise DeploymentRefused(
-                f"{self} failed and is {state or 'gone'}. {left}, unless its events say otherwise: `aws cloudformation "
-                f"describe-stack-events --stack-name {self.name} --region {self.home}`. Mend the reason (docs/deploying"
-                ".md, A stack that waits for a person) and run the same command again"
+                f"{self} failed and is {state or 'gone'}: {self._reasons()}. {left}, unless a reason says otherwise. "
+                "Mend the reason and run the same command again"
             )
+
+    def _reasons(self) -> str:
+        reasons = [
+            f"{event['LogicalResourceId']}: {event['ResourceStatusReason']}"
+            for event in self.cloudformation.describe_stack_events(StackName=self.name)["StackEvents"]
+            if event.get("ResourceStatus", "").endswith("FAILED") and event.get("ResourceStatusReason")
+        ]
+        return "; ".join(reasons[:5]) or "CloudFormation gives no reason; see the stack's events"
 
     def _add_missing_replicas(self) -> None:
         # CloudFormation has made every replica when its stack is complete. MiniStack ignores the property Replicas, so
@@ -142,9 +189,21 @@ class TableStack:
             if region not in have:
                 aws.say(f"the stack left out the replica in {region}: adding it")
                 created: Any = [{"Create": {"RegionName": region}}]
-                dynamodb = aws.client("dynamodb", self.home)
-                dynamodb.update_table(TableName=self.table, ReplicaUpdates=created)
-                dynamodb.get_waiter("table_exists").wait(TableName=self.table)
+                aws.client("dynamodb", self.home).update_table(TableName=self.table, ReplicaUpdates=created)
+                self._wait_until_active(self.home, others={region})
+
+    def _wait_until_active(self, region: str, others: set[str]) -> None:
+        found = ""
+        for _ in aws.polls(ACTIVE_WAIT_S, ACTIVE_POLL_S):
+            table = self._describe(region)
+            states = {replica["RegionName"]: replica.get("ReplicaStatus") for replica in table.get("Replicas", [])}
+            if table.get("TableStatus") == "ACTIVE" and all(states.get(other) == "ACTIVE" for other in others):
+                return
+            found = f"{table.get('TableStatus', 'absent')}, replicas {states}"
+        raise DeploymentRefused(
+            f"the table {self.table} in {region} is not active after {ACTIVE_WAIT_S} s: {found}. DynamoDB goes on. Run "
+            "the same command again: it waits for the end"
+        )
 
     def _describe(self, region: str) -> dict[str, Any]:
         dynamodb = aws.client("dynamodb", region)

@@ -1,4 +1,4 @@
-"""An AWS account as far as infra.deploy asks: stacks, the table's replicas, queues, canaries; and a clock.
+"""An AWS account as far as infra.deploy asks: stacks, the table's replicas, queues, canaries, limits; and a clock.
 
 Rule 1: What is changed is a line of `steps`, in order; nothing else tells what a command did.
 Rule 2: Every edge is replaced here, once: infra.aws, the framework, the build and the table's items.
@@ -48,9 +48,9 @@ class AwsClient:
 
 class AwsAccount:
     """stacks: by Region and name. replicas: a Region's table -> the Regions of all. ends: the states in which the next
-    writes of a stack end; polls: how often one is still at work after a write. replicating: as AWS does, and MiniStack
-    does not. canary: what each answers, the last one again and again. waiting: messages by Region, queue and attribute.
-    """
+    writes of a stack end, "" is gone; polls: how often one is still at work after a write. states: of replicas that are
+    not active. replicating: as AWS does, and MiniStack does not. canary: what each answers, the last one again and
+    again. waiting: messages by Region, queue and attribute."""
 
     def __init__(self) -> None:
         self.steps: list[str] = []
@@ -59,9 +59,11 @@ class AwsAccount:
         self.replicas: dict[str, list[str]] = {}
         self.ends: list[str] = []
         self.polls = 0
+        self.states: dict[str, str] = {}
         self.replicating = True
         self.canary: dict[str, list[Any]] = {}
         self.waiting: dict[tuple[str, str, str], int] = {}
+        self.limits = {"ConcurrentExecutions": 1_000, "UnreservedConcurrentExecutions": 1_000}
         self.items: Any = MemoryTable()
         self.items.peers = dict.fromkeys((HOME, OTHER), self.items)
         self.now_s = 0.0
@@ -100,7 +102,8 @@ class AwsAccount:
             del self.stacks[region, SERVICE]
             return
         assert params["streamArn"] == f"stream {region}"
-        self.service_is_in(region, {"TableName": params.get("tableName", SERVICE)})
+        known = {"TableName": params.get("tableName", SERVICE), "ReservedCanary": params.get("reservedCanary", "1")}
+        self.service_is_in(region, known)
 
     def service_is_in(self, region: str, parameters: Mapping[str, str]) -> None:
         given = [{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()]
@@ -113,6 +116,10 @@ class AwsAccount:
         if stack is None:
             raise refused("ValidationError", "does not exist")
         return {"Stacks": [stack | ({"StackStatus": stack["busy"].pop()} if stack["busy"] else {})]}
+
+    def describe_stack_events(self, region: str, StackName: str) -> Any:
+        why = {"LogicalResourceId": "Table", "ResourceStatusReason": "an SCP denies it"}
+        return {"StackEvents": [{"ResourceStatus": "CREATE_COMPLETE"}, {"ResourceStatus": "CREATE_FAILED", **why}]}
 
     def create_stack(self, region: str, *, RetainExceptOnCreate: bool, **given: Any) -> None:
         assert RetainExceptOnCreate is True, "a creation that fails is to leave nothing"
@@ -144,11 +151,18 @@ class AwsAccount:
     def update_termination_protection(self, region: str, *, StackName: str, EnableTerminationProtection: bool) -> None:
         self.stacks[region, StackName]["EnableTerminationProtection"] = EnableTerminationProtection
 
+    def delete_stack(self, region: str, *, StackName: str) -> None:
+        stack = self.stacks.pop((region, StackName))
+        assert stack["EnableTerminationProtection"] is False
+        self.steps.append("delete")
+        if end := self.ends.pop(0) if self.ends else "":
+            self.stacks[region, StackName] = stack | {"StackStatus": end}
+
     def describe_table(self, region: str, TableName: str) -> Any:
         if region not in self.replicas:
             raise refused("ResourceNotFoundException", "")
         others = [other for other in self.replicas[region] if other != region]
-        replicas = [{"RegionName": each, "ReplicaStatus": "ACTIVE"} for each in others]
+        replicas = [{"RegionName": each, "ReplicaStatus": self.states.get(each, "ACTIVE")} for each in others]
         return {"Table": {"TableStatus": "ACTIVE", "Replicas": replicas, "LatestStreamArn": f"stream {region}"}}
 
     def update_table(self, region: str, TableName: str, ReplicaUpdates: Any) -> None:
@@ -160,11 +174,8 @@ class AwsAccount:
     def get_caller_identity(self, region: str) -> Any:
         return {"Account": "111122223333"}
 
-    def get_waiter(self, region: str, name: str) -> Any:
-        return self
-
-    def wait(self, TableName: str) -> None:
-        """Every table here is active."""
+    def get_account_settings(self, region: str) -> Any:
+        return {"AccountLimit": self.limits}
 
     def invoke(self, region: str, *, FunctionName: str, Payload: bytes) -> Any:
         assert (FunctionName, Payload) == ("ledger-dev-canary", b"{}")
@@ -205,4 +216,5 @@ def aws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AwsAccount:
     monkeypatch.setattr(deploy, "PACKAGED", tmp_path)
     monkeypatch.setattr(deploy, "serverless", account.serverless)
     monkeypatch.setattr(deploy, "build", lambda where: ARTIFACT)
+    monkeypatch.setattr(deploy, "sizes", lambda artifact: "")
     return account

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
-from infra import canary, deploy, table_shape
+from infra import canary, deploy, parameters, table_shape
 from infra.aws import DeploymentRefused
 from infra.canary import POLL_S, CheckFailed
-from infra.deploy import COUNTS
+from infra.deploy import COUNTS, DeploymentStopped
 from infra.deployment import deployment
-from infra.table_stack import POLL_S as STACK_POLL_S
-from infra.table_stack import WAIT_S as STACK_WAIT_S
+from infra.table_stack import STACK_POLL_S, STACK_WAIT_S
 from ledger import items, tokens
 from ledger.errors import Unavailable
 from ledger.lane import directory
@@ -22,6 +21,7 @@ from ledger.limit import Limit, Shape
 from ledger.requests import Put
 from ledger.values import Delta, Lane
 from service.canary.handler import COUNTER
+from tests.infra import template
 from tests.infra.aws import FOLDED, HOME, OTHER, QUEUES, TABLE_STACK, THIRD, AwsAccount, aws, refused
 
 __all__ = ["aws"]  # the fixture
@@ -49,7 +49,7 @@ def play(aws: AwsAccount) -> Callable[..., None]:
         for name, value in now.items():
             setattr(aws, name, value)
         aws.steps.clear()
-        with pytest.raises(DeploymentRefused, match=says) if says else nullcontext():
+        with pytest.raises((DeploymentRefused, DeploymentStopped), match=says) if says else nullcontext():
             command(*given, **options)
         assert aws.steps == steps
 
@@ -59,14 +59,21 @@ def play(aws: AwsAccount) -> Callable[..., None]:
 def test_the_table_comes_first_then_a_region_after_the_other_and_the_shape_last_and_once(
     aws: AwsAccount, play: Callable[..., None]
 ) -> None:
+    for most in (10, 100):
+        says = f"reservedCanary=1: .* {most} .*Say reservedCanary=0.*Nothing was"
+        play(aws.deploy, BOTH, limits=dict.fromkeys(aws.limits, most), says=says, steps=[])
+    enough = {"ConcurrentExecutions": 1_000, "UnreservedConcurrentExecutions": 101}
     says = rf"value-wrong.*{HOME} has what was deployed just now; left as it was: {OTHER}.*--no-check"
     steps = [*CREATED_BOTH, *service_in(HOME)]
-    play(aws.deploy, BOTH, SHARDS, canary={HOME: [WRONG]}, says=says, steps=steps)
-    play(aws.deploy, BOTH, SHARDS, canary={}, steps=[*service_in(HOME, OTHER), "shape"])
+    play(aws.deploy, BOTH, SHARDS, canary={HOME: [WRONG]}, limits=enough, says=says, steps=steps)
+    enough["UnreservedConcurrentExecutions"] = 99
+    play(aws.deploy, BOTH, SHARDS, canary={}, says="reservedCanary", steps=[])  # for the other Region
+    play(aws.deploy, BOTH, SHARDS, limits=dict.fromkeys(aws.limits, 1_000), steps=[*service_in(HOME, OTHER), "shape"])
     assert aws.shape == Shape((HOME, OTHER), {"stock:": 4})
-    play(aws.deploy, BOTH, SHARDS, steps=service_in(HOME, OTHER))
+    play(aws.deploy, BOTH, SHARDS, limits=enough, steps=service_in(HOME, OTHER))  # what is kept already counts
     more = [f"update {THREE}, protected", *service_in(HOME, OTHER), f"deploy {THIRD}", "shape", f"canary {THIRD}"]
-    play(aws.deploy, THREE, SHARDS, canary={THIRD: [WRONG]}, says="all else is deployed", steps=more)
+    now = {"canary": {THIRD: [WRONG]}, "limits": dict.fromkeys(aws.limits, 1_000)}
+    play(aws.deploy, THREE, SHARDS, **now, says="all else is deployed", steps=more)
     assert aws.shape == Shape((HOME, OTHER, THIRD), {"stock:": 4}, 2)
     steps = [f"deploy {region}" for region in (HOME, OTHER, THIRD)]
     play(aws.deploy, THREE, SHARDS, options={"check": False}, steps=steps)
@@ -99,21 +106,32 @@ def test_the_same_command_brings_a_table_from_whatever_state_to_the_regions_that
 ) -> None:
     table = aws.deploy_table
     play(table, HOME, OTHER, replicas={OTHER: [OTHER]}, says=f"no stack {TABLE_STACK}", steps=[])
-    says = r"is ROLLBACK_COMPLETE.*deleted with it.*describe-stack-events.*the same command again"
+    says = r"Table: an SCP denies it.*deleted with it.*the same command again"
     play(table, HOME, replicas={}, ends=["ROLLBACK_COMPLETE"], says=says, steps=CREATED[:1])
-    play(table, HOME, says="is ROLLBACK_COMPLETE, which only a person ends", steps=[])
-    aws.stacks.clear()  # by a person
-    ends, says = ["CREATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE"], "The table is as it was before"
-    play(table, HOME, ends=ends, says=says, steps=CREATED)
+    earlier = {"EnableTerminationProtection": True}  # a stack that an earlier version made
+    says = f"ledger-dev in {OTHER}. Nothing was changed. Turn off"
+    play(table, HOME, OTHER, stack=earlier, replicas={OTHER: [OTHER]}, says=says, steps=[])
+    says = "is DELETE_FAILED, which only a person ends"
+    play(table, HOME, replicas={}, ends=["DELETE_FAILED"], says=says, steps=["delete"])
+    now: dict[str, Any] = {"StackStatus": "ROLLBACK_COMPLETE"}
+    ends = ["", "CREATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE"]
+    play(table, HOME, stack=now, ends=ends, says="The table is as it was before", steps=["delete", *CREATED])
     play(table, HOME, polls=3, steps=CREATED[1:])  # not protected yet
     assert aws.stacks[HOME, TABLE_STACK]["EnableTerminationProtection"] is True
     play(table, HOME, stack={"busy": ["UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"] * 5}, steps=[])  # of an earlier command
     polls, says = 2 * STACK_WAIT_S // STACK_POLL_S, r"still UPDATE_IN_PROGRESS after 1800 s.*the same command again"
     play(table, HOME, OTHER, polls=polls, says=says, steps=CREATED_BOTH[1:])
-    play(table, HOME, OTHER, polls=0, steps=[])
-    for regions in ([HOME], [HOME, THIRD], [HOME, THIRD, OTHER]):
-        play(table, *regions, says=f"has {BOTH}: name them all in this order", steps=[])
-    play(table, OTHER, HOME, says="Name the Region of its stack first", steps=[])
+    says = r"not active after 1800 s: ACTIVE, replicas .*'CREATING'.*goes on"
+    play(table, HOME, OTHER, polls=0, states={OTHER: "CREATING"}, says=says, steps=[])
+    play(table, HOME, OTHER, states={}, steps=[])
+    for regions, says in (
+        ([HOME], "never taken out"),
+        ([HOME, THIRD], "never taken out"),
+        ([OTHER, HOME], "name that Region first"),
+        ([HOME, THIRD, OTHER], "in this order"),
+        ([HOME, OTHER, THIRD, "eu-north-1"], "one Region at a time"),
+    ):
+        play(table, *regions, says=says, steps=[])
     for state in ("REVIEW_IN_PROGRESS", "ROLLBACK_FAILED", "UPDATE_FAILED", "UPDATE_ROLLBACK_FAILED", "A_NEW_STATE"):
         now = {"StackStatus": state}
         play(table, HOME, OTHER, THIRD, stack=now, says=f"is {state}, which only a person ends", steps=[])
@@ -141,15 +159,20 @@ REFUSED = [
     (BOTH, "ringEverySeconds=300 allowedLatenessMs=235000", "a fold may be 600 s after its change"),
     (BOTH, "keepMs=70000 allowedLatenessMs=80000", "keepMs=70000 is below allowedLatenessMs=80000"),
     (BOTH, "allowedLatenessMs=1999", "allowedLatenessMs=1999 is not a number from 2000"),
+    (BOTH, "changesConcurrency=1", "changesConcurrency=1 is not a number from 2 to 1000"),
     (BOTH, "sweepHours=none", "sweepHours=none is not a number"),
+    (BOTH, "outcomes=yes", "outcomes=yes is not true or false"),
     (BOTH, "jwtIssuer=https://id.example", "jwtIssuer=https://id.example and jwtAudience=: both or none"),
+    (BOTH, "jwtReadScope=read jwtWriteScope=add", "jwtIssuer names nobody"),
     (BOTH, "allowedPrefixes=stock:", "allowedPrefixes=stock: is not a JSON list of prefixes"),
-    (BOTH, "tableReads=5000", "a range of units a second is ..20000"),
+    (BOTH, "producerAccounts=*", "nobody else would be let in"),
+    (BOTH, "tableWrites=9..8", "tableWrites=9..8 is not a range of units a second"),
+    (BOTH, "tableReads=5000", "tableReads=5000 is not a range of units a second"),
     (BOTH, "tableWrites=1..8 tableReads=..9", "a table is provisioned for both"),
     (BOTH, "tableWrites=1..8", "a table is provisioned for both"),
     (BOTH, "foldmin=8", "foldmin is no parameter of serverless.yml"),
-    (BOTH, "alarmEmail=", "name=value"),
-    (BOTH, "streamArn=arn:aws:x", "streamArn is no parameter of serverless.yml, or given by the deployment."),
+    (BOTH, "alarmEmail=", "alarmEmail has no value"),
+    (BOTH, "streamArn=arn:aws:x", "streamArn is given by the deployment."),
     (BOTH, "keepMs", "name=value"),
     (BOTH, "keepMs=90000 foldMin=8 keepMs=80000", "each name once"),
     ("", "", "one or more"),
@@ -193,6 +216,19 @@ def test_parameters_that_agree_are_deployed_and_a_limit_may_be_added(
     assert aws.shape == Shape((HOME,), {}, 2, limits={"seats:": Limit(ceiling=100, region=HOME)})
 
 
+def test_what_a_region_has_different_is_checked_too_and_every_number_and_switch_is(
+    aws: AwsAccount, monkeypatch: pytest.MonkeyPatch, tmp_path: Any, play: Callable[..., None]
+) -> None:
+    (tmp_path / "regions.yml").write_text("none: {}\ndev:\n  us-east-1:\n    workConcurrency: 2000\n")
+    monkeypatch.setattr(parameters, "REGIONAL", tmp_path / "regions.yml")
+    aws.deploy(HOME)
+    play(aws.deploy, BOTH, says="workConcurrency=2000 is not a number", steps=[])
+    default = template.framework()["params"]["default"]
+    found = {name for name, value in default.items() if isinstance(value, int) or value in ("true", "false")}
+    others = {"foldMin", "clean", "logRetentionDays", "tellsThresholds"}  # the library's, cfn-lint's, the deployment's
+    assert found - {*parameters.NUMBERS, *parameters.SWITCHES} == others
+
+
 def test_each_region_is_given_all_of_them_and_its_own_stream_and_whether_it_reports_thresholds() -> None:
     given = deployment("ledger", "dev", THREE, 'keepMs=90000 shards={"a": 2}')
     found = {"name": "ledger", "regions": f"{HOME},{OTHER},{THIRD}", "streamArn": "stream", "tellsThresholds": "false"}
@@ -205,6 +241,7 @@ def test_each_region_is_given_all_of_them_and_its_own_stream_and_whether_it_repo
 
 LATE, LATER = FOLDED | {"newest_ms": 1_000, "folded_ms": None}, FOLDED | {"newest_ms": 11_000, "folded_ms": 999}
 THEN = FOLDED | {"newest_ms": 21_000, "folded_ms": 1_000}
+NO_ANSWER = "no canary's answer"
 
 
 def test_a_canary_is_asked_until_what_it_added_first_is_folded_whatever_fails_meanwhile(aws: AwsAccount) -> None:
@@ -221,8 +258,9 @@ def test_a_canary_is_asked_until_what_it_added_first_is_folded_whatever_fails_me
         (refused("TooManyRequestsException", "Rate Exceeded"), "Rate Exceeded"),
         (ReadTimeoutError(endpoint_url="https://lambda"), "timeout"),
         ({"errorMessage": "not authorized to perform dynamodb:PutItem"}, "functions-failing.*PutItem"),
-        ("hello", "hello"),
-        (FOLDED | {"folded_ms": "never"}, "never"),
+        ({"errorType": "none"}, NO_ANSWER),
+        ("hello", NO_ANSWER),
+        (FOLDED | {"folded_ms": "never"}, NO_ANSWER),
     ):
         assert ask(LATE, failure, THEN) == 2 * POLL_S
         with pytest.raises(CheckFailed, match=f"after 270 s: .*{HOME}.*{says}"):
