@@ -1,26 +1,33 @@
-"""Budgets in two Regions, their processes that fail or die on the way, and what is wrong of a budget at the end.
+"""Histories of calls that cost more than their estimates: such a cost fills its budgets, whatever fails meanwhile.
 
-Judged is what was spent, not what was believed: no budget is passed, and the two counters together are what the calls
-cost. When the time of all holds is over nothing is held: what is left can be taken, all of it. One call more that costs
-far more than its estimate fills the budget, and the next is refused.
+Rule 1: a history is a seed. A process dies in the middle of a settlement, or the table does not decide; room comes
+back; then the same is settled again, in this process or another.
+Rule 2: judged is what was spent, not what was believed: no budget is passed, and the two counters together are what the
+calls cost. When the time of all holds is over nothing is held: what is left can be taken, all of it. One call more that
+costs far more than its estimate fills the budget, and the next is refused.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
+from random import Random
 from typing import Any
 
 from ledger import Ledger, Limit, Settings
-from ledger.budgets import Budgets, OverBudget
+from ledger.budgets import Budgets, Call, OverBudget
 from ledger.checks import to_datetime
-from ledger.errors import LedgerError
+from ledger.errors import Again, LedgerError
 from reader import Reader
 from simulator import Faults, Simulation
 
 REGIONS = ("eu-west-1", "us-east-1")
 START = to_datetime(1_000_000)
 TIMEOUT = timedelta(minutes=1)
+CAP = 100
+NAMES = ("llm:a", "llm:b")
 WRONG = {
     "passed": "budgets that were passed",
     "uncounted": "budgets that miss what was answered",
@@ -86,14 +93,19 @@ def wrong_of(world: TwoRegions, counter: str, least: int, most: int) -> list[str
 
 
 def _can_be_taken(world: TwoRegions, counter: str, rest: int) -> bool:
-    """All of it, so that nothing else is held."""
-    try:
-        call = world.budgets().reserve([counter], rest).open()
-    except LedgerError:
-        return False
+    """All of it, and again after the time of the process that took it and died; then nothing is held."""
+    call = world.budgets().reserve([counter], 0)
+    for _ in range(2 if rest > 0 else 0):
+        world.wait(2 * TIMEOUT)
+        try:
+            call = world.budgets().reserve([counter], rest)
+            call.open()
+        except LedgerError:
+            return False
     call.settle(0)
     call.close()
-    return True
+    world.simulation.come_to_rest()
+    return world.held(counter) == 0
 
 
 def _can_be_filled(world: TwoRegions, counter: str) -> bool:
@@ -140,3 +152,80 @@ class FailingLedger:
             raise self.error
 
         return call
+
+
+class BudgetHistory:
+    """Calls under names that two processes share, so that either may settle."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw = Random(seed)
+        often = self.draw.choice((0, 40))
+        faults = Faults(throttled=often, dropped=often, lost=2 * often, late=often, lag_steps=20)
+        self.world = TwoRegions(CAP, seed=seed, faults=faults)
+        self.open: list[tuple[Call, Call]] = []
+        self.cost: Counter[str] = Counter()
+        self.kept = 0
+        """What refused calls could not release: it ends with their time."""
+
+    def play(self) -> list[str]:
+        for _ in range(12):
+            self._begin()
+            while self.open and self.draw.random() < 0.5:
+                self._end(*self.open.pop(self.draw.randrange(len(self.open))))
+        while self.open:
+            self._end(*self.open.pop())
+        self.world = self.world.calm()
+        wrong = [f"{name}: stuck" for name in NAMES if self.world.held(name) > self.kept]
+        return wrong + [
+            f"{name}: {why}" for name in NAMES for why in wrong_of(self.world, name, *[self.cost[name]] * 2)
+        ]
+
+    def _begin(self) -> None:
+        counters = self.draw.sample(NAMES, self.draw.randint(1, 2))
+        estimate = self.draw.choice((0, 1, 5, 20))
+        at, name, region = self.world.budgets().now(), f"{self.draw.getrandbits(64):x}", self.draw.choice(REGIONS)
+        first, second = (self.world.budgets(region).reserve(counters, estimate, call=name, at=at) for _ in range(2))
+        for call in (first, second):
+            while call.estimate and not call.holds:
+                try:
+                    call.open()
+                except OverBudget as refused:
+                    self.kept += call.estimate * len(getattr(refused, "__notes__", ()))
+                    return
+                except Again:
+                    continue
+        self.open.append((first, second))
+
+    def _end(self, first: Call, second: Call) -> None:
+        cost = self.draw.choice((0, first.estimate, first.estimate + self.draw.randint(1, 60)))
+        self.cost.update(dict.fromkeys(first.counters, cost))
+        for call in (first, second):
+            call.settle(cost)
+        self._dies(first)
+        if self.open and self.draw.random() < 0.5:  # room comes back
+            self._end(*self.open.pop())
+        last = self.draw.choice((first, second))
+        self._dies(last)
+        while not last.ended:
+            with suppress(Again):
+                last.close()
+
+    def _dies(self, call: Call) -> None:
+        """At one of its writes, before or after it was made."""
+        budgets, name = call._budgets, self.draw.choice(("capture", "add", "add"))
+        whole = budgets.ledger
+        after, applied = self.draw.randint(0, 6), self.draw.random() < 0.5
+        budgets.ledger = FailingLedger(whole, name, Died(), after=after, applied=applied)
+        try:
+            with suppress(Died, Again):
+                call.close()
+        finally:
+            budgets.ledger = whole
+
+
+def goes_wrong(seed: int) -> list[str]:
+    """What is wrong of this history. A mistake may also show as an error that no history can cause."""
+    try:
+        return BudgetHistory(seed).play()
+    except LedgerError as error:
+        return [f"{type(error).__name__}: {error}"]

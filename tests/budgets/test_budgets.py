@@ -10,12 +10,12 @@ import pickle
 from collections.abc import Coroutine
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from itertools import product
 from typing import Any
 
 import pytest
 
-from lab.histories.budget_calls import REGIONS, TIMEOUT, Died, FailingLedger, TwoRegions
+from lab.histories.budget_calls import REGIONS, TIMEOUT, FailingLedger, TwoRegions, goes_wrong
+from lab.histories.budget_mistakes import MISTAKES
 from ledger import Ledger, errors
 from ledger.aio import AsyncLedger
 from ledger.budgets import Budgets, Call, OverBudget, ask
@@ -218,27 +218,15 @@ def test_a_cost_that_could_not_be_written_is_raised_or_noted_and_written_by_the_
         assert (call.ended, world.stands(A), world.stands(B)) == (True, (250, 0), (250, 0))
 
 
-def test_wherever_a_settlement_ends_and_whatever_room_comes_back_the_next_one_counts_its_cost_once() -> None:
-    """A process dies before or after any of its writes, of all the rest or of a part. The last call fills it."""
-    for name, after, applied in product(("capture", "add"), range(8), (False, True)):
-        world = TwoRegions(CAP)
-        other, at = world.budgets().reserve([A, B], 850).open(), world.budgets().now()
-        dying = FailingLedger(world.ledger(), name, Died(), after=after, applied=applied)
-        first, second = named(world, [A, B], 50, at, dying).open(), named(world, [A, B], 50, at).open()
-        first.settle(400)
-        second.settle(400)
-        with suppress(Died):
-            first.close()
-        dying.times = 0
-        other.settle(0)
-        other.close()
-        for call in (second, first):
-            call.close()
-            for counter in (A, B):
-                spent, beside = world.spent(counter), world.spent(f"over:{counter}")
-                assert (spent + beside, world.held(counter)) == (400, 0), (name, after, applied)
-        spend(world.budgets().reserve([A, B], 1), 5 * CAP)
-        assert world.spent(A) == world.spent(B) == CAP, (name, after, applied)
+def test_whatever_fails_on_the_way_a_cost_above_its_estimate_fills_its_budgets_and_counts_once() -> None:
+    assert {seed: wrong for seed in range(30) if (wrong := goes_wrong(seed))} == {}
+
+
+def test_the_histories_find_each_planted_mistake() -> None:
+    for mistake in MISTAKES:
+        with pytest.MonkeyPatch.context() as patch:
+            mistake(patch.setattr)
+            assert any(map(goes_wrong, range(20))), mistake.__name__
 
 
 def test_what_is_no_cost_is_refused_and_an_answer_that_came_with_it_counts_its_estimate() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from lab.histories import budget_mistakes
 from lab.histories.budget_judge import CAP
 from ledger.budgets import OverBudget, reserving
 from ledger.errors import LedgerError, Throttled
@@ -18,8 +18,6 @@ from budgets_lab.__main__ import FAULTS, measure
 from ledger_litellm.calls import OpenCalls
 
 begin, end = OpenCalls.begin, OpenCalls.end
-hold: Any = reserving._hold
-settle, added = reserving.settle, reserving._added
 
 
 async def begin_by_the_name_that_the_caller_gave(calls: Any, opening: Any, timeout_s: float) -> str:
@@ -45,19 +43,6 @@ async def end_for_nothing(calls: Any, mark: Any, otherwise: int | None = None) -
     await end(calls, mark, otherwise)
 
 
-def settle_twice(counters: Any, holds: Any, cost: int, name: Any, *more: Any) -> Any:
-    yield from settle(counters, holds, cost, name, *more)
-    return (yield from settle(counters, (), cost, reserving.CallName(f"{name.id}/again", name.at), *more))
-
-
-def hold_for_a_day(*given: Any) -> Any:
-    return hold(*given[:-1], timedelta(days=1))
-
-
-def ask_for_no_parts(counter: str, rest: int, name: Any, tries: int) -> Any:
-    return 0 if not rest or (yield from added(counter, rest, name.rest, name.at, tries)) else rest
-
-
 def test_each_mistake_is_seen() -> None:
     losing, dropping = Faults(lost=300, lag_steps=20), Faults(dropped=200, lag_steps=20)
     mistakes: list[tuple[Any, str]] = [
@@ -67,9 +52,10 @@ def test_each_mistake_is_seen() -> None:
         (lambda patch: patch(OpenCalls, "_settled", settle_never), "stuck"),
         (lambda patch: patch(reserving, "reserve", Mock(side_effect=OverBudget("llm:a", 1))), "starved"),
         (lambda patch: patch(reserving, "reserve", Mock(side_effect=Throttled("slower"))), "undecided"),
-        (lambda patch: patch(reserving, "settle", settle_twice), "doubled"),
-        (lambda patch: patch(reserving, "_hold", hold_for_a_day), "held"),
-        (lambda patch: patch(reserving, "_filled", ask_for_no_parts), "unfilled"),
+        (budget_mistakes.gives_back_without_settling, "uncounted"),
+        (budget_mistakes.settles_twice, "doubled"),
+        (budget_mistakes.holds_for_a_day, "held"),
+        (budget_mistakes.asks_for_no_parts, "unfilled"),
     ]
     for mistake, seen in mistakes:
         with pytest.MonkeyPatch.context() as patch:
