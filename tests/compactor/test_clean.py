@@ -2,7 +2,7 @@
 
 import pytest
 
-from compactor.clean import AHEAD_MAX_MS, clean
+from compactor.clean import clean
 from compactor.report import Tally
 from ledger import items, tokens
 from ledger.entries import TOKEN_BYTES
@@ -65,22 +65,6 @@ def test_what_it_costs() -> None:
     before = note(home)
     home.put(delta(1))  # it comes back, and goes again without a new note
     assert (visit(home).cleaned, deltas(home), note(home)) == (1, [], before)
-
-
-def test_a_note_from_the_future_deletes_nothing_and_is_renewed_for_now() -> None:
-    for ahead_ms in (AHEAD_MAX_MS + 1, 365 * 86_400_000):
-        home, away = whole()
-        home.now_ms += ahead_ms
-        visit(home)  # by a clock that is ahead
-        home.now_ms = NOW_MS
-        assert visit(home) == Tally()
-        assert (note(home), deltas(home)) == (CleanNote(LANE, 1, NOW_MS), [token(1), token(2)])
-        home.now_ms += KEEP_MS
-        assert visit(home).cleaned == 2
-        away.down = True
-        home.now_ms += ahead_ms
-        home.store([items.note_item(CleanNote(LANE, 1, home.now_ms + ahead_ms))])
-        assert visit(home).postponed_by == [B]  # it is asked anew what every Region has reached
 
 
 def many(number: int, *, page_size: int = 1_000, request_ms: int = 10) -> Region:
@@ -152,49 +136,8 @@ def test_a_delta_that_is_put_with_another_change_just_before_its_delete_stays_an
     assert visit(home).conflicts == [token(1)]
 
 
-def test_what_no_segment_lists_is_handed_on_and_not_what_a_newer_one_does() -> None:
-    for page_size in (1, 1_000):
-        home, away = noted(page_size)
-        home.put(delta(0), delta(3))
-        compactor(home, away, clean=False).compact(LANE.counter)  # version 2 lists 3, version 3 lists 0
-        home.copy_to(away)
-        other = Delta(LANE, token(0), 99)
-        home.drop(items.delta_key(delta(0)))
-        stray = delta(1, at_ms=1_500)
-        home.put(other, stray, delta(4))
-        assert met(home, tally := Tally()) == [stray.token]
-        assert (tally.cleaned, deltas(home)) == (2, [token(0), stray.token, token(3), token(4)])
-        assert note(home) == CleanNote(LANE, 3, NOW_MS + KEEP_MS)
-
-
 def test_so_many_are_handed_on_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     home, _ = noted(page_size=2)
     home.put(*(delta(n, at_ms=n) for n in range(5)))
     monkeypatch.setattr("compactor.clean.STRAYS_MAX", 3)
     assert len(met(home, Tally())) == 3
-
-
-def test_a_region_in_trouble_postpones_the_note_and_not_what_is_noted() -> None:
-    def lags(away: Region) -> None:
-        away.alter(items.checkpoint_key(LANE), version={"N": "0"})
-
-    for trouble in (
-        lags,
-        lambda away: away.drop(items.checkpoint_key(LANE)),
-        lambda away: setattr(away, "down", True),
-        lambda away: away.alter(items.checkpoint_key(LANE), version={"S": "1"}),
-    ):
-        home, away = whole()
-        trouble(away)
-        assert visit(home).postponed_by == [B]
-        assert note(home) is None
-        home, away = noted()
-        trouble(away)
-        assert visit(home).cleaned == 2
-    home, away = whole()
-    away.alter(items.checkpoint_key(LANE), version={"N": "7"})  # ahead of the checkpoint that was read
-    assert visit(home).postponed_by == []
-    home.put(delta(3))
-    compactor(home, away, clean=False).compact(LANE.counter)
-    away.alter(items.checkpoint_key(LANE), version={"N": "1"})
-    assert (visit(home).postponed_by, note(home)) == ([], CleanNote(LANE, 1, NOW_MS))  # its note is young

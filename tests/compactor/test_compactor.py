@@ -24,7 +24,6 @@ from tests.world import (
     Region,
     compactor,
     delta,
-    fail,
     folded,
     refused,
     settings,
@@ -122,43 +121,6 @@ def test_a_lane_that_cannot_be_listed_is_a_problem_and_the_others_are_compacted(
     assert (report.folded, sorted(report.problems)) == (1, sorted([gate, LANE]))
 
 
-def test_it_writes_nothing_for_another_regions_lane_and_nothing_in_another_region() -> None:
-    for mine, other in ((A, B), (B, A)):
-        tables = dict(zip((A, B), two_regions(), strict=True))
-        for n, region in enumerate((A, B, A, B)):
-            for table in tables.values():
-                table.put(delta(n, Lane(region, 0, COUNTER)))
-        shipped = Compactor(settings(mine), clock=partial(getattr, tables[mine], "now_ms"), tables=tables)
-        for _ in range(3):
-            shipped.run()
-            shipped.compact(COUNTER)
-            tables[mine].copy_to(tables[other], items.checkpoint_key(Lane(mine, 0, COUNTER)))
-            tables[mine].now_ms += KEEP_MS
-        shipped.rebuild(COUNTER)
-        shipped.verify(COUNTER)
-        listed = directory.key_of(Lane(mine, 0, COUNTER)).pk
-        assert written_pks(tables[mine]) == {f"fold#{mine}#0#{COUNTER}", f"delta#{mine}#0#{COUNTER}", listed}
-        assert written_pks(tables[other]) == set()
-
-
-def test_a_lane_where_another_compactor_won_is_left_to_the_next_run_and_is_no_problem() -> None:
-    home, away = two_regions()
-    home.put(delta(1))
-    home.before(Transact, lambda _: compactor(home, away, clean=False).compact(COUNTER), times=1)
-    assert compactor(home, away).run() == Report(lanes=1, gave_up=1)
-    assert value(home) == {1}
-
-
-def test_a_commit_whose_outcome_is_unknown_is_a_problem_and_the_next_run_goes_on() -> None:
-    home, away = two_regions()
-    home.after(Transact, fail(Unavailable("the answer was lost")), times=1)
-    home.put(delta(1))
-    assert list(compactor(home, away).run().problems) == [LANE]
-    home.put(delta(2))
-    assert compactor(home, away).run().folded == 1
-    assert value(home) == {1, 2}
-
-
 def test_a_table_that_does_not_answer_fails_the_call() -> None:
     home, away = two_regions()
     mine = compactor(home, away)
@@ -211,17 +173,6 @@ def test_a_damaged_item_is_named_and_left_and_the_other_lanes_are_compacted() ->
         assert str(report.problems[LANE]) == str(raised.value)
         assert items.checkpoint_key(OTHER) in home.items
         assert home.items[key_of(damaged)] == damaged
-
-
-def test_a_damaged_lane_of_a_counter_does_not_keep_its_other_shards_from_being_compacted() -> None:
-    home, away = two_regions()
-    lanes = [Lane(A, shard, COUNTER) for shard in range(3)]
-    home.put(*(delta(n, lane) for n, lane in enumerate(lanes)))
-    home.store([{"pk": {"S": items.delta_pk(lanes[0])}, "sk": {"S": "!"}, "change": {"N": "1"}}])
-    with pytest.raises(DamagedItem):
-        compactor(home, away, shards={"stock:": 3}).compact(COUNTER)
-    assert {items.checkpoint_key(lane) for lane in lanes[1:]} <= set(home.items)
-    assert set(compactor(home, away, shards={"stock:": 3}).rebuild("c")) == set()
 
 
 def a_version_that_none_can_follow(home: Region) -> None:

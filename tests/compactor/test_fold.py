@@ -6,7 +6,7 @@ from compactor.fold import COMMITS_MAX, QUERY_MS, fold
 from compactor.named import ASK_AGAIN_MS
 from compactor.report import Tally
 from ledger import items, tokens
-from ledger.requests import Program, Query, Transact
+from ledger.requests import Program, Query
 from ledger.values import Checkpoint
 from tests.world import LANE, LATENESS_MS, NOW_MS, Region, delta, settings, summed, token, value
 
@@ -66,14 +66,6 @@ def test_at_most_fold_max_make_a_commit_and_fewer_than_fold_min_are_left() -> No
     assert (tally.folded, tally.commits, tally.unfolded) == (3, 3, True)
 
 
-def test_no_more_pages_are_read_than_tell_that_a_commit_has_the_lowest() -> None:
-    table = Region(page_size=1)
-    table.put(*(delta(n, at_ms=11_000 * n) for n in range(1, 9)))
-    table.run(folding(fold_max=3, commits_max=1))
-    assert queries(table) == 4  # after the fourth, no pack can come that holds what is below the third
-    assert value(table) == {*range(1, 9)}
-
-
 def of_the_tail(request: object) -> bool:
     return isinstance(request, Query) and request.pk == items.delta_pk(LANE)
 
@@ -110,12 +102,3 @@ def test_no_commit_rests_on_a_query_that_is_older_than_two_minutes_by_either_clo
     tally = Tally()
     assert table.run(folding(tally, commits_max=3)) is None
     assert (tally.commits, tally.unfolded, value(table)) == (0, True, {1, 2})
-
-
-def test_the_age_of_the_query_counts_for_each_commit_of_a_visit() -> None:
-    table, tally = Region(), Tally()
-    table.takes(QUERY_MS // 2, Transact)
-    table.put(*map(delta, range(1, 7)))
-    table.run(folding(tally, fold_max=1))
-    assert (tally.folded, queries(table)) == (6, 2)
-    assert value(table) == set(range(1, 7))

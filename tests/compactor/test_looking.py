@@ -59,20 +59,6 @@ def test_what_waits_is_counted_and_the_strays_are_what_no_segment_lists() -> Non
     assert "sk='checkpoint' is damaged" in str(found.damage)
 
 
-def test_what_is_to_be_cleaned_waits_from_its_note_or_from_a_first_commit_on() -> None:
-    home, away = folded(0, 2, fold_max=8)
-    committed_ms = home.now_ms
-    assert home.run(lag(LANE)).noted_ms == committed_ms
-    home.copy_to(away)
-    home.now_ms += 5_000
-    compactor(home, away).compact(COUNTER)
-    assert home.run(lag(LANE)).noted_ms == committed_ms + 5_000
-    home.drop(items.note_key(LANE))
-    home.put(delta(6))
-    compactor(home, away, clean=False).compact(COUNTER)
-    assert home.run(lag(LANE)).noted_ms is None  # of a second commit, whose visit should have noted the first
-
-
 def test_every_lane_that_is_wanted_is_found_with_what_it_holds() -> None:
     for page_size in (1, 1_000):
         home = behind(page_size)
@@ -136,16 +122,6 @@ def test_a_fold_is_due_when_the_last_delta_it_needs_is_old_enough_each_token_cou
     assert seen(home, fold_min=3) == Outlook(None, tail=3, fold_ms=3_000 + LATENESS_MS)
 
 
-def test_below_the_watermark_it_looks_where_that_is_asked_or_changes_may_still_come_there_in_time() -> None:
-    home, _ = folded(1)
-    in_time_ms = 1_000 + LATENESS_MS
-    assert seen(home) == seen(home, now_ms=in_time_ms) == Outlook(of_one_fold(1))
-    assert seen(home, now_ms=in_time_ms - 1) == Outlook(of_one_fold(1), below=True)
-    home.put(delta(5))
-    assert seen(home) == Outlook(of_one_fold(1), 1, 5_000 + LATENESS_MS)
-    assert seen(home, below=True) == Outlook(of_one_fold(1), 1, 5_000 + LATENESS_MS, below=True)
-
-
 def test_a_stray_in_a_pack_that_reaches_over_the_watermark_is_below_and_what_is_listed_there_is_not() -> None:
     home, _ = folded(2, 4)  # two ranges
     home.drop(items.delta_key(delta(2)), items.delta_key(delta(4)))
@@ -175,15 +151,6 @@ def test_run_and_verify_tell_of_every_lane_that_a_producer_with_other_shards_wro
         home.copy_to(away)
         home.now_ms += KEEP_MS
     assert "see `lanes-unread` in docs/operations.md" in str(report.problems[lanes[0]])
-
-
-def test_run_tells_of_a_lane_of_a_region_that_nobody_named_and_of_none_that_is_read() -> None:
-    home, away = two_regions()
-    home.put(delta(1), delta(2, Lane(B, 0, COUNTER)), delta(3, Lane(B, 3, "seats")))
-    assert compactor(home, away, shards={"seats": 4}).run().problems == {}
-    elsewhere = Lane("ap-south-1", 0, COUNTER)
-    home.put(delta(1, elsewhere))
-    assert list(compactor(home, away, shards={"seats": 4}).run().problems) == [elsewhere]
 
 
 def test_verify_looks_at_the_next_shards_and_not_further() -> None:

@@ -34,18 +34,6 @@ def ask(table: Region, what: Named, tally: Tally | None = None, *, fold_max: int
     return naming.above
 
 
-def test_it_begins_then_reads_what_is_named_then_begins_confirms_and_commits_all_strongly() -> None:
-    table, _ = folded(2)
-    table.put(delta(1), delta(3))
-    assert ask(table, named(1, 3), tally := Tally()) == named(3)
-    begins = "get checkpoint strongly", "get segment strongly"
-    confirms = "now", "query segment 1 strongly", "transact checkpoint segment"
-    assert table.in_short == [*begins, "getmany delta delta strongly", *begins, *confirms]
-    assert table.items[items.checkpoint_key(LANE)]["watermark"] == {"S": token(2)}
-    assert (tally.settled, tally.commits) == (1, 1)
-    assert value(table) == {1, 2, 3}
-
-
 @pytest.mark.parametrize(("number", "above"), [(1, False), (4, False), (5, True), (6, True)])
 def test_what_is_above_the_watermark_is_to_be_named_again_and_the_watermark_is_below(number: int, above: bool) -> None:
     table, _ = folded(2, 4)
@@ -53,17 +41,6 @@ def test_what_is_above_the_watermark_is_to_be_named_again_and_the_watermark_is_b
     table.put(delta(number))
     assert ask(table, named(number)) == (named(number) if above else Named())
     assert value(table) == {2, 4, number}
-
-
-def test_a_pack_that_reaches_over_the_watermark_is_settled_below_it_and_named_again() -> None:
-    table, _ = folded(2, 4)
-    item = pack(1, 3, 4, 5)
-    table.store([item])
-    sk = item["sk"]["S"]
-    assert ask(table, Named((sk,)), tally := Tally()) == Named((sk,))
-    assert (tally.settled, value(table)) == (2, {1, 2, 3, 4, 5})
-    assert ask(table, Named((sk,)), tally := Tally()) == Named((sk,))
-    assert tally == Tally()
 
 
 def test_a_token_in_two_named_items_with_two_changes_is_settled_as_the_first_has_it() -> None:

@@ -21,7 +21,6 @@ from ledger.values import Checkpoint, CleanNote, Delta, Segment
 from reader.history import history
 from tests.world import (
     COUNTER,
-    KEEP_MS,
     LANE,
     NOW_MS,
     Region,
@@ -154,20 +153,6 @@ def test_a_noted_checkpoint_without_any_segment_is_damage_because_its_deltas_may
     before = dict(empty.items)
     assert empty.run(rebuild(LANE)) is None
     assert empty.items == before
-
-
-def test_what_was_cleaned_stays_counted_it_can_be_repeated_and_the_next_clean_starts_from_a_new_note() -> None:
-    home, away, _ = lane_of_four_versions()
-    compact_for_long(home, away, 3)
-    home.drop(CHECKPOINT)
-    for version in (7, 8):
-        assert compactor(home, away).rebuild(COUNTER) == {LANE: sum(4**n for n in EVERYTHING)}
-        assert home.items[CHECKPOINT]["version"] == {"N": str(version)}
-        assert value(home) == EVERYTHING
-    home.put(delta(2))
-    home.now_ms += KEEP_MS
-    home.copy_to(away)
-    assert compactor(home, away).compact(COUNTER).cleaned == 0
 
 
 def _segment(hi: int, version: int, *numbers: int) -> Segment:

@@ -8,20 +8,17 @@ from compactor.verify import LaneCheck, verify
 from ledger import items
 from ledger.errors import ReadTooSlow
 from ledger.requests import DeleteMany, Get, Put, Transact
-from ledger.values import Delta, Lane, Segment
+from ledger.values import Delta, Segment
 from tests.world import (
     COUNTER,
     LANE,
     READ_MS,
-    B,
     Region,
-    compact_for_long,
     compactor,
     delta,
     folded,
     summed,
     token,
-    value,
 )
 
 CHECKPOINT = items.checkpoint_key(LANE)
@@ -34,24 +31,6 @@ def lane(page_size: int = 2) -> tuple[Region, Region]:
     home.put(delta(5))
     home.asked.clear()
     return home, away
-
-
-def test_a_healthy_lane_has_no_difference_with_strays_and_after_everything_was_cleaned() -> None:
-    home, away = lane()
-    check = home.run(verify(LANE))
-    assert check.value is not None
-    assert summed(check.value) == {1, 2, 4, 5} == value(home)
-    assert (check.pending, check.strays, check.differences) == (1, 0, ())
-    home.put(delta(0), delta(3))
-    everything = sum(4**n for n in range(6))
-    check = home.run(verify(LANE))
-    assert (check.value, check.strays, check.differences) == (everything, 2, ())
-    compact_for_long(home, away, 3)
-    assert home.run(verify(LANE)) == LaneCheck(LANE, everything, 0, 0, ())
-    for page_size in (1, 2, 1_000):
-        never_folded = Region(page_size=page_size)
-        never_folded.put(*map(delta, range(1, 6)))
-        assert never_folded.run(verify(LANE)) == LaneCheck(LANE, everything - 1, 5, 0, ())
 
 
 def test_what_it_costs() -> None:
@@ -129,14 +108,3 @@ def test_it_takes_no_longer_than_a_read_may_so_that_what_a_clean_deletes_meanwhi
     assert Region().takes(READ_MS, Get).run(verify(LANE)) == LaneCheck(LANE, 0, 0, 0, ())
     with pytest.raises(ReadTooSlow):
         Region().takes(READ_MS + 1, Get).run(verify(LANE))
-
-
-def test_a_counter_is_verified_in_all_its_regions_each_lane_at_home() -> None:
-    home, away = lane()
-    other = Lane(B, 0, COUNTER)
-    away.put(delta(7, other), delta(8, other))
-    verification = compactor(home, away).verify(COUNTER)
-    assert [lane.lane for lane in verification.lanes] == [LANE, other]
-    assert verification.value is not None
-    assert summed(verification.value) == {1, 2, 4, 5, 7, 8}
-    assert (verification.ok, verification.strays) == (True, 0)

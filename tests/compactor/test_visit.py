@@ -2,17 +2,13 @@
 
 from typing import Any
 
-import pytest
-
 from compactor.report import Report, Tally
 from compactor.verify import verify
 from compactor.visit import visit
-from ledger import items, tokens
-from ledger.errors import DamagedItem, NotAllowed, OutcomeUnknown, Throttled, Unavailable
+from ledger import items
+from ledger.errors import NotAllowed, OutcomeUnknown, Throttled, Unavailable
 from ledger.lane.add import pack_of
 from ledger.requests import DeleteMany, Put, Query
-from ledger.values import Delta
-from reader import Reader
 from tests.world import (
     KEEP_MS,
     LANE,
@@ -45,22 +41,6 @@ def visited(home: Region, whole: bool = True, commits_max: int | None = None, **
     return tally
 
 
-def test_a_lane_that_is_busy_in_two_regions_is_cleaned_and_its_visits_stay_small() -> None:
-    home, away = two_regions()
-    cleaned: list[int] = []
-    for minute in range(40):
-        home.store(
-            items.delta_item(Delta(LANE, tokens.make(home.now_ms + n, bytes(9) + bytes([n])), 1)) for n in range(40)
-        )
-        home.now_ms += 60_000
-        cleaned.append(compactor(home, away, fold_min=32).compact(LANE.counter).cleaned)
-        home.copy_to(away)  # slower than a visit, and done by the next one
-        deltas = sum(key.pk == items.delta_pk(LANE) for key in home.items)
-        assert deltas <= 40 * (2 * KEEP_MS // 60_000 + 3), f"minute {minute}: {deltas} deltas"
-    assert sum(cleaned) >= 40 * (40 - 2 * KEEP_MS // 60_000 - 3)
-    assert Reader(settings(), table=home).read(LANE.counter).value == 40 * 40
-
-
 def test_a_visit_that_is_not_whole_settles_what_its_clean_met_once_and_in_its_place_and_seeks_nothing() -> None:
     for page_size in (1, 2, 1_000):
         home, away = noted(page_size)
@@ -77,14 +57,6 @@ def test_a_visit_that_is_not_whole_settles_what_its_clean_met_once_and_in_its_pl
         assert visited(home, whole=False) == Tally()
         assert not [each for each in home.asked if isinstance(each, Query) and each.upto == items.tail_upto(token(10))]
         assert (visited(home).settled, value(home)) == (2, {*range(11)})
-
-
-def test_the_bound_of_commits_holds_for_fold_and_for_settle_each_so_that_neither_starves_the_other() -> None:
-    for whole in (True, False):
-        home, _ = noted()
-        home.put(*(delta(n + 2, at_ms=n) for n in range(4)), *map(delta, range(20, 25)))
-        tally = visited(home, whole, fold_max=1, commits_max=2)
-        assert (tally.folded, tally.settled, tally.unfolded, tally.unsettled) == (2, 2, True, True)
 
 
 def test_a_whole_visit_may_look_back_so_far_and_no_further() -> None:
@@ -120,16 +92,6 @@ def test_a_clean_that_fails_is_postponed_and_the_fold_goes_on() -> None:
     home.put(delta(2))
     tally = visited(home)
     assert (tally.folded, tally.postponed_by, tally.uncleaned) == (1, ["slow"], False)
-
-
-def test_a_damaged_note_is_raised_after_the_lane_was_folded_and_settled() -> None:
-    home, _ = noted()
-    home.alter(items.note_key(LANE), version={"S": "1"})
-    home.put(delta(0))
-    with pytest.raises(DamagedItem) as raised:
-        home.run(visit(LANE, tally := Tally(), settings()))
-    assert raised.value.sk == "clean"
-    assert (tally.folded, tally.settled, tally.cleaned, tally.postponed_by) == (1, 1, 0, [raised.value.args[0]])
 
 
 def test_a_watermark_ahead_of_the_clock_is_told() -> None:

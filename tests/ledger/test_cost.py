@@ -1,24 +1,22 @@
 """What answers and failures say of their cost, and which call it belongs to."""
 
-import pickle
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 from botocore.exceptions import NoCredentialsError
 
-from ledger import Cost, Limit
+from ledger import Cost
 from ledger.actions import Add
 from ledger.conditions import Absent
 from ledger.cost import Meter, carried, here
 from ledger.dynamo.send import TRIES_MAX
-from ledger.errors import LedgerError, LimitReached, OutcomeUnknown
-from ledger.requests import At, Get, GetMany, Put, PutMany, Query, Request, Together, Transact, Update
+from ledger.errors import LedgerError
+from ledger.requests import At, Get, GetMany, Put, PutMany, Query, Request, Transact, Update
 from ledger.table import DynamoTable
 from tests.ledger.test_table_errors import KEY, LOST, PUT, UNTOLD, Edge, Script, item, refusal, statements
-from tests.world import A, World, settings
+from tests.world import A, settings
 
 SAYS = {"ConsumedCapacity": {"CapacityUnits": 1.5}}
 BOTH = Transact((PUT, Put(item("b"))))
@@ -94,14 +92,6 @@ def test_a_request_that_is_interrupted_told_nothing_and_what_has_no_client_is_no
     assert [of(table, request) for request in (PUT, PutMany((item(),)), Get(KEY))] == [Cost()] * 3
 
 
-def test_requests_of_a_tables_own_threads_belong_to_the_call_that_asked() -> None:
-    edge = Edge(p={"Items": [], **SAYS})
-    with Meter() as meter:
-        edge.answer(Together((Query("p"),) * 30))
-    edge.answer(Query("p"))  # of no call
-    assert meter.take() == Cost(30, 30, 45.0, 0.0)
-
-
 def test_a_meter_goes_along_to_a_pool_by_carried_alone_and_ends_where_another_began() -> None:
     def spend(_: int) -> Meter:
         here().add(Cost(1))
@@ -119,18 +109,3 @@ def test_a_meter_goes_along_to_a_pool_by_carried_alone_and_ends_where_another_be
     assert here() not in (outer, inner)
     cost = Cost(1, 2, 0.5, 3.0, 1)
     assert sum((cost.share(8) for _ in range(8)), start=Cost()) == cost
-
-
-def test_a_table_in_memory_costs_nothing_and_a_receipt_is_what_it_is_whatever_it_cost() -> None:
-    world = World((A,), limits={"stock:": Limit(floor=0)})
-    receipt = world.add("c", 1)
-    dearer = replace(receipt, cost=Cost(9))
-    assert (receipt.cost, receipt, hash(receipt)) == (Cost(), dearer, hash(dearer))
-    assert "cost" not in repr(receipt)
-    assert pickle.loads(pickle.dumps(dearer)).cost == Cost(9)
-    balance = world.reader().read("c")
-    assert (balance.cost, balance) == (Cost(), replace(balance, cost=Cost(9)))
-    with pytest.raises(LimitReached) as refused:
-        world.add("stock:1", -1)
-    assert refused.value.cost == pickle.loads(pickle.dumps(refused.value)).cost == Cost()
-    assert OutcomeUnknown("raised by no public call").cost is None

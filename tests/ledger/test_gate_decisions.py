@@ -7,11 +7,9 @@ import pytest
 
 from lab.histories.filing import SHIPPED, Filing
 from ledger.errors import DamagedItem, GateLost, GaveUp, LimitMismatch, Throttled
-from ledger.gate import gates as gates_module
 from ledger.gate import items, updates
 from ledger.gate.decide import add_group, decide_change, set_limit
 from ledger.gate.gate import REFUSED, RELEASED, Decision, Left
-from ledger.gate.gates import SoldOut
 from ledger.gate.holds import end
 from ledger.gate.recount import outcomes, standings
 from ledger.limit import DOWN, SIDES, UP, Limit
@@ -112,20 +110,6 @@ def test_what_is_late_is_looked_up_once_and_a_change_moves_the_slack() -> None:
 # -- groups ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_group_is_one_update_and_a_refusal_in_it_fails_nobody_else() -> None:
-    world = Gated()
-    world.sell(0)
-    world.home.asked.clear()
-    some = {world.new(0).token: change for change in (1, 2, 3)}
-    assert grouped(world, some) == [counted(1), counted(2), counted(3)]
-    assert world.home.kinds == [Update]
-    more = {world.new(0).token: change for change in (4, 3)} | dict([next(iter(some.items()))])
-    assert grouped(world, more) == [counted(4), counted(REFUSED), counted(1, before=True)]
-    fresh = Gated()
-    assert grouped(fresh, {fresh.new(0).token: 1 for _ in range(2)}) == [counted(1)] * 2
-    assert fresh.asked(Update)[-1].actions[1].path[0] == "recent"  # both in one, once the gate is made
-
-
 def test_a_group_goes_on_without_what_was_decided_when_what_may_have_been_filed_was_looked_up() -> None:
     """Of six, one is in the gate, one is filed, two are as late and were never decided."""
     world = Gated()
@@ -177,22 +161,6 @@ def test_a_gate_that_is_gone_is_not_made_anew() -> None:
 # -- what a process remembers ------------------------------------------------------------------------------------------
 
 
-def test_as_much_or_more_is_known_to_be_sold_out_for_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    memory = SoldOut()
-    memory.note(COUNTER, UP, 5, Instant(7_000, 0), Left(10, 4))
-    for need, later_ms, known in ((5, 0, True), (6, 1_000, True), (4, 0, False), (5, 1_001, False), (5, -1, False)):
-        known_left = memory.knows(COUNTER, UP, need, Instant(7_000 + later_ms, 0))
-        assert known_left == (Left(10, 4, remembered=True) if known else None)
-    assert not memory.knows(COUNTER, DOWN, 5, Instant(7_000, 0))
-    assert not memory.knows("another", UP, 5, Instant(7_000, 0))
-    monkeypatch.setattr(gates_module, "COUNTERS_MAX", 2)
-    full, now = SoldOut(), Instant(7_000, 0)
-    for number in range(3):
-        full.note(f"{number}", UP, 1, now, Left())
-        left = [full.knows(f"{each}", UP, 1, now) is not None for each in range(3)]
-        assert left == [(number < 2 and each <= number) or each == number == 2 for each in range(3)]
-
-
 def test_what_comes_back_is_no_longer_remembered_to_be_sold_out() -> None:
     """The end of a hold and another limit bring back both sides, also where the limit is there already."""
     world = Gated(BOTH)
@@ -219,24 +187,6 @@ def test_rights_that_came_meanwhile_are_found_though_they_are_remembered_to_be_s
 
 
 # -- another limit -----------------------------------------------------------------------------------------------------
-
-
-def test_a_limit_is_tightened_by_rights_that_are_in_another_lane_and_to_the_ends_of_what_it_may_be() -> None:
-    world = Gated()
-    world.sell(1, THERE)
-    run = world.home.run
-    assert run(set_limit(world.gates(COUNTER), None, 2)).rights[UP] + world.gate(THERE).rights[UP] == 1
-    assert run(set_limit(world.gates(COUNTER), None, 10**18)).bounds[UP] == 10**18
-    assert [run(set_limit(world.gates(COUNTER), None, 9)).epoch for _ in range(2)] == [3, 3]
-    both = Gated(Limit(floor=-1, ceiling=1, region=A))
-    assert both.home.run(set_limit(both.gates(COUNTER), 0, 0)).bounds == {DOWN: 0, UP: 0}
-    for missing in ("ceiling", "epoch"):
-        item = dict(both.home.items[GATE])
-        del item[missing]
-        both.home.store([item])
-        with pytest.raises(DamagedItem, match=f"{missing} is missing"):
-            both.home.run(set_limit(both.gates(COUNTER), -1, 1 if missing == "epoch" else None))
-        both.home.alter(GATE, ceiling={"N": "0"}, epoch={"N": "1"})
 
 
 def test_a_gate_of_other_sides_than_the_settings_say_decides_nothing() -> None:

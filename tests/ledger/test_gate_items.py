@@ -108,17 +108,6 @@ def test_a_gate_that_is_not_one_is_damaged_and_never_guessed_at() -> None:
             items.gate_of(LANE, damaged)
 
 
-def test_a_new_gate_has_the_first_rights_where_its_limit_opens_and_none_elsewhere() -> None:
-    here = items.gate_of(LANE, items.new_gate(LANE, LIMIT))
-    assert (here.rights, here.bounds, here.value) == ({DOWN: 5, UP: 9}, {DOWN: -5, UP: 9}, 0)
-    for there in (replace(LANE, region="us-east-1"), replace(LANE, shard=1)):
-        numbers = {name: {"N": "0"} for name in ("down", "up", "total", "count", "version")}
-        texts = {"pk": {"S": f"gate#{there}"}, "sk": {"S": "gate"}, "low": {"S": LOWEST}, "top": {"S": LOWEST}}
-        assert items.new_gate(there, LIMIT) == {**numbers, **texts, "recent": {"M": {}}, "held": {"M": {}}}
-    floor = items.gate_of(LANE, items.new_gate(LANE, FLOOR))
-    assert (floor.rights, floor.bounds) == ({DOWN: 0}, {DOWN: None, UP: None})
-
-
 def test_the_key_of_a_gate_alone_names_a_lane() -> None:
     assert items.lane_of(items.gate_key(LANE)) == LANE
     others = Key(f"gate#{LANE}", "x"), Key("gate#x", "gate"), Key(f"fold#{LANE}", "gate"), items.late_key(LANE, OLD)

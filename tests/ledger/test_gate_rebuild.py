@@ -10,15 +10,14 @@ from ledger import tokens
 from ledger.errors import GaveUp, LaneDamaged, LimitMismatch, NotYetReplicated
 from ledger.gate import items
 from ledger.gate.decide import decide_change, set_limit
-from ledger.gate.gate import LOWEST, REFUSED, Gate
-from ledger.gate.items import Filed
+from ledger.gate.gate import REFUSED, Gate
 from ledger.gate.rebuild import Rebuilt, rebuild, settle
 from ledger.gate.recount import Books, outcomes, standings
 from ledger.limit import DOWN, UP, Limit
 from ledger.ranges import CHANGE_MAX
 from ledger.requests import At, Get, GetMany, Item, Key, Put, Query
 from ledger.values import Lane
-from tests.ledger.seats import BASE_MS, COUNTER, EAGER, FROM_HERE, GATE, HERE, SEATS, STOCK, THERE, TO_THERE, Gated, at
+from tests.ledger.seats import COUNTER, EAGER, FROM_HERE, GATE, HERE, SEATS, STOCK, THERE, TO_THERE, Gated, at
 from tests.world import A, B, Region
 
 ITEMS = {lane: items.gate_key(lane) for lane in (HERE, THERE)}
@@ -137,21 +136,6 @@ def test_what_happens_while_an_audit_goes_on_is_not_wrong(world: Gated) -> None:
 # -- a rebuild ---------------------------------------------------------------------------------------------------------
 
 
-def test_of_gates_that_nothing_happened_to_nothing_is_lost_and_all_is_answered_the_same(world: Gated) -> None:
-    delta = world.new(2, THERE)
-    world.decide(delta)
-    before = world.home.run(outcomes(HERE, consistent=True))
-    made = rebuilt(world)
-    assert [(each.lost, each.told) for each in made.values()] == [(0, [])] * 2
-    assert (made[HERE].gate.moved, world.home.run(outcomes(HERE, consistent=True))) == (frozenset(), before)
-    assert (world.decide(delta, A).before, world.sell(3), world.sell(1)) == (True, 3, REFUSED)
-    recent = Gated()  # nothing is filed
-    recent.sell(1)
-    made = rebuilt(recent)
-    assert (made[HERE].gate.recent, made[HERE].gate.version, made[HERE].told) == (recent.gate().recent, 1, [])
-    assert len(made[HERE].gate.recent) == 1
-
-
 def test_a_gate_older_than_what_it_filed_counts_each_token_once_as_it_is_listed(world: Gated) -> None:
     older, deltas = backup(world), [world.new(1) for _ in range(3)]
     for delta in deltas:
@@ -198,20 +182,6 @@ def test_a_loss_above_the_largest_change_is_kept_in_several_entries() -> None:
     assert world.gate().value == 2 * CHANGE_MAX + 6
 
 
-def test_a_gate_that_is_gone_or_damaged_is_made_from_what_it_filed() -> None:
-    for damage in ({}, {"low": {"N": "1"}}, {"recent": {"S": "?"}}):
-        world = Gated(filing=EAGER)
-        for lane in (HERE, HERE, THERE):
-            world.sell(1, lane)
-        listed = world.home.run(outcomes(HERE, consistent=True))
-        world.home.alter(GATE, **damage) if damage else world.home.drop(GATE)
-        made = rebuilt(world)[HERE]
-        assert (made.was, "no gate could be read" in made.told[0]) == (None, True)
-        assert world.home.run(outcomes(HERE, consistent=True)) == listed
-        assert world.gate().given == {TO_THERE: world.gate(THERE).got[FROM_HERE]}
-        assert (world.sell(8, THERE), world.sell(7, THERE)) == (REFUSED, 7)
-
-
 def test_the_limit_that_was_set_is_that_of_the_gate_and_of_the_settings_where_the_gate_is_gone(world: Gated) -> None:
     world.home.run(set_limit(world.gates(COUNTER), None, 7))
     for epoch, ceiling in ((1, 7), (0, 10)):
@@ -253,20 +223,6 @@ def selling(lane: Lane, change: int) -> Gate:
 
 def settled(seen: list[Gate]) -> list[Gate]:
     return settle([Books(each.lane, None, [], [], {}) for each in seen], seen)
-
-
-def test_tokens_that_a_lower_segment_hides_are_found_in_every_segment_above_and_low_is_not_below_a_name() -> None:
-    world = Gated()
-    first, second, *above = (tokens.make(BASE_MS + n, bytes(10)) for n in range(5))
-    for version, (hi, low, hidden) in enumerate(
-        zip(above, (second, LOWEST, LOWEST), (None, first, second), strict=True)
-    ):
-        listed = {hidden: version, hi: 0} if hidden else {hi: 0}
-        world.home.store([items.filed_item(Filed(HERE, hi, version + 1, low, listed))])
-    hi = tokens.make(BASE_MS + 99, bytes(10))
-    world.home.store([items.filed_item(Filed(HERE, hi, 4, LOWEST, {above[-1]: 0}))])
-    assert rebuilt(world)[HERE].late == {first: 1, second: 2}
-    assert (world.gate().low, world.gate().top, world.gate().version) == (hi, hi, 5)
 
 
 def test_a_gate_that_is_written_meanwhile_is_left_as_it_is_and_one_that_is_put_twice_is_rebuilt(world: Gated) -> None:

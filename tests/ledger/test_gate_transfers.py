@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ledger import tokens
-from ledger.errors import GateLost, GaveUp, OutOfReach, Unavailable
+from ledger.errors import GaveUp, OutOfReach
 from ledger.gate import items
 from ledger.gate.decide import set_limit
 from ledger.gate.gate import Gate, Left
@@ -15,8 +15,8 @@ from ledger.gate.move import obtain
 from ledger.limit import UP
 from ledger.requests import At, GetMany, Now, Pause, Update
 from ledger.values import Delta, Lane
-from tests.ledger.seats import COUNTER, FROM_HERE, GATE, HERE, SEATS, THERE, TO_THERE, Gated, at
-from tests.world import A, B, fail
+from tests.ledger.seats import COUNTER, GATE, HERE, SEATS, THERE, TO_THERE, Gated, at
+from tests.world import A, B
 
 MANY = 10**9
 SECOND = Lane(A, 1, COUNTER)
@@ -115,17 +115,6 @@ def test_who_is_short_waits_up_to_200_ms_before_another_region_is_asked_each_by_
     assert 70 < sum(waits) / len(waits) < 130
 
 
-def test_a_gate_elsewhere_that_is_gone_is_not_asked_for_its_copy_s_rights(world: Gated) -> None:
-    world.put(given={TO_THERE: 1})
-    world.put(THERE, got={FROM_HERE: 1})
-    world.copy(HERE, B)
-    world.copy(THERE, A)
-    world.home.drop(GATE)
-    with pytest.raises(OutOfReach, match="its gate is gone") as raised:
-        obtained(world, 11)
-    assert isinstance(raised.value.__cause__, GateLost)
-
-
 def test_lanes_here_are_asked_first_then_those_that_are_seen_to_have_most(world: Gated) -> None:
     """Three lanes there, with 4 that are not seen, with 1 and 5; one here, with 1."""
     taker, others = Lane(B, 1, COUNTER), (HERE, SECOND, Lane(A, 2, COUNTER), THERE)
@@ -144,26 +133,6 @@ def test_who_has_enough_by_what_is_on_its_way_waits_for_nobody_and_takes_no_more
         store(world, giver, lane, B)
     assert obtained(world, 3, THERE, SECOND, HERE, pause_ms=9)
     assert steps(world) == [*START, "here Update"]
-
-
-def test_a_lane_that_cannot_be_asked_is_not_missed_where_others_have_enough(world: Gated) -> None:
-    away = Lane("ap-south-1", 0, COUNTER)
-    store(world, world.gate(), away, B)  # seen to have most
-    assert obtained(world, 10, THERE, away, HERE)
-    with pytest.raises(OutOfReach, match=r"ap-south-1#0#.* could not be asked"):
-        obtained(world, 11, THERE, away, HERE)
-
-
-def test_a_region_that_does_not_answer_is_asked_once_for_all_its_lanes_and_again_after_a_second(world: Gated) -> None:
-    gates = Gates((THERE, HERE, *(Lane(A, shard, COUNTER) for shard in range(1, 8))), SEATS, B)
-    world.home.before(object, fail(Unavailable("No answer.")))
-    world.home.asked.clear()
-    for later_ms, times in ((0, 1), (1_000, 1), (1, 2), (1_000, 2), (1, 3)):
-        world.now_ms += later_ms
-        with pytest.raises(OutOfReach, match=r"eu-west-1#0#.* could not be asked: .*No answer"):
-            obtained(world, 1, gates=gates)
-        assert len(world.home.asked) == times
-        assert obtained(world, 0, gates=gates)
 
 
 def test_a_gate_that_cannot_be_read_does_not_silence_its_region(world: Gated) -> None:

@@ -305,18 +305,3 @@ def test_what_cannot_be_is_refused(world: World) -> None:
     for now_ms, keyed in ((-1, {}), (2**48, {}), (-400_000, {"idempotency_key": "k", "at": EPOCH})):
         assert type(error_of(ledger(world.home, now_ms), counter="c", change=1, **keyed)) is InvalidTime
     assert world.home.asked == []
-
-
-def test_a_refusal_says_it_as_people_write_it() -> None:
-    world = World(now_ms=to_ms(NOW))
-    for call, says in (
-        ({"at": None}, "without at"),
-        ({"idempotency_key": None}, "without idempotency_key"),
-        ({"region": "EU"}, "is not one of regions="),
-        ({"at": datetime(2010, 12, 1)}, "at=datetime.datetime(2010, 12, 1, 0, 0) has no time zone, so it is no in"),
-        ({"at": NOW + 6 * MINUTE}, "at=2026-05-01T00:06:00+00:00 is more than five minutes ahead of this clock's 2026"),
-        ({"at": datetime(1969, 12, 31, tzinfo=UTC)}, "at=1969-12-31T00:00:00+00:00 is before 1970."),
-    ):
-        assert says in str(error_of(world.ledger(), **{"counter": "c", "change": 1, **KEYED, **call}))
-    with pytest.raises(InvalidInput, match=r"'counters' has no answer\(\)\. .*Settings\(table="):
-        Ledger(settings(), table=cast(Any, "counters"))

@@ -30,7 +30,6 @@ REFUSED = refusal("AccessDeniedException")
 OFF = {"ContinuousBackupsDescription": {"ContinuousBackupsStatus": "ENABLED"}}
 STRONG = {"Table": TABLE | {"MultiRegionConsistency": "STRONG"}}
 EXPIRES = {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED"}}
-CAPPED = {"OnDemandThroughput": {"MaxWriteRequestUnits": 100, "MaxReadRequestUnits": -1}}
 NO_STREAM = {"StreamSpecification": {"StreamEnabled": False}}
 KEYED_OTHERWISE = {"KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}]}
 LIMITS = '{"stock:": {"floor": 0}}'

@@ -34,17 +34,6 @@ def loads(table: Region) -> int:
     return sum(isinstance(request, GetMany) for request in table.asked)
 
 
-def test_a_value_younger_than_ttl_comes_from_the_cache(reader: Make) -> None:
-    table = Region()
-    cached = reader(table)
-    assert cached.value(COUNTER) == 0
-    table.put(delta(1))
-    table.now_ms += 4_999
-    assert (cached.value(COUNTER), loads(table)) == (0, 1)
-    table.now_ms += 1
-    assert (cached.value(COUNTER), loads(table)) == (4, 2)
-
-
 def test_a_balance_from_the_cache_says_so_and_keeps_its_time(reader: Make) -> None:
     table = Region()
     cached = reader(table)

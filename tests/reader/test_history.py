@@ -22,7 +22,6 @@ from tests.world import (
     A,
     B,
     Region,
-    compact_for_long,
     compactor,
     delta,
     folded,
@@ -40,44 +39,12 @@ def entry(n: int, region: str = A) -> Entry:
     return Entry(token(n), second(n), 4**n, region)
 
 
-def folded_settled_and_pending() -> tuple[Region, Region]:
-    """Deltas 2, 4 and 6 folded one by one, 1, 3 and 5 settled afterwards, 7 in the tail."""
-    home, away = folded(2, 4, 6, later=(1, 3, 5), page_size=2)
-    compactor(home, away).compact(COUNTER)
-    home.put(delta(7))
-    return home, away
-
-
 def test_the_checkpoint_comes_before_the_segments_and_the_segments_before_the_tail() -> None:
     table, _ = folded(1)
     for consistent, how in ((True, " strongly"), (False, "")):
         table.asked.clear()
         table.run(history(LANE, consistent=consistent, read_time_max_ms=READ_MS))
         assert table.in_short == ["now", f"get checkpoint{how}", f"query segment{how}", f"query delta{how}", "now"]
-
-
-def test_every_change_comes_once_in_the_order_of_time_also_after_the_deltas_are_cleaned() -> None:
-    assert list(reader(Region()).history("nobody:wrote")) == []
-    home, away = folded_settled_and_pending()
-    everything = [entry(n) for n in range(1, 8)]
-    found = list(reader(home).history(COUNTER))
-    assert found == everything
-    assert {each.at.tzinfo for each in found} == {UTC}
-    assert compact_for_long(home, away, 3).cleaned == 7
-    assert list(reader(home).history(COUNTER)) == list(reader(away, region=B).history(COUNTER)) == everything
-
-
-def test_a_segment_that_has_not_arrived_is_an_error_before_the_first_entry() -> None:
-    home, away = folded_settled_and_pending()
-    home.copy_to(away)
-    missing = next(key for key in home.items if key.sk == f"segment#{token(4)}#0000000002")
-    away.drop(missing)
-    away.asked.clear()
-    with pytest.raises(NotYetReplicated):
-        reader(away, region=B).history(COUNTER)
-    assert sum(request == Get(items.checkpoint_key(LANE)) for request in away.asked) == STARTS_MAX
-    home.copy_to(away, missing)
-    assert len(list(reader(away, region=B).history(COUNTER))) == 7
 
 
 def test_a_history_that_takes_too_long_says_so() -> None:
@@ -206,18 +173,6 @@ def test_however_many_settles_one_range_of_time_has_seen_the_pages_are_the_histo
     home = one_small_settle_after_the_other(20, page_size=1)
     reader(home, regions=(A,)).history_page(COUNTER, limit=5)
     assert [query.limit for query in queries(home)] == [SEGMENTS_AT_ONCE << n for n in range(9)] + [SEGMENTS_MAX] * 12
-
-
-def test_a_full_page_is_not_final_before_every_segment_of_its_last_hi_was_read() -> None:
-    """The fifth segment, which the first Query does not reach, lists an entry below those of the three before it."""
-    home, away = two_regions()
-    for found in ((8, 9), (20,), (19,), (18,), (17,)):
-        home.put(*map(delta, found))
-        compactor(home, away).compact(COUNTER)
-    home.asked.clear()
-    entries = home.run(page(LANE, None, None, 3, consistent=True, read_time_max_ms=READ_MS))
-    assert [entry.token for entry in entries] == [token(n) for n in (8, 9, 17)]
-    assert [query.limit for query in queries(home)] == [SEGMENTS_AT_ONCE, 2 * SEGMENTS_AT_ONCE]
 
 
 def test_a_commit_that_lands_between_the_checkpoint_and_its_segments_lists_nothing_twice() -> None:

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from ledger import Limit, items
+from ledger import items
 from ledger.checks import to_datetime
 from ledger.errors import DamagedItem, ReadTooSlow, Unavailable
-from ledger.requests import GetMany, Instant, Key, Query, Together, key_of
+from ledger.requests import GetMany, Key, Query, Together, key_of
 from ledger.values import Checkpoint, Delta, Lane
 from reader import Balance
-from reader.read import STARTS_MAX, LaneSum, read
+from reader.read import LaneSum, read
 from tests.calls import passed
 from tests.world import (
     COUNTER,
@@ -26,7 +26,6 @@ from tests.world import (
     delta,
     folded,
     reader,
-    summed,
     token,
     two_regions,
 )
@@ -42,24 +41,6 @@ def sums(table: Region, *lanes: Lane, **given: Any) -> list[LaneSum]:
     return table.run(read(lanes or [LANE], **{"consistent": True, "read_time_max_ms": READ_MS} | given))[1]
 
 
-def test_the_checkpoints_come_before_the_tails_and_the_clock_is_asked_before_and_after() -> None:
-    for consistent, how in ((True, " strongly"), (False, "")):
-        table = Region(page_size=2)
-        table.store([items.checkpoint_item(checkpoint(2, total=20, count=2))])
-        table.put(*map(delta, (1, 2, 3, 4, 5)), delta(6, OTHER))
-        began, found = table.run(read([LANE, OTHER], consistent=consistent, read_time_max_ms=READ_MS))
-        assert [asked for asked in table.in_short if not asked.startswith("query")] == [
-            *("now", f"getmany checkpoint checkpoint{how}"),
-            *(f"together: query delta{how}, query delta{how}", f"together: query delta{how}"),
-            "now",
-        ]
-        assert began == Instant(NOW_MS, NOW_MS)
-        assert found == [
-            LaneSum(LANE, 20 + 4**3 + 4**4 + 4**5, 5, pending=3, oldest_ms=3_000),
-            LaneSum(OTHER, 4**6, 1, pending=1, oldest_ms=6_000),
-        ]
-
-
 def sleepy(sleeps: int, wall_ms: int, steady_ms: int) -> Region:
     """Its reader sleeps behind each checkpoint, so often: meanwhile the clocks go and the first delta is cleaned."""
 
@@ -72,23 +53,6 @@ def sleepy(sleeps: int, wall_ms: int, steady_ms: int) -> Region:
     table = Region().after(GetMany, after, sleeps)
     table.put(delta(1), delta(2))
     return table
-
-
-def test_a_read_that_slept_while_its_deltas_were_cleaned_starts_again_from_the_checkpoint() -> None:
-    for wall_ms, steady_ms in (
-        (READ_MS + 1, 0),  # a frozen process: the wall clock went on
-        (0, READ_MS + 1),  # the wall clock was set back meanwhile
-        (-1, 0),  # it stepped back
-    ):
-        table = sleepy(1, wall_ms, steady_ms)
-        began, [lane_sum] = table.run(read([LANE], consistent=True, read_time_max_ms=READ_MS))
-        assert summed(lane_sum.value) == {1, 2}
-        assert sum(isinstance(request, GetMany) for request in table.asked) == 2
-        assert began == Instant(NOW_MS + wall_ms, NOW_MS + steady_ms)
-    table = sleepy(100, READ_MS + 1, READ_MS + 1)
-    with pytest.raises(ReadTooSlow, match=f"{COUNTER}: {STARTS_MAX} reads"):
-        sums(table)
-    assert sum(isinstance(request, GetMany) for request in table.asked) == STARTS_MAX
 
 
 def test_a_tail_that_cannot_be_read_or_an_answer_that_is_left_out_fails_the_read() -> None:
@@ -131,19 +95,6 @@ def test_values_of_many_counters_are_read_together() -> None:
     home.put(*(delta(1, Lane(A, 0, name)) for name in names[:100]))
     assert reader(home).values([*names, names[0]]) == {name: 4 if n < 100 else 0 for n, name in enumerate(names)}
     assert [type(request) for request in home.asked if isinstance(request, GetMany | Together)] == [GetMany, Together]
-
-
-def test_an_eventual_reader_asks_eventually_consistent_and_still_sums_a_real_set() -> None:
-    home = Region()
-    home.put(delta(1))
-    home.lag()
-    home.put(delta(2))
-    assert reader(home, consistent=False).read(COUNTER).value == 4
-    assert reader(home).read(COUNTER).value == 20
-    for consistent in (False, True):
-        home.asked.clear()
-        reader(home, consistent=consistent, limits={"seats:": Limit(ceiling=9, region=A)}).read("seats:gig")
-        assert [request.consistent for request in home.asked if isinstance(request, GetMany)] == [consistent]
 
 
 def test_a_table_that_is_always_too_slow_or_does_not_answer_is_an_error() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from compactor import Compactor
 from ledger import Ledger, Limit, Settings, errors
 from ledger.checks import to_datetime
 from ledger.memory import MemoryTable
@@ -75,17 +74,6 @@ def test_a_batch_is_one_request_and_a_message_that_comes_again_counts_once() -> 
     assert service.lines()[-1] == ("info", "added a batch", counts)
 
 
-def test_changes_of_a_lane_stand_in_one_item_and_are_counted_as_accepted_in_one_number() -> None:
-    service = adding(pack=True)
-    assert service.adds(many(*(message(n) for n in range(10))), message(10), message(0, counter="votes")) == []
-    assert (len(service.items), service.value()) == (2, sum(4**n for n in range(11)))
-    assert service.counted("DeltasAccepted", "DeltasRecorded") == (11, 1)  # one of a lane for itself
-    assert service.adds(many(message(0), message(3)), many(message(11, 7), message(12))) == []
-    assert service.adds(many(message(11, 8), message(13))) == []  # its key stands for another change
-    (difference,) = Compactor(service.settings, tables=service.tables).verify(COUNTER).differences
-    assert "with two changes; the first one counts" in difference
-
-
 POISON = [
     *("", "not JSON", "[]", "{}"),
     *(message(0, counter=counter) for counter in (..., "", "with space", 7)),
@@ -94,18 +82,6 @@ POISON = [
     *(message(0, idempotency_key=key) for key in (..., "", "x" * 1_025)),
     *(BAD, message(0, note="x"), many(), many(message(0, at="x")), '{"changes": 1}'),
 ]
-
-
-def test_poison_is_copied_to_the_dlq_and_acknowledged_and_its_neighbours_are_recorded() -> None:
-    for pack in (False, True):
-        service = adding(pack=pack)
-        assert service.adds(message(1), *POISON, message(2)) == []
-        assert [body for body, _ in copied(service)] == POISON
-        assert (service.value(), service.counted("DeltasRefused")) == (4 + 16, len(POISON))
-        assert (service.lines()[-1][2]["buried"], service.counted("ChangesFailed")) == (len(POISON), 0)
-    bare = adding(queues=())
-    assert bare.adds(message(1), POISON[0], message(2)) == [1]
-    assert bare.counted("ChangesFailed") == 1
 
 
 def test_a_copy_names_what_was_wrong_and_the_line_the_change() -> None:

@@ -13,7 +13,7 @@ from ledger.limit import Limit, Shape
 from ledger.requests import DeleteMany, Get, GetMany, Put, Query, Transact
 from ledger.values import Checkpoint, Delta, Lane, Segment
 from service.compact.serve import COMMITS_OF_VISIT
-from service.compact.visits import AHEAD_BACK_MS, FORGOTTEN_MS, FORGOTTEN_TAILS, SWEEP_BACK_MS
+from service.compact.visits import AHEAD_BACK_MS, SWEEP_BACK_MS
 from service.job_queue import Enqueue
 from service.jobs import VERIFY_S, Evaluate, Job, Look, Settle, Sweep, Verify
 from service.messages import message_of
@@ -63,16 +63,6 @@ def test_a_look_passes_through_few_functions() -> None:
         found = passed(partial(service.visit, Look(LANE)), below="service/compact/serve.py:serve")
         assert (len(found.functions) <= most, found.depth <= depth) == (True, True), found.functions
         assert service.counted("DeltasFolded") == 3 * more
-
-
-def test_a_tail_that_is_not_old_enough_is_left_to_the_message_that_waits_for_it() -> None:
-    service = Service(fold_min=2)
-    service.put(delta(1), delta(2, at_ms=NOW_MS - LATENESS_MS + 1), delta(3, at_ms=2 * 10**9))
-    assert service.visit(Look(LANE, tries=7)) == NOTHING
-    assert (service.taken(), Transact in service.kinds) == ([], False)
-    service.now_ms += 1
-    service.visit(Look(LANE))
-    assert service.counted("DeltasFolded") == 2
 
 
 def test_the_visits_of_a_busy_lane_follow_each_other_and_of_two_chains_one_ends() -> None:
@@ -153,27 +143,6 @@ def test_what_is_named_below_the_watermark_is_settled_and_what_is_above_is_named
     assert (value(service), service.lines()[-1][:2]) == ({1, 2, 5, 6}, ("info", "settled"))
 
 
-def test_more_strays_than_a_visit_settles_are_named_anew_at_once() -> None:
-    service = folded(27, fold_max=1)
-    service.put(*map(delta, range(1, 25)), delta(28))
-    for again in (False, True):
-        job = Settle(LANE, late(*range(1, 25), 28), again=again, tries=3)
-        assert service.visited(job) == ([(replace(job, tries=0), 0)] if not again else [])
-        assert service.visited(job) == ([(Settle(LANE, late(28), again=True), 300)] if not again else [])
-    assert value(service) == {*range(1, 25), 27, 28}
-
-
-def test_a_sweep_settles_every_stray_and_reports_that_it_was_forgotten() -> None:
-    service = folded(2, 4, 6, fold_min=3)
-    service.put(delta(1), delta(9))
-    service.visit(Look(LANE))
-    assert value(service) == {2, 4, 6, 9}
-    for _ in range(2):
-        service.visit(Sweep(LANE))
-        assert value(service) == {1, 2, 4, 6, 9}
-        assert service.counted("LanesForgotten", "StraysSettled") == (1, 1)
-
-
 def test_a_sweep_cleans_a_quiet_lane_and_then_only_looks() -> None:
     service = folded(1)
     service.copy_to(service.away)
@@ -182,17 +151,6 @@ def test_a_sweep_cleans_a_quiet_lane_and_then_only_looks() -> None:
         service.now_ms += KEEP_MS
     assert service.counted("DeltasCleaned", "LanesVisited", "LanesLooked") == (1, 2, 1)
     assert (service.counted("LanesForgotten"), service.taken()) == (0, [])
-
-
-def test_a_long_and_old_tail_was_forgotten() -> None:
-    long, old = FORGOTTEN_TAILS, FORGOTTEN_MS
-    for deltas, ago_ms, forgotten in ((long, old, 1), (long - 1, old, 0), (long, old - 1, 0)):
-        for job in (Look(LANE), Sweep(LANE)):
-            service = Service()
-            service.put(*(delta(n, at_ms=NOW_MS - LATENESS_MS - ago_ms) for n in range(deltas)))
-            service.visit(job)
-            expected = deltas, forgotten if isinstance(job, Sweep) else 0
-            assert service.counted("DeltasFolded", "LanesForgotten") == expected
 
 
 def test_a_sweep_visits_a_lane_that_was_never_folded_so_one_that_lost_its_checkpoint_is_found() -> None:
@@ -221,17 +179,6 @@ def test_where_nothing_is_cleaned_a_visit_looks_back_so_far_and_no_further() -> 
         service.now_ms = NOW_MS  # a clock of 1970 looks at everything
         service.visit(Sweep(LANE))
         assert service.counted("StraysSettled") == 2
-
-
-def test_more_strays_than_a_sweep_settles_get_another_sweep() -> None:
-    for page_size, since in ((1_000, None), (1, 19), (3, 17)):
-        service = folded(28, page_size=page_size, fold_max=1)
-        service.put(*map(delta, range(COMMITS_OF_VISIT + 1)))
-        service.visit(Sweep(LANE))
-        ((rest, delay_s),) = service.taken()
-        assert (rest, delay_s) == (Sweep(LANE, since=None if since is None else token(since)), 0)
-        service.visit(rest)
-        assert (service.taken(), value(service)) == ([], {*range(COMMITS_OF_VISIT + 1), 28})
 
 
 def test_verify_reports_the_differences_without_their_amounts_and_writes_nothing() -> None:

@@ -13,12 +13,11 @@ from ledger.gate.items import new_gate
 from ledger.lane import directory
 from ledger.lane.add import pack_of
 from ledger.limit import Limit
-from ledger.requests import GetMany, Item, Key, Put, PutMany, keyed
+from ledger.requests import GetMany, Key, Put, PutMany, keyed
 from ledger.values import Delta, Lane
 from service.job_queue import Enqueue
 from service.jobs import KEYS_MAX, Look, Settle
-from service.ring.records import arrived, rings
-from service.ring.ring import Memory, Rung, delay_s, ring
+from service.ring.ring import delay_s
 from tests.service.support import NOTHING, Service, failed, stored, stream
 from tests.world import LANE, NOW_MS, A, B, delta, fail, settings, token
 
@@ -37,54 +36,6 @@ def now(n: int, lane: Lane = LANE) -> Delta:
 def drawn(number: int) -> list[str]:
     by = random.Random(16)
     return [tokens.make(NOW_MS + n, by.randbytes(tokens.RANDOM_BYTES)) for n in range(number)]
-
-
-def test_an_item_with_n_changes_rings_n_in_fold_min_times_whatever_its_shard() -> None:
-    number = 4_000
-    for changes, fold_min in ((1, 1), (1, 2), (1, 32), (2, 32), (16, 32), (32, 32)):
-        share = changes / fold_min
-        rung = sum(rings(Key(items.delta_pk(LANE), sk), changes, fold_min) for sk in drawn(number))
-        assert abs(rung - number * share) <= 4 * (number * share * (1 - share)) ** 0.5
-    by_shard = [0] * 8
-    for sk in drawn(8_000):
-        shard = tokens.draw(sk, 8)
-        by_shard[shard] += rings(Key(items.delta_pk(Lane(A, shard, "stock")), sk), 1, 32)
-    assert all(abs(times - 1_000 / 32) < 5 * (1_000 / 32) ** 0.5 for times in by_shard), by_shard
-    packs = [stored(items.pack_item(pack_of([delta(n), delta(n + 1)]))) for n in range(25)]
-    for fold_min, many in ((QUIET, 0), (2, 25)):  # a pack by the changes that it holds
-        own = settings(fold_min=fold_min)
-        assert sum(arrived([pack], own).lanes[LANE].rung for pack in packs) == many
-
-
-def is_late(item: Item, made: Any, lateness_ms: int = 10_000) -> bool:
-    record = stored(item)
-    if made is not None:
-        record["dynamodb"]["ApproximateCreationDateTime"] = made
-    return bool(arrived([record], settings(allowed_lateness_ms=lateness_ms)).lanes[LANE].late)
-
-
-def test_no_change_that_came_later_than_half_of_what_is_allowed_is_missed() -> None:
-    """Whatever part of a second AWS does not say; and by its lowest token, of a pack."""
-    for lateness_ms in (0, 1, 2_000, 10_001):
-        for at_ms in (5_000, 5_001, 5_999):
-            for after_ms in {0, lateness_ms // 2, lateness_ms // 2 + 1, *range(lateness_ms, lateness_ms + 1_000, 97)}:
-                late = is_late(items.delta_item(delta(1, at_ms=at_ms)), (at_ms + after_ms) // 1_000, lateness_ms)
-                assert late or after_ms <= lateness_ms / 2
-                assert not late or after_ms > lateness_ms / 2 - 1_000
-    for at_ms, late in ((100_000, False), (99_999, True)):
-        assert is_late(items.delta_item(delta(1, at_ms=at_ms)), 104.0009) is late
-        assert is_late(items.pack_item(pack_of([delta(1, at_ms=at_ms), delta(2, at_ms=103_000)])), 104) is late
-    assert not is_late(items.delta_item(delta(1, at_ms=10**9)), 0)  # of a clock ahead
-    unknown: list[Any] = [None, True, "104", -1, 10**11, float("nan"), float("inf"), {}, []]
-    for made in unknown:
-        assert is_late(items.delta_item(delta(1, at_ms=10**9)), made)
-    images: list[Any] = [None, {}, [], "x", {"entries": {}}, {"entries": {"B": 5}}, {"entries": {"B": "é"}}]
-    for image in images:  # what nobody can read came late, and rings
-        record = stored(items.pack_item(pack_of([delta(1), delta(2)])), made_ms=0)
-        record["dynamodb"]["NewImage"] = image
-        record["dynamodb"]["SequenceNumber"] = image
-        seen = arrived([record], settings(fold_min=QUIET)).lanes[LANE]
-        assert (len(seen.late), seen.rung) == (1, True)
 
 
 def test_what_came_late_is_named_at_once_by_jobs_of_a_hundred_is_never_skipped_and_rings_too() -> None:
@@ -123,21 +74,6 @@ def test_a_ring_is_skipped_for_a_minute_by_both_clocks_since_before_its_message_
     service.rings(now(1))
     service.time_goes(10_001)
     assert service.rung(now(2)) == [RING, RING]
-
-
-def test_nothing_is_skipped_for_a_message_that_was_not_confirmed_or_of_another_process_lane_or_job() -> None:
-    service = Service()
-    service.refused.add(LANE)
-    assert service.rings(now(1, OTHER), now(1)) == failed("2")
-    service.refused.clear()
-    assert service.rung(now(1)) == [LATER, RING]
-    service.start()
-    assert service.rung(now(1)) + service.rung(now(1, OTHER)) + service.rung(now(2)) == [RING, LATER]
-    service, memory = Service(), Memory()
-    for made_ms, fold_min in ((NOW_MS, QUIET), (1_000, 1)):  # named as late, then rung
-        came = arrived([stored(items.delta_item(delta(1)), made_ms=made_ms)], settings(fold_min=fold_min))
-        service.run(ring(came, Rung(), memory, service.settings))
-    assert [type(job) for job, _ in service.taken()] == [Settle, Look]
 
 
 def test_a_ring_waits_until_what_is_skipped_for_it_is_old_enough() -> None:

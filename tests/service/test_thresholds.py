@@ -64,16 +64,6 @@ def published(service: Service) -> list[tuple[str, str, int, int]]:
     return [(each["threshold"], each["side"], each["value"], each["number"]) for each in service.details]
 
 
-def test_a_crossing_is_kept_and_published_once_however_often_it_is_looked_for() -> None:
-    service = shop()
-    add(service, 5)
-    assert [evaluated(service) for _ in range(3)] == [Evaluated(published=1), Evaluated(), Evaluated()]
-    common = {"counter": COUNTER, "number": 1, "value": 5, "region": A, "below": 10}
-    name = {"id": f"counters/{A}/{COUNTER}/below-10/1", "threshold": "below-10", "table": "counters"}
-    assert service.details == [common | name | {"side": "in", "at": "1970-01-01T00:16:40.000Z"}]
-    assert kept(service) == Crossing(**common, name="below-10", side=IN, at_ms=NOW_MS, told=1)  # type: ignore[arg-type]
-
-
 def test_both_directions_of_each_threshold_are_published_and_nothing_that_has_none_here() -> None:
     service = shop()
     for change in (50, -45, 200, -199):
@@ -90,19 +80,6 @@ def test_both_directions_of_each_threshold_are_published_and_nothing_that_has_no
         service.run(decide.add(gates, Delta(LANE, token(n, at_ms=NOW_MS), change)))
         evaluated(service, own)
     assert published(service) == [("below-10", IN, 5, 1)]
-
-
-def test_what_the_bus_did_not_take_is_published_by_the_next_one_before_it_looks_at_the_value() -> None:
-    service, done = shop(), Evaluated()
-    add(service, 5)
-    service.bus_down = True
-    with pytest.raises(Unavailable):
-        evaluated(service, done=done)
-    assert (done, kept(service).is_told) == (Evaluated(unconfirmed=1), False)
-    service.bus_down = False
-    add(service, 50)
-    assert evaluated(service) == Evaluated(published=2)
-    assert published(service) == [("below-10", IN, 5, 1), ("below-10", OUT, 55, 2)]
 
 
 def test_one_that_is_overtaken_each_time_gives_up_and_one_that_is_overtaken_once_begins_anew() -> None:
