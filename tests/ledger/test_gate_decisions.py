@@ -189,6 +189,24 @@ def test_rights_that_came_meanwhile_are_found_though_they_are_remembered_to_be_s
 # -- another limit -----------------------------------------------------------------------------------------------------
 
 
+def test_a_limit_is_tightened_by_rights_that_are_in_another_lane_and_to_the_ends_of_what_it_may_be() -> None:
+    world = Gated()
+    world.sell(1, THERE)
+    run = world.home.run
+    assert run(set_limit(world.gates(COUNTER), None, 2)).rights[UP] + world.gate(THERE).rights[UP] == 1
+    assert run(set_limit(world.gates(COUNTER), None, 10**18)).bounds[UP] == 10**18
+    assert [run(set_limit(world.gates(COUNTER), None, 9)).epoch for _ in range(2)] == [3, 3]
+    both = Gated(Limit(floor=-1, ceiling=1, region=A))
+    assert both.home.run(set_limit(both.gates(COUNTER), 0, 0)).bounds == {DOWN: 0, UP: 0}
+    for missing in ("ceiling", "epoch"):
+        item = dict(both.home.items[GATE])
+        del item[missing]
+        both.home.store([item])
+        with pytest.raises(DamagedItem, match=f"{missing} is missing"):
+            both.home.run(set_limit(both.gates(COUNTER), -1, 1 if missing == "epoch" else None))
+        both.home.alter(GATE, ceiling={"N": "0"}, epoch={"N": "1"})
+
+
 def test_a_gate_of_other_sides_than_the_settings_say_decides_nothing() -> None:
     for of_the_gate, of_the_settings in ((SEATS, STOCK), (SEATS, BOTH), (BOTH, SEATS)):
         world = Gated(of_the_gate)
