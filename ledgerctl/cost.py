@@ -37,12 +37,8 @@ POLLS = 2 * 0.263  # two idle queues, a month: five long polls of 20 s each
 WATCHED = 41 * 0.10 + 31 * 0.30 + 3.00  # a Region: what its alarms look at, metrics of the functions' own, a dashboard
 
 SECONDS, MONTHS = 730 * 3600, 12  # of a month; of storage
-DELTA_BYTES, PACK_BYTES, ENTRY_BYTES, FOLDED_BYTES = (
-    69,
-    100,
-    24,
-    28,
-)  # a pack without its entries; a change in a segment
+# an item of a change; a pack without its entries; an entry of it; a change in a segment
+DELTA_BYTES, PACK_BYTES, ENTRY_BYTES, FOLDED_BYTES = 69, 100, 24, 28
 OVERHEAD_BYTES = 148  # stored beside an item's own, in a global table
 FOLD_UNITS, LARGE_UNITS, FOLD_MIN = 0.11, 0.04725, 32  # of a change, and in the largest fold; changes that ring once
 WAITS_S, SWEEPS = 40, 30.4  # until a change is folded; of a lane, a month
