@@ -1,10 +1,11 @@
 """begin and commit: every commit has seen the segment of the commit before it."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
-from compactor.commit import LANDING_MAX_MS, LOOKS_MAX, begin
+from compactor.commit import LANDING_MAX_MS, LOOKS_MAX, begin, commit
 from compactor.fold import fold
 from compactor.rebuild import rebuild
 from compactor.report import Tally
@@ -62,6 +63,23 @@ def test_without_a_checkpoint_a_first_segment_may_be_landing_and_what_comes_afte
             assert "no checkpoint" in home.run(verify(LANE)).differences[0]
 
 
+def test_a_segment_that_lands_meanwhile_is_seen_also_by_a_process_that_stands_still_for_minutes() -> None:
+    home, checkpoint, lands = without_last_segment()
+    home.before(lambda _: home.asked.count(SEGMENT) == LOOKS_MAX, lambda _: lands())
+    assert home.run(begin(LANE)) == checkpoint
+    assert home.asked == [CHECKPOINT, SEGMENT] * LOOKS_MAX
+    home, checkpoint, lands = without_last_segment()
+
+    def stands_still(_: object, answer: object) -> object:
+        if home.asked.count(SEGMENT) == LOOKS_MAX:
+            lands()
+            home.now_ms += LANDING_MAX_MS
+        return answer
+
+    home.after(Get, stands_still)
+    assert home.run(begin(LANE)) == checkpoint
+
+
 def test_a_last_segment_that_stays_away_gives_up_and_after_minutes_is_damage() -> None:
     for age_ms, error in (
         *((0, GaveUp), (-5, GaveUp), (LANDING_MAX_MS - 1, GaveUp), (LANDING_MAX_MS, LaneDamaged)),
@@ -101,3 +119,17 @@ def test_half_a_commit_of_a_clock_that_was_ahead_is_told_and_rebuilt_without_wai
             home.run(rebuild(LANE))
         assert home.run(rebuild(LANE))
         assert home.run(verify(LANE)).differences == ()
+
+
+def test_a_commit_that_finds_its_condition_broken_gives_up_and_changes_nothing() -> None:
+    for happens in (
+        lambda table: compactor(table, Region()).compact(COUNTER),
+        lambda table: table.store([items.segment_item(Segment.of(LANE, token(3), 2, []))]),
+        None,  # a first commit finds a checkpoint
+    ):
+        home, checkpoint = lane()
+        if happens:
+            happens(home)
+        again = partial(commit, LANE, checkpoint if happens else None, ENTRIES)
+        with refused(home, GaveUp):
+            home.run(again(hi=token(3), watermark=token(3), now_ms=NOW_MS))

@@ -6,7 +6,7 @@ from compactor.fold import COMMITS_MAX, QUERY_MS, fold
 from compactor.named import ASK_AGAIN_MS
 from compactor.report import Tally
 from ledger import items, tokens
-from ledger.requests import Program, Query
+from ledger.requests import Program, Query, Transact
 from ledger.values import Checkpoint
 from tests.world import LANE, LATENESS_MS, NOW_MS, Region, delta, settings, summed, token, value
 
@@ -102,3 +102,12 @@ def test_no_commit_rests_on_a_query_that_is_older_than_two_minutes_by_either_clo
     tally = Tally()
     assert table.run(folding(tally, commits_max=3)) is None
     assert (tally.commits, tally.unfolded, value(table)) == (0, True, {1, 2})
+
+
+def test_the_age_of_the_query_counts_for_each_commit_of_a_visit() -> None:
+    table, tally = Region(), Tally()
+    table.takes(QUERY_MS // 2, Transact)
+    table.put(*map(delta, range(1, 7)))
+    table.run(folding(tally, fold_max=1))
+    assert (tally.folded, queries(table)) == (6, 2)
+    assert value(table) == set(range(1, 7))

@@ -59,6 +59,14 @@ def test_a_visit_that_is_not_whole_settles_what_its_clean_met_once_and_in_its_pl
         assert (visited(home).settled, value(home)) == (2, {*range(11)})
 
 
+def test_the_bound_of_commits_holds_for_fold_and_for_settle_each_so_that_neither_starves_the_other() -> None:
+    for whole in (True, False):
+        home, _ = noted()
+        home.put(*(delta(n + 2, at_ms=n) for n in range(4)), *map(delta, range(20, 25)))
+        tally = visited(home, whole, fold_max=1, commits_max=2)
+        assert (tally.folded, tally.settled, tally.unfolded, tally.unsettled) == (2, 2, True, True)
+
+
 def test_a_whole_visit_may_look_back_so_far_and_no_further() -> None:
     home, _ = noted()
     home.put(delta(3, at_ms=400), delta(4, at_ms=401), delta(5, at_ms=402))

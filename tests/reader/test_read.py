@@ -8,10 +8,10 @@ import pytest
 from ledger import items
 from ledger.checks import to_datetime
 from ledger.errors import DamagedItem, ReadTooSlow, Unavailable
-from ledger.requests import GetMany, Key, Query, Together, key_of
+from ledger.requests import GetMany, Instant, Key, Query, Together, key_of
 from ledger.values import Checkpoint, Delta, Lane
 from reader import Balance
-from reader.read import LaneSum, read
+from reader.read import STARTS_MAX, LaneSum, read
 from tests.calls import passed
 from tests.world import (
     COUNTER,
@@ -26,6 +26,7 @@ from tests.world import (
     delta,
     folded,
     reader,
+    summed,
     token,
     two_regions,
 )
@@ -53,6 +54,23 @@ def sleepy(sleeps: int, wall_ms: int, steady_ms: int) -> Region:
     table = Region().after(GetMany, after, sleeps)
     table.put(delta(1), delta(2))
     return table
+
+
+def test_a_read_that_slept_while_its_deltas_were_cleaned_starts_again_from_the_checkpoint() -> None:
+    for wall_ms, steady_ms in (
+        (READ_MS + 1, 0),  # a frozen process: the wall clock went on
+        (0, READ_MS + 1),  # the wall clock was set back meanwhile
+        (-1, 0),  # it stepped back
+    ):
+        table = sleepy(1, wall_ms, steady_ms)
+        began, [lane_sum] = table.run(read([LANE], consistent=True, read_time_max_ms=READ_MS))
+        assert summed(lane_sum.value) == {1, 2}
+        assert sum(isinstance(request, GetMany) for request in table.asked) == 2
+        assert began == Instant(NOW_MS + wall_ms, NOW_MS + steady_ms)
+    table = sleepy(100, READ_MS + 1, READ_MS + 1)
+    with pytest.raises(ReadTooSlow, match=f"{COUNTER}: {STARTS_MAX} reads"):
+        sums(table)
+    assert sum(isinstance(request, GetMany) for request in table.asked) == STARTS_MAX
 
 
 def test_a_tail_that_cannot_be_read_or_an_answer_that_is_left_out_fails_the_read() -> None:

@@ -181,6 +181,17 @@ def test_where_nothing_is_cleaned_a_visit_looks_back_so_far_and_no_further() -> 
         assert service.counted("StraysSettled") == 2
 
 
+def test_more_strays_than_a_sweep_settles_get_another_sweep() -> None:
+    for page_size, since in ((1_000, None), (1, 19), (3, 17)):
+        service = folded(28, page_size=page_size, fold_max=1)
+        service.put(*map(delta, range(COMMITS_OF_VISIT + 1)))
+        service.visit(Sweep(LANE))
+        ((rest, delay_s),) = service.taken()
+        assert (rest, delay_s) == (Sweep(LANE, since=None if since is None else token(since)), 0)
+        service.visit(rest)
+        assert (service.taken(), value(service)) == ([], {*range(COMMITS_OF_VISIT + 1), 28})
+
+
 def test_verify_reports_the_differences_without_their_amounts_and_writes_nothing() -> None:
     service = folded(1)
     assert service.visit(Verify(LANE)) == NOTHING

@@ -17,6 +17,7 @@ from ledger.requests import GetMany, Key, Put, PutMany, keyed
 from ledger.values import Delta, Lane
 from service.job_queue import Enqueue
 from service.jobs import KEYS_MAX, Look, Settle
+from service.ring.records import arrived
 from service.ring.ring import delay_s
 from tests.service.support import NOTHING, Service, failed, stored, stream
 from tests.world import LANE, NOW_MS, A, B, delta, fail, settings, token
@@ -36,6 +37,30 @@ def now(n: int, lane: Lane = LANE) -> Delta:
 def drawn(number: int) -> list[str]:
     by = random.Random(16)
     return [tokens.make(NOW_MS + n, by.randbytes(tokens.RANDOM_BYTES)) for n in range(number)]
+
+
+def test_no_change_that_came_later_than_half_of_what_is_allowed_is_missed() -> None:
+    """Whatever part of a second AWS does not say; and by its lowest token, of a pack."""
+    for lateness_ms in (0, 1, 2_000, 10_001):
+        for at_ms in (5_000, 5_001, 5_999):
+            for after_ms in {0, lateness_ms // 2, lateness_ms // 2 + 1, *range(lateness_ms, lateness_ms + 1_000, 97)}:
+                late = is_late(items.delta_item(delta(1, at_ms=at_ms)), (at_ms + after_ms) // 1_000, lateness_ms)
+                assert late or after_ms <= lateness_ms / 2
+                assert not late or after_ms > lateness_ms / 2 - 1_000
+    for at_ms, late in ((100_000, False), (99_999, True)):
+        assert is_late(items.delta_item(delta(1, at_ms=at_ms)), 104.0009) is late
+        assert is_late(items.pack_item(pack_of([delta(1, at_ms=at_ms), delta(2, at_ms=103_000)])), 104) is late
+    assert not is_late(items.delta_item(delta(1, at_ms=10**9)), 0)  # of a clock ahead
+    unknown: list[Any] = [None, True, "104", -1, 10**11, float("nan"), float("inf"), {}, []]
+    for made in unknown:
+        assert is_late(items.delta_item(delta(1, at_ms=10**9)), made)
+    images: list[Any] = [None, {}, [], "x", {"entries": {}}, {"entries": {"B": 5}}, {"entries": {"B": "é"}}]
+    for image in images:  # what nobody can read came late, and rings
+        record = stored(items.pack_item(pack_of([delta(1), delta(2)])), made_ms=0)
+        record["dynamodb"]["NewImage"] = image
+        record["dynamodb"]["SequenceNumber"] = image
+        seen = arrived([record], settings(fold_min=QUIET)).lanes[LANE]
+        assert (len(seen.late), seen.rung) == (1, True)
 
 
 def test_what_came_late_is_named_at_once_by_jobs_of_a_hundred_is_never_skipped_and_rings_too() -> None:

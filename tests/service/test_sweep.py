@@ -13,9 +13,10 @@ from ledger.errors import SettingsMismatch, Unavailable
 from ledger.gate import items as gates
 from ledger.lane import directory
 from ledger.limit import Limit, Shape
-from ledger.requests import GetMany, Item, Key, keyed
+from ledger.requests import GetMany, Item, Key, Put, Query, keyed
 from ledger.tokens import hold_token
 from ledger.values import Lane
+from service.job_queue import Enqueue
 from service.jobs import VERIFY_S, Sweep, Verify
 from service.sweep.sweep import GATES_READ, OVERDUE_MS, Place, place_item, place_key, place_of
 from tests.service.support import Service, never
@@ -90,6 +91,21 @@ def test_the_next_pass_begins_when_the_day_is_over_and_one_that_came_too_late_ca
     behind_ms = DAY_MS // 2 - DAY_MS // 128
     assert service.sweep(lambda: True).behind_ms == service.counted("SweepLagMs") == behind_ms
     assert (service.sweep().behind_ms, swept(service)) == (0, lanes[:2])
+
+
+def test_the_place_is_kept_after_each_page_and_after_its_messages() -> None:
+    lanes = in_bucket(255, 3)
+    service = directory_of(*lanes, page_size=2, bucket=255)
+    service.sweep()
+    kept = (Place(0, 255, directory.key_of(lanes[1]).sk), Place(0, 256))
+    kinds = [request for request in service.asked if isinstance(request, Query | Enqueue | Put)]
+    assert [type(request) for request in kinds] == [Query, Enqueue, Put] * 2
+    assert [request.item for request in kinds if isinstance(request, Put)] == [place_item(A, each) for each in kept]
+    service = directory_of(*in_bucket(0, 3), page_size=1)  # no page is begun when time is short
+    service.sweep(lambda: len(service.sent) == 2)
+    assert (len(swept(service)), place(service).bucket) == (2, 0)
+    service.sweep()
+    assert len(swept(service)) == 1
 
 
 def test_a_message_that_the_queue_does_not_confirm_fails_the_run_and_the_place_stays() -> None:
