@@ -13,7 +13,7 @@ from ledger.gate.items import new_gate
 from ledger.lane import directory
 from ledger.lane.add import pack_of
 from ledger.limit import Limit
-from ledger.requests import GetMany, Key, Put, PutMany, keyed
+from ledger.requests import GetMany, Item, Key, Put, PutMany, keyed
 from ledger.values import Delta, Lane
 from service.job_queue import Enqueue
 from service.jobs import KEYS_MAX, Look, Settle
@@ -37,6 +37,13 @@ def now(n: int, lane: Lane = LANE) -> Delta:
 def drawn(number: int) -> list[str]:
     by = random.Random(16)
     return [tokens.make(NOW_MS + n, by.randbytes(tokens.RANDOM_BYTES)) for n in range(number)]
+
+
+def is_late(item: Item, made: Any, lateness_ms: int = 10_000) -> bool:
+    record = stored(item)
+    if made is not None:
+        record["dynamodb"]["ApproximateCreationDateTime"] = made
+    return bool(arrived([record], settings(allowed_lateness_ms=lateness_ms)).lanes[LANE].late)
 
 
 def test_no_change_that_came_later_than_half_of_what_is_allowed_is_missed() -> None:
