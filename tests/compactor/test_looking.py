@@ -59,6 +59,20 @@ def test_what_waits_is_counted_and_the_strays_are_what_no_segment_lists() -> Non
     assert "sk='checkpoint' is damaged" in str(found.damage)
 
 
+def test_what_is_to_be_cleaned_waits_from_its_note_or_from_a_first_commit_on() -> None:
+    home, away = folded(0, 2, fold_max=8)
+    committed_ms = home.now_ms
+    assert home.run(lag(LANE)).noted_ms == committed_ms
+    home.copy_to(away)
+    home.now_ms += 5_000
+    compactor(home, away).compact(COUNTER)
+    assert home.run(lag(LANE)).noted_ms == committed_ms + 5_000
+    home.drop(items.note_key(LANE))
+    home.put(delta(6))
+    compactor(home, away, clean=False).compact(COUNTER)
+    assert home.run(lag(LANE)).noted_ms is None  # of a second commit, whose visit should have noted the first
+
+
 def test_every_lane_that_is_wanted_is_found_with_what_it_holds() -> None:
     for page_size in (1, 1_000):
         home = behind(page_size)

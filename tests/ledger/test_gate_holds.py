@@ -10,8 +10,9 @@ from ledger.gate import items, updates
 from ledger.gate.decide import decide_change
 from ledger.gate.gate import EXPIRED, REFUSED, RELEASED, Decision, Gate, Left
 from ledger.gate.move import free
+from ledger.gate.past import find
 from ledger.limit import UP, Limit
-from ledger.requests import DeleteMany, Instant, PutMany, Query, Update
+from ledger.requests import DeleteMany, Get, Instant, PutMany, Query, Together, Update
 from ledger.values import Delta
 from tests.ledger.seats import COUNTER, EAGER, HERE, KEPT, SEATS, Gated
 from tests.world import A
@@ -90,3 +91,18 @@ def test_of_filed_holds_that_are_over_each_ends_once_and_the_notes_of_all_that_e
     tried = [{**over, kept.token: 1}, over]
     assert world.asked(Update) == [updates.end(HERE, SEATS, each, filed=stale.version) for each in tried]
     assert (notes(world), len(world.asked(DeleteMany))) == ({kept.token}, 1)
+
+
+def test_what_was_never_held_or_ended_between_the_gate_and_the_look_up_is_looked_for_once_more() -> None:
+    world = Gated(filing=EAGER)
+    held = world.hold(1)
+    file_as(KEPT)
+    world.home.after(Get, lambda _, item: (world.end(held, 1), item)[1], times=1)
+    assert world.home.run(find(world.gates(COUNTER), HERE, held.token)) == (Decision(1), None)
+    for filing in (KEPT, EAGER):
+        file_as(filing)
+        world.sell(1)
+        world.home.asked.clear()
+        never = world.new(1, length_ms=1_000)
+        assert world.home.run(find(world.gates(COUNTER), HERE, never.token)) == (None, world.gate().version)
+        assert world.home.kinds == [Get, Together, Get, Get, Query] * 2  # MemoryTable asks itself for each of Together

@@ -143,6 +143,16 @@ def test_what_is_named_below_the_watermark_is_settled_and_what_is_above_is_named
     assert (value(service), service.lines()[-1][:2]) == ({1, 2, 5, 6}, ("info", "settled"))
 
 
+def test_more_strays_than_a_visit_settles_are_named_anew_at_once() -> None:
+    service = folded(27, fold_max=1)
+    service.put(*map(delta, range(1, 25)), delta(28))
+    for again in (False, True):
+        job = Settle(LANE, late(*range(1, 25), 28), again=again, tries=3)
+        assert service.visited(job) == ([(replace(job, tries=0), 0)] if not again else [])
+        assert service.visited(job) == ([(Settle(LANE, late(28), again=True), 300)] if not again else [])
+    assert value(service) == {*range(1, 25), 27, 28}
+
+
 def test_a_sweep_cleans_a_quiet_lane_and_then_only_looks() -> None:
     service = folded(1)
     service.copy_to(service.away)
