@@ -11,7 +11,7 @@ from ledger.conditions import Absent
 from ledger.errors import InvalidInput, LedgerError, Throttled
 from ledger.lane import directory
 from ledger.memory import MemoryTable
-from ledger.requests import At, Key, Put, Scan, Together, keyed
+from ledger.requests import At, Key, Put, Query, Scan, Together, keyed
 from ledger.values import Lane
 from reader import CountersPage, Place, Reader
 from tests.world import A, B, Region, reader, settings
@@ -58,6 +58,23 @@ def test_every_name_is_there_once_in_order_whatever_the_pages() -> None:
         assert all(page.counters for page in found[:-1])
         places = [page.next for page in found if page.next]
         assert all(earlier < later for earlier, later in pairwise(places))
+
+
+def test_a_page_without_names_is_the_last_and_each_bucket_is_looked_at_once() -> None:
+    name = next(f"n{n}" for n in range(1_000) if 64 <= directory.bucket_of(f"n{n}") < 128)
+    table = filled([Lane(A, 0, name)])
+
+    def page(after: Place | None, prefix: str = "") -> tuple[CountersPage, int]:
+        table.asked.clear()
+        found = reader(table).counters(prefix, after=after)
+        queries = [each for asked in table.asked if isinstance(asked, Together) for each in asked.requests]
+        assert all(isinstance(each, Query) and not each.consistent for each in queries)
+        return found, len(queries)
+
+    first, asked = page(None)
+    assert (first, asked) == (CountersPage((name,), Place(128), ()), 256)  # two quarters, in two Regions
+    assert page(first.next) == (CountersPage((), None, ()), 256)
+    assert page(None, "none") == (CountersPage((), None, ()), 512)
 
 
 def test_what_names_no_lane_is_skipped_and_named() -> None:

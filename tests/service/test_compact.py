@@ -153,6 +153,17 @@ def test_more_strays_than_a_visit_settles_are_named_anew_at_once() -> None:
     assert value(service) == {*range(1, 25), 27, 28}
 
 
+def test_a_sweep_settles_every_stray_and_reports_that_it_was_forgotten() -> None:
+    service = folded(2, 4, 6, fold_min=3)
+    service.put(delta(1), delta(9))
+    service.visit(Look(LANE))
+    assert value(service) == {2, 4, 6, 9}
+    for _ in range(2):
+        service.visit(Sweep(LANE))
+        assert value(service) == {1, 2, 4, 6, 9}
+        assert service.counted("LanesForgotten", "StraysSettled") == (1, 1)
+
+
 def test_a_sweep_cleans_a_quiet_lane_and_then_only_looks() -> None:
     service = folded(1)
     service.copy_to(service.away)
