@@ -76,7 +76,7 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None,
     if not wrong and over:
         swept = world.purged or not calm
         wrong = _swept(service) if swept else []
-        wrong = wrong or judge(world, service.settings, swept, dropped=service.counts["dropped"] > 0)
+        wrong = wrong or judge(world, service.settings, swept, record.lost, dropped=service.counts["dropped"] > 0)
     crossings = len({each["id"] for post in world.posts.values() for each in post.events}) if over else 0
     wrong = wrong or judge_end(world, replace(service.settings, clean=True), record)
     counts = Counter(crossings=crossings) if thresholds else service.counts + Counter(purged=int(world.purged))
@@ -140,8 +140,9 @@ def _served(world: ServedWorld, own: Settings) -> bool:
     return False
 
 
-def judge(world: ServedWorld, settings: Settings, swept: bool, *, dropped: bool) -> list[str]:
-    """What is not as it was promised. swept: of all lanes, since. dropped: a message that only folds was."""
+def judge(world: ServedWorld, settings: Settings, swept: bool, rivals: set[int], *, dropped: bool) -> list[str]:
+    """What is not as it was promised. swept: of all lanes, since. dropped: a message that only folds was. rivals: the
+    changes that share a token with another one, which may count in their place until one of the two is folded."""
     wrong: list[str] = []
     for region in world.regions:
         arrived: dict[Lane, list[Record]] = {}
@@ -157,7 +158,7 @@ def judge(world: ServedWorld, settings: Settings, swept: bool, *, dropped: bool)
             waiting = _waiting(world, lane, records, settings.fold_min, swept)
             if waiting >= settings.fold_min and (swept or not dropped):
                 wrong.append(f"{lane}: {waiting} changes in the tail that nobody will fold")
-    return wrong or _of_thresholds(world, settings)
+    return wrong or _of_thresholds(world, settings, rivals)
 
 
 def _waiting(world: World, lane: Lane, records: Sequence[Record], fold_min: int, swept: bool) -> int:
@@ -175,16 +176,16 @@ def _waiting(world: World, lane: Lane, records: Sequence[Record], fold_min: int,
     return len(tail)
 
 
-def _of_thresholds(world: ServedWorld, settings: Settings) -> list[str]:
+def _of_thresholds(world: ServedWorld, settings: Settings, rivals: set[int]) -> list[str]:
     wrong: list[str] = []
-    strays = strays_of(world, settings) if settings.thresholds else set[int]()
+    leave = strays_of(world, settings) | rivals if settings.thresholds else set[int]()
     for region in settings.regions if settings.thresholds else ():
         own = replace(settings, region=region)
         for counter in settings.thresholds:
             value = finish(world, region, balances([counter], own, consistent=True))[counter].value
             events = [each for each in world.posts[region].events if each["counter"] == counter]
             for threshold in own.told_here(counter):
-                wrongs = wrong_crossings(world, own, counter, threshold, value, events, strays)
+                wrongs = wrong_crossings(world, own, counter, threshold, value, events, leave)
                 wrong += [f"{counter} {threshold.name} in {region}: {each}" for each in wrongs]
     return wrong
 
@@ -196,9 +197,9 @@ def wrong_crossings(
     threshold: Threshold,
     value: int,
     published: Sequence[dict[str, Any]],
-    strays: set[int],
+    leave: set[int],
 ) -> list[str]:
-    """The item against the value, and the events against the item."""
+    """The item against the value, and the events against the item. leave: deltas that may leave a value again."""
     events = [each for each in published if each["threshold"] == threshold.name]
     item = world.replicas[own.region].item(crossings.crossing_key(own.region, counter, threshold.name))
     crossing = crossings.crossing_of(own.region, counter, threshold.name, item) if item is not None else None
@@ -210,7 +211,7 @@ def wrong_crossings(
         wrong.append(f"crossing {number} was never told")
     if {each["number"] for each in events} != set(range(1, number + 1)):
         wrong.append(f"{number} crossings, and events of {sorted({each['number'] for each in events})}")
-    return [*wrong, *_said_twice(threshold, events), *(_grown(events, strays) if counter == COUNTER else ())]
+    return [*wrong, *_said_twice(threshold, events), *(_grown(events, leave) if counter == COUNTER else ())]
 
 
 def _said_twice(threshold: Threshold, events: Sequence[dict[str, Any]]) -> list[str]:
@@ -227,13 +228,13 @@ def _said_twice(threshold: Threshold, events: Sequence[dict[str, Any]]) -> list[
     return wrong
 
 
-def _grown(events: Sequence[dict[str, Any]], strays: set[int]) -> list[str]:
-    """No crossing is from an older view than the one before it."""
+def _grown(events: Sequence[dict[str, Any]], leave: set[int]) -> list[str]:
+    """No crossing is from an older view than the one before it, which may only lack what may leave a value."""
     wrong = []
     seen = [deltas_in(value) for value in {each["number"]: each["value"] for each in events}.values()]
     for one, after in pairwise(seen):
         if one is None or after is None:
             wrong.append("a crossing's value counts a delta twice")
-        elif gone := one - after - strays:
+        elif gone := one - after - leave:
             wrong.append(f"a crossing has not seen {sorted(gone)}, which the one before it had")
     return wrong
