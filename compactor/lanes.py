@@ -52,16 +52,13 @@ def by_lane(keys: Iterable[Key]) -> Iterable[tuple[Lane, str, Key]]:
             yield found[1], found[0], key
 
 
-def every_lane(
-    wanted: Callable[[Lane], bool], page_seen: Callable[[], None] = lambda: None, *, fold_min: int = 1
-) -> Program[dict[Lane, Holding]]:
+def every_lane(wanted: Callable[[Lane], bool], *, fold_min: int = 1) -> Program[dict[Lane, Holding]]:
     """The lanes that are wanted, in order. Raises the TableErrors."""
     found: dict[Lane, Holding] = {}
     listed: set[Lane] = set()
     pages = Pages(Scan())
     while pages.more:
         page: KeyPage = yield from pages.read()
-        page_seen()
         for lane, kind, key in by_lane(page.keys):
             if wanted(lane):
                 holding = found.setdefault(lane, Holding())

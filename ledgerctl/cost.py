@@ -76,8 +76,9 @@ def bill(work: Workload) -> tuple[int, list[str], dict[str, float]]:
     rate_max = int(LANE_UNITS_MAX / max(put, LARGE_UNITS))
     beyond = []
     if rate > rate_max:
-        spread = f"--shards {math.ceil(rate * shards / rate_max):,} spreads them; {SHARDS_MAX:,} is the most"
-        beyond.append(f"Each lane gets {rate:,.0f} changes a second and takes {rate_max:,} for good: {spread}.")
+        needed, most = math.ceil(rate * shards / rate_max), f"a counter has {SHARDS_MAX:,} shards at most"
+        remedy = f"--shards {needed:,} spreads them" if needed <= SHARDS_MAX else most
+        beyond.append(f"Each lane gets {rate:,.0f} changes a second and takes {rate_max:,} for good: {remedy}.")
     if (units := changes / SECONDS * put) > TABLE_UNITS_MAX:
         above = f"above {TABLE_UNITS_MAX:,} AWS must raise its quota"
         beyond.append(f"The table takes {units:,.0f} write units a second; {above}.")
@@ -124,12 +125,12 @@ def cost(
     """Work out a month's bill, and name its largest line. Asks AWS nothing."""
     work = Workload(amount(changes), amount(reads), amount(http), counters, shards, in_regions, pack, clean)
     rate_max, beyond, lines = bill(work)
-    largest, lines["total"] = max(lines, key=lambda name: lines[name]), sum(lines.values())
-    dollars = {name: round(line, 2) for name, line in lines.items()}
+    largest, total = max(lines, key=lambda name: lines[name]), sum(lines.values())
+    dollars = {name: round(line, 2) for name, line in (lines | {"total": total}).items()}
     fields = {"workload": work._asdict(), "a_lane_takes": rate_max, "beyond": beyond}
     call.document(fields | {"dollars_a_month": dollars, "largest": largest, "prices": PRICES | {"page": PAGE}})
     for line in beyond:
         call.say(f"{line} What follows is the price if it could.", style="bold red")
-    call.table_of(("", "dollars a month"), [(name, f"{line:,.2f}") for name, line in lines.items()])
+    call.table_of(("", "dollars a month"), [(name, f"{line:,.2f}") for name, line in dollars.items()])
     call.say(f"the largest line: {largest}; a lane takes {rate_max:,} changes a second for good")
     call.say("List prices of us-east-1, without free tiers and taxes; right to a tenth.", "dim")

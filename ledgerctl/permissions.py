@@ -8,12 +8,22 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ledger import items
 from ledger.errors import LedgerError, NotAllowed, TableMissing
+from ledger.gate import items as gates
 from ledger.values import Lane
 from ledgerctl.call import Call
 from ledgerctl.shape import Finding
 
 NOBODY = "ledgerctl-doctor"
+PKS = {
+    "": items.delta_pk,  # of a scan, which names none
+    "delta#": items.delta_pk,
+    "fold#": items.fold_pk,
+    "gate#": lambda lane: gates.gate_key(lane).pk,
+    "past#": gates.past_pk,
+    "hold#": gates.hold_pk,
+}
 NEVER = "attribute_exists(pk) AND attribute_not_exists(pk)"
 ROLES = "docs/security.md#roles has the policies; no matter if this role is not meant to."
 TRIES = (
@@ -45,7 +55,7 @@ def permissions(call: Call) -> Iterator[Finding]:
         for region in endpoints[where]:
             lane = Lane(home if where == "others" else region, 0, NOBODY)
             operation = re.sub(r"(?<!^)(?=[A-Z])", "_", action).lower()
-            answer = call.ask(region, operation, **_request(call.settings.table, action, f"{kind}{lane}"))
+            answer = call.ask(region, operation, **_request(call.settings.table, action, PKS[kind](lane)))
             if not (isinstance(answer, TableMissing) and region != home):  # which is said already
                 yield _finding(f"may {what.format(at=region, home=home)}", f"{action} {kind}".strip(), answer)
 

@@ -109,24 +109,26 @@ def _of_lanes(call: Call, counter: str, yes: bool, dry_run: bool) -> None:
         for planned in plans:
             call.say(f"{planned.lane}: {planned.now}\n  {planned.why}")
         _document(call, counter, [planned.fields() for planned in plans], written=False)
-        for error in filter(None, (planned.error for planned in plans)):
-            raise error
+        if wrong := [planned.error for planned in plans if planned.error is not None]:
+            raise wrong[0]
         return
     _agree(call, yes, f"{STOP_COMPACTOR} No compactor may work on these lanes meanwhile.", "Rebuild them?")
     found: list[dict[str, object]] = []
     errors: list[LedgerError] = []
-    for lane in lanes:
-        try:
-            checkpoint = call.run(rebuilding(lane))
-        except LedgerError as error:
-            errors.append(error)
-            found.append({"lane": str(lane), "error": str(error)})
-            call.note(f"{lane}: {error}", "red")
-            continue
-        found.append({"lane": str(lane), "total": checkpoint.total if checkpoint else None})
-        now = f"total {checkpoint.total:,}" if checkpoint else "no checkpoint, as it has no segments"
-        call.say(f"rebuilt {lane}: {now}", style="green")
-    _document(call, counter, found, written=True)
+    try:
+        for lane in lanes:
+            try:
+                checkpoint = call.run(rebuilding(lane))
+            except LedgerError as error:
+                errors.append(error)
+                found.append({"lane": str(lane), "error": str(error)})
+                call.note(f"{lane}: {error}", "red")
+                continue
+            found.append({"lane": str(lane), "total": checkpoint.total if checkpoint else None})
+            now = f"total {checkpoint.total:,}" if checkpoint else "no checkpoint, as it has no segments"
+            call.say(f"rebuilt {lane}: {now}", style="green")
+    finally:  # also of what was rebuilt before Ctrl-C
+        _document(call, counter, found, written=True)
     if errors:
         raise errors[0]
 

@@ -15,7 +15,7 @@ from ledger.dynamo.failures import code_of
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import TABLE, command
-from ledgerctl.failures import NO_ANSWER, Wrong
+from ledgerctl.failures import INTERRUPTED, NO_ANSWER, Wrong
 
 POLL_S = 2.0
 AGAIN = "Run it again: a change counts once."
@@ -23,6 +23,7 @@ NEEDS = (
     "It needs sqs:GetQueueUrl, GetQueueAttributes, ReceiveMessage, DeleteMessage, StartMessageMoveTask and "
     "ListMessageMoveTasks there, and sqs:SendMessage on the other queue."
 )
+GOES_ON = "A move that SQS began goes on: `aws sqs list-message-move-tasks` shows it. Or run it again."
 KEPT = (
     "Nothing of it is sent anywhere: these are notices. A sweep runs again by itself, and finds the lanes of a batch "
     "of the stream that was given up, in a day (docs/operations.md#failed-an-event-was-given-up)."
@@ -61,11 +62,13 @@ def redrive(
                 why = f"{task['Status']}, {task.get('FailureReason', 'SQS does not say why')}"
                 raise Wrong("NotMoved", f"SQS ended the move: {why}. Moved: {moved:,}.", AGAIN, NO_ANSWER)
             call.say(f"moved {show.counted(moved, 'message')} to {target}", style="green")
+    except KeyboardInterrupt:
+        raise Wrong("Interrupted", f"Interrupted. Moved so far: {moved:,}.", GOES_ON, INTERRUPTED) from None
     except (ClientError, BotoCoreError) as failure:
-        code = code_of(failure)
+        code, done = code_of(failure), f"Moved so far: {moved:,}."
         if code.endswith(("QueueDoesNotExist", "NonExistentQueue")):
-            missing = f"There is no queue {source}, or no {target}, in {call.settings.region}."
+            missing = f"There is no queue {source}, or no {target}, in {call.settings.region}. {done}"
             raise Wrong("NoQueue", missing, "--stack NAME-STAGE names the deployment.") from None
-        remedy = NEEDS if "AccessDenied" in code else AGAIN
-        raise Wrong("QueueFailed", f"{failure}. Moved so far: {moved:,}.", remedy, NO_ANSWER) from None
+        kind, remedy = ("NotAllowed", NEEDS) if "AccessDenied" in code else ("QueueFailed", AGAIN)
+        raise Wrong(kind, f"{failure}. {done}", remedy, NO_ANSWER) from None
     call.document({"queue": source, "messages": count, "moved": moved})

@@ -24,7 +24,7 @@ from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import TABLE, Unprotected, command
-from ledgerctl.failures import DATA, Wrong, meaning
+from ledgerctl.failures import DATA, Wrong, cut_off, meaning
 from ledgerctl.init import Steps, active, make_ready, refuse_another_shape
 from ledgerctl.lanes import each_of, found, named
 from ledgerctl.rebuilding import rebuild_all
@@ -55,16 +55,23 @@ def restore(
     new = call.other(table=to)
     steps = Steps(new)
     restored = Restored(new, source, steps)
-    if backup is None:
-        refuse_another_shape(call)
-    if not restored.is_there(old, backup):
-        _begin(call, to, moment, backup)
-        steps.say(f"began to restore {source} to {to}")
-    active(new, call.settings.region)
-    if restored.has_ended():
-        steps.say(f"{to} was restored and verified before: nothing is done again")
-    else:
-        restored.make_whole(deletion_protection=not no_deletion_protection)
+    try:
+        if backup is None:
+            refuse_another_shape(call)
+        if not restored.is_there(old, backup):
+            _begin(call, to, moment, backup)
+            steps.say(f"began to restore {source} to {to}")
+        active(new, call.settings.region)
+        if restored.has_ended():
+            steps.say(f"{to} was restored and verified before: nothing is done again")
+        else:
+            restored.make_whole(deletion_protection=not no_deletion_protection)
+    except (LedgerError, Wrong, KeyboardInterrupt) as failure:
+        if not steps.done and not isinstance(failure, KeyboardInterrupt):
+            raise
+        done = f"Done so far: {'; '.join(steps.done) or 'nothing'}."
+        remedy = "Run the same command again: it begins at the beginning. Nobody may use the new table before."
+        raise cut_off(failure, new.where, done, remedy) from None
     call.document({"from": source, "to": to, "regions": list(call.settings.regions), "steps": steps.done})
     call.say(SWITCH.format(old=old, new=to, moment=at or backup or "the restore"))
 

@@ -1,4 +1,4 @@
-"""The judge of cost: how many requests a change needs once the faults of a history have ended, and no more.
+"""The judge of cost: what a change asks of the table once the faults of a history have ended, and no more.
 
 Rule 1: whatever came late, ahead of now, or was held and is over: what is changed now is paid for by itself alone.
 Rule 2: a gate remembers nothing of what need not be remembered.
@@ -12,8 +12,9 @@ from typing import Any
 
 from lab.histories.limited_judge import Judge
 from lab.histories.theatre import finish, one_of
+from lab.measure.metered_table import Charge, charge_of, writes_of
 from ledger import tokens
-from ledger.errors import OutOfReach
+from ledger.errors import OutOfReach, Unavailable
 from ledger.gate import past
 from ledger.gate.decide import decide_change
 from ledger.gate.gate import REFUSED, SLICE_MS, Gate, fingerprint
@@ -21,13 +22,21 @@ from ledger.gate.gates import Gates, SoldOut
 from ledger.gate.move import free
 from ledger.lane.tail import through
 from ledger.limit import DOWN, SIDES, UP
-from ledger.requests import At, Now, Program, Request, Result, Together
+from ledger.requests import At, Program, Request, Result, Together
 from ledger.tokens import hold_token
 from ledger.values import Delta, Lane
 from simulator.choices import Choices
 
 CHANGES, HOLDS = 40, 24
 OLDEST_MS, AHEAD_MS = 8_100_000, 240_000
+
+
+@dataclass(slots=True)
+class Spent:
+    """requests: by Region."""
+
+    requests: Counter[str] = field(default_factory=Counter)
+    units: Charge = field(default_factory=Charge)
 
 
 def judge_cost(judge: Judge, choices: Choices) -> None:
@@ -45,11 +54,9 @@ def judge_cost(judge: Judge, choices: Choices) -> None:
 
 @dataclass
 class Till:
-    """requests: so many, by the Region that was asked."""
-
     judge: Judge
     lane: Lane
-    requests: Counter[str] = field(default_factory=Counter)
+    spent: Spent = field(default_factory=Spent)
     sold_out: SoldOut = field(default_factory=SoldOut)
     number: int = 0
     gap_ms: int = 100
@@ -57,15 +64,15 @@ class Till:
     def of_now(self) -> None:
         """Before them as many, among a backlog of hours and some ahead of now, for which nobody is to pay later."""
         for is_counted in (False, True):
-            self.requests = Counter()
+            self.spent = Spent()
             for n in range(CHANGES):
                 self._wait(self.gap_ms)
                 self.add(0)
                 if not is_counted and n < CHANGES // 2:
                     self.add(0, old_ms=-AHEAD_MS if n % 4 == 3 else OLDEST_MS * (CHANGES - n) // CHANGES)
-        self._most("changes of now", 3 * CHANGES)
-        if self.requests.total() < CHANGES:
-            self._wrong(f"{CHANGES} changes of now cost {self.requests}: they were not asked for")
+        self._most("changes of now", requests=3 * CHANGES, read_units=CHANGES // 8, write_units=8 * CHANGES)
+        if min(self.spent.units.requests, self.spent.units.write_units) < CHANGES:
+            self._wrong(f"{CHANGES} changes of now cost {self.spent.units}: they were not asked for")
         known = [token for lane, token in (*self.judge.decided, *self.judge.open) if lane == self.lane]
         low_ms = tokens.time_ms(self.gate.low)
         if not self.gate.moved <= {fingerprint(each) for each in known if tokens.time_ms(each) > low_ms - SLICE_MS}:
@@ -73,15 +80,15 @@ class Till:
 
     def late(self) -> None:
         """One that is looked up, if anything was filed since."""
-        self.requests = Counter()
+        self.spent = Spent()
         self.add(0, old_ms=60 * self.gap_ms)
-        self._most("a late change", 16)
+        self._most("a late change", requests=16, read_units=24, write_units=24)
 
     def cut_off(self, side: str) -> None:
         """Each other Region is, in turn: who is short asks it once, and not again within a second."""
         for region in {lane.region for lane in self.judge.lanes} - {self.lane.region}:
             self.judge.world.cut = {region}
-            self.requests, self.sold_out = Counter(), SoldOut()
+            self.spent, self.sold_out = Spent(), SoldOut()
             for _ in range(2):
                 self._wait(1)
                 try:
@@ -90,7 +97,7 @@ class Till:
                 except OutOfReach:
                     pass
             self.judge.world.cut = set()
-            if (times := self.requests[region]) != 1:
+            if (times := self.spent.requests[region]) != 1:
                 self._wrong(f"{region} did not answer, and was asked {times} times")
 
     def held(self, side: str) -> None:
@@ -102,13 +109,13 @@ class Till:
             self._wait(1)
             self._ask(decide_change(self._gates, self._delta(one, hold_ms=1_000), hold=True))
         self._wait(2_000)
-        self.requests = Counter()
+        self.spent = Spent()
         self.add(one * (self.gate.rights[side] + 1))
-        self._most("a change that is short of one right", 30)
+        self._most("a change that is short of one right", requests=30, read_units=30, write_units=90)
         self._ask(free(self._gates, self.gate, side, self.gate.rights[side] + 1))
-        self.requests = Counter()
+        self.spent = Spent()
         self.add(one * (HOLDS - 1))
-        self._most("a change that needs all", 12 * HOLDS)
+        self._most("a change that needs all", requests=12 * HOLDS, read_units=12 * HOLDS, write_units=10 * HOLDS)
 
     @property
     def _gates(self) -> Gates:
@@ -136,20 +143,27 @@ class Till:
     def _ask(self, program: Program[Result]) -> Result:
         def step(request: Request) -> Program[Any]:
             region = request.region if isinstance(request, At) else self.lane.region
-            match request.request if isinstance(request, At) else request:
-                case Together(requests) if region not in self.judge.world.cut:
-                    self.requests[region] += len(requests)
-                case Now():
-                    pass
-                case _:
-                    self.requests[region] += 1
-            return (yield request)
+            asked = request.request if isinstance(request, At) else request
+            parts = asked.requests if isinstance(asked, Together) else (asked,)
+            there = self.judge.world.replicas[region].item
+            writes = [[(write, there(write.key)) for write in writes_of(part)] for part in parts]
+            try:
+                answer = yield request
+            except Unavailable:
+                self.spent.requests[region] += isinstance(request, At)
+                raise
+            answers = answer if isinstance(asked, Together) else (answer,)
+            for charge in map(charge_of, parts, answers, writes):
+                self.spent.requests[region] += charge.requests
+                self.spent.units += charge
+            return answer
 
         return finish(self.judge.world, self.lane.region, through(program, step))
 
-    def _most(self, what: str, requests: int) -> None:
-        if self.requests.total() > requests:
-            self._wrong(f"{what} cost {self.requests}")
+    def _most(self, what: str, *, requests: int, read_units: float, write_units: int) -> None:
+        units = self.spent.units
+        if units.requests > requests or units.read_units > read_units or units.write_units > write_units:
+            self._wrong(f"{what} cost {units}")
 
     def _wrong(self, what: str) -> None:
         self.judge.wrong.append(f"{self.lane}: {what}")

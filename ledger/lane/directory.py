@@ -11,7 +11,7 @@ Formats: docs/data-model.md. Who writes it, and when: docs/compaction.md.
 """
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from ledger import items
@@ -64,7 +64,7 @@ class Listing(NamedTuple):
     damaged: list[Key]
 
 
-def listing(region: str, page_seen: Callable[[], None] = lambda: None) -> Program[Listing]:
+def listing(region: str) -> Program[Listing]:
     """All that the directory of a Region says: a Query a bucket, AT_ONCE at a time. Raises the TableErrors."""
     found = Listing([], [])
     for first in range(0, BUCKETS, AT_ONCE):
@@ -73,7 +73,6 @@ def listing(region: str, page_seen: Callable[[], None] = lambda: None) -> Progra
             answers: tuple[Page, ...] = answered((yield Together(tuple(pages.next for pages in left))))
             for pages, page in zip(left, answers, strict=True):
                 pages.take(page)
-                page_seen()
                 for key in map(key_of_item, page.items):
                     lane = lane_of(key)
                     found.damaged.append(key) if lane is None else found.lanes.append(lane)

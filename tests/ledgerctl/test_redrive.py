@@ -60,12 +60,13 @@ def test_sqs_moves_dead_letters_to_the_queue_that_is_named_if_there_are_any_and_
 
 
 def test_every_failure_says_what_was_moved() -> None:
-    missing = "There is no queue shop-prod-changes-dlq, or no shop-prod-changes, in eu-west-1. --stack"
+    missing = "There is no queue shop-prod-changes-dlq, or no shop-prod-changes, in eu-west-1. Moved so far: 0. --stack"
     for sqs, code, words in (
         (Sqs((("RUNNING", 1), ("FAILED", 2))), 3, "FAILED, AWS said so. Moved: 2."),
         (Sqs(failing={"StartMessageMoveTask": "AccessDenied"}), 3, "sqs:GetQueueUrl"),
         (Sqs(failing={"StartMessageMoveTask": "UnsupportedOperation"}), 3, "UnsupportedOperation"),
         (Sqs(failing={"GetQueueAttributes": "Overloaded"}), 3, "Moved so far: 0. Run it again: a change counts once."),
+        (Sqs(failing={"ListMessageMoveTasks": KeyboardInterrupt()}), 130, "`aws sqs list-message-move-tasks` shows it"),
         (Sqs(failing={"GetQueueUrl": "AWS.SimpleQueueService.NonExistentQueue"}), 2, missing),
     ):
         said = redriven(sqs)
