@@ -14,7 +14,7 @@ from infra import aws
 from infra.aws import DeploymentRefused
 from ledger.clocks import instants, wall_clock
 from ledger.errors import InvalidSettings, LedgerError, SettingsMismatch, TableMissing
-from ledger.lane.shape import check_new_limits, stored, write
+from ledger.lane.shape import check_growth, stored, write
 from ledger.limit import Shape
 from ledger.requests import Table, run
 from ledger.settings import REGION_FROM, Settings
@@ -54,7 +54,7 @@ def refuse_another(settings: Settings, table: Table) -> Shape | None:
     settings lack; or counters that have changes, which a new limit would be of."""
     try:
         shape = run(stored(), table, instants(wall_clock))
-        run(check_new_limits(settings, shape), table, instants(wall_clock))
+        run(check_growth(settings, shape), table, instants(wall_clock))
     except TableMissing:
         return None
     except SettingsMismatch as error:

@@ -6,6 +6,7 @@ Receipt   an acknowledgement        errors    every error of this library
 Limit     what a value never passes Hold      a part of a limit, set aside
 Threshold what is told when a value passes it
 Cost      what a call cost          Observed  what a call came to
+Period    which period is a time in Keep      how long the periods of a prefix are kept
 """
 
 from ledger import errors
@@ -13,6 +14,8 @@ from ledger.cost import Cost
 from ledger.gate.hold import Hold
 from ledger.limit import Limit, Threshold
 from ledger.observing import Observed
+from ledger.periods.keep import Keep
+from ledger.periods.period import Period
 from ledger.settings import Settings
 from ledger.values import Change, Delta, Lane, Receipt
 from ledger.writer import Ledger
@@ -24,10 +27,12 @@ __all__ = [
     "Cost",
     "Delta",
     "Hold",
+    "Keep",
     "Lane",
     "Ledger",
     "Limit",
     "Observed",
+    "Period",
     "Receipt",
     "Settings",
     "Threshold",

@@ -10,6 +10,7 @@ Rule 5: An error of a call that only reads says nothing of writing.
 from __future__ import annotations
 
 import copyreg
+from datetime import datetime
 from typing import Any
 
 
@@ -203,14 +204,31 @@ class LimitReached(LedgerError):
 
     limit: the floor or the ceiling in the way. available: how far the value could still go towards it in all Regions
     together, from 0 up, also towards a floor. Both are None of a refusal that is repeated. remembered: whether this
-    process asked for both up to a second before, for another call.
+    process asked for both up to a second before, for another call. resets_at: of a period, when the next one begins, by
+    UTC (`Period.end` says it of a zone); else None.
     """
 
     def __init__(
-        self, *args: object, limit: int | None = None, available: int | None = None, remembered: bool = False
+        self,
+        *args: object,
+        limit: int | None = None,
+        available: int | None = None,
+        remembered: bool = False,
+        resets_at: datetime | None = None,
     ) -> None:
         super().__init__(*args)
-        self.limit, self.available, self.remembered = limit, available, remembered
+        self.limit, self.available, self.remembered, self.resets_at = limit, available, remembered, resets_at
+
+
+class PeriodOver(LedgerError):
+    """The counter's period is over, by its name and this clock: it takes no more changes and holds, or nobody may look
+    at it, because its items are deleted. Nothing was written, now or by a further attempt. An earlier attempt, whose
+    answer was lost, may count: the history says. `counter` names it, `since` says from when on.
+    """
+
+    def __init__(self, *args: object, counter: str = "", since: datetime | None = None) -> None:
+        super().__init__(*args)
+        self.counter, self.since = counter, since
 
 
 class OutOfReach(Again):

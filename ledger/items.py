@@ -2,6 +2,7 @@
 
 Rule 1: The formats are public (docs/data-model.md) and never change.
 Rule 2: Further attributes are ignored; one of ours that is missing or not as described is a DamagedItem.
+Rule 3: Each item of a period's lane says when it retires, and no other item does: the table's time to live is that.
 """
 
 from collections.abc import Callable
@@ -13,12 +14,15 @@ from ledger.decoding import binary, decoded, integer, list_of, number, text_of
 from ledger.entries import Entries, packed
 from ledger.errors import InvalidInput
 from ledger.limit import Limit, Shape
+from ledger.periods.keep import SECOND, Keep
 from ledger.ranges import VERSION_MAX
 from ledger.requests import Item, Key, key_of, keyed
 from ledger.values import PACK_SPAN_MS, Checkpoint, CleanNote, Delta, Lane, Pack, Segment
 
 SEGMENTS_FROM, SEGMENTS_UPTO = "segment#", "segment$"  # "$" follows "#": every segment's sort key lies between
 SHAPE_KEY = Key("shape", "shape")
+RETIRES = "retires"
+"""Seconds since 1970; the attribute of the table's time to live."""
 _CHECKPOINT, _NOTE = "checkpoint", "clean"
 Value = TypeVar("Value")
 
@@ -66,8 +70,14 @@ def lane_of(pk: str) -> tuple[str, Lane] | None:
         return None
 
 
+def retiring(lane: Lane) -> Item:
+    """The attribute that says when the items of a lane retire; none where they never do."""
+    return {RETIRES: number(lane.retires_s)} if lane.retires_s else {}
+
+
 def delta_item(delta: Delta) -> Item:
-    return {"pk": {"S": delta_pk(delta.lane)}, "sk": {"S": delta.token}, "change": {"N": str(delta.change)}}
+    item = {"pk": {"S": delta_pk(delta.lane)}, "sk": {"S": delta.token}, "change": {"N": str(delta.change)}}
+    return {**item, **retiring(delta.lane)} if delta.lane.retires_s else item
 
 
 def delta_of(lane: Lane, item: Item) -> Delta:
@@ -75,7 +85,7 @@ def delta_of(lane: Lane, item: Item) -> Delta:
 
 
 def pack_item(pack: Pack) -> Item:
-    return keyed(Key(delta_pk(pack.lane), pack.name), entries={"B": pack.entries.data})
+    return keyed(Key(delta_pk(pack.lane), pack.name), entries={"B": pack.entries.data}, **retiring(pack.lane))
 
 
 def is_pack(sk: str) -> bool:
@@ -131,6 +141,7 @@ def checkpoint_item(checkpoint: Checkpoint) -> Item:
         version=number(checkpoint.version),
         last={"S": checkpoint.last},
         committed_ms=number(checkpoint.committed_ms),
+        **retiring(checkpoint.lane),
     )
 
 
@@ -157,7 +168,8 @@ def version_is(version: int) -> Equals:
 
 
 def segment_item(segment: Segment) -> Item:
-    return keyed(segment_key(segment.lane, segment.hi, segment.version), entries={"B": segment.entries.data})
+    key = segment_key(segment.lane, segment.hi, segment.version)
+    return keyed(key, entries={"B": segment.entries.data}, **retiring(segment.lane))
 
 
 def segment_of(lane: Lane, item: Item) -> Segment:
@@ -172,7 +184,8 @@ def segment_of(lane: Lane, item: Item) -> Segment:
 
 
 def note_item(note: CleanNote) -> Item:
-    return keyed(note_key(note.lane), version=number(note.version), noted_ms=number(note.noted_ms))
+    said = {"version": number(note.version), "noted_ms": number(note.noted_ms)}
+    return keyed(note_key(note.lane), **said, **retiring(note.lane))
 
 
 def note_of(lane: Lane, item: Item) -> CleanNote:
@@ -186,6 +199,10 @@ def shape_item(shape: Shape, there: Item | None = None) -> Item:
     """What else the item that is `there` holds stays in it."""
     rules = [{"M": {"prefix": {"S": prefix}, "shards": number(n)}} for prefix, n in sorted(shape.shards.items())]
     limits = [{"M": {"prefix": {"S": prefix}, **_limit(limit)}} for prefix, limit in sorted(shape.limits.items())]
+    periods = [
+        {"M": {"prefix": {"S": prefix}, "late_s": number(keep.late // SECOND), "keep_s": number(keep.keep // SECOND)}}
+        for prefix, keep in sorted(shape.periods.items())
+    ]
     return {
         **(there or {}),
         **keyed(
@@ -193,6 +210,7 @@ def shape_item(shape: Shape, there: Item | None = None) -> Item:
             regions={"L": [{"S": region} for region in shape.regions]},
             shards={"L": rules},
             **({"limits": {"L": limits}} if limits else {}),
+            **({"periods": {"L": periods}} if periods else {}),
             version=number(shape.version),
         ),
     }
@@ -203,7 +221,8 @@ def shape_of(item: Item) -> Shape:
         regions = tuple(text_of({"regions": each}, "regions") for each in list_of(item, "regions"))
         shards = _by_prefix(item, "shards", lambda rule: integer(rule, "shards"))
         limits = _by_prefix(item, "limits", _limit_of) if "limits" in item else {}
-        return Shape(regions, shards, integer(item, "version"), limits)
+        periods = _by_prefix(item, "periods", _keep_of) if "periods" in item else {}
+        return Shape(regions, shards, integer(item, "version"), limits, periods)
 
     return decoded(item, SHAPE_KEY.pk, decode, sk=SHAPE_KEY.sk)
 
@@ -214,6 +233,10 @@ def _by_prefix(item: Item, name: str, decode: Callable[[Item], Value]) -> dict[s
     if len(found) != len(rules):
         raise ValueError(f"{name} has a prefix twice")
     return found
+
+
+def _keep_of(said: Item) -> Keep:
+    return Keep(late=integer(said, "late_s") * SECOND, keep=integer(said, "keep_s") * SECOND)
 
 
 def _limit(limit: Limit) -> Item:

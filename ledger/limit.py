@@ -16,6 +16,7 @@ from itertools import permutations
 
 from ledger.checks import check_region
 from ledger.errors import InvalidSettings, shown
+from ledger.periods.keep import Keep
 from ledger.ranges import CHANGE_MAX, SHARD_MAX, VERSION_MAX
 
 DOWN, UP = "down", "up"
@@ -71,6 +72,7 @@ class Shape:
     shards: Mapping[str, int]
     version: int = 1
     limits: Mapping[str, Limit] = field(default_factory=dict)
+    periods: Mapping[str, Keep] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for region in self.regions:

@@ -8,6 +8,7 @@ Rule 3: the table's shape is asked for before the first request.
 Rule 4: a counter with a limit has gates and no deltas; no other way leads to it. What knows gates is imported where one
 is asked, because a process without limits never needs that third of the package.
 Rule 5: a change that fails before anything was sent has its own error, with its delta.
+Rule 6: a period takes changes of its own time alone, and none when it is over, by name and clock (periods/keep.py).
 """
 
 from __future__ import annotations
@@ -18,9 +19,18 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from ledger import clocks, tokens
-from ledger.checks import check_at, check_change, check_counter, check_flag, check_key, check_length
+from ledger.checks import check_at, check_change, check_counter, check_flag, check_key, check_length, to_datetime
 from ledger.dynamo.send import AtOnce
-from ledger.errors import InvalidChange, InvalidInput, InvalidKey, InvalidTime, LedgerError, shown
+from ledger.errors import (
+    InvalidChange,
+    InvalidCounter,
+    InvalidInput,
+    InvalidKey,
+    InvalidTime,
+    LedgerError,
+    PeriodOver,
+    shown,
+)
 from ledger.gate.hold import Hold
 from ledger.lane import add as lanes
 from ledger.lane.add import Outcome, failed
@@ -73,6 +83,17 @@ def prepare(rules: Rules, asked: Change) -> Delta:
     return Delta(_lane(rules.settings, asked, token), token, asked.change)
 
 
+def check_takes(rules: Rules, delta: Delta) -> None:
+    """Raises PeriodOver, with the delta, where its period takes no more changes."""
+    term = rules.settings.term_of(delta.lane.counter)
+    if term is not None:
+        try:
+            term.check_takes(rules.clock())
+        except PeriodOver as error:
+            error.delta = delta
+            raise
+
+
 def prepare_many(rules: Rules, changes: Iterable[Change], pack: bool) -> list[Delta | LedgerError]:
     """The delta of each change, or why it has none. Raises InvalidInput for what is no Change."""
     deltas = [or_error(prepare, rules, change) for change in check_changes("add_many", changes)]
@@ -102,7 +123,25 @@ def ours(settings: Settings, delta: Delta) -> Delta:
             f"No reader looks at the lane {lane}: regions={settings.regions!r}, and this token's shard is "
             f"{expected.shard}. The settings must be those with which the delta was prepared."
         )
+    _check_period(settings, lane.counter, tokens.time_ms(delta.token))
     return replace(delta, lane=expected)
+
+
+def _check_period(settings: Settings, counter: str, time_ms: int) -> None:
+    """Raises InvalidCounter for a base, and InvalidTime where the time is not of the name's period."""
+    if settings.keep_of(counter) is None:
+        return
+    term = settings.term_of(counter)
+    if term is None:
+        raise InvalidCounter(
+            f"{counter} has no period, and only its periods count: end the name with one, such as {counter}@2026-11. "
+            "Period.name makes it of a time."
+        )
+    if not term.is_good_for(time_ms):
+        raise InvalidTime(
+            f"{to_datetime(time_ms).isoformat()} is not in the period of {counter}: name the counter by the time of "
+            "the change, once, before its first attempt. Period.name does."
+        )
 
 
 def _token(rules: Rules, asked: Change, kind: str = "") -> str:
@@ -123,12 +162,14 @@ def _lane(settings: Settings, asked: Change, token: str) -> Lane:
     region = settings.region if asked.region is None else asked.region
     if type(region) is not str or region not in settings.regions:
         raise InvalidInput(f"region={shown(region)} is not one of regions={settings.regions!r}.")
+    if settings.periods:
+        _check_period(settings, asked.counter, tokens.time_ms(token))
     return settings.lane_for(asked.counter, token, region)
 
 
 def add(rules: Rules, delta: Delta) -> Program[Receipt]:
-    if not rules.shape.is_known:
-        yield from check_shape(rules, delta)
+    if not rules.shape.is_known or rules.settings.periods:
+        yield from check_first(rules, delta)
     gates = rules.gates(delta.lane.counter)
     if gates is None:
         return (yield from lanes.add(delta))
@@ -137,8 +178,10 @@ def add(rules: Rules, delta: Delta) -> Program[Receipt]:
     return (yield from decide.add(gates, delta))
 
 
-def check_shape(rules: Rules, delta: Delta) -> Program[None]:
-    """Raises what the check raises, with the delta."""
+def check_first(rules: Rules, delta: Delta) -> Program[None]:
+    """What comes before the first request of a change. Raises PeriodOver and what the shape's check raises, with the
+    delta."""
+    check_takes(rules, delta)
     try:
         yield from rules.shape.program(delta.lane.counter)
     except LedgerError as error:
@@ -150,13 +193,13 @@ def add_many(
     rules: Rules, deltas: Sequence[Delta | LedgerError], pack: bool
 ) -> Generator[Request | AtOnce, Any, list[Outcome]]:
     """An outcome for each, in order; an error that stands in a delta's place is its outcome."""
-    outcomes: dict[int, Any] = dict(enumerate(deltas))
+    outcomes: dict[int, Any] = {i: _taken(rules, delta) for i, delta in enumerate(deltas)}
     sent = {i: delta for i, delta in outcomes.items() if isinstance(delta, Delta)}
     try:
         if sent:
             yield from rules.shape.program()
     except LedgerError as failure:
-        return [each if isinstance(each, LedgerError) else failed(failure, each) for each in deltas]
+        return [each if isinstance(each, LedgerError) else failed(failure, each) for each in outcomes.values()]
     parts: dict[Lane | None, dict[int, Delta]] = {}  # a limited lane each, and under None all that have no limit
     for i, delta in sent.items():
         is_limited = rules.settings.limit_of(delta.lane.counter) is not None
@@ -170,6 +213,11 @@ def add_many(
     for part, answer in zip(parts.values(), answers, strict=True):
         outcomes |= zip(part, answer, strict=True)
     return [*outcomes.values()]
+
+
+def _taken(rules: Rules, delta: Delta | LedgerError) -> Delta | LedgerError:
+    over = or_error(check_takes, rules, delta) if isinstance(delta, Delta) and delta.lane.retires_s else None
+    return over if over is not None else delta
 
 
 def lane_outcomes(rules: Rules, deltas: Sequence[Delta]) -> Program[Sequence[Outcome]]:
@@ -193,6 +241,9 @@ def hold(rules: Rules, delta: Delta) -> Program[None]:
     """Returns when a hold that was prepared is granted."""
     from ledger.gate import decide
 
+    term = rules.settings.term_of(delta.lane.counter)
+    if term is not None:
+        term.check_takes(rules.clock())
     return _limited(rules, delta.lane.counter, "hold", lambda gates: decide.hold(gates, delta))
 
 
@@ -219,6 +270,10 @@ def release(rules: Rules, hold: Hold) -> Program[None]:
 def set_limit(rules: Rules, counter: str, *, floor: int | None = None, ceiling: int | None = None) -> Program[None]:
     from ledger.gate import decide
 
+    if rules.settings.keep_of(check_counter(counter)) is not None and rules.settings.term_of(counter) is None:
+        for name, bound in (("floor", floor or 0), ("ceiling", -(ceiling or 0))):
+            if bound > 0:
+                raise InvalidInput(f"{counter}: each period begins at 0, so {name}={abs(bound)} is within none.")
     yield from _limited(rules, counter, "set_limit", lambda gates: decide.set_limit(gates, floor, ceiling))
 
 
@@ -234,6 +289,7 @@ def _limited(rules: Rules, counter: str, caller: str, program: Callable[[Gates],
     from ledger.gate.gates import Gates
 
     made = program(Gates.limited(rules.settings, counter, caller, rules.sold_out))
+    rules.settings.check_kept(counter, rules.clock())
 
     def shape_first() -> Program[Result]:
         yield from rules.shape.program(counter)

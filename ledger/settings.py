@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
 
@@ -20,6 +21,7 @@ from ledger.checks import check_counter, check_flag, is_prefix
 from ledger.entries import ENTRIES_MAX
 from ledger.errors import InvalidInput, InvalidSettings, shown
 from ledger.limit import Limit, Threshold, check_thresholds
+from ledger.periods.keep import Keep, Term, term_of
 from ledger.values import Lane, longest
 
 Rule = TypeVar("Rule")
@@ -52,8 +54,11 @@ class Settings:
     for its life.
     limits: counter-name prefix -> Limit, as with shards; a counter of none has no limit.
     thresholds: counter-name prefix -> Thresholds, as with shards, that the service tells of; they may change.
-    A table that has a shape refuses other shards, other limits and fewer regions (SettingsMismatch), and the first use
-    of a limit that it lacks. unshared_limits: use such a limit, to which nobody without it is held.
+    periods: counter-name prefix -> Keep, as with shards: such a counter's name ends with a period
+    ("llm:key:k1@2026-11"), takes changes of that period alone, and retires by itself.
+    A table that has a shape refuses other shards, limits and periods and fewer regions (SettingsMismatch), and the
+    first use of a limit or of periods that it lacks. unshared_limits: use such ones, to which nobody without them is
+    held.
     allowed_lateness_ms: how long after the instant in its token a delta may arrive without becoming a stray.
     keep_ms: how long a folded delta stays after every Region has its checkpoint; above read_time_max_ms.
     read_time_max_ms: a read that took longer starts again. fold_min, fold_max: deltas of one commit.
@@ -69,6 +74,7 @@ class Settings:
     shards: Mapping[str, int] = field(default_factory=dict, hash=False)
     limits: Mapping[str, Limit] = field(default_factory=dict, hash=False)
     thresholds: Mapping[str, tuple[Threshold, ...]] = field(default_factory=dict, hash=False)
+    periods: Mapping[str, Keep] = field(default_factory=dict, hash=False)
     allowed_lateness_ms: int = 10_000
     keep_ms: int = 600_000
     read_time_max_ms: int = 60_000
@@ -94,6 +100,10 @@ class Settings:
             if limit.region not in (None, *self.regions):
                 at = f"in no Region of regions={shown(self.regions, 200)}"
                 raise InvalidSettings(f"{name}: {shown(limit, 120)} has its first rights {at}.")
+        for name, keep in self._by_prefix("periods", "Keeps"):
+            if type(keep) is not Keep:
+                raise InvalidSettings(f"{name}={shown(keep)} is not a Keep for a prefix.")
+        self._check_carried()
         for name, thresholds in self._by_prefix("thresholds", "tuples of Thresholds"):
             check_thresholds(name, thresholds, self.regions)
         object.__setattr__(self, "thresholds", {prefix: tuple(some) for prefix, some in self.thresholds.items()})
@@ -111,6 +121,17 @@ class Settings:
                     "characters without spaces."
                 )
             yield f"{setting}[{shown(prefix)}]", said
+
+    def _check_carried(self) -> None:
+        for prefix, keep in self.periods.items():
+            own = self.limit_of(prefix)
+            below = [limit for other, limit in self.limits.items() if other.startswith(prefix)]
+            limits = [*([own] if own is not None else []), *below]
+            if keep.carry and (not limits or any(not limit.ceiling for limit in limits)):
+                raise InvalidSettings(
+                    f"periods[{shown(prefix)}]: carry={keep.carry} is of what is left of a ceiling, and not every "
+                    "counter there has one above 0."
+                )
 
     def _check_place(self) -> None:
         regions = shown(self.regions, 200)
@@ -152,6 +173,31 @@ class Settings:
         """The limit of a counter, None without one: that of the longest prefix that fits its name."""
         return _of_prefix(self.limits, counter, None)
 
+    def keep_of(self, counter: str) -> Keep | None:
+        """What holds for the periods of a counter; None where no prefix of periods fits its name."""
+        return _of_prefix(self.periods, counter, None)
+
+    def term_of(self, counter: str) -> Term | None:
+        """The period of a counter; None of a base, and where no prefix of periods fits."""
+        keep = self.keep_of(counter)
+        return None if keep is None else term_of(counter, keep)
+
+    def retires_s(self, counter: str) -> int:
+        """From when on the table may delete the counter's items, in seconds since 1970; 0: never."""
+        term = self.term_of(counter)
+        return 0 if term is None else term.retires_s
+
+    def is_kept(self, counter: str, now_ms: int) -> bool:
+        """Whether a counter is one to look at: not when it is a period whose items may retire."""
+        term = self.term_of(counter)
+        return term is None or now_ms < term.kept_until_ms
+
+    def check_kept(self, counter: str, now_ms: int) -> None:
+        """Raises PeriodOver for a counter that nobody may look at any more."""
+        term = self.term_of(counter)
+        if term is not None:
+            term.check_kept(now_ms)
+
     def told_here(self, counter: str) -> tuple[Threshold, ...]:
         """The thresholds of a counter, of the longest prefix that fits its name, that this Region tells of."""
         return tuple(filter(self._is_told_here, _of_prefix(self.thresholds, counter, ())))
@@ -171,21 +217,23 @@ class Settings:
     def lane_for(self, counter: str, token: str, region: str) -> Lane:
         """The lane of a change. A retry must find that of its first attempt, so it follows from these alone."""
         number = self.shards_of(counter)
-        return Lane(region, tokens.draw(token, number) if number > 1 else 0, counter, number)
+        shard = tokens.draw(token, number) if number > 1 else 0
+        return Lane(region, shard, counter, number, self.retires_s(counter) if self.periods else 0)
 
     def lanes_of(self, counter: str, region: str | None = None) -> tuple[Lane, ...]:
         """Every lane of a counter, or those of one Region. Raises InvalidCounter."""
         counter = check_counter(counter)
         number, regions = self.shards_of(counter), self.regions if region is None else (region,)
-        return tuple(Lane(region, shard, counter, number) for region in regions for shard in range(number))
+        at_s = self.retires_s(counter)
+        return tuple(Lane(region, shard, counter, number, at_s) for region in regions for shard in range(number))
 
     def known(self, lane: Lane) -> Lane:
-        """The lane with the number of its counter's shards, so that a pack with tokens of another is told as damage.
-
-        A lane that nobody reads stays as it is. Raises InvalidInput.
+        """The lane with when it retires, and the number of its counter's shards, so that a pack with tokens of another
+        is reported as damage; that of a lane that nobody reads stays as it is. Raises InvalidInput.
         """
         shards = self.shards_of(check_lane(lane).counter)
-        return replace(lane, shards=shards) if lane.shard < shards else lane
+        shards = shards if lane.shard < shards else lane.shards
+        return replace(lane, shards=shards, retires_s=self.retires_s(lane.counter))
 
     def reads(self, lane: Lane) -> bool:
         """Whether a reader of these settings looks at the deltas of a lane. Raises InvalidInput."""
@@ -198,7 +246,8 @@ class Settings:
 
         Variables: LEDGER_TABLE, AWS_REGION, LEDGER_REGIONS (with commas), LEDGER_ENDPOINT_URL, LEDGER_SHARDS (JSON,
         {"stock:": 4}), LEDGER_LIMITS (JSON, {"stock:": {"floor": 0}}), LEDGER_THRESHOLDS (JSON,
-        {"stock:": [{"below": 10}]}), LEDGER_CLEAN (true or false), LEDGER_ALLOWED_LATENESS_MS, LEDGER_KEEP_MS,
+        {"stock:": [{"below": 10}]}), LEDGER_PERIODS (JSON, {"llm:": {"late_s": 1296000, "keep_s": 34560000, "carry":
+        0}}), LEDGER_CLEAN (true or false), LEDGER_ALLOWED_LATENESS_MS, LEDGER_KEEP_MS,
         LEDGER_READ_TIME_MAX_MS, LEDGER_FOLD_MIN, LEDGER_FOLD_MAX, LEDGER_CLEAN_UNITS_PER_S, LEDGER_INSERT_ONLY and
         LEDGER_UNSHARED_LIMITS (true or false).
         """
@@ -248,7 +297,7 @@ def _parsed(name: str, variable: str, text: object) -> Any:
         return parse(text)
     except InvalidSettings as error:
         raise InvalidSettings(f"{variable}: {error.why}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         raise InvalidSettings(f"{variable}={shown(text, 200)} cannot be read as {name}: give {expected}.") from None
 
 
@@ -270,6 +319,13 @@ def _thresholds(said: object) -> tuple[Threshold, ...]:
     return tuple(_made(Threshold, each) for each in said)
 
 
+def _keep(said: object) -> Keep:
+    if not isinstance(said, dict) or not {*said} <= {"late_s", "keep_s", "carry"}:
+        raise TypeError
+    late, keep = (timedelta(seconds=said[name]) for name in ("late_s", "keep_s"))
+    return Keep(late=late, keep=keep, carry=said.get("carry", 0))
+
+
 def _made(kind: type[Made], said: object) -> Made:
     if not isinstance(said, dict):
         raise TypeError
@@ -286,6 +342,7 @@ _READ: dict[str, tuple[Callable[[str], Any], str]] = {
     "shards": (_read_by_prefix(lambda number: number), 'JSON such as {"stock:": 4}'),
     "limits": (_read_by_prefix(partial(_made, Limit)), 'JSON such as {"stock:": {"floor": 0}}'),
     "thresholds": (_read_by_prefix(_thresholds), 'JSON such as {"stock:": [{"below": 10}]}'),
+    "periods": (_read_by_prefix(_keep), 'JSON such as {"llm:": {"late_s": 1296000, "keep_s": 34560000}}'),
     **dict.fromkeys(FLAGS, (lambda text: {"true": True, "false": False}[text.lower()], "true or false")),
     **dict.fromkeys(LEAST, (int, "an int")),
 }

@@ -56,13 +56,15 @@ def check_changes(caller: str, changes: object) -> list[Change]:
 class Lane:
     """A part of a counter. Only the compactor of its own `region` writes anything but deltas for it.
 
-    shards: how many the counter has, where that is known (else 0); it is no part of the lane's name.
+    shards: how many the counter has, where that is known (else 0). retires_s: the second since 1970 from which on the
+    table may delete its items, of a period; else 0. Neither is a part of the lane's name.
     """
 
     region: str
     shard: int
     counter: str
     shards: int = field(default=0, compare=False, repr=False)
+    retires_s: int = field(default=0, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "counter", check_counter(self.counter))

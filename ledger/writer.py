@@ -214,7 +214,7 @@ class Ledger:
     def _put(self, delta: Delta) -> Receipt:
         if self._gatherer is None:
             return self._run(programs.add(self._rules, delta))
-        self._run(programs.check_shape(self._rules, delta))
+        self._run(programs.check_first(self._rules, delta))
         return self._gatherer.value.add(delta)
 
     def _send(self, deltas: Sequence[Delta | LedgerError], *, pack: bool) -> list[Outcome]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ledger.errors import LedgerError, NotAllowed, SettingsMismatch, TableMissing
-from ledger.lane.shape import check_new_limits, stored, unlike, write
+from ledger.lane.shape import check_growth, stored, unlike, write
 from ledger.limit import Shape
 from ledgerctl import shape
 from ledgerctl.call import Call
@@ -45,7 +45,7 @@ def init(call: Call, no_deletion_protection: Unprotected = False) -> None:
     else:
         refuse(call, home, there["Table"], "Nothing was changed.", new=True)
         shape_there = refuse_another_shape(call)
-        call.on_table(check_new_limits(call.settings, shape_there))
+        call.on_table(check_growth(call.settings, shape_there))
     make_ready(call, steps, deletion_protection=not no_deletion_protection)
     call.document({"table": name, "regions": list(call.settings.regions), "steps": steps.done})
     nothing = f"{name} is there already in {' '.join(call.settings.regions)}: nothing to do"

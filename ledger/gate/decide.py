@@ -23,12 +23,13 @@ from dataclasses import replace
 from ledger import tokens
 from ledger.errors import DamagedItem, InvalidInput, InvalidTime, LedgerError, LimitReached, shown
 from ledger.gate import items, updates
-from ledger.gate.gate import REFUSED, Decision, Gate, Left, check_granted, receipt
+from ledger.gate.gate import REFUSED, Decision, Gate, Left, check_granted, receipt, resets_at
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.gate.move import obtain
 from ledger.gate.past import find, known_in, look_up, perhaps_roll, slack_after, write
 from ledger.lane.add import Outcome, failed
 from ledger.limit import DOWN, SIDES, UP
+from ledger.periods.carry import carry
 from ledger.ranges import CHANGE_MAX
 from ledger.requests import Instant, Now, Program, Written
 from ledger.tokens import until_ms
@@ -78,6 +79,8 @@ def decide_change(gates: Gates, delta: Delta, *, hold: bool = False) -> Program[
             left = None
         elif left is None:
             left = yield from obtain(gates, lane, side, need, tokens.draw(token, PAUSE_MS))
+            if left is not None and side == UP and (yield from carry(gates)):
+                left = None
             if left is not None:
                 gates.sold_out.note(lane.counter, side, need, began, left)
     raise gave_up(lane)
@@ -180,7 +183,7 @@ def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[G
     held, is beyond it: nothing is set; InvalidInput for bounds that are none, or of other sides; and what `add` raises.
     """
     given = _checked(gates, {DOWN: floor, UP: ceiling})
-    (lane,) = (each for each in gates.lanes if gates.limit.opens(each.region, each.shard))
+    lane = gates.first
     for _ in range(TRIES_MAX):
         gate = yield from gates.read(lane)
         for side, name in items.BOUNDS.items():
@@ -200,6 +203,7 @@ def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[G
                     f"{lane.counter}: floor={low}, ceiling={high} is beyond what counts and what is "
                     "held. Nothing was written.",
                     **left._asdict(),
+                    resets_at=resets_at(lane),
                 )
         if short:
             continue

@@ -13,11 +13,13 @@ Rule 5: who asks for something else under a token that is taken gets a TokenConf
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import NamedTuple, NoReturn, Self
 
 from ledger import tokens
 from ledger.errors import HoldEnded, LimitReached, TokenConflict
 from ledger.limit import DOWN, SIDES, UP, Limit
+from ledger.periods.name import parted
 from ledger.ranges import CHANGE_MAX, COUNT_MAX, VERSION_MAX
 from ledger.tokens import until_ms
 from ledger.values import Delta, Lane, Receipt
@@ -87,7 +89,8 @@ class Gate:
     recent: token -> outcome, decided and not filed. held: token -> what is set aside. total, count: of what is filed.
     version: how many rolls are finished. low: what is at or below it must be looked up. top: the highest token filed.
     moved: the fingerprints of what was filed above `low`. given, got: to and from other lanes, ever. bounds: the limit
-    as it stands, by side, in the gate that had the first rights; epoch: how often it was set.
+    as it stands, by side, in the gate that had the first rights; epoch: how often it was set. carried: what left it for
+    the next period, ever; took: what it has from the period before.
     """
 
     lane: Lane
@@ -105,6 +108,8 @@ class Gate:
     got: Mapping[Cell, int] = field(default_factory=dict)
     epoch: int = 0
     bounds: Mapping[str, int | None] = field(default_factory=lambda: dict.fromkeys(SIDES))
+    carried: int = 0
+    took: int = 0
 
     def __post_init__(self) -> None:
         if not all(map(tokens.is_token, (self.low, self.top, *self.recent, *self.held))):
@@ -113,8 +118,8 @@ class Gate:
             raise ValueError("a token is held and decided")
         if not (0 <= self.version <= VERSION_MAX and 0 <= self.count <= COUNT_MAX):
             raise ValueError(f"version must be from 0 to {VERSION_MAX} and count from 0 to {COUNT_MAX}")
-        if self.epoch < 0 or (self.slack_ms is not None and self.slack_ms < 0):
-            raise ValueError("slack and epoch are at least 0")
+        if min(self.epoch, self.slack_ms or 0, self.carried, self.took) < 0:
+            raise ValueError("slack, epoch and what was carried are at least 0")
         set_to = [amount for side in SIDES if (amount := self.bounds[side]) is not None]
         if any(abs(amount) > CHANGE_MAX for amount in set_to) or set_to != sorted(set_to):
             raise ValueError("floor and ceiling are at most 10**18, either way, and floor is not above ceiling")
@@ -230,6 +235,12 @@ def ended(held: Delta, outcome: int | None) -> HoldEnded:
     return HoldEnded(f"{held.lane.counter}: the hold {held.token} was {what}. Nothing was written.", state, actual)
 
 
+def resets_at(lane: Lane) -> datetime | None:
+    """When a lane's next period begins, by UTC; None of a counter without periods."""
+    span = parted(lane.counter)[1] if lane.retires_s else None
+    return None if span is None else span.end.replace(tzinfo=UTC)
+
+
 def _refused(delta: Delta, decision: Decision) -> NoReturn:
     limit, available, remembered = decision.left
     detail = f" of {limit}; all Regions together had {available} left" if limit is not None else ""
@@ -238,6 +249,7 @@ def _refused(delta: Delta, decision: Decision) -> NoReturn:
         f"{delta.lane.counter}: {delta.change} would pass the limit{detail}. Nothing counts, and "
         "that is final for this token: a new attempt needs a new idempotency key.",
         **decision.left._asdict(),
+        resets_at=resets_at(delta.lane),
     )
 
 

@@ -10,12 +10,15 @@ Rule 4: for a second a process remembers counters of which too little was left, 
 what none had a moment ago: a refusal may be of a moment up to a second before its call. What comes back through this
 process is known at once: a change, the end of a hold, another limit. Nothing else is forgotten earlier.
 Rule 5: a Region that did not answer is asked for no lane until the second is over; nothing is decided meanwhile.
+Rule 6: the first gate of a period opens with the limit that its base has, read strongly in the same Region just before;
+where the base has no gate, with that of the settings. A limit that is set for the base meanwhile is the next period's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from ledger.checks import check_counter
 from ledger.conditions import Absent
@@ -82,17 +85,29 @@ def _is_recent(since_ms: int, now: Instant) -> bool:
     return 0 <= now.wall_ms - since_ms <= REMEMBERED_MS
 
 
+class Earlier(NamedTuple):
+    """The gates of the period before; how much of what they leave is carried at most; from when to when it is."""
+
+    gates: Gates
+    most: int
+    since_ms: int
+    until_ms: int
+
+
 @dataclass(frozen=True, slots=True)
 class Gates:
     """lanes: all of the counter, those of `here` first. limit: that of the settings. here: the process's Region.
 
-    sold_out: what the process remembers; shared by its calls.
+    sold_out: what the process remembers; shared by its calls. base: of a period, the lane whose gate has the limit with
+    which it opens. earlier: the period before, where some of what that leaves is carried over.
     """
 
     lanes: tuple[Lane, ...]
     limit: Limit
     here: str
     sold_out: SoldOut = field(default_factory=SoldOut, compare=False)
+    base: Lane | None = None
+    earlier: Earlier | None = None
 
     @classmethod
     def of(cls, settings: Settings, counter: str, sold_out: SoldOut | None = None) -> Gates | None:
@@ -100,9 +115,17 @@ class Gates:
         limit = settings.limit_of(check_counter(counter))
         if limit is None:
             return None
-        here = settings.region
-        first = sorted(settings.lanes_of(counter), key=lambda lane: lane.region != here)
-        return cls(tuple(first), limit, here, sold_out=sold_out or SoldOut())
+        here, sold_out = settings.region, sold_out or SoldOut()
+        gates = cls(_here_first(settings, counter), limit, here, sold_out)
+        term = settings.term_of(counter)
+        if term is None or limit.region is None:
+            return gates
+        base = Lane(limit.region, 0, term.base)
+        if not term.keep.carry:
+            return replace(gates, base=base)
+        before = term.before
+        earlier = replace(gates, lanes=_here_first(settings, before.name))
+        return replace(gates, base=base, earlier=Earlier(earlier, term.keep.carry, before.end_ms, before.kept_until_ms))
 
     @classmethod
     def limited(cls, settings: Settings, counter: str, caller: str, sold_out: SoldOut | None = None) -> Gates:
@@ -172,7 +195,29 @@ class Gates:
                 f"{beside[0]}: it has changes that no gate decided, from before the counter had a limit. Nothing was "
                 "written. Count it under another name, and bring its value there with one change."
             )
-        yield self.at(lane, Put(items.new_gate(lane, self.limit), Absent()))
+        limit = (yield from self.opening()) if self.limit.opens(lane.region, lane.shard) else self.limit
+        yield self.at(lane, Put(items.new_gate(lane, limit), Absent()))
+
+    def opening(self, *, at_home: bool = True) -> Program[Limit]:
+        """The limit with which the counter opens: of a period that of its base's gate, as it is set now. at_home: read
+        in its Region; else what has come over of it. Raises DamagedItem, LimitMismatch and the TableErrors."""
+        if self.base is None:
+            return self.limit
+        get = Get(items.gate_key(self.base))
+        item: Item | None = yield self.at(self.base, get) if at_home else get
+        if item is None:
+            return self.limit
+        bounds = self.gate(self.base, item).bounds
+        return replace(self.limit, floor=bounds[DOWN], ceiling=bounds[UP])
+
+    @property
+    def first(self) -> Lane:
+        """The lane with the first rights, and the limit as it is set. There is one where the limit names a Region."""
+        return next(lane for lane in self.lanes if self.limit.opens(lane.region, lane.shard))
+
+
+def _here_first(settings: Settings, counter: str) -> tuple[Lane, ...]:
+    return tuple(sorted(settings.lanes_of(counter), key=lambda lane: lane.region != settings.region))
 
 
 def gave_up(lane: Lane) -> GaveUp:

@@ -16,6 +16,7 @@ from ledger.decoding import binary, decoded, integer, number, text_of
 from ledger.entries import ENTRY
 from ledger.errors import InvalidInput
 from ledger.gate.gate import Cell, Gate, check_outcome
+from ledger.items import retiring
 from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.ranges import VERSION_MAX
 from ledger.requests import Key, key_of, keyed
@@ -51,6 +52,7 @@ class Filed:
 SEGMENTS_FROM, SEGMENTS_UPTO = "segment#", "segment$"
 LATE_FROM, LATE_UPTO = "late#", "late$"
 BOUNDS = {DOWN: "floor", UP: "ceiling"}
+CARRIED = ("carried", "took")
 _GATE = "gate"
 _SEGMENT = re.compile(r"segment#([^#]+)#([0-9]{10})#[0-9a-f]{32}")
 _CELL = re.compile(r"(given|got):([a-z0-9-]+#\d+):(down|up)")
@@ -127,6 +129,8 @@ def gate_item(gate: Gate) -> Item:
         **(bounds | {"epoch": number(gate.epoch)} if bounds else {}),
         **({"moved": {"BS": sorted(gate.moved)}} if gate.moved else {}),
         **({"slack": number(gate.slack_ms)} if gate.slack_ms is not None else {}),
+        **{name: number(amount) for name in CARRIED if (amount := getattr(gate, name))},
+        **retiring(gate.lane),
     )
 
 
@@ -157,6 +161,7 @@ def gate_of(lane: Lane, item: Item) -> Gate:
             got=cells["got"],
             epoch=integer(item, "epoch") if "epoch" in item else 0,
             bounds={side: integer(item, name) if name in item else None for side, name in BOUNDS.items()},
+            **{name: integer(item, name) for name in CARRIED if name in item},
         )
 
     return decoded(item, gate_key(lane).pk, decode, sk=_GATE)
@@ -165,7 +170,7 @@ def gate_of(lane: Lane, item: Item) -> Gate:
 def filed_item(filed: Filed) -> Item:
     data = b"".join(ENTRY.pack(to_bytes(token), outcome) for token, outcome in filed.outcomes.items())
     sk = f"{SEGMENTS_FROM}{filed.hi}#{filed.version:010d}#{filed.digest}"
-    return keyed(Key(past_pk(filed.lane), sk), low={"S": filed.low}, entries={"B": data})
+    return keyed(Key(past_pk(filed.lane), sk), low={"S": filed.low}, entries={"B": data}, **retiring(filed.lane))
 
 
 def filed_of(lane: Lane, item: Item) -> Filed:
@@ -186,7 +191,7 @@ def filed_of(lane: Lane, item: Item) -> Filed:
 
 
 def late_item(lane: Lane, token: str, outcome: int, version: int) -> Item:
-    return keyed(late_key(lane, token), outcome=number(outcome), version=number(version))
+    return keyed(late_key(lane, token), outcome=number(outcome), version=number(version), **retiring(lane))
 
 
 def late_of(lane: Lane, item: Item) -> tuple[str, int, int]:
@@ -202,7 +207,7 @@ def late_of(lane: Lane, item: Item) -> tuple[str, int, int]:
 
 
 def hold_item(lane: Lane, token: str, amount: int) -> Item:
-    return keyed(hold_key(lane, token), n=number(amount))
+    return keyed(hold_key(lane, token), n=number(amount), **retiring(lane))
 
 
 def hold_of(lane: Lane, item: Item) -> tuple[str, int]:

@@ -39,7 +39,7 @@ def key_of(lane: Lane) -> Key:
 
 
 def item_of(lane: Lane) -> Item:
-    return keyed(key_of(lane))
+    return keyed(key_of(lane), **items.retiring(lane))
 
 
 def lane_of(key: Key) -> Lane | None:
@@ -94,15 +94,22 @@ def with_changes(lanes: Sequence[Lane], *, consistent: bool = True) -> Program[l
 
 
 def counters_below(
-    prefixes: Collection[str], settings: Settings, regions: Iterable[str], *, everywhere: bool
+    prefixes: Collection[str],
+    rules: Collection[str],
+    settings: Settings,
+    regions: Iterable[str],
+    everywhere: bool,
+    *,
+    anything: bool = False,
 ) -> Program[list[str]]:
-    """Counters with changes that have a limit of the settings by one of the prefixes; the first few of each Region.
+    """Counters with changes of which one of the prefixes is the longest of all rules; the first few of each Region.
 
-    everywhere: each Region is asked at its endpoint; else what has arrived here of each. Raises the TableErrors.
+    everywhere: each Region is asked at its endpoint; else what has arrived here of each. anything: those without
+    changes, too. Raises the TableErrors.
     """
     names = set[str]()
     for region in regions:
-        program = _in_region(prefixes, settings, region)
+        program = _in_region(prefixes, rules, region, anything)
         try:
             names |= yield from at(region, program) if everywhere and region != settings.region else program
         except TableMissing:
@@ -114,10 +121,12 @@ def counters_below(
     return sorted(names)
 
 
-def _in_region(prefixes: Collection[str], settings: Settings, region: str) -> Program[set[str]]:
+def _in_region(prefixes: Collection[str], rules: Collection[str], region: str, anything: bool) -> Program[set[str]]:
     listed = (yield from listing(region)).lanes
-    lanes = [each for each in listed if longest(settings.limits, each.counter) in prefixes]
-    names = set[str]()
+    lanes = [each for each in listed if longest(rules, each.counter) in prefixes]
+    names = {lane.counter for lane in lanes} if anything else set[str]()
+    if names:
+        return names
     for start in range(0, len(lanes), LANES_AT_ONCE):
         names |= {lane.counter for lane in (yield from with_changes(lanes[start : start + LANES_AT_ONCE]))}
         if len(names) >= NAMES_MAX:

@@ -1,20 +1,24 @@
-"""The table's shape: the Regions, shards and limits that all its processes share, held against a process's own.
+"""The table's shape: what Regions, shards, limits and periods all its processes share, held against a process's own.
 
 Rule 1: It is asked for strongly, in the process's own Region, before the first program of each Ledger, Reader and
 Compactor.
 Rule 2: What came of it is remembered, a failure is not.
 Rule 3: A table without the item and a role that may not read it go on unchecked. Shards are equal. Every Region of the
 shape is in `regions`, else a reader misses its lanes and a clean does not ask it, and `region` is one of the shape's.
-Every limit of the shape is in `limits`, else a process would add deltas that no gate has decided.
-Rule 4: `regions` and `limits` may name more, but a limit that the shape lacks is refused at the first use of its
-prefix, since nobody else is held to it. Where a table has no shape, who uses a limit first writes it, if absent.
-Rule 5: the shape only ever grows, by Regions and limits. A limit is never added for some counters of another, because
-their gates have decided by that, nor for counters that have changes, which no gate would know (undecided.py).
+Every limit of the shape is in `limits`, else a process would add deltas that no gate has decided; and so are its
+periods, else one would add what never retires, or read what has.
+Rule 4: `regions`, `limits` and `periods` may name more, but a prefix that the shape lacks is refused at the first use
+of it, since nobody else is held to it. Where a table has no shape, who uses a limit first writes it, if absent.
+Rule 5: the shape only ever grows, by Regions, limits and periods. A limit is never added for some counters of another,
+because their gates have decided by that, nor for counters that have changes, which no gate would know; and periods only
+where there is no counter yet.
+Rule 6: Shards grow by those of a period that begins in more than an hour: as `at` is five minutes ahead at most, nobody
+can have written there. Processes get them first and the shape last, as with limits.
 """
 
 import json
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Literal
 
@@ -24,12 +28,16 @@ from ledger.dynamo import failures
 from ledger.errors import NotAllowed, SettingsMismatch, TableError, TransactionConflict, shown
 from ledger.lane.directory import NAMES_MAX, counters_below
 from ledger.limit import Shape
-from ledger.requests import Get, Instant, Item, Program, Put, Table, run
+from ledger.requests import Get, Instant, Item, Now, Program, Put, Table, run
 from ledger.settings import Settings
 from ledger.values import longest
 
 TRIES_MAX = 5
 SHOWN_MAX = 200
+HOUR_MS, WEEK_MS = 3_600_000, 7 * 86_400_000
+KINDS = ("limits", "periods", "shards")
+Rule = tuple[str, str]
+"""Of which of these kinds, and the prefix."""
 LOG = logging.getLogger("ledger")
 
 
@@ -42,9 +50,10 @@ class ShapeCheck:
 
     def __init__(self, settings: Settings, *, writes: bool = False) -> None:
         self._settings, self._writes = settings, writes
-        self._limits = {} if settings.unshared_limits else settings.limits
-        self._shared: Collection[str] | None = None
-        """The prefixes whose limits need not be asked for again; None: nothing was asked."""
+        rules = {"limits": settings.limits, "periods": settings.periods, "shards": _of_periods(settings)}
+        self._rules: Mapping[str, Collection[str]] = {} if settings.unshared_limits else rules
+        self._shared: Collection[Rule] | None = None
+        """What need not be asked for again; None: nothing was asked."""
         self.is_known = False
         """Whether nothing is left to ask for."""
 
@@ -53,16 +62,22 @@ class ShapeCheck:
         run(self.program(*counters), table, now)
 
     def program(self, *counters: str) -> Program[None]:
-        """The settings fit, and the shape has the limits of these counters.
+        """The settings fit, and the shape has the limits and periods of these counters.
 
         Raises SettingsMismatch, DamagedItem and the TableErrors: nothing was written; the next call asks again.
         """
         if self.is_known:
             return
-        wanted = {prefix for each in counters if (prefix := longest(self._limits, each)) is not None}
+        wanted = {
+            (kind, prefix)
+            for kind, prefixes in self._rules.items()
+            for each in counters
+            if (prefix := longest(prefixes, each)) is not None
+        }
         if self._shared is not None and wanted <= {*self._shared}:
             return
-        shared: Collection[str] = self._limits
+        every = {(kind, prefix) for kind, prefixes in self._rules.items() for prefix in prefixes}
+        shared: Collection[Rule] = every
         try:
             shape = yield from check(self._settings)
             if shape is None and self._writes and wanted:
@@ -70,20 +85,20 @@ class ShapeCheck:
             elif shape is None and self._writes:
                 shared = ()
             if shape is not None:
-                shared = shape.limits
+                shared = {(kind, prefix) for kind in KINDS for prefix in getattr(shape, kind)}
         except NotAllowed as refused:
             if not failures.denied(refused.__cause__):
                 return  # no valid credentials: what follows says so; with some, it is asked again
         if lacking := sorted(wanted.difference(shared)):
             raise SettingsMismatch(_lacking(lacking, self._settings))
-        self._shared, self.is_known = shared, self._limits.keys() <= {*shared}
+        self._shared, self.is_known = shared, every <= {*shared}
 
 
 def _first(settings: Settings) -> Program[Shape | None]:
     """The shape, written if absent, by who uses a limit first; None where it cannot be, which is logged once."""
     try:
-        yield from check_new_limits(settings, None, everywhere=False)
-        yield Put(items.shape_item(Shape(settings.regions, settings.shards, limits=settings.limits)), Absent())
+        yield from check_growth(settings, None, everywhere=False)
+        yield Put(items.shape_item(_shape_of(settings)), Absent())
     except (TableError, SettingsMismatch) as error:
         limits = shown(dict(settings.limits), SHOWN_MAX)
         LOG.warning(
@@ -93,17 +108,28 @@ def _first(settings: Settings) -> Program[Shape | None]:
     return (yield from check(settings))
 
 
-def _lacking(prefixes: Sequence[str], settings: Settings) -> str:
+def _lacking(rules: Sequence[Rule], settings: Settings) -> str:
     limits = {
         prefix: {name: each for name, each in asdict(limit).items() if each is not None}
         for prefix, limit in settings.limits.items()
     }
+    lacking = ", ".join(f"{kind}[{prefix!r}]" for kind, prefix in rules)
     return (
-        f"The table's shape lacks limits[{' '.join(map(repr, prefixes))}]: a process without them is not refused, and "
-        f"adds past them. Run `ledgerctl init` with LEDGER_LIMITS='{json.dumps(limits)}' and else this process's "
-        "settings, or deploy with them. To use them all the same: Settings(unshared_limits=True), "
-        "LEDGER_UNSHARED_LIMITS=true. Nothing was written."
+        f"The table's shape lacks {lacking}: a process without them is not refused, and adds past them. Run "
+        f"`ledgerctl init` with LEDGER_LIMITS='{json.dumps(limits)}' and else this process's settings, or deploy with "
+        "them. To use them all the same: Settings(unshared_limits=True), LEDGER_UNSHARED_LIMITS=true. Nothing was "
+        "written."
     )
+
+
+def _of_periods(settings: Settings) -> list[str]:
+    """The prefixes of shards that are those of a period."""
+    return [prefix for prefix in settings.shards if settings.term_of(prefix) is not None]
+
+
+def _shape_of(settings: Settings) -> Shape:
+    periods = {prefix: replace(keep, carry=0) for prefix, keep in settings.periods.items()}
+    return Shape(settings.regions, settings.shards, limits=settings.limits, periods=periods)
 
 
 def stored() -> Program[Shape | None]:
@@ -121,22 +147,24 @@ def check(settings: Settings) -> Program[Shape | None]:
 
 
 def write(settings: Settings) -> Program[Literal["kept", "written", "grown"]]:
-    """Write the shape of `settings` where there is none, or add its Regions and limits to the one there.
+    """Write the shape of `settings` where there is none, or add its Regions, limits, periods and shards of periods that
+    are still to come to the one there.
 
-    Raises SettingsMismatch where it would change shards or a limit, lose a Region or a limit, or limit counters that
-    have changes in any Region; DamagedItem and the TableErrors, also those of a Region that cannot be asked for them.
+    Raises SettingsMismatch where it would change or lose anything else, limit counters that have changes in any Region,
+    or give counters periods that are there; DamagedItem and the TableErrors, also those of a Region that cannot be
+    asked for them.
     """
-    of_settings = Shape(settings.regions, settings.shards, limits=settings.limits)
+    of_settings = _shape_of(settings)
     for _ in range(TRIES_MAX):
         there: Item | None = yield Get(items.SHAPE_KEY)
         shape = items.shape_of(there) if there is not None else None
-        yield from check_new_limits(settings, shape)
+        yield from check_growth(settings, shape)
         if there is None or shape is None:
             if (yield Put(items.shape_item(of_settings), Absent())) is None:
                 return "written"
             continue
         regions = (*shape.regions, *(region for region in settings.regions if region not in shape.regions))
-        grown = replace(shape, regions=regions, limits=settings.limits, version=shape.version + 1)
+        grown = replace(of_settings, regions=regions, version=shape.version + 1)
         if replace(grown, version=shape.version) == shape:
             return "kept"
         if (yield Put(items.shape_item(grown, there), items.version_is(shape.version))) is None:
@@ -144,25 +172,50 @@ def write(settings: Settings) -> Program[Literal["kept", "written", "grown"]]:
     raise TransactionConflict(f"Others kept writing the shape, {TRIES_MAX} times. Nothing was written. Call again.")
 
 
-def check_new_limits(settings: Settings, shape: Shape | None, *, everywhere: bool = True) -> Program[None]:
+def check_growth(settings: Settings, shape: Shape | None, *, everywhere: bool = True) -> Program[None]:
     """Raises SettingsMismatch where the shape would not be written with these settings, and what `write` does."""
-    new, regions = {*settings.limits}, settings.regions
+    limits, periods, regions = {*settings.limits}, {*settings.periods}, settings.regions
     if shape is not None:
-        new, regions = new.difference(shape.limits), shape.regions
-        narrower = [  # they may have gates already, of the shorter prefix
-            f"limits[{prefix!r}] would change the limit of counters that have limits[{old!r}]."
+        limits, periods, regions = limits.difference(shape.limits), periods.difference(shape.periods), shape.regions
+        narrower = [  # they may have gates already, or items that retire, by the shorter prefix
+            f"{kind}[{prefix!r}] would change the {kind} of counters that have {kind}[{old!r}]."
+            for kind, new, olds in (("limits", limits, shape.limits), ("periods", periods, shape.periods))
             for prefix in sorted(new)
-            for old in sorted(shape.limits)
+            for old in sorted(olds)
             if prefix.startswith(old)
         ]
-        if wrong := [*unlike(settings, shape), *narrower]:
+        now: Instant = yield Now()
+        if wrong := [*unlike(settings, shape), *narrower, *_too_late(settings, shape, now.wall_ms)]:
             raise SettingsMismatch(f"{' '.join(wrong)} The shape was left as it is.")
-    if new and (names := (yield from counters_below(new, settings, regions, everywhere=everywhere))):
+    names = (yield from counters_below(limits, settings.limits, settings, regions, everywhere)) if limits else []
+    if names:
         raise SettingsMismatch(
-            f"limits[{' '.join(map(repr, sorted(new)))}]: the counters {' '.join(names[:NAMES_MAX])} have changes that "
-            "no gate decided. A counter that has changes gets no limit: choose another name or prefix, and bring a "
-            "value there with one change. Nothing was written; the shape was left as it is."
+            f"limits[{' '.join(map(repr, sorted(limits)))}]: the counters {' '.join(names[:NAMES_MAX])} have changes "
+            "that no gate decided. A counter that has changes gets no limit: choose another name or prefix, and bring "
+            "a value there with one change. Nothing was written; the shape was left as it is."
         )
+    if periods:
+        names = yield from counters_below(periods, settings.periods, settings, regions, everywhere, anything=True)
+    if names:
+        raise SettingsMismatch(
+            f"periods[{' '.join(map(repr, sorted(periods)))}]: there are the counters {' '.join(names[:NAMES_MAX])}, "
+            "whose items never retire, and which would take no changes without a period. Choose another prefix. "
+            "Nothing was written; the shape was left as it is."
+        )
+
+
+def _too_late(settings: Settings, shape: Shape, now_ms: int) -> list[str]:
+    """The shards that would be those of a period in which somebody may have written."""
+    wrong = []
+    for prefix in settings.shards.keys() - shape.shards.keys():
+        term = settings.term_of(prefix)
+        early_ms = WEEK_MS if term is not None and term.span.unit == "year" else 0  # its first week began before it
+        if term is not None and term.first_ms - early_ms <= now_ms + HOUR_MS:
+            wrong.append(
+                f"shards[{prefix!r}]: that period has begun, or begins within the hour somewhere, and may have changes "
+                "in other lanes. Give the shards to a later one."
+            )
+    return sorted(wrong)
 
 
 def mismatches(settings: Settings, shape: Shape) -> list[str]:
@@ -180,7 +233,10 @@ def mismatches(settings: Settings, shape: Shape) -> list[str]:
 def unlike(settings: Settings, shape: Shape) -> list[str]:
     """What of the settings no process may have, nor any later shape."""
     wrong = []
-    if dict(settings.shards) != dict(shape.shards):
+    to_come = {*_of_periods(settings)}
+    if {**settings.shards, **shape.shards} != dict(
+        settings.shards
+    ) or settings.shards.keys() - to_come - shape.shards.keys():
         theirs, ours = (shown(dict(sorted(each.shards.items())), SHOWN_MAX) for each in (shape, settings))
         wrong.append(
             f"The table has shards={theirs}, this process shards={ours}: it would add where nobody reads. Start it "
@@ -198,5 +254,12 @@ def unlike(settings: Settings, shape: Shape) -> list[str]:
                 f"The table has limits[{prefix!r}]={limit}, this process {settings.limits.get(prefix)}: it would write "
                 "what no gate decides, or decide otherwise. Start it with the table's (LEDGER_LIMITS). A prefix keeps "
                 "its limit; that of a counter is changed by set_limit."
+            )
+    for prefix, keep in sorted(shape.periods.items()):
+        own = settings.periods.get(prefix)
+        if own is None or (own.late, own.keep) != (keep.late, keep.keep):
+            wrong.append(
+                f"The table has periods[{prefix!r}]={keep}, this process {own}: what retires by one would be read by "
+                "the other. Start it with the table's (LEDGER_PERIODS); late and keep of a prefix never change."
             )
     return wrong

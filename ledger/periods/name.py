@@ -1,0 +1,100 @@
+"""What the end of a counter's name says of time: `llm:key:k1@2026-11` is of November 2026.
+
+Rule 1: A name says no zone, so its calendar is read as that of UTC here, and as that of a zone by `Period` alone.
+Rule 2: A text is a period only in the one spelling that this file writes: of two names for one month one is none.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+UNITS = ("year", "month", "week", "day", "hour")
+MARK = "@"
+ANCHOR_MAX = 28
+"""The last day that every month has."""
+
+YEAR_MIN, YEAR_MAX = 1970, 9_998
+
+_SPELT = re.compile(r"(\d{4})(?:-W(\d\d)|-(\d\d)(?:-(\d\d)(T\d\d|M)?)?)?", re.ASCII)
+_TEXTS: Mapping[str, str] = {"year": "%Y", "month": "%Y-%m", "week": "%G-W%V", "day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H"}
+
+
+class Span(NamedTuple):
+    """A period: what it is of, the day of the month on which it begins, and its first moment, by a calendar alone."""
+
+    unit: str
+    anchor: int
+    start: datetime
+
+    @property
+    def text(self) -> str:
+        return f"{self.start:%Y-%m-%d}M" if self.anchor > 1 else self.start.strftime(_TEXTS[self.unit])
+
+    @property
+    def end(self) -> datetime:
+        """The first moment of the next one."""
+        return self.next.start
+
+    @property
+    def next(self) -> "Span":
+        return self._replace(start=_NEXT[self.unit](self.start))
+
+    @property
+    def before(self) -> "Span":
+        return around(self.unit, self.anchor, self.start - timedelta(microseconds=1))
+
+
+def around(unit: str, anchor: int, moment: datetime) -> Span:
+    """The period that a moment of a calendar is in. Raises ValueError and OverflowError beyond the calendar's years."""
+    day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    match unit:
+        case "hour":
+            start = moment.replace(minute=0, second=0, microsecond=0)
+        case "day":
+            start = day
+        case "week":
+            start = day - timedelta(days=day.weekday())
+        case "month":
+            start = (day - timedelta(days=anchor - 1)).replace(day=1) + timedelta(days=anchor - 1)
+        case _:
+            start = day.replace(month=1, day=1)
+    return Span(unit, anchor, start)
+
+
+def span_of(text: str) -> Span | None:
+    """The period that a text spells; None when it is none of the years 1970 to 9998."""
+    match = _SPELT.fullmatch(text)
+    if match is None or not YEAR_MIN <= int(match[1]) <= YEAR_MAX:
+        return None
+    year, (week, month, day, rest) = int(match[1]), (match[group] or "" for group in range(2, 6))
+    try:
+        if week:
+            span = Span("week", 1, datetime.fromisocalendar(year, int(week), 1))
+        else:
+            start = datetime(year, int(month or 1), int(day or 1), int(rest[1:] or 0))
+            unit = "hour" if rest[:1] == "T" else "month" if month and (not day or rest) else "day" if day else "year"
+            span = Span(unit, start.day if rest == "M" else 1, start)
+    except ValueError:  # the 31st of February, the 53rd week of a year with 52, the hour 24
+        return None
+    return span if span.text == text and span.anchor <= ANCHOR_MAX else None
+
+
+def parted(counter: str) -> tuple[str, Span | None]:
+    """The base of a name, and the period at its end; the whole name and None where it has none."""
+    base, mark, text = counter.rpartition(MARK)
+    span = span_of(text) if mark and base else None
+    return (base, span) if span is not None else (counter, None)
+
+
+def _next_month(start: datetime) -> datetime:
+    return start.replace(year=start.year + start.month // 12, month=start.month % 12 + 1)
+
+
+_NEXT: Mapping[str, Callable[[datetime], datetime]] = {
+    "hour": lambda start: start + timedelta(hours=1),
+    "day": lambda start: start + timedelta(days=1),
+    "week": lambda start: start + timedelta(weeks=1),
+    "month": _next_month,
+    "year": lambda start: start.replace(year=start.year + 1),
+}

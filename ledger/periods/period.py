@@ -1,0 +1,112 @@
+"""`Period`: which period of a zone's calendar a moment is in, and its name. Pure, and no part of what counts.
+
+Rule 1: A name is chosen once, with `at`, where a change is made: two machines with different databases of zones would
+name two counters for one change.
+Source of the zones: the machine's database, or the package tzdata (https://docs.python.org/3/library/zoneinfo.html).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+
+from ledger.checks import check_counter, check_time
+from ledger.errors import InvalidCounter, InvalidInput, InvalidTime, shown
+from ledger.periods.name import ANCHOR_MAX, MARK, UNITS, YEAR_MAX, YEAR_MIN, Span, around, parted
+
+NAMES_MAX = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Periods of a calendar. Raises InvalidInput.
+
+    unit: "year", "month", "week" (from Monday on, ISO 8601), "day" or "hour". zone: an IANA name such as Europe/Paris.
+    anchor: the day from 1 to 28 on which a "month" begins.
+    """
+
+    unit: str
+    zone: str = "UTC"
+    anchor: int = 1
+
+    def __post_init__(self) -> None:
+        if self.unit not in UNITS:
+            raise InvalidInput(f"unit={shown(self.unit)} is none of {', '.join(UNITS)}.")
+        if type(self.anchor) is not int or not 1 <= self.anchor <= (ANCHOR_MAX if self.unit == "month" else 1):
+            raise InvalidInput(f"anchor={shown(self.anchor)} is no day from 1 to {ANCHOR_MAX}, or not of a month.")
+        zone_of(self.zone)
+
+    def name(self, base: str, at: datetime) -> str:
+        """The counter of the period that `at` is in: "llm:key:k1@2026-11". Raises InvalidTime and InvalidCounter."""
+        return self._named(base, self._around("at", at))
+
+    def start(self, name: str) -> datetime:
+        """The first moment of a name's period, in the zone. Raises InvalidCounter for a period of another form."""
+        return self._moment(self._span(name).start)
+
+    def end(self, name: str) -> datetime:
+        """The first moment of the next period, in the zone. Raises InvalidCounter for a period of another form."""
+        return self._moment(self._span(name).end)
+
+    def names(self, base: str, since: datetime, until: datetime) -> list[str]:
+        """The counters of all periods from `since` (included) to `until` (excluded): at most 10,000, for
+        `Reader.values`. Raises InvalidTime, InvalidCounter and InvalidInput."""
+        first, last_ms = self._around("since", since), check_time("until", until)
+        if check_time("since", since) > last_ms:
+            raise InvalidInput(f"since={shown(since, 80)} is after until={shown(until, 80)}.")
+        found: list[str] = []
+        for span in self._from(first):
+            if check_time("start", self._moment(span.start)) >= last_ms:
+                break
+            if len(found) == NAMES_MAX:
+                raise InvalidInput(f"There are more than {NAMES_MAX:,} periods from since to until: ask for fewer.")
+            found.append(self._named(base, span))
+        return found
+
+    def _from(self, span: Span) -> Iterator[Span]:
+        while span.start.year <= YEAR_MAX:
+            yield span
+            span = span.next
+
+    def _named(self, base: str, span: Span) -> str:
+        check_counter(base)
+        return check_counter(f"{base}{MARK}{span.text}")
+
+    def _around(self, name: str, at: datetime) -> Span:
+        check_time(name, at)
+        try:
+            span = around(self.unit, self.anchor, at.astimezone(zone_of(self.zone)).replace(tzinfo=None))
+            if not YEAR_MIN <= span.start.year <= YEAR_MAX:
+                raise ValueError
+        except (ValueError, OverflowError):
+            why = f"{name}={shown(at, 80)} is in no period of the years {YEAR_MIN} to {YEAR_MAX}."
+            raise InvalidTime(why) from None
+        return span
+
+    def _span(self, name: str) -> Span:
+        span = parted(check_counter(name))[1]
+        if span is None or (span.unit, span.anchor) != (self.unit, self.anchor):
+            example = Span(self.unit, self.anchor, datetime(2026, 11, self.anchor)).text
+            raise InvalidCounter(f"{name} does not end with a period such as {MARK}{example}.")
+        return span
+
+    def _moment(self, calendar: datetime) -> datetime:
+        return calendar.replace(tzinfo=zone_of(self.zone))
+
+
+def zone_of(zone: object) -> tzinfo:
+    """The zone of an IANA name. Raises InvalidInput."""
+    if zone == "UTC":
+        return UTC
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        if type(zone) is str:
+            return ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        pass
+    raise InvalidInput(
+        f"zone={shown(zone)} is no zone that this machine knows. Zones have names such as Europe/Paris; where the "
+        "system has no database of them, the package tzdata has one."
+    )
