@@ -92,8 +92,9 @@ class Compactor:
         """Recount a counter from its segments and deltas, each lane in its own Region; writes nothing.
 
         Looks, in the Regions of the settings, at the next four shards too: what is there is in no value.
-        Raises GaveUp (a commit was just landing: ask again), ReadTooSlow, DamagedItem and the TableErrors.
+        Raises GaveUp (a commit was just landing: ask again), ReadTooSlow, DamagedItem, PeriodOver and the TableErrors.
         """
+        self.settings.check_kept(counter, self._now().wall_ms)
         unread = (self._run(unread_beyond(counter, region, self.settings), region) for region in self.settings.regions)
         gates, limit_ms = Gates.of(self.settings, counter), self.settings.read_time_max_ms
         checks: Iterable[LaneCheck]
@@ -121,6 +122,7 @@ class Compactor:
         changed, but perhaps that of a gate.
         """
         gates = Gates.of(self.settings, counter)
+        self.settings.check_kept(counter, self._now().wall_ms)
         if gates is not None:
             self._shape.ask(self._table, self._now, counter)
             return {each.gate.lane: each.gate.value for each in self._run(rebuild_gates(gates))}

@@ -17,7 +17,7 @@ from ledger.errors import LedgerError
 from ledger.gate import items as gates
 from ledger.lane import directory
 from ledger.lane.tail import Pages
-from ledger.requests import AlreadyThere, Key, KeyPage, Program, PutMany, Scan
+from ledger.requests import AlreadyThere, Instant, Key, KeyPage, Now, Program, PutMany, Scan
 from ledger.settings import Settings
 from ledger.values import Lane
 
@@ -76,10 +76,15 @@ def every_lane(wanted: Callable[[Lane], bool], *, fold_min: int = 1) -> Program[
 
 
 def find_lanes(settings: Settings) -> Program[Lanes]:
-    """All in order; and list the lanes of the settings' Region. Raises the TableErrors of the scan."""
-    found = yield from every_lane(
-        lambda lane: lane.region == settings.region or not settings.reads(lane), fold_min=settings.fold_min
-    )
+    """All in order, but those of periods that nobody looks at any more; and list the lanes of the settings' Region.
+    Raises the TableErrors of the scan."""
+    now: Instant = yield Now()
+
+    def wanted(lane: Lane) -> bool:
+        is_ours = lane.region == settings.region or not settings.reads(lane)
+        return is_ours and settings.is_kept(lane.counter, now.wall_ms)
+
+    found = yield from every_lane(wanted, fold_min=settings.fold_min)
     needy = [
         lane
         for lane, held in found.items()
@@ -90,7 +95,7 @@ def find_lanes(settings: Settings) -> Program[Lanes]:
     missing = [lane for lane, held in found.items() if lane.region == settings.region and not held.listed]
     answers: tuple[AlreadyThere | LedgerError | None, ...] = ()
     if missing:
-        answers = yield PutMany(tuple(map(directory.item_of, missing)))
+        answers = yield PutMany(tuple(directory.item_of(settings.known(lane)) for lane in missing))
     outcomes = list(zip(missing, answers, strict=True))
     listed = [lane for lane, answer in outcomes if answer is None]
     failed = {lane: answer for lane, answer in outcomes if isinstance(answer, LedgerError)}

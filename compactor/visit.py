@@ -6,6 +6,7 @@ it only saves storage.
 Rule 2: Damage is raised all the same, after the lane was folded and settled.
 Rule 3: A whole visit looks for strays among all that is at or below the watermark. Any other settles those that the
 clean met: it is for who is told of strays by name.
+Rule 4: A period whose items may have retired is passed by: the table deletes them in any order, which is no damage.
 """
 
 from compactor.clean import clean
@@ -13,7 +14,7 @@ from compactor.fold import fold
 from compactor.report import Tally
 from compactor.settle import settle, settle_these
 from ledger.errors import DamagedItem, LedgerError
-from ledger.requests import Program
+from ledger.requests import Now, Program
 from ledger.settings import Settings
 from ledger.values import Lane
 
@@ -33,6 +34,8 @@ def visit(
     `commits_max` bounds the commits of fold and those of settle, each on its own, so that neither starves the other.
     """
     lane = settings.known(lane)
+    if settings.periods and not settings.is_kept(lane.counter, (yield Now()).wall_ms):
+        return
     bound = {} if commits_max is None else {"commits_max": commits_max}
     met: list[bytes] = []  # what the clean met that is listed nowhere
     damage: DamagedItem | None = None

@@ -56,7 +56,7 @@ def package(
     aws.say(sizes(build("lambda")))
     _render(target)
     table = PACKAGED / f"{target.table}-table.json"
-    table.write_text(template_of(len(target.regions), target.table_stack.capacity))
+    table.write_text(template_of(len(target.regions), target.table_stack.capacity, retires=target.table_stack.retires))
     aws.say(f"packaged for {' '.join(target.regions)} in {PACKAGED.relative_to(ROOT)}")
 
 

@@ -43,7 +43,8 @@ class Deployment:
 
     @property
     def table_stack(self) -> TableStack:
-        return TableStack(self.table, self.regions, parameters.capacity_of(self.parameters(self.regions[0])))
+        said = self.parameters(self.regions[0])
+        return TableStack(self.table, self.regions, parameters.capacity_of(said), retires=said["periods"] != "{}")
 
     def parameters(self, region: str) -> Parameters:
         """All that hold in a Region."""

@@ -38,6 +38,7 @@ class TableStack:
     table: str
     regions: Sequence[str]
     capacity: Capacity
+    retires: bool = False
 
     @property
     def name(self) -> str:
@@ -151,7 +152,7 @@ class TableStack:
         values |= named(regions)
         request: Any = {
             "StackName": self.name,
-            "TemplateBody": template_of(len(regions), self.capacity),
+            "TemplateBody": template_of(len(regions), self.capacity, retires=self.retires),
             "Parameters": [{"ParameterKey": key, "ParameterValue": value} for key, value in values.items()],
         }
         verb = "CREATE" if create else "UPDATE"

@@ -3,7 +3,8 @@
 Rule 1: A Region is a parameter of the stack, `Region1` the stack's own: so the stack itself says which Regions it has,
 in which order. How many there are is for DynamoDB to say; nothing here bounds it.
 Rule 2: A write in one Region is a write in each, so writes have one capacity for all; reads have it in each replica.
-Rule 3: Provisioned capacity begins with the most that autoscaling may give (SeedCapacity), because after a switch from
+Rule 3: The table's time to live is on where there are periods, and names the attribute that their items alone have.
+Rule 4: Provisioned capacity begins with the most that autoscaling may give (SeedCapacity), because after a switch from
 on demand the scaling may come some minutes later.
 """
 
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+
+from ledger.items import RETIRES
 
 SOURCE = Path(__file__).parent / "table.yml"
 REGION = re.compile(r"Region([1-9][0-9]*)")
@@ -41,13 +44,15 @@ class Capacity(NamedTuple):
         return sum(1 for units in self if units and units.least)
 
 
-def template_of(regions: int, capacity: Capacity) -> str:
-    """The template for so many Regions, as JSON."""
+def template_of(regions: int, capacity: Capacity, *, retires: bool = False) -> str:
+    """The template for so many Regions, as JSON. retires: there are periods, whose items the table deletes."""
     found: dict[str, Any] = yaml.safe_load(SOURCE.read_text())
     table = found["Resources"]["Table"]["Properties"]
     (replica,) = table["Replicas"]
     if capacity.scaled:
         table["BillingMode"] = "PROVISIONED"
+    if retires:
+        table["TimeToLiveSpecification"] = {"AttributeName": RETIRES, "Enabled": True}
     for properties, kind, units in ((table, "Write", capacity.writes), (replica, "Read", capacity.reads)):
         if units and units.least:
             scaling: dict[str, Any] = {

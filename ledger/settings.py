@@ -233,7 +233,8 @@ class Settings:
         """
         shards = self.shards_of(check_lane(lane).counter)
         shards = shards if lane.shard < shards else lane.shards
-        return replace(lane, shards=shards, retires_s=self.retires_s(lane.counter))
+        at_s = self.retires_s(lane.counter) if self.periods else 0
+        return replace(lane, shards=shards, retires_s=at_s)
 
     def reads(self, lane: Lane) -> bool:
         """Whether a reader of these settings looks at the deltas of a lane. Raises InvalidInput."""

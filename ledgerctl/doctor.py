@@ -17,8 +17,10 @@ from ledger.checks import to_ms
 from ledger.errors import LedgerError, NotAllowed, TableMissing
 from ledger.gate import items as gates
 from ledger.lane import directory
-from ledger.lane.shape import mismatches, stored
+from ledger.lane.shape import KINDS, mismatches, stored
+from ledger.limit import Shape
 from ledger.requests import GetMany, KeyPage, Scan
+from ledger.settings import Settings
 from ledgerctl import shape
 from ledgerctl.call import Call
 from ledgerctl.command import TABLE, command
@@ -86,6 +88,8 @@ def _region(call: Call, region: str) -> Iterator[Finding]:
             yield Finding("warn", f"{region} {what}", f"not seen: {answer}", remedy)
         else:
             yield from judge(region, answer, single)
+            if judge is shape.ttl_findings and call.settings.periods:
+                yield from shape.retiring_findings(region, answer)
 
 
 def _clock(call: Call, answer: Any) -> Finding:
@@ -114,14 +118,24 @@ def _shape(call: Call) -> Finding:
     if there is None:
         remedy = "Nobody tells a process with other regions, shards or limits: `ledgerctl init` writes it."
         return Finding("warn", what, "the table has none", remedy)
-    wrong, lacking = mismatches(settings, there), sorted(settings.limits.keys() - there.limits.keys())
+    wrong, lacking = mismatches(settings, there), lacked(settings, there)
     if lacking and not wrong:
-        says = f"lacks limits {' '.join(lacking)}; a process without them is not refused, and adds past them"
-        remedy = "`ledgerctl init` with this LEDGER_LIMITS adds them; until then their use is refused."
+        says = f"lacks {' '.join(lacking)}; a process without them is not refused, and adds past them"
+        remedy = "`ledgerctl init` with these settings adds them; until then their use is refused."
         return Finding("warn", what, says, remedy)
     good = f"regions {' '.join(there.regions)}, shards {dict(there.shards) or 'one each'}"
     good += f", limits {' '.join(there.limits)}" if there.limits else ""
+    good += f", periods {' '.join(there.periods)}" if there.periods else ""
     return judged(not wrong, what, good, " ".join(wrong), "docs/data-model.md#shape has the rules.")
+
+
+def lacked(settings: Settings, there: Shape) -> list[str]:
+    """What the settings have, and the shape not yet."""
+    return [
+        f"{kind} {prefix}"
+        for kind in KINDS
+        for prefix in sorted(getattr(settings, kind).keys() - getattr(there, kind).keys())
+    ]
 
 
 def _lanes(call: Call) -> Iterator[Finding]:

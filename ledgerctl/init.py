@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ledger.errors import LedgerError, NotAllowed, SettingsMismatch, TableMissing
+from ledger.items import RETIRES
 from ledger.lane.shape import check_growth, stored, unlike, write
 from ledger.limit import Shape
 from ledgerctl import shape
@@ -86,6 +87,8 @@ def make_ready(call: Call, steps: Steps, *, deletion_protection: bool) -> None:
             active(call, region)
         if deletion_protection and not table.get("DeletionProtectionEnabled"):
             turn_on(region, "deletion protection", DeletionProtectionEnabled=True)
+        if call.settings.periods and _turned_retiring_on(call, region):
+            steps.say(f"{region}: items of periods retire")
         if _turned_recovery_on(call, region):
             steps.say(f"{region}: point-in-time recovery is on")
     for region in regions:
@@ -110,7 +113,7 @@ def refuse(call: Call, region: str, table: Any, nothing: str, *, new: bool = Fal
     findings += [each for each in replicas if not (new and each.what == shape.REPLICAS)]
     answer = call.ask(region, "describe_time_to_live", TableName=settings.table)
     if isinstance(answer, LedgerError):
-        call.note(f"{region}: time to live was not seen, and must be off: {answer}", "yellow")
+        call.note(f"{region}: time to live was not seen, and must be off or by {RETIRES}: {answer}", "yellow")
     else:
         findings += shape.ttl_findings(region, answer)
     wrong = [each for each in findings if each.level == "fail"]
@@ -125,6 +128,16 @@ def refuse_another_shape(call: Call) -> Shape | None:
     if there is not None and (wrong := unlike(call.settings, there)):
         raise SettingsMismatch(f"{' '.join(wrong)} Nothing was changed.")
     return there
+
+
+def _turned_retiring_on(call: Call, region: str) -> bool:
+    there = call.ask(region, "describe_time_to_live", TableName=call.settings.table)
+    described = {} if isinstance(there, LedgerError) else there.get("TimeToLiveDescription", {})
+    if described.get("TimeToLiveStatus") in ("ENABLED", "ENABLING"):
+        return False
+    specification = {"Enabled": True, "AttributeName": RETIRES}
+    do(call, region, "update_time_to_live", TimeToLiveSpecification=specification)
+    return True
 
 
 def _turned_recovery_on(call: Call, region: str) -> bool:

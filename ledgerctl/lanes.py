@@ -5,7 +5,7 @@ Rule 1: The directory of every Region of the settings is read, from this Region'
 Rule 2: `--scan` looks at the whole table, so it sees lanes that no directory has, and names them.
 Rule 3: A directory is not taken for the table: what it may lack is said with every answer that is taken from it, and an
 empty one is an error that says what to do.
-Rule 4: An item that names no lane is skipped, and named.
+Rule 4: An item that names no lane is skipped, and named. Periods that nobody looks at any more are skipped.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -63,7 +63,10 @@ def found(call: Call, prefix: str = "", *, scan: bool = False, at_home: bool = F
     not replicated yet. Raises Wrong for an empty directory, and the TableErrors."""
     if not scan:
         return _listed(call, prefix, at_home=at_home)
-    holdings = call.run(every_lane(lambda lane: lane.counter.startswith(prefix)))
+    now_ms = call.surroundings.clock()
+    holdings = call.run(
+        every_lane(lambda lane: lane.counter.startswith(prefix) and call.settings.is_kept(lane.counter, now_ms))
+    )
     call.note(f"scanned the table for names: {show.cost(call.meter.take())}")
     if unlisted := [lane for lane, held in holdings.items() if not held.listed]:
         call.note(f"lanes that no directory has: {named(unlisted)}. {LISTS}", "yellow")
@@ -112,7 +115,9 @@ def _listed(call: Call, prefix: str, *, at_home: bool) -> Found:
         raise Wrong("EmptyDirectory", no_lane, f"--scan looks at the whole table instead; {LISTS}", DATA)
     if empty:
         call.note(no_lane, "yellow")
-    return Found(sorted(lane for lane in lanes if lane.counter.startswith(prefix)))
+    now_ms = call.surroundings.clock()
+    kept = (lane for lane in lanes if lane.counter.startswith(prefix) and call.settings.is_kept(lane.counter, now_ms))
+    return Found(sorted(kept))
 
 
 def each(names: Sequence[Name], work: Callable[[Name], Done]) -> list[Done]:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from ledger.periods.name import MARK
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
@@ -26,6 +27,7 @@ class By(StrEnum):
 def list_(
     call: Call,
     prefix: Prefix = "",
+    period: Annotated[str, typer.Option(help="Only those of this period: 2026-11.")] = "",
     limit: Annotated[int, typer.Option(min=1, help="Show at most that many.")] = 100,
     scan: Scan = False,
 ) -> None:
@@ -37,7 +39,8 @@ def list_(
     seen = found(call, prefix, scan=scan)
     lanes_of: defaultdict[str, list[Lane]] = defaultdict(list)
     for lane in seen.lanes:
-        lanes_of[lane.counter].append(lane)
+        if not period or lane.counter.endswith(f"{MARK}{period}"):
+            lanes_of[lane.counter].append(lane)
     rows: list[tuple[str, ...]] = []
     for name in sorted(lanes_of)[:limit]:
         own = lanes_of[name]

@@ -7,6 +7,7 @@ Rule 2: `fail` is what loses or doubles changes or stops the library, `warn` wha
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
+from ledger.items import RETIRES
 from ledger.settings import Settings
 
 Level = Literal["ok", "warn", "fail"]
@@ -55,9 +56,19 @@ def table_findings(region: str, answer: Mapping[str, Any], single: bool = False)
 
 
 def ttl_findings(region: str, answer: Mapping[str, Any], single: bool = False) -> list[Finding]:
-    status = answer.get("TimeToLiveDescription", {}).get("TimeToLiveStatus", "DISABLED")
+    described = answer.get("TimeToLiveDescription", {})
+    status, attribute = described.get("TimeToLiveStatus", "DISABLED"), described.get("AttributeName")
+    fine = "of periods alone" if attribute == RETIRES else "off"
     remedy = "Turn it off at once: a delta that expires before it is folded is lost."
-    return [judged(status in ("DISABLED", "DISABLING"), f"{region} time to live", "off", status.lower(), remedy)]
+    is_fine = status in ("DISABLED", "DISABLING") or attribute == RETIRES
+    return [judged(is_fine, f"{region} time to live", fine, f"{status.lower()}, by {attribute}", remedy)]
+
+
+def retiring_findings(region: str, answer: Mapping[str, Any]) -> list[Finding]:
+    """What to know where there are periods."""
+    status = answer.get("TimeToLiveDescription", {}).get("TimeToLiveStatus", "DISABLED")
+    bad, remedy = "no item of a period ever goes", f"`ledgerctl init` turns time to live on, by {RETIRES}."
+    return [judged(status in ("ENABLED", "ENABLING"), f"{region} periods", "retire", bad, remedy, "warn")]
 
 
 def backups_findings(region: str, answer: Mapping[str, Any], single: bool = False) -> list[Finding]:

@@ -1,18 +1,28 @@
-"""`standing` and `limit`: what is left of a counter's limit, and the limit itself, shown or set.
+"""`standing`, `limit` and `periods`: what is left of a counter's limit, the limit, shown or set, and its periods.
 
 Rule 1: What is here is certain; of other Regions it is what has come over.
 Rule 2: The settings say where counters begin, for ever; what is set is of one counter, and stands in its gate.
 """
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
+from ledger import Period
 from ledger.message import time_text
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import LIMITS, Counter, command, whole_number
 from reader import Standing
+
+
+class Unit(StrEnum):
+    year = "year"
+    month = "month"
+    week = "week"
+    day = "day"
+    hour = "hour"
 
 
 @command("standing", LIMITS)
@@ -59,6 +69,30 @@ def limit(
     call.document(fields | show.cost_fields(call.meter.take()))
     where = f"set in {region}" if region else "no region, so it is never set anew"
     call.say(f"{counter}  {_bounds(found)}; {where}")
+
+
+@command("periods", LIMITS)
+def periods(
+    call: Call,
+    base: Annotated[str, typer.Argument(help="The counter's name without its period.")],
+    every: Annotated[Unit, typer.Option(help="What a period is.")] = Unit.month,
+    zone: Annotated[str, typer.Option(help="Whose calendar it is.")] = "UTC",
+    anchor: Annotated[int, typer.Option(help="Of a month: the day on which it begins.")] = 1,
+    last: Annotated[int, typer.Option(min=1, help="How many, up to that of now.")] = 12,
+) -> None:
+    """Show what the last periods of a counter came to: value, limit and what is left."""
+    found = call.reader.periods(base, Period(every.value, zone, anchor), last)
+    rows = []
+    for each in found:
+        floor, ceiling = getattr(each.standing, "floor", None), getattr(each.standing, "ceiling", None)
+        left = (each.standing.available.down, each.standing.available.up) if each.standing else (None, None)
+        times = {"start": time_text(each.start), "end": time_text(each.end)}
+        fields = {"counter": each.counter, **times, "value": each.value, "count": each.count}
+        call.document(fields | {"floor": floor, "ceiling": ceiling, "available": {"down": left[0], "up": left[1]}})
+        numbers = ("-" if number is None else f"{number:,}" for number in (each.value, floor, ceiling, *left))
+        rows.append((each.counter, *numbers))
+    call.table_of(("counter", "value", "floor", "ceiling", "left down", "left up"), rows)
+    call.note_cost()
 
 
 def _bounds(found: Standing) -> str:

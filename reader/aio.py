@@ -78,6 +78,8 @@ class AsyncReader(Edge):
     """As `Reader.counters`."""
     standing = awaited(Calls.standing, "reader.standing", READ)
     """As `Reader.standing`."""
+    periods = awaited(Calls.periods, "reader.periods", READ)
+    """As `Reader.periods`."""
     holds = awaited(Calls.holds, "reader.holds", READ)
     """As `Reader.holds`."""
 

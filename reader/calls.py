@@ -1,19 +1,22 @@
 """What a reader's calls ask of the table: `Reader` sends it, `AsyncReader` awaits it.
 
 Rule 1: what a caller passes is checked before anything is sent, then the table's shape is asked for.
+Rule 2: a period whose items may have retired is none to look at: of what is left nobody knows what is missing.
 """
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from ledger import clocks, tokens
-from ledger.checks import check_counter, check_flag, check_time, to_ms
+from ledger.checks import check_counter, check_flag, check_time, to_datetime, to_ms
 from ledger.errors import InvalidInput, shown
 from ledger.gate.gates import Gates
 from ledger.gate.hold import Hold
 from ledger.gate.recount import standings
 from ledger.lane.shape import ShapeCheck
+from ledger.periods.period import Period
 from ledger.requests import Instant, Now, Program
 from ledger.settings import Settings, check_settings
 from ledger.values import Lane
@@ -21,6 +24,7 @@ from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Pos
 from reader.counters_page import counters_page
 from reader.decided import decided, decided_page
 from reader.history import entries, history, page
+from reader.periods import PeriodBalance, periods
 from reader.read import balances
 from reader.standing import Standing, open_holds, standing_of
 
@@ -55,6 +59,8 @@ class Calls:
         return list(dict.fromkeys(check_counter(counter) for counter in counters))
 
     def balances(self, counters: Sequence[str], behind_ms: int = 0) -> Program[dict[str, Balance]]:
+        if self.settings.periods:
+            self._check_kept(counters)
         yield from self._shape.program(*counters)
         return (yield from balances(counters, self.settings, consistent=self._consistent, behind_ms=behind_ms))
 
@@ -65,7 +71,7 @@ class Calls:
     ) -> Program[Iterator[Entry]]:
         since_ms, until_ms = _bound_ms("since", since), _bound_ms("until", until)
         lanes, limit_ms = self.settings.lanes_of(counter), self.settings.read_time_max_ms
-        yield from self._shape.program(counter)
+        yield from self._first(counter)
         found: list[Iterable[Entry]] = []
         for lane in lanes:
             if self.settings.limit_of(counter) is not None:
@@ -94,7 +100,7 @@ class Calls:
         if until_ms is not None and until_ms <= 0:
             return HistoryPage((), None)
         upto = None if until_ms is None else tokens.last_of(until_ms - 1)
-        yield from self._shape.program(counter)
+        yield from self._first(counter)
         found: list[Entry] = []
         for lane in lanes:
             above = _above(lane, since_ms, after)
@@ -117,19 +123,59 @@ class Calls:
         given: object = prefix
         prefix = "" if isinstance(given, str) and not str.__len__(given) else check_counter(given)
         yield from self._shape.program()
-        return (yield from counters_page(self.settings.regions, prefix, after, limit))
+        now_ms = self.clock()
+
+        def wanted(counter: str) -> bool:
+            return counter.startswith(prefix) and self.settings.is_kept(counter, now_ms)
+
+        return (yield from counters_page(self.settings.regions, prefix, wanted, after, limit))
 
     def standing(self, counter: str) -> Program[Standing]:
         gates = Gates.limited(self.settings, counter, "standing")
-        yield from self._shape.program(counter)
+        yield from self._first(counter)
         began: Instant = yield Now()
         (copies,) = yield from standings([gates], consistent=self._consistent)
+        if not copies.has_opened(gates):
+            gates = replace(gates, limit=(yield from gates.opening(at_home=False)))
         return standing_of(gates, copies, began)
+
+    def periods(self, base: str, period: Period, last: int = 12) -> Program[list[PeriodBalance]]:
+        given: object = period
+        if not isinstance(given, Period):
+            raise InvalidInput(f"period is a Period, such as Period('month'), not {shown(given)}.")
+        if self.settings.keep_of(check_counter(base)) is None:
+            raise InvalidInput(f"No prefix of periods={shown(dict(self.settings.periods), 200)} fits {base}.")
+        now_ms = self.clock()
+        every = period.last(base, last, to_datetime(now_ms))
+        names = [name for name in every if self.settings.is_kept(name, now_ms)]
+        yield from self._shape.program(base)
+        found = yield from periods(names, self.settings, consistent=self._consistent)
+        return [
+            PeriodBalance(
+                name,
+                period.start(name),
+                period.end(name),
+                of.value,
+                of.count,
+                of if isinstance(of, Standing) else None,
+            )
+            for name, of in found.items()
+        ]
 
     def holds(self, counter: str) -> Program[list[Hold]]:
         gates = Gates.limited(self.settings, counter, "holds")
-        yield from self._shape.program(counter)
+        yield from self._first(counter)
         return [Hold(held) for held in (yield from open_holds(gates))]
+
+    def _first(self, counter: str) -> Program[None]:
+        """What comes before the first request about a counter. Raises PeriodOver and what the shape's check raises."""
+        self._check_kept([counter])
+        yield from self._shape.program(counter)
+
+    def _check_kept(self, counters: Sequence[str]) -> None:
+        now_ms = self.clock()
+        for counter in counters:
+            self.settings.check_kept(counter, now_ms)
 
 
 def _check_page(limit: object, after: object, kind: type) -> None:

@@ -8,7 +8,7 @@ long as `next` says so. It is empty only where there is no more.
 Rule 4: An item that names no lane is passed by, and told.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ledger.errors import DamagedItem
@@ -21,6 +21,9 @@ BUCKETS_MAX = 64
 AT_ONCE_MAX = 8
 """Buckets that are asked for together; one at first, so that a full one costs nobody the others."""
 
+Wanted = Callable[[str], bool]
+"""Whether a name is one to list. None is that does not begin with the prefix."""
+
 _HIGH = "\x7f"
 """Above every character of a name."""
 
@@ -32,18 +35,21 @@ class Stream(NamedTuple):
     upto: str | None
 
 
-def counters_page(regions: Sequence[str], prefix: str, after: Place | None, most: int) -> Program[CountersPage]:
-    """The next `most` names that begin with `prefix`; none only at the end. Raises DamagedItem and the TableErrors."""
+def counters_page(
+    regions: Sequence[str], prefix: str, wanted: Wanted, after: Place | None, most: int
+) -> Program[CountersPage]:
+    """The next `most` names that begin with `prefix` and are wanted; none only at the end. Raises DamagedItem and the
+    TableErrors."""
     damaged: dict[Key, None] = {}
     while True:
-        page = yield from _page(regions, prefix, after, most)
+        page = yield from _page(regions, prefix, wanted, after, most)
         damaged |= dict.fromkeys(page.damaged)
         after = page.next
         if page.counters or after is None:
             return CountersPage(page.counters, after, tuple(damaged))
 
 
-def _page(regions: Sequence[str], prefix: str, after: Place | None, most: int) -> Program[CountersPage]:
+def _page(regions: Sequence[str], prefix: str, wanted: Wanted, after: Place | None, most: int) -> Program[CountersPage]:
     first, above = (after.bucket, after.counter) if after else (0, "")
     last = min(first + BUCKETS_MAX, BUCKETS)
     names: list[str] = []
@@ -59,7 +65,7 @@ def _page(regions: Sequence[str], prefix: str, after: Place | None, most: int) -
                 return CountersPage(tuple(names), Place(each), tuple(damaged))
             streams: list[Stream] = []
             for region, page in zip(regions, pages[n * len(regions) :], strict=False):
-                streams += yield from _streams(bucket_pk(region, each), page, lows[each], prefix, most, damaged)
+                streams += yield from _streams(bucket_pk(region, each), page, lows[each], prefix, wanted, most, damaged)
             upto = min((stream.upto for stream in streams if stream.upto is not None), default=None)
             names += sorted({name for stream in streams for name in stream.names if upto is None or name <= upto})
             if len(names) > most:
@@ -70,7 +76,9 @@ def _page(regions: Sequence[str], prefix: str, after: Place | None, most: int) -
     return CountersPage(tuple(names), Place(bucket) if bucket < BUCKETS else None, tuple(damaged))
 
 
-def _streams(pk: str, page: Page, low: str, prefix: str, most: int, damaged: dict[Key, None]) -> Program[list[Stream]]:
+def _streams(
+    pk: str, page: Page, low: str, prefix: str, wanted: Wanted, most: int, damaged: dict[Key, None]
+) -> Program[list[Stream]]:
     """The streams of a bucket, of every shard that is there; `page` is the first of shard 0, and of what follows."""
     found: list[Stream] = []
     shard = "0"
@@ -79,7 +87,7 @@ def _streams(pk: str, page: Page, low: str, prefix: str, most: int, damaged: dic
         damaged |= dict.fromkeys(key for key in keys if lane_of(key) is None)
         own = [key for key in keys if key.sk.startswith(f"{shard}#")]
         beyond = [key for key in keys if not key.sk.startswith(f"{shard}#")]
-        lanes = [lane for key in own if (lane := lane_of(key)) is not None and lane.counter.startswith(prefix)]
+        lanes = [lane for key in own if (lane := lane_of(key)) is not None and wanted(lane.counter)]
         last = own[-1].sk.partition("#")[2] if own else ""
         is_whole = bool(beyond) or page.last is None or last > prefix + _HIGH
         found.append(Stream([lane.counter for lane in lanes], None if is_whole else last))

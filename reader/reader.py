@@ -10,12 +10,14 @@ from ledger.clocks import PerProcess
 from ledger.dynamo.failures import DynamoDBClient
 from ledger.gate.hold import Hold
 from ledger.observing import READ, Observe, Observer, observed
+from ledger.periods.period import Period
 from ledger.requests import Program, Result, Table, run
 from ledger.settings import Settings
 from ledger.table import table_of
 from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
 from reader.cache import Cache
 from reader.calls import Calls
+from reader.periods import PeriodBalance
 from reader.standing import Standing
 
 
@@ -138,6 +140,16 @@ class Reader:
         Raises InvalidInput (a counter without a limit), LimitMismatch and what `value` raises.
         """
         return self._run(self._calls.standing(counter))
+
+    @observed("reader.periods", READ)
+    def periods(self, base: str, period: Period, last: int = 12) -> list[PeriodBalance]:
+        """What the last periods of a counter came to, up to that of now, the oldest first; not those that are kept no
+        longer. base: the name without its period. The periods are read together: of a limited counter half a read unit
+        to one each.
+
+        Raises InvalidInput (a name that no prefix of `periods` fits) and what `value` raises.
+        """
+        return self._run(self._calls.periods(base, period, last))
 
     @observed("reader.holds", READ)
     def holds(self, counter: str) -> list[Hold]:

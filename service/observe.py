@@ -109,6 +109,7 @@ OF_ERROR: tuple[tuple[type[LedgerError] | UnionType, str, str, str], ...] = (
     (errors.InvalidInput, "DeltasRefused", "warning", "change refused: nothing was written; a retry is refused again"),
     (errors.TokenConflict, "DeltasConflicting", "warning", "token conflict: its key stands for another change"),
     (errors.LimitReached, "LimitReached", "info", "limit reached: nothing counts, and that is final for its key"),
+    (errors.PeriodOver, "DeltasRefused", "warning", "period over: nothing was written, and a retry is refused again"),
     (errors.OutOfReach, "OutOfReach", "warning", "out of reach: a Region did not answer, nothing was decided; retry"),
     (errors.HoldEnded, "", "info", "hold ended before: nothing was written, and its first end is final"),
     (errors.NoSuchHold, "", "warning", "no such hold: nothing was written"),

@@ -84,6 +84,10 @@ def by_itself(world: World, faults: Faults, tell: Tell) -> None:
             region, key = deliverable[choices.pick(len(deliverable))]
             tell(f"arrives in {region}", key)
             world.deliver(region, key)
+    if world.retiring and choices.pick(4) == 0 and (expired := world.expired()):
+        region, key = expired[choices.pick(len(expired))]
+        tell(f"expires in {region}", key)
+        world.expire(region, key)
     if world.late and choices.chance(8):
         which = choices.pick(len(world.late))
         tell("a late write arrives", world.late[which])

@@ -8,6 +8,8 @@ the choices say, the last writer winning per item. A transaction is decided at o
 also to strong reads.
 Rule 5: Until it has landed its items answer other writes with TransactionConflict. An eventually consistent read may
 see any recent state of each item.
+Rule 6: An item whose `retires` is over is deleted some time after, in any Region, in any order; as a write, a deletion
+reaches the others.
 Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html (isolation levels) and
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/V2globaltables_HowItWorks.html (last writer wins).
 """
@@ -19,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ledger.errors import TransactionConflict, Unavailable
+from ledger.items import RETIRES
 from ledger.memory import MemoryTable
 from ledger.requests import Item, Key, KeyPage, Request, or_error
 from simulator.choices import Choices
@@ -136,6 +139,8 @@ class World:
         self.late: list[tuple[str, Request]] = []
         """Writes whose senders stopped waiting, and which are still on their way."""
         self.cut: set[str] = set()
+        self.retiring: set[tuple[str, Key]] = set()
+        """The (Region, item) pairs that have a time to live."""
         self.step = 0
         self.step_ms = 1
         self.now_ms = 1_000_000
@@ -158,6 +163,10 @@ class World:
                 self.replicas[other].expect(key, item, stamp, region)
 
     def _store(self, region: str, key: Key, item: Item | None, stamp: Stamp) -> None:
+        if item is not None and RETIRES in item:
+            self.retiring.add((region, key))
+        else:
+            self.retiring.discard((region, key))
         cells = self.replicas[region].cells.setdefault(key.pk, {})
         cell = cells.get(key.sk)
         if cell is None:
@@ -181,6 +190,14 @@ class World:
         cell = self.replicas[region].cell(key)
         if cell is None or cell.stamp < stamp:
             self._store(region, key, item, stamp)
+
+    def expired(self) -> list[tuple[str, Key]]:
+        """The (Region, item) pairs that the table could delete now."""
+        there = ((region, key, self.replicas[region].item(key)) for region, key in sorted(self.retiring))
+        return [(region, key) for region, key, item in there if item and int(item[RETIRES]["N"]) * 1_000 <= self.now_ms]
+
+    def expire(self, region: str, key: Key) -> None:
+        World._write(self, region, key, None)  # nobody wrote it, so nobody who watches writes sees it
 
     def land(self, landing: Landing, which: int) -> None:
         """One item of a transaction becomes visible."""

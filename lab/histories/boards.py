@@ -85,6 +85,10 @@ class Boards(ABC):
         busy = {process.region for process in self.processes if not process.done}
         return [(region, key) for region, key in self.world.deliverable() if region in busy]
 
+    def expiries(self) -> list[tuple[str, Key]]:
+        """What the table may delete now because its time is over."""
+        return []
+
     def alone(self, program: Program[object]) -> None:
         finish(self.world, HOME, program)
 

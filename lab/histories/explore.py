@@ -21,6 +21,7 @@ from lab.histories.boards import Boards, Casts
 from lab.histories.filing import filed_as
 from lab.histories.limited_casts import LIMITED_CASTS
 from lab.histories.limited_stage import LimitedStage
+from lab.histories.period_stage import PERIOD_CASTS, PeriodStage
 from lab.histories.served_stage import ServedStage, ThresholdStage
 from lab.histories.small_casts import NAIVE_CASTS, SERVED_CASTS, SMALL_CASTS, THRESHOLD_CASTS
 from lab.histories.stage import NaiveStage, Stage
@@ -33,6 +34,7 @@ STAGES: tuple[tuple[Casts, type[Boards]], ...] = (
     (LIMITED_CASTS, LimitedStage),
     (SERVED_CASTS, ServedStage),
     (THRESHOLD_CASTS, ThresholdStage),
+    (PERIOD_CASTS, PeriodStage),
 )
 EXPLORED = {name: stage for casts, stage in STAGES for name in casts}
 STEPS = {name: steps for casts in (*(casts for casts, _ in STAGES), NAIVE_CASTS) for name, steps in casts.items()}
@@ -100,6 +102,8 @@ def _interleave(stage: Boards) -> int:
                 moves.append(("a transaction's item becomes visible", cell, partial(world.land, landing, i)))
         if moves and stage.passes_ms:
             moves.append((f"{stage.passes_ms} ms pass", "", stage.time_passes))
+        for region, key in stage.expiries() if moves else ():
+            moves.append((f"expires in {region}", key, partial(world.expire, region, key)))
         for region, key in stage.arrivals() if moves else ():
             moves.append((f"arrives in {region}", key, partial(world.deliver, region, key)))
         if not moves or stage.choices.used == len(stage.order):

@@ -46,6 +46,10 @@ class Standing:
         there = zip(gates.lanes, found, strict=True)
         return cls(tuple(gates.gate(lane, item) for lane, item in there if item is not None))
 
+    def has_opened(self, gates: Gates) -> bool:
+        """Whether the gate with the first rights is seen, and so the limit as it is set."""
+        return any(gates.limit.opens(gate.lane.region, gate.lane.shard) for gate in self.gates)
+
     @property
     def value(self) -> int:
         return sum(gate.value for gate in self.gates)

@@ -91,28 +91,22 @@ def set_limit(gate: Gate, limit: Limit, wanted: Mapping[str, int | None]) -> Upd
 
 
 def carry_out(gate: Gate, amount: int) -> Update:
-    """Rights, and as much of the ceiling, leave for the next period, if nobody carried or set the limit since."""
-    return _carry(
-        gate,
-        -amount,
-        Equals("carried", number(gate.carried)) if gate.carried else Absent("carried"),
-        Set("carried", number(gate.carried + amount)),
-    )
+    """Rights, and as much of the ceiling, leave for the next period."""
+    return _carry(gate, -amount, Set("carried", number(gate.carried + amount)))
 
 
 def carry_in(gate: Gate, carried: int) -> Update:
-    """What the period before has carried, ever, has arrived here, if nobody brought it or set the limit since."""
-    was = Equals("took", number(gate.took)) if gate.took else Absent("took")
-    return _carry(gate, carried - gate.took, was, Set("took", number(carried)))
+    """What the period before has carried, ever, has arrived here."""
+    return _carry(gate, carried - gate.took, Set("took", number(carried)))
 
 
-def _carry(gate: Gate, more: int, was: Condition, now: Action) -> Update:
-    """The ceiling is moved with the rights, so what is due follows from it as ever; as a limit that is set is, which
-    looks again then, by `epoch`."""
+def _carry(gate: Gate, more: int, cell: Action) -> Update:
+    """The ceiling moves with the rights, so what is due follows from it as ever. It is another limit, so who carried
+    or set one since the gate was seen is noticed."""
     ceiling = Set(items.BOUNDS[UP], number((gate.bounds[UP] or 0) + more))
-    actions = (Add(UP, more), ceiling, now, Set("epoch", number(gate.epoch + 1)))
-    has = AtLeast(UP, number(-more)) if more < 0 else Not(Absent(UP))
-    return Update(items.gate_key(gate.lane), actions, All((has, was, Equals("epoch", number(gate.epoch)))), shows=True)
+    actions = (Add(UP, more), ceiling, cell, Set("epoch", number(gate.epoch + 1)))
+    enough = AtLeast(UP, number(-more)) if more < 0 else Not(Absent(UP))
+    return Update(items.gate_key(gate.lane), actions, All((enough, Equals("epoch", number(gate.epoch)))), shows=True)
 
 
 def finish_roll(

@@ -17,6 +17,7 @@ from ledger.checks import check_counter
 from ledger.conditions import Absent, Condition, Equals
 from ledger.decoding import decoded, integer, number, text_of
 from ledger.errors import InvalidCounter
+from ledger.items import RETIRES
 from ledger.limit import IN, OUT, Threshold
 from ledger.requests import Item, Key, Update
 
@@ -86,11 +87,12 @@ def crossing_of(region: str, counter: str, name: str, item: Item) -> Crossing:
     return decoded(item, key.pk, decode, key.sk)
 
 
-def cross(before: Crossing | None, crossing: Crossing) -> Update:
-    """Keep a crossing, IF the last one is as it was seen."""
+def cross(before: Crossing | None, crossing: Crossing, retires_s: int = 0) -> Update:
+    """Keep a crossing, IF the last one is as it was seen. retires_s: of a period, when the table may delete it."""
     seen: Condition = Absent() if before is None else Equals("number", number(before.number))
     numbers = {name: getattr(crossing, name) for name in (*BOUNDS, *NUMBERS)}
     actions = [Remove(name) if value is None else Set(name, number(value)) for name, value in numbers.items()]
+    actions += [Set(RETIRES, number(retires_s))] if retires_s else []
     key = crossing_key(crossing.region, crossing.counter, crossing.name)
     return Update(key, (Set("side", {"S": crossing.side}), *actions), seen)
 

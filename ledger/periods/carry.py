@@ -37,18 +37,17 @@ def carry(gates: Gates) -> Program[bool]:
 
 def _carried_out(before: Gates, most: int) -> Program[int]:
     """What was ever carried out of the old gate, as much as may be by now."""
-    lane, gathered = before.first, False
+    lane, available = before.first, most
     for _ in range(TRIES_MAX):
         item: Item | None = yield before.at(lane, Get(items.gate_key(lane)))
         if item is None:
             return 0
         gate = before.gate(lane, item)
-        wanted = most - gate.carried
-        if wanted > gate.rights[UP] and not gathered:
-            yield from obtain(before, lane, UP, wanted)  # what the other lanes have, and holds that are over
-            gathered = True
+        amount = min(most - gate.carried, available)
+        if amount > gate.rights[UP]:  # the other lanes may have it, or holds that are over, or it is on its way
+            left = yield from obtain(before, lane, UP, amount)
+            available = amount if left is None else left.available or 0
             continue
-        amount = min(wanted, gate.rights[UP])
         if amount <= 0:
             return gate.carried
         answer = yield from write(before, lane, updates.carry_out(gate, amount))

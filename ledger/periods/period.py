@@ -64,6 +64,15 @@ class Period:
             found.append(self._named(base, span))
         return found
 
+    def last(self, base: str, number: int, at: datetime) -> list[str]:
+        """The counters of that many periods, 1 to 10,000, the last of which `at` is in. Raises as `names`."""
+        if type(number) is not int or not 1 <= number <= NAMES_MAX:
+            raise InvalidInput(f"{shown(number)} is no number of periods from 1 to {NAMES_MAX:,}.")
+        spans = [self._around("at", at)]
+        while len(spans) < number and spans[-1].start.year > YEAR_MIN:
+            spans.append(spans[-1].before)
+        return [self._named(base, span) for span in reversed(spans)]
+
     def _from(self, span: Span) -> Iterator[Span]:
         while span.start.year <= YEAR_MAX:
             yield span

@@ -17,6 +17,7 @@ Rule 7: Where there is a queue of outcomes, a message is acknowledged when the o
 counters are on it. What is decided is queued, and what may still be decided is not. An answer is for ever, so one that
 is queued again, because its message came again, is the same. It names its change as its message did, and no amount;
 the format is public: docs/producers.md.
+Rule 8: That a period is over is an answer, too, `refused`, of any counter; without a queue of outcomes it is poison.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ from typing import Any
 from ledger import Change, Ledger, Receipt, errors
 from ledger.checks import AHEAD_MAX_MS, to_ms
 from ledger.clocks import Clock, wall_clock
-from ledger.errors import InvalidTime, LedgerError, LimitReached, NotQueued
+from ledger.errors import InvalidTime, LedgerError, LimitReached, NotQueued, PeriodOver
 from ledger.message import NO_XML, loads_many, time_text
 from service.observe import Outcome, Watch, report_each
 from service.sqs import SqsQueue
 from service.writable import refusal
 
-POISON = (errors.InvalidInput, errors.TokenConflict)
+POISON = (errors.InvalidInput, errors.TokenConflict, errors.PeriodOver)
 """What no retry changes."""
 
 TOGETHER = (errors.TableError, errors.OutOfReach, errors.GaveUp, errors.GateLost, errors.LimitMismatch)
@@ -129,13 +130,16 @@ class AddFromQueue:
     def _judge(self, parcel: Parcel) -> None:
         """The error for which a message is not done: one that passes, if there is one, else its poison."""
         failures = [each for each in parcel.outcomes if isinstance(each, LedgerError)]
-        failures = [error for error in failures if not isinstance(error, LimitReached)]
+        failures = [error for error in failures if not self._is_answer(error)]
         passes = [error for error in failures if not isinstance(error, POISON)]
         parcel.error = next(iter(passes or failures), None)
         if not passes:
             outcomes = zip(parcel.changes, parcel.outcomes, strict=False)
             early = (self._ahead_s(change) for change, outcome in outcomes if isinstance(outcome, InvalidTime))
             parcel.wait_s = max((wait_s for wait_s in early if 0 < wait_s <= WAIT_MAX_S), default=None)
+
+    def _is_answer(self, error: LedgerError) -> bool:
+        return isinstance(error, LimitReached) or (self._outcomes is not None and isinstance(error, PeriodOver))
 
     def _ahead_s(self, change: Change) -> int:
         """In how many seconds a change's time is one that the ledger takes."""
@@ -151,7 +155,8 @@ class AddFromQueue:
             (parcel, text)
             for parcel in parcels
             for change, outcome in zip(parcel.changes, parcel.outcomes, strict=False)
-            if limit_of(change.counter) is not None and (text := outcome_of(change, outcome)) is not None
+            if limit_of(change.counter) is not None or isinstance(outcome, PeriodOver)
+            if (text := outcome_of(change, outcome)) is not None
         ]
         whys = self._outcomes.put_each([text for _, text in decided])
         for (parcel, _), why in zip(decided, whys, strict=True):
@@ -188,7 +193,7 @@ def outcome_of(change: Change, outcome: Outcome) -> str | None:
     match outcome:
         case Receipt(delta=delta):
             answer = "counted"
-        case LimitReached(delta=delta) if delta is not None:
+        case LimitReached(delta=delta) | PeriodOver(delta=delta) if delta is not None:
             answer = "refused"
         case _:
             return None

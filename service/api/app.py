@@ -48,7 +48,7 @@ class Api:
     ) -> None:
         readers = {strong: Reader(settings, consistent=strong, table=table, clock=clock) for strong in (True, False)}
         routes = Routes(Ledger(settings, table=table, clock=clock), readers, watch, prefixes)
-        self._watch = watch
+        self._watch, self._clock = watch, clock
         self._pages = (TRY_IT,) if try_it else ()
         self.app = APIGatewayHttpResolver(enable_validation=True, json_body_deserializer=json_object, debug=False)
         self.app.use([_only_known])
@@ -96,7 +96,7 @@ class Api:
                 raise invalid(error.errors())
             case LedgerError():
                 report(self._watch, error)
-                raise problem_of(error)
+                raise problem_of(error, self._clock())
         self._watch.logger.exception("the API failed")
         retry = "repeat it with the same key, and it counts once."
         detail = f"If the request adds a change, it may have been recorded: {retry}"

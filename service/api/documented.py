@@ -39,6 +39,7 @@ ROUTES = {
     "release": Route("POST", f"{_HOLDS}/<id>/release", "release", "Let a hold go", _RELEASED, 204),
     "read_or_list": Route("GET", "/counters", "readAny", "Read a counter, or list counters", _READS, 200, _EITHER),
     "history": Route("GET", "/history", "historyAny", "List a counter's changes", _READS),
+    "periods": Route("GET", "/periods", "periods", "List what a counter's periods came to", _READS),
     "standing": Route("GET", "/standing", "standingAny", "What of a limit is left", _READS),
 }
 """By the name of its method in `Routes`."""

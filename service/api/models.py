@@ -9,7 +9,7 @@ Rule 4: How long a hold holds is a number of seconds: a duration of ISO 8601 may
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
 from aws_lambda_powertools.event_handler.openapi.models import Example
@@ -21,13 +21,14 @@ from typing_extensions import TypeAliasType
 from ledger.checks import KEY_BYTES_MAX
 from ledger.errors import InvalidTime
 from ledger.message import time_of
+from ledger.periods.name import ANCHOR_MAX
 from ledger.ranges import CHANGE_MAX
 from ledger.tokens import HOLD_MS_MAX
 from reader.calls import PAGE_ENTRIES_MAX, SECONDS_MAX
 from service.api import cursor as cursors
 from service.api.keys import HEADER, TIMED, key_of_header
 
-BULK_MAX = 100
+BULK_MAX, PERIODS_MAX = 100, 100
 HOLD_S_MAX = HOLD_MS_MAX // 1_000
 EXAMPLE_COUNTER, EXAMPLE_KEY = "stock:85123A", "01JGGKGE064BG4X58772SZHBM0"
 
@@ -191,5 +192,9 @@ Consistent = Annotated[bool, Query(description="false: half the price, may lag a
 Since = Annotated[Time | None, Query(description="included; RFC 3339")]
 Until = Annotated[Time | None, Query(description="excluded; RFC 3339")]
 Limit = Annotated[int, Query(ge=1, le=PAGE_ENTRIES_MAX, description="entries of a page")]
+Every = Annotated[Literal["year", "month", "week", "day", "hour"], Query(description="what a period is")]
+Zone = Annotated[str, Query(max_length=64, description="whose calendar it is: an IANA name", examples=["Europe/Paris"])]
+Anchor = Annotated[int, Query(ge=1, le=ANCHOR_MAX, description="of a month: the day on which it begins")]
+Last = Annotated[int, Query(ge=1, le=PERIODS_MAX, description="how many periods, up to that of now")]
 _OF_HISTORY = Annotated[str, _text(cursors.CURSOR, minLength=1)]
 Cursor = Annotated[_OF_HISTORY | None, Query(description="next of the page before")]

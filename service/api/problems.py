@@ -13,7 +13,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ledger import errors
+from ledger.checks import to_ms
 from ledger.errors import NOT_WRITTEN, LedgerError
+from ledger.message import time_text
 
 CONTENT_TYPE = "application/problem+json"
 TYPE = "urn:ledger:problem:"
@@ -31,6 +33,7 @@ TITLES = {
     "method-not-allowed": (405, "This path does not have this method"),
     "token-conflict": (409, "The key already stands for another change"),
     "limit-reached": (409, "A limit is in the way"),
+    "period-over": (409, "The counter's period is over"),
     "hold-ended": (409, "The hold was captured, released or is over"),
     "body-too-large": (413, "The body is too large"),
     "not-json": (415, "The body is not JSON"),
@@ -110,6 +113,7 @@ _CHANGE = "A change is a whole number of magnitude at most 10^18. A hold is not 
 _TIME = "A time has an offset and is from 1970 to five minutes ahead; a hold is not over before it is granted."
 _TAKEN = "This counter, key and time already stand for another change or hold. A new one needs a new key."
 _LIMIT = "All Regions together have too little left. Nothing counts, and that is final: a new attempt needs a new key."
+_OVER = "See since. Nothing counts of this attempt, nor of a further one; an earlier one, without an answer, may count."
 _REACH = "This Region has too little left, and one that may have more did not answer. Nothing was decided."
 _NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
     (errors.InvalidChange, "invalid-change", _CHANGE),
@@ -118,6 +122,7 @@ _NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
     (errors.InvalidInput, "invalid-request", "An argument is not acceptable."),
     (errors.TokenConflict, "token-conflict", _TAKEN),
     (errors.LimitReached, "limit-reached", _LIMIT),
+    (errors.PeriodOver, "period-over", _OVER),
     (errors.OutOfReach, "out-of-reach", f"{_REACH} {_AS_IT_WAS}."),
     (errors.HoldEnded, "hold-ended", "See state: a hold ends once, and the first end is final."),
     (errors.NoSuchHold, "no-such-hold", "It was never granted, or its id or its counter is not as the answer gave it."),
@@ -132,15 +137,24 @@ _NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
     (errors.GateLost, "damaged", "The counter's gate is gone: the operator must restore it."),
     (LedgerError, "misconfigured", _OPERATOR),
 )
-_SAY_WHAT_COUNTS = (errors.LimitReached, errors.OutOfReach, errors.OutcomeUnknown, errors.GaveUp)
+_SAY_WHAT_COUNTS = (errors.LimitReached, errors.PeriodOver, errors.OutOfReach, errors.OutcomeUnknown, errors.GaveUp)
 
 
-def problem_of(error: LedgerError) -> Problem:
-    """The problem that an error of the library is. Only an unknown outcome may have let something count."""
+def problem_of(error: LedgerError, now_ms: int | None = None) -> Problem:
+    """The problem that an error of the library is. Only an unknown outcome may have let something count. now_ms: for
+    how long a refusal holds, where a next period begins."""
     members: dict[str, Any] = {}
+    headers: dict[str, str] = {}
     if error.delta is not None:
         members = {"region": error.delta.lane.region, "token": error.delta.token}
     if isinstance(error, errors.HoldEnded):
         members |= {"state": error.state}
+    if isinstance(error, errors.LimitReached) and error.resets_at is not None:
+        members |= {"resets_at": time_text(error.resets_at)}
+        if now_ms is not None:
+            headers["Retry-After"] = str(max(1, -((now_ms - to_ms(error.resets_at)) // 1_000)))
+    if isinstance(error, errors.PeriodOver) and error.since is not None:
+        members |= {"since": time_text(error.since)}
     name, detail = next((name, detail) for kind, name, detail in _NAMES if isinstance(error, kind))
-    return Problem(name, detail, members=members, says_what_counts=isinstance(error, _SAY_WHAT_COUNTS))
+    says = isinstance(error, _SAY_WHAT_COUNTS)
+    return Problem(name, detail, headers=headers, members=members, says_what_counts=says)

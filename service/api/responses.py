@@ -135,6 +135,26 @@ class CounterStanding(BaseModel):
     closed: bool = Field(description="whether the value is certainly within the limit")
 
 
+class PeriodBalance(BaseModel):
+    """A period of a counter. Without a limit floor, ceiling and available are null."""
+
+    counter: str
+    start: Instant
+    end: Instant
+    value: int = EXACT
+    count: int = COUNT
+    floor: int | None
+    ceiling: int | None
+    available: Room | None = Field(description="what can be taken in all Regions together")
+
+
+class CounterPeriods(BaseModel):
+    """The last periods of a counter, the oldest first; without those that are kept no longer."""
+
+    counter: str
+    periods: list[PeriodBalance]
+
+
 Model = TypeVar("Model", bound=BaseModel)
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, TypeVar
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body
 
-from ledger import Change, Ledger, Receipt
+from ledger import Change, Ledger, Period, Receipt
 from ledger.errors import InvalidChange, InvalidInput, LedgerError, NoSuchHold, shown
 from ledger.gate.hold import Hold
 from reader import Reader
@@ -81,6 +81,27 @@ class Routes:
     def standing(self, counter: InQuery, consistent: Consistent = True) -> CounterStanding:
         self._must_be_limited(counter)
         return responses.filled(CounterStanding, self._readers[consistent].standing(counter), counter=counter)
+
+    def periods(
+        self,
+        counter: InQuery,
+        every: models.Every = "month",
+        zone: models.Zone = "UTC",
+        anchor: models.Anchor = 1,
+        last: models.Last = 12,
+    ) -> responses.CounterPeriods:
+        try:
+            found = self._readers[True].periods(counter, Period(every, zone, anchor), last)
+        except InvalidInput as error:
+            raise invalid([{"loc": ("query",), "type": "period", "msg": error.why}]) from None
+        bounds = ("floor", "ceiling", "available")
+        rows = [
+            responses.filled(
+                responses.PeriodBalance, each, **{name: getattr(each.standing, name, None) for name in bounds}
+            )
+            for each in found
+        ]
+        return responses.CounterPeriods(counter=counter, periods=rows)
 
     def hold(self, counter: InPath, wanted: Annotated[models.NewHold, Body()], idempotency_key: Key) -> Held:
         self._must_take_holds(counter, wanted.counter)

@@ -24,11 +24,11 @@ CONFLICTS_SHOWN = 10
 @dataclass(slots=True, kw_only=True)
 class Done(Tally):
     """job: of a batch. ids: of the messages that ask for it. outcome: looked, visited, settled, verified, evaluated,
-    ended (another chain of visits goes on), put off, stopped, gave up, damaged, failed. error: what ended it. lost: why
-    its messages stay on the queue. visited: it came to a visit, whatever that came to. tail: the changes above the
-    watermark that it found; of those that are left, `fold_min` at most are counted. holds: the lane was seen to hold
-    something. forgotten: the sweep found what a message should have asked for. naming: how far what was named is
-    settled. sent: the jobs that it leaves for later.
+    ended (another chain of visits goes on), put off, retired (a period that nobody looks at any more), stopped, gave
+    up, damaged, failed. error: what ended it. lost: why its messages stay on the queue. visited: it came to a visit,
+    whatever that came to. tail: the changes above the watermark that it found; of those that are left, `fold_min` at
+    most are counted. holds: the lane was seen to hold something. forgotten: the sweep found what a message should have
+    asked for. naming: how far what was named is settled. sent: the jobs that it leaves for later.
     """
 
     job: Job

@@ -24,6 +24,7 @@ from compactor.verify import verify
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError, ReadTooSlow
 from ledger.lane.shape import ShapeCheck
 from ledger.lane.tail import through
+from ledger.requests import Now
 from ledger.settings import Settings
 from ledger.values import Lane
 from service.compact.result import Done
@@ -94,6 +95,8 @@ def serve(
     elif isinstance(job, Verify) and not alone:
         done.outcome = "put off"
         done.send(job, VERIFY_S)
+    elif settings.periods and not settings.is_kept(job.lane.counter, (yield Now()).wall_ms):
+        done.outcome = "retired"
     else:
         try:
             yield from through(HANDLERS[type(job)](job, done, settings, commits_max), step)

@@ -73,7 +73,7 @@ def arrived(records: Iterable[Any], settings: Settings) -> Batch:
     batch = Batch()
     for place, record in enumerate(records):
         key, change = _key_of(record)
-        lane = _lane_of(key, settings.region) if key is not None and record["eventName"] == "INSERT" else None
+        lane = _lane_of(key, settings) if key is not None and record["eventName"] == "INSERT" else None
         counter = _counter_of(key, settings) if key is not None else None
         found = [] if lane is None else [lane]
         if counter is not None:
@@ -119,13 +119,13 @@ def _key_of(record: Any) -> tuple[Key | None, Mapping[str, Any]]:
     return None, {}
 
 
-def _lane_of(key: Key, region: str) -> Lane | None:
+def _lane_of(key: Key, settings: Settings) -> Lane | None:
     """The lane of a delta, pack or gate of this Region."""
     lane = gates.lane_of(key)
     if lane is None and len(key.sk) <= KEY_MAX and items.highest_of(key.sk):
         found = items.lane_of(key.pk)
         lane = found[1] if found is not None and found[0] == "delta" else None
-    return lane if lane is not None and lane.region == region else None
+    return settings.known(lane) if lane is not None and lane.region == settings.region else None
 
 
 def _counter_of(key: Key, settings: Settings) -> str | None:

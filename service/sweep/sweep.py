@@ -11,6 +11,7 @@ lanes in every Region, because its changes may all be elsewhere.
 Rule 5: Of limited counters, the note of a hold whose time has been over for an hour is counted, a page of notes of a
 lane at most. A gate in a lane that no process of these settings asks is reported: it is in no value, and nobody can
 take what it has left.
+Rule 6: Lanes of periods that nobody looks at any more are passed by.
 """
 
 from __future__ import annotations
@@ -101,10 +102,10 @@ def sweep(
     upto = min(directory.BUCKETS, int(share * directory.BUCKETS) + 1)
     while place.bucket < upto and not stop():
         page: Page = yield directory.page_of(settings.region, place.bucket, place.after, PAGE)
-        yield from _send(swept, page, settings, pick)
+        yield from _send(swept, page, settings, pick, now.wall_ms)
         done = page.last is None
         if done and settings.tells:
-            yield from _evaluate(place.bucket, settings)
+            yield from _evaluate(place.bucket, settings, now.wall_ms)
         place = Place(place.began_ms, place.bucket + done, None if done else page.last)
         yield Put(place_item(settings.region, place))
     swept.ended = place.bucket == directory.BUCKETS
@@ -112,13 +113,13 @@ def sweep(
         swept.behind_ms = max(0, int((share - (place.bucket + 1) / directory.BUCKETS) * pass_ms))
 
 
-def _send(swept: Swept, page: Page, settings: Settings, pick: Callable[[], bool]) -> Steps:
+def _send(swept: Swept, page: Page, settings: Settings, pick: Callable[[], bool], now_ms: int) -> Steps:
     lanes: list[Lane] = []
     for item in page.items:
         lane = directory.lane_of(key_of(item))
         if lane is None:
             swept.damaged.append(key_of(item))
-        else:
+        elif settings.is_kept(lane.counter, now_ms):
             lanes.append(lane)
     verified = [lane for lane in lanes if pick()]
     yield from _put(map(Sweep, lanes))
@@ -145,7 +146,7 @@ def _look_at_gates(swept: Swept, lanes: Sequence[Lane], settings: Settings) -> S
             swept.holds_overdue += len(notes.items)
 
 
-def _evaluate(bucket: int, settings: Settings) -> Steps:
+def _evaluate(bucket: int, settings: Settings, now_ms: int) -> Steps:
     """Have each counter of a bucket evaluated that has thresholds here."""
     counters: set[str] = set()
     for region in settings.regions:
@@ -154,6 +155,7 @@ def _evaluate(bucket: int, settings: Settings) -> Steps:
             page: Page = yield from pages.read()
             lanes = filter(None, map(directory.lane_of, map(key_of, page.items)))
             counters |= {lane.counter for lane in lanes if settings.told_here(lane.counter)}
+    counters = {counter for counter in counters if settings.is_kept(counter, now_ms)}
     yield from _put(Evaluate(Lane(settings.region, 0, counter)) for counter in sorted(counters))
 
 

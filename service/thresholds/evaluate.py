@@ -65,7 +65,7 @@ def evaluate(counter: str, settings: Settings, done: Evaluated) -> Generator[Any
             if threshold.side_of(balance.value) == (before.side if before is not None else OUT):
                 continue
             crossing = Crossing.after(before, region, counter, threshold, balance.value, to_ms(balance.as_of))
-            if (yield crossings.cross(before, crossing)) is None:
+            if (yield crossings.cross(before, crossing, settings.retires_s(counter))) is None:
                 yield from _publish(crossing, settings.table, done)
             else:
                 overtaken = True

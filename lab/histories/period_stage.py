@@ -1,0 +1,150 @@
+"""Where a small cast of periods plays: a day of a limited counter that is over, the next one, and one that retires.
+
+Rule 1: every write of a gate is judged as in the long histories: periods.py.
+Rule 2: when everything stops, whoever is short next gets all that the day before has left, as far as it may be carried.
+Rule 3: items of a period whose time is over are deleted one by one, in any order, beside whoever comes.
+"""
+
+from datetime import timedelta
+
+from compactor.report import Tally
+from compactor.visit import visit
+from lab.histories.boards import AWAY, HOME, Boards, Casts, do, process
+from lab.histories.limited_judge import WatchedWorld
+from lab.histories.periods import CARRY, CEILING, Stage
+from lab.histories.theatre import Theatre, finish
+from ledger import programs
+from ledger.checks import to_datetime
+from ledger.errors import LimitReached, PeriodOver
+from ledger.limit import Limit
+from ledger.periods.keep import Keep
+from ledger.programs import Rules
+from ledger.requests import Key, Program
+from ledger.settings import Settings
+from ledger.values import Change
+from reader.calls import Calls
+from simulator.faults import NONE
+from simulator.process import Log
+
+OLD, NEW, PLAIN = "q:a@1970-12-14", "q:a@1970-12-15", "p:a@1970-11-01"
+KEEP = Keep(late=timedelta(days=1), keep=timedelta(days=4))
+
+
+class PeriodStage(Boards):
+    kind = WatchedWorld
+    world: WatchedWorld
+    resting = False
+    """Whether nothing arrives in another Region meanwhile."""
+
+    def __init__(self, order: tuple[int, ...], log: Log | None = None) -> None:
+        super().__init__(order, log)
+        limits = {"q:": Limit(ceiling=CEILING, region=HOME)}
+        periods = {"q:": Keep(late=KEEP.late, keep=KEEP.keep, carry=CARRY), "p:": KEEP}
+        settings = Settings(
+            table="counters",
+            region=HOME,
+            regions=(HOME, AWAY),
+            limits=limits,
+            periods=periods,
+            fold_min=1,
+            unshared_limits=True,
+        )
+        self.stage = Stage(Theatre(self.world, NONE, log), self.world, settings)
+        self.world.watch = self.stage.see
+        self.world.now_ms = self.stage.term(OLD).end_ms - 10_000
+
+    def seen(self) -> list[str]:
+        failures = [each for each in self.failures if not isinstance(each, LimitReached | PeriodOver)]
+        return self.stage.wrong + [f"{type(error).__name__}: {error}" for error in failures]
+
+    def judged(self) -> list[str]:
+        self.world.quiesce()
+        if self.world.now_ms < self.stage.term(NEW).end_ms:
+            self.stage.short(NEW)
+        return self.stage.wrong
+
+    def known(self) -> object:
+        judges = [(name, list(judge.decided.items())) for name, judge in self.stage.judges.items()]
+        return self.stage.wrong, judges, self.stage.ceilings
+
+    def arrivals(self) -> list[tuple[str, Key]]:
+        return [] if self.resting else super().arrivals()
+
+    def expiries(self) -> list[tuple[str, Key]]:
+        return [(region, key) for region, key in self.world.expired() if region == HOME and "@" in key.pk]
+
+    # -- what there is before ------------------------------------------------------------------------------------------
+
+    def sold(self, name: str, change: int, region: str = HOME) -> None:
+        finish(self.world, region, self._adding(name, change, region))
+        self.world.quiesce()
+
+    def is_over(self) -> None:
+        """The old day, in every zone."""
+        self.world.now_ms += 20_000
+
+    def folded(self) -> None:
+        """A change of a period of long ago, which has retired since."""
+        now_ms, self.world.now_ms = self.world.now_ms, self.stage.term(PLAIN).end_ms - 10**6
+        finish(self.world, HOME, self._adding(PLAIN, 1, HOME))
+        self.world.now_ms += 10**5
+        finish(self.world, HOME, self._visiting())
+        self.world.quiesce()
+        self.world.now_ms = now_ms + self.stage.term(PLAIN).retires_s * 1_000
+
+    # -- the processes -------------------------------------------------------------------------------------------------
+
+    def _rules(self, region: str) -> Rules:
+        return Rules(self.stage.own(region), lambda: self.world.now_ms, lambda size: bytes(size))
+
+    def _adding(self, name: str, change: int, region: str) -> Program[object]:
+        term = self.stage.term(name)
+        at_ms = min(self.world.now_ms, term.end_ms - 1)
+        rules = self._rules(region)
+        delta = programs.prepare(rules, Change(name, change, f"{change} {region}", to_datetime(at_ms), region))
+        if name != PLAIN:
+            self.stage.judge(name).amounts[delta.lane, delta.token] = change
+        return programs.add(rules, delta)
+
+    @process
+    def add(self, region: str, name: str, change: int) -> Program[object]:
+        self.stage.running[len(self.processes)] = 0
+        return self._adding(name, change, region)
+
+    @process
+    def set_limit(self, region: str, counter: str, ceiling: int) -> Program[None]:
+        return programs.set_limit(self._rules(region), counter, ceiling=ceiling)
+
+    def _visiting(self) -> Program[object]:
+        (lane,) = self.stage.settings.lanes_of(PLAIN, HOME)
+        return visit(lane, Tally(), self.stage.settings)
+
+    @process
+    def visit(self, region: str) -> Program[object]:
+        return self._visiting()
+
+    @process
+    def read(self, region: str) -> Program[object]:
+        return Calls(self.stage.own(region), 0, True, lambda: self.world.now_ms).balances([PLAIN])
+
+
+SHORT = (do.having(resting=True), do.sold(NEW, 6))
+"""Of the new day all is sold."""
+
+# fmt: off
+PERIOD_CASTS: Casts = {
+    "two_who_are_short_carry_at_once": (
+        *SHORT, do.sold(OLD, 3), do.is_over(), do.add(NEW, 2), do.add(NEW, 1)),
+    "a_carry_against_a_late_change_of_the_old_day": (
+        *SHORT, do.sold(OLD, 2), do.is_over(), do.add(NEW, 3), do.add(OLD, 3)),
+    "a_carry_against_another_limit_of_the_old_day": (
+        *SHORT, do.sold(OLD, 1), do.is_over(), do.add(NEW, 3), do.set_limit(OLD, 5)),
+    "a_carry_against_another_limit_of_the_new_day": (
+        *SHORT, do.sold(OLD, 2), do.is_over(), do.add(NEW, 3), do.set_limit(NEW, 8)),
+    "a_carry_of_what_another_region_has_left": (
+        *SHORT, do.sold(OLD, 1, AWAY), do.sold(OLD, 3), do.is_over(), do.add(NEW, 2)),
+    "who_is_short_before_the_old_day_is_over": (
+        *SHORT, do.sold(OLD, 2), do.add(NEW, 3)),
+    "a_visit_and_a_read_while_a_period_retires": (
+        do.folded(), do.having(steps_max=12), do.visit(), do.read()),
+}

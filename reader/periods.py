@@ -1,0 +1,51 @@
+"""The program `periods`: what each of some periods of a counter came to.
+
+Rule 1: Those of a limited counter are read together, from their gates as this Region has them; so are the others.
+Rule 2: One that has not opened has the limit with which it would, that of its base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from ledger.gate.gates import Gates
+from ledger.gate.recount import standings
+from ledger.requests import Instant, Now, Program
+from ledger.settings import Settings
+from reader.balance import Balance
+from reader.read import balances
+from reader.standing import Standing, standing_of
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodBalance:
+    """A period of a counter. start, end: by its zone's calendar. standing: of a counter with a limit."""
+
+    counter: str
+    start: datetime
+    end: datetime
+    value: int
+    count: int
+    standing: Standing | None = field(default=None)
+
+
+Found = dict[str, Balance | Standing]
+
+
+def periods(names: Sequence[str], settings: Settings, *, consistent: bool) -> Program[Found]:
+    """The balance, or the standing, of each name. Raises what reading it raises."""
+    if not names or settings.limit_of(names[0]) is None:
+        found: Found = {}
+        if names:
+            found |= yield from balances(names, settings, consistent=consistent)
+        return found
+    gates = [Gates.limited(settings, name, "periods") for name in names]
+    began: Instant = yield Now()
+    seen = yield from standings(gates, consistent=consistent)
+    unopened = replace(gates[0], limit=(yield from gates[0].opening(at_home=False)))
+    return {
+        name: standing_of(own if copies.has_opened(own) else replace(own, limit=unopened.limit), copies, began)
+        for name, own, copies in zip(names, gates, seen, strict=True)
+    }
