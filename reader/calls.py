@@ -139,7 +139,7 @@ class Calls:
             gates = replace(gates, limit=(yield from gates.opening(at_home=False)))
         return standing_of(gates, copies, began)
 
-    def periods(self, base: str, period: Period, last: int = 12) -> Program[list[PeriodBalance]]:
+    def periods(self, base: str, period: Period, last: int = 12) -> Program[tuple[PeriodBalance, ...]]:
         given: object = period
         if not isinstance(given, Period):
             raise InvalidInput(f"period is a Period, such as Period('month'), not {shown(given)}.")
@@ -150,17 +150,11 @@ class Calls:
         names = [name for name in every if self.settings.is_kept(name, now_ms)]
         yield from self._shape.program(base)
         found = yield from periods(names, self.settings, consistent=self._consistent)
-        return [
-            PeriodBalance(
-                name,
-                period.start(name),
-                period.end(name),
-                of.value,
-                of.count,
-                of if isinstance(of, Standing) else None,
-            )
+        return tuple(
+            PeriodBalance(name, period.start(name), period.end(name), of.value, of.count, standing)
             for name, of in found.items()
-        ]
+            for standing in [of if isinstance(of, Standing) else None]
+        )
 
     def holds(self, counter: str) -> Program[list[Hold]]:
         gates = Gates.limited(self.settings, counter, "holds")

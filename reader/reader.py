@@ -142,7 +142,7 @@ class Reader:
         return self._run(self._calls.standing(counter))
 
     @observed("reader.periods", READ)
-    def periods(self, base: str, period: Period, last: int = 12) -> list[PeriodBalance]:
+    def periods(self, base: str, period: Period, last: int = 12) -> tuple[PeriodBalance, ...]:
         """What the last periods of a counter came to, up to that of now, the oldest first; not those that are kept no
         longer. base: the name without its period. The periods are read together: of a limited counter half a read unit
         to one each.

@@ -1,0 +1,340 @@
+"""Periods: what their names say, what they take and until when, with which limit they open, what is carried, and that
+their items, and no others, retire."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger import Change, Keep, Limit, Period, Settings
+from ledger.checks import to_ms
+from ledger.errors import (
+    InvalidCounter,
+    InvalidInput,
+    InvalidSettings,
+    InvalidTime,
+    LimitReached,
+    OutOfReach,
+    PeriodOver,
+    SettingsMismatch,
+    Unavailable,
+)
+from ledger.gate import items as gates
+from ledger.lane import directory
+from ledger.lane.shape import stored
+from ledger.periods.keep import term_of
+from ledger.periods.name import UNITS, parted
+from ledger.requests import Get
+from ledger.values import Lane
+from tests.world import A, B, World, fail, outcomes_of, refused
+
+ZONES = ("UTC", "Europe/Paris", "Asia/Kolkata", "America/St_Johns", "Pacific/Kiritimati", "Etc/GMT+12", "Asia/Tehran")
+MOMENTS = st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1)).map(lambda moment: moment.replace(tzinfo=UTC))
+PERIODS = st.builds(
+    lambda unit, zone, anchor: Period(unit, zone, anchor if unit == "month" else 1),
+    st.sampled_from(UNITS),
+    st.sampled_from(ZONES),
+    st.integers(1, 28),
+)
+KEEP = Keep(late=timedelta(days=15), keep=timedelta(days=400))
+NOVEMBER, DECEMBER = (datetime(2026, month, 20, tzinfo=UTC) for month in (11, 12))
+KEY, NAME, NEXT = "llm:key", "llm:key@2026-11", "llm:key@2026-12"
+LIMITS = {"llm:": Limit(ceiling=50, region=A)}
+
+
+def world(**changed: Any) -> World:
+    given: dict[str, Any] = {"limits": LIMITS, "periods": {"llm:": KEEP, "plain:": KEEP}, **changed}
+    return World(now_ms=to_ms(NOVEMBER), **given)
+
+
+def at(made: World, moment: datetime) -> None:
+    made.now_ms = to_ms(moment)
+
+
+@given(period=PERIODS, moment=MOMENTS)
+def test_a_moment_is_in_the_period_of_its_name_which_is_good_for_it_in_every_zone(
+    period: Period, moment: datetime
+) -> None:
+    name = period.name("base@x", moment)
+    assert period.start(name) <= moment < period.end(name)
+    term = term_of(name, KEEP)
+    assert term is not None
+    assert (term.base, term.name, term.is_good_for(to_ms(moment))) == ("base@x", name, True)
+    following = period.name("base@x", period.end(name).astimezone(UTC))
+    assert period.start(following) == period.end(name)
+    assert parted(following)[1] == term.span.next
+    assert term.span.next.before == term.span
+    assert period.names("base@x", moment, period.end(name) + timedelta(seconds=1)) == [name, following]
+    assert period.last("base@x", 2, period.end(name).astimezone(UTC)) == [name, following]
+
+
+def test_a_period_is_spelt_in_one_way_and_other_ends_of_names_are_none() -> None:
+    names = {"month": NAME, "week": "llm:key@2026-W47", "day": "llm:key@2026-11-20", "hour": "llm:key@2026-11-20T00"}
+    for unit, name in names.items():
+        assert Period(unit).name(KEY, NOVEMBER) == name
+    assert Period("month", anchor=15).name(KEY, datetime(2026, 11, 14, tzinfo=UTC)) == "llm:key@2026-10-15M"
+    assert Period("day", "Pacific/Kiritimati").name(KEY, NOVEMBER + timedelta(hours=10)) == "llm:key@2026-11-21"
+    paris = Period("month", "Europe/Paris")
+    assert paris.end(NAME) == datetime(2026, 12, 1, tzinfo=ZoneInfo("Europe/Paris"))
+    for text in ("2026-13", "2026-02-30", "2026-1", "2021-W53", "2026-11-20T24", "2026-11-01M", "2026-11-29M", "1969"):
+        assert parted(f"a@{text}") == (f"a@{text}", None)
+    assert parted("@2026") == ("@2026", None)
+
+
+def test_what_is_no_period_is_refused_with_the_remedy() -> None:
+    wrong: list[tuple[Any, type[Exception], str]] = [
+        (lambda: Period("fortnight"), InvalidInput, "none of year, month"),
+        (lambda: Period("month", "Europe/Pari"), InvalidInput, "no zone that this machine knows.*tzdata"),
+        (lambda: Period("month", ""), InvalidInput, "no zone"),
+        (lambda: Period("month", anchor=29), InvalidInput, "from 1 to 28"),
+        (lambda: Period("day", anchor=2), InvalidInput, "not of a month"),
+        (lambda: Period("month").start("llm:key@2026-W47"), InvalidCounter, "does not end with a period such as @2026"),
+        (lambda: Period("month").name(KEY, datetime(2026, 1, 1)), InvalidTime, "no time zone"),
+        (lambda: Period("month").name(KEY, datetime(1969, 1, 1, tzinfo=UTC)), InvalidTime, "1970 to 9998"),
+        (lambda: Period("month").names(KEY, DECEMBER, NOVEMBER), InvalidInput, "is after until"),
+        (lambda: Period("hour").names(KEY, NOVEMBER, NOVEMBER.replace(year=2028)), InvalidInput, "more than 10,000"),
+        (lambda: Period("hour").last(KEY, 0, NOVEMBER), InvalidInput, "no number of periods"),
+        (lambda: Keep(late=timedelta(days=2), keep=timedelta(days=1)), InvalidSettings, "is not at most keep="),
+        (lambda: Keep(late=timedelta(seconds=0.5), keep=timedelta(1)), InvalidSettings, "whole seconds"),
+        (lambda: Keep(late=timedelta(0), keep=timedelta(1), carry=-1), InvalidSettings, "carry=-1"),
+    ]
+    for call, error, says in wrong:
+        with pytest.raises(error, match=says):
+            call()
+    carried = Keep(late=timedelta(0), keep=timedelta(0), carry=1)
+    for limits in ({}, {"llm:": Limit(floor=0)}, {**LIMITS, "llm:free": Limit(floor=0)}):
+        with pytest.raises(InvalidSettings, match="carry=1 is of what is left of a ceiling"):
+            world(limits=limits, periods={"llm:": carried}).settings()
+    with pytest.raises(InvalidSettings, match="is not a Keep"):
+        world(periods={"llm:": timedelta(1)}).settings()
+
+
+def test_the_environment_says_periods_in_seconds() -> None:
+    said = {"LEDGER_PERIODS": '{"llm:": {"late_s": 1296000, "keep_s": 34560000}}'}
+    assert Settings.from_env(said, table="counters", region=A).periods == {"llm:": KEEP}
+    for text in ('{"llm:": {"late_s": 1}}', '{"llm:": {"late_s": 1, "keep_s": 2, "kept": 3}}', '{"llm:": 5}'):
+        with pytest.raises(InvalidSettings, match="LEDGER_PERIODS"):
+            Settings.from_env({"LEDGER_PERIODS": text}, table="counters", region=A)
+
+
+def test_a_period_takes_changes_of_its_own_time_alone_and_a_base_none() -> None:
+    made = world()
+    for counter in (NAME, "plain:a@2026-11"):
+        assert made.add(counter, 1).outcome == "recorded"
+        made.ledger().add(counter, 1)  # without a key its time is now
+    writer = made.ledger()
+    base = made.ledger().prepare(NAME, 1, **made.key())
+    for counter, error, says in (
+        (KEY, InvalidCounter, "has no period.*Period.name"),
+        ("plain:a@b", InvalidCounter, "has no period"),
+        (NEXT, InvalidTime, "is not in the period of llm:key@2026-12"),
+        ("plain:a@2026-10", InvalidTime, "is not in the period"),
+    ):
+        with refused(made.home, error, says):
+            writer.add(counter, 1, **made.key())
+        (outcome,) = writer.add_many([Change(counter, 1, **made.key())])
+        assert isinstance(outcome, error)
+    moved = type(base)(Lane(A, 0, NEXT), base.token, 1)
+    with refused(made.home, InvalidTime):
+        writer.apply(moved)
+    with refused(made.home, InvalidCounter):
+        writer.hold(KEY, 1, expires=timedelta(hours=1), **made.key())
+    assert made.add("other:a@b", 1).outcome == "recorded"  # where no prefix has periods, an @ is a letter as any
+
+
+def test_a_period_that_is_over_takes_nothing_by_any_way_and_a_hold_of_it_ends_until_it_is_kept_no_longer() -> None:
+    made = world()
+    keyed = made.key()
+    first = made.ledger().add(NAME, 4, **keyed)
+    hold = made.ledger().hold(NAME, 3, expires=timedelta(days=399), **made.key())
+    other = made.ledger().hold(NAME, 2, expires=timedelta(days=399), **made.key())
+    at(made, datetime(2026, 12, 16, 11, 59, tzinfo=UTC))
+    assert made.ledger().add(NAME, 4, **keyed).outcome == "replayed"
+    at(made, datetime(2026, 12, 16, 12, tzinfo=UTC))
+    calls: list[Any] = [
+        lambda: made.ledger().add(NAME, 4, **keyed),
+        lambda: made.ledger(gather=True).add(NAME, 4, **keyed),
+        lambda: made.ledger().apply(first.delta),
+        lambda: made.ledger().hold(NAME, 3, expires=timedelta(days=399), **keyed),
+    ]
+    for call in calls:
+        with refused(made.home, PeriodOver, "since 2026-12-16T12:00Z the period takes no more changes") as raised:
+            call()
+        assert (raised.value.counter, raised.value.since) == (NAME, datetime(2026, 12, 16, 12, tzinfo=UTC))
+    made.home.asked.clear()
+    changes = [Change(NAME, 4, **keyed), Change(NEXT, 1, **made.key())]
+    assert outcomes_of(made.ledger().add_many(changes)) == ["PeriodOver", "recorded"]
+    assert not [request for request in made.home.asked if isinstance(request, Get) and NAME in request.key.pk]
+    assert made.ledger().capture(hold).outcome == "recorded"
+    assert made.value(NAME) == 7
+    at(made, datetime(2028, 1, 5, 12, tzinfo=UTC))
+    with refused(made.home, PeriodOver, "is kept no longer"):
+        made.ledger().release(other)
+
+
+def test_all_items_of_a_period_say_when_they_retire_and_no_others_do() -> None:
+    made = world(fold_min=1)
+    for n in range(60):
+        made.add("plain:a@2026-11", 1)
+        made.add("stock", 1)
+        made.add(NAME, n % 2, B)
+        if n < 49:
+            made.ledger(B).hold("llm:b@2026-11", 1, expires=timedelta(days=9), **made.key())
+        made.now_ms += 100
+    made.ledger().add_many([Change("plain:a@2026-11", 1, **made.key()) for _ in range(3)], pack=True)
+    made.now_ms += 10**6
+    for counter in ("plain:a@2026-11", "stock"):
+        for _ in range(2):
+            made.compactor().compact(counter)
+            made.replicate()
+    made.compactor().run()
+    made.compactor(B).run()
+    kinds = set()
+    for table in made.regions.values():
+        for key, item in table.items.items():
+            name = key.pk.rpartition("#")[2] if not key.pk.startswith("lane#") else key.sk.rpartition("#")[2]
+            retires = int(item["retires"]["N"]) if "retires" in item else 0
+            assert retires == made.settings().retires_s(name), key
+            if retires:
+                kinds.add(f"{key.pk.partition('#')[0]} {key.sk.partition('#')[0][:7]}")
+    (end,) = {made.settings().retires_s(name) for name in (NAME, "plain:a@2026-11")}
+    assert datetime.fromtimestamp(end, UTC) == datetime(2026, 12, 1, 12, tzinfo=UTC) + timedelta(days=430)
+    assert {"gate gate", "past segment", "fold segment", "fold checkpo", "fold clean", "lane 0"} <= kinds
+    assert {"hold", "delta"} <= {kind.partition(" ")[0] for kind in kinds}
+
+
+def test_nobody_looks_at_a_period_that_is_kept_no_longer_however_much_of_it_is_left() -> None:
+    made = world()
+    made.add("plain:a@2026-11", 1)
+    made.add(NAME, 1)
+    made.now_ms += 10**6
+    made.compactor().compact("plain:a@2026-11")
+    made.compactor().run()
+    made.add("plain:a@2026-11", 1)
+    segment = next(key for key in made.home.items if "segment" in key.sk)
+    at(made, datetime(2028, 1, 5, 12, tzinfo=UTC))
+    made.home.drop(segment, gates.gate_key(Lane(A, 0, NAME)))
+    later = "plain:a@2028-01"
+    made.add(later, 5)
+    for name in ("plain:a@2026-11", NAME):
+        for call in (made.reader().read, made.reader().history, made.reader().history_page, made.reader().value):
+            with pytest.raises(PeriodOver, match="kept no longer"):
+                call(name)
+        with pytest.raises(PeriodOver, match="kept no longer"):
+            made.compactor().verify(name)
+    assert made.compactor().run().problems == {}
+    assert made.compactor().compact("plain:a@2026-11").commits == 0
+    for lane in (Lane(A, 0, name) for name in ("plain:a@2026-11", NAME, later)):
+        made.home.store([directory.item_of(lane)])
+    listed = made.reader().counters("", limit=100).counters
+    assert later in listed
+    assert not {"plain:a@2026-11", NAME} & {*listed}
+
+
+def test_a_limit_of_the_base_is_that_of_each_period_which_opens_from_then_on_in_whatever_region() -> None:
+    made = world()
+    made.add(NAME, 1)
+    made.ledger(B).set_limit(KEY, ceiling=9)
+    made.ledger().set_limit(NAME, ceiling=7)
+    assert (made.reader().standing(NAME).ceiling, made.reader().standing(NEXT).ceiling) == (7, 9)
+    at(made, DECEMBER)
+    made.add(NEXT, 8, B)
+    assert made.reader().standing(NEXT).ceiling == 9
+    with pytest.raises(LimitReached) as raised:
+        made.add(NEXT, 2)
+    assert (raised.value.limit, raised.value.resets_at) == (9, datetime(2027, 1, 1, tzinfo=UTC))
+    for wrong in ({"floor": 5}, {"ceiling": -1}):
+        with pytest.raises(InvalidInput, match="each period begins at 0"):
+            world(limits={"llm:": Limit(floor=0, ceiling=9, region=A)}).ledger().set_limit(KEY, **wrong)
+    made.replicate()
+    found = made.reader().periods(KEY, Period("month"), 2)
+    assert [(each.counter, each.value, each.standing.ceiling) for each in found if each.standing] == [
+        (NAME, 1, 7),
+        (NEXT, 8, 9),
+    ]
+    with pytest.raises(InvalidInput, match="No prefix of periods"):
+        made.reader().periods("stock", Period("month"))
+
+
+def test_what_a_period_leaves_is_carried_once_it_is_over_everywhere_up_to_what_may_be() -> None:
+    made = world(periods={"llm:": Keep(late=KEEP.late, keep=KEEP.keep, carry=20)})
+    made.add(NAME, 45, B)
+    hold = made.ledger().hold(NAME, 4, expires=timedelta(days=60), **made.key())
+    at(made, datetime(2026, 12, 1, 11, tzinfo=UTC))
+    made.add(NEXT, 50)
+    with pytest.raises(LimitReached):
+        made.add(NEXT, 1)
+    at(made, datetime(2026, 12, 1, 12, tzinfo=UTC))
+    made.add(NEXT, 1, B)
+    with pytest.raises(LimitReached) as raised:
+        made.add(NEXT, 1)
+    assert raised.value.limit == 51
+    made.ledger().release(hold)  # what comes free late is carried, too
+    made.now_ms += 10_000
+    made.add(NEXT, 4)
+    with pytest.raises(LimitReached):
+        made.add(NEXT, 1)
+    assert [made.compactor().verify(name).differences for name in (NAME, NEXT)] == [(), ()]
+    assert (made.reader().standing(NAME).ceiling, made.reader().standing(NEXT).ceiling) == (45, 55)
+
+
+def test_who_cannot_ask_what_the_period_before_has_left_decides_nothing() -> None:
+    made = world(periods={"llm:": Keep(late=KEEP.late, keep=KEEP.keep, carry=20)})
+    made.add(NAME, 45)
+    at(made, datetime(2026, 12, 1, 13, tzinfo=UTC))
+    made.add(NEXT, 50)
+    keyed = made.key()
+    old = gates.gate_key(Lane(A, 0, NAME))
+    made.home.before(lambda request: getattr(request, "key", None) == old, fail(Unavailable("down")), times=1)
+    with pytest.raises(OutOfReach, match="was not carried"):
+        made.ledger().add(NEXT, 3, **keyed)
+    assert made.ledger().add(NEXT, 3, **keyed).outcome == "recorded"
+
+
+def test_the_shape_has_the_periods_and_takes_shards_of_one_that_is_to_come() -> None:
+    made = world()
+    made.shape()
+    shape = made.home.run(stored())
+    assert shape is not None
+    assert {**shape.periods} == {"llm:": KEEP, "plain:": KEEP}
+    made.add("plain:a@2026-11", 1)
+    for wrong in ({}, {"llm:": KEEP, "plain:": Keep(late=KEEP.late, keep=timedelta(days=500))}):
+        with refused(made.home, SettingsMismatch, "late and keep of a prefix never change"):
+            made.ledger(periods=wrong).add("plain:a@2026-11", 1)
+    more = {"llm:": KEEP, "plain:": KEEP, "new:": KEEP}
+    with refused(made.home, SettingsMismatch, "lacks periods"):
+        made.ledger(periods=more).add("new:a@2026-11", 1)
+    made.shape(periods=more)
+    made.ledger(periods=more).add("new:a@2026-11", 1)
+    made.home.put(made.ledger(periods={}, limits={}, unshared_limits=True).prepare("old:a", 1))
+    made.home.store([directory.item_of(Lane(A, 0, "old:a"))])
+    with pytest.raises(SettingsMismatch, match="there are the counters old:a"):
+        made.shape(periods={**more, "old:": KEEP})
+    to_come = {"plain:a@2026-12": 8}
+    for shards in ({"plain:a@2026-11": 8}, {"plain:a@2027-01": 8, "plain:a@2026-11": 2}):
+        with pytest.raises(SettingsMismatch, match="that period has begun"):
+            made.shape(periods=more, shards=shards)
+    for shards in ({"plain:a": 8}, {"other:": 2}):
+        with pytest.raises(SettingsMismatch, match="shards"):
+            made.shape(periods=more, shards=shards)
+    made.ledger(periods=more, shards=to_come).add("plain:a@2026-11", 1)  # processes first
+    at(made, DECEMBER - timedelta(days=20))
+    made.shape(periods=more, shards=to_come)
+    with refused(made.home, SettingsMismatch, "it would add where nobody reads"):
+        made.ledger(periods=more).add("plain:a@2026-11", 1)
+    at(made, DECEMBER)
+    writer = made.ledger(periods=more, shards=to_come)
+    lanes = {writer.add("plain:a@2026-12", 1, **made.key()).delta.lane.shard for _ in range(40)}
+    assert len(lanes) > 3
+    assert made.reader(periods=more, shards=to_come).value("plain:a@2026-12") == 40
+
+
+def test_the_first_who_uses_periods_writes_the_shape_where_there_is_none() -> None:
+    made = world(limits={})
+    made.add("plain:a@2026-11", 1)
+    shape = made.home.run(stored())
+    assert shape is not None
+    assert "plain:" in shape.periods
