@@ -5,10 +5,25 @@ Entry        one change of a history      Position  a place in a history
 HistoryPage  some entries, and where to go on
 CountersPage some names, and where to go on     Place    a place among them
 Standing     what is left of a limit      Room      how far a value can go
+Crossed      a threshold that holds       Top       the largest counters
 """
 
 from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
+from reader.crossed import Crossed
 from reader.reader import Reader
 from reader.standing import Room, Standing
+from reader.top import Top
 
-__all__ = ["Balance", "CountersPage", "Entry", "HistoryPage", "Place", "Position", "Reader", "Room", "Standing"]
+__all__ = [
+    "Balance",
+    "CountersPage",
+    "Crossed",
+    "Entry",
+    "HistoryPage",
+    "Place",
+    "Position",
+    "Reader",
+    "Room",
+    "Standing",
+    "Top",
+]

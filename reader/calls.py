@@ -6,6 +6,7 @@ Rule 1: what a caller passes is checked before anything is sent, then the table'
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 
 from ledger import clocks, tokens
 from ledger.checks import check_counter, check_flag, check_time, to_ms
@@ -19,10 +20,12 @@ from ledger.settings import Settings, check_settings
 from ledger.values import Lane
 from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
 from reader.counters_page import counters_page
+from reader.crossed import Crossed, crossed
 from reader.decided import decided, decided_page
 from reader.history import entries, history, page
 from reader.read import balances
 from reader.standing import Standing, open_holds, standing_of
+from reader.top import BEHIND_S, BY, Best, Row, Top, top
 
 SECONDS_MAX = 10**9
 PAGE_ENTRIES_MAX = 1_000
@@ -110,12 +113,30 @@ class Calls:
         limit_ms = self.settings.read_time_max_ms
         return page(lane, above, upto, most, consistent=self._consistent, read_time_max_ms=limit_ms)
 
+    def top(self, prefix: str = "", n: int = 10, *, by: str = "value", behind: float = BEHIND_S) -> Program[Top]:
+        _check_count("n", n)
+        prefix, best = _prefix(prefix), self._best(n, by, behind)
+        yield from self._shape.program()
+        return (yield from top(self.settings.regions, prefix, best))
+
+    def largest(self, names: Sequence[str], n: int, *, by: str, behind: float = BEHIND_S) -> Program[list[Row]]:
+        """The rows of `top` among counters whose names are known."""
+        best = self._best(n, by, behind)
+        yield from best.read(names)
+        return best.rows
+
+    def _best(self, n: int, by: str, behind: float) -> Best:
+        if by not in (*BY,):  # also what has no hash
+            raise InvalidInput(f"by is one of {', '.join(BY)}, not {shown(by)}.")
+        behind_ms = int(_seconds("behind", behind) * 1_000)
+        # a tail that is left out would be counted as none
+        return Best(n, by, partial(self.balances, behind_ms=0 if by == "pending" else behind_ms))
+
     # -- names and limits ----------------------------------------------------------------------------------------------
 
     def counters(self, prefix: str = "", *, after: Place | None = None, limit: int = 100) -> Program[CountersPage]:
         _check_page(limit, after, Place)
-        given: object = prefix
-        prefix = "" if isinstance(given, str) and not str.__len__(given) else check_counter(given)
+        prefix = _prefix(prefix)
         yield from self._shape.program()
         return (yield from counters_page(self.settings.regions, prefix, after, limit))
 
@@ -126,15 +147,29 @@ class Calls:
         (copies,) = yield from standings([gates], consistent=self._consistent)
         return standing_of(gates, copies, began)
 
+    def crossed(self, counter: str) -> Program[tuple[Crossed, ...]]:
+        thresholds = self.settings.thresholds_of(check_counter(counter))
+        yield from self._shape.program(counter)
+        return (yield from crossed(counter, thresholds, self.settings)) if thresholds else ()
+
     def holds(self, counter: str) -> Program[list[Hold]]:
         gates = Gates.limited(self.settings, counter, "holds")
         yield from self._shape.program(counter)
         return [Hold(held) for held in (yield from open_holds(gates))]
 
 
+def _check_count(name: str, count: object) -> None:
+    if type(count) is not int or not 1 <= count <= PAGE_ENTRIES_MAX:
+        raise InvalidInput(f"{name} is an int from 1 to {PAGE_ENTRIES_MAX:,}, not {shown(count)}.")
+
+
+def _prefix(given: object) -> str:
+    """What names begin with; "" for all of them. Raises InvalidCounter."""
+    return "" if isinstance(given, str) and not str.__len__(given) else check_counter(given)
+
+
 def _check_page(limit: object, after: object, kind: type) -> None:
-    if type(limit) is not int or not 1 <= limit <= PAGE_ENTRIES_MAX:
-        raise InvalidInput(f"limit is an int from 1 to {PAGE_ENTRIES_MAX:,}, not {shown(limit)}.")
+    _check_count("limit", limit)
     if after is not None and not isinstance(after, kind):
         raise InvalidInput(f"after is the next of an earlier page, not {shown(after)}.")
 
