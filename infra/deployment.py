@@ -52,7 +52,9 @@ class Deployment:
 
     def tells(self, region: str) -> bool:
         """Whether a threshold is reported in a Region. Raises InvalidSettings."""
-        environ = {REGION_FROM: region, "LEDGER_THRESHOLDS": self.parameters(region)["thresholds"]}
+        given = self.parameters(region)
+        of_values = {"LEDGER_LIMITS": given["limits"], "LEDGER_THRESHOLDS": given["thresholds"]}
+        environ = {REGION_FROM: region, **of_values}
         return Settings.from_env(environ, table="any", regions=self.regions).tells
 
     def params_of(self, region: str, stream_arn: str | None = None) -> dict[str, str]:

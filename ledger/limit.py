@@ -2,7 +2,8 @@
 
 Rule 1: A Limit's sides and its region are for the counter's life, because its first rights follow from them.
 Rule 2: A counter begins at 0, so 0 is within every limit.
-Rule 3: A Threshold is strict: `above=1_000` holds at 1,001 and not at 1,000, `below=10` at 9 and not at 10.
+Rule 3: A Threshold is strict: `above=1_000` holds at 1,001 and not at 1,000, `below=10` at 9 and not at 10. One of a
+limit is a number of its own for each counter, and follows the limit as it is set now, never that of the settings.
 Rule 4: A counter that no crossing was published of is outside all of its thresholds.
 Rule 5: A Threshold decides nothing: whatever it says may change at any time, and nobody's adds or reads look at it.
 """
@@ -11,7 +12,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import permutations
 
 from ledger.checks import check_region
@@ -88,14 +90,20 @@ class Shape:
 IN, OUT = "in", "out"
 """The sides of a threshold: what it says holds of the value, or does not."""
 
+BOUNDS = ("above", "below", "of_ceiling", "left")
+"""What a threshold may be of: numbers, then parts of a limit."""
+
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_UNNAMED = "{side}-{bound}"
+_UNNAMED = "{kind}-{bound}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """Either `above` or `below` a whole number, of magnitude at most 10**18. Raises InvalidSettings.
+    """One of four things to pass, of which two follow each counter's limit as it is set now. Raises InvalidSettings.
 
+    above, below: a whole number, of magnitude at most 10**18. of_ceiling: that share of the ceiling, rounded down to a
+    whole number, is passed; a float above 0 and at most 1, taken as it is written. left: less than so much is left,
+    down to the floor or up to the ceiling, whichever the counter has; 0 to 10**18, so 1 says that nothing is left.
     name: what its crossings are filed under; 1 to 64 letters, digits, . _ -; default: such as above-1000. A name keeps
     its state, so a threshold with another number and the same name goes on from the side where the first one was.
     region: which Region evaluates it and tells its crossings; default: the first of the settings' regions.
@@ -103,28 +111,60 @@ class Threshold:
 
     above: int | None = None
     below: int | None = None
+    of_ceiling: float | None = None
+    left: int | None = None
     name: str = _UNNAMED
     region: str | None = None
 
     def __post_init__(self) -> None:
-        given = {side: bound for side, bound in (("above", self.above), ("below", self.below)) if bound is not None}
+        given = {kind: bound for kind in BOUNDS if (bound := getattr(self, kind)) is not None}
         if len(given) != 1:
-            which = "both were given: make two" if given else "neither was given, as in Threshold(below=10)"
-            raise InvalidSettings(f"A Threshold has above or below; {which}.")
-        ((side, bound),) = given.items()
-        if type(bound) is not int or abs(bound) > CHANGE_MAX:
-            raise InvalidSettings(f"{side}={shown(bound)} is not an int of magnitude at most 10**18.")
+            several = f"{' and '.join(given)} were given: make a Threshold of each"
+            which = several if given else "none was given, as in Threshold(below=10)"
+            raise InvalidSettings(f"A Threshold has one of {', '.join(BOUNDS)}; {which}.")
+        ((kind, bound),) = given.items()
+        if expected := _expected(kind, bound):
+            raise InvalidSettings(f"{kind}={shown(bound)} is not {expected}.")
         if self.name is _UNNAMED:
-            object.__setattr__(self, "name", _UNNAMED.format(side=side, bound=bound))
+            object.__setattr__(self, "name", _UNNAMED.format(kind=kind.replace("_", "-"), bound=bound))
         if type(self.name) is not str or not _NAME.fullmatch(self.name):
             raise InvalidSettings(f"name={shown(self.name)} is not 1 to 64 letters, digits, dots, _ and -.")
         if self.region is not None:
             check_region(self.region, InvalidSettings)
 
+    def at(self, floor: int | None, ceiling: int | None) -> Threshold | None:
+        """What it comes to under a limit, as above or below a number; None where it says nothing under that limit: it
+        lacks the side, or has both where one was meant."""
+        if self.of_ceiling is None and self.left is None:
+            return self
+        above: int | None = None
+        below: int | None = None
+        if self.of_ceiling is not None and ceiling is not None:
+            above = Fraction(str(self.of_ceiling)) * ceiling // 1
+        elif self.left is not None and ceiling is not None and floor is None:
+            above = ceiling - self.left
+        elif self.left is not None and floor is not None and ceiling is None:
+            below = floor + self.left
+        if above is None and below is None:
+            return None
+        return replace(self, above=above, below=below, of_ceiling=None, left=None)
+
     def side_of(self, value: int) -> str:
-        """IN where what it says holds of the value, else OUT."""
-        holds = value > self.above if self.above is not None else self.below is not None and value < self.below
-        return IN if holds else OUT
+        """IN where what it says holds of the value, else OUT. One of a limit says nothing of a value: `at` does."""
+        if self.above is not None:
+            return IN if value > self.above else OUT
+        if self.below is not None:
+            return IN if value < self.below else OUT
+        raise ValueError(f"{self.name} is of a limit")
+
+
+def _expected(kind: str, bound: object) -> str | None:
+    """What the bound of a threshold should be; None for one that fits."""
+    if kind == "of_ceiling":
+        return None if type(bound) is float and 0 < bound <= 1 else "a float above 0 and at most 1"
+    if type(bound) is int and (0 if kind == "left" else -CHANGE_MAX) <= bound <= CHANGE_MAX:
+        return None
+    return "an int from 0 to 10**18" if kind == "left" else "an int of magnitude at most 10**18"
 
 
 def check_thresholds(name: str, given: object, regions: Sequence[str]) -> None:
@@ -147,6 +187,20 @@ def check_thresholds(name: str, given: object, regions: Sequence[str]) -> None:
             )
 
 
-def _said(threshold: Threshold, regions: Sequence[str]) -> tuple[int | None, int | None, str]:
-    """The number, and who tells of it: the same one may be told in several Regions."""
-    return threshold.above, threshold.below, threshold.region or regions[0]
+def check_of_limits(name: str, thresholds: Sequence[Threshold], limits: Sequence[Limit]) -> None:
+    """Raises InvalidSettings for thresholds of a limit that say nothing. limits: those that their counters may have."""
+    for each in thresholds:
+        if each.of_ceiling is not None and not any(limit.has(UP) for limit in limits):
+            none = "has no counter with a ceiling: give it one in limits, or say above= a number."
+            raise InvalidSettings(f"{name}: {each.name} {none}")
+        if each.left is not None and not limits:
+            none = "has no counter with a limit: give it one in limits, or say above= or below= a number."
+            raise InvalidSettings(f"{name}: {each.name} {none}")
+        if each.left is not None and any(limit.has(DOWN) and limit.has(UP) for limit in limits):
+            both = "has counters with a floor and a ceiling: say which is meant, by above= or below= a number."
+            raise InvalidSettings(f"{name}: {each.name} {both}")
+
+
+def _said(threshold: Threshold, regions: Sequence[str]) -> tuple[object, ...]:
+    """What it is of, and who tells of it: the same one may be told in several Regions."""
+    return *(getattr(threshold, kind) for kind in BOUNDS), threshold.region or regions[0]

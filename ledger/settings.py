@@ -20,7 +20,7 @@ from ledger import tokens
 from ledger.checks import check_counter, check_flag, is_prefix
 from ledger.entries import ENTRIES_MAX
 from ledger.errors import InvalidInput, InvalidSettings, shown
-from ledger.limit import Limit, Threshold, check_thresholds
+from ledger.limit import Limit, Threshold, check_of_limits, check_thresholds
 from ledger.periods.keep import Keep, Term, term_of
 from ledger.values import Lane, longest
 
@@ -53,7 +53,8 @@ class Settings:
     shards: counter-name prefix -> number of shards; the longest prefix that fits decides; a counter's number is fixed
     for its life.
     limits: counter-name prefix -> Limit, as with shards; a counter of none has no limit.
-    thresholds: counter-name prefix -> Thresholds, as with shards, that the service tells of; they may change.
+    thresholds: counter-name prefix -> Thresholds, as with shards, that the service tells of; they may change. One of a
+    limit (of_ceiling, left) is refused where no counter of its prefix can have that side.
     periods: counter-name prefix -> Keep, as with shards: such a counter's name ends with a period
     ("llm:key:k1@2026-11"), takes changes of that period alone, and retires by itself.
     A table that has a shape refuses other shards, limits and periods and fewer regions (SettingsMismatch), and the
@@ -107,6 +108,8 @@ class Settings:
         for name, thresholds in self._by_prefix("thresholds", "tuples of Thresholds"):
             check_thresholds(name, thresholds, self.regions)
         object.__setattr__(self, "thresholds", {prefix: tuple(some) for prefix, some in self.thresholds.items()})
+        for prefix, some in self.thresholds.items():
+            check_of_limits(f"thresholds[{shown(prefix)}]", some, self._limits_of_thresholds(prefix))
 
     def _by_prefix(self, setting: str, what: str) -> Iterator[tuple[str, Any]]:
         """A copy of what is said of prefixes stands in the place of the mapping. Each, with how an error names it."""
@@ -198,9 +201,19 @@ class Settings:
         if term is not None:
             term.check_kept(now_ms)
 
+    def _limits_of_thresholds(self, prefix: str) -> list[Limit]:
+        """The limits that counters with the thresholds of this prefix may have."""
+        own = self.limit_of(prefix)
+        longer = [limit for name, limit in self.limits.items() if longest(self.thresholds, name) == prefix]
+        return longer if own is None else [own, *longer]
+
+    def thresholds_of(self, counter: str) -> tuple[Threshold, ...]:
+        """The thresholds of a counter, of the longest prefix that fits its name, whichever Region publishes them."""
+        return _of_prefix(self.thresholds, counter, ())
+
     def told_here(self, counter: str) -> tuple[Threshold, ...]:
-        """The thresholds of a counter, of the longest prefix that fits its name, that this Region tells of."""
-        return tuple(filter(self._is_told_here, _of_prefix(self.thresholds, counter, ())))
+        """Those of them that this Region publishes."""
+        return tuple(filter(self._is_told_here, self.thresholds_of(counter)))
 
     @property
     def tells(self) -> bool:

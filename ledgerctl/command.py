@@ -16,6 +16,7 @@ import typer
 from ledger import __version__
 from ledger.errors import shown
 from ledgerctl.call import Call, Surroundings
+from ledgerctl.failures import Wrong
 from ledgerctl.show import NUMBER
 
 COUNTERS, LIMITS, COMPACTION, TABLE = "Counters", "Limits", "Compaction", "The table, its queue and its bill"
@@ -91,6 +92,19 @@ def whole_number(text: str) -> int:
     if not NUMBER.fullmatch(text) or text.startswith("--"):
         raise typer.BadParameter(f"{shown(text)} is not a whole number such as 12 or -6.")
     return int(text)
+
+
+def agree(call: Call, yes: bool, warning: str, question: str, undone: str) -> None:
+    """Ask, after a warning. Raises Wrong, which says what was left undone, unless the answer is yes."""
+    if yes:
+        return
+    call.note(warning, "yellow")
+    try:
+        if typer.confirm(question, err=True):
+            return
+    except typer.Abort:
+        pass
+    raise Wrong("NotConfirmed", undone, "Answer y, or say --yes where nobody can answer.")
 
 
 class FileFormat(StrEnum):

@@ -1,6 +1,7 @@
 """`list` and `top`: the counters there are, by name, and the largest of them.
 
 Rule 1: They are those of the directory, or of a scan, and it says what that cost.
+Rule 2: `top` ranks them as `Reader.top` does, by the same program, and says how far behind a value may be.
 """
 
 from collections import defaultdict
@@ -14,7 +15,9 @@ from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import COUNTERS, Prefix, Scan, command
-from ledgerctl.lanes import each, found
+from ledgerctl.lanes import found
+from reader.calls import Calls
+from reader.top import BEHIND_S
 
 
 class By(StrEnum):
@@ -66,20 +69,25 @@ def top(
     prefix: Prefix = "",
     by: Annotated[By, typer.Option(help="What to order by, the largest first.")] = By.changes,
     limit: Annotated[int, typer.Option(min=1, help="Show that many.")] = 10,
+    exact: Annotated[bool, typer.Option("--exact", help="Read every tail: values of this moment.")] = False,
     scan: Scan = False,
 ) -> None:
-    """Show the largest counters: lists them, and reads each."""
+    """Show the largest counters: lists them, and reads them a hundred at a time.
+
+    A lane that was folded in the last five minutes is answered by its checkpoint, 100 of them a request; each other one
+    without a limit costs a request of its own. With --exact, and with --by pending, all do.
+    """
     seen = found(call, prefix, scan=scan)
-    names = seen.counters
-    attribute = "count" if by is By.changes else by.value
-    balances = list(zip(names, each(names, call.reader.read), strict=True))
-    balances.sort(key=lambda pair: (-getattr(pair[1], attribute), pair[0]))
-    for name, balance in balances[:limit]:
+    behind = 0 if exact or by is By.pending else BEHIND_S
+    calls = Calls(call.settings, 0, consistent=True, clock=call.surroundings.clock)
+    best = call.on_table(calls.largest(seen.counters, limit, by=by.value, behind=behind))
+    for name, balance in best:
         call.document(show.balance(name, balance))
-    rows = [(name, f"{b.value:,}", f"{b.count:,}", f"{b.pending:,}") for name, b in balances[:limit]]
+    rows = [(name, f"{b.value:,}", f"{b.count:,}", f"{b.pending:,}") for name, b in best]
     call.table_of(("counter", "value", "changes", "pending"), rows)
-    _say_some(call, len(rows), len(names), seen.limits)
-    call.note(f"read them: {show.cost(call.meter.take())}")
+    _say_some(call, len(rows), len(seen.counters), seen.limits)
+    late = f", up to {show.age(int(behind * 1_000))} behind; --exact is not" if behind else ""
+    call.note(f"read them{late}: {show.cost(call.meter.take())}")
 
 
 def _say_some(call: Call, shown: int, there: int, limits: str) -> None:

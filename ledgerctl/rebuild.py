@@ -20,13 +20,14 @@ from ledger.lane.shape import ShapeCheck
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.command import COMPACTION, Scan, command
+from ledgerctl.command import COMPACTION, Scan, agree, command
 from ledgerctl.failures import DATA, NO_ANSWER, Wrong
 from ledgerctl.lanes import each, exit_code_of, found
 from ledgerctl.rebuilding import Unwritten, plan, rebuild_all
 
 STOP_COMPACTOR = "Stop the compactor of the Region first (docs/operations.md#stop-and-start-the-compactor)."
 STOP_WRITERS = "Stop whoever adds to the counter or holds of it (docs/operations.md#a-limited-counter-after-a-restore)."
+UNDONE = "Nothing was rebuilt."
 
 
 @command("rebuild", COMPACTION)
@@ -59,19 +60,6 @@ def rebuild(
         raise Wrong("GaveUp", str(error), STOP_COMPACTOR if gates is None else STOP_WRITERS, NO_ANSWER) from None
 
 
-def _agree(call: Call, yes: bool, warning: str, question: str) -> None:
-    """Ask, after a warning. Raises Wrong unless the answer is yes."""
-    if yes:
-        return
-    call.note(warning, "yellow")
-    try:
-        if typer.confirm(question, err=True):
-            return
-    except typer.Abort:
-        pass
-    raise Wrong("NotConfirmed", "Nothing was rebuilt.", "Answer y, or say --yes where nobody can answer.")
-
-
 def _of_all(call: Call, lanes: list[Lane], yes: bool, dry_run: bool) -> None:
     region, settings = call.settings.region, call.settings
     limited = sorted({lane.counter for lane in lanes if settings.limit_of(lane.counter) is not None})
@@ -86,7 +74,7 @@ def _of_all(call: Call, lanes: list[Lane], yes: bool, dry_run: bool) -> None:
         code = DATA
     else:
         warning = f"{STOP_COMPACTOR} No compactor may work on these lanes meanwhile, and nobody use what has a limit."
-        _agree(call, yes, warning, f"Rebuild {what}?")
+        agree(call, yes, warning, f"Rebuild {what}?", UNDONE)
         done, failed = rebuild_all(call, lanes)
         told = {name: lost for name, lost in done.items() if lost}
         for name, lost in told.items():
@@ -112,7 +100,7 @@ def _of_lanes(call: Call, counter: str, yes: bool, dry_run: bool) -> None:
         if wrong := [planned.error for planned in plans if planned.error is not None]:
             raise wrong[0]
         return
-    _agree(call, yes, f"{STOP_COMPACTOR} No compactor may work on these lanes meanwhile.", "Rebuild them?")
+    agree(call, yes, f"{STOP_COMPACTOR} No compactor may work on these lanes meanwhile.", "Rebuild them?", UNDONE)
     found: list[dict[str, object]] = []
     errors: list[LedgerError] = []
     try:
@@ -136,7 +124,7 @@ def _of_lanes(call: Call, counter: str, yes: bool, dry_run: bool) -> None:
 def _of_gates(call: Call, counter: str, gates: Gates, yes: bool, dry_run: bool) -> None:
     ShapeCheck(call.settings).ask(call.table, clocks.instants(call.surroundings.clock), counter)
     if not dry_run:
-        _agree(call, yes, f"{STOP_WRITERS} In every Region, until this is done.", "Rebuild them?")
+        agree(call, yes, f"{STOP_WRITERS} In every Region, until this is done.", "Rebuild them?", UNDONE)
     rebuilt = call.on_table(rebuilding_gates(gates), Unwritten(call.table) if dry_run else None)
     lanes = []
     for gate, told in ((made.gate, made.told) for made in rebuilt):

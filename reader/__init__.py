@@ -6,16 +6,20 @@ HistoryPage  some entries, and where to go on
 CountersPage some names, and where to go on     Place    a place among them
 Standing     what is left of a limit      Room      how far a value can go
 PeriodBalance  a period of a counter
+Crossed      a threshold that holds       Top       the largest counters
 """
 
 from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
+from reader.crossed import Crossed
 from reader.periods import PeriodBalance
 from reader.reader import Reader
 from reader.standing import Room, Standing
+from reader.top import Top
 
 __all__ = [
     "Balance",
     "CountersPage",
+    "Crossed",
     "Entry",
     "HistoryPage",
     "PeriodBalance",
@@ -24,4 +28,5 @@ __all__ = [
     "Reader",
     "Room",
     "Standing",
+    "Top",
 ]

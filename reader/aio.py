@@ -76,6 +76,10 @@ class AsyncReader(Edge):
     """As `Reader.history_page`."""
     counters = awaited(Calls.counters, "reader.counters", READ)
     """As `Reader.counters`."""
+    top = awaited(Calls.top, "reader.top", READ)
+    """As `Reader.top`."""
+    crossed = awaited(Calls.crossed, "reader.crossed", READ)
+    """As `Reader.crossed`."""
     standing = awaited(Calls.standing, "reader.standing", READ)
     """As `Reader.standing`."""
     periods = awaited(Calls.periods, "reader.periods", READ)

@@ -8,6 +8,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from ledger import clocks, tokens
 from ledger.checks import check_counter, check_flag, check_time, to_datetime, to_ms
@@ -21,12 +22,14 @@ from ledger.requests import Instant, Now, Program
 from ledger.settings import Settings, check_settings
 from ledger.values import Lane
 from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
-from reader.counters_page import counters_page
+from reader.counters_page import Wanted, counters_page
+from reader.crossed import Crossed, crossed
 from reader.decided import decided, decided_page
 from reader.history import entries, history, page
 from reader.periods import PeriodBalance, periods
 from reader.read import balances
 from reader.standing import Standing, open_holds, standing_of
+from reader.top import BEHIND_S, BY, Best, Row, Top, top
 
 SECONDS_MAX = 10**9
 PAGE_ENTRIES_MAX = 1_000
@@ -116,19 +119,36 @@ class Calls:
         limit_ms = self.settings.read_time_max_ms
         return page(lane, above, upto, most, consistent=self._consistent, read_time_max_ms=limit_ms)
 
+    def top(self, prefix: str = "", n: int = 10, *, by: str = "value", behind: float = BEHIND_S) -> Program[Top]:
+        _check_count("n", n)
+        prefix, best = _prefix(prefix), self._best(n, by, behind)
+        yield from self._shape.program()
+        return (yield from top(self.settings.regions, prefix, self._wanted(prefix), best))
+
+    def largest(self, names: Sequence[str], n: int, *, by: str, behind: float = BEHIND_S) -> Program[list[Row]]:
+        """The rows of `top` among counters whose names are known."""
+        best = self._best(n, by, behind)
+        yield from best.read(names)
+        return best.rows
+
+    def _best(self, n: int, by: str, behind: float) -> Best:
+        if by not in (*BY,):  # also what has no hash
+            raise InvalidInput(f"by is one of {', '.join(BY)}, not {shown(by)}.")
+        behind_ms = int(_seconds("behind", behind) * 1_000)
+        # a tail that is left out would be counted as none
+        return Best(n, by, partial(self.balances, behind_ms=0 if by == "pending" else behind_ms))
+
     # -- names and limits ----------------------------------------------------------------------------------------------
 
     def counters(self, prefix: str = "", *, after: Place | None = None, limit: int = 100) -> Program[CountersPage]:
         _check_page(limit, after, Place)
-        given: object = prefix
-        prefix = "" if isinstance(given, str) and not str.__len__(given) else check_counter(given)
+        prefix = _prefix(prefix)
         yield from self._shape.program()
+        return (yield from counters_page(self.settings.regions, prefix, self._wanted(prefix), after, limit))
+
+    def _wanted(self, prefix: str) -> Wanted:
         now_ms = self.clock()
-
-        def wanted(counter: str) -> bool:
-            return counter.startswith(prefix) and self.settings.is_kept(counter, now_ms)
-
-        return (yield from counters_page(self.settings.regions, prefix, wanted, after, limit))
+        return lambda counter: counter.startswith(prefix) and self.settings.is_kept(counter, now_ms)
 
     def standing(self, counter: str) -> Program[Standing]:
         gates = Gates.limited(self.settings, counter, "standing")
@@ -156,6 +176,11 @@ class Calls:
             for standing in [of if isinstance(of, Standing) else None]
         )
 
+    def crossed(self, counter: str) -> Program[tuple[Crossed, ...]]:
+        thresholds = self.settings.thresholds_of(check_counter(counter))
+        yield from self._first(counter)
+        return (yield from crossed(counter, thresholds, self.settings)) if thresholds else ()
+
     def holds(self, counter: str) -> Program[list[Hold]]:
         gates = Gates.limited(self.settings, counter, "holds")
         yield from self._first(counter)
@@ -172,9 +197,18 @@ class Calls:
             self.settings.check_kept(counter, now_ms)
 
 
+def _check_count(name: str, count: object) -> None:
+    if type(count) is not int or not 1 <= count <= PAGE_ENTRIES_MAX:
+        raise InvalidInput(f"{name} is an int from 1 to {PAGE_ENTRIES_MAX:,}, not {shown(count)}.")
+
+
+def _prefix(given: object) -> str:
+    """What names begin with; "" for all of them. Raises InvalidCounter."""
+    return "" if isinstance(given, str) and not str.__len__(given) else check_counter(given)
+
+
 def _check_page(limit: object, after: object, kind: type) -> None:
-    if type(limit) is not int or not 1 <= limit <= PAGE_ENTRIES_MAX:
-        raise InvalidInput(f"limit is an int from 1 to {PAGE_ENTRIES_MAX:,}, not {shown(limit)}.")
+    _check_count("limit", limit)
     if after is not None and not isinstance(after, kind):
         raise InvalidInput(f"after is the next of an earlier page, not {shown(after)}.")
 

@@ -17,8 +17,10 @@ from ledger.table import table_of
 from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
 from reader.cache import Cache
 from reader.calls import Calls
+from reader.crossed import Crossed
 from reader.periods import PeriodBalance
 from reader.standing import Standing
+from reader.top import BEHIND_S, Top
 
 
 class Reader:
@@ -132,6 +134,35 @@ class Reader:
         Raises InvalidInput, SettingsMismatch, DamagedItem and the TableErrors.
         """
         return self._run(self._calls.counters(prefix, after=after, limit=limit))
+
+    @observed("reader.top", READ)
+    def top(self, prefix: str = "", n: int = 10, *, by: str = "value", behind: float = BEHIND_S) -> Top:
+        """The `n` largest of the counters that begin with `prefix` (up to 1,000 of them), by their "value", how many
+        "changes" they have, or how many of these are "pending". It reads them all, those that `counters` lists.
+
+        behind: how many seconds a value may be behind, as for `read`; 0 reads every tail, and so does by="pending".
+        Each balance is true at its own `as_of`; a counter that changes meanwhile is ranked as it was read. The cache
+        takes no part in it, and `pending` is of the tails that were read.
+
+        What it costs: of the names, 256 Queries a Region and some for each 1,000 names, half a read unit each. Of each
+        lane a checkpoint or a gate: one request for 100 of them, a unit each. And one Query, of a unit or more, for
+        each lane without a limit that has no checkpoint of the last `behind` seconds: one that is quiet, or was never
+        folded. So the values of 8,000 counters with one lane each are 80 requests where they have a limit or were
+        folded lately, and up to 8,080 where they were not, or with behind=0. Not `consistent`, units are half.
+
+        Raises InvalidInput and what `counters` and `value` raise: one counter that cannot be read ends it.
+        """
+        return self._run(self._calls.top(prefix, n, by=by, behind=behind))
+
+    @observed("reader.crossed", READ)
+    def crossed(self, counter: str) -> tuple[Crossed, ...]:
+        """The thresholds of the settings that hold of a counter now, whichever Region publishes them. One strong read;
+        none of a counter without thresholds. It keeps and publishes nothing: the service does.
+
+        One of a limit is compared with the limit as it is set, and left out where the counter's limit lacks its side.
+        Raises as `value` does, and LimitMismatch.
+        """
+        return self._run(self._calls.crossed(counter))
 
     @observed("reader.standing", READ)
     def standing(self, counter: str) -> Standing:

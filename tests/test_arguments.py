@@ -65,6 +65,7 @@ RIGHT: dict[str, object] = (
     | {"hold": HELD, "floor": None, "ceiling": 9, "id": HELD.id, "ends": None, "counters": [COUNTER], "prefix": "s"}
     | {"since": to_datetime(0), "until": AT, "after": None, "limit": 1, "lane": LANE, "token": token(3), "shard": 0}
     | {"above": 10, "below": None, "name": "high", "bucket": 7, "page_size": 1, "peers": {}, "lists": True}
+    | {"of_ceiling": None, "left": None, "n": 3, "by": "changes"}
     | {"text": str(LANE), "environ": FULL, "data": b"", "url": "a queue"}
 )
 OF_A_LIMIT = ("Ledger.hold", "Ledger.parse_hold", "Ledger.set_limit", "Reader.standing", "Reader.holds", "Hold.parse")
@@ -79,7 +80,8 @@ DIFFERS: dict[str, Any] = (
 )
 DIFFERS |= {name: {"change": Change(**KEYED)} for name in ("ChangeQueue.send", "message.dumps")}
 ASK_AWS = {"table", "tables", "client", "clients"}
-INNER = {"Settings.shards_of", "Settings.limit_of", "Settings.lane_for", "Settings.told_here", "MemoryTable.answer"}
+INNER = {f"Settings.{name}" for name in ("shards_of", "limit_of", "lane_for", "thresholds_of", "told_here")}
+INNER |= {"MemoryTable.answer"}
 """Called with what was checked."""
 
 Use = Callable[..., object]

@@ -7,7 +7,8 @@ Rule 3: A lane that has a record is in the directory. No entry at or below a wat
 Rule 4: A ringing item stands for what came before it, up to its own time or that of its record, whichever is later.
 Of what any stands for less than fold_min is in the tail, unless a message was dropped that only folds. After a sweep,
 because messages were lost, less than fold_min is in the tail at all.
-Rule 5: Of a threshold the side is the truth of the value, every crossing was published, and each id says one thing. Of
+Rule 5: Of a threshold the side is the truth of the value, of one of the ceiling under the ceiling that is set in the
+end; an event is true of its own number. Every crossing was published, and each id says one thing. Of
 two crossings that follow each other the later one has seen what the earlier one had: whatever left the value in between
 is a stray.
 """
@@ -28,6 +29,7 @@ from lab.histories.served_world import Record, ServedWorld
 from lab.histories.theatre import REGIONS, Played, Theatre, finish, in_steps_of, one_of, shelf, strays_left
 from ledger import items
 from ledger.entries import time_ms
+from ledger.gate.items import gate_key
 from ledger.lane import crossings, directory
 from ledger.limit import IN, OUT, Limit, Threshold
 from ledger.settings import Settings
@@ -106,7 +108,8 @@ def _with_thresholds(settings: Settings, choices: Choices, numbers: int) -> Sett
 
     of_all = (Threshold(below=low, region=region()), Threshold(above=max(low, most - 1), name="all", region=region()))
     of_seats = (Threshold(below=least, region=region()), Threshold(above=least + choices.pick(3), region=region()))
-    return replace(settings, thresholds={COUNTER: of_all, SEATS: of_seats})
+    half = Threshold(of_ceiling=0.5, region=region())
+    return replace(settings, thresholds={COUNTER: of_all, SEATS: (*of_seats, half)})
 
 
 def _swept(service: Service) -> list[str]:
@@ -185,9 +188,18 @@ def _of_thresholds(world: ServedWorld, settings: Settings, rivals: set[int]) -> 
             value = finish(world, region, balances([counter], own, consistent=True))[counter].value
             events = [each for each in world.posts[region].events if each["counter"] == counter]
             for threshold in own.told_here(counter):
+                if threshold.of_ceiling is not None:  # half of what is set, rounded down
+                    threshold = Threshold(above=_ceiling(world, own) // 2, name=threshold.name)
                 wrongs = wrong_crossings(world, own, counter, threshold, value, events, leave)
                 wrong += [f"{counter} {threshold.name} in {region}: {each}" for each in wrongs]
     return wrong
+
+
+def _ceiling(world: ServedWorld, own: Settings) -> int:
+    """Of the seats, as it is set in the gate with the first rights, in that Region's replica."""
+    limit = own.limits[SEATS]
+    gate = world.replicas[own.region].item(gate_key(Lane(own.regions[0], 0, SEATS)))
+    return int(gate["ceiling"]["N"]) if gate is not None else limit.ceiling or 0
 
 
 def wrong_crossings(
@@ -221,7 +233,8 @@ def _said_twice(threshold: Threshold, events: Sequence[dict[str, Any]]) -> list[
     for event in events:
         if first.setdefault(event["id"], event) != event:
             wrong.append(f"{event['id']} says two things")
-        if event["side"] != (IN if event["number"] % 2 else OUT) or event["side"] != threshold.side_of(event["value"]):
+        then = replace(threshold, **{side: event[side] for side in ("above", "below") if side in event})
+        if event["side"] != (IN if event["number"] % 2 else OUT) or event["side"] != then.side_of(event["value"]):
             wrong.append(f"crossing {event['number']} is {event['side']} at {event['value']}")
     if [each["number"] for each in first.values()] != list(range(1, len(first) + 1)):
         wrong.append(f"told in the order {[each['number'] for each in first.values()]}")

@@ -3,6 +3,7 @@
 import base64
 from collections import Counter
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -81,6 +82,9 @@ class Service(Cast):
             gates = Gates.of(self.own(home), SEATS)
             assert gates is not None
             enter(f"seller {number}", home, partial(self._sells, number, gates, pace, []))
+        if self.settings.limits:
+            home = self.settings.regions[0]
+            enter("setter", home, partial(self._sets, Gates.limited(self.own(home), SEATS, "the setter"), pace))
         self.producers = list(self.theatre.processes)
         for region in self.settings.regions:
             self._enter_in(region)
@@ -112,6 +116,13 @@ class Service(Cast):
                 return
             except LedgerError:
                 yield rest(self.choices, LONG)
+
+    def _sets(self, gates: Gates, pace: Sequence[int]) -> Script:
+        """Another ceiling, now and then, where what counts allows it."""
+        for _ in range(1 + self.choices.pick(4)):
+            yield rest(self.choices, pace)
+            with suppress(LedgerError):
+                yield from decide.set_limit(gates, None, 2 + self.choices.pick(12))
 
     def _rings(self, region: str, began: list[bool]) -> Script:
         """Reads the stream, a batch after the other, by one of its containers; after a crash by a new one."""

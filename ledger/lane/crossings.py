@@ -29,7 +29,8 @@ NUMBERS = ("number", "value", "at_ms", "told")
 class Crossing:
     """The last crossing of a threshold. number: how many there were. side: which one the value came to.
 
-    region: which one keeps and publishes it. name, above, below: of the threshold, as it was then. value: what was
+    region: which one keeps and publishes it. name, above, below: of the threshold, as it was then; above or below is
+    what one of a limit came to. value: what was
     read; at_ms: when that read began, by the clock of who read. told: the number of the last one that was published.
     """
 

@@ -7,7 +7,9 @@ Region has seen of a lane, each later one has seen too (but for a stray, which l
 who keeps a crossing has read later than who kept the one before it, and an older view never follows a newer one.
 Rule 3: A crossing is kept IF the last one is as it was seen, published, then noted as told. Between any two of these it
 may crash, be repeated, or arrive long after: the item decides.
-Rule 4: A value may change after it was read and before the crossing is kept. So the item of a crossing asks for an
+Rule 4: The limit that a threshold may be of is the one that is set, by the read of the value. Whoever sets it anew
+writes a gate, which asks for an evaluation.
+Rule 5: A value may change after it was read and before the crossing is kept. So the item of a crossing asks for an
 evaluation, too (service/ring).
 """
 
@@ -24,7 +26,7 @@ from ledger.lane.crossings import Crossing
 from ledger.limit import OUT
 from ledger.requests import GetMany, Item
 from ledger.settings import Settings
-from reader.read import balances
+from reader.crossed import measure
 from service.thresholds.event_bus import Publish
 
 TRIES_MAX = 10
@@ -59,12 +61,12 @@ def evaluate(counter: str, settings: Settings, done: Evaluated) -> Generator[Any
         for crossing in kept:
             if crossing is not None and not crossing.is_told:
                 yield from _publish(crossing, settings.table, done)
-        balance = (yield from balances([counter], settings, consistent=True))[counter]
+        seen = yield from measure(counter, thresholds, settings)
         overtaken = False
-        for threshold, before in zip(thresholds, kept, strict=True):
-            if threshold.side_of(balance.value) == (before.side if before is not None else OUT):
+        for threshold, before in zip(seen.thresholds, kept, strict=True):
+            if threshold is None or threshold.side_of(seen.value) == (before.side if before is not None else OUT):
                 continue
-            crossing = Crossing.after(before, region, counter, threshold, balance.value, to_ms(balance.as_of))
+            crossing = Crossing.after(before, region, counter, threshold, seen.value, to_ms(seen.as_of))
             if (yield crossings.cross(before, crossing, settings.retires_s(counter))) is None:
                 yield from _publish(crossing, settings.table, done)
             else:

@@ -237,6 +237,8 @@ def test_each_region_is_given_all_of_them_and_its_own_stream_and_whether_it_repo
     for thresholds, told in ((low, (True, False)), (low_there, (False, True)), (f"{low},{low_there}", (True, True))):
         target = deployment("ledger", "dev", BOTH, f'thresholds={{"stock:":[{thresholds}]}}')
         assert (target.tells(HOME), target.tells(OTHER)) == told
+    limited = 'limits={"seats:":{"floor":0}} thresholds={"seats:":[{"left":5}]}'
+    assert deployment("ledger", "dev", BOTH, limited).tells(HOME)
 
 
 LATE, LATER = FOLDED | {"newest_ms": 1_000, "folded_ms": None}, FOLDED | {"newest_ms": 11_000, "folded_ms": 999}

@@ -80,6 +80,8 @@ CALLS: list[tuple[Callable[[Any], Any], str, str]] = [
     (lambda by: by.reader.counters(), "reader.counters", "read"),
     (lambda by: by.reader.standing(STOCK), "reader.standing", "read"),
     (lambda by: by.reader.holds(STOCK), "reader.holds", "read"),
+    (lambda by: by.reader.crossed(STOCK), "reader.crossed", "read"),
+    (lambda by: by.reader.top(), "reader.top", "read"),
     (lambda by: by.compactor.compact(LIKES), "compactor.compact", "done"),
     (lambda by: by.compactor.run(), "compactor.run", "done"),
     (lambda by: by.compactor.verify(LIKES), "compactor.verify", "done"),

@@ -50,6 +50,8 @@ WRONG_THRESHOLDS: list[tuple[Any, str]] = [
     ([LOW, Threshold(below=5, name="below-10")], "two thresholds with the name below-10"),
     ([LOW, Threshold(below=10, name="low")], "below-10 and low say the same"),
     ([LOW, Threshold(below=10, name="low", region=A)], "below-10 and low say the same"),
+    ([Threshold(left=3), Threshold(left=3, name="few")], "left-3 and few say the same"),
+    ([Threshold(of_ceiling=0.9), Threshold(of_ceiling=0.90, name="near")], "of-ceiling-0.9 and near say the same"),
     ([LOW, Threshold(above=9)], "above=9 and below=10 contradict each other"),
     ([Threshold(above=5), LOW], "above=5 and below=10 contradict each other"),
     ([Threshold(above=5, region="ap-south-1")], r"above-5 is told in no Region of regions=\('eu-west-1', .*\)\.$"),
@@ -136,11 +138,16 @@ def test_a_threshold_is_strict_and_its_name_says_what_it_is_unless_it_is_given_o
     assert [HIGH.side_of(value) for value in (999, 1_000, 1_001)] == [OUT, OUT, IN]
     assert [Threshold(above=0).side_of(value) for value in (0, 1)] == [OUT, IN]
     assert [Threshold(below=0).side_of(value) for value in (-1, 0)] == [IN, OUT]
-    names = [each.name for each in (LOW, HIGH, Threshold(above=5), Threshold(below=-5))]
-    assert names == ["below-10", "quorum", "above-5", "below--5"]
+    made = (LOW, HIGH, Threshold(above=5), Threshold(below=-5), Threshold(of_ceiling=0.9), Threshold(left=10))
+    names = [each.name for each in made]
+    assert names == ["below-10", "quorum", "above-5", "below--5", "of-ceiling-0.9", "left-10"]
+    assert Threshold(of_ceiling=1e-05).name == "of-ceiling-1e-05"
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({}, r"above or below; neither was given, as in Threshold\(below=10\)"),
-        ({"above": 1, "below": 1}, "above or below; both were given"),
+        ({}, r"one of above, below, of_ceiling, left; none was given, as in Threshold\(below=10\)"),
+        ({"above": 1, "below": 1}, "above and below were given: make a Threshold of each"),
+        ({"of_ceiling": 0.9, "left": 1}, "of_ceiling and left were given"),
+        *(({"of_ceiling": of}, f"of_ceiling={of!r} is not a float above 0 and at most 1") for of in NO_SHARES),
+        *(({"left": left}, f"left={left!r} is not an int from 0") for left in (-1, 1.0, True, "1", 10**18 + 1)),
         *(({"above": above}, f"above={above!r} is not an int") for above in ("1", True)),
         ({"below": 10**18 + 1}, "magnitude at most"),
         *(({"above": 1, "name": name}, f"name={name!r} is not") for name in ("a b", None, "")),
@@ -151,10 +158,65 @@ def test_a_threshold_is_strict_and_its_name_says_what_it_is_unless_it_is_given_o
             Threshold(**given_)
 
 
+NO_SHARES = (0.0, -0.5, 1.1, 1, True, "0.9", float("nan"), float("inf"))
+
+
+def test_a_threshold_of_a_limit_comes_to_a_number_by_that_limit_exactly_and_to_none_without_its_side() -> None:
+    for of, ceiling, above in (
+        (0.9, 10, 9),
+        (0.9, 11, 9),
+        (0.29, 100, 29),  # as binary floats 28.999…
+        (0.1, 10**18, 10**17),
+        (0.7, 10**18 - 1, 7 * 10**17 - 1),
+        (0.3333333333333333, 10**18, 333_333_333_333_333_300),
+        (1.0, 10, 10),
+        (0.5, 0, 0),
+    ):
+        named = Threshold(of_ceiling=of, name="near", region=B)
+        assert named.at(-5, ceiling) == named.at(None, ceiling) == Threshold(above=above, name="near", region=B)
+    share, left = Threshold(of_ceiling=0.5), Threshold(left=3)
+    assert left.at(None, 10) == Threshold(above=7, name="left-3")
+    assert left.at(-10, None) == Threshold(below=-7, name="left-3")
+    assert (share.at(0, None), share.at(None, None), left.at(None, None), left.at(0, 10)) == (None,) * 4
+    assert LOW.at(None, None) == LOW.at(0, 5) == LOW
+    for each in (share, left):
+        with pytest.raises(ValueError, match="is of a limit"):
+            each.side_of(5)
+
+
+def test_a_threshold_of_a_limit_is_refused_where_no_counter_of_its_prefix_can_have_that_side() -> None:
+    up, down = Limit(ceiling=10, region=A), Limit(floor=0)
+    both = Limit(floor=0, ceiling=10, region=A)
+    share, left = Threshold(of_ceiling=0.9), Threshold(left=3)
+    beside: dict[str, tuple[Threshold, ...]] = {"a:b:": (LOW,)}
+    for each, limits, others, says in (
+        (share, {}, {}, r"thresholds\['a:'\]: of-ceiling-0.9 has no counter with a ceiling: .* above="),
+        (share, {"a:": down}, {}, "no counter with a ceiling"),
+        (share, {"": up, "a:": down}, {}, "no counter with a ceiling"),
+        (share, {"a:b:": up}, beside, "no counter with a ceiling"),
+        (left, {"b:": up}, {}, "left-3 has no counter with a limit: .* above= or below="),
+        (left, {"a:": both}, {}, "left-3 has counters with a floor and a ceiling: say which"),
+        (left, {"a:": up, "a:b:": both}, {}, "left-3 has counters with a floor and a ceiling"),
+    ):
+        with pytest.raises(InvalidSettings, match=says):
+            settings(limits=limits, thresholds={"a:": (each,), **others})
+    for each, limits, others in (
+        (share, {"": up}, {}),
+        (share, {"a:": both}, {}),
+        (share, {"a:": down, "a:b:": up}, {}),  # certain of some counters alone
+        (left, {"a:": up, "a:b:": down}, {}),
+        (left, {"a:b:": up}, {}),
+        (left, {"a:": up, "a:b:": both}, beside),
+        (left, {"": both, "a:": down}, {}),
+    ):
+        assert settings(limits=limits, thresholds={"a:": (each,), **others}).thresholds["a:"] == (each,)
+
+
 def test_the_thresholds_of_the_longest_prefix_decide_and_one_region_tells() -> None:
     given_ = {"stock:": (LOW, HIGH), "stock:shoes:": [Threshold(below=1)]}
     here, there = (world.settings(region, thresholds=given_) for region in (A, B))
     assert (here.told_here("stock:1"), there.told_here("stock:1")) == ((LOW,), (HIGH,))
+    assert here.thresholds_of("stock:1") == there.thresholds_of("stock:1") == (LOW, HIGH)
     assert [each.name for each in here.told_here("stock:shoes:1")] == ["below-1"]
     assert (there.told_here("stock:shoes:1"), here.told_here("seats:1")) == ((), ())
     assert (here.tells, there.tells) == (True, True)
@@ -170,7 +232,8 @@ FULL = {
     "LEDGER_ENDPOINT_URL": "http://127.0.0.1:8000",
     "LEDGER_SHARDS": '{"stock:": 4}',
     "LEDGER_LIMITS": '{"seats:": {"ceiling": 7, "region": "eu-west-1"}}',
-    "LEDGER_THRESHOLDS": '{"stock:": [{"below": 10}, {"above": 1000, "name": "quorum", "region": "us-east-1"}]}',
+    "LEDGER_THRESHOLDS": '{"stock:": [{"below": 10}, {"above": 1000, "name": "quorum", "region": "us-east-1"}],'
+    ' "seats:": [{"of_ceiling": 0.9}, {"left": 2}]}',
     "LEDGER_ALLOWED_LATENESS_MS": "1",
     "LEDGER_KEEP_MS": "7",
     "LEDGER_READ_TIME_MAX_MS": "6",
@@ -184,7 +247,8 @@ def test_every_setting_is_read_from_its_variable_and_an_argument_wins_over_it_ov
     places: Any = {"table": "counters", "region": B, "regions": (A, B), "endpoint_url": "http://127.0.0.1:8000"}
     numbers: Any = {"allowed_lateness_ms": 1, "keep_ms": 7, "read_time_max_ms": 6, "fold_min": 2, "fold_max": 5}
     limits = {"seats:": Limit(ceiling=7, region=A)}
-    by_prefix: Any = {"shards": {"stock:": 4}, "limits": limits, "thresholds": {"stock:": (LOW, HIGH)}}
+    thresholds = {"stock:": (LOW, HIGH), "seats:": (Threshold(of_ceiling=0.9), Threshold(left=2))}
+    by_prefix: Any = {"shards": {"stock:": 4}, "limits": limits, "thresholds": thresholds}
     assert Settings.from_env(FULL) == Settings(**places, **numbers, **by_prefix, clean=False)
     made = Settings.from_env(FULL, table="others", keep_ms=100, endpoint_url=None)
     assert (made.table, made.keep_ms, made.endpoint_url, made.fold_max) == ("others", 100, None, 5)
@@ -207,13 +271,14 @@ UNREADABLE: list[tuple[str, list[str], str]] = [
     ("LIMITS", ['{"a": {"flor": 0}}'], r"LEDGER_LIMITS: A Limit has no 'flor': .*\.$"),
     ("LIMITS", ['{"a": 5}', '{"a": "floor"}', '{"a": null}'], "cannot be read as limits"),
     ("THRESHOLDS", ['{"a": [{"below": 1}], "a": [{"below": 2}]}', '[{"below": 1}]'], "LEDGER_THRESHOLDS"),
-    ("THRESHOLDS", ['{"a": [{"under": 1}]}'], r"A Threshold has no 'under': it has above, below, name, region\.$"),
+    ("THRESHOLDS", ['{"a": [{"under": 1}]}'], r"no 'under': it has above, below, of_ceiling, left, name, region\.$"),
     (
         "THRESHOLDS",
         [f'{{"a": {said}}}' for said in ("[5]", '["below"]', '{"below": 1}', "{}", '""')],
         "cannot be read as thresholds",
     ),
     ("THRESHOLDS", ['{"a": [{"below": 1.5}]}'], "LEDGER_THRESHOLDS: below=1.5 is not an int"),
+    ("THRESHOLDS", ['{"a": [{"of_ceiling": 1}]}'], "LEDGER_THRESHOLDS: of_ceiling=1 is not a float"),
     ("CLEAN", ["no", "0"], "LEDGER_CLEAN=.*give true or false"),
     ("KEEP_MS", ["10m", "1.5", "0x10"], "LEDGER_KEEP_MS=.*give an int"),
     ("FOLD_MIN", ["9"], "fold_min=9"),  # held against the others

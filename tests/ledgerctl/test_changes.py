@@ -159,6 +159,27 @@ def test_list_and_top_take_a_prefix_and_a_limit(tables: Tables) -> None:
     assert [age(age_ms) for age_ms in (5, 59_999, 60_000, 10**12, None)] == ["5 ms", "59 s", "1 min", "31 y", "-"]
 
 
+def test_top_leaves_out_the_tails_of_lanes_that_were_folded_lately_unless_it_is_to_be_exact(tables: Tables) -> None:
+    tables.environ["LEDGER_FOLD_MIN"] = "1"
+    for name, change in (("a", 5), ("b", 7)):
+        tables(f"add {name} {change}")
+    tables.clock.now_ms += 60_000
+    tables("compact a b")
+    tables("add a 4")
+    for options, values, pending in (
+        ("--by value", [7, 5], [0, 0]),
+        ("--by value --exact", [9, 7], [1, 0]),
+        ("--by pending", [9, 7], [1, 0]),
+    ):
+        documents = tables.json(f"top {options}")
+        assert [(each["value"], each["pending"]) for each in documents] == list(zip(values, pending, strict=True))
+    assert tables.json("top --by value")[0]["as_of"] == "2027-01-15T08:00:00.000Z"  # up to there it was folded
+    assert "read them, up to 5 min behind; --exact is not: " in tables("top").err
+    assert "read them: " in tables("top --exact").err
+    tables.clock.now_ms += 400_000
+    assert [each["value"] for each in tables.json("top --by value")] == [9, 7]
+
+
 # -- lanes that the directory lacks ------------------------------------------------------------------------------------
 
 OLD = [Lane(region, shard, name) for name in ("a", "b", "c") for region, shard in ((A, 0), (A, 3), (B, 0))]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ledger import Ledger, Limit, Settings
+from ledger import Ledger, Limit, Settings, Threshold
 from ledger.errors import DamagedItem, InvalidInput, LedgerError, TableError, Unavailable
 from ledger.requests import GetMany
 from reader import Balance, Position, Reader
@@ -16,7 +16,12 @@ from tests.world import Region, fail
 
 LIKES, STOCK = "likes:1", "stock:1"
 NOW_MS = 1_700_000_000_000
-SETTINGS = Settings(table="counters", region="eu-west-1", limits={"stock:": Limit(floor=0)}, shards={"likes:": 2})
+BY_PREFIX: dict[str, Any] = {
+    "limits": {"stock:": Limit(floor=0)},
+    "shards": {"likes:": 2},
+    "thresholds": {"likes:": (Threshold(above=3),), "stock:": (Threshold(left=20), Threshold(left=5))},
+}
+SETTINGS = Settings(table="counters", region="eu-west-1", **BY_PREFIX)
 
 
 @pytest.fixture
@@ -59,6 +64,11 @@ CALLS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
     ("standing", lambda reader: reader.standing(STOCK)),
     ("standing", lambda reader: reader.standing(LIKES)),
     ("holds", lambda reader: reader.holds(STOCK)),
+    ("crossed", lambda reader: reader.crossed(LIKES)),
+    ("crossed", lambda reader: reader.crossed(STOCK)),
+    ("top", lambda reader: reader.top("like")),
+    ("top", lambda reader: reader.top(n=1, by="pending")),
+    ("top", lambda reader: reader.top(by="name")),
 )
 
 

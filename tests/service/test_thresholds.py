@@ -82,6 +82,38 @@ def test_both_directions_of_each_threshold_are_published_and_nothing_that_has_no
     assert published(service) == [("below-10", IN, 5, 1)]
 
 
+def test_one_of_a_limit_is_measured_by_the_limit_that_is_set_in_the_read_of_the_value() -> None:
+    limits = {"stock:": Limit(ceiling=10, region=A), "stock:goods:": Limit(floor=-4, region=A)}
+    share, left = Threshold(of_ceiling=0.75, name="near"), Threshold(left=3)
+    own = settings(regions=(A,), limits=limits, thresholds={"stock:": (share, left)})
+    gates, service = Gates.of(own, COUNTER), Service()
+    assert gates is not None
+    for n, change in enumerate((7, 1)):
+        service.run(decide.add(gates, Delta(LANE, token(n, at_ms=NOW_MS), change)))
+        service.asked.clear()
+        evaluated(service, own)
+    assert published(service) == [("near", IN, 8, 1), ("left-3", IN, 8, 1)]
+    for ceiling in (11, 8, 1_000):
+        service.run(decide.set_limit(gates, None, ceiling))
+        service.asked.clear()
+        evaluated(service, own)
+        reads = [request for request in service.asked if isinstance(request, GetMany)]
+        assert [keys for keys, _ in reads[1:]] == [(gate_key(LANE),)]  # and those of the crossings before it
+    assert published(service)[2:] == [
+        *(("near", OUT, 8, 2), ("left-3", OUT, 8, 2)),
+        *(("near", IN, 8, 3), ("left-3", IN, 8, 3)),
+        *(("near", OUT, 8, 4), ("left-3", OUT, 8, 4)),
+    ]
+    assert [each["above"] for each in service.details] == [7, 7, 8, 8, 6, 5, 750, 997]
+    goods = "stock:goods:1"  # it has no ceiling, so `near` says nothing of it
+    gates = Gates.of(own, goods)
+    assert gates is not None
+    service.run(decide.add(gates, Delta(Lane(A, 0, goods), token(9, at_ms=NOW_MS), -2)))
+    service.run(evaluate(goods, own, Evaluated()))
+    ((name, below, side),) = [(each["threshold"], each["below"], each["side"]) for each in service.details[8:]]
+    assert (name, below, side) == ("left-3", -1, IN)
+
+
 def test_one_that_is_overtaken_each_time_gives_up_and_one_that_is_overtaken_once_begins_anew() -> None:
     service = shop()
     add(service, 5)

@@ -1,0 +1,72 @@
+"""The counters with the most of something: `Best`, of those that were read, and the program `top`, which reads all.
+
+Rule 1: BATCH counters are read together, so that one request brings the checkpoints or the gates of up to 100 lanes. A
+Query has one lane's tail, so what a batch costs beyond that is a Query for each lane that cannot do without.
+Rule 2: No more is held in memory than a page of names, a batch, and the rows asked for.
+Rule 3: Of two counters with as much of it the one whose name comes first is the larger.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from heapq import nsmallest
+
+from ledger.cost import Cost
+from ledger.requests import Key, Program
+from reader.balance import Balance, Place
+from reader.counters_page import Wanted, counters_page
+
+BATCH = 100
+NAMES = 1_000
+"""Of a page of the directory."""
+
+BEHIND_S = 300.0
+BY = {"value": "value", "changes": "count", "pending": "pending"}
+"""What counters are compared by, and the name that a Balance has for it."""
+
+Row = tuple[str, Balance]
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """The largest counters. rows: (name, balance), the largest first. counters: how many were read. damaged: items of
+    the directory that name no lane, and were passed by. cost: of it all, also of the names."""
+
+    rows: tuple[Row, ...]
+    counters: int
+    damaged: tuple[Key, ...] = ()
+    cost: Cost | None = field(default=None, compare=False, repr=False)
+
+
+class Best:
+    """The n counters with the most, of those that were read. rows: the largest first. count: of all that were read.
+
+    balances: the program that reads some counters together.
+    """
+
+    def __init__(self, n: int, by: str, balances: Callable[[Sequence[str]], Program[dict[str, Balance]]]) -> None:
+        self.rows: list[Row] = []
+        self.count = 0
+        self._n, self._attribute, self._balances = n, BY[by], balances
+
+    def read(self, names: Sequence[str]) -> Program[None]:
+        """Read these counters too. Raises what a read of each of them raises."""
+        for start in range(0, len(names), BATCH):
+            found = yield from self._balances(names[start : start + BATCH])
+            self.rows = nsmallest(self._n, [*self.rows, *found.items()], key=self._place)
+            self.count += len(found)
+
+    def _place(self, row: Row) -> tuple[int, str]:
+        return -getattr(row[1], self._attribute), row[0]
+
+
+def top(regions: Sequence[str], prefix: str, wanted: Wanted, best: Best) -> Program[Top]:
+    """Raises DamagedItem, LimitMismatch, ReadTooSlow and the TableErrors."""
+    damaged: dict[Key, None] = {}
+    after: Place | None = None
+    while True:
+        page = yield from counters_page(regions, prefix, wanted, after, NAMES)
+        damaged |= dict.fromkeys(page.damaged)
+        yield from best.read(page.counters)
+        if page.next is None:
+            return Top(tuple(best.rows), best.count, tuple(damaged))
+        after = page.next
