@@ -64,6 +64,7 @@ CALLS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
     ("standing", lambda reader: reader.standing(STOCK)),
     ("standing", lambda reader: reader.standing(LIKES)),
     ("holds", lambda reader: reader.holds(STOCK)),
+    ("periods", lambda reader: reader.periods(STOCK, Period("month"))),
     ("crossed", lambda reader: reader.crossed(LIKES)),
     ("crossed", lambda reader: reader.crossed(STOCK)),
     ("top", lambda reader: reader.top("like")),
