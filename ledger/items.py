@@ -9,9 +9,11 @@ from typing import Any, TypeVar
 
 from ledger import tokens
 from ledger.conditions import Equals
+from ledger.cost import WRITE_UNIT_BYTES, item_bytes
 from ledger.decoding import binary, decoded, integer, list_of, number, text_of
 from ledger.entries import Entries, packed
 from ledger.errors import InvalidInput
+from ledger.lane.days import Days
 from ledger.limit import Limit, Shape
 from ledger.ranges import VERSION_MAX
 from ledger.requests import Item, Key, key_of, keyed
@@ -20,6 +22,9 @@ from ledger.values import PACK_SPAN_MS, Checkpoint, CleanNote, Delta, Lane, Pack
 SEGMENTS_FROM, SEGMENTS_UPTO = "segment#", "segment$"  # "$" follows "#": every segment's sort key lies between
 SHAPE_KEY = Key("shape", "shape")
 _CHECKPOINT, _NOTE = "checkpoint", "clean"
+_FREE_BYTES = 60
+"""Of a checkpoint's first KB, for attributes to come."""
+
 Value = TypeVar("Value")
 
 
@@ -131,13 +136,20 @@ def checkpoint_item(checkpoint: Checkpoint) -> Item:
         version=number(checkpoint.version),
         last={"S": checkpoint.last},
         committed_ms=number(checkpoint.committed_ms),
+        **({} if checkpoint.days is None else {"days": {"B": checkpoint.days.data}}),
     )
+
+
+def room_for_days(checkpoint: Checkpoint) -> int:
+    """The bytes that the days of a checkpoint may take, so that it costs one write unit as without them."""
+    return WRITE_UNIT_BYTES - _FREE_BYTES - item_bytes({**checkpoint_item(checkpoint), "days": {"B": b""}})
 
 
 def checkpoint_of(lane: Lane, item: Item) -> Checkpoint:
     def decode() -> Checkpoint:
         said: dict[str, Any] = {name: integer(item, name) for name in ("total", "count", "version", "committed_ms")}
-        return Checkpoint(lane, **said, watermark=text_of(item, "watermark"), last=text_of(item, "last"))
+        days = Days.read(binary(item, "days")) if "days" in item else None
+        return Checkpoint(lane, **said, watermark=text_of(item, "watermark"), last=text_of(item, "last"), days=days)
 
     return decoded(item, fold_pk(lane), decode, sk=_CHECKPOINT)
 
