@@ -5,10 +5,24 @@ Entry        one change of a history      Position  a place in a history
 HistoryPage  some entries, and where to go on
 CountersPage some names, and where to go on     Place    a place among them
 Standing     what is left of a limit      Room      how far a value can go
+Series       what changed, step by step   Step      one of its steps
 """
 
 from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
 from reader.reader import Reader
+from reader.series import Series, Step
 from reader.standing import Room, Standing
 
-__all__ = ["Balance", "CountersPage", "Entry", "HistoryPage", "Place", "Position", "Reader", "Room", "Standing"]
+__all__ = [
+    "Balance",
+    "CountersPage",
+    "Entry",
+    "HistoryPage",
+    "Place",
+    "Position",
+    "Reader",
+    "Room",
+    "Series",
+    "Standing",
+    "Step",
+]

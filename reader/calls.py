@@ -5,11 +5,11 @@ Rule 1: what a caller passes is checked before anything is sent, then the table'
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ledger import clocks, tokens
-from ledger.checks import check_counter, check_flag, check_time, to_ms
-from ledger.errors import InvalidInput, shown
+from ledger.checks import check_counter, check_flag, check_time, to_datetime, to_ms
+from ledger.errors import InvalidInput, InvalidTime, shown
 from ledger.gate.gates import Gates
 from ledger.gate.hold import Hold
 from ledger.gate.recount import standings
@@ -22,7 +22,9 @@ from reader.counters_page import counters_page
 from reader.decided import decided, decided_page
 from reader.history import entries, history, page
 from reader.read import balances
+from reader.series import Series, bars, series
 from reader.standing import Standing, open_holds, standing_of
+from reader.steps import STEPS_MAX, borders, check_every, check_zone
 
 SECONDS_MAX = 10**9
 PAGE_ENTRIES_MAX = 1_000
@@ -110,6 +112,41 @@ class Calls:
         limit_ms = self.settings.read_time_max_ms
         return page(lane, above, upto, most, consistent=self._consistent, read_time_max_ms=limit_ms)
 
+    # -- series -------------------------------------------------------------------------------------------------------
+
+    def series(
+        self,
+        counter: str,
+        *,
+        since: datetime,
+        until: datetime | None = None,
+        every: str | timedelta = "day",
+        zone: str | None = None,
+        limit: int = STEPS_MAX,
+    ) -> Program[Series]:
+        self.settings.lanes_of(counter)  # a name is checked before anything else
+        now: Instant = yield Now()
+        since_ms, until_ms = (
+            _past_ms("since", since, now),
+            now.wall_ms if until is None else _past_ms("until", until, now),
+        )
+        if since_ms >= until_ms:
+            raise InvalidInput("since is not before until.")
+        if type(limit) is not int or not 1 <= limit <= STEPS_MAX:
+            raise InvalidInput(f"limit is an int from 1 to {STEPS_MAX:,}, not {shown(limit)}.")
+        place = check_zone(zone)
+        found = borders(since_ms, until_ms, check_every(every), place, limit)
+        yield from self._shape.program(counter)
+        return (yield from series(counter, found, place, self.settings, consistent=self._consistent))
+
+    def value_at(self, counter: str, instant: datetime) -> Program[int]:
+        self.settings.lanes_of(counter)
+        now: Instant = yield Now()
+        border_ms = _past_ms("instant", instant, now)
+        yield from self._shape.program(counter)
+        _, found = yield from bars(counter, (border_ms,), self.settings, consistent=self._consistent)
+        return found.totals[0]
+
     # -- names and limits ----------------------------------------------------------------------------------------------
 
     def counters(self, prefix: str = "", *, after: Place | None = None, limit: int = 100) -> Program[CountersPage]:
@@ -153,6 +190,15 @@ def _above(lane: Lane, since_ms: int | None, after: Position | None) -> str | No
     if after is not None:
         bounds.append(after.token if lane.region <= after.region else tokens.before(after.token))
     return max(filter(None, bounds), default=None)
+
+
+def _past_ms(name: str, at: object, now: Instant) -> int:
+    """Milliseconds since 1970 of an instant that is not before it, and is over."""
+    at_ms = check_time(name, at)
+    if not 0 <= at_ms <= now.wall_ms:
+        clock = to_datetime(now.wall_ms).isoformat()
+        raise InvalidTime(f"{name}={to_datetime(at_ms).isoformat()} is before 1970, or after this clock's {clock}.")
+    return at_ms
 
 
 def _bound_ms(name: str, at: object) -> int | None:

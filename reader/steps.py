@@ -1,0 +1,81 @@
+"""The steps of a series: at which instants one ends and the next begins.
+
+Rule 1: Days, weeks (from Monday) and months are those of the zone's calendar, so a day has 23 or 25 hours where clocks
+change. Hours and timedeltas are elapsed time, counted from the zone's midnight before `since`.
+Rule 2: A zone takes part in what is shown alone: nothing that counts depends on its rules, which states change.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from itertools import count
+from zoneinfo import ZoneInfo
+
+from ledger.checks import to_datetime, to_ms
+from ledger.errors import InvalidInput, shown
+
+STEPS_MAX = 10_000
+_HOUR, _MILLISECOND = timedelta(hours=1), timedelta(milliseconds=1)
+
+
+def check_zone(zone: object) -> tzinfo:
+    """The time zone of an IANA name, UTC for None; raises InvalidInput."""
+    if zone is None:
+        return UTC
+    try:
+        if isinstance(zone, str) and str.__len__(zone):
+            return ZoneInfo(str.__str__(zone))
+    except (LookupError, ValueError, OSError):  # as the name is unknown, no name at all or a folder of names
+        pass
+    raise InvalidInput(
+        f"There is no time zone {shown(zone)} here: zone is an IANA name such as Europe/Paris. "
+        "On a system without time zones, install the package tzdata."
+    )
+
+
+def check_every(every: object) -> str | timedelta:
+    """`every` itself; raises InvalidInput unless it is "hour", "day", "week", "month" or a timedelta above 0."""
+    if isinstance(every, str) and str.__str__(every) in ("hour", "day", "week", "month"):
+        return str.__str__(every)
+    if type(every) is timedelta and every > timedelta(0) and not every % _MILLISECOND:
+        return every
+    raise InvalidInput(
+        f'every is "hour", "day", "week", "month" or a timedelta of whole milliseconds above 0, not {shown(every)}.'
+    )
+
+
+def borders(since_ms: int, until_ms: int, every: str | timedelta, zone: tzinfo, limit: int) -> list[int]:
+    """Where the steps begin that cover the time from `since_ms` to `until_ms`, and where the last one ends.
+
+    Raises InvalidInput where they are more than `limit`.
+    """
+    found: list[int] = []
+    for border_ms in _from(since_ms, _HOUR if every == "hour" else every, zone):
+        found.append(border_ms)
+        if border_ms >= until_ms or len(found) > limit:
+            break
+    if found[-1] < until_ms:
+        raise InvalidInput(f"These are more than {limit:,} steps. Ask for a shorter time, or for longer steps.")
+    return found
+
+
+def _from(since_ms: int, every: str | timedelta, zone: tzinfo) -> Iterator[int]:
+    """The last border up to `since_ms`, and those that follow."""
+    day = to_datetime(since_ms).astimezone(zone).date()
+    if isinstance(every, timedelta):
+        step_ms, midnight_ms = every // _MILLISECOND, _midnight_ms(day, zone)
+        yield from count(midnight_ms + (since_ms - midnight_ms) // step_ms * step_ms, step_ms)
+        return
+    if every != "day":
+        day = day - timedelta(day.weekday()) if every == "week" else day.replace(day=1)
+    before_ms = None
+    while True:
+        border_ms = _midnight_ms(day, zone)
+        if border_ms != before_ms:  # a zone that goes over the date line leaves a day out
+            yield border_ms
+        before_ms = border_ms
+        day = (day + timedelta(31)).replace(day=1) if every == "month" else day + timedelta(7 if every == "week" else 1)
+
+
+def _midnight_ms(day: date, zone: tzinfo) -> int:
+    """When the day begins: where clocks jump over midnight, the instant at which they do."""
+    return to_ms(datetime(day.year, day.month, day.day, tzinfo=zone))
