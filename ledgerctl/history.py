@@ -110,6 +110,9 @@ def export(
 def with_strays(history: Iterable[Entry], waiting: Iterable[Delta]) -> Iterator[Entry]:
     """The entries of a counter in the order of their tokens, each change once."""
     late = {(each.token, each.lane.region): each for each in waiting}
+    if not late:
+        yield from history
+        return
     entries = [Entry(each.token, each.at, each.change, each.lane.region) for _, each in sorted(late.items())]
     taken = set()
     for entry in heapq.merge(history, entries, key=lambda entry: entry.token):

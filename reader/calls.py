@@ -6,9 +6,10 @@ Rule 1: what a caller passes is checked before anything is sent, then the table'
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from operator import itemgetter
 
 from ledger import clocks, tokens
-from ledger.checks import check_counter, check_flag, check_time, to_datetime, to_ms
+from ledger.checks import check_counter, check_flag, check_time, to_datetime
 from ledger.errors import InvalidInput, InvalidTime, shown
 from ledger.gate.gates import Gates
 from ledger.gate.hold import Hold
@@ -17,10 +18,10 @@ from ledger.lane.shape import ShapeCheck
 from ledger.requests import Instant, Now, Program
 from ledger.settings import Settings, check_settings
 from ledger.values import Lane
-from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
+from reader.balance import Balance, Change, CountersPage, Entry, HistoryPage, Place, Position, entries_of
 from reader.counters_page import counters_page
 from reader.decided import decided, decided_page
-from reader.history import entries, history, page
+from reader.history import changes, history, page
 from reader.read import balances
 from reader.series import Series, bars, series
 from reader.standing import Standing, open_holds, standing_of
@@ -28,6 +29,7 @@ from reader.steps import STEPS_MAX, borders, check_every, check_zone
 
 SECONDS_MAX = 10**9
 PAGE_ENTRIES_MAX = 1_000
+AFTER_ALL = b"\xff" * 17  # follows the bytes of every token
 
 
 class Calls:
@@ -68,18 +70,19 @@ class Calls:
         since_ms, until_ms = _bound_ms("since", since), _bound_ms("until", until)
         lanes, limit_ms = self.settings.lanes_of(counter), self.settings.read_time_max_ms
         yield from self._shape.program(counter)
-        found: list[Iterable[Entry]] = []
+        found: list[Iterable[Change]] = []
         for lane in lanes:
             if self.settings.limit_of(counter) is not None:
                 found.append((yield from decided(lane, consistent=self._consistent)))
             else:
                 whole = yield from history(lane, consistent=self._consistent, read_time_max_ms=limit_ms)
-                found.append(entries(lane, *whole))
-        return (
-            entry
-            for entry in heapq.merge(*found, key=lambda entry: entry.token)
-            if (since_ms is None or to_ms(entry.at) >= since_ms) and (until_ms is None or to_ms(entry.at) < until_ms)
-        )
+                found.append(changes(lane, *whole))
+        every = heapq.merge(*found, key=itemgetter(0)) if len(found) > 1 else found[0]
+        if (since_ms, until_ms) != (None, None):
+            first = tokens.first_of(since_ms or 0)
+            end = AFTER_ALL if until_ms is None else tokens.first_of(until_ms)
+            every = (change for change in every if first <= change[0] < end)
+        return entries_of(every)
 
     def history_page(
         self,

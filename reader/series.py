@@ -18,21 +18,21 @@ from itertools import accumulate, groupby, pairwise
 from ledger import items, tokens
 from ledger.checks import to_datetime
 from ledger.cost import Cost
-from ledger.entries import Entries, packed
-from ledger.gate.gate import counts
-from ledger.gate.recount import outcomes
+from ledger.entries import Entries
 from ledger.lane.days import DAY_MS
 from ledger.lane.tail import HIGHEST, LOWEST, Pages, TailSum, bound
 from ledger.requests import GetMany, Instant, Now, Page, Program, Query
 from ledger.settings import Settings
 from ledger.values import Checkpoint, Lane
+from reader.decided import decided
 from reader.history import SEGMENTS_AT_ONCE, SEGMENTS_MAX
 from reader.read import read_all, restart
+from reader.steps import in_zone
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The changes asked for from `start` (included) to `end` (excluded), in the zone that was asked for.
+    """The changes asked for from `start` (included) to `end` (excluded), as clocks of the zone show these instants.
 
     change: their sum. count: how many they are. value: the sum of all changes asked for before `end`.
     """
@@ -87,7 +87,7 @@ def series(
 ) -> Program[Series]:
     """The steps between these instants. Raises what `bars` raises."""
     began, found = yield from bars(counter, borders_ms, settings, consistent=consistent)
-    ends = pairwise(to_datetime(border).astimezone(zone) for border in borders_ms)
+    ends = pairwise(in_zone(border, zone) for border in borders_ms)
     values = list(accumulate(found.totals))[1:]
     steps = zip(ends, found.totals[1:], found.numbers[1:], values, strict=False)  # not what lies behind the last border
     return Series(tuple(Step(*times, *sums) for times, *sums in steps), to_datetime(began.wall_ms))
@@ -117,12 +117,11 @@ def bars(
     if settings.limit_of(counter) is None:
         return (yield from restart(counter, attempt, settings.read_time_max_ms))
     began: Instant = yield Now()
-    decided = Bars(borders_ms)
+    found = Bars(borders_ms)
     for lane in lanes:
-        known = yield from outcomes(lane, consistent=consistent)
-        entries = [packed(token, outcome) for token, outcome in known.items() if counts(outcome)]
-        decided.add_all(Entries(b"".join(entries), tuple(entry[: tokens.BYTES] for entry in entries)))
-    return began, decided
+        for token, change, _ in (yield from decided(lane, consistent=consistent)):
+            found.add(token, 1, change)
+    return began, found
 
 
 @dataclass(frozen=True, slots=True)

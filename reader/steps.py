@@ -6,7 +6,7 @@ Rule 2: A zone takes part in what is shown alone: nothing that counts depends on
 """
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from itertools import count
 from zoneinfo import ZoneInfo
 
@@ -74,6 +74,13 @@ def _from(since_ms: int, every: str | timedelta, zone: tzinfo) -> Iterator[int]:
             yield border_ms
         before_ms = border_ms
         day = (day + timedelta(31)).replace(day=1) if every == "month" else day + timedelta(7 if every == "week" else 1)
+
+
+def in_zone(time_ms: int, zone: tzinfo) -> datetime:
+    """An instant as the zone's clocks show it, by its offset alone: two times of one ZoneInfo are compared and
+    subtracted without regard to the change of clocks between them."""
+    at = to_datetime(time_ms).astimezone(zone)
+    return at.astimezone(timezone(at.utcoffset() or timedelta(0)))
 
 
 def _midnight_ms(day: date, zone: tzinfo) -> int:

@@ -65,6 +65,7 @@ RIGHT: dict[str, object] = (
     | {"hold": HELD, "floor": None, "ceiling": 9, "id": HELD.id, "ends": None, "counters": [COUNTER], "prefix": "s"}
     | {"since": to_datetime(0), "until": AT, "after": None, "limit": 1, "lane": LANE, "token": token(3), "shard": 0}
     | {"above": 10, "below": None, "name": "high", "bucket": 7, "page_size": 1, "peers": {}, "lists": True}
+    | {"every": "day", "zone": "Europe/Paris", "instant": AT}
     | {"text": str(LANE), "environ": FULL, "data": b"", "url": "a queue"}
 )
 OF_A_LIMIT = ("Ledger.hold", "Ledger.parse_hold", "Ledger.set_limit", "Reader.standing", "Reader.holds", "Hold.parse")

@@ -1,0 +1,124 @@
+"""The sums by day of a checkpoint: what they hold, how they become coarser, and what is taken for none."""
+
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compactor.commit import with_days
+from ledger import items, tokens
+from ledger.cost import WRITE_UNIT_BYTES, item_bytes
+from ledger.entries import Entries, packed
+from ledger.errors import DamagedItem
+from ledger.lane.days import DAY_MS, Bucket, Days, Sums, add_to
+from ledger.ranges import CHANGE_MAX, COUNT_MAX, VERSION_MAX
+from ledger.values import Checkpoint, Lane
+from tests.strategies import changes, effort
+from tests.world import LANE, delta, folded, reader, refused
+
+LAST_DAY = tokens.TIME_MS_MAX // DAY_MS
+DAYS = st.integers(20_000, 20_100) | st.integers(0, 40_000) | st.just(LAST_DAY)
+
+
+def entries_of(*found: tuple[int, int]) -> Entries:
+    """(day, change) of each, at the last millisecond of its day as far as a token can say it."""
+    made = {
+        tokens.make(min((day + 1) * DAY_MS - 1, tokens.TIME_MS_MAX), number.to_bytes(10, "big")): change
+        for number, (day, change) in enumerate(found)
+    }
+    return Entries.of(packed(token, made[token]) for token in sorted(made))
+
+
+def day(year: int, month: int, of_month: int = 1) -> int:
+    return (date(year, month, of_month) - date(1970, 1, 1)).days
+
+
+@given(st.lists(st.lists(st.tuples(DAYS, changes), max_size=40), max_size=8), st.integers(40, 700))
+@effort(0.5)
+def test_days_of_any_entries_fit_their_room_come_back_and_are_the_recount_made_as_coarse(
+    commits: list[list[tuple[int, int]]], room: int
+) -> None:
+    days, every = Days(), Sums()
+    for some in commits:
+        entries = entries_of(*some)
+        days = days.plus(entries).fitted(room)
+        add_to(every, entries)
+    assert len(days.data) <= room
+    assert Days.read(days.data) == days == Days.of(every, days.froms)
+    assert (days.count, days.total) == (sum(map(len, commits)), sum(change for some in commits for _, change in some))
+    for before, after in zip(days.buckets, days.buckets[1:], strict=False):
+        assert before.day < days.end(before.day) <= after.day
+
+
+def test_the_oldest_days_go_together_into_months_and_the_oldest_months_into_a_year() -> None:
+    days = Days()
+    for number in range(day(2023, 1, 5), day(2026, 3, 20)):
+        days = days.plus(entries_of((number, 10**9))).fitted(300)
+    months, years = days.froms[0], days.froms[1]
+    assert day(2026, 1) <= months <= day(2026, 3)
+    assert years == day(2025, 1)
+    assert Bucket(day(2025, 2), 28, 28 * 10**9) in days.buckets
+    assert Bucket(day(2024, 1), 366, 366 * 10**9) in days.buckets
+    assert days.buckets[-1] == Bucket(day(2026, 3, 19), 1, 10**9)
+    stray = days.plus(entries_of((day(2025, 2, 14), 5)))
+    assert Bucket(day(2025, 2), 29, 28 * 10**9 + 5) in stray.buckets
+
+
+@pytest.mark.parametrize("counter", ["c", "~" * 256])
+def test_a_checkpoint_with_days_takes_the_write_unit_that_one_without_takes(counter: str) -> None:
+    last = tokens.last_of(tokens.TIME_MS_MAX)
+    lane, days = Lane("ap-southeast-1", 999, counter), Days()
+    for number in range(20_000, 20_400):
+        days = days.plus(entries_of(*[(number, -CHANGE_MAX + 1)] * 3))
+    bare = Checkpoint(lane, days.total, days.count, last, VERSION_MAX, last, tokens.TIME_MS_MAX)
+    made = with_days(bare, days)
+    size = item_bytes(items.checkpoint_item(made))
+    assert 600 < size <= WRITE_UNIT_BYTES - 60
+    assert items.checkpoint_of(lane, items.checkpoint_item(made)) == made
+
+
+def test_the_longest_numbers_there_are_fit_as_one_bucket() -> None:
+    total = COUNT_MAX * CHANGE_MAX
+    lane, last = Lane("ap-southeast-1", 999, "~" * 256), tokens.last_of(tokens.TIME_MS_MAX)
+    bare = Checkpoint(lane, total, COUNT_MAX, last, VERSION_MAX, last, -tokens.TIME_MS_MAX)
+    made = with_days(bare, Days((Bucket(LAST_DAY, COUNT_MAX, total),)))
+    assert item_bytes(items.checkpoint_item(made)) <= WRITE_UNIT_BYTES
+
+
+RIGHT = Days((Bucket(day(1970, 1, 1), 2, 20),))
+WRONG: dict[str, bytes] = {
+    "nothing": b"",
+    "a bucket that is cut off": RIGHT.data[:-1],
+    "a number that is cut off": RIGHT.data[:-1] + b"\xa8",
+    "another sum": replace(RIGHT, buckets=(Bucket(0, 2, 24),)).data,
+    "another count": replace(RIGHT, buckets=(Bucket(0, 3, 20),)).data,
+    "a bucket without changes": RIGHT.data + b"\1\0\0",
+    "a day twice": bytes((0, 0, 0, 0, 1, 8, 0, 1, 32)),
+    "a total too large for its count": bytes((0, 0, 0, 0, 1)) + b"\xff" * 12 + b"\1" + b"\0\1\0",
+    "months that begin within one": bytes((40, 0, 0, 0, 2, 40)),
+    "a month that begins within one": bytes((59, 0, 0, 3, 2, 40)),
+    "months that come before years": bytes((0, 0, 59, 0, 2, 40)),
+    "a year that is none": b"\xff" * 20 + bytes((1, 0, 0, 0, 2, 40)),
+    "a day after all tokens": bytes((0, 0, 0)) + b"\xff" * 5 + bytes((1, 2, 40)),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
+def test_days_that_are_not_as_described_are_a_damaged_item(wrong: bytes) -> None:
+    home, _ = folded(1, 2)
+    key = items.checkpoint_key(LANE)
+    assert home.items[key]["days"] == {"B": RIGHT.data}
+    home.alter(key, days={"B": wrong})
+    with refused(home, DamagedItem, "days"):
+        reader(home).read(delta(1).lane.counter)
+
+
+@pytest.mark.parametrize("other", [{"S": "AAAA"}, {"N": "7"}, {}])
+def test_days_of_another_type_are_a_damaged_item(other: dict[str, Any]) -> None:
+    home, _ = folded(1, 2)
+    home.alter(items.checkpoint_key(LANE), days=other)
+    with refused(home, DamagedItem, "days is missing or not binary"):
+        reader(home).read(delta(1).lane.counter)
