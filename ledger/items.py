@@ -22,7 +22,7 @@ from ledger.values import PACK_SPAN_MS, Checkpoint, CleanNote, Delta, Lane, Pack
 SEGMENTS_FROM, SEGMENTS_UPTO = "segment#", "segment$"  # "$" follows "#": every segment's sort key lies between
 SHAPE_KEY = Key("shape", "shape")
 _CHECKPOINT, _NOTE = "checkpoint", "clean"
-_FREE_BYTES = 60
+FREE_BYTES = 60
 """Of a checkpoint's first KB, for attributes to come."""
 
 Value = TypeVar("Value")
@@ -142,7 +142,7 @@ def checkpoint_item(checkpoint: Checkpoint) -> Item:
 
 def room_for_days(checkpoint: Checkpoint) -> int:
     """The bytes that the days of a checkpoint may take, so that it costs one write unit as without them."""
-    return WRITE_UNIT_BYTES - _FREE_BYTES - item_bytes({**checkpoint_item(checkpoint), "days": {"B": b""}})
+    return WRITE_UNIT_BYTES - FREE_BYTES - item_bytes({**checkpoint_item(checkpoint), "days": {"B": b""}})
 
 
 def checkpoint_of(lane: Lane, item: Item) -> Checkpoint:

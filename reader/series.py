@@ -19,7 +19,7 @@ from ledger import items, tokens
 from ledger.checks import to_datetime
 from ledger.cost import Cost
 from ledger.entries import Entries
-from ledger.lane.days import DAY_MS
+from ledger.lane.days import ms_of
 from ledger.lane.tail import HIGHEST, LOWEST, Pages, TailSum, bound
 from ledger.requests import GetMany, Instant, Now, Page, Program, Query
 from ledger.settings import Settings
@@ -140,9 +140,8 @@ def _spans(checkpoint: Checkpoint) -> Iterator[Span]:
         yield Span(tokens.first_of(0), HIGHEST, checkpoint.count, checkpoint.total)
         return
     for day, number, total in checkpoint.days.buckets:
-        end_ms = min(checkpoint.days.end(day) * DAY_MS, tokens.TIME_MS_MAX + 1)
-        upto = tokens.to_bytes(tokens.last_of(end_ms - 1))
-        yield Span(tokens.first_of(day * DAY_MS), upto, number, total)
+        upto = tokens.to_bytes(tokens.last_of(ms_of(checkpoint.days.end(day)) - 1))
+        yield Span(tokens.first_of(ms_of(day)), upto, number, total)
 
 
 def _folded(lane: Lane, checkpoint: Checkpoint, found: Bars, consistent: bool) -> Program[bool]:

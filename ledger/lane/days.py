@@ -152,6 +152,11 @@ def _add(sums: Sums, day: int, number: int, total: int) -> None:
     sums[day] = known[0] + number, known[1] + total
 
 
+def ms_of(day: int) -> int:
+    """When a day begins; of one after all tokens, the end of their time."""
+    return min(day * DAY_MS, TIME_MS_MAX + 1)
+
+
 @lru_cache(4_096)
 def _start(day: int, grain: int) -> int:
     """The first day of the day, month, year or all that holds this one."""

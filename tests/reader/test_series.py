@@ -75,7 +75,7 @@ def sums(found: Series) -> list[tuple[int, int, int]]:
 def test_a_series_is_what_the_history_sums_to_at_every_border(
     acts: list[Any], taken: int, age: int, steps: tuple[Any, str | None]
 ) -> None:
-    with patch("ledger.items._FREE_BYTES", taken):
+    with patch("ledger.items.FREE_BYTES", taken):
         world = played(acts)
     asked, (every, zone) = world.reader(), steps
     since = to_datetime(world.now_ms - age * 1_000)
@@ -94,7 +94,7 @@ def test_a_series_is_what_the_history_sums_to_at_every_border(
 def test_a_replica_that_lacks_a_segment_says_so_and_shows_no_short_bar(
     acts: list[Any], taken: int, age: int, data: st.DataObject
 ) -> None:
-    with patch("ledger.items._FREE_BYTES", taken):
+    with patch("ledger.items.FREE_BYTES", taken):
         world = played(acts)
     world.home.copy_to(world.away)
     segments = [key for key in world.away.items if key.sk.startswith("segment#")]
