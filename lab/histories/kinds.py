@@ -22,6 +22,7 @@ class Kind:
 
 KINDS = {
     "lanes": Kind(history.play),
+    "series": Kind(history.play_charts, 5, 2),
     "limits": Kind(limited.play, 5),
     "service": Kind(served.play, 10),
     "thresholds": Kind(partial(served.play, thresholds=True), 10, 5),
