@@ -9,7 +9,7 @@ Rule 4: How long a hold holds is a number of seconds: a duration of ISO 8601 may
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
 from aws_lambda_powertools.event_handler.openapi.models import Example
@@ -29,7 +29,9 @@ from service.api.keys import HEADER, TIMED, key_of_header
 
 BULK_MAX = 100
 HOLD_S_MAX = HOLD_MS_MAX // 1_000
-EXAMPLE_COUNTER, EXAMPLE_KEY = "stock:85123A", "01JGGKGE064BG4X58772SZHBM0"
+EXAMPLE_COUNTER, EXAMPLE_KEY, EXAMPLE_ZONE = "stock:85123A", "01JGGKGE064BG4X58772SZHBM0", "Europe/Paris"
+STEPS_MAX = 1_000
+"""Of one series."""
 
 IN_PATH = "^[!-$&->@-~]{1,256}$"
 """A name that can stand in a path: as any name, without % and ?."""
@@ -189,7 +191,14 @@ _AGE = Query(ge=0, le=SECONDS_MAX, allow_inf_nan=False, description="seconds a c
 MaxAge = Annotated[float, _AGE]
 Consistent = Annotated[bool, Query(description="false: half the price, may lag a little, still a true sum")]
 Since = Annotated[Time | None, Query(description="included; RFC 3339")]
+At = Annotated[Time | None, Query(description="of a counter: the instant before which changes count; RFC 3339")]
 Until = Annotated[Time | None, Query(description="excluded; RFC 3339")]
 Limit = Annotated[int, Query(ge=1, le=PAGE_ENTRIES_MAX, description="entries of a page")]
+From = Annotated[Time, Query(alias="since", description="in the first step, or where it begins; RFC 3339")]
+To = Annotated[Time | None, Query(alias="until", description="where the last step is over; now, if left out; RFC 3339")]
+_EVERY = Query(description="how long a step is; weeks begin on Monday")
+Every = Annotated[Literal["hour", "day", "week", "month"], _EVERY]
+_ZONE = Query(description="the IANA name of the zone whose days these are; UTC, if left out", examples=[EXAMPLE_ZONE])
+Zone = Annotated[Annotated[str, Field(min_length=1, max_length=64)] | None, _ZONE]
 _OF_HISTORY = Annotated[str, _text(cursors.CURSOR, minLength=1)]
 Cursor = Annotated[_OF_HISTORY | None, Query(description="next of the page before")]
