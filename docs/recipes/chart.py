@@ -1,4 +1,4 @@
-"""A series as an SVG: a bar for each step's change, a line of the values at their ends."""
+"""A series as an SVG: a bar for each step, and a line of the values at their ends."""
 
 from reader import Series
 
