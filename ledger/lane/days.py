@@ -71,7 +71,7 @@ class Days:
     def read(cls, data: bytes) -> "Days":
         """The days in such bytes; raises ValueError unless they are some."""
         numbers = _numbers(data)
-        if len(numbers) < 3 or len(numbers) % 3 or numbers[0] > TIME_MS_MAX // DAY_MS + 366:
+        if len(numbers) < 3 or len(numbers) % 3:
             raise ValueError("days are not three numbers, then three for each bucket")
         day, buckets = 0, []
         for i in range(3, len(numbers), 3):

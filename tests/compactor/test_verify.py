@@ -54,6 +54,11 @@ def _lists(number: int) -> Callable[[Region], None]:
     return lambda home: home.store([items.segment_item(Segment.of(LANE, token(4), 3, [delta(number)]))])
 
 
+def _lists_two(home: Region) -> None:
+    _lists(4)(home)
+    home.store([items.segment_item(Segment.of(LANE, token(4), 1, [delta(3)]))])
+
+
 def _another_change(home: Region) -> None:
     home.drop(items.delta_key(delta(1)))  # so that 2 and 4, of two ranges, come on one page
     home.put(Delta(LANE, token(2), 99))
@@ -76,6 +81,10 @@ HARMS: dict[str, tuple[Callable[[Region], None], list[list[str]]]] = {
     "a token in two segments": (
         _lists(4),
         [[f"{token(4)}#0000000003' overlaps 'segment#{token(4)}#0000000002': it lists a delta twice", REBUILD]],
+    ),
+    "a token in the second of three segments of a range": (
+        _lists_two,
+        [[f"{token(4)}#0000000003' overlaps 'segment#{token(4)}#0000000002'", REBUILD]],
     ),
     "a token below its range": (_lists(1), [["outside its range"]]),
     "a token at the end of the range below": (_lists(2), [["outside its range"]]),

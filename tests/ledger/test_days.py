@@ -1,6 +1,5 @@
 """The sums by day of a checkpoint: what they hold, how they become coarser, and what is taken for none."""
 
-from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -88,22 +87,38 @@ def test_the_longest_numbers_there_are_fit_as_one_bucket() -> None:
     assert item_bytes(items.checkpoint_item(made)) <= WRITE_UNIT_BYTES
 
 
+def spelled(*numbers: int) -> bytes:
+    """Such bytes, made as docs/data-model.md says."""
+    found = bytearray()
+    for number in numbers:
+        groups = [number >> shift & 0x7F for shift in range(0, max(1, number.bit_length()), 7)]
+        found += bytes((*(group | 0x80 for group in groups[:-1]), groups[-1]))
+    return bytes(found)
+
+
 RIGHT = Days((Bucket(day(1970, 1, 1), 2, 20),))
 WRONG: dict[str, bytes] = {
     "nothing": b"",
     "a bucket that is cut off": RIGHT.data[:-1],
-    "a number that is cut off": RIGHT.data[:-1] + b"\xa8",
-    "another sum": replace(RIGHT, buckets=(Bucket(0, 2, 24),)).data,
-    "another count": replace(RIGHT, buckets=(Bucket(0, 3, 20),)).data,
-    "a bucket without changes": RIGHT.data + b"\1\0\0",
-    "a day twice": bytes((0, 0, 0, 0, 1, 8, 0, 1, 32)),
-    "a total too large for its count": bytes((0, 0, 0, 0, 1)) + b"\xff" * 12 + b"\1" + b"\0\1\0",
-    "months that begin within one": bytes((40, 0, 0, 0, 2, 40)),
-    "a month that begins within one": bytes((59, 0, 0, 3, 2, 40)),
-    "months that come before years": bytes((0, 0, 59, 0, 2, 40)),
-    "a year that is none": b"\xff" * 20 + bytes((1, 0, 0, 0, 2, 40)),
-    "a day after all tokens": bytes((0, 0, 0)) + b"\xff" * 5 + bytes((1, 2, 40)),
+    "a number that is cut off": RIGHT.data + b"\x80",
+    "another sum": spelled(0, 0, 0, 0, 2, 48),
+    "another count": spelled(0, 0, 0, 0, 3, 40),
+    "a bucket without changes": spelled(0, 0, 0, 0, 2, 40, 1, 0, 0),
+    "a day twice": spelled(0, 0, 0, 0, 1, 8, 0, 1, 32),
+    "a total too large for its count": spelled(0, 0, 0, 0, 1, 4 * CHANGE_MAX, 1, 1, 4 * CHANGE_MAX - 41),
+    "days that begin within a month": spelled(40, 0, 0, 0, 2, 40),
+    "months that begin within a year": spelled(59, 59, 0, 0, 2, 40),
+    "a month that begins within one": spelled(59, 0, 0, 3, 2, 40),
+    "months that begin after days": spelled(0, 365, 0, 0, 2, 40),
+    "years that begin after months": spelled(365, 0, 365, 0, 2, 40),
+    "a day after all tokens": spelled(0, 0, 0, LAST_DAY + 1, 2, 40),
 }
+
+
+def test_days_are_spelled_as_the_data_model_says() -> None:
+    made = Days((Bucket(day(2024, 1), 300, -5), Bucket(day(2025, 3, 2), 1, 7)), (day(2025, 2), day(2025, 1), 0))
+    gap = day(2025, 3, 2) - day(2024, 1)
+    assert made.data == spelled(day(2025, 2), day(2025, 1), 0, day(2024, 1), 300, 9, gap, 1, 14)
 
 
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)

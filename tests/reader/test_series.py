@@ -121,6 +121,27 @@ def test_an_hour_whose_segment_a_replica_lacks_is_not_yet_replicated_and_its_day
         asked.value_at(COUNTER, since + timedelta(seconds=2))
 
 
+def test_a_segment_of_a_later_version_than_the_checkpoint_is_not_counted() -> None:
+    home, away = folded(1)
+    home.copy_to(away)
+    home.put(delta(2))
+    compactor(home, away).compact(COUNTER)
+    home.copy_to(away, items.delta_key(delta(2)), items.segment_key(LANE, delta(2).token, 2))
+    found = reader(away, region=B).series(COUNTER, since=to_datetime(0), every=timedelta(seconds=2))
+    assert sums(found)[:2] == [(4, 1, 4), (16, 1, 20)]
+
+
+def test_strays_of_several_settles_under_the_first_hi_after_a_bucket_are_found() -> None:
+    world = World((A,))
+    for days in (3, 1, 2, 2):
+        world.add(COUNTER, 1, at=NOW - days * DAY)
+        world.compactor().compact(COUNTER)
+    since, until = NOW - 3 * DAY, NOW - 2 * DAY + HOUR
+    steps = world.reader().series(COUNTER, since=since, until=until, every="hour").steps
+    assert [step.start for step in steps if step.count == 2] == [steps[24].start]
+    assert steps[-1].value == 3
+
+
 def test_a_month_of_days_is_one_read_of_the_checkpoint_and_the_tail_and_hours_are_the_segments_of_their_days() -> None:
     world = World((A,))
     for days in range(40, 0, -1):
@@ -204,6 +225,8 @@ def test_steps_follow_the_calendar_of_the_zone(
     world = World(now_ms=2 * LATER_MS)
     found = world.reader().series(COUNTER, since=first, until=last, every=every, zone=name)
     assert [f"{step.start:%dT%H:%M%z}"[:-2] for step in found.steps] == starts
+    for step in found.steps:
+        assert (step.end - step.start).total_seconds() == step.end.timestamp() - step.start.timestamp()
     assert found.steps[0].start <= first
     assert found.steps[-1].start < last <= found.steps[-1].end
 
