@@ -112,33 +112,27 @@ def commit(
         yield Put(directory.item_of(lane))
     try:
         segment = Segment(lane, hi, version, entries)
-        after = with_days(
-            Checkpoint(
-                lane,
-                total=(before.total if before else 0) + entries.total,
-                count=(before.count if before else 0) + len(entries),
-                watermark=watermark,
-                version=version,
-                last=hi,
-                committed_ms=now_ms,
-            ),
-            _days_of(before, entries),
+        after = Checkpoint(
+            lane,
+            total=(before.total if before else 0) + entries.total,
+            count=(before.count if before else 0) + len(entries),
+            watermark=watermark,
+            version=version,
+            last=hi,
+            committed_ms=now_ms,
         )
+        days = before.days if before else Days()  # nobody guesses the days of a checkpoint that has none
+        if days is not None:
+            after = with_days(after, days.plus(entries))
     except ValueError as error:
         raise past_the_limits(lane, error) from None
     yield from write(after, segment, items.version_is(before.version) if before else Absent())
     return after
 
 
-def _days_of(before: Checkpoint | None, entries: Entries) -> Days | None:
-    """Nobody guesses what a checkpoint without days counts: it stays without, until a rebuild makes them."""
-    days = before.days if before else Days()
-    return None if days is None else days.plus(entries)
-
-
-def with_days(checkpoint: Checkpoint, days: Days | None) -> Checkpoint:
+def with_days(checkpoint: Checkpoint, days: Days) -> Checkpoint:
     """The checkpoint with these days, as coarse as its first KB needs. Raises ValueError when they sum to others."""
-    return replace(checkpoint, days=None if days is None else days.fitted(items.room_for_days(checkpoint)))
+    return replace(checkpoint, days=days.fitted(items.room_for_days(checkpoint)))
 
 
 def past_the_limits(lane: Lane, error: ValueError) -> LaneDamaged:

@@ -143,8 +143,8 @@ class Checkpoint:
             raise ValueError(f"version must be from 1 to {VERSION_MAX} and count from 0 to {COUNT_MAX}")
         if abs(self.total) > self.count * CHANGE_MAX:
             raise ValueError(f"a total of {self.total} cannot come from {self.count} changes")
-        if self.days is not None and (self.days.count, self.days.total) != (self.count, self.total):
-            raise ValueError(f"its days sum to {self.days.count} changes of {self.days.total}, which it does not say")
+        if self.days is not None and self.days.sums != (self.count, self.total):
+            raise ValueError(f"its days count and sum to {self.days.sums}, and it says {self.count, self.total}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,10 @@ Rule 1: The steps are those of `Reader.series`; only how far `--last` goes back 
 Rule 2: A bar begins at 0, so what goes down lies on the other side of it.
 """
 
-import csv
-import json
 import sys
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.bar import Bar
@@ -20,8 +18,7 @@ from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import COUNTERS, Counter, command
 from ledgerctl.failures import Wrong
-from ledgerctl.history import Format
-from reader import Series
+from ledgerctl.history import Format, write_rows
 from reader.steps import STEPS_MAX, check_zone
 
 COLUMNS = ("start", "end", "change", "count", "value")
@@ -57,7 +54,8 @@ def series(
         first = back(now.astimezone(check_zone(zone)), every, (last or LAST) - 1)
     found = call.reader.series(counter, since=first, until=end, every=every.value, zone=zone)
     if call.json or format_ is not Format.table:
-        _write(found, "jsonl" if call.json else format_.value)
+        files = ((time_text(s.start), time_text(s.end), s.change, s.count, s.value) for s in found.steps)
+        write_rows(sys.stdout, "jsonl" if call.json else format_.value, COLUMNS, files)
         return
     spelled = "%Y-%m-%d %H:%M" if every is Every.hour else "%Y-%m-%d"
     changes = [step.change for step in found.steps]
@@ -82,16 +80,3 @@ def back(now: datetime, every: Every, steps: int) -> datetime:
     if every is Every.hour:
         return to_datetime(int(now.timestamp() * 1_000) - steps * 3_600_000)
     return now - steps * timedelta(days=7 if every is Every.week else 1)
-
-
-def _write(found: Series, format_: str) -> None:
-    rows: Any = csv.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")
-    if format_ == "csv":
-        rows.writeheader()
-    for step in found.steps:
-        times, sums = (step.start, step.end), (step.change, step.count, step.value)
-        fields = dict(zip(COLUMNS, (*map(time_text, times), *sums), strict=True))
-        if format_ == "csv":
-            rows.writerow(fields)
-        else:
-            sys.stdout.write(json.dumps(fields) + "\n")

@@ -124,37 +124,31 @@ def bars(
     return began, found
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A bucket of a checkpoint: the lowest and the highest token that it may count."""
-
-    first: bytes
-    upto: bytes
-    number: int
-    total: int
+Span = tuple[bytes, bytes, int, int]
+"""A bucket: the lowest and the highest token that it may count; how many changes it counts, and their sum."""
 
 
 def _spans(checkpoint: Checkpoint) -> Iterator[Span]:
     """What a checkpoint counts, in the order of time; in one, where it does not say of which days."""
     if checkpoint.days is None:
-        yield Span(tokens.first_of(0), HIGHEST, checkpoint.count, checkpoint.total)
+        yield tokens.first_of(0), HIGHEST, checkpoint.count, checkpoint.total
         return
     for day, number, total in checkpoint.days.buckets:
         upto = tokens.to_bytes(tokens.last_of(ms_of(checkpoint.days.end(day)) - 1))
-        yield Span(tokens.first_of(ms_of(day)), upto, number, total)
+        yield tokens.first_of(ms_of(day)), upto, number, total
 
 
 def _folded(lane: Lane, checkpoint: Checkpoint, found: Bars, consistent: bool) -> Program[bool]:
     """Add what a checkpoint counts; whether all of it was there. Buckets that follow each other are read together."""
-    for is_cut, some in groupby(_spans(checkpoint), key=lambda span: found.cut(span.first, span.upto)):
+    for is_cut, some in groupby(_spans(checkpoint), key=lambda span: found.cut(span[0], span[1])):
         spans = list(some)
-        if not is_cut:
-            for span in spans:
-                found.add(span.first, span.number, span.total)
-        else:
-            listed = yield from _listed(lane, checkpoint.version, spans[0].first, spans[-1].upto, found, consistent)
-            if listed != sum(span.number for span in spans):
+        if is_cut:
+            listed = yield from _listed(lane, checkpoint.version, spans[0][0], spans[-1][1], found, consistent)
+            if listed != sum(number for _, _, number, _ in spans):
                 return False
+        else:
+            for first, _, number, total in spans:
+                found.add(first, number, total)
     return True
 
 

@@ -92,12 +92,9 @@ class Days:
         return b"".join(map(_varint, numbers))
 
     @property
-    def count(self) -> int:
-        return sum(bucket.number for bucket in self.buckets)
-
-    @property
-    def total(self) -> int:
-        return sum(bucket.total for bucket in self.buckets)
+    def sums(self) -> tuple[int, int]:
+        """How many changes all buckets count, and what these sum to."""
+        return sum([bucket.number for bucket in self.buckets]), sum([bucket.total for bucket in self.buckets])
 
     def grain(self, day: int) -> int:
         """What a bucket that holds this day holds: DAY, MONTH, YEAR or ALL."""

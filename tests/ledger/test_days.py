@@ -47,7 +47,7 @@ def test_days_of_any_entries_fit_their_room_come_back_and_are_the_recount_made_a
         add_to(every, entries)
     assert len(days.data) <= room
     assert Days.read(days.data) == days == Days.of(every, days.froms)
-    assert (days.count, days.total) == (sum(map(len, commits)), sum(change for some in commits for _, change in some))
+    assert days.sums == (sum(map(len, commits)), sum(change for some in commits for _, change in some))
     for before, after in zip(days.buckets, days.buckets[1:], strict=False):
         assert before.day < days.end(before.day) <= after.day
 
@@ -72,7 +72,8 @@ def test_a_checkpoint_with_days_takes_the_write_unit_that_one_without_takes(coun
     lane, days = Lane("ap-southeast-1", 999, counter), Days()
     for number in range(20_000, 20_400):
         days = days.plus(entries_of(*[(number, -CHANGE_MAX + 1)] * 3))
-    bare = Checkpoint(lane, days.total, days.count, last, VERSION_MAX, last, tokens.TIME_MS_MAX)
+    count, total = days.sums
+    bare = Checkpoint(lane, total, count, last, VERSION_MAX, last, tokens.TIME_MS_MAX)
     made = with_days(bare, days)
     size = item_bytes(items.checkpoint_item(made))
     assert 600 < size <= WRITE_UNIT_BYTES - 60

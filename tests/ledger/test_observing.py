@@ -77,6 +77,8 @@ CALLS: list[tuple[Callable[[Any], Any], str, str]] = [
     (lambda by: by.reader.read(""), "reader.read", "InvalidCounter"),
     (lambda by: by.reader.history(LIKES), "reader.history", "read"),
     (lambda by: by.reader.history_page(LIKES), "reader.history_page", "read"),
+    (lambda by: by.reader.series(LIKES, since=to_datetime(0), every="month"), "reader.series", "read"),
+    (lambda by: by.reader.value_at(LIKES, to_datetime(0)), "reader.value_at", "read"),
     (lambda by: by.reader.counters(), "reader.counters", "read"),
     (lambda by: by.reader.standing(STOCK), "reader.standing", "read"),
     (lambda by: by.reader.holds(STOCK), "reader.holds", "read"),
