@@ -14,7 +14,7 @@ from ledger.checks import to_datetime, to_ms
 from ledger.errors import InvalidInput, shown
 
 STEPS_MAX = 10_000
-_HOUR, _MILLISECOND = timedelta(hours=1), timedelta(milliseconds=1)
+_HOUR, _MILLISECOND, _LONGEST = timedelta(hours=1), timedelta(milliseconds=1), timedelta(days=36_525)
 
 
 def check_zone(zone: object) -> tzinfo:
@@ -33,13 +33,14 @@ def check_zone(zone: object) -> tzinfo:
 
 
 def check_every(every: object) -> str | timedelta:
-    """`every` itself; raises InvalidInput unless it is "hour", "day", "week", "month" or a timedelta above 0."""
+    """`every` itself; raises InvalidInput unless it is "hour", "day", "week", "month" or a timedelta, to 100 years."""
     if isinstance(every, str) and str.__str__(every) in ("hour", "day", "week", "month"):
         return str.__str__(every)
-    if type(every) is timedelta and every > timedelta(0) and not every % _MILLISECOND:
+    if type(every) is timedelta and timedelta(0) < every <= _LONGEST and not every % _MILLISECOND:
         return every
     raise InvalidInput(
-        f'every is "hour", "day", "week", "month" or a timedelta of whole milliseconds above 0, not {shown(every)}.'
+        'every is "hour", "day", "week", "month" or a timedelta of whole milliseconds, above 0 and at most 100 years, '
+        f"not {shown(every)}."
     )
 
 

@@ -247,6 +247,7 @@ LATER = to_datetime(LATER_MS + 1)
         ({"zone": "Europe"}, InvalidInput, "IANA"),
         ({"zone": ""}, InvalidInput, "IANA"),
         ({"every": timedelta(0)}, InvalidInput, "above 0"),
+        ({"every": timedelta.max}, InvalidInput, "at most 100 years"),
         ({"every": timedelta(microseconds=1_500)}, InvalidInput, "whole milliseconds"),
         ({"every": "year"}, InvalidInput, '"month"'),
         ({"every": timedelta(seconds=5)}, InvalidInput, "more than 10,000 steps"),

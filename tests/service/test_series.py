@@ -25,7 +25,7 @@ def steps(service: Service, query: str) -> list[tuple[Any, ...]]:
     return [(step["start"][:16], step["change"], step["count"], step["value"]) for step in said["steps"]]
 
 
-def test_a_series_follows_the_zone_and_ends_now_unless_it_is_told_where() -> None:
+def test_a_series_follows_the_zone_and_ends_now_unless_until_says_where() -> None:
     service, until = with_changes(), "2025-01-01T00:00:00Z"
     days = [("2024-12-30T00:00", 5, 2, 5), ("2024-12-31T00:00", 80, 2, 85)]
     assert steps(service, f"2024-12-30T10:00:00Z&until={until}") == days
