@@ -4,16 +4,20 @@ Rule 1: Begin comes before every commit, in fold and in settle alike.
 Rule 2: Whoever holds the checkpoint at version v has seen the segment of the commit that wrote v, and so can see every
 segment up to v.
 Rule 3: A commit writes the checkpoint and its segment in one transaction, and only over the version that begin saw.
+Rule 4: What is added to the total is added to its days, a stray to the day of its token, in the same item.
 Nothing here waits or locks: on any doubt the step gives up, and the next run starts again. A checkpoint never goes away
 again, so what only comes after a first commit (a second segment, a version above 1, a clean note) tells that a lane
 without one has lost it.
 """
+
+from dataclasses import replace
 
 from ledger import items
 from ledger.conditions import Absent, All, Condition, Not
 from ledger.entries import Entries
 from ledger.errors import GaveUp, LaneDamaged, NotAllowed
 from ledger.lane import directory
+from ledger.lane.days import Days
 from ledger.lane.tail import every_item
 from ledger.requests import Get, Instant, Item, Now, Program, Put, Transact
 from ledger.values import Checkpoint, Lane, Segment
@@ -117,10 +121,18 @@ def commit(
             last=hi,
             committed_ms=now_ms,
         )
+        days = before.days if before else Days()  # nobody guesses the days of a checkpoint that has none
+        if days is not None:
+            after = with_days(after, days.plus(entries))
     except ValueError as error:
         raise past_the_limits(lane, error) from None
     yield from write(after, segment, items.version_is(before.version) if before else Absent())
     return after
+
+
+def with_days(checkpoint: Checkpoint, days: Days) -> Checkpoint:
+    """The checkpoint with these days, as coarse as its first KB needs. Raises ValueError when they sum to others."""
+    return replace(checkpoint, days=days.fitted(items.room_for_days(checkpoint)))
 
 
 def past_the_limits(lane: Lane, error: ValueError) -> LaneDamaged:

@@ -13,13 +13,14 @@ LaneDamaged, and nothing is written.
 
 from contextlib import suppress
 
-from compactor.commit import has_landed, past_the_limits, write
+from compactor.commit import has_landed, past_the_limits, with_days, write
 from compactor.listing import changed_by
 from compactor.recount import Overlap, Recount, recount
 from ledger import items, tokens
 from ledger.conditions import Absent
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError, TokenConflict
 from ledger.lane.add import add_many
+from ledger.lane.days import Days
 from ledger.lane.tail import Tail
 from ledger.requests import DeleteMany, Get, Instant, Item, Now, Program, keyed
 from ledger.values import Checkpoint, Delta, Lane, Segment
@@ -57,7 +58,8 @@ def rebuild(lane: Lane) -> Program[Checkpoint | None]:
     version = max(*listed, seen or 0, items.version_of(noted) or 0) + 1
     now: Instant = yield Now()
     try:
-        checkpoint = Checkpoint(lane, sums.total, sums.count, sums.watermark, version, sums.watermark, now.wall_ms)
+        bare = Checkpoint(lane, sums.total, sums.count, sums.watermark, version, sums.watermark, now.wall_ms)
+        checkpoint = with_days(bare, Days.of(sums.by_day))
     except ValueError as error:
         raise past_the_limits(lane, error) from None
     unchanged = Absent() if item is None else None if seen is None else items.version_is(seen)

@@ -3,13 +3,15 @@
 Rule 1: Segments are read strongly and page by page, so memory does not grow with the history.
 Rule 2: The distinct `hi` partition the order of tokens and a token is listed once, else two segments overlap and the
 lane is damaged.
+Rule 3: Tokens are looked up only where a range has several segments: mostly it has one, and nothing to compare.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ledger import items, tokens
 from ledger.errors import LaneDamaged
+from ledger.lane.days import Sums, add_to
 from ledger.lane.tail import Pages
 from ledger.requests import Page, Program, Query
 from ledger.values import Lane, Segment
@@ -23,6 +25,7 @@ class Recount:
     count: int = 0
     watermark: str | None = None
     version: int = 0
+    by_day: Sums = field(default_factory=dict)
 
 
 class Overlap(LaneDamaged):
@@ -43,9 +46,9 @@ def recount(lane: Lane, *, versions_upto: int | None = None, without: Collection
     Raises Overlap, and LaneDamaged when two segments that overlap list a token with two changes.
     """
     sums = Recount()
-    last: Segment | None = None  # the segment before the current one
     below: Segment | None = None  # one of the hi before the current one
-    listed: dict[bytes, Segment] = {}  # the tokens under the current hi
+    under: list[Segment] = []  # those of the current hi
+    listed: set[bytes] = set()  # their tokens, where there are several
     pages = Pages(Query(items.fold_pk(lane), items.SEGMENTS_FROM, items.SEGMENTS_UPTO))
     while pages.more:
         page: Page = yield from pages.read()
@@ -54,19 +57,26 @@ def recount(lane: Lane, *, versions_upto: int | None = None, without: Collection
             if segment in without or (versions_upto is not None and segment.version > versions_upto):
                 continue
             if segment.hi != sums.watermark:
-                below, listed, sums.watermark = last, {}, segment.hi
-            last = segment
+                below, under, listed = under[-1] if under else None, [], set()
+                sums.watermark = segment.hi
             found = segment.entries.tokens
             if below is not None and found and found[0] <= tokens.to_bytes(below.hi):
                 raise _overlap(below, segment)
-            twice = next((token for token in found if token in listed), None)
-            if twice is not None:
-                raise _overlap(listed[twice], segment)
-            listed.update(dict.fromkeys(found, segment))
-            sums.total += segment.entries.total
-            sums.count += len(segment)
-            sums.version = max(sums.version, segment.version)
+            if under:
+                listed.update(under[-1].entries.tokens)
+                if not listed.isdisjoint(found):
+                    first = next(each for each in under if not {*found}.isdisjoint(each.entries.tokens))
+                    raise _overlap(first, segment)
+            under.append(segment)
+            _add(sums, segment)
     return sums
+
+
+def _add(sums: Recount, segment: Segment) -> None:
+    sums.total += segment.entries.total
+    sums.count += len(segment)
+    sums.version = max(sums.version, segment.version)
+    add_to(sums.by_day, segment.entries)
 
 
 def _overlap(first: Segment, second: Segment) -> LaneDamaged:

@@ -17,6 +17,7 @@ from ledger.entries import TOKEN_BYTES
 from ledger.errors import LaneDamaged, ReadTooSlow
 from ledger.gate.gates import Gates
 from ledger.gate.recount import audited
+from ledger.lane.days import Days
 from ledger.lane.tail import TailSum
 from ledger.requests import Instant, Now, Program, in_time
 from ledger.values import Checkpoint, Lane
@@ -102,9 +103,19 @@ def _differences(checkpoint: Checkpoint, sums: Recount) -> list[str]:
     ]
     return [
         f"{checkpoint.lane}: the checkpoint's {name} is {held}, its segments give {counted}."
-        for name, held, counted in compared
+        for name, held, counted in [*compared, *_days_compared(checkpoint.days, sums)]
         if held != counted
     ]
+
+
+def _days_compared(days: Days | None, sums: Recount) -> list[tuple[str, str, str]]:
+    """The first bucket that is not what the segments give, made as coarse as the checkpoint has them."""
+    if days is None:
+        return []
+    both = days, Days.of(sums.by_day, days.froms)
+    held, counted = ({day: f"{number} of {total}" for day, number, total in each.buckets} for each in both)
+    wrong = sorted(day for day in held.keys() | counted.keys() if held.get(day) != counted.get(day))
+    return [(f"sum from day {day} on", held.get(day, "none"), counted.get(day, "none")) for day in wrong[:1]]
 
 
 def _below(lane: Lane, checkpoint: Checkpoint) -> Program[tuple[int, int, list[str]]]:

@@ -10,9 +10,11 @@ from typing import Any, TypeVar
 
 from ledger import tokens
 from ledger.conditions import Equals
+from ledger.cost import WRITE_UNIT_BYTES, item_bytes
 from ledger.decoding import binary, decoded, integer, list_of, number, text_of
 from ledger.entries import Entries, packed
 from ledger.errors import InvalidInput
+from ledger.lane.days import Days
 from ledger.limit import Limit, Shape
 from ledger.periods.keep import SECOND, Keep
 from ledger.ranges import VERSION_MAX
@@ -24,6 +26,9 @@ SHAPE_KEY = Key("shape", "shape")
 RETIRES = "retires"
 """Seconds since 1970; the attribute of the table's time to live."""
 _CHECKPOINT, _NOTE = "checkpoint", "clean"
+FREE_BYTES = 60
+"""Of a checkpoint's first KB, for attributes to come."""
+
 Value = TypeVar("Value")
 
 
@@ -142,13 +147,20 @@ def checkpoint_item(checkpoint: Checkpoint) -> Item:
         last={"S": checkpoint.last},
         committed_ms=number(checkpoint.committed_ms),
         **retiring(checkpoint.lane),
+        **({} if checkpoint.days is None else {"days": {"B": checkpoint.days.data}}),
     )
+
+
+def room_for_days(checkpoint: Checkpoint) -> int:
+    """The bytes that the days of a checkpoint may take, so that it costs one write unit as without them."""
+    return WRITE_UNIT_BYTES - FREE_BYTES - item_bytes({**checkpoint_item(checkpoint), "days": {"B": b""}})
 
 
 def checkpoint_of(lane: Lane, item: Item) -> Checkpoint:
     def decode() -> Checkpoint:
         said: dict[str, Any] = {name: integer(item, name) for name in ("total", "count", "version", "committed_ms")}
-        return Checkpoint(lane, **said, watermark=text_of(item, "watermark"), last=text_of(item, "last"))
+        days = Days.read(binary(item, "days")) if "days" in item else None
+        return Checkpoint(lane, **said, watermark=text_of(item, "watermark"), last=text_of(item, "last"), days=days)
 
     return decoded(item, fold_pk(lane), decode, sk=_CHECKPOINT)
 

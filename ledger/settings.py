@@ -196,8 +196,8 @@ class Settings:
         return term is None or now_ms < term.kept_until_ms
 
     def check_kept(self, counter: str, now_ms: int) -> None:
-        """Raises PeriodOver for a counter that nobody may look at any more."""
-        term = self.term_of(counter)
+        """Raises PeriodOver for a counter that nobody may look at any more; InvalidCounter."""
+        term = self.term_of(check_counter(counter))
         if term is not None:
             term.check_kept(now_ms)
 

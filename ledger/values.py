@@ -18,6 +18,7 @@ from ledger.checks import check_change, check_counter, check_region, to_datetime
 from ledger.cost import Cost
 from ledger.entries import Entries, packed
 from ledger.errors import InvalidInput, shown
+from ledger.lane.days import Days
 from ledger.ranges import CHANGE_MAX, COUNT_MAX, SHARD_MAX, VERSION_MAX
 
 PACK_SPAN_MS = 10_000
@@ -125,7 +126,8 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The sum of all segments of a lane: what a reader adds the tail to."""
+    """The sum of all segments of a lane: what a reader adds the tail to. days: the same by day; None where an earlier
+    version wrote it, which said nothing of days."""
 
     lane: Lane
     total: int
@@ -134,6 +136,7 @@ class Checkpoint:
     version: int
     last: str
     committed_ms: int
+    days: Days | None = None
 
     def __post_init__(self) -> None:
         if not (tokens.is_token(self.watermark) and tokens.is_token(self.last)):
@@ -142,6 +145,8 @@ class Checkpoint:
             raise ValueError(f"version must be from 1 to {VERSION_MAX} and count from 0 to {COUNT_MAX}")
         if abs(self.total) > self.count * CHANGE_MAX:
             raise ValueError(f"a total of {self.total} cannot come from {self.count} changes")
+        if self.days is not None and self.days.sums != (self.count, self.total):
+            raise ValueError(f"its days count and sum to {self.days.sums}, and it says {self.count, self.total}")
 
 
 @dataclass(frozen=True, slots=True)

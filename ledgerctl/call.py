@@ -23,7 +23,7 @@ import boto3
 import typer
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from compactor import Compactor
@@ -168,7 +168,7 @@ class Call:
         if not self.json:
             self.out.print(text, style=style, soft_wrap=True)
 
-    def table_of(self, columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:
+    def table_of(self, columns: Sequence[str], rows: Sequence[Sequence[RenderableType]], left: int = 1) -> None:
         """The same as a table, if it has rows; the `left` first columns are text."""
         if rows and not self.json:
             self.out.print(show.table(columns, rows, left=left))

@@ -1,4 +1,4 @@
-"""`get` and `watch`: what a counter is worth, once, or again and again.
+"""`get` and `watch`: what a counter is or was worth, once, or again and again.
 
 Rule 1: A value is always a fresh read of the table, never a cache's; its cost is what DynamoDB says it consumed.
 Rule 2: After a read that failed `watch` goes on, unless none has worked yet: what has never worked may never work.
@@ -12,6 +12,7 @@ import typer
 from rich.text import Text
 
 from ledger.errors import ReadTooSlow, Throttled, TransactionConflict, Unavailable
+from ledger.message import time_text
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import COUNTERS, Counter, command
@@ -22,8 +23,19 @@ PASSING = (ReadTooSlow, Throttled, TransactionConflict, Unavailable)
 
 
 @command("get", COUNTERS)
-def get(call: Call, counter: Counter) -> None:
-    """Show a counter: value, parts by Region, pending, cost of the read."""
+def get(
+    call: Call,
+    counter: Counter,
+    at: Annotated[str | None, typer.Option(help="Only its value at this instant: a time, or a date in UTC.")] = None,
+) -> None:
+    """Show a counter: value, parts by Region, pending, cost of the read; or its value at an instant."""
+    if (instant := show.time_typed(at)) is not None:
+        value = call.reader.value_at(counter, instant)
+        consumed = call.meter.take()
+        call.document({"counter": counter, "at": time_text(instant), "value": value} | show.cost_fields(consumed))
+        call.say(Text.assemble(counter, "  ", (f"{value:,}", "bold cyan")))
+        call.say(f"of the changes before {show.moment(instant)}  {show.cost(consumed)}", style="dim")
+        return
     balance = call.reader.read(counter)
     consumed = call.meter.take()
     call.document(show.balance(counter, balance) | show.cost_fields(consumed))

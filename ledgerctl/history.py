@@ -9,7 +9,7 @@ import csv
 import heapq
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -110,6 +110,9 @@ def export(
 def with_strays(history: Iterable[Entry], waiting: Iterable[Delta]) -> Iterator[Entry]:
     """The entries of a counter in the order of their tokens, each change once."""
     late = {(each.token, each.lane.region): each for each in waiting}
+    if not late:
+        yield from history
+        return
     entries = [Entry(each.token, each.at, each.change, each.lane.region) for _, each in sorted(late.items())]
     taken = set()
     for entry in heapq.merge(history, entries, key=lambda entry: entry.token):
@@ -122,16 +125,24 @@ def with_strays(history: Iterable[Entry], waiting: Iterable[Delta]) -> Iterator[
 
 def write_changes(file: TextIO, format_: str, entries: Iterator[tuple[str, Entry]]) -> int:
     """Entries of counters, one a line; how many they were."""
-    rows, count = csv.DictWriter(file, COLUMNS, lineterminator="\n"), 0
+    return write_rows(
+        file,
+        format_,
+        COLUMNS,
+        ((counter, each.change, time_text(each.at), each.token, each.region) for counter, each in entries),
+    )
+
+
+def write_rows(file: TextIO, format_: str, columns: Sequence[str], every: Iterable[Sequence[object]]) -> int:
+    """Rows as CSV with a header or as JSONL; how many they were."""
+    rows, count = csv.writer(file, lineterminator="\n"), 0
     if format_ == "csv":
-        rows.writeheader()
-    for count, (counter, entry) in enumerate(entries, 1):  # noqa: B007
-        values = (counter, entry.change, time_text(entry.at), entry.token, entry.region)
-        fields = dict(zip(COLUMNS, values, strict=True))
+        rows.writerow(columns)
+    for count, values in enumerate(every, 1):  # noqa: B007
         if format_ == "csv":
-            rows.writerow(fields)
+            rows.writerow(values)
         else:
-            file.write(json.dumps(fields) + "\n")
+            file.write(json.dumps(dict(zip(columns, values, strict=True))) + "\n")
     return count
 
 

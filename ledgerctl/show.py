@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
+from rich.console import RenderableType
 from rich.table import Table
 
 from ledger.cost import Cost
@@ -65,7 +66,7 @@ def time_typed(text: str | None) -> datetime | None:
     return time_of(f"{text}T00:00:00Z" if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) else text)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> Table:
+def table(columns: Sequence[str], rows: Iterable[Sequence[RenderableType]], *, left: int = 1) -> Table:
     """A plain table: the `left` first columns are text and may fold, the others numbers."""
     made = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
     for i, name in enumerate(columns):

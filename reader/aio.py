@@ -74,6 +74,10 @@ class AsyncReader(Edge):
     """As `Reader.history`; all its requests are made when it is awaited."""
     history_page = awaited(Calls.history_page, "reader.history_page", READ)
     """As `Reader.history_page`."""
+    series = awaited(Calls.series, "reader.series", READ)
+    """As `Reader.series`."""
+    value_at = awaited(Calls.value_at, "reader.value_at", READ)
+    """As `Reader.value_at`."""
     counters = awaited(Calls.counters, "reader.counters", READ)
     """As `Reader.counters`."""
     top = awaited(Calls.top, "reader.top", READ)

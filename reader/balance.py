@@ -1,11 +1,14 @@
 """What a reader answers: balances and entries."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from ledger import tokens
+from ledger.checks import to_datetime
 from ledger.cost import Cost
+from ledger.entries import time_ms
 from ledger.errors import InvalidInput, shown
 from ledger.lane.directory import BUCKETS
 from ledger.requests import Key
@@ -36,14 +39,44 @@ class Balance:
     cost: Cost | None = field(default=None, compare=False, repr=False)
 
 
+class _Read:
+    """What an entry that was read is made of: the token's 16 bytes. Token and time are made when they are looked at."""
+
+    __slots__ = ("_data",)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            if name not in ("token", "at"):
+                raise AttributeError(f"an Entry has no {name}")
+            found = tokens.from_bytes(self._data) if name == "token" else to_datetime(time_ms(self._data))
+            object.__setattr__(self, name, found)
+            return found
+
+
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(_Read):
     """One change of a counter's history. `at`: when it was first asked for; `region`: where."""
 
     token: str
     at: datetime
     change: int
     region: str
+
+
+Change = tuple[bytes, int, str]
+"""The 16 bytes of the token, the change, the Region."""
+
+
+def entries_of(changes: Iterable[Change]) -> Iterator[Entry]:
+    """An Entry for each change; they are many, so nothing is made that perhaps nobody looks at."""
+    new, put = object.__new__, object.__setattr__
+    for data, change, region in changes:
+        entry = new(Entry)
+        put(entry, "_data", data)
+        put(entry, "change", change)
+        put(entry, "region", region)
+        yield entry
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -7,32 +7,36 @@ Rule 2: a period whose items may have retired is none to look at: of what is lef
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
+from operator import itemgetter
 
 from ledger import clocks, tokens
-from ledger.checks import check_counter, check_flag, check_time, to_datetime, to_ms
-from ledger.errors import InvalidInput, shown
+from ledger.checks import check_counter, check_flag, check_time, to_datetime
+from ledger.errors import InvalidInput, InvalidTime, shown
 from ledger.gate.gates import Gates
 from ledger.gate.hold import Hold
 from ledger.gate.recount import standings
 from ledger.lane.shape import ShapeCheck
-from ledger.periods.period import Period
+from ledger.periods.period import Period, zone_of
 from ledger.requests import Instant, Now, Program
 from ledger.settings import Settings, check_settings
 from ledger.values import Lane
-from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
+from reader.balance import Balance, Change, CountersPage, Entry, HistoryPage, Place, Position, entries_of
 from reader.counters_page import Wanted, counters_page
 from reader.crossed import Crossed, crossed
 from reader.decided import decided, decided_page
-from reader.history import entries, history, page
+from reader.history import changes, history, page
 from reader.periods import PeriodBalance, periods
 from reader.read import balances
+from reader.series import Series, bars, series
 from reader.standing import Standing, open_holds, standing_of
+from reader.steps import STEPS_MAX, borders, check_every
 from reader.top import BEHIND_S, BY, Best, Row, Top, top
 
 SECONDS_MAX = 10**9
 PAGE_ENTRIES_MAX = 1_000
+AFTER_ALL = b"\xff" * 17  # follows the bytes of every token
 
 
 class Calls:
@@ -75,18 +79,19 @@ class Calls:
         since_ms, until_ms = _bound_ms("since", since), _bound_ms("until", until)
         lanes, limit_ms = self.settings.lanes_of(counter), self.settings.read_time_max_ms
         yield from self._first(counter)
-        found: list[Iterable[Entry]] = []
+        found: list[Iterable[Change]] = []
         for lane in lanes:
             if self.settings.limit_of(counter) is not None:
                 found.append((yield from decided(lane, consistent=self._consistent)))
             else:
                 whole = yield from history(lane, consistent=self._consistent, read_time_max_ms=limit_ms)
-                found.append(entries(lane, *whole))
-        return (
-            entry
-            for entry in heapq.merge(*found, key=lambda entry: entry.token)
-            if (since_ms is None or to_ms(entry.at) >= since_ms) and (until_ms is None or to_ms(entry.at) < until_ms)
-        )
+                found.append(changes(lane, *whole))
+        every = heapq.merge(*found, key=itemgetter(0)) if len(found) > 1 else found[0]
+        if (since_ms, until_ms) != (None, None):
+            first = tokens.first_of(since_ms or 0)
+            end = AFTER_ALL if until_ms is None else tokens.first_of(until_ms)
+            every = (change for change in every if first <= change[0] < end)
+        return entries_of(every)
 
     def history_page(
         self,
@@ -137,6 +142,39 @@ class Calls:
         behind_ms = int(_seconds("behind", behind) * 1_000)
         # a tail that is left out would be counted as none
         return Best(n, by, partial(self.balances, behind_ms=0 if by == "pending" else behind_ms))
+
+    # -- series -------------------------------------------------------------------------------------------------------
+
+    def series(
+        self,
+        counter: str,
+        *,
+        since: datetime,
+        until: datetime | None = None,
+        every: str | timedelta = "day",
+        zone: str | None = None,
+        limit: int = STEPS_MAX,
+    ) -> Program[Series]:
+        self.settings.lanes_of(counter)  # a name is checked before anything else
+        now: Instant = yield Now()
+        since_ms = _past_ms("since", since, now)
+        until_ms = now.wall_ms + 1 if until is None else _past_ms("until", until, now)  # with what was asked for now
+        if since_ms >= until_ms:
+            raise InvalidInput("since is not before until.")
+        if type(limit) is not int or not 1 <= limit <= STEPS_MAX:
+            raise InvalidInput(f"limit is an int from 1 to {STEPS_MAX:,}, not {shown(limit)}.")
+        place = zone_of(zone)
+        found = borders(since_ms, until_ms, check_every(every), place, limit)
+        yield from self._first(counter)
+        return (yield from series(counter, found, place, self.settings, consistent=self._consistent))
+
+    def value_at(self, counter: str, instant: datetime) -> Program[int]:
+        self.settings.lanes_of(counter)
+        now: Instant = yield Now()
+        border_ms = _past_ms("instant", instant, now)
+        yield from self._first(counter)
+        _, found = yield from bars(counter, (border_ms,), self.settings, consistent=self._consistent)
+        return found.totals[0]
 
     # -- names and limits ----------------------------------------------------------------------------------------------
 
@@ -227,6 +265,15 @@ def _above(lane: Lane, since_ms: int | None, after: Position | None) -> str | No
     if after is not None:
         bounds.append(after.token if lane.region <= after.region else tokens.before(after.token))
     return max(filter(None, bounds), default=None)
+
+
+def _past_ms(name: str, at: object, now: Instant) -> int:
+    """Milliseconds since 1970 of an instant that is not before it, and is over."""
+    at_ms = check_time(name, at)
+    if not 0 <= at_ms <= now.wall_ms:
+        clock = to_datetime(now.wall_ms).isoformat()
+        raise InvalidTime(f"{name}={to_datetime(at_ms).isoformat()} is before 1970, or after this clock's {clock}.")
+    return at_ms
 
 
 def _bound_ms(name: str, at: object) -> int | None:

@@ -8,20 +8,21 @@ Rule 3: what counts nothing, a refusal or a hold that was let go, is no entry.
 
 from collections.abc import Iterable
 
+from ledger import tokens
 from ledger.gate import items
 from ledger.gate.gate import Gate, counts
 from ledger.gate.recount import outcomes
 from ledger.lane.tail import Pages
 from ledger.requests import Get, Page, Program, Query
-from ledger.values import Delta, Lane
-from reader.balance import Entry
+from ledger.values import Lane
+from reader.balance import Change, Entry, entries_of
 
 SEGMENTS_AT_ONCE = 16
 
 
-def decided(lane: Lane, *, consistent: bool) -> Program[list[Entry]]:
+def decided(lane: Lane, *, consistent: bool) -> Program[list[Change]]:
     """Raises NotYetReplicated, DamagedItem and the TableErrors."""
-    return _entries(lane, (yield from outcomes(lane, consistent=consistent)).items())
+    return _changes(lane, (yield from outcomes(lane, consistent=consistent)).items())
 
 
 def decided_page(
@@ -35,7 +36,7 @@ def decided_page(
     found = {token: n for token, n in gate.recent.items() if _is_wanted(token, n, above, upto)}
     yield from _late(lane, gate, found, above, upto, most, consistent)
     yield from _filed(lane, gate, found, above, upto, most, consistent)
-    return _entries(lane, sorted(found.items())[:most])
+    return list(entries_of(_changes(lane, sorted(found.items())[:most])))
 
 
 def _late(
@@ -76,6 +77,5 @@ def _is_wanted(token: str, outcome: int, above: str | None, upto: str | None) ->
     return counts(outcome) and (above is None or token > above) and (upto is None or token <= upto)
 
 
-def _entries(lane: Lane, decided: Iterable[tuple[str, int]]) -> list[Entry]:
-    entries = ((Delta(lane, token, n), n) for token, n in decided if counts(n))
-    return [Entry(delta.token, delta.at, n, lane.region) for delta, n in entries]
+def _changes(lane: Lane, decided: Iterable[tuple[str, int]]) -> list[Change]:
+    return [(tokens.to_bytes(token), n, lane.region) for token, n in decided if counts(n)]

@@ -17,8 +17,8 @@ from ledger import items, tokens
 from ledger.entries import ENTRY
 from ledger.lane.tail import Pages, Tail, every_item
 from ledger.requests import Get, Instant, Page, Program, Query
-from ledger.values import Checkpoint, Delta, Lane, Segment
-from reader.balance import Entry
+from ledger.values import Checkpoint, Lane, Segment
+from reader.balance import Change, Entry, entries_of
 from reader.read import restart
 
 SEGMENTS_AT_ONCE = 4
@@ -29,7 +29,7 @@ SEGMENTS_MAX = 1_024
 
 TOKENS_UPTO = b"\xff" * 16
 
-Found = list[tuple[str, int]]
+Found = list[tuple[bytes, int]]
 Whole = tuple[list[Segment], list[bytes]]
 
 
@@ -57,13 +57,16 @@ def history(lane: Lane, *, consistent: bool, read_time_max_ms: int) -> Program[W
     return found
 
 
-def entries(lane: Lane, segments: Sequence[Segment], tail: Sequence[bytes]) -> Iterator[Entry]:
-    """The entries of a lane in the order of their tokens. Only the segments of one hi interleave."""
+def changes(lane: Lane, segments: Sequence[Segment], tail: Sequence[bytes]) -> Iterator[Change]:
+    """The changes of a lane in the order of their tokens. Only the segments of one hi interleave."""
     ranges = (heapq.merge(*group) for _, group in groupby(segments, key=lambda segment: segment.hi))
     pending = (ENTRY.unpack(entry) for entry in tail)
-    for token, change in chain(chain.from_iterable(ranges), pending):
-        delta = Delta(lane, tokens.from_bytes(token), change)
-        yield Entry(delta.token, delta.at, change, lane.region)
+    return ((token, change, lane.region) for token, change in chain(chain.from_iterable(ranges), pending))
+
+
+def entries(lane: Lane, segments: Sequence[Segment], tail: Sequence[bytes]) -> Iterator[Entry]:
+    """The same as entries."""
+    return entries_of(changes(lane, segments, tail))
 
 
 def page(
@@ -85,8 +88,8 @@ def page(
             found += yield from _tail(lane, checkpoint, above, upto, most - len(found), consistent)
         return found, not is_full
 
-    _, entries = yield from restart(lane, attempt, read_time_max_ms)
-    return [Entry(token, Delta(lane, token, change).at, change, lane.region) for token, change in entries]
+    _, found = yield from restart(lane, attempt, read_time_max_ms)
+    return list(entries_of((token, change, lane.region) for token, change in found))
 
 
 def _tail(
@@ -94,7 +97,7 @@ def _tail(
 ) -> Program[Found]:
     start = max(filter(None, (above, checkpoint.watermark if checkpoint else None)), default=None)
     tail = yield from Tail(lane, start, upto, consistent=consistent, limit=most).take(most)
-    return [(tokens.from_bytes(token), change) for token, change in map(ENTRY.unpack, tail)]
+    return list(map(ENTRY.unpack, tail))
 
 
 def _folded(
@@ -116,7 +119,7 @@ def _folded(
     else:
         newest = items.segment_key(lane, checkpoint.last, checkpoint.version)
         is_whole = lowest.newest == checkpoint.version or (yield Get(newest, consistent)) is not None
-    return [(tokens.from_bytes(token), change) for token, change in lowest.entries] if is_whole else None
+    return lowest.entries if is_whole else None
 
 
 @dataclass(slots=True)

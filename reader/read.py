@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from ledger import items, tokens
 from ledger.checks import to_datetime
+from ledger.entries import Entries
 from ledger.errors import NotYetReplicated, ReadTooSlow
 from ledger.gate.gates import Gates
 from ledger.gate.recount import standings
@@ -89,7 +90,7 @@ def read(
             TailSum(lane, checkpoint.watermark if checkpoint else None, consistent=consistent)
             for lane, checkpoint in zip(lanes, checkpoints, strict=True)
         ]
-        yield from _read_all([tail for tail, out in zip(tails, left_out, strict=True) if not out])
+        yield from read_all([tail for tail, out in zip(tails, left_out, strict=True) if not out])
         sums: list[LaneSum] = []
         for lane, checkpoint, tail, out in zip(lanes, checkpoints, tails, left_out, strict=True):
             total, count = (checkpoint.total, checkpoint.count) if checkpoint else (0, 0)
@@ -104,13 +105,14 @@ def _is_young(checkpoint: Checkpoint | None, since_ms: int) -> bool:
     return checkpoint is not None and tokens.time_ms(checkpoint.watermark) >= since_ms
 
 
-def _read_all(tails: Sequence[TailSum]) -> Program[None]:
-    """The pages of all lanes are asked for together."""
+def read_all(tails: Sequence[TailSum], each: Callable[[Entries], object] = len) -> Program[None]:
+    """Read tails to their ends, and call `each` with what is new. The pages of all lanes are asked for together."""
     left = list(tails)
     while left:
         pages: tuple[Page, ...] = answered((yield Together(tuple(tail.next for tail in left))))
         for tail, page in zip(left, pages, strict=True):
-            tail.take(page)
+            for entries in tail.take(page):
+                each(entries)
         left = [tail for tail in left if tail.more]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ledger import clocks
 from ledger.clocks import PerProcess
@@ -19,7 +19,9 @@ from reader.cache import Cache
 from reader.calls import Calls
 from reader.crossed import Crossed
 from reader.periods import PeriodBalance
+from reader.series import Series
 from reader.standing import Standing
+from reader.steps import STEPS_MAX
 from reader.top import BEHIND_S, Top
 
 
@@ -77,6 +79,8 @@ class Reader:
         later than the allowed lateness and are not settled yet; lanes that were folded further may hold later ones too.
         Such an answer is neither taken from the cache nor kept in it.
 
+        Such a balance is no value of the past: `value_at` answers that.
+
         Raises as `value` does.
         """
         return self._read(*self._calls.asked(counter, max_age, behind))
@@ -122,6 +126,41 @@ class Reader:
         Raises as `history` does.
         """
         return self._run(self._calls.history_page(counter, since=since, until=until, after=after, limit=limit))
+
+    @observed("reader.series", READ)
+    def series(
+        self,
+        counter: str,
+        *,
+        since: datetime,
+        until: datetime | None = None,
+        every: str | timedelta = "day",
+        zone: str | None = None,
+        limit: int = STEPS_MAX,
+    ) -> Series:
+        """What changed in each step of time, and the value at its end: the steps that cover the time from `since` to
+        `until` (now), so that the first may begin before `since`, and the last end after `until`.
+
+        every: "hour", "day", "week" (from Monday), "month" or a timedelta. zone: the IANA name of the zone whose days
+        these are, else UTC; hours and timedeltas are counted from its midnight before `since`. limit: the most steps,
+        1 to 10,000. Days of UTC, and what is longer, take one read unit a lane and the tail, as far back as the
+        checkpoint still knows days; of what is shorter or cut otherwise, the segments are read, 24 bytes a change.
+
+        Holds what a history read at that moment sums to; a stray is there after the next settle.
+        Raises InvalidInput (more steps than `limit`, no such zone), InvalidTime (before 1970, in the future) and what
+        `history` raises.
+        """
+        return self._run(self._calls.series(counter, since=since, until=until, every=every, zone=zone, limit=limit))
+
+    @observed("reader.value_at", READ)
+    def value_at(self, counter: str, instant: datetime) -> int:
+        """The sum of all changes asked for before `instant`, an aware datetime that is over: of those that are in the
+        value now. A change that comes later, for an earlier time, alters it.
+
+        Reads one item a lane, the tail, and the segments of the day of `instant` (or of the month or year, where the
+        checkpoint no longer knows the day). Raises as `series` does.
+        """
+        return self._run(self._calls.value_at(counter, instant))
 
     @observed("reader.counters", READ)
     def counters(self, prefix: str = "", *, after: Place | None = None, limit: int = 100) -> CountersPage:

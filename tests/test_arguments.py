@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor import Compactor
-from ledger import Change, Delta, Hold, Lane, Ledger, Limit, Settings, Threshold, message
+from ledger import Change, Delta, Hold, Keep, Lane, Ledger, Limit, Period, Settings, Threshold, message
 from ledger.checks import to_datetime
 from ledger.clocks import entropy
 from ledger.errors import InvalidInput, InvalidSettings, LedgerError, LimitReached, Unavailable
@@ -29,12 +29,13 @@ from tests.world import COUNTER, KEEP_MS, LANE, NOW_MS, A, B, World, delta, sett
 
 AT, HOUR, SEATS = to_datetime(NOW_MS - 1), timedelta(hours=1), "seats:gig"
 LIMITS = {"seats:": Limit(ceiling=10**18, region=A), "floored": Limit(floor=-1, region=A)}
-MADE = settings(limits=LIMITS, unshared_limits=True)
+PERIODS = {"llm:": Keep(late=HOUR, keep=HOUR)}
+MADE = settings(limits=LIMITS, periods=PERIODS, unshared_limits=True)
 
 
 def world_of() -> World:
     """Delta 1 folded, 2 in the tail, and a hold."""
-    world = World(now_ms=NOW_MS, limits=LIMITS, unshared_limits=True)
+    world = World(now_ms=NOW_MS, limits=LIMITS, periods=PERIODS, unshared_limits=True)
     world.home.put(delta(1))
     world.compactor().compact(COUNTER)
     world.home.copy_to(world.away)
@@ -66,6 +67,9 @@ RIGHT: dict[str, object] = (
     | {"since": to_datetime(0), "until": AT, "after": None, "limit": 1, "lane": LANE, "token": token(3), "shard": 0}
     | {"above": 10, "below": None, "name": "high", "bucket": 7, "page_size": 1, "peers": {}, "lists": True}
     | {"of_ceiling": None, "left": None, "n": 3, "by": "changes"}
+    | {"every": "day", "zone": "Europe/Paris", "instant": AT}
+    | {"retires_s": 0, "base": "llm:key", "period": Period("month"), "last": 3, "number": 3, "unit": "month"}
+    | {"late": HOUR, "keep": HOUR, "carry": 0, "anchor": 1}
     | {"text": str(LANE), "environ": FULL, "data": b"", "url": "a queue"}
 )
 OF_A_LIMIT = ("Ledger.hold", "Ledger.parse_hold", "Ledger.set_limit", "Reader.standing", "Reader.holds", "Hold.parse")
@@ -78,10 +82,12 @@ DIFFERS: dict[str, Any] = (
     | {"message.loads": {"text": message.dumps(Change(**KEYED))}}
     | {"message.loads_many": {"text": message.dumps(Change(**KEYED))}}
 )
+DIFFERS |= {f"Period.{name}": {"name": "llm:key@1970-01-01"} for name in ("start", "end")}
 DIFFERS |= {name: {"change": Change(**KEYED)} for name in ("ChangeQueue.send", "message.dumps")}
 ASK_AWS = {"table", "tables", "client", "clients"}
 INNER = {f"Settings.{name}" for name in ("shards_of", "limit_of", "lane_for", "thresholds_of", "told_here")}
 INNER |= {"MemoryTable.answer"}
+INNER |= {f"Settings.{name}" for name in ("keep_of", "term_of", "retires_s", "is_kept", "check_kept")}
 """Called with what was checked."""
 
 Use = Callable[..., object]
@@ -146,6 +152,9 @@ VALUES: dict[str, Call] = {
     **made(Limit, lambda world, limit: with_settings(world, replace(MADE, limits={"of-another": limit}))),
     **made(Threshold, lambda world, each: with_settings(world, replace(MADE, thresholds={"of-another": (each,)}))),
     **made(Hold, lambda world, hold: world.ledger().release(hold)),
+    **made(Period, lambda world, period: world.reader().periods("llm:key", period)),
+    **made(Keep, lambda world, keep: with_settings(world, replace(MADE, periods={"of-another": keep}))),
+    **calls_of(Period, lambda _: Period("day")),
     "Hold.capture": (lambda world, amount: Hold(HELD.delta, world.ledger()).capture(amount), {"amount": 3}),
     "Lane.parse": (lambda _, text: Lane.parse(text), {"text": str(LANE)}),
 }

@@ -29,6 +29,7 @@ from ledger.aio import AsyncLedger
 from ledger.checks import to_datetime
 from ledger.errors import Unavailable
 from ledger.gate.gates import Gates
+from ledger.lane.days import Bucket, Days
 from ledger.lane.shape import write
 from ledger.memory import MemoryTable
 from ledger.requests import (
@@ -74,6 +75,11 @@ def token(n: int, at_ms: int | None = None) -> str:
 
 def delta(n: int, lane: Lane = LANE, at_ms: int | None = None) -> Delta:
     return Delta(lane, token(n, at_ms), 4**n)
+
+
+def in_one_day(number: int, total: int) -> Days:
+    """The days of a checkpoint whose changes are all of the first day."""
+    return Days((Bucket(0, number, total),))
 
 
 def summed(value: int) -> set[int]:
@@ -208,6 +214,11 @@ class Region(MemoryTable):
     def alter(self, key: Key, **attributes: Any) -> None:
         """Give the item of this key other attributes, past every check."""
         self.store([{**self.items[key], **attributes}])
+
+    def forget_days(self, lane: Lane = LANE, **attributes: Any) -> None:
+        """The lane's checkpoint is as an earlier version left it, with these attributes."""
+        key = items.checkpoint_key(lane)
+        self.store([{name: value for name, value in self.items[key].items() if name != "days"} | attributes])
 
     def drop(self, *keys: Key) -> None:
         super().answer(DeleteMany(tuple(map(keyed, keys))))

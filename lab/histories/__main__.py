@@ -11,7 +11,16 @@ from rich.console import Console
 from lab.histories.kinds import KINDS, lines
 from simulator.choices import Drawn
 
-LEAST = {"reads": 10, "deltas": 5, "cleaned": 1, "decided": 3, "visits": 0.1, "late": 0.2, "crossings": 0.02}
+LEAST = {
+    "reads": 10,
+    "deltas": 5,
+    "cleaned": 1,
+    "decided": 3,
+    "visits": 0.1,
+    "late": 0.2,
+    "crossings": 0.02,
+    "charts": 2,
+}
 """So many of each there are for every seed, on average: a third or less of what there is."""
 
 FLOORS_FROM = 100
@@ -45,7 +54,7 @@ def main(
     console.print(
         f"{seeds:,} histories, seeds {first:,} to {first + seeds - 1:,}: {total['lanes steps']:,} steps, "
         f"{total['deltas']:,} deltas, {total['packs']:,} packs, {total['reads']:,} reads, "
-        f"{total['cleaned']:,} cleaned; "
+        f"{total['cleaned']:,} cleaned; {total['series']:,} of them with series: {total['charts']:,} charts; "
         f"{total['limits']:,} of limited counters: {total['limits steps']:,} steps, {total['decided']:,} decided; "
         f"{total['service']:,} of the service: {total['rings']:,} messages, {total['visits']:,} visits, "
         f"{total['late']:,} late; {total['thresholds']:,} of thresholds: {total['crossings']:,} crossings; "

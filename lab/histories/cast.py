@@ -59,7 +59,7 @@ class Cast:
             lanes, limit = own.lanes_of(COUNTER), own.read_time_max_ms
             program = read(lanes, consistent=consistent, read_time_max_ms=limit, behind_ms=behind_ms)
             try:
-                _, sums = yield from (_dawdling(program, choices) if self.theatre.faults.slow_reads else program)
+                _, sums = yield from (dawdling(program, choices) if self.theatre.faults.slow_reads else program)
             except (DamagedItem, LaneDamaged) as damage:
                 record.broken.append(f"a read in {region}: {damage}")
             except LedgerError:
@@ -85,11 +85,16 @@ class Cast:
                     program = visit(lane, record.tallies[-1], own)
                     if choices.pick(20) == 19:
                         program = _noting_ahead(program)
-                    yield from _dawdling(program, choices) if slow else program
+                    yield from dawdling(program, choices) if slow else program
                 except (DamagedItem, LaneDamaged) as damage:
                     record.broken.append(f"a visit to {lane}: {damage}")
                 except (GaveUp, LedgerError):
                     continue
+
+
+def must_of(record: Record, here: str | None) -> frozenset[int]:
+    """What a read of all tails must hold that begins now: of the lanes of the Region `here`, where it is strong."""
+    return frozenset(asked.number for asked in record.asked if asked.on_time and asked.delta.lane.region == here)
 
 
 def _is_owed(delta: Delta, here: str | None, until: Mapping[Lane, int | None]) -> bool:
@@ -100,7 +105,7 @@ def _is_owed(delta: Delta, here: str | None, until: Mapping[Lane, int | None]) -
     return delta.lane.region == here if until_ms is None else tokens.time_ms(delta.token) < until_ms
 
 
-def _dawdling(program: Program[Result], choices: Choices) -> Generator[Request | Sleep, Any, Result]:
+def dawdling(program: Program[Result], choices: Choices) -> Generator[Request | Sleep, Any, Result]:
     """The program with pauses between its requests, most of them within the time a read may take."""
 
     def step(request: Request) -> Generator[Request | Sleep, Any, Any]:

@@ -8,8 +8,10 @@ sets of numbers.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from compactor.report import Tally
+from ledger import tokens
 from ledger.values import Delta
 
 
@@ -53,6 +55,17 @@ class Seen:
 
 
 @dataclass(slots=True)
+class Charted:
+    """One finished series: the number and the sum of the changes before the first border, between each two, and from
+    the last one on."""
+
+    region: str
+    borders_ms: tuple[int, ...]
+    numbers: tuple[int, ...]
+    totals: tuple[int, ...]
+
+
+@dataclass(slots=True)
 class Record:
     """broken: errors that nothing in a history can cause, such as a damaged lane. numbers: how many are given out.
     packs: how many were put, whether or not the answer came. tallies: of each visit, also one that was cut off. lost:
@@ -67,6 +80,7 @@ class Record:
     packs: int = 0
     tallies: list[Tally] = field(default_factory=list)
     lost: set[int] = field(default_factory=set)
+    charts: list[Charted] = field(default_factory=list)
 
 
 def deltas_in(value: int) -> frozenset[int] | None:
@@ -134,10 +148,24 @@ def check_read(seen: Seen, asked: Sequence[Asked]) -> str | None:
     return wrong_read(what, seen.value, seen.count, {each.number for each in asked[: seen.asked_by_end]}, seen.must)
 
 
+def check_chart(chart: Charted, asked: Sequence[Asked]) -> Iterable[str]:
+    """What is wrong with a series: a bar that is no sum of so many changes of its time. Its sum is judged as a read."""
+    times = {each.number: tokens.time_ms(each.delta.token) for each in asked}
+    bounds = (0, *chart.borders_ms, tokens.TIME_MS_MAX + 1)
+    for (start, end), number, total in zip(pairwise(bounds), chart.numbers, chart.totals, strict=True):
+        held = deltas_in(total)
+        what = f"a series in {chart.region} has from {start} to {end} ms {number} changes of {total}"
+        if held is None or len(held) != number:
+            yield f"{what}, which is no sum of so many deltas"
+        elif elsewhere := sorted(each for each in held if not start <= times.get(each, -1) < end):
+            yield f"{what}, but {elsewhere} are of another time"
+
+
 def check_reads(record: Record) -> Iterable[str]:
     """Everything wrong with the reads of a history, and errors that nothing in it can cause."""
     yield from record.broken
     yield from (wrong for seen in record.seen if (wrong := check_read(seen, record.asked)))
+    yield from (wrong for chart in record.charts for wrong in check_chart(chart, record.asked))
     for seen in record.seen:
         held = deltas_in(seen.value) or frozenset()
         yield from (

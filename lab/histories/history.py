@@ -15,6 +15,7 @@ from compactor.verify import verify
 from compactor.visit import visit
 from lab.histories import checker
 from lab.histories.cast import COUNTER, NUMBERS_MAX, Cast
+from lab.histories.charts import DAYS, FREE_BYTES, charts, charts_at_the_end, short_days
 from lab.histories.remade import ROUNDS_MAX, Disaster
 from lab.histories.theatre import (
     PACE,
@@ -58,7 +59,15 @@ def timed(step_ms: int) -> Settings:
     )
 
 
-def play(choices: Choices, faults: Faults | None = None, log: Log | None = None) -> Played:
+def play_charts(choices: Choices, faults: Faults | None = None, log: Log | None = None) -> Played:
+    """As `play`, with readers of series beside the others."""
+    faults = mix(choices) if faults is None else faults
+    steps, free_bytes = one_of(choices, DAYS), one_of(choices, FREE_BYTES)
+    with short_days(steps * min(STEPS_MS), free_bytes):
+        return play(choices, faults, log, charted=True)
+
+
+def play(choices: Choices, faults: Faults | None = None, log: Log | None = None, *, charted: bool = False) -> Played:
     """Play one history and judge it. Without `faults` the mix is drawn too."""
     faults = mix(choices) if faults is None else faults
     regions = REGIONS[: 2 + (choices.pick(3) == 2)]
@@ -73,6 +82,9 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     record = checker.Record()
     cast = Cast(Theatre(world, faults, log), settings, record)
     _enter_all(cast)
+    for region in regions if charted else ():
+        script = partial(charts, cast, region, 6 + choices.pick(10), one_of(choices, PACE))
+        cast.theatre.enter(f"charts {region}", region, script)
     disaster = Disaster(cast) if faults.remade else None
     if disaster is None:
         cast.theatre.play()
@@ -80,7 +92,9 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
         disaster.strike()
     counts = Counter(deltas=len(record.asked), packs=record.packs, reads=len(record.seen))
     counts["cleaned"] = sum(tally.cleaned for tally in record.tallies)
-    return Played(list(checker.check_reads(record)) or judge_end(world, settings, record), world.step, counts)
+    counts["charts"] = len(record.charts)
+    wrong = list(checker.check_reads(record)) or judge_end(world, settings, record)
+    return Played(wrong or (list(charts_at_the_end(world, settings, record)) if charted else []), world.step, counts)
 
 
 def _enter_all(cast: Cast) -> None:

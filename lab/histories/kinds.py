@@ -22,6 +22,7 @@ class Kind:
 
 KINDS = {
     "lanes": Kind(history.play),
+    "series": Kind(history.play_charts, 5, 2),
     "limits": Kind(limited.play, 5),
     "periods": Kind(periods.play, 5, 2),
     "service": Kind(served.play, 10),

@@ -69,7 +69,7 @@ def read(file: str, kind: str) -> list[Mistake]:
     return found
 
 
-LANES = read("lanes.diff", "lanes")
+LANES = [*read("lanes.diff", "lanes"), *read("series.diff", "series")]
 LIMITS = [*read("limits.diff", "limits"), *read("rebuilds.diff", "limits")]
 RUN = read("run.diff", "run")  # found by lab/run, as those of lanes are
 PERIODS = read("periods.diff", "periods")

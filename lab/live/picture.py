@@ -103,6 +103,7 @@ def _region(scene: Scene, region: str) -> dict[str, Any]:
         "compactor": scene.compactor_is(region),
         "state": _state(scene, region),
         "samples": list(scene.samples[region]),
+        "chart": scene.charts[region],
     }
 
 

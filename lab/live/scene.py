@@ -92,6 +92,13 @@ class Scene:
             for region in REGIONS
             for design in DESIGNS
         ]
+        self.charts: dict[str, list[int]] = {region: [] for region in REGIONS}
+        """By Region: what changed in each step of the last minutes, as our series there says."""
+
+        self._readers += [
+            self._enter("charts", region, partial(scripts.charts, partial(self.charts.__setitem__, region)))
+            for region in REGIONS
+        ]
         self._writers: list[Process] = []
 
     def set(self, given: object) -> None:

@@ -15,8 +15,10 @@ from lab.designs.atomic import Atomic
 from lab.designs.item_collection import NaiveMerge, Ours
 from lab.live.customers import COUNTER, Change
 from ledger.errors import DamagedItem, LaneDamaged, LedgerError
+from ledger.requests import Instant, Now
 from ledger.settings import Settings
 from reader.read import read
+from reader.series import bars
 from simulator.process import Script, Sleep
 
 REGIONS = ("eu-west-1", "us-east-1")
@@ -32,8 +34,11 @@ SETTINGS = Settings(
 )
 """The protocol's times, shortened so that a change is folded and cleaned while one watches."""
 
-RETRY, READ, VISIT, MERGE = (Sleep(steps) for steps in (20, 15, 100, 300))
-"""Rests between two tries, reads, visits and merges."""
+RETRY, READ, VISIT, MERGE, CHART = (Sleep(steps) for steps in (20, 15, 100, 300, 50))
+"""Rests between two tries, reads, visits, merges and series."""
+
+BAR_MS, BARS = 4_000, 30
+"""The steps of the chart: what would be the hours of a day takes two minutes here."""
 
 DESIGNS: dict[str, Design] = {
     "ours": Ours(settings=SETTINGS),
@@ -68,6 +73,20 @@ def reads(design: str, see: Callable[[int, int | None], None]) -> Script:
                 see(sum(lane.value for lane in sums), sum(lane.count for lane in sums))
             else:
                 see((yield from own.value(counter)), None)
+        except LedgerError as error:
+            check_passes(error)
+
+
+def charts(see: Callable[[list[int]], None]) -> Script:
+    """What changed of ours in each of the last steps, read for ever."""
+    while True:
+        yield CHART
+        now: Instant = yield Now()
+        end_ms = now.wall_ms // BAR_MS * BAR_MS + BAR_MS
+        borders = range(end_ms - BARS * BAR_MS, end_ms + 1, BAR_MS)
+        try:
+            _, found = yield from bars(COUNTER, borders, SETTINGS, consistent=True)
+            see(found.totals[1:-1])
         except LedgerError as error:
             check_passes(error)
 

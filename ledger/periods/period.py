@@ -105,17 +105,17 @@ class Period:
 
 
 def zone_of(zone: object) -> tzinfo:
-    """The zone of an IANA name. Raises InvalidInput."""
-    if zone == "UTC":
+    """The zone of an IANA name, UTC for None. Raises InvalidInput."""
+    if zone is None or zone == "UTC":
         return UTC
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:
-        if type(zone) is str:
-            return ZoneInfo(zone)
+        if isinstance(zone, str) and str.__len__(zone):
+            return ZoneInfo(str.__str__(zone))
     except (ZoneInfoNotFoundError, ValueError, OSError):
         pass
     raise InvalidInput(
-        f"zone={shown(zone)} is no zone that this machine knows. Zones have names such as Europe/Paris; where the "
-        "system has no database of them, the package tzdata has one."
+        f"There is no time zone {shown(zone)} here: zone is an IANA name such as Europe/Paris. "
+        "On a system without time zones, install the package tzdata."
     )

@@ -113,7 +113,9 @@ def _only_known(app: Any, following: Callable[[Any], Any]) -> Any:
         if ("counter" in given) == ("prefix" in given):
             reason = "Give counter, to read one, or prefix (it may be empty), to list them: exactly one of them"
             raise invalid([{"loc": ("query",), "type": "which", "msg": reason}])
-        one, others = ("counter", {"after", "limit"}) if "counter" in given else ("prefix", {"max_age", "consistent"})
+        one, others = ("prefix", {"at", "max_age", "consistent"})
+        if "counter" in given:
+            one, others = ("at", {"after", "limit", "max_age"}) if "at" in given else ("counter", {"after", "limit"})
         if wrong := sorted(others & given):
             raise invalid({"loc": ("query", name), "type": "which", "msg": f"Does not go with {one}"} for name in wrong)
     return following(app)

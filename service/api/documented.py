@@ -30,7 +30,10 @@ _ADDED, _CAPTURED = _counts("Recorded", "change was recorded"), _counts("Capture
 _HELD = {201: {"description": "The hold was granted, now or before"}}
 _RELEASED = {204: {"description": "Released, now or before"}}
 _HOLDS = "/counters/<counter>/holds"
-_EITHER = "Exactly one of counter and prefix: the balance of that counter, or names of counters."
+_EITHER = (
+    "Exactly one of counter and prefix: the balance of that counter (with at: its value at that instant), or names of "
+    "counters."
+)
 ROUTES = {
     "add": Route("POST", "/counters/<counter>/deltas", "add", "Add a change", _ADDED, 201),
     "add_many": Route("POST", "/deltas", "addMany", "Add up to 100 changes", _BULK),
@@ -40,6 +43,7 @@ ROUTES = {
     "read_or_list": Route("GET", "/counters", "readAny", "Read a counter, or list counters", _READS, 200, _EITHER),
     "history": Route("GET", "/history", "historyAny", "List a counter's changes", _READS),
     "periods": Route("GET", "/periods", "periods", "List what a counter's periods came to", _READS),
+    "series": Route("GET", "/series", "series", "What changed, step by step", _READS),
     "standing": Route("GET", "/standing", "standingAny", "What of a limit is left", _READS),
 }
 """By the name of its method in `Routes`."""

@@ -30,7 +30,9 @@ from service.api.keys import HEADER, TIMED, key_of_header
 
 BULK_MAX, PERIODS_MAX = 100, 100
 HOLD_S_MAX = HOLD_MS_MAX // 1_000
-EXAMPLE_COUNTER, EXAMPLE_KEY = "stock:85123A", "01JGGKGE064BG4X58772SZHBM0"
+EXAMPLE_COUNTER, EXAMPLE_KEY, EXAMPLE_ZONE = "stock:85123A", "01JGGKGE064BG4X58772SZHBM0", "Europe/Paris"
+STEPS_MAX = 1_000
+"""Of one series."""
 
 IN_PATH = "^[!-$&->@-~]{1,256}$"
 """A name that can stand in a path: as any name, without % and ?."""
@@ -190,11 +192,17 @@ _AGE = Query(ge=0, le=SECONDS_MAX, allow_inf_nan=False, description="seconds a c
 MaxAge = Annotated[float, _AGE]
 Consistent = Annotated[bool, Query(description="false: half the price, may lag a little, still a true sum")]
 Since = Annotated[Time | None, Query(description="included; RFC 3339")]
+At = Annotated[Time | None, Query(description="of a counter: the instant before which changes count; RFC 3339")]
 Until = Annotated[Time | None, Query(description="excluded; RFC 3339")]
 Limit = Annotated[int, Query(ge=1, le=PAGE_ENTRIES_MAX, description="entries of a page")]
-Every = Annotated[Literal["year", "month", "week", "day", "hour"], Query(description="what a period is")]
-Zone = Annotated[str, Query(max_length=64, description="whose calendar it is: an IANA name", examples=["Europe/Paris"])]
+Unit = Annotated[Literal["year", "month", "week", "day", "hour"], Query(alias="every", description="what a period is")]
 Anchor = Annotated[int, Query(ge=1, le=ANCHOR_MAX, description="of a month: the day on which it begins")]
 Last = Annotated[int, Query(ge=1, le=PERIODS_MAX, description="how many periods, up to that of now")]
+From = Annotated[Time, Query(alias="since", description="in the first step, or where it begins; RFC 3339")]
+To = Annotated[Time | None, Query(alias="until", description="where the last step is over; now, if left out; RFC 3339")]
+_EVERY = Query(description="how long a step is; weeks begin on Monday")
+Every = Annotated[Literal["hour", "day", "week", "month"], _EVERY]
+_ZONE = Query(description="the IANA name of the zone whose calendar it is; UTC, if left out", examples=[EXAMPLE_ZONE])
+Zone = Annotated[Annotated[str, Field(min_length=1, max_length=64)] | None, _ZONE]
 _OF_HISTORY = Annotated[str, _text(cursors.CURSOR, minLength=1)]
 Cursor = Annotated[_OF_HISTORY | None, Query(description="next of the page before")]

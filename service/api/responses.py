@@ -63,6 +63,34 @@ class CounterBalance(BaseModel):
     closed: bool = Field(description="of a counter with a limit: whether the value is certainly within it")
 
 
+class CounterValue(BaseModel):
+    """The sum of all changes asked for before an instant, as far as they are known now."""
+
+    counter: str
+    at: Instant
+    value: int = EXACT
+
+
+class SeriesStep(BaseModel):
+    """The changes asked for from its start (included) to its end (excluded)."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    start: Instant
+    end: Instant
+    change: int = Field(description="what they sum to")
+    count: int = Field(description="how many they are")
+    value: int = Field(description="the sum of all changes asked for before the end")
+
+
+class CounterSeries(BaseModel):
+    """Steps that follow each other, those without changes too."""
+
+    counter: str
+    steps: list[SeriesStep]
+    as_of: Instant
+
+
 class CounterNames(BaseModel):
     """Names of counters, each once, in no order of theirs. `next` is the cursor of the next page, or null.
 

@@ -7,7 +7,8 @@ Rule 4: No line above debug holds an amount, and the id of a hold has one.
 Rule 5: An item of the directory that names no lane is skipped, counted and logged.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Annotated, TypeVar
 
@@ -15,7 +16,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body
 
 from ledger import Change, Ledger, Period, Receipt
-from ledger.errors import InvalidChange, InvalidInput, LedgerError, NoSuchHold, shown
+from ledger.errors import InvalidChange, InvalidInput, InvalidTime, LedgerError, NoSuchHold, shown
 from ledger.gate.hold import Hold
 from reader import Reader
 from service.api import cursor as cursors
@@ -23,7 +24,17 @@ from service.api import models, responses
 from service.api.keys import time_of_key
 from service.api.models import Consistent, IdInPath, InPath, InQuery, Key
 from service.api.problems import ELSEWHERE, Problem, invalid, problem_of
-from service.api.responses import Added, Captured, CounterBalance, CounterNames, CounterStanding, Held, History
+from service.api.responses import (
+    Added,
+    Captured,
+    CounterBalance,
+    CounterNames,
+    CounterSeries,
+    CounterStanding,
+    CounterValue,
+    Held,
+    History,
+)
 from service.observe import Watch, report
 from service.writable import refusal
 
@@ -59,9 +70,14 @@ class Routes:
         prefix: models.Prefix = None,
         after: models.After = None,
         limit: models.NamesMax = 100,
-    ) -> CounterBalance | CounterNames:
+        at: models.At = None,
+    ) -> CounterBalance | CounterValue | CounterNames:
         if counter is None:
             return self._list(prefix or "", after, limit)
+        if at is not None:
+            with _of_the_past():
+                value = self._readers[consistent].value_at(counter, at)
+            return CounterValue.model_validate({"counter": counter, "at": at, "value": value})
         balance = self._readers[consistent].read(counter, max_age=max_age)
         return responses.filled(CounterBalance, balance, counter=counter)
 
@@ -78,6 +94,20 @@ class Routes:
         following = None if page.next is None else cursors.text_of(counter, page.next)
         return responses.filled(History, page, counter=counter, next=following)
 
+    def series(
+        self,
+        counter: InQuery,
+        since: models.From,
+        until: models.To = None,
+        every: models.Every = "day",
+        zone: models.Zone = None,
+    ) -> CounterSeries:
+        with _of_the_past():
+            found = self._readers[True].series(
+                counter, since=since, until=until, every=every, zone=zone, limit=models.STEPS_MAX
+            )
+        return responses.filled(CounterSeries, found, counter=counter)
+
     def standing(self, counter: InQuery, consistent: Consistent = True) -> CounterStanding:
         self._must_be_limited(counter)
         return responses.filled(CounterStanding, self._readers[consistent].standing(counter), counter=counter)
@@ -85,13 +115,13 @@ class Routes:
     def periods(
         self,
         counter: InQuery,
-        every: models.Every = "month",
-        zone: models.Zone = "UTC",
+        every: models.Unit = "month",
+        zone: models.Zone = None,
         anchor: models.Anchor = 1,
         last: models.Last = 12,
     ) -> responses.CounterPeriods:
         try:
-            found = self._readers[True].periods(counter, Period(every, zone, anchor), last)
+            found = self._readers[True].periods(counter, Period(every, zone or "UTC", anchor), last)
         except InvalidInput as error:
             raise invalid([{"loc": ("query",), "type": "period", "msg": error.why}]) from None
         bounds = ("floor", "ceiling", "available")
@@ -176,6 +206,17 @@ class Routes:
         regions = self._ledger.settings.regions
         if region is not None and region not in regions:
             raise Problem("no-such-region", f"The service has the Regions {', '.join(regions)}.")
+
+
+@contextmanager
+def _of_the_past() -> Iterator[None]:
+    """Raises Problem for times, steps and zones that cannot be; what the library says of them is a hint."""
+    try:
+        yield
+    except InvalidTime:
+        raise Problem("invalid-time", "since, until and at are from 1970 to now, by the service's clock.") from None
+    except InvalidInput as error:
+        raise invalid([{"loc": ("query",), "type": "series", "msg": error.why}]) from None
 
 
 def _same(in_path: str, in_body: str) -> None:

@@ -15,7 +15,20 @@ from ledger import items
 from ledger.errors import GaveUp, LaneDamaged, NotAllowed, TransactionConflict
 from ledger.requests import Get, Program, Put
 from ledger.values import Checkpoint, CleanNote, Segment
-from tests.world import COUNTER, LANE, NOW_MS, Region, compactor, delta, fail, folded, refused, settings, token
+from tests.world import (
+    COUNTER,
+    LANE,
+    NOW_MS,
+    Region,
+    compactor,
+    delta,
+    fail,
+    folded,
+    in_one_day,
+    refused,
+    settings,
+    token,
+)
 
 ENTRIES = Segment.of(LANE, token(3), 1, [delta(3)]).entries
 CHECKPOINT, SEGMENT = Get(items.checkpoint_key(LANE)), Get(items.segment_key(LANE, token(2), 1))
@@ -23,7 +36,9 @@ CHECKPOINT, SEGMENT = Get(items.checkpoint_key(LANE)), Get(items.segment_key(LAN
 
 def lane() -> tuple[Region, Checkpoint]:
     """Deltas 1 and 2 in the sum, 3 in the tail, 0 a stray."""
-    return folded(1, 2, later=(0, 3), fold_max=8)[0], Checkpoint(LANE, 4 + 16, 2, token(2), 1, token(2), NOW_MS)
+    return folded(1, 2, later=(0, 3), fold_max=8)[0], Checkpoint(
+        LANE, 4 + 16, 2, token(2), 1, token(2), NOW_MS, in_one_day(2, 20)
+    )
 
 
 def without_last_segment() -> tuple[Region, Checkpoint, Callable[[], None]]:

@@ -8,7 +8,7 @@ from compactor.report import Tally
 from ledger import items, tokens
 from ledger.requests import Program, Query, Transact
 from ledger.values import Checkpoint
-from tests.world import LANE, LATENESS_MS, NOW_MS, Region, delta, settings, summed, token, value
+from tests.world import LANE, LATENESS_MS, NOW_MS, Region, delta, in_one_day, settings, summed, token, value
 
 
 def folding(tally: Tally | None = None, commits_max: int = COMMITS_MAX, **changed: Any) -> Program[Checkpoint | None]:
@@ -19,7 +19,7 @@ def test_what_it_costs() -> None:
     """It begins, then fixes the cutoff, then queries, then commits, and begins again."""
     table = Region()
     table.put(delta(1), delta(2))
-    checkpoint = Checkpoint(LANE, 4 + 16, 2, token(2), 1, token(2), NOW_MS)
+    checkpoint = Checkpoint(LANE, 4 + 16, 2, token(2), 1, token(2), NOW_MS, in_one_day(2, 20))
     tally = Tally()
     assert table.run(folding(tally)) == checkpoint
     assert table.in_short == [

@@ -25,6 +25,7 @@ from tests.world import (
     compactor,
     delta,
     folded,
+    in_one_day,
     refused,
     settings,
     token,
@@ -99,7 +100,8 @@ def seen(home: Region, *, below: bool = False, fold_min: int = 1, **given: Any) 
 
 def of_one_fold(upto: int) -> Checkpoint:
     """After one fold of these deltas."""
-    return Checkpoint(LANE, sum(4**n for n in range(1, upto + 1)), upto, token(upto), 1, token(upto), NOW_MS)
+    total = sum(4**n for n in range(1, upto + 1))
+    return Checkpoint(LANE, total, upto, token(upto), 1, token(upto), NOW_MS, in_one_day(upto, total))
 
 
 def test_what_an_outlook_costs() -> None:

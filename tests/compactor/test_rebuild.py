@@ -27,6 +27,7 @@ from tests.world import (
     compact_for_long,
     compactor,
     delta,
+    in_one_day,
     refused,
     settings,
     token,
@@ -71,7 +72,8 @@ def test_what_it_costs() -> None:
     home, _, _ = lane_of_four_versions()
     home.store([items.note_item(CleanNote(LANE, 9, NOW_MS))])
     rebuilt = home.run(rebuild(LANE))
-    expected = Checkpoint(LANE, 4**2 + 4**3 + 4**4 + 4**6, 4, token(6), 10, token(6), home.now_ms)
+    total = 4**2 + 4**3 + 4**4 + 4**6
+    expected = Checkpoint(LANE, total, 4, token(6), 10, token(6), home.now_ms, in_one_day(4, total))
     assert rebuilt == expected
     assert home.in_short == [
         *("get checkpoint strongly", "get segment strongly", "get clean strongly", "query segment strongly", "now"),

@@ -5,7 +5,7 @@ from compactor.settle import settle
 from ledger import items
 from ledger.errors import GaveUp, LaneDamaged
 from ledger.values import Checkpoint
-from tests.world import LANE, Region, delta, folded, refused, token, value
+from tests.world import LANE, Region, delta, folded, in_one_day, refused, token, value
 
 
 def settled(table: Region, *, upto: int = 2, fold_max: int = 8) -> Tally:
@@ -24,7 +24,7 @@ def test_what_it_costs() -> None:
         *("get checkpoint strongly", "get segment strongly", "now", "query segment 1 strongly"),
         "transact checkpoint segment",
     ]
-    checkpoint = Checkpoint(LANE, 4 + 16, 2, token(2), 2, token(2), table.now_ms)
+    checkpoint = Checkpoint(LANE, 4 + 16, 2, token(2), 2, token(2), table.now_ms, in_one_day(2, 20))
     assert table.items[items.checkpoint_key(LANE)] == items.checkpoint_item(checkpoint)
     assert items.segment_key(LANE, token(2), 2) in table.items
     assert (tally.settled, tally.commits) == (1, 1)

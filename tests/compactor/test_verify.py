@@ -7,6 +7,7 @@ import pytest
 from compactor.verify import LaneCheck, verify
 from ledger import items
 from ledger.errors import ReadTooSlow
+from ledger.lane.days import Bucket, Days
 from ledger.requests import DeleteMany, Get, Put, Transact
 from ledger.values import Delta, Segment
 from tests.world import (
@@ -53,6 +54,11 @@ def _lists(number: int) -> Callable[[Region], None]:
     return lambda home: home.store([items.segment_item(Segment.of(LANE, token(4), 3, [delta(number)]))])
 
 
+def _lists_two(home: Region) -> None:
+    _lists(4)(home)
+    home.store([items.segment_item(Segment.of(LANE, token(4), 1, [delta(3)]))])
+
+
 def _another_change(home: Region) -> None:
     home.drop(items.delta_key(delta(1)))  # so that 2 and 4, of two ranges, come on one page
     home.put(Delta(LANE, token(2), 99))
@@ -60,14 +66,25 @@ def _another_change(home: Region) -> None:
 
 REBUILD = "range. Stop the compactor, then rebuild the lane."
 HARMS: dict[str, tuple[Callable[[Region], None], list[list[str]]]] = {
-    "total": (lambda home: home.alter(CHECKPOINT, total={"N": "7"}), [["checkpoint's total is 7"]]),
-    "count": (lambda home: home.alter(CHECKPOINT, count={"N": "9"}), [["checkpoint's count is 9"]]),
+    "total": (lambda home: home.forget_days(total={"N": "7"}), [["checkpoint's total is 7"]]),
+    "count": (lambda home: home.forget_days(count={"N": "9"}), [["checkpoint's count is 9"]]),
+    "days": (
+        lambda home: home.alter(CHECKPOINT, days={"B": Days((Bucket(0, 2, 260), Bucket(1, 1, 16))).data}),
+        [["sum from day 0 on is 2 of 260, its segments give 3 of 276"]],
+    ),
     "watermark below": (_watermark(3), [[f"checkpoint's watermark is {token(3)}"]]),
     "watermark above": (_watermark(9), [[f"checkpoint's watermark is {token(9)}"]]),
-    "a missing segment": (lambda home: home.drop(items.segment_key(LANE, token(2), 1)), [["total"], ["count"]]),
+    "a missing segment": (
+        lambda home: home.drop(items.segment_key(LANE, token(2), 1)),
+        [["total"], ["count"], ["sum from day 0 on"]],
+    ),
     "a token in two segments": (
         _lists(4),
         [[f"{token(4)}#0000000003' overlaps 'segment#{token(4)}#0000000002': it lists a delta twice", REBUILD]],
+    ),
+    "a token in the second of three segments of a range": (
+        _lists_two,
+        [[f"{token(4)}#0000000003' overlaps 'segment#{token(4)}#0000000002'", REBUILD]],
     ),
     "a token below its range": (_lists(1), [["outside its range"]]),
     "a token at the end of the range below": (_lists(2), [["outside its range"]]),

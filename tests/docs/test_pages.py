@@ -56,6 +56,13 @@ def test_each_call_is_a_line_of_the_log_and_a_metric(page: Page, caplog: pytest.
     assert [point.value for point in found["exact_counter.read_units"]][-2:] == [2.5, 0]
 
 
+def test_the_picture_of_the_chart_is_what_its_recipe_draws(page: Page) -> None:
+    """When it changes: `Path("docs/chart.svg").write_text(picture)` at the end of what the recipe runs."""
+    chart = page("chart")
+    assert (DOCS / "chart.svg").read_text() == chart["picture"]
+    assert chart["picture"].count("<rect") == 28
+
+
 def test_nothing_is_sold_that_is_not_there_and_a_refused_line_stays_refused(page: Page, account: Account) -> None:
     stock, at = page("stock"), now()
     book = stock["book"]

@@ -112,6 +112,7 @@ class Functions(Service):
             self.post("deltas", said, f"{key}x")
             for path in ("/counters", "/history", *(["/standing"] if counter != "stock:4" else [])):
                 self.ask("GET", f"{path}?counter={counter}")
+            self.ask("GET", f"/series?counter={counter}&since=2024-12-31T00:00:00Z&every=month")
         self.ask("GET", "/counters?prefix=stock:")
 
     def holds(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from compactor import Compactor
-from ledger import Change, Cost, Ledger, Limit, Observed, Receipt
+from ledger import Change, Cost, Keep, Ledger, Limit, Observed, Period, Receipt
 from ledger.aio import AsyncLedger
 from ledger.checks import to_datetime
 from ledger.cost import Meter, here
@@ -26,7 +26,8 @@ from tests.world import NOW_MS, A, Awaited, Region, fail, settings
 
 AT, HOUR = to_datetime(NOW_MS), timedelta(hours=1)
 LIKES, STOCK = "likes:1", "stock:1"
-SETTINGS = settings(regions=(A,), limits={"stock:": Limit(floor=0, region=A)})
+PERIODS = {"llm:": Keep(late=timedelta(0), keep=timedelta(0))}
+SETTINGS = settings(regions=(A,), limits={"stock:": Limit(floor=0, region=A)}, periods=PERIODS)
 
 
 class Watched(list[Observed]):
@@ -77,9 +78,12 @@ CALLS: list[tuple[Callable[[Any], Any], str, str]] = [
     (lambda by: by.reader.read(""), "reader.read", "InvalidCounter"),
     (lambda by: by.reader.history(LIKES), "reader.history", "read"),
     (lambda by: by.reader.history_page(LIKES), "reader.history_page", "read"),
+    (lambda by: by.reader.series(LIKES, since=to_datetime(0), every="month"), "reader.series", "read"),
+    (lambda by: by.reader.value_at(LIKES, to_datetime(0)), "reader.value_at", "read"),
     (lambda by: by.reader.counters(), "reader.counters", "read"),
     (lambda by: by.reader.standing(STOCK), "reader.standing", "read"),
     (lambda by: by.reader.holds(STOCK), "reader.holds", "read"),
+    (lambda by: by.reader.periods("llm:key", Period("month")), "reader.periods", "read"),
     (lambda by: by.reader.crossed(STOCK), "reader.crossed", "read"),
     (lambda by: by.reader.top(), "reader.top", "read"),
     (lambda by: by.compactor.compact(LIKES), "compactor.compact", "done"),

@@ -116,7 +116,7 @@ def test_verify_counts_strays_and_shows_each_difference_and_what_cannot_be_count
     tables("verify", says="counters that add up: 2 of 2; strays that wait for the next settle: 1; --scan finds")
     fine = {"counter": "c", "ok": True, "value": 131, "strays": 1, "differences": [], "unread": []}
     assert tables.json("verify c") == [fine]
-    tables.table.alter(CHECKPOINT, total={"N": "29"})
+    tables.table.forget_days(Lane(A, 0, "c"), total={"N": "29"})
     difference = "eu-west-1#0#c: the checkpoint's total is 29, its segments give 30."
     assert f"differs: {difference}" in tables("verify", 1, says="counters that add up: 1 of 2").out
     assert tables.json("verify c", 1) == [fine | {"ok": False, "differences": [difference]}]
@@ -138,7 +138,7 @@ def test_compact_and_verify_report_lanes_that_nobody_reads(tables: Tables) -> No
 
 
 def test_rebuild_shows_what_it_would_write_and_writes_it_when_told(tables: Tables) -> None:
-    tables.table.alter(CHECKPOINT, total={"N": "29"})
+    tables.table.forget_days(Lane(A, 0, "c"), total={"N": "29"})
     before = dict(tables.held)
     would = {"now": "version 1, total 29, count 30", "would": "write", "total": 30, "count": 30}
     dry = {"counter": "c", "region": A, "lanes": [{"lane": "eu-west-1#0#c", **would}], "written": False}

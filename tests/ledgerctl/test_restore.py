@@ -85,7 +85,7 @@ def copied() -> Tables:
     tables(f"compact {' '.join(NAMES)}")
     tables.clock.now_ms += 600_000
     for name in NAMES:
-        tables.table.alter(items.checkpoint_key(Lane(A, 0, name)), total={"N": "4"})
+        tables.table.forget_days(Lane(A, 0, name), total={"N": "4"})
     tables.table.alter(gate_key(Lane(A, 0, "seats:x")), count={"N": "2"}, total={"N": "2"})  # what it filed says more
     tables.table.drop(*[key for key in tables.held if key.pk.startswith("lane#")])
     run(write(tables.settings()), tables.table, clocks.instants(tables.clock))

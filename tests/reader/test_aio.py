@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ledger import Ledger, Limit, Settings, Threshold
+from ledger import Ledger, Limit, Period, Settings, Threshold
+from ledger.checks import to_datetime
 from ledger.errors import DamagedItem, InvalidInput, LedgerError, TableError, Unavailable
 from ledger.requests import GetMany
 from reader import Balance, Position, Reader
@@ -60,6 +61,10 @@ CALLS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
     ("history_page", lambda reader: reader.history_page(LIKES, limit=2)),
     ("history_page", lambda reader: reader.history_page(LIKES, after=Position("0" * 26, "eu-west-1"))),
     ("history_page", lambda reader: reader.history_page(LIKES, limit=0)),
+    ("series", lambda reader: reader.series(LIKES, since=to_datetime(0), every="hour")),
+    ("series", lambda reader: reader.series(STOCK, since=to_datetime(0), zone="nowhere")),
+    ("value_at", lambda reader: reader.value_at(STOCK, to_datetime(NOW_MS))),
+    ("value_at", lambda reader: reader.value_at(LIKES, to_datetime(NOW_MS + 1))),
     ("counters", lambda reader: reader.counters("like", limit=3)),
     ("standing", lambda reader: reader.standing(STOCK)),
     ("standing", lambda reader: reader.standing(LIKES)),

@@ -31,7 +31,7 @@ from service.observe import Watch
 from tests.service.support import served
 
 HERE = Path(__file__).parent
-PAST = "2010-12-01T08:26:00Z"
+PAST, LATER = "2010-12-01T08:26:00Z", "2010-12-20T08:26:00Z"
 LIMITED = "seats:"
 HELD = 3
 NUMBERS = itertools.count()
@@ -46,6 +46,8 @@ def before_call(context: Any, case: Any, **_: Any) -> None:
         _name_the_counter_again(case, limited="/holds" in path)
     if path == "/counters":
         _read_or_list(case)
+    if path == "/series":
+        case.query |= {"since": PAST, "until": LATER} | ({"zone": "Europe/Paris"} if "zone" in case.query else {})
     if path == "/standing":
         case.query["counter"] = (LIMITED + case.query["counter"])[:256]
     if path.endswith("/deltas") and path != "/deltas":
@@ -69,9 +71,12 @@ def _name_the_counter_again(case: Any, limited: bool) -> None:
 
 def _read_or_list(case: Any) -> None:
     """A counter or a prefix, and what goes with it; a cursor is of an earlier page, so there is none at first."""
-    of_read, of_list = ("counter", "max_age", "consistent", "after"), ("prefix", "after", "limit")
+    of_read, of_list = ("counter", "max_age", "consistent", "at", "after"), ("prefix", "after", "limit")
     for name in of_list if case.query.get("counter") else of_read:
         case.query.pop(name, None)
+    if "at" in case.query:
+        case.query["at"] = PAST
+        case.query.pop("max_age", None)
     if "counter" not in case.query:
         case.query.setdefault("prefix", "")
 
@@ -137,7 +142,7 @@ def test_whatever_is_asked_is_answered_as_documented(tmp_path: Path) -> None:
         command += ["--url", f"http://{HOST}:{port}"]
         run = subprocess.run(command, timeout=240, cwd=tmp_path, env=environ, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
-    assert "Tested: 8" in run.stdout
+    assert "Tested: 9" in run.stdout
     for path, operations in document["paths"].items():
         for method, described in operations.items():
             operation = f"{method.upper()} {path}"

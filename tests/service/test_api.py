@@ -164,7 +164,8 @@ def test_an_event_of_api_gateway_may_have_its_body_in_base64() -> None:
 def test_a_parameter_that_a_route_does_not_have_or_has_twice_is_refused() -> None:
     service, one = web(), {"counter": "a", "change": 1}
     for method, target, body in (
-        *(("GET", f"{path}?counter=a&", None) for path in ("/counters", "/history", "/standing")),
+        *(("GET", f"{path}counter=a&", None) for path in ("/counters?", "/history?", "/standing?")),
+        ("GET", f"/series?counter=a&since={AT}&every=month&", None),
         *(("POST", "/counters/a/deltas?", one), ("POST", "/deltas?", {"deltas": [one | {"idempotency_key": ULID}]})),
     ):
         for query, name in (("untill=2025-01-01T00:00:00Z", "untill"), ("x", "x"), ("%78=1", "x"), ("y=1&y=1", "y")):
@@ -314,7 +315,10 @@ FAILURES: list[tuple[Exception, int, str]] = [
     *((errors.DamagedItem("pk", "sk", "123454321"), 500, "damaged"), (RuntimeError("secret"), 500, "internal")),
     *((errors.ReadTooSlow("no"), 503, "unavailable"), (errors.NotYetReplicated("no"), 503, "not-yet-replicated")),
 ]
-READS = ("/counters?counter=c", "/counters?prefix=", "/history?counter=c", "/standing?counter=seats:gig")
+READS = (
+    *("/counters?counter=c", "/counters?prefix=", "/history?counter=c", "/standing?counter=seats:gig"),
+    *(f"/series?counter=c&every=month&since={AT}", f"/counters?counter=c&at={AT}"),
+)
 UNSURE = (errors.OutcomeUnknown, errors.GaveUp, errors.OutOfReach, RuntimeError)
 
 

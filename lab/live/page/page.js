@@ -114,6 +114,16 @@ function showRegion(region, index) {
     write($(".note", box), note);
   }
   showChart($("figure", article), region);
+  showBars($(".bars", article), region.chart);
+}
+
+function showBars(bars, changes) {
+  const most = Math.max(1, ...changes.map(Math.abs));
+  changes.forEach((change, at) => {
+    const bar = bars.children[at] ?? bars.appendChild(document.createElement("i"));
+    bar.style.height = `${(100 * Math.abs(change)) / most}%`;
+    bar.title = number.format(change);
+  });
 }
 
 function makeRegion(region) {

@@ -2,8 +2,10 @@
 
 from lab.histories.checker import (
     Asked,
+    Charted,
     Record,
     Seen,
+    check_chart,
     check_continuity,
     check_end,
     check_on_time,
@@ -11,6 +13,7 @@ from lab.histories.checker import (
     check_reads,
     deltas_in,
 )
+from ledger import tokens
 from ledger.values import Delta, Lane
 
 EU, US = "eu-west-1", "us-east-1"
@@ -37,6 +40,21 @@ def test_what_is_wrong_with_a_read_is_said_and_a_right_one_is_right() -> None:
     ):
         assert says in (check_read(read, ASKED) or ""), says
     assert check_read(seen(21, 3, must=frozenset({0})), ASKED) is None
+
+
+def test_a_bar_is_the_sum_of_so_many_changes_of_its_time() -> None:
+    at_ms = tokens.time_ms(ASKED[0].delta.token)
+    for borders, numbers, totals, says in (
+        ((at_ms, at_ms + 1), (0, 3, 0), (0, 21, 0), None),
+        ((at_ms, at_ms + 1), (0, 2, 0), (0, 21, 0), "no sum of so many"),
+        ((at_ms, at_ms + 1), (0, 1, 0), (0, 2, 0), "no sum of so many"),
+        ((at_ms, at_ms + 1), (1, 2, 0), (1, 20, 0), "[0] are of another time"),
+        ((at_ms + 1, at_ms + 2), (0, 3, 0), (0, 21, 0), "[0, 1, 2] are of another time"),
+    ):
+        wrong = [*check_chart(Charted(EU, borders, numbers, totals), ASKED)]
+        assert (says in wrong[0]) if says else not wrong
+    seen_wrong = Record(asked=ASKED, charts=[Charted(EU, (at_ms,), (3, 0), (21, 0))])
+    assert len(list(check_reads(seen_wrong))) == 1
 
 
 def test_an_error_that_nothing_can_cause_is_wrong() -> None:

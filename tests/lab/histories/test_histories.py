@@ -31,6 +31,10 @@ def test_histories_of_lanes_are_right_and_happen() -> None:
     assert happened["deltas"] > 75
 
 
+def test_histories_with_series_are_right_and_charts_are_read_in_them() -> None:
+    assert played("series", 15)["charts"] > 150
+
+
 def test_histories_of_limits_are_right_and_everything_happens_in_them() -> None:
     happened = played("limits", 10, first=FIRST + 4)
     assert min(happened[what] for what in ("counted", "held", "refused", "released", "expired")) > 5

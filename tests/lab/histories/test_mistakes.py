@@ -3,14 +3,14 @@
 import pytest
 
 from lab.histories import explore
-from lab.histories.mistakes import LANES, LIMITS, ROOT, RUN, SERVICE, Mistake, Place, catch
+from lab.histories.mistakes import LANES, LIMITS, PERIODS, ROOT, RUN, SERVICE, Mistake, Place, catch
 
-MISTAKES = {mistake.name: mistake for mistake in (*LANES, *LIMITS, *SERVICE)}
+MISTAKES = {mistake.name: mistake for mistake in (*LANES, *LIMITS, *SERVICE, *PERIODS)}
 
 
 def test_every_mistake_fits_its_file_and_what_finds_it_is_there() -> None:
-    assert (len(LANES), len(LIMITS), len(SERVICE)) == (50, 77, 28)
-    assert len(MISTAKES) == 155
+    assert (len(LANES), len(LIMITS), len(SERVICE), len(PERIODS)) == (54, 77, 28, 19)
+    assert len(MISTAKES) == 178
     for mistake in (*MISTAKES.values(), *RUN):
         code: dict[str, str] = {}
         for place in mistake.places:
@@ -22,6 +22,12 @@ SOON = (
     "deltas deleted at fold",
     "rebuild keeps an orphan",
     "settle ignores packs that reach above the watermark",
+    "a stray is added to the day of the fold",
+    "a part of a bucket is believed without its count",
+    "the tail is left out of a series",
+    "a retry is named by the clock",
+    "what is carried asks for no epoch",
+    "what has retired is compacted",
     "a tighter limit takes nothing",
     "rebuilt: the version stays",
     "a filed hold ends though the gate knows it",

@@ -10,6 +10,7 @@ import pytest
 from lab.live.controls import Controls
 from lab.live.picture import picture
 from lab.live.scene import Scene
+from lab.live.scripts import BAR_MS, BARS
 from lab.live.server import Server
 from ledger.lane.add import add
 from tests.world import A, B
@@ -45,6 +46,9 @@ def test_a_number_is_judged_by_what_its_region_can_know_and_at_rest_ours_alone_e
     for region in found["regions"]:
         ours, *naive = (counter["value"] for counter in region["counters"].values())
         assert ours == scene.truth.value not in naive
+        assert scene.now_ms < BAR_MS * (BARS - 1)  # so that no change is older than the chart
+        assert (len(region["chart"]), sum(region["chart"])) == (BARS, ours)
+        assert sum(change > 0 for change in region["chart"]) > 1
     assert found["verdict"].startswith("At rest: this library equals the truth in both Regions, atomic ADD is")
     assert all(scene.done[A][done] + scene.done[B][done] for done in ("folded", "settled", "cleaned"))
 

@@ -1,0 +1,174 @@
+"""The program `series`: what changed in each step of time, and what the counter was worth at its end.
+
+Rule 1: The checkpoints first, then the tails above their watermarks, as in `read`, and its time is bounded so.
+Rule 2: What a checkpoint counts is taken from its own days, bucket by bucket, which replicate with it.
+Rule 3: A sum cannot be cut. Of a bucket that a border cuts (hours; another zone's days; a day that went together with
+its month) the entries are read from the segments, and so are all of a checkpoint without days.
+Rule 4: They are believed only if they are as many as the bucket counts. Else a replica lacks a segment, and all is read
+again: a bar would be short, and nothing would show it.
+Rule 5: Of a counter with a limit the changes are what its gates decided; a gate has no days.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+from itertools import accumulate, groupby, pairwise
+
+from ledger import items, tokens
+from ledger.checks import to_datetime
+from ledger.cost import Cost
+from ledger.entries import Entries
+from ledger.lane.days import ms_of
+from ledger.lane.tail import HIGHEST, LOWEST, Pages, TailSum, bound
+from ledger.requests import GetMany, Instant, Now, Page, Program, Query
+from ledger.settings import Settings
+from ledger.values import Checkpoint, Lane
+from reader.decided import decided
+from reader.history import SEGMENTS_AT_ONCE, SEGMENTS_MAX
+from reader.read import read_all, restart
+from reader.steps import in_zone
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The changes asked for from `start` (included) to `end` (excluded), as clocks of the zone show these instants.
+
+    change: their sum. count: how many they are. value: the sum of all changes asked for before `end`.
+    """
+
+    start: datetime
+    end: datetime
+    change: int
+    count: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Steps that follow each other, those without changes too. as_of: when the read began. cost: what it cost.
+
+    A change that comes later belongs to the step of its `at`, so it alters that one and the values from there on.
+    """
+
+    steps: tuple[Step, ...]
+    as_of: datetime
+    cost: Cost | None = field(default=None, compare=False, repr=False)
+
+
+class Bars:
+    """The changes before the first border, from each border to the next, and from the last one on: number and sum."""
+
+    def __init__(self, borders_ms: Sequence[int]) -> None:
+        self.numbers, self.totals = ([0] * (len(borders_ms) + 1) for _ in range(2))
+        self._starts = list(map(tokens.first_of, borders_ms))
+
+    def cut(self, first: bytes, upto: bytes) -> bool:
+        """Whether a border lies between two tokens."""
+        return bisect_right(self._starts, first) != bisect_right(self._starts, upto)
+
+    def add(self, first: bytes, number: int, total: int) -> None:
+        """Changes of one bar, of which this is the first token that there may be."""
+        bar = bisect_right(self._starts, first)
+        self.numbers[bar] += number
+        self.totals[bar] += total
+
+    def add_all(self, entries: Entries) -> None:
+        found, changes, done = entries.tokens, entries.changes, 0
+        while done < len(found):
+            bar = bisect_right(self._starts, found[done])
+            end = bisect_left(found, self._starts[bar], done) if bar < len(self._starts) else len(found)
+            self.add(found[done], end - done, sum(changes[done:end]))
+            done = end
+
+
+def series(
+    counter: str, borders_ms: Sequence[int], zone: tzinfo, settings: Settings, *, consistent: bool
+) -> Program[Series]:
+    """The steps between these instants. Raises what `bars` raises."""
+    began, found = yield from bars(counter, borders_ms, settings, consistent=consistent)
+    ends = pairwise(in_zone(border, zone) for border in borders_ms)
+    values = list(accumulate(found.totals))[1:]
+    steps = zip(ends, found.totals[1:], found.numbers[1:], values, strict=False)  # not what lies behind the last border
+    return Series(tuple(Step(*times, *sums) for times, *sums in steps), to_datetime(began.wall_ms))
+
+
+def bars(
+    counter: str, borders_ms: Sequence[int], settings: Settings, *, consistent: bool
+) -> Program[tuple[Instant, Bars]]:
+    """When the read began, and what there is between these instants, in ascending order.
+
+    Raises DamagedItem, NotYetReplicated, ReadTooSlow and the TableErrors.
+    """
+    lanes = settings.lanes_of(counter)
+
+    def attempt(_: Instant) -> Program[tuple[Bars | None, bool]]:
+        found = Bars(borders_ms)
+        answers = yield GetMany(tuple(map(items.checkpoint_key, lanes)), consistent)
+        there = [(lane, items.checkpoint_of(lane, item)) for lane, item in zip(lanes, answers, strict=True) if item]
+        marks = {lane: checkpoint.watermark for lane, checkpoint in there}
+        tails = [TailSum(lane, marks.get(lane), consistent=consistent) for lane in lanes]
+        yield from read_all(tails, found.add_all)
+        for lane, checkpoint in there:
+            if not (yield from _folded(lane, checkpoint, found, consistent)):
+                return None, True
+        return found, True
+
+    if settings.limit_of(counter) is None:
+        return (yield from restart(counter, attempt, settings.read_time_max_ms))
+    began: Instant = yield Now()
+    found = Bars(borders_ms)
+    for lane in lanes:
+        for token, change, _ in (yield from decided(lane, consistent=consistent)):
+            found.add(token, 1, change)
+    return began, found
+
+
+Span = tuple[bytes, bytes, int, int]
+"""A bucket: the lowest and the highest token that it may count; how many changes it counts, and their sum."""
+
+
+def _spans(checkpoint: Checkpoint) -> Iterator[Span]:
+    """What a checkpoint counts, in the order of time; in one, where it does not say of which days."""
+    if checkpoint.days is None:
+        yield tokens.first_of(0), HIGHEST, checkpoint.count, checkpoint.total
+        return
+    for day, number, total in checkpoint.days.buckets:
+        upto = tokens.to_bytes(tokens.last_of(ms_of(checkpoint.days.end(day)) - 1))
+        yield tokens.first_of(ms_of(day)), upto, number, total
+
+
+def _folded(lane: Lane, checkpoint: Checkpoint, found: Bars, consistent: bool) -> Program[bool]:
+    """Add what a checkpoint counts; whether all of it was there. Buckets that follow each other are read together."""
+    for is_cut, some in groupby(_spans(checkpoint), key=lambda span: found.cut(span[0], span[1])):
+        spans = list(some)
+        if is_cut:
+            listed = yield from _listed(lane, checkpoint.version, spans[0][0], spans[-1][1], found, consistent)
+            if listed != sum(number for _, _, number, _ in spans):
+                return False
+        else:
+            for first, _, number, total in spans:
+                found.add(first, number, total)
+    return True
+
+
+def _listed(lane: Lane, version: int, first: bytes, upto: bytes, found: Bars, consistent: bool) -> Program[int]:
+    """Add the entries from one token up to another that segments list, up to a version; how many there are."""
+    lowest, number, size, last = tokens.from_bytes(first), 0, SEGMENTS_AT_ONCE, ""
+    above = bound(tokens.before(lowest), LOWEST)
+    after = items.segments_before(lowest)
+    pages = Pages(Query(items.fold_pk(lane), after, items.SEGMENTS_UPTO, size, consistent))
+    while pages.more:
+        page: Page = yield from pages.read()
+        for item in page.items:
+            segment = items.segment_of(lane, item)
+            if last and segment.hi != last:  # what follows lists later tokens alone
+                return number
+            last = segment.hi if tokens.to_bytes(segment.hi) >= upto else ""
+            if segment.version <= version:
+                entries = segment.entries.between(above, upto)
+                found.add_all(entries)
+                number += len(entries)
+        size = min(2 * size, SEGMENTS_MAX)
+        pages.next = pages.next._replace(limit=size)
+    return number
