@@ -41,12 +41,12 @@ def gives_back_without_settling(right: Any, call: Call, *_: Any) -> Any:
     return {}
 
 
-@_planted_at(reserving, "_hold")
-def holds_under_a_name_for_each_attempt(right: Any, counter: str, estimate: int, name: Any, expires: Any) -> Any:
-    return lambda ledger: right(counter, estimate, replace(name, id=uuid.uuid4().hex), expires)(ledger)
+@_planted_at(reserving, "_holds")
+def holds_under_a_name_for_each_attempt(right: Any, counters: Any, estimate: int, name: Any, expires: Any) -> Any:
+    return lambda ledger: right(counters, estimate, replace(name, id=uuid.uuid4().hex), expires)(ledger)
 
 
-@_planted_at(reserving, "_hold")
+@_planted_at(reserving, "_holds")
 def holds_for_a_day(right: Any, *given: Any) -> Any:
     return right(*given[:-1], timedelta(days=1))
 

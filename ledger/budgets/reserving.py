@@ -1,15 +1,14 @@
 """The programs of a budget: reserve an estimate in several at once, settle what it cost, let it go.
 
-Rule 1: all budgets or none: when one refuses, what the others had granted is released.
-Rule 2: every write has a name of its own, from the call's id and time, so that a repetition counts once.
+Rule 1: all budgets or none, as `Ledger.hold_all` holds.
+Rule 2: every write has a name of its own, from the call's id and time, so that a repetition counts once. The holds of a
+call that nobody may repeat are named by the ledger: what is not decided of them is released at once.
 Rule 3: a cost is never dropped. What is above the hold, or comes after it ended, is the rest. It is added whole; where
 its budget refuses that, it is halved again and again, and each part is asked for under a name of its own. So the budget
 is filled to the last unit. What it refuses of the parts is counted under another name, without a limit.
 Rule 4: a gate answers a name once, and for ever, a refusal too. Parts and their names follow from the rest alone, so
 whoever settles again, in any process and whatever room came back, gets the same answers and counts nothing twice.
 Rule 5: what a table did not decide is asked again, some times; then its error is raised.
-Rule 6: others may make a call that has a name of its caller's, too. Its holds are theirs, so nothing but a refusal,
-which is theirs as well, releases them. What was not decided ends with the time of the call, or is asked again.
 """
 
 from __future__ import annotations
@@ -39,6 +38,13 @@ class OverBudget(LimitReached):
         super().__init__(f"The budget {counter} has less than {estimate} left. Nothing of this call counts.")
         self.counter = counter
         self.estimate = estimate
+
+    @classmethod
+    def of(cls, refused: LimitReached, estimate: int) -> OverBudget:
+        """That of a limit that refused an estimate, with its notes."""
+        error = cls(str(refused.counter), estimate)
+        error.__dict__.update(refused.__dict__)
+        return error
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.counter, self.estimate), self.__dict__
@@ -72,38 +78,20 @@ def again(request: Callable[[Any], Any], tries: int = TRIES_MAX) -> Program[Any]
     return (yield request)
 
 
-def reserve(counters: Sequence[str], estimate: int, name: CallName, expires: timedelta) -> Program[list[Hold]]:
-    """A hold of `estimate` in each counter, or none. Raises OverBudget and what `Ledger.hold` does."""
-    holds: list[Hold] = []
-    for counter in counters if estimate else ():
-        try:
-            holds.append((yield from again(_hold(counter, estimate, name, expires))))
-        except LimitReached as refused:
-            error = OverBudget(counter, estimate)
-            yield from _let_go(holds, error)
-            raise error from refused
-        except LedgerError as error:
-            if not name.shared:
-                yield from _let_go(holds, error)
-            elif holds:
-                error.add_note(
-                    f"{', '.join(hold.counter for hold in holds)}: {estimate} each stay held until the time of the "
-                    f"call is over. The same call and `at` again goes on from there."
-                )
-            raise
-    return holds
-
-
-def _let_go(holds: Sequence[Hold], error: LedgerError) -> Program[None]:
-    """Release what was granted before the error, which says so where that fails."""
+def reserve(counters: Sequence[str], estimate: int, name: CallName, expires: timedelta) -> Program[Sequence[Hold]]:
+    """A hold of `estimate` in each counter, or none. Raises OverBudget and what `Ledger.hold_all` does."""
+    if not counters or not estimate:
+        return ()
     try:
-        yield from release(holds)
-    except LedgerError as left:
-        error.add_note(f"A budget before it holds its estimate until the time of the call is over: {left}")
+        holds: Sequence[Hold] = yield _holds(counters, estimate, name, expires)
+        return holds
+    except LimitReached as refused:
+        raise OverBudget.of(refused, estimate) from refused
 
 
-def _hold(counter: str, estimate: int, name: CallName, expires: timedelta) -> Callable[[Any], Any]:
-    return lambda ledger: ledger.hold(counter, estimate, expires=expires, idempotency_key=name.id, at=name.at)
+def _holds(counters: Sequence[str], estimate: int, name: CallName, expires: timedelta) -> Callable[[Any], Any]:
+    named: dict[str, Any] = {"idempotency_key": name.id, "at": name.at} if name.shared else {}
+    return lambda ledger: ledger.hold_all(counters, estimate, expires=expires, **named)
 
 
 def release(holds: Sequence[Hold]) -> Program[None]:

@@ -237,6 +237,7 @@ def _refused(delta: Delta, decision: Decision) -> NoReturn:
     raise LimitReached(
         f"{delta.lane.counter}: {delta.change} would pass the limit{detail}. Nothing counts, and "
         "that is final for this token: a new attempt needs a new idempotency key.",
+        counter=delta.lane.counter,
         **decision.left._asdict(),
     )
 
