@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from lab.histories import history, limited, served
+from lab.histories import history, limited, sagas, served
 from lab.histories.explore import explore
 from lab.histories.theatre import Played
 from simulator.choices import Drawn
@@ -23,6 +23,7 @@ class Kind:
 KINDS = {
     "lanes": Kind(history.play),
     "limits": Kind(limited.play, 5),
+    "sagas": Kind(sagas.play, 5, 1),
     "service": Kind(served.play, 10),
     "thresholds": Kind(partial(served.play, thresholds=True), 10, 5),
 }

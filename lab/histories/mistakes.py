@@ -72,6 +72,7 @@ def read(file: str, kind: str) -> list[Mistake]:
 LANES = read("lanes.diff", "lanes")
 LIMITS = [*read("limits.diff", "limits"), *read("rebuilds.diff", "limits")]
 RUN = read("run.diff", "run")  # found by lab/run, as those of lanes are
+SAGAS = read("sagas.diff", "sagas")
 SERVICE = [*read("service.diff", "service"), *read("thresholds.diff", "thresholds")]
 
 
@@ -121,9 +122,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m lab.histories.mistakes", description=main.__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these")
     parser.add_argument("--limited", action="store_true", help="those of limited counters")
+    parser.add_argument("--sagas", action="store_true", help="those of transfers and holds in several counters")
     parser.add_argument("--served", action="store_true", help="those of the service")
     given = parser.parse_args()
-    known = {each.name: each for each in (LIMITS if given.limited else SERVICE if given.served else LANES)}
+    planted = LIMITS if given.limited else SERVICE if given.served else SAGAS if given.sagas else LANES
+    known = {each.name: each for each in planted}
     if unknown := set(given.names) - known.keys():
         parser.error(f"no such mistake: {', '.join(sorted(unknown))}")
     main([known[name] for name in given.names or known])

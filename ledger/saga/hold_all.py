@@ -25,7 +25,7 @@ from ledger import programs
 from ledger.checks import check_counter, to_datetime
 from ledger.errors import Again, HoldEnded, InvalidInput, LedgerError, LimitReached, shown
 from ledger.gate import holds
-from ledger.gate.gate import REFUSED, Gate, check_granted
+from ledger.gate.gate import REFUSED, Gate, refused
 from ledger.gate.gates import Gates
 from ledger.gate.past import find
 from ledger.gate.recount import Standing, standings
@@ -106,13 +106,15 @@ def hold_all(rules: Rules, asked: Asked) -> Program[None]:
         try:
             yield from again(partial(programs.hold, rules, part.delta))
             granted[part.counter] = part
-        except LimitReached as refused:
-            yield from _let_go(granted.values(), refused)
+        except LimitReached as error:
+            yield from _let_go(granted.values(), error)
             raise
         except HoldEnded as ended:
-            if ended.state == "released" and (refusal := (yield from again(partial(_refusal, asked)))):
-                yield from _let_go(granted.values(), refusal)
-                raise refusal from ended
+            if ended.state == "released":
+                refusal, held = yield from again(partial(_before, asked))
+                if refusal is not None:
+                    yield from _let_go(held, refusal)
+                    raise refusal from ended
             yield from _leave(asked, granted.values(), ended)
             raise
         except LedgerError as error:
@@ -162,16 +164,16 @@ def _is_short(part: Part, seen: Standing) -> bool:
     return gates.limit.has(part.side) and left < abs(part.delta.change)
 
 
-def _refusal(asked: Asked) -> Program[LimitReached | None]:
-    """How an earlier attempt at the call was refused, if it was."""
+def _before(asked: Asked) -> Program[tuple[LimitReached | None, list[Part]]]:
+    """How an earlier attempt at the call was refused, if it was, and what is held for the call."""
+    refusal, held = None, []
     for part in asked.parts:
         decision, _ = yield from find(part.gates, part.delta.lane, part.delta.token)
-        if decision is not None and decision.outcome == REFUSED:
-            try:
-                check_granted(part.delta, decision)
-            except LimitReached as refused:
-                return refused
-    return None
+        if decision is not None and decision.held is not None:
+            held.append(part)
+        elif decision is not None and decision.outcome == REFUSED:
+            refusal = refused(part.delta, decision)
+    return refusal, held
 
 
 def _leave(asked: Asked, granted: Iterable[Part], error: LedgerError) -> Program[None]:

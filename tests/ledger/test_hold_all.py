@@ -84,6 +84,17 @@ def test_a_refused_call_is_refused_again_for_ever_by_the_counter_that_refused_it
     assert isinstance(again.__cause__, errors.HoldEnded)
 
 
+def test_a_refused_call_that_died_while_it_released_is_released_by_who_makes_it_again(world: World) -> None:
+    key = world.key()
+    world.ledger().hold(ORG, 8, expires=MINUTE, **world.key())
+    world.home.before(of(TEAM), lambda _: world.home.before(of(TEAM), fail(KeyboardInterrupt()), 1), 1)
+    with pytest.raises(KeyboardInterrupt):
+        world.ledger().hold_all(NAMES, 3, expires=MINUTE, **key)
+    assert held(world) == [0, 3, 8]
+    assert refused(world.ledger(), NAMES, 3, **key).counter == ORG
+    assert held(world) == [0, 0, 8]
+
+
 def test_a_call_that_was_captured_says_so_and_releases_nothing_of_the_others(world: World) -> None:
     key = world.key()
     holds = world.ledger().hold_all(NAMES, 3, expires=MINUTE, **key)
