@@ -1,9 +1,9 @@
-"""`AddFromQueue`: a batch of SQS messages, of one change or of many, becomes one `Ledger.add_many`.
+"""`AddFromQueue`: a batch of SQS messages, of one change or of many, becomes one `Ledger.add_many`, or one a round.
 
 Rule 1: A message is acknowledged only when every one of its changes is recorded, now or before, or accepted in a pack,
-or refused by its limit, which is an answer and final; or when it is poison, and a copy is confirmed by the dead-letter
-queue: its body, its attributes, and as a further attribute what was wrong. A crash in between makes two copies, and a
-redrive counts each change once.
+or refused by its limit, which is an answer and final; of a transfer, every step (rounds.py). Or when it is poison, and
+a copy is confirmed by the dead-letter queue: its body, its attributes, and as a further attribute what was wrong. A
+crash in between makes two copies, and a redrive counts each change once.
 Rule 2: Poison is what no retry changes: a message that cannot be read, a change that is refused as invalid, a key that
 stands for another change. It goes to the dead-letter queue at once and whole, and its good changes count once.
 Rule 3: What the table or a queue did not do is reported as failed and comes again, later each time, until it is done:
@@ -34,6 +34,7 @@ from ledger.checks import AHEAD_MAX_MS, to_ms
 from ledger.clocks import Clock, wall_clock
 from ledger.errors import InvalidTime, LedgerError, LimitReached, NotQueued
 from ledger.message import NO_XML, loads_many, time_text
+from service.add_from_queue.rounds import add_all
 from service.observe import Outcome, Watch, report_each
 from service.sqs import SqsQueue
 from service.writable import refusal
@@ -117,14 +118,18 @@ class AddFromQueue:
             except LedgerError as error:
                 parcels.append(Parcel(record, (), (error,)))
         changes = list(chain.from_iterable(parcel.changes for parcel in parcels))
-        refused = [refusal(change.counter, self._prefixes) for change in changes]
-        taken = (change for change, error in zip(changes, refused, strict=True) if error is None)
-        added = iter(self._ledger.add_many(taken, pack=self._pack))
+        refused = [self._refusal(change) for change in changes]
+        taken = [change for change, error in zip(changes, refused, strict=True) if error is None]
+        added = iter(add_all(self._ledger, taken, pack=self._pack))
         outcomes = (error or next(added) for error in refused)
         for parcel in parcels:
             parcel.outcomes = list(islice(outcomes, len(parcel.changes))) or parcel.outcomes
         report_each(self._watch, _lines(parcels))
         return parcels
+
+    def _refusal(self, change: Change) -> LedgerError | None:
+        refusals = (refusal(counter, self._prefixes) for counter in counters_of(change))
+        return next(filter(None, refusals), None)
 
     def _judge(self, parcel: Parcel) -> None:
         """The error for which a message is not done: one that passes, if there is one, else its poison."""
@@ -151,7 +156,7 @@ class AddFromQueue:
             (parcel, text)
             for parcel in parcels
             for change, outcome in zip(parcel.changes, parcel.outcomes, strict=False)
-            if limit_of(change.counter) is not None and (text := outcome_of(change, outcome)) is not None
+            if any(map(limit_of, counters_of(change))) and (text := outcome_of(change, outcome)) is not None
         ]
         whys = self._outcomes.put_each([text for _, text in decided])
         for (parcel, _), why in zip(decided, whys, strict=True):
@@ -181,6 +186,10 @@ class AddFromQueue:
         handles = [parcel.record["receiptHandle"] for parcel in stays]
         for why in filter(None, self._changes.hide(handles, seconds)):
             self._watch.logger.warning("a wait was not set: its message comes again sooner", extra={"why": why})
+
+
+def counters_of(change: Change) -> list[str]:
+    return [change.counter] if change.then is None else [change.counter, change.then.counter]
 
 
 def outcome_of(change: Change, outcome: Outcome) -> str | None:
