@@ -62,13 +62,13 @@ def counts_the_rest_beside_whole(right: Any, counter: str, rest: int, *given: An
 
 
 @_planted_at(reserving, "_add")
-def counts_beside_under_a_new_name(right: Any, counter: str, change: int, key: str, at: Any) -> Any:
-    return right(counter, change, uuid.uuid4().hex if counter.startswith("over:") else key, at)
+def counts_beside_under_a_new_name(right: Any, counter: str, change: int, key: str, name: Any) -> Any:
+    return right(counter, change, uuid.uuid4().hex if counter.startswith("over:") else key, name)
 
 
 @_planted_at(reserving, "_filled")
 def asks_for_no_parts(right: Any, counter: str, rest: int, name: Any, tries: int) -> Any:
-    fits = not rest or (yield from reserving._added(counter, rest, name.rest, name.at, tries))
+    fits = not rest or (yield from reserving._added(counter, rest, name.rest, name, tries))
     return 0 if fits else rest
 
 
@@ -76,6 +76,6 @@ def asks_for_no_parts(right: Any, counter: str, rest: int, name: Any, tries: int
 def names_parts_by_what_is_left(right: Any, counter: str, rest: int, name: Any, tries: int) -> Any:
     """As much of the rest as there is room for now, under one name; what is left changes, and the name does not."""
     for part in (rest, *reserving.parts(rest)):
-        if part and (yield from reserving._added(counter, part, name.part(part), name.at, tries)):
+        if part and (yield from reserving._added(counter, part, name.part(part), name, tries)):
             return rest - part
     return rest

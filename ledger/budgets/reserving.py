@@ -53,12 +53,13 @@ class OverBudget(LimitReached):
 @dataclass(frozen=True, slots=True)
 class CallName:
     """What a call's writes are named by: its id and when it was first asked for. shared: its caller named it, so others
-    may make the same call.
+    may make the same call. region: where, if that need not be the ledger's.
     """
 
     id: str
     at: datetime
     shared: bool = False
+    region: str | None = None
 
     @property
     def rest(self) -> str:
@@ -123,7 +124,7 @@ def settle(
         try:
             rest = (yield from _capture(held[counter], cost, tries)) if counter in held else cost
             if left := (yield from _filled(counter, rest, name, tries)):
-                yield from again(_add(over + counter, left, name.rest, name.at), tries)
+                yield from again(_add(over + counter, left, name.rest, name), tries)
                 refused[counter] = left
         except LedgerError as error:
             if tries == 1:
@@ -147,11 +148,11 @@ def _capture(hold: Hold, cost: int, tries: int) -> Program[int]:
 
 def _filled(counter: str, rest: int, name: CallName, tries: int) -> Program[int]:
     """How much of the rest is left when the budget is full."""
-    if not rest or (yield from _added(counter, rest, name.rest, name.at, tries)):
+    if not rest or (yield from _added(counter, rest, name.rest, name, tries)):
         return 0
     left = 0
     for number, part in enumerate(parts(rest)):
-        if not (yield from _added(counter, part, name.part(number), name.at, tries)):
+        if not (yield from _added(counter, part, name.part(number), name, tries)):
             left += part
     return left
 
@@ -163,16 +164,16 @@ def parts(rest: int) -> Iterator[int]:
         rest //= 2
 
 
-def _added(counter: str, change: int, key: str, at: datetime, tries: int) -> Program[bool]:
+def _added(counter: str, change: int, key: str, name: CallName, tries: int) -> Program[bool]:
     try:
-        yield from again(_add(counter, change, key, at), tries)
+        yield from again(_add(counter, change, key, name), tries)
     except LimitReached:
         return False
     return True
 
 
-def _add(counter: str, change: int, key: str, at: datetime) -> Callable[[Any], Any]:
-    return lambda ledger: ledger.add(counter, change, idempotency_key=key, at=at)
+def _add(counter: str, change: int, key: str, name: CallName) -> Callable[[Any], Any]:
+    return lambda ledger: ledger.add(counter, change, idempotency_key=key, at=name.at, region=name.region)
 
 
 def check_counters(counters: object) -> list[str]:

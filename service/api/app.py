@@ -25,9 +25,14 @@ from service.api.admission import admitted, allow, json_object, routed
 from service.api.documented import ROUTES
 from service.api.problems import Problem, invalid, no_such_route, problem_of
 from service.api.routes import Routes
+from service.api.sagas import Sagas
 from service.observe import Watch, report
 
 TRY_IT = "/try-it"
+
+
+class _EveryRoute(Routes, Sagas):
+    """A method for each."""
 
 
 class Api:
@@ -47,7 +52,7 @@ class Api:
         prefixes: tuple[str, ...] = (),
     ) -> None:
         readers = {strong: Reader(settings, consistent=strong, table=table, clock=clock) for strong in (True, False)}
-        routes = Routes(Ledger(settings, table=table, clock=clock), readers, watch, prefixes)
+        routes = _EveryRoute(Ledger(settings, table=table, clock=clock), readers, watch, prefixes)
         self._watch = watch
         self._pages = (TRY_IT,) if try_it else ()
         self.app = APIGatewayHttpResolver(enable_validation=True, json_body_deserializer=json_object, debug=False)

@@ -4,7 +4,8 @@ Rule 1: Every answer that is not a success is one of these.
 Rule 2: A problem's type is a name in docs/http-api.md and says the same as its status always does.
 Rule 3: A write's says whether anything was written; a read's says nothing of it.
 Rule 4: No text of a problem holds an amount, an exception that is not ours, or a key, but the canonical spelling of one
-that was refused for its spelling. A hold that ended is told by its state alone: what of it counts is an amount.
+that was refused for its spelling. A hold that ended is told by its state alone: what of it counts is an amount. The
+members of `over-budget` say what is left, because whoever reserves chooses by that; its text does not.
 Rule 5: Of a library's error the first class that fits decides, and what fits none is for the operator.
 """
 
@@ -31,6 +32,7 @@ TITLES = {
     "method-not-allowed": (405, "This path does not have this method"),
     "token-conflict": (409, "The key already stands for another change"),
     "limit-reached": (409, "A limit is in the way"),
+    "over-budget": (409, "A counter has too little left to reserve"),
     "hold-ended": (409, "The hold was captured, released or is over"),
     "body-too-large": (413, "The body is too large"),
     "not-json": (415, "The body is not JSON"),
@@ -44,6 +46,7 @@ TITLES = {
     "damaged": (500, "An item in the table is damaged or gone"),
     "unavailable": (503, "The table did not answer"),
     "out-of-reach": (503, "Another Region must be asked, and does not answer"),
+    "transfer-stuck": (503, "The transfer cannot be given back for lack of room"),
     "not-yet-replicated": (503, "This Region does not hold everything yet"),
     "outcome-unknown": (504, "The change may or may not have been recorded"),
 }
@@ -111,6 +114,7 @@ _TIME = "A time has an offset and is from 1970 to five minutes ahead; a hold is 
 _TAKEN = "This counter, key and time already stand for another change or hold. A new one needs a new key."
 _LIMIT = "All Regions together have too little left. Nothing counts, and that is final: a new attempt needs a new key."
 _REACH = "This Region has too little left, and one that may have more did not answer. Nothing was decided."
+_STUCK = "The debit counts, the target refused the credit, and the source has no room to take it back. Nothing is lost."
 _NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
     (errors.InvalidChange, "invalid-change", _CHANGE),
     (errors.InvalidKey, "invalid-key", "An idempotency key is text of 1 to 1,024 bytes of UTF-8."),
@@ -118,6 +122,7 @@ _NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
     (errors.InvalidInput, "invalid-request", "An argument is not acceptable."),
     (errors.TokenConflict, "token-conflict", _TAKEN),
     (errors.LimitReached, "limit-reached", _LIMIT),
+    (errors.TransferStuck, "transfer-stuck", f"{_STUCK} Make room. {_AS_IT_WAS}."),
     (errors.OutOfReach, "out-of-reach", f"{_REACH} {_AS_IT_WAS}."),
     (errors.HoldEnded, "hold-ended", "See state: a hold ends once, and the first end is final."),
     (errors.NoSuchHold, "no-such-hold", "It was never granted, or its id or its counter is not as the answer gave it."),
@@ -132,7 +137,13 @@ _NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
     (errors.GateLost, "damaged", "The counter's gate is gone: the operator must restore it."),
     (LedgerError, "misconfigured", _OPERATOR),
 )
-_SAY_WHAT_COUNTS = (errors.LimitReached, errors.OutOfReach, errors.OutcomeUnknown, errors.GaveUp)
+_SAY_WHAT_COUNTS = (
+    errors.LimitReached,
+    errors.OutOfReach,
+    errors.OutcomeUnknown,
+    errors.GaveUp,
+    errors.TransferStuck,
+)
 
 
 def problem_of(error: LedgerError) -> Problem:
@@ -144,3 +155,15 @@ def problem_of(error: LedgerError) -> Problem:
         members |= {"state": error.state}
     name, detail = next((name, detail) for kind, name, detail in _NAMES if isinstance(error, kind))
     return Problem(name, detail, members=members, says_what_counts=isinstance(error, _SAY_WHAT_COUNTS))
+
+
+def over_budget(refused: errors.LimitReached) -> Problem:
+    """The problem of a reservation that a limit refused. `available` is null of a refusal that is repeated."""
+    members = {"counter": refused.counter, "available": refused.available}
+    detail = "Nothing is held, and that is final: a new attempt needs a new key."
+    return Problem("over-budget", detail, members=members, says_what_counts=True)
+
+
+def not_moved(counter: str) -> Problem:
+    """The problem of a transfer that the limit of a counter refused."""
+    return Problem("limit-reached", _LIMIT, members={"counter": counter}, says_what_counts=True)

@@ -2,39 +2,34 @@
 
 Rule 1: A route that adds gives the caller what a retry needs.
 Rule 2: The token in a hold's id decides its end, once, so a capture and a release need no idempotency key.
-Rule 3: An id that cannot be one in this table names a hold that is not there; it was damaged on its way.
-Rule 4: No line above debug holds an amount, and the id of a hold has one.
-Rule 5: An item of the directory that names no lane is skipped, counted and logged.
+Rule 3: No line above debug holds an amount, and the id of a hold has one.
+Rule 4: An item of the directory that names no lane is skipped, counted and logged.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Annotated, TypeVar
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body
 
-from ledger import Change, Ledger, Receipt
-from ledger.errors import InvalidChange, InvalidInput, LedgerError, NoSuchHold, shown
+from ledger import Change, Receipt
+from ledger.errors import InvalidChange, InvalidInput, LedgerError
 from ledger.gate.hold import Hold
-from reader import Reader
 from service.api import cursor as cursors
 from service.api import models, responses
+from service.api.checked import Checked, hold_of, no_such_hold
 from service.api.keys import time_of_key
 from service.api.models import Consistent, IdInPath, InPath, InQuery, Key
 from service.api.problems import ELSEWHERE, Problem, invalid, problem_of
 from service.api.responses import Added, Captured, CounterBalance, CounterNames, CounterStanding, Held, History
-from service.observe import Watch, report
-from service.writable import refusal
+from service.observe import report
 
 Ended = TypeVar("Ended")
 
 
-class Routes:
-    """A method for each route. readers: by whether they read strongly. prefixes: of the counters that are written."""
-
-    def __init__(self, ledger: Ledger, readers: Mapping[bool, Reader], watch: Watch, prefixes: tuple[str, ...]) -> None:
-        self._ledger, self._readers, self._watch, self._prefixes = ledger, readers, watch, prefixes
+class Routes(Checked):
+    """A method for each route of one counter, and of the lists."""
 
     def add(self, counter: InPath, delta: Annotated[models.NewDelta, Body()], idempotency_key: Key) -> Response[Added]:
         _same(counter, delta.counter)
@@ -83,7 +78,8 @@ class Routes:
         return responses.filled(CounterStanding, self._readers[consistent].standing(counter), counter=counter)
 
     def hold(self, counter: InPath, wanted: Annotated[models.NewHold, Body()], idempotency_key: Key) -> Held:
-        self._must_take_holds(counter, wanted.counter)
+        _same(counter, wanted.counter)
+        self._must_take_holds(counter)
         self._must_be_here(wanted.region)
         hold = self._ledger.hold(
             counter,
@@ -96,13 +92,15 @@ class Routes:
         return responses.filled(Held, hold, **responses.named(hold.delta))
 
     def capture(self, counter: InPath, id: IdInPath, end: Annotated[models.NewCapture, Body()]) -> Response[Captured]:
-        self._must_take_holds(counter, end.counter)
+        _same(counter, end.counter)
+        self._must_take_holds(counter)
         receipt = _ended(counter, id, lambda hold: self._ledger.capture(hold, end.amount))
         report(self._watch, receipt)
         return responses.counted(Captured, receipt, change=receipt.delta.change)
 
     def release(self, counter: InPath, id: IdInPath, end: Annotated[models.EndOfHold, Body()]) -> Response[str]:
-        self._must_take_holds(counter, end.counter)
+        _same(counter, end.counter)
+        self._must_take_holds(counter)
         _ended(counter, id, self._ledger.release)
         return Response(204, body="")
 
@@ -138,24 +136,6 @@ class Routes:
         problem = problem_of(outcome) if isinstance(outcome, LedgerError) else outcome
         return responses.BulkResult(status=problem.status, problem=responses.ProblemDetails(**problem.body()))
 
-    def _must_take_holds(self, counter: str, in_body: str) -> None:
-        _same(counter, in_body)
-        self._must_be_writable(counter)
-        self._must_be_limited(counter)
-
-    def _must_be_writable(self, counter: str) -> None:
-        if refused := refusal(counter, self._prefixes):
-            raise invalid([{"loc": ("counter",), "type": "name", "msg": refused.why}])
-
-    def _must_be_limited(self, counter: str) -> None:
-        if self._ledger.settings.limit_of(counter) is None:
-            raise Problem("no-limit", "There is nothing to hold, and no standing, where nothing is limited.")
-
-    def _must_be_here(self, region: str | None) -> None:
-        regions = self._ledger.settings.regions
-        if region is not None and region not in regions:
-            raise Problem("no-such-region", f"The service has the Regions {', '.join(regions)}.")
-
 
 def _same(in_path: str, in_body: str) -> None:
     """Raises Problem unless the path and the body name the same counter."""
@@ -166,9 +146,10 @@ def _same(in_path: str, in_body: str) -> None:
 
 
 def _ended(counter: str, id: str, end: Callable[[Hold], Ended]) -> Ended:
+    hold = hold_of(counter, id)
     try:
-        return end(Hold.parse(counter, id))
+        return end(hold)
     except InvalidChange:  # what is to be captured is wrong, not the id
         raise
     except InvalidInput:
-        raise NoSuchHold(f"{shown(id, 120)} is the id of no hold of this table. Nothing was written.") from None
+        raise no_such_hold(id) from None
