@@ -183,7 +183,9 @@ class NewReservation(Strict):
 
 
 class HoldName(Strict):
-    """A hold, as the answer to the request of its reservation named it."""
+    """A hold of a reservation: what its answer said of it, of which these two name it."""
+
+    model_config = ConfigDict(extra="ignore")  # a misspelled one lacks what is required
 
     counter: Counter
     id: Annotated[str, _text(HOLD_ID)]
