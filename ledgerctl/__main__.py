@@ -5,7 +5,7 @@ import sys
 from importlib import import_module
 
 FILES = (
-    *("init", "add", "get", "standing", "history", "list", "compaction", "rebuild", "restore"),
+    *("init", "add", "transfer", "get", "standing", "history", "list", "compaction", "rebuild", "restore"),
     *("redrive", "imports", "cost", "doctor"),
 )
 

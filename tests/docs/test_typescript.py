@@ -85,7 +85,9 @@ def test_a_call_that_fails_gives_everything_back(tmp_path: Path) -> None:
     table = MemoryTable()
     (code,) = blocks(PAGE, "typescript")
     code = code.replace('({ answer: "Hello", cost: 1_730 })', '{ throw new Error("down"); }')
-    code = code.replace("4_096, hello)", "4_096, hello).catch((e) => e.message)").replace("9_000, hello", "9_001, hello")
+    code = code.replace("4_096, hello)", "4_096, hello).catch((e) => e.message)").replace(
+        "9_000, hello", "9_001, hello"
+    )
     with served(Api(SETTINGS, Watch.here("api", io.StringIO()), table=table)) as port:
         run = node(tmp_path, port, code)
     assert (run.stderr, run.stdout.splitlines()) == ("", ["down", "down"])
