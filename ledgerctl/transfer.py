@@ -62,6 +62,6 @@ def _finished_by(name: Named) -> Iterator[None]:
     except (LedgerError, KeyboardInterrupt) as failure:
         why = str(failure) or type(failure).__name__
         known = INTERRUPTED if isinstance(failure, KeyboardInterrupt) else NO_ANSWER
-        message = f"The transfer may be on its way, not lost: {why}"
+        message = f"The transfer may be on its way, and is not lost. Its last step failed: {why}"
         remedy = f"Send the same again, only by this command, until it is whole:\n{name.again}"
         raise Wrong(type(failure).__name__, message, remedy, UNKNOWN if name.made else known) from None

@@ -16,7 +16,7 @@ from typing import Literal
 
 from ledger import programs
 from ledger.cost import Cost
-from ledger.errors import LimitReached, TransferStuck
+from ledger.errors import LedgerError, LimitReached, TransferStuck
 from ledger.programs import Rules
 from ledger.requests import Program
 from ledger.saga import steps
@@ -51,6 +51,9 @@ def transfer(rules: Rules, of: Change) -> Program[Transfer]:
     except LimitReached:
         yield from _refund(rules, of, first.lane.region)
         return Transfer("refunded", debit)
+    except LedgerError as error:
+        error.add_note(f"{of.counter}: {of.change} counts. The same call again finishes the transfer.")
+        raise
     return Transfer("moved", debit, credit)
 
 

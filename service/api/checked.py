@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from ledger import Ledger
 from ledger.errors import InvalidInput, NoSuchHold, shown
 from ledger.gate.hold import Hold
+from ledger.programs import ours
+from ledger.settings import Settings
 from reader import Reader
 from service.api.problems import Problem, invalid
 from service.observe import Watch
@@ -38,13 +40,9 @@ class Checked:
             raise Problem("no-such-region", f"The service has the Regions {', '.join(regions)}.")
 
 
-def hold_of(counter: str, id: str) -> Hold:
+def hold_of(counter: str, id: str, settings: Settings) -> Hold:
     """Raises NoSuchHold."""
     try:
-        return Hold.parse(counter, id)
+        return Hold(ours(settings, Hold.parse(counter, id).delta))
     except InvalidInput:
-        raise no_such_hold(id) from None
-
-
-def no_such_hold(id: str) -> NoSuchHold:
-    return NoSuchHold(f"{shown(id, 120)} is the id of no hold of this table. Nothing was written.")
+        raise NoSuchHold(f"{shown(id, 120)} is the id of no hold of this table. Nothing was written.") from None

@@ -164,6 +164,13 @@ def over_budget(refused: errors.LimitReached) -> Problem:
     return Problem("over-budget", detail, members=members, says_what_counts=True)
 
 
+def in_part(error: LedgerError) -> Problem:
+    """The problem of a request of several steps of which one failed."""
+    of_step = problem_of(error)
+    detail = f"{of_step.detail} That is of one step: those before it may count. {_AS_IT_WAS}, until it is answered."
+    return Problem(of_step.name, detail, members=of_step.members, says_what_counts=True)
+
+
 def not_moved(counter: str) -> Problem:
     """The problem of a transfer that the limit of a counter refused."""
     return Problem("limit-reached", _LIMIT, members={"counter": counter}, says_what_counts=True)

@@ -6,26 +6,22 @@ Rule 3: No line above debug holds an amount, and the id of a hold has one.
 Rule 4: An item of the directory that names no lane is skipped, counted and logged.
 """
 
-from collections.abc import Callable
 from datetime import timedelta
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body
 
 from ledger import Change, Receipt
-from ledger.errors import InvalidChange, InvalidInput, LedgerError
-from ledger.gate.hold import Hold
+from ledger.errors import InvalidInput, LedgerError
 from service.api import cursor as cursors
 from service.api import models, responses
-from service.api.checked import Checked, hold_of, no_such_hold
+from service.api.checked import Checked, hold_of
 from service.api.keys import time_of_key
 from service.api.models import Consistent, IdInPath, InPath, InQuery, Key
 from service.api.problems import ELSEWHERE, Problem, invalid, problem_of
 from service.api.responses import Added, Captured, CounterBalance, CounterNames, CounterStanding, Held, History
 from service.observe import report
-
-Ended = TypeVar("Ended")
 
 
 class Routes(Checked):
@@ -94,14 +90,14 @@ class Routes(Checked):
     def capture(self, counter: InPath, id: IdInPath, end: Annotated[models.NewCapture, Body()]) -> Response[Captured]:
         _same(counter, end.counter)
         self._must_take_holds(counter)
-        receipt = _ended(counter, id, lambda hold: self._ledger.capture(hold, end.amount))
+        receipt = self._ledger.capture(hold_of(counter, id, self._ledger.settings), end.amount)
         report(self._watch, receipt)
         return responses.counted(Captured, receipt, change=receipt.delta.change)
 
     def release(self, counter: InPath, id: IdInPath, end: Annotated[models.EndOfHold, Body()]) -> Response[str]:
         _same(counter, end.counter)
         self._must_take_holds(counter)
-        _ended(counter, id, self._ledger.release)
+        self._ledger.release(hold_of(counter, id, self._ledger.settings))
         return Response(204, body="")
 
     def _list(self, prefix: str, after: str | None, limit: int) -> CounterNames:
@@ -143,13 +139,3 @@ def _same(in_path: str, in_body: str) -> None:
         why = "If they were the same when they were sent, a gateway changed the path."
         detail = f"The path, as it arrived, has another counter than the body names. {why} {ELSEWHERE}"
         raise Problem("other-counter", detail)
-
-
-def _ended(counter: str, id: str, end: Callable[[Hold], Ended]) -> Ended:
-    hold = hold_of(counter, id)
-    try:
-        return end(hold)
-    except InvalidChange:  # what is to be captured is wrong, not the id
-        raise
-    except InvalidInput:
-        raise no_such_hold(id) from None

@@ -7,8 +7,10 @@ Rule 3: a cost is counted as `Budgets` count it: what a limit refuses stands bes
 name.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body
@@ -17,12 +19,12 @@ from ledger import Hold, Ledger
 from ledger.budgets.ask import run
 from ledger.budgets.reserving import CallName, release, settle
 from ledger.checks import check_counter
-from ledger.errors import InvalidInput, LedgerError, LimitReached
+from ledger.errors import InvalidInput, LedgerError, LimitReached, TransferStuck
 from service.api import models, responses
 from service.api.checked import Checked, hold_of
 from service.api.keys import time_of_key
 from service.api.models import Key
-from service.api.problems import invalid, not_moved, over_budget
+from service.api.problems import in_part, invalid, not_moved, over_budget
 from service.api.responses import Held, Moved, Reservation, Settled
 from service.observe import report
 
@@ -36,15 +38,11 @@ class Sagas(Checked):
         for counter in wanted.counters:
             self._must_be_reserved_in(counter)
         self._must_be_here(wanted.region)
+        expires, at = timedelta(seconds=wanted.expires_s), time_of_key(idempotency_key, wanted.at)
+        named: Any = {"idempotency_key": idempotency_key, "at": at, "region": wanted.region}
         try:
-            holds = self._ledger.hold_all(
-                wanted.counters,
-                wanted.amount,
-                expires=timedelta(seconds=wanted.expires_s),
-                idempotency_key=idempotency_key,
-                at=time_of_key(idempotency_key, wanted.at),
-                region=wanted.region,
-            )
+            with self._in_steps():
+                holds = self._ledger.hold_all(wanted.counters, wanted.amount, expires=expires, **named)
         except LimitReached as refused:
             report(self._watch, refused)
             raise over_budget(refused) from refused
@@ -52,35 +50,47 @@ class Sagas(Checked):
         return Reservation(id=idempotency_key, holds=held)
 
     def settle(self, end: Annotated[models.Settlement, Body()]) -> Settled:
-        return Settled(over=_settled(self._ledger, self._holds(end), end.cost))
+        holds = self._holds(end)
+        with self._in_steps():
+            return Settled(over=_settled(self._ledger, holds, end.cost))
 
     def release_all(self, end: Annotated[models.EndOfReservation, Body()]) -> Response[str]:
-        run(release(self._holds(end)), self._ledger)
+        holds = self._holds(end)
+        with self._in_steps():
+            run(release(holds), self._ledger)
         return Response(204, body="")
 
     def transfer(self, wanted: Annotated[models.NewTransfer, Body()], idempotency_key: Key) -> Response[Moved]:
         for counter in (wanted.source, wanted.target):
             self._must_be_writable(counter)
         self._must_be_here(wanted.region)
-        done = self._ledger.transfer(
-            wanted.source,
-            wanted.target,
-            wanted.amount,
-            idempotency_key=idempotency_key,
-            at=time_of_key(idempotency_key, wanted.at),
-            region=wanted.region,
-        )
+        at = time_of_key(idempotency_key, wanted.at)
+        named: Any = {"idempotency_key": idempotency_key, "at": at, "region": wanted.region}
+        with self._in_steps():
+            done = self._ledger.transfer(wanted.source, wanted.target, wanted.amount, **named)
         if done.debit is None or done.credit is None:
             raise not_moved(wanted.source if done.debit is None else wanted.target)
         report(self._watch, done.debit, done.credit)
         of = {name: getattr(wanted, name) for name in ("source", "target", "amount")}
         return responses.counted(Moved, done.credit, **of, outcome="moved")
 
+    @contextmanager
+    def _in_steps(self) -> Iterator[None]:
+        """Raises a Problem that says what may count, where one step of several fails."""
+        try:
+            yield
+        except (InvalidInput, LimitReached, TransferStuck):
+            raise
+        except LedgerError as error:
+            report(self._watch, error)
+            raise in_part(error) from error
+
     def _holds(self, end: models.EndOfReservation) -> list[Hold]:
         """Raises Problem and NoSuchHold."""
         for named in end.holds:
             self._must_be_reserved_in(named.counter)
-        holds = [hold_of(named.counter, named.id) for named in end.holds]
+        settings = self._ledger.settings
+        holds = [hold_of(named.counter, named.id, settings) for named in end.holds]
         if any(hold.amount < 0 for hold in holds):
             raise invalid([{"loc": ("holds",), "type": "amount", "msg": "A reservation has no hold below 0"}])
         return holds

@@ -132,7 +132,7 @@ def test_an_amount_is_transferred_once_refused_or_finished_by_the_command_that_i
     assert [tables.json(f"get {name}")[0]["value"] for name in ("stock:1", "seats:1")] == [56, 4]
     for options, code in (("", 4), (NOW.replace(" k ", " j "), 3)):
         tables.fails(Update, Throttled("slower"), after=True)
-        said = tables(f"transfer stock:1 views 5 {options}", code, says="may be on its way, not lost: slower")
+        said = tables(f"transfer stock:1 views 5 {options}", code, says="Its last step failed: slower")
         tables.mends()
         tables(said.err.splitlines()[-1].partition("ledgerctl ")[2], says="moved: 5")
     assert [tables.json(f"get {name}")[0]["value"] for name in ("stock:1", "views")] == [46, 10]

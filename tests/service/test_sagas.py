@@ -98,7 +98,9 @@ def test_a_settlement_tries_every_counter_before_it_says_what_failed() -> None:
     service = web()
     answer = reserve(service, 4)
     service.before(lambda r: isinstance(r, Update) and r.key.pk.endswith(KEY), fail(Throttled("slower")), 5)
-    settle(service, answer, 3).refused(429, "throttled")
+    said = settle(service, answer, 3).refused(429, "throttled")
+    assert "those before it may count" in said["detail"]
+    assert "Nothing was written" not in said["detail"]
     assert values(service, KEY, ORG) == [0, 3]
     assert settle(service, answer, 3).said == {"over": {}}
     assert values(service, KEY, ORG) == [3, 3]
@@ -157,10 +159,9 @@ def fill(service: Service) -> None:
         ("/reservations/settle", {"cost": -1}, 422, "invalid-request"),
         ("/reservations/settle", {"holds": []}, 422, "invalid-request"),
         ("/reservations/settle", {"holds": [{"counter": KEY, "id": "x"}]}, 404, "no-such-hold"),
+        ("/reservations/settle", {"holds": [{"counter": KEY, "id": f"{ULID}.mars-1.0.4"}]}, 404, "no-such-hold"),
         ("/reservations/settle", {"holds": [{"counter": "views", "id": "x"}]}, 404, "no-limit"),
         ("/reservations/settle", {"holds": [{"counter": KEY, "id": f"{ULID}.{A}.0.-4"}]}, 422, "invalid-request"),
-        ("/reservations/settle", {"holds": [{"counter": KEY, "id": f"{ULID}.{A}.0.4"}]}, 404, "no-such-hold"),
-        ("/reservations/release", {"holds": [{"counter": KEY, "id": f"{ULID}.{A}.0.4"}]}, 404, "no-such-hold"),
         ("/transfers", {"amount": 0}, 422, "invalid-request"),
         ("/transfers", {"target": ANN}, 422, "invalid-request"),
         ("/transfers", {"target": "ledger:x"}, 422, "invalid-request"),
@@ -179,6 +180,14 @@ def test_what_is_not_as_described_is_refused_and_writes_nothing(
     service = web()
     assert "Nothing was written" in post(service, path, right[path] | body).refused(status, problem)["detail"]
     assert not [key for key in service.items if key.pk.startswith(("delta#", "past#"))]
+
+
+def test_a_hold_that_was_never_granted_is_none_to_settle_or_release() -> None:
+    service = web()
+    never: dict[str, Any] = {"holds": [{"counter": KEY, "id": f"{ULID}.{A}.0.4"}]}
+    for path, more in (("settle", {"cost": 4}), ("release", {})):
+        post(service, f"/reservations/{path}", never | more).refused(404, "no-such-hold")
+    assert values(service, KEY, f"over:{KEY}") == [0, 0]
 
 
 def test_a_cost_that_could_not_stand_beside_its_counter_is_refused_before_anything_is_held() -> None:
