@@ -23,12 +23,10 @@ from ledger.dynamo.send import AtOnce
 from ledger.errors import LedgerError
 from ledger.gate.hold import Hold
 from ledger.lane.add import Outcome
-from ledger.observing import DONE, Observe, Observer, observed, of_transfer
+from ledger.observing import DONE, Observe, Observer, observed
 from ledger.programs import Rules
 from ledger.requests import Program, Request, Result, Table, drive, run
-from ledger.saga.holds import Holds
-from ledger.saga.steps import transfer_of
-from ledger.saga.transfer import Transfer, transfer
+from ledger.saga.calls import SagaCalls
 from ledger.settings import Settings
 from ledger.table import table_of
 from ledger.values import Change, Delta, Receipt
@@ -41,7 +39,7 @@ LANES_AT_ONCE = 8
 """Limited lanes of one batch that are asked at once."""
 
 
-class Ledger:
+class Ledger(SagaCalls):
     """Adds changes to counters. Thread-safe; make one a process and keep it.
 
     gather: while a put of a lane is in flight, further adds of that lane from other threads gather and leave in one
@@ -179,34 +177,6 @@ class Ledger:
         self._run(programs.hold(self._rules, delta))
         return Hold(delta, self)
 
-    @observed("ledger.hold_all", DONE)
-    def hold_all(
-        self,
-        counters: Iterable[str],
-        amount: int,
-        *,
-        expires: timedelta,
-        idempotency_key: str | None = None,
-        at: datetime | None = None,
-        region: str | None = None,
-    ) -> Holds:
-        """Set `amount` aside in each of several limited counters, or in none. A hold each, so two UpdateItems each in
-        all; they are asked one after the other.
-
-        counters: the narrowest first (key, team, organisation), so that a call that is refused takes nothing from
-        others meanwhile. With a key the same call again, here or elsewhere, holds once, and has the same answer. The
-        rest is as for `hold`.
-
-        Raises what `hold` does. After LimitReached, whose `counter` refused, nothing is held, and that is final for
-        the key. After another error what was granted is released, or, of a call with a key, is held until `expires` is
-        over or the same call goes on. What could not be released a note of the error names: it ends by itself.
-        """
-        from ledger.saga import hold_all
-
-        asked = hold_all.prepare(self._rules, counters, amount, expires, idempotency_key, at, region)
-        self._run(hold_all.hold_all(self._rules, asked))
-        return Holds(Hold(delta, self) for delta in asked.deltas)
-
     def parse_hold(self, counter: str, id: str) -> Hold:
         """The hold with this `id`, to be captured and released here. Nothing is sent. Raises InvalidInput."""
         return Hold.parse(counter, id, self)
@@ -228,30 +198,6 @@ class Ledger:
         `capture`.
         """
         self._run(programs.release(self._rules, hold))
-
-    @observed("ledger.transfer", of_transfer)
-    def transfer(
-        self,
-        source: str,
-        target: str,
-        amount: int,
-        *,
-        idempotency_key: str,
-        at: datetime,
-        region: str | None = None,
-    ) -> Transfer:
-        """Move `amount`, 1 to 10**18, from one counter to another, exactly once. An `add` to each, and a third one back
-        where the target's limit refuses it. Until it returns, the amount may be missing in both, and is never in both.
-
-        idempotency_key: up to 1,012 bytes. After any error but InvalidInput repeat the call, with the same key, `at`
-        and `region`, in any process, until it returns: whoever does finishes it. Or send it to the queue of changes,
-        which does that. The rest is as for `add`.
-
-        Raises InvalidInput, SettingsMismatch (nothing written), TransferStuck and what `add` does but LimitReached:
-        what a limit refuses is the `outcome`.
-        """
-        of = transfer_of(source, target, amount, idempotency_key, at, region)
-        return self._run(transfer(self._rules, of))
 
     @observed("ledger.set_limit", DONE)
     def set_limit(self, counter: str, *, floor: int | None = None, ceiling: int | None = None) -> None:
