@@ -4,6 +4,8 @@ Ledger    adds changes              Settings  where the table is, how the protoc
 Change    one change of a batch     Delta     one change in its lane, named by its token
 Receipt   an acknowledgement        errors    every error of this library
 Limit     what a value never passes Hold      a part of a limit, set aside
+Transfer  what a transfer came to   Holds     parts of several limits, set aside together
+Then      what follows a change
 Threshold what is told when a value passes it
 Cost      what a call cost          Observed  what a call came to
 Period    which period is a time in Keep      how long the periods of a prefix are kept
@@ -16,8 +18,10 @@ from ledger.limit import Limit, Threshold
 from ledger.observing import Observed
 from ledger.periods.keep import Keep
 from ledger.periods.period import Period
+from ledger.saga.holds import Holds
+from ledger.saga.transfer import Transfer
 from ledger.settings import Settings
-from ledger.values import Change, Delta, Lane, Receipt
+from ledger.values import Change, Delta, Lane, Receipt, Then
 from ledger.writer import Ledger
 
 __version__ = "0.1.0"
@@ -27,6 +31,7 @@ __all__ = [
     "Cost",
     "Delta",
     "Hold",
+    "Holds",
     "Keep",
     "Lane",
     "Ledger",
@@ -35,6 +40,8 @@ __all__ = [
     "Period",
     "Receipt",
     "Settings",
+    "Then",
     "Threshold",
+    "Transfer",
     "errors",
 ]

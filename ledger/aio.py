@@ -9,18 +9,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Generator, Iterable
+from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
 from inspect import CORO_CREATED, getcoroutinestate
-from typing import Any, NoReturn, TypedDict, Unpack
+from types import TracebackType
+from typing import Any, NoReturn, Self, TypedDict, Unpack, cast
 
 from ledger import clocks, programs
 from ledger.dynamo.aio import Edge, awaited
 from ledger.errors import InvalidInput, LedgerError, OutcomeUnknown
 from ledger.gate.hold import Hold
 from ledger.lane.add import failed
-from ledger.observing import DONE, Observe, observed
+from ledger.observing import DONE, Observe, observed, of_transfer
 from ledger.programs import Rules
-from ledger.requests import Program, Result
+from ledger.requests import Program, Result, answered
+from ledger.saga.holds import Holds
+from ledger.saga.steps import transfer_of
+from ledger.saga.transfer import Transfer, transfer
 from ledger.settings import Settings
 from ledger.table import Given
 from ledger.values import Change, Delta, Receipt
@@ -86,6 +91,25 @@ class AsyncLedger(Edge):
         delta = programs.prepare_hold(self._calls, Change(counter, amount, **named), expires)
         return AsyncHold(delta, self, self._granted(programs.hold(self._calls, delta)))
 
+    def hold_all(
+        self, counters: Iterable[str], amount: int, *, expires: timedelta, **named: Unpack[Named]
+    ) -> AsyncHolds:
+        """As `Ledger.hold_all`: `async with ledger.hold_all(...) as holds`, or `holds = await ledger.hold_all(...)`."""
+        from ledger.saga import hold_all
+
+        call = hold_all.prepare(self._calls, counters, amount, expires, **named)
+        holds = AsyncHolds(AsyncHold(delta, self) for delta in call.deltas)
+        holds._granting = self._all_granted(hold_all.hold_all(self._calls, call))
+        return holds
+
+    @observed("ledger.transfer", of_transfer)
+    async def transfer(
+        self, source: str, target: str, amount: int, *, idempotency_key: str, at: datetime, region: str | None = None
+    ) -> Transfer:
+        """As `Ledger.transfer`."""
+        of = transfer_of(source, target, amount, idempotency_key, at, region)
+        return await self._run(transfer(self._calls, of))
+
     def parse_hold(self, counter: str, id: str) -> AsyncHold:
         """As `Ledger.parse_hold`."""
         return AsyncHold.parse(counter, id, self)
@@ -101,6 +125,10 @@ class AsyncLedger(Edge):
     async def _granted(self, program: Program[None]) -> None:
         await self._run(program)
 
+    @observed("ledger.hold_all", DONE)
+    async def _all_granted(self, program: Program[None]) -> None:
+        await self._run(program)
+
     async def _run(self, program: Generator[Any, Any, Result], delta: Delta | None = None) -> Result:
         try:
             return await super()._run(program)
@@ -108,22 +136,32 @@ class AsyncLedger(Edge):
             raise cancelled from _unknown(delta)
 
 
-class AsyncHold(Hold):
-    """A Hold of an AsyncLedger: it is granted when it is awaited or entered; `capture` and `release` are awaited."""
+class _Granted:
+    """What is granted when it is awaited or entered."""
 
-    __slots__ = ("_granting",)
+    _granting: Coroutine[Any, Any, None] | None = None
 
-    def __init__(self, delta: Delta, ends: Any = None, granting: Coroutine[Any, Any, None] | None = None) -> None:
-        super().__init__(delta, ends)
-        self._granting = granting
-
-    def __await__(self) -> Generator[Any, Any, AsyncHold]:
+    def __await__(self) -> Generator[Any, Any, Self]:
         if self._granting is not None:
             if getcoroutinestate(self._granting) != CORO_CREATED:
                 raise InvalidInput("This hold was asked for and not granted: ask the ledger for one again.")
             yield from self._granting.__await__()
             self._granting = None
         return self
+
+    def __enter__(self) -> NoReturn:
+        raise InvalidInput("The block of a hold of an AsyncLedger is `async with`.")
+
+    async def __aenter__(self) -> Self:
+        return await self
+
+
+class AsyncHold(_Granted, Hold):
+    """A Hold of an AsyncLedger: it is granted when it is awaited or entered; `capture` and `release` are awaited."""
+
+    def __init__(self, delta: Delta, ends: Any = None, granting: Coroutine[Any, Any, None] | None = None) -> None:
+        super().__init__(delta, ends)
+        self._granting = granting
 
     async def capture(self, amount: int | None = None) -> Receipt:  # type: ignore[override]
         """As `AsyncLedger.capture`."""
@@ -136,16 +174,36 @@ class AsyncHold(Hold):
         await self._who().release(self)
         self._is_over = True
 
-    def __enter__(self) -> NoReturn:
-        raise InvalidInput("The block of a hold of an AsyncLedger is `async with`.")
-
-    async def __aenter__(self) -> AsyncHold:
-        return await self
-
     async def __aexit__(self, kind: object, failure: BaseException | None, trace: object) -> None:
         if not self._is_over:
             with self._leaving(failure):
                 await self.release()
+
+
+class AsyncHolds(_Granted, Holds):
+    """Holds of an AsyncLedger, as an AsyncHold is a Hold."""
+
+    async def capture(self, amount: int | None = None) -> tuple[Receipt, ...]:  # type: ignore[override]
+        """As `Holds.capture`."""
+        outcomes: list[Receipt | LedgerError] = []
+        for hold in cast(tuple[AsyncHold, ...], self):
+            try:
+                outcomes.append(await hold.capture(amount))
+            except LedgerError as error:
+                outcomes.append(error)
+        return tuple(each for each in answered(outcomes) if isinstance(each, Receipt))
+
+    async def release(self) -> None:  # type: ignore[override]
+        """As `Holds.release`."""
+        await self.__aexit__(None, None, None)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        stack = AsyncExitStack()  # which tries all
+        for hold in reversed(cast(tuple[AsyncHold, ...], self)):
+            stack.push_async_exit(hold)
+        await stack.__aexit__(kind, failure, trace)
 
 
 def _unknown(delta: Delta | None) -> LedgerError:

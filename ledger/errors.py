@@ -202,22 +202,24 @@ class LimitReached(LedgerError):
     """A limit is in the way of a change or a hold, in all Regions together. Nothing counts, and that is final for its
     token: the same call is refused again, whatever comes back meanwhile. A new attempt needs a new idempotency key.
 
-    limit: the floor or the ceiling in the way. available: how far the value could still go towards it in all Regions
-    together, from 0 up, also towards a floor. Both are None of a refusal that is repeated. remembered: whether this
-    process asked for both up to a second before, for another call. resets_at: of a period, when the next one begins, by
-    UTC (`Period.end` says it of a zone); else None.
+    counter: whose limit it is. limit: the floor or the ceiling in the way. available: how far the value could still go
+    towards it in all Regions together, from 0 up, also towards a floor. Both are None of a refusal that is repeated.
+    remembered: whether this process asked for both up to a second before, for another call. resets_at: of a period,
+    when the next one begins, by UTC (`Period.end` says it of a zone); else None.
     """
 
     def __init__(
         self,
         *args: object,
+        counter: str | None = None,
         limit: int | None = None,
         available: int | None = None,
         remembered: bool = False,
         resets_at: datetime | None = None,
     ) -> None:
         super().__init__(*args)
-        self.limit, self.available, self.remembered, self.resets_at = limit, available, remembered, resets_at
+        self.counter, self.limit, self.available = counter, limit, available
+        self.remembered, self.resets_at = remembered, resets_at
 
 
 class PeriodOver(LedgerError):
@@ -233,6 +235,12 @@ class PeriodOver(LedgerError):
 
 class OutOfReach(Again):
     """The rights here are too few, and a Region that may have more could not be asked. Nothing was decided."""
+
+
+class TransferStuck(Again):
+    """A transfer's debit counts, its credit was refused, and so was giving back: the source's room was taken meanwhile.
+    Nothing is lost. The same call again asks to give back under the next key, and goes on until that counts, once.
+    """
 
 
 class HoldEnded(LedgerError):

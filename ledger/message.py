@@ -1,26 +1,29 @@
-"""The message that carries changes through a queue, as JSON: {counter, change, idempotency_key, at, region}, or many of
-these as {"changes": [...]}.
+"""The message that carries changes through a queue, as JSON: {counter, change, idempotency_key, at, region, then}, or
+many of these as {"changes": [...]}.
 
 Rule 1: The key and the time are in the body, because an SQS MessageId changes when a message is redriven.
 Rule 2: Nothing is guessed or converted, so a message that is not exactly as described is refused, with the name of the
 field; one of many changes as a whole, because whoever wrote one of them wrongly may have meant the others otherwise.
 Rule 3: What `dumps` writes, `loads` reads as the same change, and `loads_many` reads every message. The format is
 public: docs/producers.md.
+Rule 4: A change with `then` is a transfer, and nothing else is: whoever reads the message can finish it.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import asdict, fields
 from datetime import datetime
 from typing import Any, NoReturn, TypeVar
 
 from ledger.checks import check_change, check_counter, check_key, check_region, check_time, to_datetime, to_ms
-from ledger.errors import InvalidInput, InvalidMessage, InvalidTime, shown
-from ledger.values import Change, check_changes
+from ledger.errors import InvalidChange, InvalidInput, InvalidKey, InvalidMessage, InvalidTime, shown
+from ledger.saga import steps
+from ledger.values import Change, Then, check_changes
 
 Made = TypeVar("Made")
-NAMES = tuple(f.name for f in fields(Change))
+NAMES, OF_THEN = (tuple(f.name for f in fields(each)) for each in (Change, Then))
+OPTIONAL = {"region", "then"}
 MANY = "changes"
 NO_XML = {0xFFFE: r"\ufffe", 0xFFFF: r"\uffff"}
 """What JSON may hold and SQS refuses, with all messages of the request, if it is not escaped."""
@@ -33,7 +36,8 @@ def dumps(change: Change) -> str:
     """The message of a change, with `at` to the millisecond. Raises InvalidMessage."""
     checked = _checked(change)
     said = {name: getattr(checked, name) for name in NAMES if getattr(checked, name) is not None}
-    text = json.dumps(said | {"at": time_text(said["at"])}, ensure_ascii=False, separators=(",", ":"))
+    said["at"] = time_text(said["at"])
+    text = json.dumps(said, default=asdict, ensure_ascii=False, separators=(",", ":"))
     return text.translate(NO_XML)
 
 
@@ -96,15 +100,26 @@ def time_text(at: datetime) -> str:
 
 def _change(said: object) -> Change:
     """The change that an object of JSON is. Raises InvalidMessage."""
+    given = _members(said, "The change", NAMES, OPTIONAL)
+    at, then = _named("at", time_of, given["at"]), _named("then", _then, given.get("then"))
+    return _checked(Change(**{**given, "at": at, "then": then}))
+
+
+def _then(said: object) -> Then | None:
+    return None if said is None else Then(**_members(said, "What follows", OF_THEN))
+
+
+def _members(said: object, what: str, names: Sequence[str], optional: Collection[str] = ()) -> dict[str, Any]:
+    """The members of an object of JSON, if they are those. Raises InvalidMessage."""
     if not isinstance(said, dict):
-        raise InvalidMessage("The change is JSON, but not an object.")
+        raise InvalidMessage(f"{what} is JSON, but not an object.")
     for name in said:
-        if name not in NAMES:
-            raise InvalidMessage(f"The change has the unknown field {shown(name)}.", name)
-    for name in NAMES:
-        if name not in said and name != "region":
-            raise InvalidMessage(f"The change lacks the field {name}.", name)
-    return _checked(Change(**said | {"at": _named("at", time_of, said["at"])}))
+        if name not in names:
+            raise InvalidMessage(f"{what} has the unknown field {shown(name)}.", name)
+    for name in names:
+        if name not in said and name not in optional:
+            raise InvalidMessage(f"{what} lacks the field {name}.", name)
+    return said
 
 
 def _each(make: Callable[[Any], Made], many: Iterable[object]) -> list[Made]:
@@ -124,7 +139,16 @@ def _checked(change: object) -> Change:
     if not isinstance(change, Change):
         raise InvalidMessage(f"A message carries a Change(counter, change, ...), not {shown(change)}.")
     checked: dict[str, Any] = {name: _named(name, check, getattr(change, name)) for name, check in CHECKS}
-    return Change(**checked)
+    made = Change(**checked)
+    return made if made.then is None else _transfer(made)
+
+
+def _transfer(change: Change) -> Change:
+    try:
+        return steps.checked(change)
+    except InvalidInput as error:
+        field = {InvalidChange: "then.change", InvalidKey: "idempotency_key"}.get(type(error), "then.counter")
+        raise InvalidMessage(f"{field}: {error.why}", field) from None
 
 
 def _named(name: str, check: Callable[[object], Made], given: object) -> Made:
@@ -132,7 +156,9 @@ def _named(name: str, check: Callable[[object], Made], given: object) -> Made:
     try:
         return check(given)
     except InvalidInput as error:
-        raise InvalidMessage(f"{name}: {error.why}", name) from None
+        within = getattr(error, "field", None)
+        field = name if within is None else f"{name}.{within}"
+        raise InvalidMessage(f"{name}: {error.why}", field) from None
 
 
 def _check_time(at: object) -> datetime:
@@ -143,12 +169,21 @@ def _check_time(at: object) -> datetime:
     return checked
 
 
+def _check_then(then: object) -> Then | None:
+    if not isinstance(then, Then | None):
+        raise InvalidMessage(f"What follows a change is Then(counter, change), not {shown(then)}.")
+    if then is None:
+        return None
+    return Then(_named("counter", check_counter, then.counter), _named("change", check_change, then.change))
+
+
 CHECKS: tuple[tuple[str, Callable[[object], object]], ...] = (
     ("counter", check_counter),
     ("change", check_change),
     ("idempotency_key", check_key),
     ("at", _check_time),
     ("region", lambda region: None if region is None else check_region(region)),
+    ("then", _check_then),
 )
 
 

@@ -34,7 +34,8 @@ class Observed:
     name: class and method, such as "ledger.add", also of an awaited call. milliseconds: how long the caller waited.
     cost: of all its requests. outcome: "recorded", "replayed" or "accepted", as the receipt says, "mixed" where those
     of one `add_many` differ; "read" of a reader's calls; "done" of others that went well. Else the name of the error's
-    class; of `add_many` and `Compactor.run` that of the first error among the answers.
+    class; of `add_many` and `Compactor.run` that of the first error among the answers; "LimitReached" of a transfer
+    that did not move.
     """
 
     name: str
@@ -92,6 +93,11 @@ def of_receipts(answer: Any) -> str:
     errors = [each for each in answer if isinstance(each, LedgerError)]
     outcomes = {each.outcome for each in answer} if not errors else {type(errors[0]).__name__}
     return outcomes.pop() if len(outcomes) == 1 else MIXED if outcomes else DONE
+
+
+def of_transfer(answer: Any) -> str:
+    """The outcome of a transfer: one that was refused is told as an add is that was."""
+    return DONE if answer.outcome == "moved" else "LimitReached"
 
 
 Outcome = str | Callable[[Any], str]

@@ -79,6 +79,8 @@ class Rules:
 
 def prepare(rules: Rules, asked: Change) -> Delta:
     """The delta of a change that is asked for now. Raises InvalidInput."""
+    if asked.then is not None:
+        raise InvalidInput("A Change with `then` is a transfer: Ledger.transfer does both, or the queue of changes.")
     token = _token(rules, asked)
     return Delta(_lane(rules.settings, asked, token), token, asked.change)
 

@@ -32,14 +32,26 @@ _SHARD = re.compile(r"0|[1-9][0-9]{0,5}")
 
 
 @dataclass(frozen=True, slots=True)
+class Then:
+    """What follows a change that counts: the change of another counter."""
+
+    counter: str
+    change: int
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
-    """One change to one counter, as a caller asks for it in `Ledger.add_many`; the arguments are those of `add`."""
+    """One change to one counter, as a caller asks for it in `Ledger.add_many`; the arguments are those of `add`.
+
+    then: makes it a transfer, for a queue alone: a change below 0, and the same above 0 that follows if this counts.
+    """
 
     counter: str
     change: int
     idempotency_key: str | None = None
     at: datetime | None = None
     region: str | None = None
+    then: Then | None = None
 
 
 def check_changes(caller: str, changes: object) -> list[Change]:

@@ -26,6 +26,7 @@ from ledger.lane.add import Outcome
 from ledger.observing import DONE, Observe, Observer, observed
 from ledger.programs import Rules
 from ledger.requests import Program, Request, Result, Table, drive, run
+from ledger.saga.calls import SagaCalls
 from ledger.settings import Settings
 from ledger.table import table_of
 from ledger.values import Change, Delta, Receipt
@@ -38,7 +39,7 @@ LANES_AT_ONCE = 8
 """Limited lanes of one batch that are asked at once."""
 
 
-class Ledger:
+class Ledger(SagaCalls):
     """Adds changes to counters. Thread-safe; make one a process and keep it.
 
     gather: while a put of a lane is in flight, further adds of that lane from other threads gather and leave in one

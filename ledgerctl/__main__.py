@@ -5,8 +5,8 @@ import sys
 from importlib import import_module
 
 FILES = (
-    *("init", "add", "revert", "get", "standing", "history", "series", "list", "compaction", "rebuild"),
-    *("restore", "redrive", "imports", "cost", "doctor"),
+    *("init", "add", "revert", "transfer", "get", "standing", "history", "series", "list", "compaction"),
+    *("rebuild", "restore", "redrive", "imports", "cost", "doctor"),
 )
 
 try:

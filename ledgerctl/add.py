@@ -125,7 +125,7 @@ def length_typed(text: str) -> timedelta:
 @command("hold", LIMITS, context_settings=NEGATIVE)
 def hold(
     call: Call,
-    counter: NewCounter,
+    counters: Annotated[list[str], typer.Argument(help="A counter, or several: the narrowest first.")],
     amount: Annotated[int, _number("As the change that would count, such as -6.", "AMOUNT")],
     expires: Annotated[str, typer.Option(help="How long it holds, from --at on: 90s, 5m, 2h, 1d; up to 400d.")],
     key: Key = None,
@@ -134,16 +134,20 @@ def hold(
 ) -> None:
     """Set an amount of a limited counter aside until it is captured, released or over.
 
-    Prints the hold's id. Exit code 1 when the limit is in the way.
+    Of several counters the amount is held in each, or in none. Prints each hold's id. Exit code 1 when a limit is in
+    the way.
     """
     length = length_typed(expires)
-    name = named(call, ["hold", counter, str(amount), "--expires", expires], key, at, home_region)
-    with sending(name, f"{amount:+,} of {counter} is held"):
-        given: Any = {"idempotency_key": name.key, "at": name.at, "region": home_region}
-        held = call.ledger.hold(counter, amount, expires=length, **given)
-    call.document(_fields(held) | {"key": name.key, "at": time_text(name.at)})
-    call.say(f"held: {amount:+,} of {counter} until {show.moment(held.until)}", style="green")
-    call.say(held.id)
+    name = named(call, ["hold", *counters, str(amount), "--expires", expires], key, at, home_region)
+    with sending(name, f"{amount:+,} of {' and of '.join(counters)} is held"):
+        given: Any = {"expires": length, "idempotency_key": name.key, "at": name.at, "region": home_region}
+        ledger, first = call.ledger, counters[0]
+        is_one = len(counters) == 1
+        holds = [ledger.hold(first, amount, **given)] if is_one else ledger.hold_all(counters, amount, **given)
+    for held in holds:
+        call.document(_fields(held) | {"key": name.key, "at": time_text(name.at)})
+        call.say(f"held: {amount:+,} of {held.counter} until {show.moment(held.until)}", style="green")
+        call.say(held.id)
     if name.made:
         call.note(f"to ask for the same hold again:\n{name.again}")
 

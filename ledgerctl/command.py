@@ -29,8 +29,8 @@ app = typer.Typer(
     help="Operate exact counters on DynamoDB. Options such as --table and --region stand behind the command: "
     "`ledgerctl get --help`.",
     epilog="Exit codes: 0 fine; 1 the data is wrong, or something was refused; 2 your input; 3 AWS refused or gave no "
-    "answer, run it again; 4 nobody knows whether an `add` or a `hold` without --key was applied: repeat it only by "
-    "the command it prints; 70 a mistake of ours; 130 interrupted.",
+    "answer, run it again; 4 nobody knows whether an `add`, a `hold` or a `transfer` without --key was applied: repeat "
+    "it only by the command it prints; 70 a mistake of ours; 130 interrupted.",
 )
 
 

@@ -139,8 +139,12 @@ class Import:
             region = filled("home-region", self.home_region, fields)
         elif columns.key == DEFAULT.key:  # a row of `export`, or a message
             region = fields.get("region") or region
+            if fields.get("then") is not None:
+                raise BadRow("A row with `then` is a transfer, of which this would add half: send it to the queue.")
         if not (self.by_token and fields.get("token")):
-            return ledger.prepare(**asdict(change_of(columns, fields)) | {"region": region})
+            new = change_of(columns, fields)
+            key, at = new.idempotency_key, new.at
+            return ledger.prepare(new.counter, new.change, idempotency_key=key, at=at, region=region)
         counter, change = filled("counter", columns.counter, fields), number_of(columns, fields)
         token = fields["token"]
         if not (isinstance(token, str) and tokens.is_token(token)):

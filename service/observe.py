@@ -113,6 +113,7 @@ OF_ERROR: tuple[tuple[type[LedgerError] | UnionType, str, str, str], ...] = (
     (errors.OutOfReach, "OutOfReach", "warning", "out of reach: a Region did not answer, nothing was decided; retry"),
     (errors.HoldEnded, "", "info", "hold ended before: nothing was written, and its first end is final"),
     (errors.NoSuchHold, "", "warning", "no such hold: nothing was written"),
+    (errors.TransferStuck, "", "error", "transfer stuck: its source has no room to take it back; make room, and retry"),
     (errors.OutcomeUnknown, "", "warning", "outcome unknown: a retry with the same key finds out, and counts once"),
     (errors.GaveUp, "", "warning", "gate changed too often: nothing was decided, and it may be retried"),
     (MAY_PASS, "", "warning", "change not written: it may be retried"),

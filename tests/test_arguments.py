@@ -70,12 +70,14 @@ RIGHT: dict[str, object] = (
     | {"every": "day", "zone": "Europe/Paris", "instant": AT}
     | {"retires_s": 0, "base": "llm:key", "period": Period("month"), "last": 3, "number": 3, "unit": "month"}
     | {"late": HOUR, "keep": HOUR, "carry": 0, "anchor": 1}
-    | {"text": str(LANE), "environ": FULL, "data": b"", "url": "a queue"}
+    | {"text": str(LANE), "environ": FULL, "data": b"", "url": "a queue", "then": None}
+    | {"source": COUNTER, "target": SEATS}
 )
 OF_A_LIMIT = ("Ledger.hold", "Ledger.parse_hold", "Ledger.set_limit", "Reader.standing", "Reader.holds", "Hold.parse")
 DIFFERS: dict[str, Any] = (
     {name: {"counter": SEATS} for name in OF_A_LIMIT}
     | {"Position": {"region": A}, "Lane": {"region": A, "shards": 1}, "Settings": OF_SETTINGS}
+    | {"Ledger.hold_all": {"counters": [SEATS, "seats:late"]}}
     | {"Delta": {"lane": LANE}, "Limit": {"floor": 0, "ceiling": 10, "region": A}, "Hold": {"delta": HELD.delta}}
     | {"Threshold": {"region": A}, "Reader.history_page": {"after": Position(token(1), A)}, "Place": {"counter": "a"}}
     | {"Reader.counters": {"after": Place(7, "a")}, "Settings.from_env": {"table": "counters"}}

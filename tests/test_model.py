@@ -135,7 +135,9 @@ class Public(RuleBasedStateMachine):
         if n not in self.keyed or data.draw(st.booleans(), label="apply") or at_ms > self.world.now_ms + 300_000:
             receipt = ledger.apply(each)
         else:
-            receipt = ledger.add(**asdict(self.again(n)))
+            named = asdict(self.again(n))
+            del named["then"]
+            receipt = ledger.add(**named)
         self.took(n, region, receipt, there)
 
     @precondition(lambda self: len(self.sent) < CHANGES_MAX - 2)

@@ -41,12 +41,12 @@ def gives_back_without_settling(right: Any, call: Call, *_: Any) -> Any:
     return {}
 
 
-@_planted_at(reserving, "_hold")
-def holds_under_a_name_for_each_attempt(right: Any, counter: str, estimate: int, name: Any, expires: Any) -> Any:
-    return lambda ledger: right(counter, estimate, replace(name, id=uuid.uuid4().hex), expires)(ledger)
+@_planted_at(reserving, "_holds")
+def holds_under_a_name_for_each_attempt(right: Any, counters: Any, estimate: int, name: Any, expires: Any) -> Any:
+    return lambda ledger: right(counters, estimate, replace(name, id=uuid.uuid4().hex), expires)(ledger)
 
 
-@_planted_at(reserving, "_hold")
+@_planted_at(reserving, "_holds")
 def holds_for_a_day(right: Any, *given: Any) -> Any:
     return right(*given[:-1], timedelta(days=1))
 
@@ -62,13 +62,13 @@ def counts_the_rest_beside_whole(right: Any, counter: str, rest: int, *given: An
 
 
 @_planted_at(reserving, "_add")
-def counts_beside_under_a_new_name(right: Any, counter: str, change: int, key: str, at: Any) -> Any:
-    return right(counter, change, uuid.uuid4().hex if counter.startswith("over:") else key, at)
+def counts_beside_under_a_new_name(right: Any, counter: str, change: int, key: str, name: Any) -> Any:
+    return right(counter, change, uuid.uuid4().hex if counter.startswith("over:") else key, name)
 
 
 @_planted_at(reserving, "_filled")
 def asks_for_no_parts(right: Any, counter: str, rest: int, name: Any, tries: int) -> Any:
-    fits = not rest or (yield from reserving._added(counter, rest, name.rest, name.at, tries))
+    fits = not rest or (yield from reserving._added(counter, rest, name.rest, name, tries))
     return 0 if fits else rest
 
 
@@ -76,6 +76,6 @@ def asks_for_no_parts(right: Any, counter: str, rest: int, name: Any, tries: int
 def names_parts_by_what_is_left(right: Any, counter: str, rest: int, name: Any, tries: int) -> Any:
     """As much of the rest as there is room for now, under one name; what is left changes, and the name does not."""
     for part in (rest, *reserving.parts(rest)):
-        if part and (yield from reserving._added(counter, part, name.part(part), name.at, tries)):
+        if part and (yield from reserving._added(counter, part, name.part(part), name, tries)):
             return rest - part
     return rest

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from lab.histories import history, limited, periods, served
+from lab.histories import history, limited, periods, sagas, served
 from lab.histories.explore import explore
 from lab.histories.theatre import Played
 from simulator.choices import Drawn
@@ -25,6 +25,7 @@ KINDS = {
     "series": Kind(history.play_charts, 5, 2),
     "limits": Kind(limited.play, 5),
     "periods": Kind(periods.play, 5, 2),
+    "sagas": Kind(sagas.play, 5, 1),
     "service": Kind(served.play, 10),
     "thresholds": Kind(partial(served.play, thresholds=True), 10, 5),
 }

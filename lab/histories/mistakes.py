@@ -73,6 +73,7 @@ LANES = [*read("lanes.diff", "lanes"), *read("series.diff", "series")]
 LIMITS = [*read("limits.diff", "limits"), *read("rebuilds.diff", "limits")]
 RUN = read("run.diff", "run")  # found by lab/run, as those of lanes are
 PERIODS = read("periods.diff", "periods")
+SAGAS = read("sagas.diff", "sagas")
 SERVICE = [*read("service.diff", "service"), *read("thresholds.diff", "thresholds")]
 
 
@@ -122,10 +123,13 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m lab.histories.mistakes", description=main.__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these")
     parser.add_argument("--limited", action="store_true", help="those of limited counters")
+    groups = {"limited": LIMITS, "periods": PERIODS, "sagas": SAGAS, "served": SERVICE}
+    parser.add_argument("--limited", action="store_true", help="those of limited counters")
     parser.add_argument("--periods", action="store_true", help="those of periods")
+    parser.add_argument("--sagas", action="store_true", help="those of transfers and holds in several counters")
     parser.add_argument("--served", action="store_true", help="those of the service")
     given = parser.parse_args()
-    chosen = LIMITS if given.limited else SERVICE if given.served else PERIODS if given.periods else LANES
+    chosen = next((found for name, found in groups.items() if getattr(given, name)), LANES)
     known = {each.name: each for each in chosen}
     if unknown := set(given.names) - known.keys():
         parser.error(f"no such mistake: {', '.join(sorted(unknown))}")

@@ -26,7 +26,7 @@ _going_on: set[asyncio.Task[Any]] = set()
 
 def check_ledger(ledger: object) -> Any:
     """A Ledger, or one whose calls are coroutines; raises InvalidInput for anything else."""
-    has_calls = all(callable(getattr(ledger, name, None)) for name in ("hold", "capture", "release", "add"))
+    has_calls = all(callable(getattr(ledger, name, None)) for name in ("hold_all", "capture", "release", "add"))
     if not has_calls or not isinstance(getattr(ledger, "settings", None), Settings):
         raise InvalidInput(f"Budgets are kept by a Ledger or an AsyncLedger, not by {shown(ledger)}.")
     return ledger

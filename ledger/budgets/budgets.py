@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from types import MappingProxyType, TracebackType
@@ -83,9 +83,9 @@ class Budgets:
 
 
 class Call:
-    """What one call reserved. `with` and `async with` raise OverBudget and what `Ledger.hold` raises, before the call;
-    on leaving, what `Ledger.capture` raises, as a note where the block failed: then `close` again counts the same cost,
-    once.
+    """What one call reserved. `with` and `async with` raise OverBudget and what `Ledger.hold_all` raises, before the
+    call; on leaving, what `Ledger.capture` raises, as a note where the block failed: then `close` again counts the same
+    cost, once.
     """
 
     def __init__(self, budgets: Budgets, counters: list[str], estimate: int, name: CallName) -> None:
@@ -165,7 +165,7 @@ class Call:
         except LedgerError as error:
             self._raise_or_note(error, failure)
 
-    def _reserved(self) -> Program[list[Hold]]:
+    def _reserved(self) -> Program[Sequence[Hold]]:
         return reserving.reserve(self.counters, self.estimate, self._name, self._budgets.timeout)
 
     def _ended(self, failed: bool, tries: int = TRIES_MAX) -> Program[dict[str, int]]:
@@ -185,7 +185,7 @@ class Call:
             raise error
         failure.add_note(f"{self.id}, cost={self.cost}: not settled: {error}")
 
-    async def _let_go(self, reservation: asyncio.Task[list[Hold]]) -> None:
+    async def _let_go(self, reservation: asyncio.Task[Sequence[Hold]]) -> None:
         """Release what is granted to a task that was cancelled, unless others may hold it by the same name."""
         with suppress(LedgerError):
             holds = await reservation

@@ -1,15 +1,14 @@
 """The programs of a budget: reserve an estimate in several at once, settle what it cost, let it go.
 
-Rule 1: all budgets or none: when one refuses, what the others had granted is released.
-Rule 2: every write has a name of its own, from the call's id and time, so that a repetition counts once.
+Rule 1: all budgets or none, as `Ledger.hold_all` holds.
+Rule 2: every write has a name of its own, from the call's id and time, so that a repetition counts once. The holds of a
+call that nobody may repeat are named by the ledger: what is not decided of them is released at once.
 Rule 3: a cost is never dropped. What is above the hold, or comes after it ended, is the rest. It is added whole; where
 its budget refuses that, it is halved again and again, and each part is asked for under a name of its own. So the budget
 is filled to the last unit. What it refuses of the parts is counted under another name, without a limit.
 Rule 4: a gate answers a name once, and for ever, a refusal too. Parts and their names follow from the rest alone, so
 whoever settles again, in any process and whatever room came back, gets the same answers and counts nothing twice.
 Rule 5: what a table did not decide is asked again, some times; then its error is raised.
-Rule 6: others may make a call that has a name of its caller's, too. Its holds are theirs, so nothing but a refusal,
-which is theirs as well, releases them. What was not decided ends with the time of the call, or is asked again.
 """
 
 from __future__ import annotations
@@ -40,6 +39,13 @@ class OverBudget(LimitReached):
         self.counter = counter
         self.estimate = estimate
 
+    @classmethod
+    def of(cls, refused: LimitReached, estimate: int) -> OverBudget:
+        """That of a limit that refused an estimate, with its notes."""
+        error = cls(str(refused.counter), estimate)
+        error.__dict__.update(refused.__dict__)
+        return error
+
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.counter, self.estimate), self.__dict__
 
@@ -47,12 +53,13 @@ class OverBudget(LimitReached):
 @dataclass(frozen=True, slots=True)
 class CallName:
     """What a call's writes are named by: its id and when it was first asked for. shared: its caller named it, so others
-    may make the same call.
+    may make the same call. region: where, if that need not be the ledger's.
     """
 
     id: str
     at: datetime
     shared: bool = False
+    region: str | None = None
 
     @property
     def rest(self) -> str:
@@ -72,38 +79,20 @@ def again(request: Callable[[Any], Any], tries: int = TRIES_MAX) -> Program[Any]
     return (yield request)
 
 
-def reserve(counters: Sequence[str], estimate: int, name: CallName, expires: timedelta) -> Program[list[Hold]]:
-    """A hold of `estimate` in each counter, or none. Raises OverBudget and what `Ledger.hold` does."""
-    holds: list[Hold] = []
-    for counter in counters if estimate else ():
-        try:
-            holds.append((yield from again(_hold(counter, estimate, name, expires))))
-        except LimitReached as refused:
-            error = OverBudget(counter, estimate)
-            yield from _let_go(holds, error)
-            raise error from refused
-        except LedgerError as error:
-            if not name.shared:
-                yield from _let_go(holds, error)
-            elif holds:
-                error.add_note(
-                    f"{', '.join(hold.counter for hold in holds)}: {estimate} each stay held until the time of the "
-                    f"call is over. The same call and `at` again goes on from there."
-                )
-            raise
-    return holds
-
-
-def _let_go(holds: Sequence[Hold], error: LedgerError) -> Program[None]:
-    """Release what was granted before the error, which says so where that fails."""
+def reserve(counters: Sequence[str], estimate: int, name: CallName, expires: timedelta) -> Program[Sequence[Hold]]:
+    """A hold of `estimate` in each counter, or none. Raises OverBudget and what `Ledger.hold_all` does."""
+    if not counters or not estimate:
+        return ()
     try:
-        yield from release(holds)
-    except LedgerError as left:
-        error.add_note(f"A budget before it holds its estimate until the time of the call is over: {left}")
+        holds: Sequence[Hold] = yield _holds(counters, estimate, name, expires)
+        return holds
+    except LimitReached as refused:
+        raise OverBudget.of(refused, estimate) from refused
 
 
-def _hold(counter: str, estimate: int, name: CallName, expires: timedelta) -> Callable[[Any], Any]:
-    return lambda ledger: ledger.hold(counter, estimate, expires=expires, idempotency_key=name.id, at=name.at)
+def _holds(counters: Sequence[str], estimate: int, name: CallName, expires: timedelta) -> Callable[[Any], Any]:
+    named: dict[str, Any] = {"idempotency_key": name.id, "at": name.at} if name.shared else {}
+    return lambda ledger: ledger.hold_all(counters, estimate, expires=expires, **named)
 
 
 def release(holds: Sequence[Hold]) -> Program[None]:
@@ -135,7 +124,7 @@ def settle(
         try:
             rest = (yield from _capture(held[counter], cost, tries)) if counter in held else cost
             if left := (yield from _filled(counter, rest, name, tries)):
-                yield from again(_add(over + counter, left, name.rest, name.at), tries)
+                yield from again(_add(over + counter, left, name.rest, name), tries)
                 refused[counter] = left
         except LedgerError as error:
             if tries == 1:
@@ -159,11 +148,11 @@ def _capture(hold: Hold, cost: int, tries: int) -> Program[int]:
 
 def _filled(counter: str, rest: int, name: CallName, tries: int) -> Program[int]:
     """How much of the rest is left when the budget is full."""
-    if not rest or (yield from _added(counter, rest, name.rest, name.at, tries)):
+    if not rest or (yield from _added(counter, rest, name.rest, name, tries)):
         return 0
     left = 0
     for number, part in enumerate(parts(rest)):
-        if not (yield from _added(counter, part, name.part(number), name.at, tries)):
+        if not (yield from _added(counter, part, name.part(number), name, tries)):
             left += part
     return left
 
@@ -175,16 +164,16 @@ def parts(rest: int) -> Iterator[int]:
         rest //= 2
 
 
-def _added(counter: str, change: int, key: str, at: datetime, tries: int) -> Program[bool]:
+def _added(counter: str, change: int, key: str, name: CallName, tries: int) -> Program[bool]:
     try:
-        yield from again(_add(counter, change, key, at), tries)
+        yield from again(_add(counter, change, key, name), tries)
     except LimitReached:
         return False
     return True
 
 
-def _add(counter: str, change: int, key: str, at: datetime) -> Callable[[Any], Any]:
-    return lambda ledger: ledger.add(counter, change, idempotency_key=key, at=at)
+def _add(counter: str, change: int, key: str, name: CallName) -> Callable[[Any], Any]:
+    return lambda ledger: ledger.add(counter, change, idempotency_key=key, at=name.at, region=name.region)
 
 
 def check_counters(counters: object) -> list[str]:

@@ -202,6 +202,7 @@ def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[G
                 raise LimitReached(
                     f"{lane.counter}: floor={low}, ceiling={high} is beyond what counts and what is "
                     "held. Nothing was written.",
+                    counter=lane.counter,
                     **left._asdict(),
                     resets_at=resets_at(lane),
                 )

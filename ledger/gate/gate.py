@@ -209,7 +209,7 @@ class Decision:
 def receipt(delta: Delta, decision: Decision) -> Receipt:
     """Raises LimitReached and TokenConflict, where the token does not stand for this change."""
     if decision.outcome == REFUSED:
-        _refused(delta, decision)
+        raise refused(delta, decision)
     if decision.held is not None:
         _conflict(delta, f"a hold of {decision.held}")
     if decision.outcome in STATES:
@@ -224,7 +224,7 @@ def check_granted(delta: Delta, decision: Decision) -> None:
     if decision.held not in (None, delta.change):
         _conflict(delta, f"a hold of {decision.held}")
     if decision.outcome == REFUSED:
-        _refused(delta, decision)
+        raise refused(delta, decision)
     if decision.outcome is not None:
         raise ended(delta, decision.outcome)
 
@@ -241,13 +241,14 @@ def resets_at(lane: Lane) -> datetime | None:
     return None if span is None else span.end.replace(tzinfo=UTC)
 
 
-def _refused(delta: Delta, decision: Decision) -> NoReturn:
+def refused(delta: Delta, decision: Decision) -> LimitReached:
     limit, available, remembered = decision.left
     detail = f" of {limit}; all Regions together had {available} left" if limit is not None else ""
     detail += " up to a second ago" if remembered else ""
-    raise LimitReached(
+    return LimitReached(
         f"{delta.lane.counter}: {delta.change} would pass the limit{detail}. Nothing counts, and "
         "that is final for this token: a new attempt needs a new idempotency key.",
+        counter=delta.lane.counter,
         **decision.left._asdict(),
         resets_at=resets_at(delta.lane),
     )

@@ -1,9 +1,9 @@
-"""`AddFromQueue`: a batch of SQS messages, of one change or of many, becomes one `Ledger.add_many`.
+"""`AddFromQueue`: a batch of SQS messages, of one change or of many, becomes one `Ledger.add_many`, or one a round.
 
 Rule 1: A message is acknowledged only when every one of its changes is recorded, now or before, or accepted in a pack,
-or refused by its limit, which is an answer and final; or when it is poison, and a copy is confirmed by the dead-letter
-queue: its body, its attributes, and as a further attribute what was wrong. A crash in between makes two copies, and a
-redrive counts each change once.
+or refused by its limit, which is an answer and final; of a transfer, every step (rounds.py). Or when it is poison, and
+a copy is confirmed by the dead-letter queue: its body, its attributes, and as a further attribute what was wrong. A
+crash in between makes two copies, and a redrive counts each change once.
 Rule 2: Poison is what no retry changes: a message that cannot be read, a change that is refused as invalid, a key that
 stands for another change. It goes to the dead-letter queue at once and whole, and its good changes count once.
 Rule 3: What the table or a queue did not do is reported as failed and comes again, later each time, until it is done:
@@ -18,6 +18,7 @@ counters are on it. What is decided is queued, and what may still be decided is 
 is queued again, because its message came again, is the same. It names its change as its message did, and no amount;
 the format is public: docs/producers.md.
 Rule 8: That a period is over is an answer, too, `refused`, of any counter; without a queue of outcomes it is poison.
+It is also of a transfer, whose debit may count. Of a transfer nothing is added before both of its counters take it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from functools import partial
+from itertools import chain, islice, zip_longest
 from typing import Any
 
 from ledger import Change, Ledger, Receipt, errors
@@ -35,6 +37,8 @@ from ledger.checks import AHEAD_MAX_MS, to_ms
 from ledger.clocks import Clock, wall_clock
 from ledger.errors import InvalidTime, LedgerError, LimitReached, NotQueued, PeriodOver
 from ledger.message import NO_XML, loads_many, time_text
+from ledger.requests import or_error
+from service.add_from_queue.rounds import add_all
 from service.observe import Outcome, Watch, report_each
 from service.sqs import SqsQueue
 from service.writable import refusal
@@ -118,19 +122,37 @@ class AddFromQueue:
             except LedgerError as error:
                 parcels.append(Parcel(record, (), (error,)))
         changes = list(chain.from_iterable(parcel.changes for parcel in parcels))
-        refused = [refusal(change.counter, self._prefixes) for change in changes]
-        taken = (change for change, error in zip(changes, refused, strict=True) if error is None)
-        added = iter(self._ledger.add_many(taken, pack=self._pack))
+        refused = [self._refusal(change) for change in changes]
+        taken = [change for change, error in zip(changes, refused, strict=True) if error is None]
+        added = iter(add_all(self._ledger, taken, pack=self._pack))
         outcomes = (error or next(added) for error in refused)
         for parcel in parcels:
             parcel.outcomes = list(islice(outcomes, len(parcel.changes))) or parcel.outcomes
         report_each(self._watch, _lines(parcels))
         return parcels
 
+    def _refusal(self, change: Change) -> LedgerError | None:
+        refusals = (refusal(counter, self._prefixes) for counter in counters_of(change))
+        return next(filter(None, refusals), None) or self._untaken(change)
+
+    def _untaken(self, change: Change) -> LedgerError | None:
+        """Why what follows a change could not be added, where that is known before the change is."""
+        then = change.then
+        if then is None:
+            return None
+        named: Any = {"idempotency_key": change.idempotency_key, "at": change.at, "region": change.region}
+        made = or_error(partial(self._ledger.prepare, then.counter, then.change, **named))
+        if isinstance(made, LedgerError):
+            return made
+        term = self._ledger.settings.term_of(then.counter)
+        return None if term is None else or_error(term.check_takes, self._clock())
+
     def _judge(self, parcel: Parcel) -> None:
         """The error for which a message is not done: one that passes, if there is one, else its poison."""
-        failures = [each for each in parcel.outcomes if isinstance(each, LedgerError)]
-        failures = [error for error in failures if not self._is_answer(error)]
+        pairs = zip_longest(parcel.changes, parcel.outcomes)
+        failures = [
+            each for change, each in pairs if isinstance(each, LedgerError) and not self._is_answer(change, each)
+        ]
         passes = [error for error in failures if not isinstance(error, POISON)]
         parcel.error = next(iter(passes or failures), None)
         if not passes:
@@ -138,8 +160,10 @@ class AddFromQueue:
             early = (self._ahead_s(change) for change, outcome in outcomes if isinstance(outcome, InvalidTime))
             parcel.wait_s = max((wait_s for wait_s in early if 0 < wait_s <= WAIT_MAX_S), default=None)
 
-    def _is_answer(self, error: LedgerError) -> bool:
-        return isinstance(error, LimitReached) or (self._outcomes is not None and isinstance(error, PeriodOver))
+    def _is_answer(self, change: Change | None, error: LedgerError) -> bool:
+        if isinstance(error, PeriodOver):
+            return self._outcomes is not None and change is not None and change.then is None
+        return isinstance(error, LimitReached)
 
     def _ahead_s(self, change: Change) -> int:
         """In how many seconds a change's time is one that the ledger takes."""
@@ -155,7 +179,7 @@ class AddFromQueue:
             (parcel, text)
             for parcel in parcels
             for change, outcome in zip(parcel.changes, parcel.outcomes, strict=False)
-            if limit_of(change.counter) is not None or isinstance(outcome, PeriodOver)
+            if any(map(limit_of, counters_of(change))) or isinstance(outcome, PeriodOver)
             if (text := outcome_of(change, outcome)) is not None
         ]
         whys = self._outcomes.put_each([text for _, text in decided])
@@ -188,11 +212,17 @@ class AddFromQueue:
             self._watch.logger.warning("a wait was not set: its message comes again sooner", extra={"why": why})
 
 
+def counters_of(change: Change) -> list[str]:
+    return [change.counter] if change.then is None else [change.counter, change.then.counter]
+
+
 def outcome_of(change: Change, outcome: Outcome) -> str | None:
     """None while nothing is decided. The change has its key and `at`. The longest has 7 KB: ten fit one request."""
     match outcome:
         case Receipt(delta=delta):
             answer = "counted"
+        case PeriodOver() if change.then is not None:
+            return None
         case LimitReached(delta=delta) | PeriodOver(delta=delta) if delta is not None:
             answer = "refused"
         case _:

@@ -25,9 +25,14 @@ from service.api.admission import admitted, allow, json_object, routed
 from service.api.documented import ROUTES
 from service.api.problems import Problem, invalid, no_such_route, problem_of
 from service.api.routes import Routes
+from service.api.sagas import Sagas
 from service.observe import Watch, report
 
 TRY_IT = "/try-it"
+
+
+class _EveryRoute(Routes, Sagas):
+    """A method for each."""
 
 
 class Api:
@@ -47,7 +52,7 @@ class Api:
         prefixes: tuple[str, ...] = (),
     ) -> None:
         readers = {strong: Reader(settings, consistent=strong, table=table, clock=clock) for strong in (True, False)}
-        routes = Routes(Ledger(settings, table=table, clock=clock), readers, watch, prefixes)
+        routes = _EveryRoute(Ledger(settings, table=table, clock=clock), readers, watch, prefixes)
         self._watch, self._clock = watch, clock
         self._pages = (TRY_IT,) if try_it else ()
         self.app = APIGatewayHttpResolver(enable_validation=True, json_body_deserializer=json_object, debug=False)
@@ -79,7 +84,7 @@ class Api:
             else:
                 answer = self.app.resolve(admitted(event, path, allowed), context)
         except Problem as problem:
-            answer = problem.answer(of_read=method in ("GET", "HEAD"))
+            answer = problem.answer(self._clock(), of_read=method in ("GET", "HEAD"))
         answer["headers"] = {"Cache-Control": "no-store"} | answer["headers"]
         if method == "HEAD":
             answer |= {"body": "", "isBase64Encoded": False}
@@ -96,7 +101,7 @@ class Api:
                 raise invalid(error.errors())
             case LedgerError():
                 report(self._watch, error)
-                raise problem_of(error, self._clock())
+                raise problem_of(error)
         self._watch.logger.exception("the API failed")
         retry = "repeat it with the same key, and it counts once."
         detail = f"If the request adds a change, it may have been recorded: {retry}"

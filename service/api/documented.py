@@ -29,6 +29,12 @@ _BULK = {200: {"description": "A result for each change, in their order"}}
 _ADDED, _CAPTURED = _counts("Recorded", "change was recorded"), _counts("Captured", "amount was captured")
 _HELD = {201: {"description": "The hold was granted, now or before"}}
 _RELEASED = {204: {"description": "Released, now or before"}}
+_RESERVED = {201: {"description": "All holds were granted, now or before"}}
+_SETTLED = {200: {"description": "Settled, now or before"}}
+_MOVED = {
+    201: {"description": "Moved: it counts from now on"},
+    200: {"description": "Replayed: the same transfer was made before (header Idempotency-Hit: true)"},
+}
 _HOLDS = "/counters/<counter>/holds"
 _EITHER = (
     "Exactly one of counter and prefix: the balance of that counter (with at: its value at that instant), or names of "
@@ -40,6 +46,10 @@ ROUTES = {
     "hold": Route("POST", _HOLDS, "hold", "Set a part of a limit aside", _HELD, 201),
     "capture": Route("POST", f"{_HOLDS}/<id>/capture", "capture", "Count what a hold was for", _CAPTURED, 201),
     "release": Route("POST", f"{_HOLDS}/<id>/release", "release", "Let a hold go", _RELEASED, 204),
+    "reserve": Route("POST", "/reservations", "reserve", "Set an amount aside in several limits", _RESERVED, 201),
+    "settle": Route("POST", "/reservations/settle", "settle", "Count what a reservation was for", _SETTLED),
+    "release_all": Route("POST", "/reservations/release", "releaseAll", "Let a reservation go", _RELEASED, 204),
+    "transfer": Route("POST", "/transfers", "transfer", "Move an amount to another counter", _MOVED, 201),
     "read_or_list": Route("GET", "/counters", "readAny", "Read a counter, or list counters", _READS, 200, _EITHER),
     "history": Route("GET", "/history", "historyAny", "List a counter's changes", _READS),
     "periods": Route("GET", "/periods", "periods", "List what a counter's periods came to", _READS),

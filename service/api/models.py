@@ -28,7 +28,7 @@ from reader.calls import PAGE_ENTRIES_MAX, SECONDS_MAX
 from service.api import cursor as cursors
 from service.api.keys import HEADER, TIMED, key_of_header
 
-BULK_MAX, PERIODS_MAX = 100, 100
+BULK_MAX, PERIODS_MAX, HOLDS_MAX = 100, 100, 10
 HOLD_S_MAX = HOLD_MS_MAX // 1_000
 EXAMPLE_COUNTER, EXAMPLE_KEY, EXAMPLE_ZONE = "stock:85123A", "01JGGKGE064BG4X58772SZHBM0", "Europe/Paris"
 STEPS_MAX = 1_000
@@ -124,6 +124,17 @@ class Bulk(Strict):
     deltas: list[Annotated[BulkDelta, WrapValidator(_or_refused)]] = Field(min_length=1, max_length=BULK_MAX)
 
 
+ExpiresS = Annotated[
+    float,
+    Field(
+        ge=0.001,
+        le=HOLD_S_MAX,
+        allow_inf_nan=False,
+        description="seconds from at on, the same on every retry; rounded up by a thousandth at most",
+    ),
+]
+
+
 class NewHold(Strict):
     """A part of a limit to set aside, until it is captured or released, or is over."""
 
@@ -135,12 +146,7 @@ class NewHold(Strict):
         "below the ceiling",
         json_schema_extra={"not": {"const": 0}},
     )
-    expires_s: float = Field(
-        ge=0.001,
-        le=HOLD_S_MAX,
-        allow_inf_nan=False,
-        description="seconds from at on, the same on every retry; rounded up by a thousandth at most",
-    )
+    expires_s: ExpiresS
     at: FirstAsked = None
     region: InRegion = None
 
@@ -161,6 +167,52 @@ class NewCapture(EndOfHold):
         description="how much of it counts, from 0 to the amount that is held, of a hold below 0 with its sign or "
         "without; all of it if left out",
     )
+
+
+class NewReservation(Strict):
+    """The same amount to set aside in each of several counters, or in none."""
+
+    counters: list[Counter] = Field(
+        min_length=1,
+        max_length=HOLDS_MAX,
+        description="the narrowest first, each once",
+        json_schema_extra={"uniqueItems": True},
+    )
+    amount: int = Field(ge=1, le=CHANGE_MAX, description="in each of them, below its ceiling")
+    expires_s: ExpiresS
+    at: FirstAsked = None
+    region: InRegion = None
+
+
+class HoldName(Strict):
+    """A hold of a reservation: what its answer said of it, of which these two name it."""
+
+    model_config = ConfigDict(extra="ignore")  # a misspelled one lacks what is required
+
+    counter: Counter
+    id: Annotated[str, _text(HOLD_ID)]
+
+
+class EndOfReservation(Strict):
+    """A reservation to let go."""
+
+    holds: list[HoldName] = Field(min_length=1, max_length=HOLDS_MAX)
+
+
+class Settlement(EndOfReservation):
+    """What a reservation was for has happened."""
+
+    cost: int = Field(ge=0, le=CHANGE_MAX, description="what counts in each of its counters, also above what is held")
+
+
+class NewTransfer(Strict):
+    """An amount to move from one counter to another."""
+
+    source: Counter
+    target: Counter
+    amount: int = Field(ge=1, le=CHANGE_MAX)
+    at: FirstAsked = None
+    region: InRegion = None
 
 
 _PATH_NAME = Path(description="the counter's name, percent-encoded; without % and ?", examples=[EXAMPLE_COUNTER])

@@ -4,12 +4,14 @@ Rule 1: Every answer that is not a success is one of these.
 Rule 2: A problem's type is a name in docs/http-api.md and says the same as its status always does.
 Rule 3: A write's says whether anything was written; a read's says nothing of it.
 Rule 4: No text of a problem holds an amount, an exception that is not ours, or a key, but the canonical spelling of one
-that was refused for its spelling. A hold that ended is told by its state alone: what of it counts is an amount.
+that was refused for its spelling. A hold that ended is told by its state alone: what of it counts is an amount. The
+members of `over-budget` say what is left, because whoever reserves chooses by that; its text does not.
 Rule 5: Of a library's error the first class that fits decides, and what fits none is for the operator.
 """
 
 import json
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from ledger import errors
@@ -34,6 +36,7 @@ TITLES = {
     "token-conflict": (409, "The key already stands for another change"),
     "limit-reached": (409, "A limit is in the way"),
     "period-over": (409, "The counter's period is over"),
+    "over-budget": (409, "A counter has too little left to reserve"),
     "hold-ended": (409, "The hold was captured, released or is over"),
     "body-too-large": (413, "The body is too large"),
     "not-json": (415, "The body is not JSON"),
@@ -47,6 +50,7 @@ TITLES = {
     "damaged": (500, "An item in the table is damaged or gone"),
     "unavailable": (503, "The table did not answer"),
     "out-of-reach": (503, "Another Region must be asked, and does not answer"),
+    "transfer-stuck": (503, "The transfer cannot be given back for lack of room"),
     "not-yet-replicated": (503, "This Region does not hold everything yet"),
     "outcome-unknown": (504, "The change may or may not have been recorded"),
 }
@@ -58,7 +62,8 @@ ELSEWHERE = "Give such a name in the body of POST /deltas."
 class Problem(Exception):
     """A request that is answered with problem details. `members` are further fields of the answer.
 
-    `says_what_counts`: the detail itself says what may have been written. Of any other, nothing was.
+    `says_what_counts`: the detail itself says what may have been written. Of any other, nothing was. `resets_at`: until
+    when a refusal holds, where a next period begins then.
     """
 
     def __init__(
@@ -69,24 +74,27 @@ class Problem(Exception):
         headers: Mapping[str, str] | None = None,
         members: Mapping[str, Any] | None = None,
         says_what_counts: bool = False,
+        resets_at: datetime | None = None,
     ) -> None:
         super().__init__(detail)
         self.name = name
         self.status, self.title = TITLES[name]
         self.detail = detail
-        self.members = dict(members or {})
+        self.members = {**(members or {}), **({} if resets_at is None else {"resets_at": time_text(resets_at)})}
         self.headers = {"Content-Type": CONTENT_TYPE, **(headers or {})}
         if self.status in (429, 503, 504):
             self.headers["Retry-After"] = "1"
-        self._says_what_counts = says_what_counts
+        self._says_what_counts, self._resets_at = says_what_counts, resets_at
 
     def body(self, of_read: bool = False) -> dict[str, Any]:
         detail = self.detail if of_read or self._says_what_counts else self.detail + NOT_WRITTEN
         return {"type": TYPE + self.name, "title": self.title, "status": self.status, "detail": detail} | self.members
 
-    def answer(self, of_read: bool = False) -> dict[str, Any]:
+    def answer(self, now_ms: int, of_read: bool = False) -> dict[str, Any]:
         """As API Gateway takes it from a function."""
         body = json.dumps(self.body(of_read))
+        if self._resets_at is not None:
+            self.headers["Retry-After"] = str(max(1, -((now_ms - to_ms(self._resets_at)) // 1_000)))
         return {"statusCode": self.status, "headers": self.headers, "body": body, "isBase64Encoded": False}
 
 
@@ -115,6 +123,7 @@ _TAKEN = "This counter, key and time already stand for another change or hold. A
 _LIMIT = "All Regions together have too little left. Nothing counts, and that is final: a new attempt needs a new key."
 _OVER = "See since. Nothing counts of this attempt, nor of a further one; an earlier one, without an answer, may count."
 _REACH = "This Region has too little left, and one that may have more did not answer. Nothing was decided."
+_STUCK = "The debit counts, the target refused the credit, and the source has no room to take it back. Nothing is lost."
 _NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
     (errors.InvalidChange, "invalid-change", _CHANGE),
     (errors.InvalidKey, "invalid-key", "An idempotency key is text of 1 to 1,024 bytes of UTF-8."),
@@ -123,6 +132,7 @@ _NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
     (errors.TokenConflict, "token-conflict", _TAKEN),
     (errors.LimitReached, "limit-reached", _LIMIT),
     (errors.PeriodOver, "period-over", _OVER),
+    (errors.TransferStuck, "transfer-stuck", f"{_STUCK} Make room. {_AS_IT_WAS}."),
     (errors.OutOfReach, "out-of-reach", f"{_REACH} {_AS_IT_WAS}."),
     (errors.HoldEnded, "hold-ended", "See state: a hold ends once, and the first end is final."),
     (errors.NoSuchHold, "no-such-hold", "It was never granted, or its id or its counter is not as the answer gave it."),
@@ -137,24 +147,46 @@ _NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
     (errors.GateLost, "damaged", "The counter's gate is gone: the operator must restore it."),
     (LedgerError, "misconfigured", _OPERATOR),
 )
-_SAY_WHAT_COUNTS = (errors.LimitReached, errors.PeriodOver, errors.OutOfReach, errors.OutcomeUnknown, errors.GaveUp)
+_SAY_WHAT_COUNTS = (
+    errors.LimitReached,
+    errors.PeriodOver,
+    errors.OutOfReach,
+    errors.OutcomeUnknown,
+    errors.GaveUp,
+    errors.TransferStuck,
+)
 
 
-def problem_of(error: LedgerError, now_ms: int | None = None) -> Problem:
-    """The problem that an error of the library is. Only an unknown outcome may have let something count. now_ms: for
-    how long a refusal holds, where a next period begins."""
+def problem_of(error: LedgerError) -> Problem:
+    """The problem that an error of the library is. Only an unknown outcome may have let something count."""
     members: dict[str, Any] = {}
-    headers: dict[str, str] = {}
     if error.delta is not None:
         members = {"region": error.delta.lane.region, "token": error.delta.token}
     if isinstance(error, errors.HoldEnded):
         members |= {"state": error.state}
-    if isinstance(error, errors.LimitReached) and error.resets_at is not None:
-        members |= {"resets_at": time_text(error.resets_at)}
-        if now_ms is not None:
-            headers["Retry-After"] = str(max(1, -((now_ms - to_ms(error.resets_at)) // 1_000)))
     if isinstance(error, errors.PeriodOver) and error.since is not None:
         members |= {"since": time_text(error.since)}
     name, detail = next((name, detail) for kind, name, detail in _NAMES if isinstance(error, kind))
+    resets_at = error.resets_at if isinstance(error, errors.LimitReached) else None
     says = isinstance(error, _SAY_WHAT_COUNTS)
-    return Problem(name, detail, headers=headers, members=members, says_what_counts=says)
+    return Problem(name, detail, members=members, says_what_counts=says, resets_at=resets_at)
+
+
+def over_budget(refused: errors.LimitReached) -> Problem:
+    """The problem of a reservation that a limit refused. `available` is null of a refusal that is repeated."""
+    members = {"counter": refused.counter, "available": refused.available}
+    detail = "Nothing is held, and that is final: a new attempt needs a new key."
+    return Problem("over-budget", detail, members=members, says_what_counts=True, resets_at=refused.resets_at)
+
+
+def in_part(error: LedgerError) -> Problem:
+    """The problem of a request of several steps of which one failed."""
+    of_step = problem_of(error)
+    detail = f"{of_step.detail} That is of one step: those before it may count. {_AS_IT_WAS}, until it is answered."
+    return Problem(of_step.name, detail, members=of_step.members, says_what_counts=True)
+
+
+def not_moved(counter: str, resets_at: datetime | None) -> Problem:
+    """The problem of a transfer that the limit of a counter refused."""
+    members = {"counter": counter}
+    return Problem("limit-reached", _LIMIT, members=members, says_what_counts=True, resets_at=resets_at)

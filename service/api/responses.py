@@ -138,6 +138,32 @@ class Captured(Added):
     change: int = Field(description="what counts")
 
 
+class Reservation(BaseModel):
+    """All of it is held. Its holds settle it and release it, in any Region."""
+
+    id: str = Field(description="its idempotency key")
+    holds: list[Held]
+
+
+class Settled(BaseModel):
+    """The cost counts, exactly once, in every counter of the reservation."""
+
+    over: dict[str, int] = Field(
+        description="what a limit refused of a cost above what was held, by its counter: it counts in over:<counter>"
+    )
+
+
+class Moved(BaseModel):
+    """The amount left the source and came to the target, exactly once."""
+
+    outcome: Literal["moved"]
+    source: str
+    target: str
+    amount: int
+    region: str = Field(description=f"where the transfer was first asked for; {HOME}")
+    at: Instant
+
+
 class Room(BaseModel):
     """How far a value can go down and up; null where that side has no limit."""
 

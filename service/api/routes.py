@@ -2,25 +2,23 @@
 
 Rule 1: A route that adds gives the caller what a retry needs.
 Rule 2: The token in a hold's id decides its end, once, so a capture and a release need no idempotency key.
-Rule 3: An id that cannot be one in this table names a hold that is not there; it was damaged on its way.
-Rule 4: No line above debug holds an amount, and the id of a hold has one.
-Rule 5: An item of the directory that names no lane is skipped, counted and logged.
+Rule 3: No line above debug holds an amount, and the id of a hold has one.
+Rule 4: An item of the directory that names no lane is skipped, counted and logged.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body
 
-from ledger import Change, Ledger, Period, Receipt
-from ledger.errors import InvalidChange, InvalidInput, InvalidTime, LedgerError, NoSuchHold, shown
-from ledger.gate.hold import Hold
-from reader import Reader
+from ledger import Change, Period, Receipt
+from ledger.errors import InvalidInput, InvalidTime, LedgerError
 from service.api import cursor as cursors
 from service.api import models, responses
+from service.api.checked import Checked, hold_of
 from service.api.keys import time_of_key
 from service.api.models import Consistent, IdInPath, InPath, InQuery, Key
 from service.api.problems import ELSEWHERE, Problem, invalid, problem_of
@@ -35,17 +33,11 @@ from service.api.responses import (
     Held,
     History,
 )
-from service.observe import Watch, report
-from service.writable import refusal
-
-Ended = TypeVar("Ended")
+from service.observe import report
 
 
-class Routes:
-    """A method for each route. readers: by whether they read strongly. prefixes: of the counters that are written."""
-
-    def __init__(self, ledger: Ledger, readers: Mapping[bool, Reader], watch: Watch, prefixes: tuple[str, ...]) -> None:
-        self._ledger, self._readers, self._watch, self._prefixes = ledger, readers, watch, prefixes
+class Routes(Checked):
+    """A method for each route of one counter, and of the lists."""
 
     def add(self, counter: InPath, delta: Annotated[models.NewDelta, Body()], idempotency_key: Key) -> Response[Added]:
         _same(counter, delta.counter)
@@ -134,7 +126,8 @@ class Routes:
         return responses.CounterPeriods(counter=counter, periods=rows)
 
     def hold(self, counter: InPath, wanted: Annotated[models.NewHold, Body()], idempotency_key: Key) -> Held:
-        self._must_take_holds(counter, wanted.counter)
+        _same(counter, wanted.counter)
+        self._must_take_holds(counter)
         self._must_be_here(wanted.region)
         hold = self._ledger.hold(
             counter,
@@ -147,14 +140,16 @@ class Routes:
         return responses.filled(Held, hold, **responses.named(hold.delta))
 
     def capture(self, counter: InPath, id: IdInPath, end: Annotated[models.NewCapture, Body()]) -> Response[Captured]:
-        self._must_take_holds(counter, end.counter)
-        receipt = _ended(counter, id, lambda hold: self._ledger.capture(hold, end.amount))
+        _same(counter, end.counter)
+        self._must_take_holds(counter)
+        receipt = self._ledger.capture(hold_of(counter, id, self._ledger.settings), end.amount)
         report(self._watch, receipt)
         return responses.counted(Captured, receipt, change=receipt.delta.change)
 
     def release(self, counter: InPath, id: IdInPath, end: Annotated[models.EndOfHold, Body()]) -> Response[str]:
-        self._must_take_holds(counter, end.counter)
-        _ended(counter, id, self._ledger.release)
+        _same(counter, end.counter)
+        self._must_take_holds(counter)
+        self._ledger.release(hold_of(counter, id, self._ledger.settings))
         return Response(204, body="")
 
     def _list(self, prefix: str, after: str | None, limit: int) -> CounterNames:
@@ -189,24 +184,6 @@ class Routes:
         problem = problem_of(outcome) if isinstance(outcome, LedgerError) else outcome
         return responses.BulkResult(status=problem.status, problem=responses.ProblemDetails(**problem.body()))
 
-    def _must_take_holds(self, counter: str, in_body: str) -> None:
-        _same(counter, in_body)
-        self._must_be_writable(counter)
-        self._must_be_limited(counter)
-
-    def _must_be_writable(self, counter: str) -> None:
-        if refused := refusal(counter, self._prefixes):
-            raise invalid([{"loc": ("counter",), "type": "name", "msg": refused.why}])
-
-    def _must_be_limited(self, counter: str) -> None:
-        if self._ledger.settings.limit_of(counter) is None:
-            raise Problem("no-limit", "There is nothing to hold, and no standing, where nothing is limited.")
-
-    def _must_be_here(self, region: str | None) -> None:
-        regions = self._ledger.settings.regions
-        if region is not None and region not in regions:
-            raise Problem("no-such-region", f"The service has the Regions {', '.join(regions)}.")
-
 
 @contextmanager
 def _of_the_past() -> Iterator[None]:
@@ -225,12 +202,3 @@ def _same(in_path: str, in_body: str) -> None:
         why = "If they were the same when they were sent, a gateway changed the path."
         detail = f"The path, as it arrived, has another counter than the body names. {why} {ELSEWHERE}"
         raise Problem("other-counter", detail)
-
-
-def _ended(counter: str, id: str, end: Callable[[Hold], Ended]) -> Ended:
-    try:
-        return end(Hold.parse(counter, id))
-    except InvalidChange:  # what is to be captured is wrong, not the id
-        raise
-    except InvalidInput:
-        raise NoSuchHold(f"{shown(id, 120)} is the id of no hold of this table. Nothing was written.") from None

@@ -14,7 +14,7 @@ import pytest
 
 from ledger import Cost, Observed, errors
 from tests.docs.conftest import Account, Names, value
-from tests.docs.pages import DOCS, ROOT, Dies, instead, mortal, source
+from tests.docs.pages import DOCS, ROOT, Dies, instead, source
 from tests.service.support import sqs
 
 Page = Callable[[str | Path], Names]
@@ -82,10 +82,17 @@ def test_nothing_is_sold_that_is_not_there_and_a_refused_line_stays_refused(page
 
 
 def test_between_its_two_changes_money_is_missing_and_never_doubled(page: Page, account: Account) -> None:
+    def dies_before_the_credit(params: Names, **_: object) -> None:
+        if params["Key"]["pk"]["S"].endswith("wallet:bob"):
+            raise Dies
+
     wallet, at = page("wallet"), now()
     everyone = ["outside", "wallet:ann", "wallet:bob"]
-    with instead(wallet, ledger=mortal(wallet["ledger"], 2)), pytest.raises(Dies):
+    updates = ("provide-client-params.dynamodb.UpdateItem", dies_before_the_credit)
+    account.dynamodb.meta.events.register(*updates)
+    with pytest.raises(Dies):
         wallet["transfer"]("pay-19", "wallet:ann", "wallet:bob", 100, at)
+    account.dynamodb.meta.events.unregister(*updates)
     assert wallet["on_its_way"](*everyone) == 100
     for _ in range(2):
         with account.bill() as bill:

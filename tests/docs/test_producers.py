@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ledger import Change, Delta, Receipt, errors, tokens
+from ledger import Change, Delta, Receipt, Then, errors, tokens
 from ledger.checks import to_ms
 from ledger.dynamo import client
 from ledger.message import NAMES, dumps, dumps_many, loads, loads_many
@@ -21,7 +21,7 @@ PAGE = DOCS / "producers.md"
 RETRIES = DOCS / "retries.md"
 ANSWERS = [(what, written, do) for what, written, do in rows(RETRIES, "`add`, `apply`, and `add_many` for each change")]
 OF_OTHERS = {"ReadTooSlow", "LaneDamaged", "LaneUnread"}
-MESSAGE, MESSAGE_OF_MANY, OUTCOME = (json.loads(block) for block in blocks(PAGE, "json"))
+MESSAGE, MESSAGE_OF_MANY, TRANSFER, OUTCOME = (json.loads(block) for block in blocks(PAGE, "json"))
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
 
 
@@ -31,6 +31,8 @@ def test_the_messages_are_what_the_library_writes_and_reads() -> None:
     assert loads(json.dumps(MESSAGE)) == sale
     both = [sale, Change("stock:71053", -8, "536365/2", AT)]
     assert (json.loads(dumps_many(both)), loads_many(json.dumps(MESSAGE_OF_MANY))) == (MESSAGE_OF_MANY, both)
+    paid = Change("wallet:ann", -2_550, "pay-17", AT, then=Then("wallet:bob", 2_550))
+    assert (json.loads(dumps(paid)), loads(json.dumps(TRANSFER))) == (TRANSFER, paid)
     assert tuple(row[0].strip("`") for row in rows(PAGE, "field | |")) == NAMES
 
 

@@ -139,7 +139,8 @@ def test_a_refusal_carries_the_limit_and_what_was_left_of_all_regions(sale: Pair
     assert carried("would pass", sale.add, SEATS, 1, sale.there) == (9, 0, False)
     many = sale.here.add_many([Change(SEATS, 11), Change(SEATS, 12)])
     assert [(each.limit, each.available) for each in many if isinstance(each, errors.LimitReached)] == [(9, 0)] * 2
-    error = errors.LimitReached("no", limit=10, available=2, remembered=True)
+    assert raised(errors.LimitReached, "beyond", sale.here.set_limit, SEATS, ceiling=7).counter == SEATS
+    error = errors.LimitReached("no", counter=SEATS, limit=10, available=2, remembered=True)
     assert pickle.loads(pickle.dumps(error)).__dict__ == error.__dict__
 
 

@@ -13,21 +13,29 @@ from hypothesis import strategies as st
 from ledger.checks import to_ms
 from ledger.errors import InvalidInput, InvalidMessage, InvalidTime
 from ledger.message import dumps, dumps_many, loads, loads_many, parsed, time_of, time_text
-from ledger.values import Change
+from ledger.values import Change, Then
 from tests import strategies
 
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
 SALE = Change("stock:85123A", -6, "536365/1", AT)
 TEXT = '{"counter":"stock:85123A","change":-6,"idempotency_key":"536365/1","at":"2010-12-01T08:26:00.000Z"}'
 
-changes = st.builds(
-    Change,
-    strategies.counters,
-    strategies.changes,
-    strategies.keys,
+PAID = Change("wallet:ann", -2_550, "pay-17", AT, then=Then("wallet:bob", 2_550))
+PAYS = (
+    '{"counter":"wallet:ann","change":-2550,"idempotency_key":"pay-17","at":"2010-12-01T08:26:00.000Z",'
+    '"then":{"counter":"wallet:bob","change":2550}}'
+)
+of_change = (
     st.datetimes(datetime(1970, 1, 2), datetime(9999, 12, 30), timezones=st.timezones()),
     st.sampled_from([None, "eu-west-1"]),
 )
+plain = st.builds(Change, strategies.counters, strategies.changes, strategies.keys, *of_change)
+amounts = st.integers(1, 10**18)
+transfers = st.builds(
+    lambda amount, key, at, region: Change("wallet:ann", -amount, key, at, region, Then("wallet:bob", amount)),
+    *(amounts, st.text("k\u00e9", min_size=1, max_size=500), *of_change),
+)
+changes = plain | transfers
 
 
 def text(**changed: Any) -> str:
@@ -58,7 +66,27 @@ def test_every_change_comes_back_the_same_to_the_millisecond_alone_and_among_man
     assert loads_many(dumps(those[0])) == back[:1]
 
 
+def follows(then: Any, **changed: Any) -> str:
+    return json.dumps(json.loads(PAYS) | {"then": then} | changed)
+
+
+def test_a_transfer_is_a_change_and_what_follows_it() -> None:
+    assert dumps(PAID) == PAYS
+    assert loads(PAYS) == PAID
+    assert loads(text(then=None)) == SALE
+
+
 WRONG: list[tuple[str, str | None]] = [
+    *((follows(then), "then") for then in ("wallet:bob", "")),
+    *((follows(then), "then") for then in (7, True)),
+    (follows({"counter": "wallet:bob"}), "then.change"),
+    (follows({"change": 2_550}), "then.counter"),
+    (follows({"counter": "wallet:bob", "change": 2_550, "at": "now"}), "then.at"),
+    (follows({"counter": "two words", "change": 2_550}), "then.counter"),
+    (follows({"counter": "wallet:ann", "change": 2_550}), "then.counter"),
+    *((follows({"counter": "b", "change": wrong}), "then.change") for wrong in (2_549, -2_550, 0, "2550", 2_550.0)),
+    *((follows({"counter": "b", "change": -wrong}, change=wrong), "then.change") for wrong in (0, 5)),
+    (follows({"counter": "b", "change": 2_550}, idempotency_key="k" * 1_013), "idempotency_key"),
     *((body, None) for body in ("", "{", "[]", "null", '"text"', "1" * 5_000, "[" * 100_000, f"[{TEXT}]", "7")),
     *((body, None) for body in ("NaN", "-Infinity", '{"change": Infinity}')),
     (TEXT.replace('"change":-6', '"change":-6,"change":-6'), None),
@@ -79,6 +107,7 @@ WRONG_MANY: list[tuple[str, str | None]] = [
     (f'{{"changes":[{TEXT},{{"changes":[{TEXT}]}}]}}', "changes[1].changes"),
     (f'{{"changes":[{TEXT},{TEXT},{text(at=...)}]}}', "changes[2].at"),
     (f'{{"changes":[{text(at="now")},{text(change=1.5)}]}}', "changes[0].at"),
+    (f'{{"changes":[{TEXT},{follows({})}]}}', "changes[1].then.counter"),
 ]
 
 
@@ -100,7 +129,8 @@ def test_a_change_without_its_key_and_its_instant_makes_no_message() -> None:
     late = Change("c", 1, "k", datetime.max.replace(tzinfo=timezone(-timedelta(hours=14))))  # the year 10000
     keyless = Change("c", 1, None, AT)
     wrong: Any
-    for wrong in (Change("c", 1), keyless, Change("c", 1, "k", datetime(2010, 12, 1)), late, None):
+    no_then: Any = Change("c", -1, "k", AT, then=("b", 1))  # type: ignore[arg-type]
+    for wrong in (no_then, Change("c", 1), keyless, Change("c", 1, "k", datetime(2010, 12, 1)), late, None):
         with pytest.raises(InvalidMessage):
             dumps(wrong)
     with pytest.raises(InvalidMessage, match=r"^at: A change's time is an aware datetime, not None"):

@@ -98,6 +98,48 @@ def test_the_command_to_repeat_names_all_that_makes_it_the_same_in_any_environme
     assert tables.ctl(*command).out.splitlines()[1] == tables.json("holds seats:1")[0]["id"]
 
 
+def test_an_amount_is_held_in_several_counters_or_in_none() -> None:
+    tables = limited()
+    holds = tables.json(f"hold seats:1 seats:2 3 --expires 5m {NOW}")
+    assert [(hold["counter"], hold["amount"], hold["key"]) for hold in holds] == [
+        ("seats:1", 3, "k"),
+        ("seats:2", 3, "k"),
+    ]
+    assert tables.json(f"hold seats:1 3 --expires 5m {NOW}") == holds[:1]
+    tables("hold seats:3 9 --expires 5m")
+    refused(tables("hold seats:1 seats:3 2 --expires 5m", 1), 1, "seats:3: 2 would pass the limit of 10", "standing")
+    assert [len(tables.json(f"holds seats:{n}")) for n in (1, 2, 3)] == [1, 1, 1]
+    said = tables("hold seats:1 seats:2 1 --expires 5m")
+    assert [line.partition(" until")[0] for line in said.out.splitlines()[::2]] == [
+        "held: +1 of seats:1",
+        "held: +1 of seats:2",
+    ]
+    again = said.err.splitlines()[-1].partition("ledgerctl ")[2]
+    assert again.startswith("hold seats:1 seats:2 1 --expires 5m --key")
+    assert tables(again).out == said.out
+    refused(tables("hold seats:1 seats:1 1 --expires 5m", 2), 2, "is named twice")
+    refused(tables("hold seats:1 views 1 --expires 5m", 2), 2, "has no limit")
+
+
+def test_an_amount_is_transferred_once_refused_or_finished_by_the_command_that_is_printed() -> None:
+    tables = limited()
+    tables("add stock:1 60")
+    named = {"source": "stock:1", "target": "seats:1", "amount": 4, "key": "k", "at": "2027-01-15T08:00:00.000Z"}
+    assert tables.json(f"transfer stock:1 seats:1 4 {NOW}") == [{"outcome": "moved", **named, "region": A}]
+    tables(f"transfer stock:1 seats:1 4 {NOW}", says="moved: 4 from stock:1 to seats:1; it was moved before")
+    refused(tables("transfer stock:1 seats:1 57", 1), 1, "refused: the limit of stock:1", "standing")
+    refused(tables("transfer stock:1 seats:1 7", 1), 1, "refunded: the limit of seats:1", "standing")
+    assert [tables.json(f"get {name}")[0]["value"] for name in ("stock:1", "seats:1")] == [56, 4]
+    for options, code in (("", 4), (NOW.replace(" k ", " j "), 3)):
+        tables.fails(Update, Throttled("slower"), after=True)
+        said = tables(f"transfer stock:1 views 5 {options}", code, says="Its last step failed: slower")
+        tables.mends()
+        tables(said.err.splitlines()[-1].partition("ledgerctl ")[2], says="moved: 5")
+    assert [tables.json(f"get {name}")[0]["value"] for name in ("stock:1", "views")] == [46, 10]
+    refused(tables("transfer stock:1 stock:1 5", 2), 2, "has two counters")
+    refused(tables("transfer stock:1 views -- -5", 2), 2, "is of 1 to")
+
+
 def test_a_counter_is_shown_as_it_is_called_and_what_is_piped_has_no_escapes(tables: Tables) -> None:
     tables("add [red]:smile: 1")
     assert tables("get [red]:smile:").out.startswith("[red]:smile:  1\n")

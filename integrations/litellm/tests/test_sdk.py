@@ -74,7 +74,7 @@ def test_what_may_not_begin_is_refused_in_a_plain_sentence_and_the_provider_is_n
         raise Throttled("slower")
 
     ledger: Any = world.ledger()
-    ledger.hold = throttled
+    ledger.hold_all = throttled
     bad, broken = litellm.BadRequestError, litellm.InternalServerError
     refusals: list[tuple[dict[str, Any], dict[str, Any], type[Exception], str]] = [
         ({"max_tokens": 1_000}, {}, litellm.BudgetExceededError, "llm:ann has less than 2008 left"),

@@ -46,6 +46,12 @@ def test_every_limited_counter_that_is_restored_is_right_after_a_rebuild(monkeyp
     assert min(happened[what] for what in ("restored", "restored beyond", "tokens lost", "gates gone")) > 0
 
 
+def test_histories_of_sagas_are_right_and_everything_happens_in_them() -> None:
+    happened = played("sagas", 25)
+    assert min(happened[what] for what in ("moved", "refused", "refunded", "held", "refused holds")) > 20
+    assert happened["stuck"] > 0
+
+
 def test_histories_of_the_service_are_right_and_happen() -> None:
     happened = played("service", 6, first=2_000_003)
     assert happened["visits"] > 5

@@ -3,14 +3,14 @@
 import pytest
 
 from lab.histories import explore
-from lab.histories.mistakes import LANES, LIMITS, PERIODS, ROOT, RUN, SERVICE, Mistake, Place, catch
+from lab.histories.mistakes import LANES, LIMITS, PERIODS, ROOT, RUN, SAGAS, SERVICE, Mistake, Place, catch
 
-MISTAKES = {mistake.name: mistake for mistake in (*LANES, *LIMITS, *SERVICE, *PERIODS)}
+MISTAKES = {mistake.name: mistake for mistake in (*LANES, *LIMITS, *PERIODS, *SAGAS, *SERVICE)}
 
 
 def test_every_mistake_fits_its_file_and_what_finds_it_is_there() -> None:
-    assert (len(LANES), len(LIMITS), len(SERVICE), len(PERIODS)) == (54, 77, 28, 19)
-    assert len(MISTAKES) == 178
+    assert (len(LANES), len(LIMITS), len(PERIODS), len(SAGAS), len(SERVICE)) == (54, 77, 19, 11, 28)
+    assert len(MISTAKES) == 189
     for mistake in (*MISTAKES.values(), *RUN):
         code: dict[str, str] = {}
         for place in mistake.places:
@@ -31,6 +31,8 @@ SOON = (
     "a tighter limit takes nothing",
     "rebuilt: the version stays",
     "a filed hold ends though the gate knows it",
+    "a refund though the credit is not decided",
+    "what was granted is not released before the refusal",
     "the value is read before the crossings",
 )
 

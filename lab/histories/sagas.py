@@ -1,0 +1,217 @@
+"""Histories of sagas: transfers between limited wallets and a till without a limit, and holds in several wallets.
+
+Rule 1: money comes in before a history and never after it, so the sum of all that counts is known. Judged is what
+stands in the table, at every write of a gate or a delta at its home: never more than there was.
+Rule 2: a transfer is finished by whoever comes by: its caller after a crash, another process, from another Region.
+However often it is asked for, it has one outcome.
+Rule 3: a call of holds that was refused holds nothing when its caller learns of that, unless a note says so. Not judged
+is one that was tried before: a hold of which nobody had an answer may come late.
+Rule 4: in the end everything arrives and there is room; each transfer is finished once more, and every wallet has what
+the outcomes say.
+"""
+
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from itertools import count
+from typing import Any
+
+from lab.histories.filing import Filing, file_as, filed_as
+from lab.histories.limited_judge import WatchedWorld
+from lab.histories.theatre import LONG, PACE, REGIONS, SHORT, Played, Theatre, finish, in_steps_of, one_of, rest
+from ledger import programs
+from ledger.checks import to_datetime
+from ledger.errors import LedgerError, LimitReached, TransferStuck
+from ledger.gate import items
+from ledger.gate.gate import Gate
+from ledger.gate.hold import Hold
+from ledger.items import delta_of
+from ledger.limit import Limit
+from ledger.programs import Rules
+from ledger.requests import Item, Key
+from ledger.saga.hold_all import hold_all, prepare
+from ledger.saga.steps import transfer_of
+from ledger.saga.transfer import transfer
+from ledger.settings import Settings
+from ledger.values import Change, Lane
+from simulator.choices import Choices
+from simulator.faults import Faults, mix
+from simulator.process import Log, Move, Script
+
+TILL = "till"
+WALLETS = ("wallet:a", "wallet:b", "wallet:c")
+START = dict(zip((*WALLETS, TILL), (6, 3, 0, 5), strict=True))
+CEILING = 7
+TRIES = 12
+ROOM = 10**6
+
+
+@dataclass
+class Books:
+    """What counts, by counter, from the writes alone."""
+
+    gates: dict[Key, Gate] = field(default_factory=dict)
+    deltas: dict[Key, Change] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+    most: int = ROOM
+
+    def see(self, region: str, key: Key, item: Item | None) -> None:
+        kind, _, text = key.pk.partition("#")
+        if kind == "gate" and item is not None:
+            self.gates[key] = items.gate_of(Lane.parse(text), item)
+        elif kind == "delta" and item is not None:
+            self.deltas[key] = Change(Lane.parse(text).counter, delta_of(Lane.parse(text), item).change)
+        if (total := sum(self.values().values())) > self.most:
+            self.wrong.append(f"{total} counts, and there was never more than {self.most}")
+
+    def values(self) -> Counter[str]:
+        found = Counter({gate.lane.counter: 0 for gate in self.gates.values()})
+        for gate in self.gates.values():
+            found[gate.lane.counter] += gate.value
+        for change in self.deltas.values():
+            found[change.counter] += change.change
+        return found
+
+    def held(self) -> set[str]:
+        return {token for gate in self.gates.values() for token in gate.held}
+
+
+@dataclass
+class Bank:
+    """What the processes of a history share."""
+
+    theatre: Theatre
+    regions: tuple[str, ...]
+    books: Books = field(default_factory=Books)
+    asked: list[Change] = field(default_factory=list)
+    outcomes: dict[str, str] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def choices(self) -> Choices:
+        return self.theatre.world.choices
+
+    def pick(self, options: int) -> int:
+        return self.choices.pick(options)
+
+    def rules(self, region: str) -> Rules:
+        """Those of a process that begins."""
+        limits = {"wallet:": Limit(floor=0, ceiling=CEILING, region=self.regions[0])}
+        settings = Settings(table="counters", region=region, regions=self.regions, limits=limits, unshared_limits=True)
+        return Rules(
+            settings, lambda: self.theatre.world.now_ms, lambda size: bytes(self.pick(256) for _ in range(size))
+        )
+
+    def enter_all(self) -> None:
+        for number in range(3 + self.pick(6)):
+            region, pace = one_of(self.choices, self.regions), one_of(self.choices, PACE)
+            mine: list[Change] = []
+            enters = partial(self._moves, f"m{number}", region, mine, pace)
+            self.theatre.enter(f"caller {number}", region, enters)
+        for number in range(self.pick(4)):
+            region = one_of(self.choices, self.regions)
+            self.theatre.enter(f"holder {number}", region, partial(self._holds, f"h{number}", region, count()))
+
+    def _moves(self, name: str, region: str, mine: list[Change], pace: tuple[int, ...]) -> Script:
+        yield rest(self.choices, pace)
+        rules = {each: self.rules(each) for each in self.regions}
+        for n in range(1 + self.pick(4)):
+            if n == len(mine):
+                source = one_of(self.choices, (*WALLETS, *WALLETS, TILL))
+                target = one_of(self.choices, [each for each in START if each != source])
+                at = to_datetime(self.theatre.world.now_ms - self.pick(1_000))
+                mine.append(transfer_of(source, target, 1 + self.pick(4), f"{name}/{n}", at, region))
+                self.asked.append(mine[-1])
+            yield from self._finish(mine[n], region, rules)
+            if self.pick(4) == 3:
+                yield from self._finish(one_of(self.choices, self.asked), region, rules)
+
+    def _finish(self, of: Change, region: str, rules: dict[str, Rules]) -> Script:
+        """Until it has an answer, from wherever it is asked."""
+        here = region
+        for _ in range(TRIES):
+            try:
+                self.answered(of, (yield from transfer(rules[here], of)).outcome)
+                break
+            except LedgerError as error:
+                self.counts["stuck"] += isinstance(error, TransferStuck)
+                if self.pick(3) == 2:
+                    here = one_of(self.choices, self.regions)
+                    yield Move(here)
+            yield rest(self.choices, SHORT)
+        yield Move(region)
+
+    def answered(self, of: Change, outcome: str) -> None:
+        self.counts[outcome] += 1
+        if (was := self.outcomes.setdefault(str(of.idempotency_key), outcome)) != outcome:
+            self.books.wrong.append(f"{of.idempotency_key} was {was}, and now it is {outcome}")
+
+    def _holds(self, name: str, region: str, numbers: "count[int]") -> Script:
+        rules = self.rules(region)
+        for _ in range(1 + self.pick(6)):
+            yield rest(self.choices, LONG)
+            number, at = next(numbers), to_datetime(self.theatre.world.now_ms)
+            named: dict[str, Any] = {"idempotency_key": f"{name}/{number}", "at": at} if self.pick(2) else {}
+            wallets = WALLETS[self.pick(2) :] if self.pick(2) else WALLETS[::-1]
+            length = timedelta(milliseconds=one_of(self.choices, (300, 10**6)) * self.theatre.world.step_ms)
+            asked = prepare(rules, wallets, one_of(self.choices, (-2, -1, 1, 2, 3)), length, **named)
+            try:
+                yield from hold_all(rules, asked)
+            except LimitReached as refused:
+                self.counts["refused holds"] += 1
+                tokens = {delta.token for delta in asked.deltas}
+                if tokens & self.books.held() and not hasattr(refused, "__notes__"):
+                    self.books.wrong.append(f"{name}/{number} was refused, and something is held for it")
+                continue
+            except LedgerError:
+                continue
+            self.counts["held"] += 1
+            yield rest(self.choices, SHORT)
+            for delta in asked.deltas:
+                with suppress(LedgerError):
+                    yield from programs.release(rules, Hold(delta))
+
+
+@filed_as()
+def play(choices: Choices, faults: Faults | None = None, log: Log | None = None) -> Played:
+    faults = mix(choices) if faults is None else faults
+    regions = REGIONS[: 2 + (choices.pick(3) == 2)]
+    step_ms = one_of(choices, (1, 10, 40))
+    faults = in_steps_of(step_ms, faults)
+    world = WatchedWorld(regions, choices, page_size=1 + choices.pick(3), lag_steps=faults.lag_steps)
+    world.step_ms, world.now_ms = step_ms, 10_000_000
+    file_as(Filing(enough=one_of(choices, (1, 4, 16)), holds_kept=choices.pick(4), slack_ms=100 * step_ms))
+    bank = Bank(Theatre(world, faults, log), regions)
+    world.watch = bank.books.see
+    rules = bank.rules(regions[0])
+    for counter, amount in START.items():
+        finish(world, regions[0], programs.add(rules, programs.prepare(rules, Change(counter, amount))))
+    world.quiesce()
+    bank.books.most = sum(START.values())
+    bank.enter_all()
+    bank.theatre.play()
+    return Played(bank.books.wrong or _judge_end(bank), world.step, bank.counts)
+
+
+def _judge_end(bank: Bank) -> list[str]:
+    world, regions, books = bank.theatre.world, bank.regions, bank.books
+    due = Counter(START)
+    try:
+        world.quiesce()
+        for wallet in WALLETS:
+            finish(world, regions[0], programs.set_limit(bank.rules(regions[0]), wallet, ceiling=ROOM))
+        for number, of in enumerate(bank.asked):
+            world.quiesce()
+            region = regions[number % len(regions)]
+            outcome = finish(world, region, transfer(bank.rules(region), of)).outcome
+            bank.answered(of, outcome)
+            if outcome == "moved":
+                assert of.then is not None
+                due.update({of.counter: of.change, of.then.counter: of.then.change})
+    except LedgerError as error:
+        books.wrong.append(f"at the end: {type(error).__name__}: {error}")
+    values = books.values()
+    wrong = [f"{name} has {values[name]}, and should have {due[name]}" for name in START if values[name] != due[name]]
+    return books.wrong or wrong

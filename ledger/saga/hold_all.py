@@ -1,0 +1,201 @@
+"""The program `hold_all`: one amount is held in several limited counters, in all of them or in none.
+
+Rule 1: they are asked one after the other, in the caller's order. No order and no crash passes a limit; the narrowest
+first is refused mostly where nobody else is disturbed.
+Rule 2: where this process remembers a refusal of one of them, it looks at all first, in one request, and asks the one
+first that is short: who is refused there took nothing of the others meanwhile. The look decides nothing: gates do.
+Rule 3: what was granted is released before the refusal is raised, else the caller's next try meets its own hold. Of a
+call with a name that is also what an attempt before this one left, as far as the look shows it.
+Rule 4: others may make a call that has a name of its caller's, too. Its holds are theirs, so nothing but a refusal,
+which is theirs as well, releases them. What was not decided ends with its time, or is asked for again.
+Rule 5: what a table did not decide is asked again, some times; then its error is raised.
+Rule 6: an answer is for ever. Who makes a refused call again finds holds that were released for it, and looks up who
+refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+
+from ledger import programs
+from ledger.checks import check_counter, to_datetime
+from ledger.errors import Again, HoldEnded, InvalidInput, LedgerError, LimitReached, shown
+from ledger.gate import holds
+from ledger.gate.gate import REFUSED, Gate, refused
+from ledger.gate.gates import Gates
+from ledger.gate.past import find
+from ledger.gate.recount import Standing, standings
+from ledger.limit import DOWN, UP
+from ledger.programs import Rules
+from ledger.ranges import CHANGE_MAX
+from ledger.requests import Instant, Now, Program, Result
+from ledger.values import Change, Delta
+
+TRIES_MAX = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is to be held in one of the counters."""
+
+    gates: Gates
+    delta: Delta
+
+    @property
+    def counter(self) -> str:
+        return self.delta.lane.counter
+
+    @property
+    def side(self) -> str:
+        """The right that it takes."""
+        return DOWN if self.delta.change < 0 else UP
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call. is_named: its caller gave it a key."""
+
+    parts: tuple[Part, ...]
+    is_named: bool
+
+    @property
+    def deltas(self) -> list[Delta]:
+        return [part.delta for part in self.parts]
+
+
+def prepare(
+    rules: Rules,
+    counters: Iterable[str],
+    amount: int,
+    expires: timedelta,
+    idempotency_key: str | None = None,
+    at: datetime | None = None,
+    region: str | None = None,
+) -> Asked:
+    """The call that is asked for now, in which each hold has the call's key. Raises InvalidInput."""
+    names = _names(counters)
+    gates = [Gates.limited(rules.settings, name, "hold_all", rules.sold_out) for name in names]
+    is_named = idempotency_key is not None or at is not None
+    if not is_named:
+        idempotency_key, at = rules.randomness().hex(), to_datetime(rules.clock())
+    changes = [Change(name, amount, idempotency_key, at, region) for name in names]
+    deltas = [programs.prepare_hold(rules, change, expires) for change in changes]
+    return Asked(tuple(map(Part, gates, deltas)), is_named)
+
+
+def _names(counters: object) -> list[str]:
+    if not isinstance(counters, Iterable) or isinstance(counters, str | bytes):
+        raise InvalidInput(f"hold_all takes the names of several counters, not {shown(counters)}; hold takes one.")
+    names = list(map(check_counter, counters))
+    if not names:
+        raise InvalidInput("hold_all takes the names of one counter or more, and got none.")
+    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise InvalidInput(f"hold_all takes each counter once, and {shown(twice[0], 80)} is named twice.")
+    return names
+
+
+def hold_all(rules: Rules, asked: Asked) -> Program[None]:
+    """Returns when all are granted, now or before. Raises LimitReached, whose `counter` refused, and what `hold` does.
+    Notes of an error name what it left held."""
+    for delta in asked.deltas:
+        programs.check_takes(rules, delta)
+    todo, granted = yield from _in_order(asked)
+    for part in todo:
+        try:
+            yield from again(partial(programs.hold, rules, part.delta))
+            granted[part.counter] = part
+        except LimitReached as error:
+            yield from _let_go(granted.values(), error)
+            raise
+        except HoldEnded as ended:
+            if ended.state == "released":
+                refusal, held = yield from again(partial(_before, asked))
+                if refusal is not None:
+                    yield from _let_go(held, refusal)
+                    raise refusal from ended
+            yield from _leave(asked, granted.values(), ended)
+            raise
+        except LedgerError as error:
+            yield from _leave(asked, granted.values(), error)
+            raise
+
+
+def again(program: Callable[[], Program[Result]]) -> Program[Result]:
+    """Ask until the table decides. Raises what the program does."""
+    for _ in range(TRIES_MAX - 1):
+        with suppress(Again):
+            return (yield from program())
+    return (yield from program())
+
+
+def _in_order(asked: Asked) -> Program[tuple[Sequence[Part], dict[str, Part]]]:
+    """In which order to ask, and what is held by their counters for this very call: seen only where it is looked."""
+    now: Instant = yield Now()
+    parts = asked.parts
+    if not any(_remembers(part, now) for part in parts):
+        return parts, {}
+    try:
+        found = yield from standings([part.gates for part in parts], consistent=asked.is_named)
+    except LedgerError:
+        return parts, {}  # without a look, then
+    seen = dict(zip(parts, found, strict=True))
+    held = {part.counter: part for part in parts if _is_held(part, seen[part])}
+    return sorted(parts, key=lambda part: part.counter in held or not _is_short(part, seen[part])), held
+
+
+def _remembers(part: Part, now: Instant) -> bool:
+    """Whether any amount of it was too much a moment ago."""
+    return part.gates.sold_out.knows(part.counter, part.side, CHANGE_MAX, now) is not None
+
+
+def _is_held(part: Part, seen: Standing) -> bool:
+    return any(part.delta.token in gate.held for gate in seen.gates)
+
+
+def _is_short(part: Part, seen: Standing) -> bool:
+    """Whether all lanes together have too little. What holds that are over could give back is not counted."""
+    gates, token = part.gates, part.delta.token
+    if any(gate.recent.get(token) == REFUSED for gate in seen.gates):
+        return True
+    there = {gate.lane: gate for gate in seen.gates}
+    left = sum((there.get(lane) or Gate.new(lane, gates.limit)).own(part.side) for lane in gates.lanes)
+    return gates.limit.has(part.side) and left < abs(part.delta.change)
+
+
+def _before(asked: Asked) -> Program[tuple[LimitReached | None, list[Part]]]:
+    """How an earlier attempt at the call was refused, if it was, and what is held for the call."""
+    refusal, held = None, []
+    for part in asked.parts:
+        decision, _ = yield from find(part.gates, part.delta.lane, part.delta.token)
+        if decision is not None and decision.held is not None:
+            held.append(part)
+        elif decision is not None and decision.outcome == REFUSED:
+            refusal = refused(part.delta, decision)
+    return refusal, held
+
+
+def _leave(asked: Asked, granted: Iterable[Part], error: LedgerError) -> Program[None]:
+    """What was granted to a call that was not decided: only one without a name releases it."""
+    if not asked.is_named:
+        yield from _let_go(granted, error)
+    elif names := ", ".join(part.counter for part in granted):
+        error.add_note(
+            f"{names}: {asked.parts[0].delta.change} each stay held until the time of the call is over. The same call "
+            "again, with the same key and `at`, goes on from there."
+        )
+
+
+def _let_go(granted: Iterable[Part], error: LedgerError) -> Program[None]:
+    """Release what was granted before the error, which says so where that fails."""
+    for part in granted:
+        try:
+            yield from again(partial(holds.release, part.gates, part.delta))
+        except HoldEnded:
+            pass
+        except LedgerError as left:
+            held = f"{part.counter}: {part.delta.change} is held until the time of the call is over"
+            error.add_note(f"{held}, because its release failed: {left}")

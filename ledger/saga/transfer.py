@@ -1,0 +1,75 @@
+"""The program `transfer`: an amount leaves one counter and comes to another, exactly once, in at most three steps.
+
+Rule 1: debit first, then the credit, then, only where the credit is refused, the refund. In between the amount is
+missing, never there twice. No step is a hold: one that is over before its capture could be neither taken nor paid back.
+Rule 2: a step is decided once, and for ever; nobody goes on before the one before it is decided. A refund is refused
+where others took the room that the debit made. Then it is asked for under the next key, which all try in the same
+order, each only where the one before was refused: so at most one of them counts.
+Rule 3: a call asks for one new refusal at most, because the next key would meet the same limit a moment later.
+Rule 4: both counters must take changes before the debit is added. A transfer that is found half-way when the period of
+one is over and late stays so, because nobody can tell then that the credit of a slower process is not on its way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Literal
+
+from ledger import programs
+from ledger.cost import Cost
+from ledger.errors import LedgerError, LimitReached, TransferStuck
+from ledger.programs import Rules
+from ledger.requests import Program
+from ledger.saga import steps
+from ledger.values import Change, Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """What a transfer came to, for ever.
+
+    outcome: "moved"; "refused" by the source's limit; "refunded", because the target's limit refused it: then nothing
+    has moved either. debit, credit: the receipts of what was added, None of what was not; a debit that was refunded has
+    one. cost: of the call.
+    """
+
+    outcome: Literal["moved", "refused", "refunded"]
+    debit: Receipt | None = None
+    credit: Receipt | None = None
+    cost: Cost | None = field(default=None, compare=False, repr=False)
+
+
+def transfer(rules: Rules, of: Change) -> Program[Transfer]:
+    """Raises TransferStuck, and what `add` does but LimitReached: then the same again. PeriodOver is final."""
+    first = programs.prepare(rules, steps.debit(of))
+    second = programs.prepare(rules, steps.credit(of, first.lane.region))
+    for delta in (first, second):
+        programs.check_takes(rules, delta)
+    try:
+        debit = yield from programs.add(rules, first)
+    except LimitReached:
+        return Transfer("refused")
+    try:
+        credit = yield from programs.add(rules, second)
+    except LimitReached:
+        yield from _refund(rules, of, first.lane.region)
+        return Transfer("refunded", debit)
+    except LedgerError as error:
+        error.add_note(f"{of.counter}: {of.change} counts. The same call again finishes the transfer.")
+        raise
+    return Transfer("moved", debit, credit)
+
+
+def _refund(rules: Rules, of: Change, region: str) -> Program[None]:
+    """Returns when one refund counts. Raises TransferStuck after a refusal that is new."""
+    for number in count():
+        try:
+            yield from programs.add(rules, programs.prepare(rules, steps.refund(of, region, number)))
+            return
+        except LimitReached as refused:
+            if refused.limit is not None:  # one that is repeated names none
+                raise TransferStuck(
+                    f"{of.counter}: {of.change} counts, {refused.counter} has no room to take it back, and the target "
+                    "had none for it. Nothing is lost. Make room, then the same call again."
+                ) from refused

@@ -1,0 +1,67 @@
+"""`transfer`: an amount from one counter to another.
+
+Rule 1: what was begun is finished by the same command, and by no other: it is printed whatever fails.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from ledger.errors import InvalidInput, LedgerError, SettingsMismatch
+from ledger.message import time_text
+from ledgerctl.add import Named, named
+from ledgerctl.call import Call
+from ledgerctl.command import COUNTERS, NEGATIVE, At, HomeRegion, Key, command, whole_number
+from ledgerctl.failures import DATA, INTERRUPTED, NO_ANSWER, UNKNOWN, Wrong
+
+Amount = Annotated[int, typer.Argument(help="1 or more, such as 2550.", metavar="AMOUNT", parser=whole_number)]
+Source = Annotated[str, typer.Argument(help="The counter that it leaves.")]
+Target = Annotated[str, typer.Argument(help="The counter that it comes to.")]
+LEFT = "`ledgerctl standing COUNTER` shows what is left, held and on its way."
+
+
+@command("transfer", COUNTERS, context_settings=NEGATIVE)
+def transfer(
+    call: Call,
+    source: Source,
+    target: Target,
+    amount: Amount,
+    key: Key = None,
+    at: At = None,
+    home_region: HomeRegion = None,
+) -> None:
+    """Move an amount from one counter to another; the same key and time move it once.
+
+    Where a limit is in the way of either, the exit code is 1 and nothing has moved.
+    """
+    name = named(call, ["transfer", source, target, str(amount)], key, at, home_region)
+    with _finished_by(name):
+        done = call.ledger.transfer(source, target, amount, idempotency_key=name.key, at=name.at, region=home_region)
+    if done.debit is None or done.credit is None:
+        where = source if done.debit is None else target
+        message = f"{done.outcome}: the limit of {where} is in the way. Nothing has moved, finally for this key."
+        raise Wrong("LimitReached", message, LEFT, DATA)
+    fields = {"outcome": done.outcome, "source": source, "target": target, "amount": amount}
+    region = done.debit.delta.lane.region
+    call.document(fields | {"key": name.key, "at": time_text(name.at), "region": region})
+    before = "; it was moved before, and counts once" if done.credit.outcome == "replayed" else ""
+    call.say(f"moved: {amount:,} from {source} to {target}{before}", style="green")
+    if name.made:
+        call.say(f"to send the same transfer again, which counts once:\n{name.again}")
+
+
+@contextmanager
+def _finished_by(name: Named) -> Iterator[None]:
+    """Raises Wrong where a transfer may be on its way."""
+    try:
+        yield
+    except (InvalidInput, SettingsMismatch):
+        raise
+    except (LedgerError, KeyboardInterrupt) as failure:
+        why = str(failure) or type(failure).__name__
+        known = INTERRUPTED if isinstance(failure, KeyboardInterrupt) else NO_ANSWER
+        message = f"The transfer may be on its way, and is not lost. Its last step failed: {why}"
+        remedy = f"Send the same again, only by this command, until it is whole:\n{name.again}"
+        raise Wrong(type(failure).__name__, message, remedy, UNKNOWN if name.made else known) from None

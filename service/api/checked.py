@@ -1,0 +1,48 @@
+"""What a route asks of a request beyond its description, before anything is sent.
+
+Rule 1: an id that cannot be one in this table names a hold that is not there; it was damaged on its way.
+"""
+
+from collections.abc import Mapping
+
+from ledger import Ledger
+from ledger.errors import InvalidInput, NoSuchHold, shown
+from ledger.gate.hold import Hold
+from ledger.programs import ours
+from ledger.settings import Settings
+from reader import Reader
+from service.api.problems import Problem, invalid
+from service.observe import Watch
+from service.writable import refusal
+
+
+class Checked:
+    """What routes stand on. readers: by whether they read strongly. prefixes: of the counters that are written."""
+
+    def __init__(self, ledger: Ledger, readers: Mapping[bool, Reader], watch: Watch, prefixes: tuple[str, ...]) -> None:
+        self._ledger, self._readers, self._watch, self._prefixes = ledger, readers, watch, prefixes
+
+    def _must_take_holds(self, counter: str) -> None:
+        self._must_be_writable(counter)
+        self._must_be_limited(counter)
+
+    def _must_be_writable(self, counter: str) -> None:
+        if refused := refusal(counter, self._prefixes):
+            raise invalid([{"loc": ("counter",), "type": "name", "msg": refused.why}])
+
+    def _must_be_limited(self, counter: str) -> None:
+        if self._ledger.settings.limit_of(counter) is None:
+            raise Problem("no-limit", "There is nothing to hold, and no standing, where nothing is limited.")
+
+    def _must_be_here(self, region: str | None) -> None:
+        regions = self._ledger.settings.regions
+        if region is not None and region not in regions:
+            raise Problem("no-such-region", f"The service has the Regions {', '.join(regions)}.")
+
+
+def hold_of(counter: str, id: str, settings: Settings) -> Hold:
+    """Raises NoSuchHold."""
+    try:
+        return Hold(ours(settings, Hold.parse(counter, id).delta))
+    except InvalidInput:
+        raise NoSuchHold(f"{shown(id, 120)} is the id of no hold of this table. Nothing was written.") from None

@@ -1,0 +1,118 @@
+"""The routes of several counters: reservations, and transfers.
+
+Rule 1: a reservation is its holds, named by their ids. Nothing is kept between two requests.
+Rule 2: what is added above a hold is named by the hold's own token and time, and is of its lane's Region. So a
+settlement that is repeated, in any Region, counts once.
+Rule 3: a cost is counted as `Budgets` count it: what a limit refuses stands beside its counter, under OVER and its
+name.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Annotated, Any
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Body
+
+from ledger import Hold, Ledger
+from ledger.budgets.ask import run
+from ledger.budgets.reserving import CallName, release, settle
+from ledger.checks import check_counter
+from ledger.errors import InvalidInput, LedgerError, LimitReached, TransferStuck
+from service.api import models, responses
+from service.api.checked import Checked, hold_of
+from service.api.keys import time_of_key
+from service.api.models import Key
+from service.api.problems import in_part, invalid, not_moved, over_budget
+from service.api.responses import Held, Moved, Reservation, Settled
+from service.observe import report
+
+OVER = "over:"
+
+
+class Sagas(Checked):
+    """A method for each route."""
+
+    def reserve(self, wanted: Annotated[models.NewReservation, Body()], idempotency_key: Key) -> Reservation:
+        for counter in wanted.counters:
+            self._must_be_reserved_in(counter)
+        self._must_be_here(wanted.region)
+        expires, at = timedelta(seconds=wanted.expires_s), time_of_key(idempotency_key, wanted.at)
+        named: Any = {"idempotency_key": idempotency_key, "at": at, "region": wanted.region}
+        try:
+            with self._in_steps():
+                holds = self._ledger.hold_all(wanted.counters, wanted.amount, expires=expires, **named)
+        except LimitReached as refused:
+            report(self._watch, refused)
+            raise over_budget(refused) from refused
+        held = [responses.filled(Held, hold, **responses.named(hold.delta)) for hold in holds]
+        return Reservation(id=idempotency_key, holds=held)
+
+    def settle(self, end: Annotated[models.Settlement, Body()]) -> Settled:
+        holds = self._holds(end)
+        with self._in_steps():
+            return Settled(over=_settled(self._ledger, holds, end.cost))
+
+    def release_all(self, end: Annotated[models.EndOfReservation, Body()]) -> Response[str]:
+        holds = self._holds(end)
+        with self._in_steps():
+            run(release(holds), self._ledger)
+        return Response(204, body="")
+
+    def transfer(self, wanted: Annotated[models.NewTransfer, Body()], idempotency_key: Key) -> Response[Moved]:
+        for counter in (wanted.source, wanted.target):
+            self._must_be_writable(counter)
+        self._must_be_here(wanted.region)
+        at = time_of_key(idempotency_key, wanted.at)
+        named: Any = {"idempotency_key": idempotency_key, "at": at, "region": wanted.region}
+        with self._in_steps():
+            done = self._ledger.transfer(wanted.source, wanted.target, wanted.amount, **named)
+        if done.debit is None or done.credit is None:
+            counter = wanted.source if done.debit is None else wanted.target
+            term = self._ledger.settings.term_of(counter)
+            raise not_moved(counter, None if term is None else term.resets_at)
+        report(self._watch, done.debit, done.credit)
+        of = {name: getattr(wanted, name) for name in ("source", "target", "amount")}
+        return responses.counted(Moved, done.credit, **of, outcome="moved")
+
+    @contextmanager
+    def _in_steps(self) -> Iterator[None]:
+        """Raises a Problem that says what may count, where one step of several fails."""
+        try:
+            yield
+        except (InvalidInput, LimitReached, TransferStuck):
+            raise
+        except LedgerError as error:
+            report(self._watch, error)
+            raise in_part(error) from error
+
+    def _holds(self, end: models.EndOfReservation) -> list[Hold]:
+        """Raises Problem and NoSuchHold."""
+        for named in end.holds:
+            self._must_be_reserved_in(named.counter)
+        settings = self._ledger.settings
+        holds = [hold_of(named.counter, named.id, settings) for named in end.holds]
+        if any(hold.amount < 0 for hold in holds):
+            raise invalid([{"loc": ("holds",), "type": "amount", "msg": "A reservation has no hold below 0"}])
+        return holds
+
+    def _must_be_reserved_in(self, counter: str) -> None:
+        self._must_take_holds(counter)
+        if self._ledger.settings.limit_of(check_counter(OVER + counter)) is not None:
+            raise InvalidInput(f"{OVER}{counter} counts what {counter} refuses of a cost, and has a limit.")
+
+
+def _settled(ledger: Ledger, holds: list[Hold], cost: int) -> dict[str, int]:
+    """What each counter refused of a cost. Raises what `Ledger.capture` and `add` do, after all were tried."""
+    over: dict[str, int] = {}
+    failures: list[LedgerError] = []
+    for hold in holds:
+        name = CallName(hold.delta.token, hold.delta.at, region=hold.delta.lane.region)
+        try:
+            over |= run(settle([hold.counter], [hold], cost, name, OVER), ledger)
+        except LedgerError as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
+    return over

@@ -1,0 +1,133 @@
+"""Transfers that come through the queue of changes: in rounds, once, and answered when all of one is decided."""
+
+import json
+from itertools import count
+from typing import Any
+
+import pytest
+
+from ledger import Change, Ledger, Limit, Then
+from ledger.errors import Throttled
+from ledger.message import dumps, time_of
+from ledger.requests import Update
+from tests.service.support import Service
+from tests.world import A, B, fail
+
+ANN, BOB, FULL, TILL = "wallet:ann", "wallet:bob", "wallet:full", "till"
+AT_MS, AT = 1_291_200_000_000, "2010-12-01T08:26:00.000Z"
+
+
+def started(region: str = A, **given: Any) -> Service:
+    """Of 100 Ann has 60, Bob 30, and one 95."""
+    limits = {"wallet:": Limit(floor=0, ceiling=100, region=A)}
+    service = Service(region, now_ms=AT_MS, limits=limits).start(**given)
+    assert service.adds(plain(ANN, 60), plain(BOB, 30), plain(FULL, 95)) == []
+    service.sqs.taken.clear()
+    return service
+
+
+def ledger_of(service: Service) -> Ledger:
+    """That of another process."""
+    return Ledger(service.settings, tables=service.tables, clock=service.clock)
+
+
+def plain(counter: str, change: int, key: str = "start") -> str:
+    return dumps(Change(counter, change, key, time_of(AT)))
+
+
+def moves(amount: int, key: str = "pay", source: str = ANN, target: str = BOB, region: str | None = None) -> str:
+    return dumps(Change(source, -amount, key, time_of(AT), region, Then(target, amount)))
+
+
+def outcomes(service: Service) -> list[tuple[str, str, str]]:
+    said = [json.loads(each["MessageBody"]) for each in service.sqs.taken.get("outcomes", ())]
+    return [(each["idempotency_key"], each["counter"], each["outcome"]) for each in said]
+
+
+def values(service: Service) -> list[int]:
+    return [service.value(name) for name in (ANN, BOB, TILL)]
+
+
+def writes_of(counter: str) -> Any:
+    return lambda request: isinstance(request, Update) and request.key.pk.endswith(counter)
+
+
+def test_a_batch_of_transfers_is_decided_in_rounds_and_moves_once_however_often_it_comes() -> None:
+    for pack in (False, True):
+        service = started(pack=pack, queues=("outcomes",))
+        bodies = (moves(20, "a"), moves(41, "b"), moves(7, "c", TILL), moves(95, "d", TILL, ANN), plain(TILL, 1, "e"))
+        for _ in range(2):
+            assert service.adds(*bodies) == []
+            assert values(service) == [40, 57, -6]
+            assert outcomes(service) == [
+                ("a", ANN, "counted"),
+                ("b", ANN, "refused"),
+                ("c", TILL, "counted"),
+                ("d", TILL, "refused"),
+            ]
+            service.sqs.taken.clear()
+
+
+@pytest.mark.parametrize(
+    ("target", "after", "counter", "nth"),
+    [
+        (BOB, [50, 40, 0], ANN, 0),
+        (BOB, [50, 40, 0], BOB, 0),
+        (FULL, [60, 30, 0], FULL, 0),
+        (FULL, [60, 30, 0], FULL, 1),
+        (FULL, [60, 30, 0], ANN, 1),
+    ],
+)
+def test_a_message_comes_again_until_its_transfer_is_decided_whichever_step_failed(
+    target: str, after: list[int], counter: str, nth: int
+) -> None:
+    service, writes = started(), count()
+    service.before(lambda request: writes_of(counter)(request) and next(writes) == nth, fail(Throttled("slower")), 1)
+    assert service.adds(moves(10, target=target)) == [0]
+    assert outcomes(service) == []
+    for _ in range(2):
+        assert service.adds(moves(10, target=target)) == []
+        assert values(service) == after
+    assert outcomes(service) == [("pay", ANN, "counted" if target == BOB else "refused")] * 2
+
+
+def test_a_refund_that_is_refused_is_an_error_and_comes_again_until_there_is_room() -> None:
+    service = started()
+    other = ledger_of(service)
+    service.before(writes_of(FULL), lambda _: other.add(ANN, 50), 1)
+    for _ in range(2):
+        assert service.adds(moves(10, target=FULL)) == [0]
+        assert (service.value(ANN), outcomes(service)) == (100, [])
+        assert service.lines("error")[-1][1].startswith("transfer stuck")
+    other.add(ANN, -50)
+    for _ in range(2):
+        assert service.adds(moves(10, target=FULL)) == []
+        assert service.value(ANN) == 60
+    assert outcomes(service) == [("pay", ANN, "refused")] * 2
+
+
+def test_a_caller_and_the_queue_finish_the_same_transfer() -> None:
+    service = started()
+    named: dict[str, Any] = {"idempotency_key": "pay", "at": time_of(AT)}
+    service.before(writes_of(BOB), fail(Throttled("slower")), 1)
+    assert service.adds(moves(10)) == [0]
+    assert ledger_of(service).transfer(ANN, BOB, 10, **named).outcome == "moved"
+    assert service.adds(moves(10)) == []
+    assert values(service) == [50, 40, 0]
+
+
+def test_a_transfer_that_was_first_asked_for_in_another_region_moves_in_its_lanes() -> None:
+    service = started(B)
+    assert service.adds(moves(10, "till", TILL, "shop", region=A)) == []
+    lanes = {key.pk for table in service.tables.values() for key in table.items if key.pk.startswith("delta#")}
+    assert lanes == {f"delta#{A}#0#{TILL}", f"delta#{A}#0#shop"}
+
+
+def test_a_transfer_to_a_name_that_is_not_written_here_is_a_dead_letter_and_takes_nothing() -> None:
+    service = started(prefixes=("wallet:", "till"))
+    assert service.adds(moves(10, target="ledger:canary"), moves(10, "other", target="shop")) == []
+    assert [copy["MessageBody"] for copy in service.sqs.taken["dead_letters"]] == [
+        moves(10, target="ledger:canary"),
+        moves(10, "other", target="shop"),
+    ]
+    assert values(service) == [60, 30, 0]
