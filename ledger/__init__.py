@@ -19,9 +19,8 @@ from ledger.observing import Observed
 from ledger.periods.keep import Keep
 from ledger.periods.period import Period
 from ledger.saga.holds import Holds
-from ledger.saga.transfer import Transfer
 from ledger.settings import Settings
-from ledger.values import Change, Delta, Lane, Receipt, Then
+from ledger.values import Change, Delta, Lane, Receipt, Then, Transfer
 from ledger.writer import Ledger
 
 __version__ = "0.1.0"

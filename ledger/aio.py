@@ -24,11 +24,9 @@ from ledger.observing import DONE, Observe, observed, of_transfer
 from ledger.programs import Rules
 from ledger.requests import Program, Result, answered
 from ledger.saga.holds import Holds
-from ledger.saga.steps import transfer_of
-from ledger.saga.transfer import Transfer, transfer
 from ledger.settings import Settings
 from ledger.table import Given
-from ledger.values import Change, Delta, Receipt
+from ledger.values import Change, Delta, Receipt, Transfer
 
 
 class Named(TypedDict, total=False):
@@ -107,6 +105,9 @@ class AsyncLedger(Edge):
         self, source: str, target: str, amount: int, *, idempotency_key: str, at: datetime, region: str | None = None
     ) -> Transfer:
         """As `Ledger.transfer`."""
+        from ledger.saga.steps import transfer_of
+        from ledger.saga.transfer import transfer
+
         of = transfer_of(source, target, amount, idempotency_key, at, region)
         return await self._run(transfer(self._calls, of))
 

@@ -137,6 +137,21 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
+class Transfer:
+    """What a transfer came to, for ever.
+
+    outcome: "moved"; "refused" by the source's limit; "refunded", because the target's limit refused it: then nothing
+    has moved either. debit, credit: the receipts of what was added, None of what was not; a debit that was refunded has
+    one. cost: of the call.
+    """
+
+    outcome: Literal["moved", "refused", "refunded"]
+    debit: Receipt | None = None
+    credit: Receipt | None = None
+    cost: Cost | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Checkpoint:
     """The sum of all segments of a lane: what a reader adds the tail to. days: the same by day; None where an earlier
     version wrote it, which said nothing of days."""

@@ -122,7 +122,6 @@ def main(planted: Sequence[Mistake]) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m lab.histories.mistakes", description=main.__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these")
-    parser.add_argument("--limited", action="store_true", help="those of limited counters")
     groups = {"limited": LIMITS, "periods": PERIODS, "sagas": SAGAS, "served": SERVICE}
     parser.add_argument("--limited", action="store_true", help="those of limited counters")
     parser.add_argument("--periods", action="store_true", help="those of periods")

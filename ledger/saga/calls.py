@@ -13,8 +13,7 @@ from ledger.observing import DONE, Observer, observed, of_transfer
 from ledger.programs import Rules
 from ledger.requests import Program, Result
 from ledger.saga.holds import Holds
-from ledger.saga.steps import transfer_of
-from ledger.saga.transfer import Transfer, transfer
+from ledger.values import Transfer
 
 
 class SagaCalls:
@@ -75,5 +74,8 @@ class SagaCalls:
         Raises InvalidInput, SettingsMismatch (nothing written), TransferStuck and what `add` does but LimitReached:
         what a limit refuses is the `outcome`. PeriodOver is final, also for a transfer that was left half-way.
         """
+        from ledger.saga.steps import transfer_of
+        from ledger.saga.transfer import transfer
+
         of = transfer_of(source, target, amount, idempotency_key, at, region)
         return self._run(transfer(self._rules, of))

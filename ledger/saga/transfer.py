@@ -12,32 +12,14 @@ one is over and late stays so, because nobody can tell then that the credit of a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from itertools import count
-from typing import Literal
 
 from ledger import programs
-from ledger.cost import Cost
 from ledger.errors import LedgerError, LimitReached, TransferStuck
 from ledger.programs import Rules
 from ledger.requests import Program
 from ledger.saga import steps
-from ledger.values import Change, Receipt
-
-
-@dataclass(frozen=True, slots=True)
-class Transfer:
-    """What a transfer came to, for ever.
-
-    outcome: "moved"; "refused" by the source's limit; "refunded", because the target's limit refused it: then nothing
-    has moved either. debit, credit: the receipts of what was added, None of what was not; a debit that was refunded has
-    one. cost: of the call.
-    """
-
-    outcome: Literal["moved", "refused", "refunded"]
-    debit: Receipt | None = None
-    credit: Receipt | None = None
-    cost: Cost | None = field(default=None, compare=False, repr=False)
+from ledger.values import Change, Transfer
 
 
 def transfer(rules: Rules, of: Change) -> Program[Transfer]:

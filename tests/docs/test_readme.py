@@ -124,7 +124,7 @@ def test_the_settings_on_their_page_are_those_of_the_code() -> None:
         said[setting] = "required" if default == "required" else ast.literal_eval(default.strip("`"))
         assert f" {'AWS_REGION' if setting == 'region' else f'LEDGER_{setting.upper()}'}" in variables
     held = {f.name: "required" if f.default is MISSING else f.default for f in fields(Settings)}
-    held["shards"] = held["limits"] = held["thresholds"] = {}
+    held["shards"] = held["limits"] = held["thresholds"] = held["periods"] = {}
     assert said == held
 
 

@@ -57,7 +57,7 @@ def test_a_look_costs_one_get_and_one_query_both_eventually_consistent() -> None
 
 
 def test_a_look_passes_through_few_functions() -> None:
-    for more, most, depth in ((0, 39, 11), (1, 98, 13)):  # one that folds
+    for more, most, depth in ((0, 39, 11), (1, 99, 13)):  # one that folds
         service = folded(1, 2, 3, fold_min=3)
         service.put(*map(delta, range(4, 6 + more)))
         found = passed(partial(service.visit, Look(LANE)), below="service/compact/serve.py:serve")

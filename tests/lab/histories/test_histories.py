@@ -42,7 +42,7 @@ def test_histories_of_limits_are_right_and_everything_happens_in_them() -> None:
 
 def test_every_limited_counter_that_is_restored_is_right_after_a_rebuild(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limited_restores, "ONE_OF", 1)
-    happened = played("limits", 4, first=9)
+    happened = played("limits", 4, first=21)
     assert min(happened[what] for what in ("restored", "restored beyond", "tokens lost", "gates gone")) > 0
 
 
@@ -57,7 +57,7 @@ def test_histories_of_the_service_are_right_and_happen() -> None:
     assert happened["visits"] > 5
     assert min(happened["rings"], happened["late"]) > 30
     assert happened["purged"] > 0
-    assert played("thresholds", 3, first=3_000_005)["crossings"] > 5
+    assert played("thresholds", 3, first=3_000_007)["crossings"] > 5
 
 
 @pytest.mark.parametrize("kind", KINDS)
