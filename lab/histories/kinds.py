@@ -13,21 +13,22 @@ from simulator.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """every, at: one of so many seeds has such a history, and which."""
+    """every, at: one of so many seeds has such a history, and which. shows: what is counted of it."""
 
     play: Callable[..., Played]
+    shows: tuple[str, ...]
     every: int = 1
     at: int = 0
 
 
 KINDS = {
-    "lanes": Kind(history.play),
-    "series": Kind(history.play_charts, 5, 2),
-    "limits": Kind(limited.play, 5),
-    "periods": Kind(periods.play, 5, 2),
-    "sagas": Kind(sagas.play, 5, 1),
-    "service": Kind(served.play, 10),
-    "thresholds": Kind(partial(served.play, thresholds=True), 10, 5),
+    "lanes": Kind(history.play, ("deltas", "packs", "reads", "cleaned")),
+    "series": Kind(history.play_charts, ("charts",), 5, 2),
+    "limits": Kind(limited.play, ("decided",), 5),
+    "periods": Kind(periods.play, ("looks", "over", "carried"), 5, 3),
+    "sagas": Kind(sagas.play, ("moved", "refunded", "stuck"), 5, 1),
+    "service": Kind(served.play, ("rings", "visits", "late"), 10),
+    "thresholds": Kind(partial(served.play, thresholds=True), ("crossings",), 10, 5),
 }
 
 

@@ -1,6 +1,6 @@
 """Where a small cast of periods plays: a day of a limited counter that is over, the next one, and one that retires.
 
-Rule 1: every write of a gate is judged as in the long histories: periods.py.
+Rule 1: every write of a gate is judged as in the long histories: period_judge.py.
 Rule 2: when everything stops, whoever is short next gets all that the day before has left, as far as it may be carried.
 Rule 3: items of a period whose time is over are deleted one by one, in any order, beside whoever comes.
 """
@@ -11,7 +11,7 @@ from compactor.report import Tally
 from compactor.visit import visit
 from lab.histories.boards import AWAY, HOME, Boards, Casts, do, process
 from lab.histories.limited_judge import WatchedWorld
-from lab.histories.periods import CARRY, CEILING, Stage
+from lab.histories.period_judge import CARRY, CEILING, PeriodJudge
 from lab.histories.theatre import Theatre, finish
 from ledger import programs
 from ledger.checks import to_datetime
@@ -49,7 +49,7 @@ class PeriodStage(Boards):
             fold_min=1,
             unshared_limits=True,
         )
-        self.stage = Stage(Theatre(self.world, NONE, log), self.world, settings)
+        self.stage = PeriodJudge(Theatre(self.world, NONE, log), self.world, settings)
         self.world.watch = self.stage.see
         self.world.now_ms = self.stage.term(OLD).end_ms - 10_000
 

@@ -46,6 +46,12 @@ def test_every_limited_counter_that_is_restored_is_right_after_a_rebuild(monkeyp
     assert min(happened[what] for what in ("restored", "restored beyond", "tokens lost", "gates gone")) > 0
 
 
+def test_histories_of_periods_are_right_and_everything_happens_in_them() -> None:
+    happened = played("periods", 12, first=FIRST + 30)
+    assert min(happened[what] for what in ("counted", "looks", "over")) > 20
+    assert happened["carried"] > 0
+
+
 def test_histories_of_sagas_are_right_and_everything_happens_in_them() -> None:
     happened = played("sagas", 25)
     assert min(happened[what] for what in ("moved", "refused", "refunded", "held", "refused holds")) > 20
