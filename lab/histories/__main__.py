@@ -43,8 +43,8 @@ def main(
                 console.print(wrong)
                 raise typer.Exit(1)
             total += counts
-    for name, kind in KINDS.items():
-        happened = "".join(f", {total[what]:,} {what}" for what in kind.shows)
+    for name, played in KINDS.items():
+        happened = "".join(f", {total[what]:,} {what}" for what in played.shows)
         console.print(f"{name:10} {total[name]:>7,}: {total[f'{name} steps']:,} steps{happened}")
     spent = f"in {time.monotonic() - began:.0f} s"
     console.print(f"{seeds:,} histories, seeds {first:,} to {first + seeds - 1:,}, 0 violations, {spent}")

@@ -92,7 +92,7 @@ def test_a_replica_that_is_made_again_with_half_of_a_commit_is_right_again_after
 
 
 def test_of_each_kind_of_thing_enough_has_to_happen_in_many_histories() -> None:
-    enough = Counter({"lanes": 100, **{name: int(100 * least) for name, least in LEAST.items()}})
+    enough = Counter({"lanes": 1_000, **{name: int(1_000 * least) for name, least in LEAST.items()}})
     assert lacks(enough) == []
     for name in LEAST:
         assert lacks(enough - Counter({name: 1})) == [name]
