@@ -19,22 +19,21 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from ledger import clocks, tokens
-from ledger.checks import check_at, check_change, check_counter, check_flag, check_key, check_length, to_datetime
+from ledger.checks import check_at, check_change, check_counter, check_flag, check_key, check_length
 from ledger.dynamo.send import AtOnce
 from ledger.errors import (
     InvalidChange,
-    InvalidCounter,
     InvalidInput,
     InvalidKey,
     InvalidTime,
     LedgerError,
-    PeriodOver,
     shown,
 )
 from ledger.gate.hold import Hold
 from ledger.lane import add as lanes
 from ledger.lane.add import Outcome, failed
 from ledger.lane.shape import ShapeCheck
+from ledger.periods.takes import check_of_period, check_takes
 from ledger.requests import Program, Request, Result, or_error
 from ledger.settings import Settings, check_settings
 from ledger.values import Change, Delta, Lane, Receipt, check_changes
@@ -85,17 +84,6 @@ def prepare(rules: Rules, asked: Change) -> Delta:
     return Delta(_lane(rules.settings, asked, token), token, asked.change)
 
 
-def check_takes(rules: Rules, delta: Delta) -> None:
-    """Raises PeriodOver, with the delta, where its period takes no more changes."""
-    term = rules.settings.term_of(delta.lane.counter)
-    if term is not None:
-        try:
-            term.check_takes(rules.clock())
-        except PeriodOver as error:
-            error.delta = delta
-            raise
-
-
 def prepare_many(rules: Rules, changes: Iterable[Change], pack: bool) -> list[Delta | LedgerError]:
     """The delta of each change, or why it has none. Raises InvalidInput for what is no Change."""
     deltas = [or_error(prepare, rules, change) for change in check_changes("add_many", changes)]
@@ -125,25 +113,8 @@ def ours(settings: Settings, delta: Delta) -> Delta:
             f"No reader looks at the lane {lane}: regions={settings.regions!r}, and this token's shard is "
             f"{expected.shard}. The settings must be those with which the delta was prepared."
         )
-    _check_period(settings, lane.counter, tokens.time_ms(delta.token))
+    check_of_period(settings, lane.counter, tokens.time_ms(delta.token))
     return replace(delta, lane=expected)
-
-
-def _check_period(settings: Settings, counter: str, time_ms: int) -> None:
-    """Raises InvalidCounter for a base, and InvalidTime where the time is not of the name's period."""
-    if settings.keep_of(counter) is None:
-        return
-    term = settings.term_of(counter)
-    if term is None:
-        raise InvalidCounter(
-            f"{counter} has no period, and only its periods count: end the name with one, such as {counter}@2026-11. "
-            "Period.name makes it of a time."
-        )
-    if not term.is_good_for(time_ms):
-        raise InvalidTime(
-            f"{to_datetime(time_ms).isoformat()} is not in the period of {counter}: name the counter by the time of "
-            "the change, once, before its first attempt. Period.name does."
-        )
 
 
 def _token(rules: Rules, asked: Change, kind: str = "") -> str:
@@ -165,7 +136,7 @@ def _lane(settings: Settings, asked: Change, token: str) -> Lane:
     if type(region) is not str or region not in settings.regions:
         raise InvalidInput(f"region={shown(region)} is not one of regions={settings.regions!r}.")
     if settings.periods:
-        _check_period(settings, asked.counter, tokens.time_ms(token))
+        check_of_period(settings, asked.counter, tokens.time_ms(token))
     return settings.lane_for(asked.counter, token, region)
 
 
@@ -183,7 +154,7 @@ def add(rules: Rules, delta: Delta) -> Program[Receipt]:
 def check_first(rules: Rules, delta: Delta) -> Program[None]:
     """What comes before the first request of a change. Raises PeriodOver and what the shape's check raises, with the
     delta."""
-    check_takes(rules, delta)
+    check_takes(rules.settings, delta, rules.clock())
     try:
         yield from rules.shape.program(delta.lane.counter)
     except LedgerError as error:
@@ -218,7 +189,9 @@ def add_many(
 
 
 def _taken(rules: Rules, delta: Delta | LedgerError) -> Delta | LedgerError:
-    over = or_error(check_takes, rules, delta) if isinstance(delta, Delta) and delta.lane.retires_s else None
+    if not isinstance(delta, Delta) or not delta.lane.retires_s:
+        return delta
+    over = or_error(check_takes, rules.settings, delta, rules.clock())
     return over if over is not None else delta
 
 
@@ -243,9 +216,7 @@ def hold(rules: Rules, delta: Delta) -> Program[None]:
     """Returns when a hold that was prepared is granted."""
     from ledger.gate import decide
 
-    term = rules.settings.term_of(delta.lane.counter)
-    if term is not None:
-        term.check_takes(rules.clock())
+    check_takes(rules.settings, delta, rules.clock())
     return _limited(rules, delta.lane.counter, "hold", lambda gates: decide.hold(gates, delta))
 
 

@@ -17,7 +17,8 @@ from ledger.checks import to_ms
 from ledger.errors import LedgerError, NotAllowed, TableMissing
 from ledger.gate import items as gates
 from ledger.lane import directory
-from ledger.lane.shape import KINDS, mismatches, stored
+from ledger.lane.fits import mismatches
+from ledger.lane.shape import KINDS, stored
 from ledger.limit import Shape
 from ledger.requests import GetMany, KeyPage, Scan
 from ledger.settings import Settings

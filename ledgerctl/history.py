@@ -26,7 +26,7 @@ from ledgerctl.command import COUNTERS, Counter, Counters, FileFormat, Prefix, S
 from ledgerctl.failures import Wrong
 from ledgerctl.lanes import chosen
 from reader import Entry
-from reader.calls import PAGE_ENTRIES_MAX
+from reader.checks import PAGE_ENTRIES_MAX
 
 COLUMNS = ("counter", "change", "at", "token", "region")
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from ledger.errors import LedgerError, NotAllowed, SettingsMismatch, TableMissing
 from ledger.items import RETIRES
-from ledger.lane.shape import check_growth, stored, unlike, write
+from ledger.lane.fits import unlike
+from ledger.lane.shape import check_growth, stored, write
 from ledger.limit import Shape
 from ledgerctl import shape
 from ledgerctl.call import Call

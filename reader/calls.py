@@ -12,8 +12,8 @@ from functools import partial
 from operator import itemgetter
 
 from ledger import clocks, tokens
-from ledger.checks import check_counter, check_flag, check_time, to_datetime
-from ledger.errors import InvalidInput, InvalidTime, shown
+from ledger.checks import check_counter, check_flag, to_datetime
+from ledger.errors import InvalidInput, shown
 from ledger.gate.gates import Gates
 from ledger.gate.hold import Hold
 from ledger.gate.recount import standings
@@ -23,6 +23,8 @@ from ledger.requests import Instant, Now, Program
 from ledger.settings import Settings, check_settings
 from ledger.values import Lane
 from reader.balance import Balance, Change, CountersPage, Entry, HistoryPage, Place, Position, entries_of
+from reader.checks import above as above_of
+from reader.checks import bound_ms, check_count, check_page, past_ms, prefix_of, seconds
 from reader.counters_page import Wanted, counters_page
 from reader.crossed import Crossed, crossed
 from reader.decided import decided, decided_page
@@ -34,8 +36,6 @@ from reader.standing import Standing, open_holds, standing_of
 from reader.steps import STEPS_MAX, borders, check_every
 from reader.top import BEHIND_S, BY, Best, Row, Top, top
 
-SECONDS_MAX = 10**9
-PAGE_ENTRIES_MAX = 1_000
 AFTER_ALL = b"\xff" * 17  # follows the bytes of every token
 
 
@@ -44,7 +44,7 @@ class Calls:
 
     def __init__(self, settings: Settings, ttl: float, consistent: bool, clock: clocks.Clock) -> None:
         self.settings = check_settings(settings)
-        self.ttl = _seconds("ttl", ttl)
+        self.ttl = seconds("ttl", ttl)
         self._consistent = check_flag("consistent", consistent)
         self.clock = clocks.checked(clock)
         self.now = clocks.instants(self.clock)
@@ -55,8 +55,8 @@ class Calls:
     def asked(self, counter: str, max_age: float, behind: float) -> tuple[str, float, int]:
         """What is read: the counter, how many seconds old a remembered balance may be, how many ms it may be behind."""
         counter = check_counter(counter)
-        behind_ms = int(_seconds("behind", behind) * 1_000)
-        return counter, 0 if behind_ms else min(_seconds("max_age", max_age), self.ttl), behind_ms
+        behind_ms = int(seconds("behind", behind) * 1_000)
+        return counter, 0 if behind_ms else min(seconds("max_age", max_age), self.ttl), behind_ms
 
     def names(self, counters: Iterable[str]) -> list[str]:
         """Each name once."""
@@ -76,7 +76,7 @@ class Calls:
     def history(
         self, counter: str, *, since: datetime | None = None, until: datetime | None = None
     ) -> Program[Iterator[Entry]]:
-        since_ms, until_ms = _bound_ms("since", since), _bound_ms("until", until)
+        since_ms, until_ms = bound_ms("since", since), bound_ms("until", until)
         lanes, limit_ms = self.settings.lanes_of(counter), self.settings.read_time_max_ms
         yield from self._first(counter)
         found: list[Iterable[Change]] = []
@@ -102,8 +102,8 @@ class Calls:
         after: Position | None = None,
         limit: int = 100,
     ) -> Program[HistoryPage]:
-        _check_page(limit, after, Position)
-        since_ms, until_ms = _bound_ms("since", since), _bound_ms("until", until)
+        check_page(limit, after, Position)
+        since_ms, until_ms = bound_ms("since", since), bound_ms("until", until)
         lanes = self.settings.lanes_of(counter)
         if until_ms is not None and until_ms <= 0:
             return HistoryPage((), None)
@@ -111,7 +111,7 @@ class Calls:
         yield from self._first(counter)
         found: list[Entry] = []
         for lane in lanes:
-            above = _above(lane, since_ms, after)
+            above = above_of(lane, since_ms, after)
             if above is None or upto is None or above < upto:
                 found += yield from self._page(lane, above, upto, limit + 1)
         found.sort(key=lambda entry: (entry.token, entry.region))
@@ -125,8 +125,8 @@ class Calls:
         return page(lane, above, upto, most, consistent=self._consistent, read_time_max_ms=limit_ms)
 
     def top(self, prefix: str = "", n: int = 10, *, by: str = "value", behind: float = BEHIND_S) -> Program[Top]:
-        _check_count("n", n)
-        prefix, best = _prefix(prefix), self._best(n, by, behind)
+        check_count("n", n)
+        prefix, best = prefix_of(prefix), self._best(n, by, behind)
         yield from self._shape.program()
         return (yield from top(self.settings.regions, prefix, self._wanted(prefix), best))
 
@@ -139,7 +139,7 @@ class Calls:
     def _best(self, n: int, by: str, behind: float) -> Best:
         if by not in (*BY,):  # also what has no hash
             raise InvalidInput(f"by is one of {', '.join(BY)}, not {shown(by)}.")
-        behind_ms = int(_seconds("behind", behind) * 1_000)
+        behind_ms = int(seconds("behind", behind) * 1_000)
         # a tail that is left out would be counted as none
         return Best(n, by, partial(self.balances, behind_ms=0 if by == "pending" else behind_ms))
 
@@ -157,8 +157,8 @@ class Calls:
     ) -> Program[Series]:
         self.settings.lanes_of(counter)  # a name is checked before anything else
         now: Instant = yield Now()
-        since_ms = _past_ms("since", since, now)
-        until_ms = now.wall_ms + 1 if until is None else _past_ms("until", until, now)  # with what was asked for now
+        since_ms = past_ms("since", since, now)
+        until_ms = now.wall_ms + 1 if until is None else past_ms("until", until, now)  # with what was asked for now
         if since_ms >= until_ms:
             raise InvalidInput("since is not before until.")
         if type(limit) is not int or not 1 <= limit <= STEPS_MAX:
@@ -171,7 +171,7 @@ class Calls:
     def value_at(self, counter: str, instant: datetime) -> Program[int]:
         self.settings.lanes_of(counter)
         now: Instant = yield Now()
-        border_ms = _past_ms("instant", instant, now)
+        border_ms = past_ms("instant", instant, now)
         yield from self._first(counter)
         _, found = yield from bars(counter, (border_ms,), self.settings, consistent=self._consistent)
         return found.totals[0]
@@ -179,8 +179,8 @@ class Calls:
     # -- names and limits ----------------------------------------------------------------------------------------------
 
     def counters(self, prefix: str = "", *, after: Place | None = None, limit: int = 100) -> Program[CountersPage]:
-        _check_page(limit, after, Place)
-        prefix = _prefix(prefix)
+        check_page(limit, after, Place)
+        prefix = prefix_of(prefix)
         yield from self._shape.program()
         return (yield from counters_page(self.settings.regions, prefix, self._wanted(prefix), after, limit))
 
@@ -233,48 +233,3 @@ class Calls:
         now_ms = self.clock()
         for counter in counters:
             self.settings.check_kept(counter, now_ms)
-
-
-def _check_count(name: str, count: object) -> None:
-    if type(count) is not int or not 1 <= count <= PAGE_ENTRIES_MAX:
-        raise InvalidInput(f"{name} is an int from 1 to {PAGE_ENTRIES_MAX:,}, not {shown(count)}.")
-
-
-def _prefix(given: object) -> str:
-    """What names begin with; "" for all of them. Raises InvalidCounter."""
-    return "" if isinstance(given, str) and not str.__len__(given) else check_counter(given)
-
-
-def _check_page(limit: object, after: object, kind: type) -> None:
-    _check_count("limit", limit)
-    if after is not None and not isinstance(after, kind):
-        raise InvalidInput(f"after is the next of an earlier page, not {shown(after)}.")
-
-
-def _seconds(name: str, value: object) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= SECONDS_MAX:
-        return float(value)
-    raise InvalidInput(f"{name} is a number of seconds from 0 to 10**9, not {shown(value)}.")
-
-
-def _above(lane: Lane, since_ms: int | None, after: Position | None) -> str | None:
-    """The token above which the wanted entries of a lane begin. The same token in two Regions is two entries."""
-    bounds: list[str | None] = []
-    if since_ms is not None and since_ms > 0:
-        bounds.append(tokens.last_of(since_ms - 1))
-    if after is not None:
-        bounds.append(after.token if lane.region <= after.region else tokens.before(after.token))
-    return max(filter(None, bounds), default=None)
-
-
-def _past_ms(name: str, at: object, now: Instant) -> int:
-    """Milliseconds since 1970 of an instant that is not before it, and is over."""
-    at_ms = check_time(name, at)
-    if not 0 <= at_ms <= now.wall_ms:
-        clock = to_datetime(now.wall_ms).isoformat()
-        raise InvalidTime(f"{name}={to_datetime(at_ms).isoformat()} is before 1970, or after this clock's {clock}.")
-    return at_ms
-
-
-def _bound_ms(name: str, at: object) -> int | None:
-    return None if at is None else check_time(name, at)

@@ -8,9 +8,8 @@ Rule 4: A ringing item stands for what came before it, up to its own time or tha
 Of what any stands for less than fold_min is in the tail, unless a message was dropped that only folds. After a sweep,
 because messages were lost, less than fold_min is in the tail at all.
 Rule 5: Of a threshold the side is the truth of the value, of one of the ceiling under the ceiling that is set in the
-end; an event is true of its own number. Every crossing was published, and each id says one thing. Of
-two crossings that follow each other the later one has seen what the earlier one had: whatever left the value in between
-is a stray.
+end; an event is true of its own number. Every crossing was published, and each id says one thing. Of two crossings that
+follow each other the later one has seen what the earlier one had: whatever left the value in between is a stray.
 """
 
 import hashlib
@@ -180,9 +179,8 @@ def _waiting(world: World, lane: Lane, records: Sequence[Record], fold_min: int,
 
 
 def _of_thresholds(world: ServedWorld, settings: Settings, rivals: set[int]) -> list[str]:
-    wrong: list[str] = []
-    leave = strays_of(world, settings) | rivals if settings.thresholds else set[int]()
-    for region in settings.regions if settings.thresholds else ():
+    wrong, leave = list[str](), strays_of(world, settings) | rivals
+    for region in settings.regions:
         own = replace(settings, region=region)
         for counter in settings.thresholds:
             value = finish(world, region, balances([counter], own, consistent=True))[counter].value
@@ -197,9 +195,8 @@ def _of_thresholds(world: ServedWorld, settings: Settings, rivals: set[int]) -> 
 
 def _ceiling(world: ServedWorld, own: Settings) -> int:
     """Of the seats, as it is set in the gate with the first rights, in that Region's replica."""
-    limit = own.limits[SEATS]
     gate = world.replicas[own.region].item(gate_key(Lane(own.regions[0], 0, SEATS)))
-    return int(gate["ceiling"]["N"]) if gate is not None else limit.ceiling or 0
+    return int(gate["ceiling"]["N"]) if gate is not None else own.limits[SEATS].ceiling or 0
 
 
 def wrong_crossings(

@@ -16,10 +16,9 @@ Rule 6: Shards grow by those of a period that begins in more than an hour: as `a
 can have written there. Processes get them first and the shape last, as with limits.
 """
 
-import json
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Literal
 
 from ledger import items
@@ -27,14 +26,13 @@ from ledger.conditions import Absent
 from ledger.dynamo import failures
 from ledger.errors import NotAllowed, SettingsMismatch, TableError, TransactionConflict, shown
 from ledger.lane.directory import NAMES_MAX, counters_below
+from ledger.lane.fits import SHOWN_MAX, lacking, mismatches, of_periods, too_late, unlike
 from ledger.limit import Shape
 from ledger.requests import Get, Instant, Item, Now, Program, Put, Table, run
 from ledger.settings import Settings
 from ledger.values import longest
 
 TRIES_MAX = 5
-SHOWN_MAX = 200
-HOUR_MS, WEEK_MS = 3_600_000, 7 * 86_400_000
 KINDS = ("limits", "periods", "shards")
 Rule = tuple[str, str]
 """Of which of these kinds, and the prefix."""
@@ -50,7 +48,7 @@ class ShapeCheck:
 
     def __init__(self, settings: Settings, *, writes: bool = False) -> None:
         self._settings, self._writes = settings, writes
-        rules = {"limits": settings.limits, "periods": settings.periods, "shards": _of_periods(settings)}
+        rules = {"limits": settings.limits, "periods": settings.periods, "shards": of_periods(settings)}
         self._rules: Mapping[str, Collection[str]] = {} if settings.unshared_limits else rules
         self._shared: Collection[Rule] | None = None
         """What need not be asked for again; None: nothing was asked."""
@@ -89,8 +87,8 @@ class ShapeCheck:
         except NotAllowed as refused:
             if not failures.denied(refused.__cause__):
                 return  # no valid credentials: what follows says so; with some, it is asked again
-        if lacking := sorted(wanted.difference(shared)):
-            raise SettingsMismatch(_lacking(lacking, self._settings))
+        if rules := sorted(wanted.difference(shared)):
+            raise SettingsMismatch(lacking(rules, self._settings))
         self._shared, self.is_known = shared, every <= {*shared}
 
 
@@ -106,25 +104,6 @@ def _first(settings: Settings) -> Program[Shape | None]:
         )
         return None
     return (yield from check(settings))
-
-
-def _lacking(rules: Sequence[Rule], settings: Settings) -> str:
-    limits = {
-        prefix: {name: each for name, each in asdict(limit).items() if each is not None}
-        for prefix, limit in settings.limits.items()
-    }
-    lacking = ", ".join(f"{kind}[{prefix!r}]" for kind, prefix in rules)
-    return (
-        f"The table's shape lacks {lacking}: a process without them is not refused, and adds past them. Run "
-        f"`ledgerctl init` with LEDGER_LIMITS='{json.dumps(limits)}' and else this process's settings, or deploy with "
-        "them. To use them all the same: Settings(unshared_limits=True), LEDGER_UNSHARED_LIMITS=true. Nothing was "
-        "written."
-    )
-
-
-def _of_periods(settings: Settings) -> list[str]:
-    """The prefixes of shards that are those of a period."""
-    return [prefix for prefix in settings.shards if settings.term_of(prefix) is not None]
 
 
 def _shape_of(settings: Settings) -> Shape:
@@ -185,7 +164,7 @@ def check_growth(settings: Settings, shape: Shape | None, *, everywhere: bool = 
             if prefix.startswith(old)
         ]
         now: Instant = yield Now()
-        if wrong := [*unlike(settings, shape), *narrower, *_too_late(settings, shape, now.wall_ms)]:
+        if wrong := [*unlike(settings, shape), *narrower, *too_late(settings, shape, now.wall_ms)]:
             raise SettingsMismatch(f"{' '.join(wrong)} The shape was left as it is.")
     names = (yield from counters_below(limits, settings.limits, settings, regions, everywhere)) if limits else []
     if names:
@@ -202,64 +181,3 @@ def check_growth(settings: Settings, shape: Shape | None, *, everywhere: bool = 
             "whose items never retire, and which would take no changes without a period. Choose another prefix. "
             "Nothing was written; the shape was left as it is."
         )
-
-
-def _too_late(settings: Settings, shape: Shape, now_ms: int) -> list[str]:
-    """The shards that would be those of a period in which somebody may have written."""
-    wrong = []
-    for prefix in settings.shards.keys() - shape.shards.keys():
-        term = settings.term_of(prefix)
-        early_ms = WEEK_MS if term is not None and term.span.unit == "year" else 0  # its first week began before it
-        if term is not None and term.first_ms - early_ms <= now_ms + HOUR_MS:
-            wrong.append(
-                f"shards[{prefix!r}]: that period has begun, or begins within the hour somewhere, and may have changes "
-                "in other lanes. Give the shards to a later one."
-            )
-    return sorted(wrong)
-
-
-def mismatches(settings: Settings, shape: Shape) -> list[str]:
-    """What of the settings contradicts the shape: sentences with both values and what to do."""
-    wrong = unlike(settings, shape)
-    if settings.region not in shape.regions:
-        wrong.append(
-            f"The table has regions={shape.regions!r}, this process region={settings.region!r}: nobody need read what "
-            "is added there. Name a Region of the table (AWS_REGION), or add this one first (ledgerctl init, make "
-            "deploy)."
-        )
-    return wrong
-
-
-def unlike(settings: Settings, shape: Shape) -> list[str]:
-    """What of the settings no process may have, nor any later shape."""
-    wrong = []
-    to_come = {*_of_periods(settings)}
-    if {**settings.shards, **shape.shards} != dict(
-        settings.shards
-    ) or settings.shards.keys() - to_come - shape.shards.keys():
-        theirs, ours = (shown(dict(sorted(each.shards.items())), SHOWN_MAX) for each in (shape, settings))
-        wrong.append(
-            f"The table has shards={theirs}, this process shards={ours}: it would add where nobody reads. Start it "
-            "with the table's (LEDGER_SHARDS); the number of a counter's shards never changes."
-        )
-    lacking = [region for region in shape.regions if region not in settings.regions]
-    if lacking:
-        wrong.append(
-            f"The table has regions={shape.regions!r}, this process regions={settings.regions!r}: it would not see "
-            f"what is added in {' '.join(lacking)}. Name every Region of the table (LEDGER_REGIONS)."
-        )
-    for prefix, limit in sorted(shape.limits.items()):
-        if settings.limits.get(prefix) != limit:
-            wrong.append(
-                f"The table has limits[{prefix!r}]={limit}, this process {settings.limits.get(prefix)}: it would write "
-                "what no gate decides, or decide otherwise. Start it with the table's (LEDGER_LIMITS). A prefix keeps "
-                "its limit; that of a counter is changed by set_limit."
-            )
-    for prefix, keep in sorted(shape.periods.items()):
-        own = settings.periods.get(prefix)
-        if own is None or (own.late, own.keep) != (keep.late, keep.keep):
-            wrong.append(
-                f"The table has periods[{prefix!r}]={keep}, this process {own}: what retires by one would be read by "
-                "the other. Start it with the table's (LEDGER_PERIODS); late and keep of a prefix never change."
-            )
-    return wrong

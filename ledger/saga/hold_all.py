@@ -30,6 +30,7 @@ from ledger.gate.gates import Gates
 from ledger.gate.past import find
 from ledger.gate.recount import Standing, standings
 from ledger.limit import DOWN, UP
+from ledger.periods.takes import check_takes
 from ledger.programs import Rules
 from ledger.ranges import CHANGE_MAX
 from ledger.requests import Instant, Now, Program, Result
@@ -102,7 +103,7 @@ def hold_all(rules: Rules, asked: Asked) -> Program[None]:
     """Returns when all are granted, now or before. Raises LimitReached, whose `counter` refused, and what `hold` does.
     Notes of an error name what it left held."""
     for delta in asked.deltas:
-        programs.check_takes(rules, delta)
+        check_takes(rules.settings, delta, rules.clock())
     todo, granted = yield from _in_order(asked)
     for part in todo:
         try:

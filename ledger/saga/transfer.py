@@ -16,6 +16,7 @@ from itertools import count
 
 from ledger import programs
 from ledger.errors import LedgerError, LimitReached, TransferStuck
+from ledger.periods.takes import check_takes
 from ledger.programs import Rules
 from ledger.requests import Program
 from ledger.saga import steps
@@ -27,7 +28,7 @@ def transfer(rules: Rules, of: Change) -> Program[Transfer]:
     first = programs.prepare(rules, steps.debit(of))
     second = programs.prepare(rules, steps.credit(of, first.lane.region))
     for delta in (first, second):
-        programs.check_takes(rules, delta)
+        check_takes(rules.settings, delta, rules.clock())
     try:
         debit = yield from programs.add(rules, first)
     except LimitReached:

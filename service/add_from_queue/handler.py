@@ -24,7 +24,6 @@ It is also of a transfer, whose debit may count. Of a transfer nothing is added 
 from __future__ import annotations
 
 import base64
-import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,12 +31,13 @@ from functools import partial
 from itertools import chain, islice, zip_longest
 from typing import Any
 
-from ledger import Change, Ledger, Receipt, errors
+from ledger import Change, Ledger, errors
 from ledger.checks import AHEAD_MAX_MS, to_ms
 from ledger.clocks import Clock, wall_clock
 from ledger.errors import InvalidTime, LedgerError, LimitReached, NotQueued, PeriodOver
-from ledger.message import NO_XML, loads_many, time_text
+from ledger.message import loads_many
 from ledger.requests import or_error
+from service.add_from_queue.outcomes import counters_of, outcome_of
 from service.add_from_queue.rounds import add_all
 from service.observe import Outcome, Watch, report_each
 from service.sqs import SqsQueue
@@ -210,27 +210,6 @@ class AddFromQueue:
         handles = [parcel.record["receiptHandle"] for parcel in stays]
         for why in filter(None, self._changes.hide(handles, seconds)):
             self._watch.logger.warning("a wait was not set: its message comes again sooner", extra={"why": why})
-
-
-def counters_of(change: Change) -> list[str]:
-    return [change.counter] if change.then is None else [change.counter, change.then.counter]
-
-
-def outcome_of(change: Change, outcome: Outcome) -> str | None:
-    """None while nothing is decided. The change has its key and `at`. The longest has 7 KB: ten fit one request."""
-    match outcome:
-        case Receipt(delta=delta):
-            answer = "counted"
-        case PeriodOver() if change.then is not None:
-            return None
-        case LimitReached(delta=delta) | PeriodOver(delta=delta) if delta is not None:
-            answer = "refused"
-        case _:
-            return None
-    assert change.at is not None
-    named = {"counter": change.counter, "idempotency_key": change.idempotency_key, "at": time_text(change.at)}
-    said = named | {"region": delta.lane.region, "outcome": answer}
-    return json.dumps(said, ensure_ascii=False, separators=(",", ":")).translate(NO_XML)
 
 
 def attributes_of(record: Record, why: str) -> dict[str, Any]:

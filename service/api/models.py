@@ -24,11 +24,11 @@ from ledger.message import time_of
 from ledger.periods.name import ANCHOR_MAX
 from ledger.ranges import CHANGE_MAX
 from ledger.tokens import HOLD_MS_MAX
-from reader.calls import PAGE_ENTRIES_MAX, SECONDS_MAX
+from reader.checks import PAGE_ENTRIES_MAX, SECONDS_MAX
 from service.api import cursor as cursors
 from service.api.keys import HEADER, TIMED, key_of_header
 
-BULK_MAX, PERIODS_MAX, HOLDS_MAX = 100, 100, 10
+BULK_MAX, PERIODS_MAX = 100, 100
 HOLD_S_MAX = HOLD_MS_MAX // 1_000
 EXAMPLE_COUNTER, EXAMPLE_KEY, EXAMPLE_ZONE = "stock:85123A", "01JGGKGE064BG4X58772SZHBM0", "Europe/Paris"
 STEPS_MAX = 1_000
@@ -48,7 +48,7 @@ def _time(value: object) -> datetime:
         raise PydanticCustomError("time", "A time is RFC 3339 text with its offset: 2010-12-01T08:26:00Z") from None
 
 
-def _text(pattern: str, **more: Any) -> WithJsonSchema:
+def text(pattern: str, **more: Any) -> WithJsonSchema:
     """How a text is described that is checked elsewhere."""
     return WithJsonSchema({"type": "string", "pattern": pattern} | more)
 
@@ -169,60 +169,14 @@ class NewCapture(EndOfHold):
     )
 
 
-class NewReservation(Strict):
-    """The same amount to set aside in each of several counters, or in none."""
-
-    counters: list[Counter] = Field(
-        min_length=1,
-        max_length=HOLDS_MAX,
-        description="the narrowest first, each once",
-        json_schema_extra={"uniqueItems": True},
-    )
-    amount: int = Field(ge=1, le=CHANGE_MAX, description="in each of them, below its ceiling")
-    expires_s: ExpiresS
-    at: FirstAsked = None
-    region: InRegion = None
-
-
-class HoldName(Strict):
-    """A hold of a reservation: what its answer said of it, of which these two name it."""
-
-    model_config = ConfigDict(extra="ignore")  # a misspelled one lacks what is required
-
-    counter: Counter
-    id: Annotated[str, _text(HOLD_ID)]
-
-
-class EndOfReservation(Strict):
-    """A reservation to let go."""
-
-    holds: list[HoldName] = Field(min_length=1, max_length=HOLDS_MAX)
-
-
-class Settlement(EndOfReservation):
-    """What a reservation was for has happened."""
-
-    cost: int = Field(ge=0, le=CHANGE_MAX, description="what counts in each of its counters, also above what is held")
-
-
-class NewTransfer(Strict):
-    """An amount to move from one counter to another."""
-
-    source: Counter
-    target: Counter
-    amount: int = Field(ge=1, le=CHANGE_MAX)
-    at: FirstAsked = None
-    region: InRegion = None
-
-
 _PATH_NAME = Path(description="the counter's name, percent-encoded; without % and ?", examples=[EXAMPLE_COUNTER])
 InPath = Annotated[str, Field(pattern=IN_PATH), BeforeValidator(unquote), _PATH_NAME]
 _PATH_ID = Path(description="the hold's id, as the answer to its request gave it")
-IdInPath = Annotated[str, BeforeValidator(unquote), _text(HOLD_ID), _PATH_ID]
+IdInPath = Annotated[str, BeforeValidator(unquote), text(HOLD_ID), _PATH_ID]
 Key = Annotated[
     str,
     BeforeValidator(key_of_header),
-    _text(HEADER, minLength=1),
+    text(HEADER, minLength=1),
     Header(
         alias="Idempotency-Key",
         description="a ULID (upper case) or a UUIDv7 (lower case, with hyphens), or any other text with at in the body",
@@ -236,7 +190,7 @@ Prefix = Annotated[
     Query(description="to list counters: what their names begin with; may be empty"),
 ]
 After = Annotated[
-    Annotated[str, _text(cursors.AFTER, minLength=1)] | None,
+    Annotated[str, text(cursors.AFTER, minLength=1)] | None,
     Query(description="of a list: next of the page before, with the same prefix"),
 ]
 NamesMax = Annotated[int, Query(ge=1, le=PAGE_ENTRIES_MAX, alias="limit", description="of a list: names of a page")]
@@ -256,5 +210,5 @@ _EVERY = Query(description="how long a step is; weeks begin on Monday")
 Every = Annotated[Literal["hour", "day", "week", "month"], _EVERY]
 _ZONE = Query(description="the IANA name of the zone whose calendar it is; UTC, if left out", examples=[EXAMPLE_ZONE])
 Zone = Annotated[Annotated[str, Field(min_length=1, max_length=64)] | None, _ZONE]
-_OF_HISTORY = Annotated[str, _text(cursors.CURSOR, minLength=1)]
+_OF_HISTORY = Annotated[str, text(cursors.CURSOR, minLength=1)]
 Cursor = Annotated[_OF_HISTORY | None, Query(description="next of the page before")]

@@ -1,4 +1,4 @@
-"""The routes of several counters: reservations, and transfers.
+"""The routes of several counters, reservations and transfers, and what they take; as models.py, which has the rules.
 
 Rule 1: a reservation is its holds, named by their ids. Nothing is kept between two requests.
 Rule 2: what is added above a hold is named by the hold's own token and time, and is of its lane's Region. So a
@@ -14,27 +14,76 @@ from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body
+from pydantic import ConfigDict, Field
 
 from ledger import Hold, Ledger
 from ledger.budgets.ask import run
 from ledger.budgets.reserving import CallName, release, settle
 from ledger.checks import check_counter
 from ledger.errors import InvalidInput, LedgerError, LimitReached, TransferStuck
-from service.api import models, responses
+from ledger.ranges import CHANGE_MAX
+from service.api import responses
 from service.api.checked import Checked, hold_of
 from service.api.keys import time_of_key
-from service.api.models import Key
+from service.api.models import HOLD_ID, Counter, ExpiresS, FirstAsked, InRegion, Key, Strict, text
 from service.api.problems import in_part, invalid, not_moved, over_budget
 from service.api.responses import Held, Moved, Reservation, Settled
 from service.observe import report
 
 OVER = "over:"
+HOLDS_MAX = 10
+
+
+class NewReservation(Strict):
+    """The same amount to set aside in each of several counters, or in none."""
+
+    counters: list[Counter] = Field(
+        min_length=1,
+        max_length=HOLDS_MAX,
+        description="the narrowest first, each once",
+        json_schema_extra={"uniqueItems": True},
+    )
+    amount: int = Field(ge=1, le=CHANGE_MAX, description="in each of them, below its ceiling")
+    expires_s: ExpiresS
+    at: FirstAsked = None
+    region: InRegion = None
+
+
+class HoldName(Strict):
+    """A hold of a reservation: what its answer said of it, of which these two name it."""
+
+    model_config = ConfigDict(extra="ignore")  # a misspelled one lacks what is required
+
+    counter: Counter
+    id: Annotated[str, text(HOLD_ID)]
+
+
+class EndOfReservation(Strict):
+    """A reservation to let go."""
+
+    holds: list[HoldName] = Field(min_length=1, max_length=HOLDS_MAX)
+
+
+class Settlement(EndOfReservation):
+    """What a reservation was for has happened."""
+
+    cost: int = Field(ge=0, le=CHANGE_MAX, description="what counts in each of its counters, also above what is held")
+
+
+class NewTransfer(Strict):
+    """An amount to move from one counter to another."""
+
+    source: Counter
+    target: Counter
+    amount: int = Field(ge=1, le=CHANGE_MAX)
+    at: FirstAsked = None
+    region: InRegion = None
 
 
 class Sagas(Checked):
     """A method for each route."""
 
-    def reserve(self, wanted: Annotated[models.NewReservation, Body()], idempotency_key: Key) -> Reservation:
+    def reserve(self, wanted: Annotated[NewReservation, Body()], idempotency_key: Key) -> Reservation:
         for counter in wanted.counters:
             self._must_be_reserved_in(counter)
         self._must_be_here(wanted.region)
@@ -49,18 +98,18 @@ class Sagas(Checked):
         held = [responses.filled(Held, hold, **responses.named(hold.delta)) for hold in holds]
         return Reservation(id=idempotency_key, holds=held)
 
-    def settle(self, end: Annotated[models.Settlement, Body()]) -> Settled:
+    def settle(self, end: Annotated[Settlement, Body()]) -> Settled:
         holds = self._holds(end)
         with self._in_steps():
             return Settled(over=_settled(self._ledger, holds, end.cost))
 
-    def release_all(self, end: Annotated[models.EndOfReservation, Body()]) -> Response[str]:
+    def release_all(self, end: Annotated[EndOfReservation, Body()]) -> Response[str]:
         holds = self._holds(end)
         with self._in_steps():
             run(release(holds), self._ledger)
         return Response(204, body="")
 
-    def transfer(self, wanted: Annotated[models.NewTransfer, Body()], idempotency_key: Key) -> Response[Moved]:
+    def transfer(self, wanted: Annotated[NewTransfer, Body()], idempotency_key: Key) -> Response[Moved]:
         for counter in (wanted.source, wanted.target):
             self._must_be_writable(counter)
         self._must_be_here(wanted.region)
@@ -87,7 +136,7 @@ class Sagas(Checked):
             report(self._watch, error)
             raise in_part(error) from error
 
-    def _holds(self, end: models.EndOfReservation) -> list[Hold]:
+    def _holds(self, end: EndOfReservation) -> list[Hold]:
         """Raises Problem and NoSuchHold."""
         for named in end.holds:
             self._must_be_reserved_in(named.counter)

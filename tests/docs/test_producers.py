@@ -13,7 +13,7 @@ from ledger.dynamo import client
 from ledger.message import NAMES, dumps, dumps_many, loads, loads_many
 from ledger.queue import MESSAGE_BYTES_MAX
 from ledger.values import Lane
-from service.add_from_queue.handler import outcome_of
+from service.add_from_queue.outcomes import outcome_of
 from tests.docs.pages import DOCS, blocks, rows
 from tests.ledger.test_queue import Queue, small
 

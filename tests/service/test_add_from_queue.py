@@ -14,7 +14,8 @@ from ledger.memory import MemoryTable
 from ledger.message import time_of, time_text
 from ledger.requests import Put, PutMany, Update
 from ledger.values import Change
-from service.add_from_queue.handler import MESSAGE_BYTES_MAX, outcome_of, wait_of
+from service.add_from_queue.handler import MESSAGE_BYTES_MAX, wait_of
+from service.add_from_queue.outcomes import outcome_of
 from service.canary.handler import COUNTER as CANARY
 from service.sqs import ENTRIES_MAX
 from tests.service.support import Service

@@ -1,0 +1,34 @@
+"""What a period takes: a change of its own time, and none when it is over (keep.py). Asked before the first request."""
+
+from ledger.checks import to_datetime
+from ledger.errors import InvalidCounter, InvalidTime, PeriodOver
+from ledger.settings import Settings
+from ledger.values import Delta
+
+
+def check_of_period(settings: Settings, counter: str, time_ms: int) -> None:
+    """Raises InvalidCounter for a base, and InvalidTime where the time is not of the name's period."""
+    if settings.keep_of(counter) is None:
+        return
+    term = settings.term_of(counter)
+    if term is None:
+        raise InvalidCounter(
+            f"{counter} has no period, and only its periods count: end the name with one, such as {counter}@2026-11. "
+            "Period.name makes it of a time."
+        )
+    if not term.is_good_for(time_ms):
+        raise InvalidTime(
+            f"{to_datetime(time_ms).isoformat()} is not in the period of {counter}: name the counter by the time of "
+            "the change, once, before its first attempt. Period.name does."
+        )
+
+
+def check_takes(settings: Settings, delta: Delta, now_ms: int) -> None:
+    """Raises PeriodOver, with the delta, where its period takes no more changes."""
+    term = settings.term_of(delta.lane.counter)
+    if term is not None:
+        try:
+            term.check_takes(now_ms)
+        except PeriodOver as error:
+            error.delta = delta
+            raise

@@ -1,0 +1,29 @@
+"""What the queue of outcomes says of a change; the format is public: docs/producers.md."""
+
+import json
+
+from ledger import Change, Receipt
+from ledger.errors import LimitReached, PeriodOver
+from ledger.message import NO_XML, time_text
+from service.observe import Outcome
+
+
+def counters_of(change: Change) -> list[str]:
+    return [change.counter] if change.then is None else [change.counter, change.then.counter]
+
+
+def outcome_of(change: Change, outcome: Outcome) -> str | None:
+    """None while nothing is decided. The change has its key and `at`. The longest has 7 KB: ten fit one request."""
+    match outcome:
+        case Receipt(delta=delta):
+            answer = "counted"
+        case PeriodOver() if change.then is not None:
+            return None
+        case LimitReached(delta=delta) | PeriodOver(delta=delta) if delta is not None:
+            answer = "refused"
+        case _:
+            return None
+    assert change.at is not None
+    named = {"counter": change.counter, "idempotency_key": change.idempotency_key, "at": time_text(change.at)}
+    said = named | {"region": delta.lane.region, "outcome": answer}
+    return json.dumps(said, ensure_ascii=False, separators=(",", ":")).translate(NO_XML)
