@@ -55,7 +55,7 @@ class Cast:
             yield rest(choices, pace)
             consistent = choices.pick(3) != 2
             behind_ms = own.allowed_lateness_ms * choices.pick(8) if choices.pick(3) == 2 else 0
-            on_time = [asked for asked in record.asked if asked.on_time]
+            on_time, ended = [asked for asked in record.asked if asked.on_time], len(record.seen)
             lanes, limit = own.lanes_of(COUNTER), own.read_time_max_ms
             program = read(lanes, consistent=consistent, read_time_max_ms=limit, behind_ms=behind_ms)
             try:
@@ -70,7 +70,7 @@ class Cast:
                 here = region if consistent else None
                 must = frozenset(asked.number for asked in on_time if _is_owed(asked.delta, here, until))
                 whole = consistent and not any(until.values())
-                record.seen.append(Seen(region, whole, value, count, len(record.asked), must))
+                record.seen.append(Seen(region, whole, value, count, len(record.asked), must, ended))
 
     def visits(
         self, region: str, rounds: Iterator[int], paces: Sequence[Sequence[int]], *, slow: bool = False

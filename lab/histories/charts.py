@@ -43,7 +43,7 @@ def charts(cast: Cast, region: str, times: int, pace: Sequence[int]) -> Script:
         consistent = choices.pick(3) != 2
         steps_back = [choices.pick(one_of(choices, BACK)) for _ in range(1 + choices.pick(4))]
         borders = sorted(max(0, world.now_ms - back * world.step_ms) for back in steps_back)
-        must = must_of(record, region if consistent else None)
+        must, ended = must_of(record, region if consistent else None), len(record.seen)
         program = bars(COUNTER, borders, own, consistent=consistent)
         try:
             _, found = yield from (dawdling(program, choices) if cast.theatre.faults.slow_reads else program)
@@ -53,7 +53,7 @@ def charts(cast: Cast, region: str, times: int, pace: Sequence[int]) -> Script:
             continue
         else:
             value, count = sum(found.totals), sum(found.numbers)
-            record.seen.append(Seen(region, consistent, value, count, len(record.asked), must))
+            record.seen.append(Seen(region, consistent, value, count, len(record.asked), must, ended))
             record.charts.append(Charted(region, tuple(borders), tuple(found.numbers), tuple(found.totals)))
 
 

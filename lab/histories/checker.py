@@ -44,7 +44,8 @@ class Rivals:
 
 @dataclass(slots=True)
 class Seen:
-    """One finished read. must: the deltas that it has to hold: acknowledged at home, on time, before it began."""
+    """One finished read. must: the deltas that it has to hold: acknowledged at home, on time, before it began. after:
+    how many reads had ended when it began; None: all that ended before it did."""
 
     region: str
     consistent: bool
@@ -52,6 +53,7 @@ class Seen:
     count: int
     asked_by_end: int
     must: frozenset[int]
+    after: int | None = None
 
 
 @dataclass(slots=True)
@@ -183,15 +185,14 @@ def check_on_time(record: Record, strays: Collection[int]) -> Iterable[str]:
 
 
 def check_continuity(record: Record, strays: Collection[int]) -> Iterable[str]:
-    """A delta that a strong read of a Region held is held by its later ones, unless it was a stray for a while."""
-    held: dict[str, frozenset[int]] = {}
-    for seen in record.seen:
-        if seen.consistent:
-            now = deltas_in(seen.value) or frozenset()
-            gone = held.get(seen.region, frozenset()) - now - frozenset(strays)
+    """A delta that a strong read of a Region held is held by those that began later, unless it was a stray once."""
+    for number, seen in enumerate(record.seen):
+        ended = record.seen[: number if seen.after is None else seen.after]
+        before = next((one for one in reversed(ended) if one.consistent and one.region == seen.region), None)
+        if seen.consistent and before is not None:
+            gone = (deltas_in(before.value) or frozenset()) - (deltas_in(seen.value) or frozenset()) - {*strays}
             if gone:
                 yield f"a strong read in {seen.region} of {seen.value} lost {sorted(gone)}, which an earlier one held"
-            held[seen.region] = held.get(seen.region, frozenset()) | now
 
 
 def check_end(record: Record, values: dict[str, int], histories: Mapping[str, Sequence[int]]) -> Iterable[str]:

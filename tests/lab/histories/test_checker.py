@@ -65,6 +65,8 @@ def test_a_delta_that_goes_away_is_found_unless_it_was_a_stray_or_elsewhere() ->
     record = Record(seen=[seen(5, 2), seen(1, 1), seen(1, 1, region=US)])
     assert len(list(check_continuity(record, ()))) == 1
     assert list(check_continuity(record, {1})) == []
+    record.seen[1].after = 0  # it began before the one that held more was over
+    assert list(check_continuity(record, ())) == []
 
 
 def test_a_delta_that_came_on_time_and_was_a_stray_is_wrong() -> None:
