@@ -19,6 +19,7 @@ from typing import Annotated
 
 import typer
 
+from lab.spec.carry import CARRY
 from lab.spec.counter import COUNTER
 from lab.spec.gate import GATE
 from lab.spec.model import Model
@@ -30,6 +31,7 @@ TLC_SHA256 = "fc0a7b69b35076b4aeef54228a62fce9ca035f81a19619f5ed3f023f78c803b3"
 JAVA = ("java", "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 RUN_MAX_S = 4 * 3600
 AT_ONCE = 2
+MODELS = (COUNTER, GATE, CARRY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class Run:
 
 
 def runs() -> Iterator[Run]:
-    for model in (COUNTER, GATE):
+    for model in MODELS:
         yield from (Run(name, model, name) for name in model.configurations if name not in model.unfinished)
         for never, (name, _) in model.possible.items():
             yield Run(never, model, name, breaks=(never,))
@@ -88,7 +90,7 @@ def main(
     if unknown := set(names or ()) - {run.name for run in chosen}:
         raise typer.BadParameter(f"not known: {', '.join(sorted(unknown))}")
     jar, good = _jar(), True
-    never, taken = set[str](), COUNTER.only_mistaken | GATE.only_mistaken
+    never, taken = set[str](), set[str]().union(*(model.only_mistaken for model in MODELS))
     print(f"{'':<40}{'states':>12}{'steps':>7}")
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for run, output in zip(chosen, pool.map(lambda run: run.output(jar), chosen), strict=True):
