@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.measure.metered_table import item_bytes
 from lab.measure.shop import HOME, Shop
 from ledger import Keep, Limit, Period
 from ledger.checks import to_datetime, to_ms
+from ledger.cost import item_bytes
 from ledger.errors import LimitReached
 from ledger.periods.keep import term_of
 from reader import Reader
