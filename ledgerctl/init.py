@@ -20,7 +20,7 @@ from ledgerctl.failures import DATA, NO_ANSWER, Wrong, meaning
 
 POLL_S, ACTIVE_LOOKS_MAX = 2.0, 900  # a replica of a large table takes its time: half an hour
 RECOVERY_TRIES_MAX = 60  # DynamoDB refuses it for a moment after it made a table
-SHAPE_STEPS = {"written": "wrote the shape", "grown": "added new Regions or limits to the shape"}
+SHAPE_STEPS = {"written": "wrote the shape", "grown": "added new Regions, limits or periods to the shape"}
 PITR = {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}}
 STREAM: dict[str, Any] = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": shape.IMAGES}}
 CREATE: dict[str, Any] = {

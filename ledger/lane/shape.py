@@ -20,7 +20,7 @@ import json
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Literal
+from typing import Any, Literal
 
 from ledger import items
 from ledger.conditions import Absent
@@ -28,6 +28,7 @@ from ledger.dynamo import failures
 from ledger.errors import NotAllowed, SettingsMismatch, TableError, TransactionConflict, shown
 from ledger.lane.directory import NAMES_MAX, counters_below
 from ledger.limit import Shape
+from ledger.periods.keep import SECOND
 from ledger.requests import Get, Instant, Item, Now, Program, Put, Table, run
 from ledger.settings import Settings
 from ledger.values import longest
@@ -100,26 +101,34 @@ def _first(settings: Settings) -> Program[Shape | None]:
         yield from check_growth(settings, None, everywhere=False)
         yield Put(items.shape_item(_shape_of(settings)), Absent())
     except (TableError, SettingsMismatch) as error:
-        limits = shown(dict(settings.limits), SHOWN_MAX)
-        LOG.warning(
-            "the table has no shape, so nobody is held to limits=%s; `ledgerctl init` writes it. %s", limits, error
-        )
+        limits, periods = (shown(dict(each), SHOWN_MAX) for each in (settings.limits, settings.periods))
+        held_to = f"limits={limits} and periods={periods}"
+        LOG.warning("the table has no shape, so nobody is held to %s; `ledgerctl init` writes it. %s", held_to, error)
         return None
     return (yield from check(settings))
 
 
 def _lacking(rules: Sequence[Rule], settings: Settings) -> str:
-    limits = {
-        prefix: {name: each for name, each in asdict(limit).items() if each is not None}
-        for prefix, limit in settings.limits.items()
-    }
     lacking = ", ".join(f"{kind}[{prefix!r}]" for kind, prefix in rules)
+    values = {"limits": _limits_said(settings), "periods": _periods_said(settings), "shards": {**settings.shards}}
+    variables = " ".join(f"LEDGER_{kind.upper()}='{json.dumps(values[kind])}'" for kind in sorted({*dict(rules)}))
     return (
         f"The table's shape lacks {lacking}: a process without them is not refused, and adds past them. Run "
-        f"`ledgerctl init` with LEDGER_LIMITS='{json.dumps(limits)}' and else this process's settings, or deploy with "
-        "them. To use them all the same: Settings(unshared_limits=True), LEDGER_UNSHARED_LIMITS=true. Nothing was "
-        "written."
+        f"`ledgerctl init` with {variables} and else this process's settings, or deploy with them. To use them all the "
+        "same: Settings(unshared_limits=True), LEDGER_UNSHARED_LIMITS=true. Nothing was written."
     )
+
+
+def _limits_said(settings: Settings) -> dict[str, dict[str, Any]]:
+    """The limits as LEDGER_LIMITS has them."""
+    every = settings.limits.items()
+    return {prefix: {name: of for name, of in asdict(limit).items() if of is not None} for prefix, limit in every}
+
+
+def _periods_said(settings: Settings) -> dict[str, dict[str, int]]:
+    """The periods as LEDGER_PERIODS has them."""
+    every = settings.periods.items()
+    return {prefix: {"late_s": keep.late // SECOND, "keep_s": keep.keep // SECOND} for prefix, keep in every}
 
 
 def _of_periods(settings: Settings) -> list[str]:
