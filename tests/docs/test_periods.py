@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from lab.measure.shop import HOME, Shop
-from ledger import Keep, Limit, Period
+from ledger import Keep, Ledger, Limit, Period, Settings
 from ledger.checks import to_datetime, to_ms
 from ledger.cost import item_bytes
-from ledger.errors import LimitReached
+from ledger.errors import LimitReached, PeriodOver
+from ledger.memory import MemoryTable
 from ledger.periods.keep import term_of
 from reader import Reader
 from tests.docs.conftest import Names
@@ -39,6 +40,22 @@ def test_the_times_of_a_period_on_the_page_are_those_of_the_code() -> None:
     start_ms, end_ms = (to_ms(datetime(2026, month, 1, tzinfo=UTC)) for month in (11, 12))
     before, after = (start_ms - term.first_ms) // HOUR_MS, (term.end_ms - end_ms) // HOUR_MS
     assert f"up to {before} hours before or {after} hours after it" in prose(PAGE)
+
+
+def test_the_history_says_whether_an_attempt_counts_that_was_before_the_period_closed() -> None:
+    keep, table = Keep(late=timedelta(days=1), keep=timedelta(days=400)), MemoryTable()
+    settings = Settings(table="counters", region=HOME, periods={"llm:": keep})
+    at = datetime(2026, 11, 20, tzinfo=UTC)
+    now = {"ms": to_ms(at)}
+    ledger = Ledger(settings, table=table, clock=lambda: now["ms"])
+    ledger.add("llm:a@2026-11", 7, idempotency_key="call-1", at=at)
+    now["ms"] += 30 * 86_400_000
+    tokens = {entry.token for entry in Reader(settings, table=table, clock=lambda: now["ms"]).history("llm:a@2026-11")}
+    for key, counts in (("call-1", True), ("call-2", False)):
+        with pytest.raises(PeriodOver) as raised:
+            ledger.add("llm:a@2026-11", 7, idempotency_key=key, at=at)
+        assert raised.value.delta is not None
+        assert (raised.value.delta.token in tokens) == counts
 
 
 def shop(carry: int = 0) -> Shop:
