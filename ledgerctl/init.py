@@ -21,7 +21,7 @@ from ledgerctl.failures import DATA, NO_ANSWER, Wrong, meaning
 
 POLL_S, ACTIVE_LOOKS_MAX = 2.0, 900  # a replica of a large table takes its time: half an hour
 RECOVERY_TRIES_MAX = 60  # DynamoDB refuses it for a moment after it made a table
-SHAPE_STEPS = {"written": "wrote the shape", "grown": "added new Regions or limits to the shape"}
+SHAPE_STEPS = {"written": "wrote the shape", "grown": "added new Regions, limits or periods to the shape"}
 PITR = {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}}
 STREAM: dict[str, Any] = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": shape.IMAGES}}
 CREATE: dict[str, Any] = {
@@ -88,8 +88,8 @@ def make_ready(call: Call, steps: Steps, *, deletion_protection: bool) -> None:
             active(call, region)
         if deletion_protection and not table.get("DeletionProtectionEnabled"):
             turn_on(region, "deletion protection", DeletionProtectionEnabled=True)
-        if call.settings.periods and _turned_retiring_on(call, region):
-            steps.say(f"{region}: items of periods retire")
+        if region == home and call.settings.periods and _turned_retiring_on(call, home):
+            steps.say("items of periods retire")  # replicas follow, and refuse to be asked within the hour
         if _turned_recovery_on(call, region):
             steps.say(f"{region}: point-in-time recovery is on")
     for region in regions:

@@ -98,10 +98,9 @@ def _first(settings: Settings) -> Program[Shape | None]:
         yield from check_growth(settings, None, everywhere=False)
         yield Put(items.shape_item(_shape_of(settings)), Absent())
     except (TableError, SettingsMismatch) as error:
-        limits = shown(dict(settings.limits), SHOWN_MAX)
-        LOG.warning(
-            "the table has no shape, so nobody is held to limits=%s; `ledgerctl init` writes it. %s", limits, error
-        )
+        limits, periods = (shown(dict(each), SHOWN_MAX) for each in (settings.limits, settings.periods))
+        held_to = f"limits={limits} and periods={periods}"
+        LOG.warning("the table has no shape, so nobody is held to %s; `ledgerctl init` writes it. %s", held_to, error)
         return None
     return (yield from check(settings))
 

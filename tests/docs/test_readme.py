@@ -4,7 +4,7 @@ import ast
 import hashlib
 import json
 import re
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from ledger import Ledger, Threshold, items, tokens
 from ledger.checks import AHEAD_MAX_MS, KEY_BYTES_MAX, to_ms
 from ledger.entries import ENTRIES_MAX
 from ledger.gate import items as gate_items
-from ledger.gate.gate import LOWEST
+from ledger.gate.gate import LOWEST, Gate
 from ledger.gate.items import Filed
 from ledger.lane.add import pack_of
 from ledger.lane.crossings import Crossing, cross
@@ -173,7 +173,8 @@ def test_every_attribute_in_the_data_model_is_one_of_the_code() -> None:
     Compactor(settings, tables={"eu-west-1": table}).compact("stock:85123A")  # writes the clean note
     written = {name for item in table.items.values() for name in item}
     token = tokens.make(1, bytes(10))
-    of_gates = [gate_items.new_gate(LANE, Limit(-1, 1, LANE.region)), gate_items.late_item(LANE, token, 1, 1)]
+    gate = replace(Gate.new(LANE, Limit(-1, 1, LANE.region)), carried=1, took=1)
+    of_gates = [gate_items.gate_item(gate), gate_items.late_item(LANE, token, 1, 1)]
     of_gates.append(gate_items.filed_item(Filed(LANE, token, 1, LOWEST, {token: 1})))
     written |= {name for item in of_gates for name, value in item.items() if next(iter(value)) in "NSB"}
     crossing = Crossing.after(None, LANE.region, LANE.counter, Threshold(below=1), 0, 1)

@@ -305,7 +305,7 @@ def test_the_shape_has_the_periods_and_takes_shards_of_one_that_is_to_come() -> 
         with refused(made.home, SettingsMismatch, "late and keep of a prefix never change"):
             made.ledger(periods=wrong).add("plain:a@2026-11", 1)
     more = {"llm:": KEEP, "plain:": KEEP, "new:": KEEP}
-    with refused(made.home, SettingsMismatch, "lacks periods"):
+    with refused(made.home, SettingsMismatch, 'lacks periods.* with LEDGER_PERIODS=\'.*"new:": {"late_s": 12'):
         made.ledger(periods=more).add("new:a@2026-11", 1)
     made.shape(periods=more)
     made.ledger(periods=more).add("new:a@2026-11", 1)

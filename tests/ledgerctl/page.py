@@ -4,7 +4,8 @@ Rule 1: A block `console` is a session, and each line that begins with `$ ledger
 Rule 2: A block with `title="NAME"` is a file that is there.
 Rule 3: The commands run in the order of the page, on a new engine. A page that does not say `ledgerctl init` finds the
 table there, as `make engine` leaves it.
-Rule 4: A hold has another id each time: where one stood on the page, later commands have the new one.
+Rule 4: A page that says when its sessions ran has the clock of that day, so that its periods are open.
+Rule 5: A hold has another id each time: where one stood on the page, later commands have the new one.
 """
 
 import argparse
@@ -12,11 +13,14 @@ import contextlib
 import re
 import shlex
 import tempfile
+from datetime import datetime
 from pathlib import Path
 
 from typer.testing import CliRunner
 
 from lab.engines.ministack import Engine
+from ledger.checks import to_ms
+from ledger.clocks import Clock, wall_clock
 from ledgerctl.__main__ import app
 from ledgerctl.call import Surroundings
 from tests.ledgerctl.support import ONCE, signed_in
@@ -25,7 +29,8 @@ PAGES = [Path(__file__).parents[2] / "docs" / name for name in ("ledgerctl.md", 
 SESSION = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^(\$ .*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 FILE = re.compile(r"^```\w+ title=\"(\S+)\"\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-ENVIRON = re.compile(r"^export (.*)$", re.MULTILINE)
+RAN_ON = re.compile(r"^The sessions on this page ran .* on (\d+ \w+ \d{4})", re.MULTILINE)
+ENVIRON = re.compile(r"^export ((?:[^'\n]|'[^']*')*)$", re.MULTILINE)
 HOLD = r"\b[0-7][0-9A-Z]{25}\.[a-z0-9-]+\.\d+\.-?\d+"
 CHANGES = (
     (HOLD, "HOLD"),
@@ -45,6 +50,7 @@ def played(page: str, engine: Engine) -> str:
         session=lambda _: signed_in(),
         config=ONCE,
         pause=lambda _: None,
+        clock=_clock_of(page),
     )
 
     holds: dict[str, str] = {}
@@ -64,6 +70,12 @@ def played(page: str, engine: Engine) -> str:
         for name, text in FILE.findall(page):
             Path(name).write_text(text)
         return SESSION.sub(play, page)
+
+
+def _clock_of(page: str) -> Clock:
+    day = RAN_ON.search(page)
+    noon_ms = day and to_ms(datetime.strptime(f"{day[1]} 12 +0000", "%d %B %Y %H %z"))
+    return wall_clock if noon_ms is None else lambda: noon_ms
 
 
 def _run(world: Surroundings, line: str, endpoint_url: str) -> str:

@@ -83,10 +83,12 @@ def test_the_command_to_repeat_names_all_that_makes_it_the_same_in_any_environme
         f"--region {B} --endpoint-url http://127.0.0.1:8000",
     )
     profile = {"AWS_PROFILE": "shop", "LEDGER_REGIONS": f"{A},{B}"}
+    periods = '{"llm:": {"late_s": 1, "keep_s": 2}}'
     there = f"{B} --table shop-2 --region {B} --regions {A},{B} --endpoint-url http://127.0.0.1:8000 --profile shop"
     for environ, typed, begin, where in (
         ({}, "", "", here),
         ({"LEDGER_SHARDS": '{"": 8}'}, "", "LEDGER_SHARDS='{\"\": 8}' ", here),
+        ({"LEDGER_PERIODS": periods}, "", f"LEDGER_PERIODS='{periods}' ", here),
         (profile, f"--table shop-2 {local}", "", there),
     ):
         shown = Tables(environ=ENVIRON | environ)(f"add stock:1 -6 {typed}").out.splitlines()[-1]

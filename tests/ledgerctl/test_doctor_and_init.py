@@ -193,7 +193,7 @@ def test_init_makes_a_table_that_doctor_finds_fine_and_grows_it_by_a_region_and_
     assert (made["table"], made["regions"]) == (name, [A])
     assert (made["steps"][0], made["steps"][-1]) == (f"{A}: turned the stream on", f"{A}: wrote the shape")
     (grown,) = ctl(both, "init", "--json").documents
-    assert {f"{B}: made a replica", f"{A}: added new Regions or limits to the shape"} <= {*grown["steps"]}
+    assert {f"{B}: made a replica", f"{A}: added new Regions, limits or periods to the shape"} <= {*grown["steps"]}
     assert said(both).endswith("0 to know, 0 to mend")
     assert ctl(both, "init").out.endswith("is there already in eu-west-1 us-east-1: nothing to do\n")
     refused(ctl(one, "get", "c"), 2, "LEDGER_REGIONS")

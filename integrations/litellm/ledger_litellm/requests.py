@@ -30,10 +30,9 @@ UNASKED = ("num_retries", "context_window_fallback_dict")
 
 
 class Caller(dict[str, str]):
-    """Who calls, as far as is known: key, user, team, organization, end_user; model; day and month, in UTC.
-
-    `caller["key"]` raises IncompleteCall where there is none, and InvalidInput for any other name; `"team" in caller`
-    asks.
+    """Who calls, as far as is known: key, user, team, organization, end_user; model; day and month in UTC, as the name
+    of a period ends. `caller["key"]` raises IncompleteCall where there is none, and InvalidInput for any other name;
+    `"team" in caller` asks.
     """
 
     def __missing__(self, name: str) -> str:

@@ -271,4 +271,4 @@ def test_the_code_of_the_page_runs_as_it_stands(capsys: pytest.CaptureFixture[st
     names: dict[str, Any] = {"__name__": "our_budgets"}
     exec(compile(of_the_proxy, "our_budgets.py", "exec", dont_inherit=True), names)
     caller = names["Caller"](key="k1", model="gpt-4o", month="2026-11", day="2026-11-23")
-    assert list(names["budgets_of"](caller)) == ["llm:key:k1:2026-11", "llm:model:gpt-4o:2026-11-23"]
+    assert list(names["budgets_of"](caller)) == ["llm:key:k1@2026-11", "llm:model:gpt-4o@2026-11-23"]
