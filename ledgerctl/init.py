@@ -89,7 +89,7 @@ def make_ready(call: Call, steps: Steps, *, deletion_protection: bool) -> None:
         if deletion_protection and not table.get("DeletionProtectionEnabled"):
             turn_on(region, "deletion protection", DeletionProtectionEnabled=True)
         if region == home and call.settings.periods and _turned_retiring_on(call, home):
-            steps.say("items of periods retire")  # replicas follow, and refuse to be asked within the hour
+            steps.say(f"{home}: items of periods retire")  # replicas follow, and refuse to be asked within the hour
         if _turned_recovery_on(call, region):
             steps.say(f"{region}: point-in-time recovery is on")
     for region in regions:
