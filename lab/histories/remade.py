@@ -100,6 +100,9 @@ class Disaster:
         """The operator's work, until it has an answer."""
         try:
             finish(self._world, self.region, rebuild(lane))
+        except GaveUp:  # the clock of who committed was ahead
+            self._world.now_ms += LANDING_MAX_MS
+            self._rebuild(lane)
         except (DamagedItem, LaneDamaged) as damage:
             if not finish(self._world, self.region, _gave_up_for_lost(lane)):
                 self._record.broken.append(f"a rebuild of {lane}: {damage}")
