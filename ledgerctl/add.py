@@ -42,7 +42,7 @@ LENGTH = re.compile(r"([1-9][0-9]{0,8})(ms|s|m|h|d)", re.ASCII)
 Id = Annotated[str, typer.Argument(help="The hold's id, as `hold` and `holds` print it.", metavar="ID")]
 UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 KEY_BYTES = 10
-LANES_BY = ("LEDGER_SHARDS", "LEDGER_LIMITS")
+LANES_BY = ("LEDGER_SHARDS", "LEDGER_LIMITS", "LEDGER_PERIODS")
 """What chooses the lane or the gate, and is no option."""
 
 

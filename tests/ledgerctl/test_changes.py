@@ -18,6 +18,7 @@ from tests.world import Region
 
 KEYED = "--key 536365/1 --at 2010-12-01T08:26:00Z"
 NOW = "--key k --at 2027-01-15T08:00:00Z"
+PERIODS = '{"llm:": {"late_s": 1296000, "keep_s": 34560000}}'
 NO_COST = {"requests": 0, "read_units": 0, "write_units": 0}
 
 
@@ -87,6 +88,7 @@ def test_the_command_to_repeat_names_all_that_makes_it_the_same_in_any_environme
     for environ, typed, begin, where in (
         ({}, "", "", here),
         ({"LEDGER_SHARDS": '{"": 8}'}, "", "LEDGER_SHARDS='{\"\": 8}' ", here),
+        ({"LEDGER_PERIODS": PERIODS}, "", f"LEDGER_PERIODS='{PERIODS}' ", here),
         (profile, f"--table shop-2 {local}", "", there),
     ):
         shown = Tables(environ=ENVIRON | environ)(f"add stock:1 -6 {typed}").out.splitlines()[-1]
