@@ -85,7 +85,12 @@ def with_periods(status: str, attribute: str | None = None, **changed: Any) -> A
 
 def test_init_turns_time_to_live_on_where_there_are_periods_and_refuses_one_of_another_attribute() -> None:
     asked: list[Any] = []
-    on = {"UpdateTimeToLive": lambda request: asked.append(request) or {}}
+
+    def update(request: Any) -> dict[str, Any]:
+        asked.append(request)
+        return {}
+
+    on: Any = {"UpdateTimeToLive": update}
     (made,) = ctl(with_periods("DISABLED", **on), "init", "--json").documents
     assert made["steps"] == [f"{A}: items of periods retire"]
     (request,) = asked
