@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger import Change, Keep, Ledger, Limit, Period, Settings
+from ledger import Change, Keep, Ledger, Limit, Period, Settings, Threshold
 from ledger.checks import to_ms
 from ledger.errors import (
     InvalidCounter,
@@ -244,6 +244,8 @@ def test_a_limit_of_the_base_is_that_of_each_period_which_opens_from_then_on_in_
     made.ledger(B).set_limit(KEY, ceiling=9)
     made.ledger().set_limit(NAME, ceiling=7)
     assert (made.reader().standing(NAME).ceiling, made.reader().standing(NEXT).ceiling) == (7, 9)
+    (crossed,) = made.reader(thresholds={"llm:": (Threshold(left=10),)}).crossed(NEXT)
+    assert crossed.above == -1
     at(made, DECEMBER)
     made.add(NEXT, 8, B)
     assert made.reader().standing(NEXT).ceiling == 9
