@@ -189,6 +189,24 @@ def test_a_transfer_of_which_a_period_takes_no_half_writes_nothing_in_either_cou
                 move(made, 4, name, source, target)
 
 
+def test_a_transfer_whose_period_is_over_after_its_debit_says_what_counts_and_that_no_call_finishes_it() -> None:
+    kept = {"llm:": Keep(late=timedelta(days=15), keep=timedelta(days=400))}
+    over_ms = to_ms(datetime(2026, 12, 16, 12, tzinfo=UTC))
+    made = World(limits=LIMITS, periods=kept, now_ms=over_ms - 1_000)
+    made.add(ANN, 60)
+    key: dict[str, Any] = {"idempotency_key": "k", "at": datetime(2026, 11, 20, tzinfo=UTC)}
+
+    def time_goes(_: object, answer: Any) -> Any:
+        made.now_ms = over_ms
+        return answer
+
+    made.home.after(of(ANN), time_goes, 1)
+    with pytest.raises(errors.PeriodOver) as raised:
+        move(made, 4, key, target=NOVEMBER)
+    assert raised.value.__notes__ == [f"{ANN}: -4 counts. No call finishes the transfer."]
+    assert (made.value(ANN), made.value(NOVEMBER)) == (56, 0)
+
+
 def test_a_change_with_what_follows_is_for_a_queue_and_no_ledger_adds_half_of_it(world: World) -> None:
     world.home.asked.clear()
     (refused,) = world.ledger().add_many([Change(ANN, -5, **world.key(), then=Then(BOB, 5))])
