@@ -72,6 +72,17 @@ def test_a_row_of_a_period_that_is_over_is_a_bad_row_and_stops_nobody(tables: Ta
     assert "takes no more changes" in bad[0]["bad_reason"]
 
 
+def test_what_is_over_is_final_for_a_transfer_and_what_is_kept_no_longer_is_not_rebuilt(tables: Tables) -> None:
+    typed = f"till plain:a@{JANUARY} 5 --key k --at 2027-01-15T07:00:00Z"
+    tables.clock.now_ms += 40 * 86_400_000
+    before = {**tables.held}
+    refused(tables.ctl("transfer", *typed.split()), 1, "takes no more changes", "No call finishes it")
+    tables.clock.now_ms += 400 * 86_400_000
+    for name in ("llm:key", "plain:a"):
+        refused(tables.ctl("rebuild", f"{name}@{JANUARY}", "--yes"), 1, "kept no longer")
+    assert tables.held == before
+
+
 # -- time to live ------------------------------------------------------------------------------------------------------
 
 
