@@ -42,6 +42,9 @@ def settings_of(template: Path, region: str) -> Settings:
     if settings.limit_of(CANARY) is not None:
         why = f"{CANARY}, the counter of the canaries, rises for ever, and a prefix of limits fits it"
         raise DeploymentRefused(f"limits={dict(settings.limits)}: {why}. Choose others; nothing was deployed")
+    if settings.keep_of(CANARY) is not None:
+        why = f"{CANARY}, the counter of the canaries, ends with no period, and a prefix of periods fits it"
+        raise DeploymentRefused(f"periods={[*settings.periods]}: {why}. Choose others; nothing was deployed")
     return settings
 
 

@@ -19,7 +19,7 @@ def decoded(item: Item, pk: str, decode: Callable[[], Value], sk: str | None = N
         if text_of(item, "pk") != pk or (sk is not None and text_of(item, "sk") != sk):
             raise ValueError("its key is not the one that was asked for")
         return decode()
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:  # a number of seconds may be no timedelta
         why = error.why if isinstance(error, InvalidInput) else str(error)
         key = key_of(item)
         raise DamagedItem(key.pk, key.sk, why.rstrip(".")) from None

@@ -161,7 +161,7 @@ class MemoryTable:
     def _store(self, key: Key, item: Item | None) -> None:
         if item is not None:
             if self._lists and key.pk not in self._sorted:
-                self._list(key)
+                self._list(key, item)
             self._sort(key)
             self.items[key] = item
         elif self._there(key) is not None:
@@ -173,10 +173,11 @@ class MemoryTable:
         if self._there(key) is None:
             insort(self._sorted.setdefault(key.pk, []), key.sk)
 
-    def _list(self, key: Key) -> None:
-        """The lane of a delta or a gate is in the directory from here on."""
+    def _list(self, key: Key, item: Item) -> None:
+        """The lane of a delta or a gate is in the directory from here on, and retires with it."""
         kind, lane = items.lane_of(key.pk) or ("delta", gates.lane_of(key))
         if kind == "delta" and lane is not None:
             entry = directory.key_of(lane)
             self._sort(entry)
-            self._listed[entry] = directory.item_of(lane)
+            retires = {items.RETIRES: item[items.RETIRES]} if items.RETIRES in item else {}
+            self._listed[entry] = {**directory.item_of(lane), **retires}

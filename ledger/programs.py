@@ -173,8 +173,12 @@ def add_many(
             yield from rules.shape.program()
     except LedgerError as failure:
         return [each if isinstance(each, LedgerError) else failed(failure, each) for each in outcomes.values()]
+    lacking = yield from _lacking(rules, sent.values())
+    outcomes |= {i: failed(error, delta) for i, delta in sent.items() if (error := lacking.get(delta.lane.counter))}
     parts: dict[Lane | None, dict[int, Delta]] = {}  # a limited lane each, and under None all that have no limit
     for i, delta in sent.items():
+        if delta.lane.counter in lacking:
+            continue
         is_limited = rules.settings.limit_of(delta.lane.counter) is not None
         parts.setdefault(delta.lane if is_limited else None, {})[i] = delta
     put = lanes.add_packed if pack else lanes.add_many
@@ -193,6 +197,17 @@ def _taken(rules: Rules, delta: Delta | LedgerError) -> Delta | LedgerError:
         return delta
     over = or_error(check_takes, rules.settings, delta, rules.clock())
     return over if over is not None else delta
+
+
+def _lacking(rules: Rules, deltas: Iterable[Delta]) -> Program[dict[str, LedgerError]]:
+    """The counters whose periods the table's shape lacks, or that could not be asked for, and why."""
+    lacking: dict[str, LedgerError] = {}
+    for counter in dict.fromkeys(delta.lane.counter for delta in deltas if delta.lane.retires_s):
+        try:
+            yield from rules.shape.program(counter)
+        except LedgerError as error:
+            lacking[counter] = error
+    return lacking
 
 
 def lane_outcomes(rules: Rules, deltas: Sequence[Delta]) -> Program[Sequence[Outcome]]:
@@ -244,9 +259,9 @@ def set_limit(rules: Rules, counter: str, *, floor: int | None = None, ceiling: 
     from ledger.gate import decide
 
     if rules.settings.keep_of(check_counter(counter)) is not None and rules.settings.term_of(counter) is None:
-        for name, bound in (("floor", floor or 0), ("ceiling", -(ceiling or 0))):
-            if bound > 0:
-                raise InvalidInput(f"{counter}: each period begins at 0, so {name}={abs(bound)} is within none.")
+        for name, bound, beyond in (("floor", floor, 1), ("ceiling", ceiling, -1)):
+            if type(bound) is int and bound * beyond > 0:
+                raise InvalidInput(f"{counter}: each period begins at 0, so {name}={bound} is within none.")
     yield from _limited(rules, counter, "set_limit", lambda gates: decide.set_limit(gates, floor, ceiling))
 
 

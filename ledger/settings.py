@@ -334,7 +334,7 @@ def _thresholds(said: object) -> tuple[Threshold, ...]:
 
 
 def _keep(said: object) -> Keep:
-    if not isinstance(said, dict) or not {*said} <= {"late_s", "keep_s", "carry"}:
+    if not isinstance(said, dict) or not {*said} <= {"late_s", "keep_s", "carry"} or bool in map(type, said.values()):
         raise TypeError
     late, keep = (timedelta(seconds=said[name]) for name in ("late_s", "keep_s"))
     return Keep(late=late, keep=keep, carry=said.get("carry", 0))

@@ -6,7 +6,7 @@ Rule 2: A bad row goes to a file with the reason, once its batch is done, and st
 Rule 3: What the table refuses stops the import after the rows it took.
 Rule 4: Memory is that of one batch.
 Rule 5: A limited counter's rows go to its gates in their order, a lane at a time; one that would pass the limit is a
-bad row.
+bad row, and so is one of any counter whose period is over.
 """
 
 import io
@@ -22,7 +22,7 @@ import typer
 
 from ledger import tokens
 from ledger.checks import to_datetime
-from ledger.errors import InvalidInput, LedgerError, LimitReached, TokenConflict, shown
+from ledger.errors import InvalidInput, LedgerError, LimitReached, PeriodOver, TokenConflict, shown
 from ledger.lane.add import Outcome
 from ledger.settings import Settings
 from ledger.values import Delta, Lane, Receipt
@@ -35,6 +35,8 @@ from ledgerctl.rows import DEFAULT, BadRow, BadRows, Columns, Row, change_of, ch
 from ledgerctl.rows import opened as opened_rows
 
 BATCH = 500
+OF_ROW = TokenConflict | LimitReached | PeriodOver
+"""What is wrong with a row alone."""
 
 
 @command("import", COUNTERS)
@@ -119,7 +121,7 @@ class Import:
                     self.recorded += 1
                 case Receipt():
                     self.replayed += 1
-                case TokenConflict() | LimitReached():
+                case LedgerError() if isinstance(outcome, OF_ROW):
                     refused.append((found[place][0], str(outcome)))
                 case _:
                     failed = failed or outcome
@@ -158,7 +160,7 @@ class Import:
         outcomes: dict[int, Outcome] = {}
         for places in _rounds(self.call.settings, deltas):
             outcomes |= zip(places, add_deltas(self.call.ledger, [deltas[place] for place in places]), strict=True)
-            if any(not isinstance(outcomes[place], Receipt | TokenConflict | LimitReached) for place in places):
+            if any(not isinstance(outcomes[place], Receipt | OF_ROW) for place in places):
                 break
         return outcomes
 

@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from ledger.periods.name import MARK
+from ledger.errors import shown
+from ledger.periods.name import MARK, span_of
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
@@ -39,6 +40,8 @@ def list_(
     By the directory: half a read unit for each of its 256 buckets and Region, and for each 4 KB of names. --scan costs
     as much for each 4 KB of the table, and says what the lanes hold.
     """
+    if period and span_of(period) is None:
+        raise typer.BadParameter(f"{shown(period)} is no period such as 2026, 2026-11, 2026-W47 or 2026-11-20T14.")
     seen = found(call, prefix, scan=scan)
     lanes_of: defaultdict[str, list[Lane]] = defaultdict(list)
     for lane in seen.lanes:
@@ -57,6 +60,7 @@ def list_(
         call.document(fields)
     if not rows:
         none = f"no counter begins with {prefix!r}" if prefix else "no counter yet; `ledgerctl add` makes the first"
+        none = f"no counter of {period} begins with {prefix!r}" if period else none
         call.say(none + seen.limits)
         return
     call.table_of(("counter", "Regions", "lanes", *(["deltas held"] if scan else [])), rows, left=2)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ledger.errors import InvalidInput, LedgerError, SettingsMismatch
+from ledger.errors import InvalidInput, LedgerError, PeriodOver, SettingsMismatch
 from ledger.message import time_text
 from ledgerctl.add import Named, named
 from ledgerctl.call import Call
@@ -59,6 +59,10 @@ def _finished_by(name: Named) -> Iterator[None]:
         yield
     except (InvalidInput, SettingsMismatch):
         raise
+    except PeriodOver as over:
+        said = " ".join([str(over), *getattr(over, "__notes__", ())])
+        remedy = "No call finishes it: what an earlier one has debited, `ledgerctl history` shows."
+        raise Wrong("PeriodOver", said, remedy, DATA) from None
     except (LedgerError, KeyboardInterrupt) as failure:
         why = str(failure) or type(failure).__name__
         known = INTERRUPTED if isinstance(failure, KeyboardInterrupt) else NO_ANSWER

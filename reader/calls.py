@@ -202,7 +202,7 @@ class Calls:
         if not isinstance(given, Period):
             raise InvalidInput(f"period is a Period, such as Period('month'), not {shown(given)}.")
         if self.settings.keep_of(check_counter(base)) is None:
-            raise InvalidInput(f"No prefix of periods={shown(dict(self.settings.periods), 200)} fits {base}.")
+            raise InvalidInput(f"No prefix of periods={shown([*self.settings.periods], 200)} fits {base}.")
         now_ms = self.clock()
         every = period.last(base, last, to_datetime(now_ms))
         names = [name for name in every if self.settings.is_kept(name, now_ms)]

@@ -2,12 +2,12 @@
 
 Rule 1: The value, and the limit that a threshold is of, come from one strong read.
 Rule 2: A threshold is of the limit as it is set now, in the gate with the first rights; where there is no such gate
-yet, as the settings say.
+yet, of that with which the counter would open: of a period its base's, else as the settings say.
 Rule 3: A threshold says nothing of a counter whose limit lacks its side: it neither holds nor ceases to hold.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ledger.gate.gates import Gates
@@ -51,6 +51,8 @@ def measure(counter: str, thresholds: Sequence[Threshold], settings: Settings) -
         return Measured(balance.value, balance.as_of, tuple(each.at(None, None) for each in thresholds))
     began: Instant = yield Now()
     (copies,) = yield from standings([gates], consistent=True)
+    if not copies.has_opened(gates):
+        gates = replace(gates, limit=(yield from gates.opening(at_home=False)))
     found = standing_of(gates, copies, began)
     return Measured(found.value, found.as_of, tuple(each.at(found.floor, found.ceiling) for each in thresholds))
 

@@ -350,8 +350,9 @@ class World:
     def replicate(self) -> None:
         """The items of each Region's own lanes reach the others; deletes do not."""
         for region, home in self.regions.items():
-            for other in self.regions.values():
-                home.copy_to(other, *(key for key in home.items if f"#{region}#" in key.pk))
+            own = [key for key in home.items if f"#{region}#" in key.pk]
+            for other in self.regions.values() if own else ():  # of none named, all would be copied
+                home.copy_to(other, *own)
 
 
 def without_statements(client: Any) -> Any:

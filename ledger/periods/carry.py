@@ -4,7 +4,7 @@ Rule 1: It is two Updates of one gate each, in the limit's Region: rights leave 
 taken over in the new one. Both amounts are cumulative, so a crash between the two, a repetition and two who carry at
 once lose and double nothing; whoever is short next goes on.
 Rule 2: Bounds move with the rights, so all else about a gate follows as ever; both Updates ask that nobody has set the
-limit since the gate was seen.
+limit since the gate was seen. A ceiling is at most 10**18: what would pass it is not taken over.
 Rule 3: Nothing is carried before the old period is over in every zone. What its holds give back later is carried then.
 Rule 4: Where the gate with the old period's first rights was never made there is nothing to carry, and it is not made.
 """
@@ -16,6 +16,7 @@ from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.gate.move import obtain
 from ledger.gate.past import write
 from ledger.limit import UP
+from ledger.ranges import CHANGE_MAX
 from ledger.requests import Get, Instant, Item, Now, Program, Written
 
 
@@ -60,6 +61,7 @@ def _taken_in(gates: Gates, carried: int) -> Program[bool]:
     lane = gates.first
     for _ in range(TRIES_MAX):
         gate: Gate = yield from gates.read(lane)
+        carried = min(carried, gate.took + CHANGE_MAX - (gate.bounds[UP] or 0))
         if gate.took >= carried:
             return False
         answer = yield from write(gates, lane, updates.carry_in(gate, carried))

@@ -5,7 +5,7 @@ no zone of the world is further. So no database of zones takes part in what coun
 Rule 2: Nothing is added later than `late` after that, and no hold is captured later than `keep`, by name and clock
 alone. Else a late retry would find nothing where its first attempt has retired, and count again.
 Rule 3: Items retire 30 days after all of this, so a clock may be wrong by so much; nobody looks at a period then.
-Rule 4: A base, a name below such a prefix without a period, decides nothing.
+Rule 4: A base, a name below such a prefix without a period, decides nothing; so a period is no base.
 """
 
 from __future__ import annotations

@@ -79,7 +79,8 @@ class Period:
             span = span.next
 
     def _named(self, base: str, span: Span) -> str:
-        check_counter(base)
+        if parted(check_counter(base))[1] is not None:
+            raise InvalidCounter(f"{base} ends with a period, and a period has none: give the name without it.")
         return check_counter(f"{base}{MARK}{span.text}")
 
     def _around(self, name: str, at: datetime) -> Span:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from itertools import count
 
 from ledger import programs
-from ledger.errors import LedgerError, LimitReached, TransferStuck
+from ledger.errors import LedgerError, LimitReached, PeriodOver, TransferStuck
 from ledger.periods.takes import check_takes
 from ledger.programs import Rules
 from ledger.requests import Program
@@ -39,7 +39,8 @@ def transfer(rules: Rules, of: Change) -> Program[Transfer]:
         yield from _refund(rules, of, first.lane.region)
         return Transfer("refunded", debit)
     except LedgerError as error:
-        error.add_note(f"{of.counter}: {of.change} counts. The same call again finishes the transfer.")
+        ends = "No call finishes the transfer" if isinstance(error, PeriodOver) else "The same call again finishes it"
+        error.add_note(f"{of.counter}: {of.change} counts. {ends}.")
         raise
     return Transfer("moved", debit, credit)
 

@@ -118,7 +118,11 @@ def no_such_route() -> Problem:
 _OPERATOR = "The operator must look at the service's log."
 _AS_IT_WAS = "Repeat the request with the same idempotency key, the same time and the same region"
 _CHANGE = "A change is a whole number of magnitude at most 10^18. A hold is not of 0, and is captured up to its amount."
-_TIME = "A time has an offset and is from 1970 to five minutes ahead; a hold is not over before it is granted."
+_NAME = "Of counters with periods only those count: end the name with one, such as @2026-11. Else it is too long."
+_TIME = (
+    "A time has an offset, is from 1970 to five minutes ahead, and is in the period of a name that ends with one; a "
+    "hold is not over before it is granted."
+)
 _TAKEN = "This counter, key and time already stand for another change or hold. A new one needs a new key."
 _LIMIT = "All Regions together have too little left. Nothing counts, and that is final: a new attempt needs a new key."
 _OVER = "See since. Nothing counts of this attempt, nor of a further one; an earlier one, without an answer, may count."
@@ -128,6 +132,7 @@ _NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
     (errors.InvalidChange, "invalid-change", _CHANGE),
     (errors.InvalidKey, "invalid-key", "An idempotency key is text of 1 to 1,024 bytes of UTF-8."),
     (errors.InvalidTime, "invalid-time", _TIME),
+    (errors.InvalidCounter, "invalid-request", _NAME),
     (errors.InvalidInput, "invalid-request", "An argument is not acceptable."),
     (errors.TokenConflict, "token-conflict", _TAKEN),
     (errors.LimitReached, "limit-reached", _LIMIT),
@@ -182,7 +187,8 @@ def over_budget(refused: errors.LimitReached) -> Problem:
 def in_part(error: LedgerError) -> Problem:
     """The problem of a request of several steps of which one failed."""
     of_step = problem_of(error)
-    detail = f"{of_step.detail} That is of one step: those before it may count. {_AS_IT_WAS}, until it is answered."
+    again = "" if of_step.status == 409 else f" {_AS_IT_WAS}, until it is answered."
+    detail = f"{of_step.detail} That is of one step: those before it may count.{again}"
     return Problem(of_step.name, detail, members=of_step.members, says_what_counts=True)
 
 

@@ -1,18 +1,24 @@
-"""The largest Updates of a gate fit an engine, and do there what they mean."""
+"""The largest Updates of a gate fit an engine, and do there what they mean; and what periods need of a table."""
 
 import random
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from ledger import tokens
+import pytest
+
+from compactor import Compactor
+from ledger import Change, Keep, Ledger, Settings, tokens
 from ledger.actions import updated
+from ledger.checks import to_ms
 from ledger.conditions import has
+from ledger.errors import LimitReached
 from ledger.gate import items, updates
 from ledger.gate.gate import EXPIRED, LOWEST, RELEASED, Gate, fingerprint
 from ledger.gate.move import NOTES_OF_PAGE
 from ledger.gate.past import FILED_MAX, HOLDS_FILED_MAX
 from ledger.limit import DOWN, UP, Limit
-from ledger.requests import Get, Item, Put, Table, Update, Written
+from ledger.requests import Get, Item, Key, KeyPage, Put, Scan, Table, Update, Written
 from ledger.tokens import hold_token
 from ledger.values import Lane
 
@@ -50,6 +56,8 @@ LARGEST: dict[str, Update] = {
     "a gift": updates.give(GATE, ("us-east-1#0", UP), 5),
     "a take-over": updates.take_over(GATE, ("us-east-1#1", DOWN), 4),
     "another limit": updates.set_limit(GATE, LIMIT, {DOWN: -900, UP: 10**6 + 1}),
+    "what a period leaves": updates.carry_out(GATE, 10**6),
+    "what the next one takes": updates.carry_in(replace(GATE, took=3), 20),
     "a roll": updates.finish_roll(GATE, RECENT, HELD[:HOLDS_FILED_MAX], LOWEST, RECENT[-1], MOVED, 250),
     "a roll of all": updates.finish_roll(GATE, RECENT, (), RECENT[-1], RECENT[-1], frozenset(), 250),
 }
@@ -83,6 +91,9 @@ def test_a_gate_that_others_wrote_meanwhile_is_shown_and_left(kept: Table) -> No
         updates.end(LANE, LIMIT, {HELD[0]: -3}, EXPIRED),
         updates.give(GATE, ("us-east-1#0", DOWN), 1_001),
         updates.give(replace(GATE, given={}), ("us-east-1#0", UP), 1),
+        updates.carry_out(GATE, 10**6 + 1),
+        updates.carry_out(replace(GATE, epoch=1), 1),
+        updates.carry_in(replace(GATE, epoch=1), 20),
     ):
         kept.answer(Put(THERE))
         assert plain(kept.answer(update)) == plain(THERE)
@@ -96,3 +107,42 @@ def test_a_gate_as_it_was_read_is_replaced_once(kept: Table) -> None:
         rebuilt = items.gate_item(replace(items.gate_of(LANE, read), version=9, moved=frozenset()))
         assert kept.answer(Put(rebuilt, has(read))) is None
         assert kept.answer(Put(rebuilt, has(read))) == kept.answer(Get(items.gate_key(LANE))) == rebuilt
+
+
+# -- periods -----------------------------------------------------------------------------------------------------------
+
+MONTHS = Keep(late=timedelta(days=15), keep=timedelta(days=400))
+
+
+def test_a_period_opens_as_its_base_says_gets_what_was_left_and_its_items_alone_retire(table: Table) -> None:
+    now_ms = to_ms(datetime(2026, 11, 20, tzinfo=UTC))
+    settings = Settings(
+        table="any",
+        region=LANE.region,
+        limits={"llm:": Limit(ceiling=50, region=LANE.region)},
+        periods={"llm:": replace(MONTHS, carry=20), "plain:": MONTHS},
+        fold_min=1,
+    )
+    ledger = Ledger(settings, table=table, clock=lambda: now_ms)
+    ledger.set_limit("llm:key", ceiling=30)
+    ledger.add("llm:key@2026-11", 24)
+    ledger.hold("llm:key@2026-11", 1, expires=timedelta(minutes=1))
+    ledger.add("plain:a@2026-11", 1)
+    for pack in (False, True):
+        ledger.add_many([Change("plain:a@2026-11", 1), Change("stock", 1), Change("stock", 1)], pack=pack)
+    now_ms = to_ms(datetime(2026, 12, 20, tzinfo=UTC))
+    assert Compactor(settings, tables={LANE.region: table}, clock=lambda: now_ms).compact("plain:a@2026-11").folded == 3
+    ledger.add("llm:key@2026-12", 30)
+    ledger.add("llm:key@2026-12", 6)
+    with pytest.raises(LimitReached) as raised:
+        ledger.add("llm:key@2026-12", 1)
+    assert raised.value.limit == 36
+    keys = list[Key]()
+    page: KeyPage | None = None
+    while page is None or page.last is not None:
+        page = table.answer(Scan(page and page.last))
+        assert page is not None
+        keys += page.keys
+    for key in keys:
+        assert ("retires" in (table.answer(Get(key)) or {})) == ("@2026" in f"{key.pk}{key.sk}"), key
+    assert {"delta", "fold", "gate", "lane", "shape"} <= {key.pk.partition("#")[0] for key in keys}

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from contextlib import nullcontext
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from ledger import items, tokens
 from ledger.errors import Unavailable
 from ledger.lane import directory
 from ledger.limit import Limit, Shape
+from ledger.periods.keep import Keep
 from ledger.requests import Put
 from ledger.values import Delta, Lane
 from service.canary.handler import COUNTER
@@ -30,6 +32,7 @@ BOTH = f"{HOME} {OTHER}"
 THREE = f"{BOTH} {THIRD}"
 SHARDS = 'shards={"stock:":4}'
 SEATS = 'limits={"seats:":{"ceiling":100,"region":"eu-west-1"}}'
+DAYS = 'periods={"day:":{"late_s":60,"keep_s":90}}'
 CREATED = [f"create {HOME}", f"update {HOME}, protected"]
 CREATED_BOTH = [f"create {BOTH}", f"update {BOTH}, protected"]
 WRONG = FOLDED | {"read": False}
@@ -154,6 +157,7 @@ REFUSED = [
     (BOTH, "keepMs=60000", "keep_ms=60000 must be above read_time_max_ms=60000"),
     (BOTH, "shards=four", "LEDGER_SHARDS='four' cannot be read as shards"),
     (BOTH, 'limits={"":{"ceiling":9,"region":"eu-west-1"}}', "ledger:canary, the counter of the canaries"),
+    (BOTH, 'periods={"":{"late_s":0,"keep_s":0}}', "ledger:canary, the counter of the canaries, ends with no period"),
     (BOTH, "thresholds=low", "LEDGER_THRESHOLDS='low' cannot be read as thresholds"),
     (BOTH, 'thresholds={"stock:":[{"below":10,"region":"ap-south-1"}]}', "below-10 is told in no Region of regions="),
     (BOTH, "ringEverySeconds=300 allowedLatenessMs=235000", "a fold may be 600 s after its change"),
@@ -206,7 +210,7 @@ AGREED = [
 ]
 
 
-def test_parameters_that_agree_are_deployed_and_a_limit_may_be_added(
+def test_parameters_that_agree_are_deployed_and_a_limit_and_periods_may_be_added(
     aws: AwsAccount, play: Callable[..., None]
 ) -> None:
     aws.deploy(HOME)
@@ -214,6 +218,9 @@ def test_parameters_that_agree_are_deployed_and_a_limit_may_be_added(
         play(aws.deploy, HOME, params, steps=service_in(HOME))
     play(aws.deploy, HOME, SEATS, steps=[*service_in(HOME), "shape"])
     assert aws.shape == Shape((HOME,), {}, 2, limits={"seats:": Limit(ceiling=100, region=HOME)})
+    play(aws.deploy, HOME, f"{SEATS} {DAYS}", steps=[*service_in(HOME), "shape"])
+    assert aws.shape.periods == {"day:": Keep(late=timedelta(seconds=60), keep=timedelta(seconds=90))}
+    assert [deployment("ledger", "dev", HOME, each).table_stack.retires for each in (DAYS, SEATS)] == [True, False]
 
 
 def test_what_a_region_has_different_is_checked_too_and_every_number_and_switch_is(

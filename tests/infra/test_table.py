@@ -52,6 +52,14 @@ def test_a_table_of_any_capacity_loses_nothing_by_a_mistake_expires_nothing_and_
             assert {name: value for name, value in replica.items() if "Throughput" in name} == reads
 
 
+def test_time_to_live_is_on_where_there_are_periods_alone_and_by_the_attribute_of_their_items_alone() -> None:
+    for capacity, *_ in CAPACITIES:
+        without, of_periods = (json.loads(template_of(2, capacity, retires=retires)) for retires in (False, True))
+        of_table = of_periods["Resources"]["Table"]["Properties"]
+        assert of_table.pop("TimeToLiveSpecification") == {"AttributeName": "retires", "Enabled": True}
+        assert of_periods == without
+
+
 def test_a_table_has_as_many_regions_as_are_named_and_says_them_in_order() -> None:
     for number in (1, 30):
         text = template_of(number, CAPACITIES[-1][0])
@@ -66,7 +74,7 @@ def test_a_table_has_as_many_regions_as_are_named_and_says_them_in_order() -> No
 
 def test_cfn_lint_has_no_objection_to_any_capacity(tmp_path: Path) -> None:
     for number, (capacity, *_) in enumerate(CAPACITIES):
-        (tmp_path / f"{number}.json").write_text(template_of(number + 1, capacity))
+        (tmp_path / f"{number}.json").write_text(template_of(number + 1, capacity, retires=number % 2 > 0))
     command = [str(Path(sys.executable).with_name("cfn-lint")), "--regions", "eu-west-1", "--"]
     done = subprocess.run([*command, *map(str, tmp_path.iterdir())], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")

@@ -3,14 +3,15 @@
 import pickle
 import random
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from ledger import Hold, Holds, Ledger, Limit, Settings, errors
+from ledger import Hold, Holds, Keep, Ledger, Limit, Settings, errors
 from ledger.aio import AsyncHolds, AsyncLedger
-from ledger.checks import to_datetime
+from ledger.budgets import Budgets, OverBudget
+from ledger.checks import to_datetime, to_ms
 from ledger.clocks import entropy
 from ledger.memory import MemoryTable
 from ledger.programs import Rules
@@ -19,6 +20,7 @@ from ledger.saga import hold_all
 from ledger.saga.hold_all import TRIES_MAX
 from reader import Reader
 from tests.world import LATER_MS, A, B, World, fail
+from tests.world import refused as unchanged
 
 KEY, TEAM, ORG = NAMES = "key:k", "team:t", "org:o"
 MINUTE = timedelta(minutes=1)
@@ -199,6 +201,23 @@ def test_bad_input_is_refused_before_anything_is_sent(given: dict[str, Any], say
     with pytest.raises(errors.InvalidInput, match=says):
         world.ledger().hold_all(**{"counters": NAMES, "amount": 1, "expires": MINUTE, **given})
     assert world.home.asked == []
+
+
+def test_where_a_period_is_over_nothing_is_held_and_a_refusal_says_when_the_next_one_begins(world: World) -> None:
+    kept, november = {"key:": Keep(late=timedelta(days=15), keep=timedelta(days=400))}, "key:k@2026-11"
+    made = World(limits=LIMITS, periods=kept, now_ms=to_ms(datetime(2026, 11, 20, tzinfo=UTC)))
+    made.awaits, key = world.awaits, made.key()
+    december = datetime(2026, 12, 1, tzinfo=UTC)
+    for names, amount, resets_at in (([november, ORG], 11, december), ([ORG, november], 11, None)):
+        assert refused(made.ledger(), names, amount).resets_at == resets_at
+    if not made.awaits:
+        with pytest.raises(OverBudget) as short:
+            Budgets(made.ledger(), clock=made.clock).reserve([november], 11).open()
+        assert short.value.resets_at == december
+    made.now_ms = to_ms(datetime(2026, 12, 16, 12, tzinfo=UTC))
+    for names in ([november, ORG], [ORG, november]):
+        with unchanged(made.home, errors.PeriodOver):
+            made.ledger().hold_all(names, 1, expires=timedelta(days=60), **key)
 
 
 # -- how they end ------------------------------------------------------------------------------------------------------

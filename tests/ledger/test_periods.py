@@ -1,15 +1,16 @@
 """Periods: what their names say, what they take and until when, with which limit they open, what is carried, and that
 their items, and no others, retire."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger import Change, Keep, Limit, Period, Settings
+from ledger import Change, Keep, Ledger, Limit, Period, Settings, Threshold
 from ledger.checks import to_ms
 from ledger.errors import (
     InvalidCounter,
@@ -92,6 +93,7 @@ def test_what_is_no_period_is_refused_with_the_remedy() -> None:
         (lambda: Period("month", anchor=29), InvalidInput, "from 1 to 28"),
         (lambda: Period("day", anchor=2), InvalidInput, "not of a month"),
         (lambda: Period("month").start("llm:key@2026-W47"), InvalidCounter, "does not end with a period such as @2026"),
+        (lambda: Period("month").name(NAME, NOVEMBER), InvalidCounter, "a period has none: give the name without it"),
         (lambda: Period("month").name(KEY, datetime(2026, 1, 1)), InvalidTime, "no time zone"),
         (lambda: Period("month").name(KEY, datetime(1969, 1, 1, tzinfo=UTC)), InvalidTime, "1970 to 9998"),
         (lambda: Period("month").names(KEY, DECEMBER, NOVEMBER), InvalidInput, "is after until"),
@@ -115,7 +117,8 @@ def test_what_is_no_period_is_refused_with_the_remedy() -> None:
 def test_the_environment_says_periods_in_seconds() -> None:
     said = {"LEDGER_PERIODS": '{"llm:": {"late_s": 1296000, "keep_s": 34560000}}'}
     assert Settings.from_env(said, table="counters", region=A).periods == {"llm:": KEEP}
-    for text in ('{"llm:": {"late_s": 1}}', '{"llm:": {"late_s": 1, "keep_s": 2, "kept": 3}}', '{"llm:": 5}'):
+    wrong = ('{"late_s": 1}', '{"late_s": 1, "keep_s": 2, "kept": 3}', "5", '{"late_s": true, "keep_s": 2}')
+    for text in (f'{{"llm:": {each}}}' for each in wrong):
         with pytest.raises(InvalidSettings, match="LEDGER_PERIODS"):
             Settings.from_env({"LEDGER_PERIODS": text}, table="counters", region=A)
 
@@ -130,6 +133,7 @@ def test_a_period_takes_changes_of_its_own_time_alone_and_a_base_none() -> None:
     for counter, error, says in (
         (KEY, InvalidCounter, "has no period.*Period.name"),
         ("plain:a@b", InvalidCounter, "has no period"),
+        (f"{NAME}@2026-11", InvalidCounter, "llm:key@2026-11 is a period, and a period has none"),
         (NEXT, InvalidTime, "is not in the period of llm:key@2026-12"),
         ("plain:a@2026-10", InvalidTime, "is not in the period"),
     ):
@@ -240,15 +244,17 @@ def test_a_limit_of_the_base_is_that_of_each_period_which_opens_from_then_on_in_
     made.ledger(B).set_limit(KEY, ceiling=9)
     made.ledger().set_limit(NAME, ceiling=7)
     assert (made.reader().standing(NAME).ceiling, made.reader().standing(NEXT).ceiling) == (7, 9)
+    (crossed,) = made.reader(thresholds={"llm:": (Threshold(left=10),)}).crossed(NEXT)
+    assert crossed.above == -1
     at(made, DECEMBER)
     made.add(NEXT, 8, B)
     assert made.reader().standing(NEXT).ceiling == 9
     with pytest.raises(LimitReached) as raised:
         made.add(NEXT, 2)
     assert (raised.value.limit, raised.value.resets_at) == (9, datetime(2027, 1, 1, tzinfo=UTC))
-    for wrong in ({"floor": 5}, {"ceiling": -1}):
-        with pytest.raises(InvalidInput, match="each period begins at 0"):
-            world(limits={"llm:": Limit(floor=0, ceiling=9, region=A)}).ledger().set_limit(KEY, **wrong)
+    for wrong, says in (({"floor": 5}, "floor=5"), ({"ceiling": -1}, "ceiling=-1"), ({"ceiling": "9"}, "not '9'")):
+        with pytest.raises(InvalidInput, match=says):
+            world(limits={"llm:": Limit(floor=0, ceiling=9, region=A)}).ledger().set_limit(KEY, **cast(Any, wrong))
     made.replicate()
     found = made.reader().periods(KEY, Period("month"), 2)
     assert [(each.counter, each.value, each.standing.ceiling) for each in found if each.standing] == [
@@ -281,6 +287,17 @@ def test_what_a_period_leaves_is_carried_once_it_is_over_everywhere_up_to_what_m
     assert (made.reader().standing(NAME).ceiling, made.reader().standing(NEXT).ceiling) == (45, 55)
 
 
+def test_what_is_carried_passes_no_ceiling_that_a_gate_can_have() -> None:
+    most = 10**18
+    made = world(limits={"llm:": Limit(ceiling=most, region=A)}, periods={"llm:": replace(KEEP, carry=most)})
+    made.add(NAME, 1)
+    at(made, DECEMBER)
+    made.add(NEXT, most)
+    with pytest.raises(LimitReached):
+        made.add(NEXT, 1)
+    assert (made.reader().standing(NEXT).ceiling, made.compactor().verify(NEXT).differences) == (most, ())
+
+
 def test_who_cannot_ask_what_the_period_before_has_left_decides_nothing() -> None:
     made = world(periods={"llm:": Keep(late=KEEP.late, keep=KEEP.keep, carry=20)})
     made.add(NAME, 45)
@@ -307,6 +324,10 @@ def test_the_shape_has_the_periods_and_takes_shards_of_one_that_is_to_come() -> 
     more = {"llm:": KEEP, "plain:": KEEP, "new:": KEEP}
     with refused(made.home, SettingsMismatch, 'lacks periods.* with LEDGER_PERIODS=\'.*"new:": {"late_s": 12'):
         made.ledger(periods=more).add("new:a@2026-11", 1)
+    for made.awaits, pack in ((True, True), (False, True), (False, False)):
+        changes = [Change(name, 1, **made.key()) for name in ("new:a@2026-11", "plain:a@2026-11", "new:a@2026-11")]
+        first, second, third = outcomes_of(made.ledger(periods=more).add_many(changes, pack=pack))
+        assert (first, second != first, third) == ("SettingsMismatch", True, "SettingsMismatch")
     made.shape(periods=more)
     made.ledger(periods=more).add("new:a@2026-11", 1)
     made.home.put(made.ledger(periods={}, limits={}, unshared_limits=True).prepare("old:a", 1))
@@ -333,8 +354,11 @@ def test_the_shape_has_the_periods_and_takes_shards_of_one_that_is_to_come() -> 
 
 
 def test_the_first_who_uses_periods_writes_the_shape_where_there_is_none() -> None:
-    made = world(limits={})
-    made.add("plain:a@2026-11", 1)
-    shape = made.home.run(stored())
-    assert shape is not None
-    assert "plain:" in shape.periods
+    name = "plain:a@2026-11"
+    adds: list[Any] = [Ledger.add, lambda by, *change: by.add_many([Change(*change), Change(*change)], pack=True)]
+    for add in adds:
+        made = world(limits={})
+        add(made.ledger(), name, 1)
+        shape = made.home.run(stored())
+        assert shape is not None
+        assert "plain:" in shape.periods

@@ -162,6 +162,7 @@ def test_who_gets_no_shape_adds_as_before() -> None:
 
 # -- the item, and who writes it ---------------------------------------------------------------------------------------
 
+DAYS: Any = {name: {"N": "60"} for name in ("late_s", "keep_s")} | {"prefix": {"S": "day:"}}
 STOCK: Any = {"M": {"prefix": {"S": "stock"}, "shards": {"N": "4"}}}
 
 
@@ -183,6 +184,7 @@ DAMAGE: list[dict[str, Any]] = [
     *({"shards": {"L": shards}} for shards in ([{"S": "stock"}], [{"M": {"prefix": {"S": "stock"}}}], [STOCK] * 2)),
     {"shards": {"L": [{"M": {"prefix": {"S": "stock"}, "shards": {"N": "0"}}}]}},
     *({"version": {"N": "0"}}, {"version": {"S": "1"}}),
+    *({"periods": {"L": [{"M": DAYS | {"keep_s": {"N": seconds}}}]}} for seconds in ("59", "1.5", "9" * 15)),
 ]
 
 

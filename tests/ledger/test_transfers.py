@@ -1,19 +1,20 @@
 """Transfers between two counters: three steps, each decided once, whoever takes them, wherever, in whatever order."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
 import pytest
 
-from ledger import Change, Ledger, Limit, Then, Transfer, errors
-from ledger.checks import KEY_BYTES_MAX, to_datetime
+from ledger import Change, Keep, Ledger, Limit, Then, Transfer, errors
+from ledger.checks import KEY_BYTES_MAX, to_datetime, to_ms
 from ledger.gate.gate import REFUSED
 from ledger.requests import Update
 from ledger.saga.steps import LONGEST
-from tests.world import A, B, World, fail
+from tests.world import A, B, World, fail, refused
 
-ANN, BOB, TIPS = "wallet:ann", "wallet:bob", "tips"
+ANN, BOB, TIPS, NOVEMBER = "wallet:ann", "wallet:bob", "tips", "llm:key@2026-11"
 LIMITS = {"wallet:": Limit(floor=0, ceiling=100, region=A)}
 
 
@@ -168,6 +169,42 @@ def test_bad_input_is_refused_before_anything_is_sent(
         world.ledger().transfer(**{**right, **given})
     assert world.home.asked == []
     assert move(world, 1, {"idempotency_key": "k" * (KEY_BYTES_MAX - len(LONGEST)), "at": to_datetime(0)}).credit
+
+
+def test_a_transfer_of_which_a_period_takes_no_half_writes_nothing_in_either_counter(world: World) -> None:
+    kept = {"llm:": Keep(late=timedelta(days=15), keep=timedelta(days=400))}
+    limits = LIMITS | {"llm:": Limit(ceiling=5, region=A)}
+    made = World(limits=limits, periods=kept, now_ms=to_ms(datetime(2026, 11, 20, tzinfo=UTC)))
+    made.awaits = world.awaits
+    made.add(ANN, 60)
+    key = made.key()
+    for target, error in (("llm:key", errors.InvalidCounter), ("llm:key@2026-12", errors.InvalidTime)):
+        with refused(made.home, error):
+            move(made, 1, key, target=target)
+    assert move(made, 4, key, target=NOVEMBER).outcome == "moved"
+    made.now_ms = to_ms(datetime(2026, 12, 16, 12, tzinfo=UTC))
+    for source, target in ((ANN, NOVEMBER), (NOVEMBER, TIPS)):
+        for name in ({**key}, {**key, "idempotency_key": "another"}):
+            with refused(made.home, errors.PeriodOver):
+                move(made, 4, name, source, target)
+
+
+def test_a_transfer_whose_period_is_over_after_its_debit_says_what_counts_and_that_no_call_finishes_it() -> None:
+    kept = {"llm:": Keep(late=timedelta(days=15), keep=timedelta(days=400))}
+    over_ms = to_ms(datetime(2026, 12, 16, 12, tzinfo=UTC))
+    made = World(limits=LIMITS, periods=kept, now_ms=over_ms - 1_000)
+    made.add(ANN, 60)
+    key: dict[str, Any] = {"idempotency_key": "k", "at": datetime(2026, 11, 20, tzinfo=UTC)}
+
+    def time_goes(_: object, answer: Any) -> Any:
+        made.now_ms = over_ms
+        return answer
+
+    made.home.after(of(ANN), time_goes, 1)
+    with pytest.raises(errors.PeriodOver) as raised:
+        move(made, 4, key, target=NOVEMBER)
+    assert raised.value.__notes__ == [f"{ANN}: -4 counts. No call finishes the transfer."]
+    assert (made.value(ANN), made.value(NOVEMBER)) == (56, 0)
 
 
 def test_a_change_with_what_follows_is_for_a_queue_and_no_ledger_adds_half_of_it(world: World) -> None:

@@ -18,6 +18,7 @@ from tests.world import Region
 
 KEYED = "--key 536365/1 --at 2010-12-01T08:26:00Z"
 NOW = "--key k --at 2027-01-15T08:00:00Z"
+PERIODS = '{"llm:": {"late_s": 1296000, "keep_s": 34560000}}'
 NO_COST = {"requests": 0, "read_units": 0, "write_units": 0}
 
 
@@ -83,12 +84,11 @@ def test_the_command_to_repeat_names_all_that_makes_it_the_same_in_any_environme
         f"--region {B} --endpoint-url http://127.0.0.1:8000",
     )
     profile = {"AWS_PROFILE": "shop", "LEDGER_REGIONS": f"{A},{B}"}
-    periods = '{"llm:": {"late_s": 1, "keep_s": 2}}'
     there = f"{B} --table shop-2 --region {B} --regions {A},{B} --endpoint-url http://127.0.0.1:8000 --profile shop"
     for environ, typed, begin, where in (
         ({}, "", "", here),
         ({"LEDGER_SHARDS": '{"": 8}'}, "", "LEDGER_SHARDS='{\"\": 8}' ", here),
-        ({"LEDGER_PERIODS": periods}, "", f"LEDGER_PERIODS='{periods}' ", here),
+        ({"LEDGER_PERIODS": PERIODS}, "", f"LEDGER_PERIODS='{PERIODS}' ", here),
         (profile, f"--table shop-2 {local}", "", there),
     ):
         shown = Tables(environ=ENVIRON | environ)(f"add stock:1 -6 {typed}").out.splitlines()[-1]

@@ -112,7 +112,7 @@ class Answer:
         assert (self.status, said["type"]) == (status, f"urn:ledger:problem:{problem}"), self
         assert self.headers["Content-Type"] == "application/problem+json"
         assert (said["status"], bool(said["title"] and said["detail"])) == (status, True)
-        assert ("Retry-After" in self.headers) == (status in (429, 503, 504))
+        assert ("Retry-After" in self.headers) == (status in (429, 503, 504) or "resets_at" in said)
         return said
 
 

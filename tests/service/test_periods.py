@@ -1,0 +1,165 @@
+"""Periods over HTTP and through the queue of changes: what they came to, what they take, and what is said when not."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from ledger import Change, Keep, Limit, Then
+from ledger.checks import to_ms
+from ledger.message import dumps, time_of
+from tests.service.support import Answer, Service
+from tests.world import A
+
+KEY, NAME, NEXT, PLAIN, TILL = "llm:key", "llm:key@2026-11", "llm:key@2026-12", "plain:a@2026-11", "till"
+AT, CLOSED = "2026-11-20T00:00:00.000Z", "2026-12-16T12:00:00.000Z"
+KEEP = Keep(late=timedelta(days=15), keep=timedelta(days=400))
+
+
+def of_november(**started: Any) -> Service:
+    limits, periods = {"llm:": Limit(ceiling=50, region=A)}, {"llm:": KEEP, "plain:": KEEP}
+    return Service(A, now_ms=to_ms(time_of(AT)), limits=limits, periods=periods).start(**started)
+
+
+def over(service: Service) -> Service:
+    """November takes no more changes."""
+    service.now_ms = to_ms(datetime(2026, 12, 20, tzinfo=UTC))
+    return service
+
+
+def periods(service: Service, query: str) -> Answer:
+    return service.ask("GET", f"/periods?counter={query}")
+
+
+# -- http --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_last_periods_of_a_counter_have_their_value_and_what_is_left_of_a_limit() -> None:
+    service = of_november()
+    service.add(4, "a", NAME, at=AT)
+    service.add(3, "a", PLAIN, at=AT)
+    before, now = periods(service, f"{KEY}&last=2").said["periods"]
+    assert (before["counter"], before["value"], before["available"]) == (f"{KEY}@2026-10", 0, {"down": None, "up": 50})
+    november = {"counter": NAME, "start": "2026-11-01T00:00:00.000Z", "end": "2026-12-01T00:00:00.000Z"}
+    assert now == november | {
+        "value": 4,
+        "count": 1,
+        "floor": None,
+        "ceiling": 50,
+        "available": {"down": None, "up": 46},
+    }
+    unlimited = periods(service, "plain:a").said
+    assert (unlimited["counter"], len(unlimited["periods"])) == ("plain:a", 12)
+    assert (
+        unlimited["periods"][-1].items() >= {"counter": PLAIN, "value": 3, "ceiling": None, "available": None}.items()
+    )
+    (week,) = periods(service, "plain:a&every=week&zone=Europe/Paris&last=1").said["periods"]
+    assert (week["counter"], week["start"]) == ("plain:a@2026-W47", "2026-11-15T23:00:00.000Z")
+    assert periods(service, "plain:a&anchor=21&last=1").said["periods"][0]["counter"] == "plain:a@2026-10-21M"
+    service.now_ms = to_ms(datetime(2028, 1, 5, 12, tzinfo=UTC))  # of what is kept no longer there is no row
+    assert periods(service, f"{KEY}&last=15").said["periods"][0]["counter"] == NEXT
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("stock", "No prefix of periods=['llm:', 'plain:'] fits stock"),
+        (NAME, "a period has none: give the name without it"),
+        (f"{KEY}&zone=Europe/Pariss", "an IANA name such as Europe/Paris"),
+        (f"{KEY}&every=fortnight", "'year', 'month', 'week', 'day' or 'hour'"),
+        (f"{KEY}&every=day&anchor=2", "not of a month"),
+        (f"{KEY}&anchor=29", "less than or equal to 28"),
+        (f"{KEY}&last=101", "less than or equal to 100"),
+    ],
+)
+def test_what_are_no_periods_is_refused_with_a_hint_and_nothing_is_read(query: str, says: str) -> None:
+    service = of_november()
+    (error,) = periods(service, query).refused(422, "invalid-request")["errors"]
+    assert says in error["error"]
+    assert not service.asked
+
+
+def asked_of(service: Service, counter: str, amount: int) -> list[Answer]:
+    """A change, a hold, a reservation, and a transfer from a counter that has all it takes."""
+    reservation = {"counters": [counter], "amount": amount, "expires_s": 60, "at": AT}
+    transfer = {"source": TILL, "target": counter, "amount": amount, "at": AT}
+    return [
+        service.add(amount, "add", counter, at=AT),
+        service.post("holds", {"counter": counter, "amount": amount, "expires_s": 60, "at": AT}, "hold"),
+        service.ask("POST", "/reservations", reservation, {"Idempotency-Key": "all"}),
+        service.ask("POST", "/transfers", transfer, {"Idempotency-Key": "move"}),
+    ]
+
+
+def test_what_the_limit_of_a_period_refuses_says_when_the_next_one_begins_and_in_how_many_seconds() -> None:
+    service = of_november()
+    service.now_ms += 500
+    answers = asked_of(service, NAME, 51)
+    for answer, name in zip(answers, ("limit-reached", "limit-reached", "over-budget", "limit-reached"), strict=True):
+        assert answer.refused(409, name)["resets_at"] == "2026-12-01T00:00:00.000Z"
+        assert answer.headers["Retry-After"] == str(11 * 86_400)
+    assert (service.value(NAME), service.value(TILL)) == (0, 0)
+
+
+def test_a_period_that_is_over_takes_nothing_and_says_since_when_and_that_no_attempt_will() -> None:
+    service = over(of_november())
+    for answer in asked_of(service, NAME, 1):
+        said = answer.refused(409, "period-over")
+        assert said["since"] == CLOSED
+        assert "nor of a further one" in said["detail"]
+        assert "Repeat" not in said["detail"]
+    bulk = {"deltas": [{"counter": PLAIN, "change": 1, "idempotency_key": "a", "at": AT}]}
+    (result,) = service.ask("POST", "/deltas", bulk).said["results"]
+    assert (result["status"], result["problem"]["since"]) == (409, CLOSED)
+    assert service.items == {}
+
+
+def test_a_base_and_a_time_of_another_period_are_refused_with_the_remedy() -> None:
+    service = of_november()
+    for counter, name, says in (
+        (KEY, "invalid-request", "end the name with one, such as @2026-11"),
+        (NEXT, "invalid-time", "is in the period of a name that ends with one"),
+    ):
+        for answer in asked_of(service, counter, 1):
+            assert says in answer.refused(422, name)["detail"]
+    assert service.items == {}
+
+
+# -- the queue of changes ----------------------------------------------------------------------------------------------
+
+
+def change(counter: str, then: str | None = None, key: str = "k") -> str:
+    return dumps(Change(counter, -5, key, time_of(AT), None, None if then is None else Then(then, 5)))
+
+
+def outcomes(service: Service) -> list[tuple[str, str]]:
+    said = [json.loads(each["MessageBody"]) for each in service.sqs.taken.get("outcomes", ())]
+    return [(each["counter"], each["outcome"]) for each in said]
+
+
+def dead(service: Service) -> list[tuple[str, str]]:
+    copies = service.sqs.taken.get("dead_letters", ())
+    return [(copy["MessageBody"], copy["MessageAttributes"]["LedgerError"]["StringValue"]) for copy in copies]
+
+
+def test_of_a_period_that_is_over_refused_is_the_answer_and_without_a_queue_of_outcomes_it_is_a_dead_letter() -> None:
+    service = over(of_november())
+    several = f'{{"changes": [{change(PLAIN)}, {change(TILL)}]}}'
+    assert service.adds(change(NAME), several) == []
+    assert (outcomes(service), dead(service)) == ([(NAME, "refused"), (PLAIN, "refused")], [])
+    service.start(queues=("dead_letters",))
+    assert service.adds(change(PLAIN), several) == []
+    assert dead(service) == [(change(PLAIN), "PeriodOver"), (several, "PeriodOver")]
+    assert [service.value(name) for name in (NAME, PLAIN, TILL)] == [0, 0, -5]
+
+
+@pytest.mark.parametrize("queues", [("dead_letters", "outcomes"), ("dead_letters",)])
+def test_a_transfer_of_which_a_period_takes_no_half_is_a_dead_letter_and_moves_nothing(queues: tuple[str, ...]) -> None:
+    service = of_november(queues=queues)
+    wrong = {change(TILL, KEY): "InvalidCounter", change(TILL, NEXT): "InvalidTime"}
+    assert service.adds(*wrong) == []
+    late = {change(TILL, NAME): "PeriodOver", change(PLAIN, TILL): "PeriodOver"}
+    assert over(service).adds(*late) == []
+    assert dead(service) == [*wrong.items(), *late.items()]
+    assert (outcomes(service), service.items) == ([], {})
