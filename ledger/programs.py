@@ -33,6 +33,7 @@ from ledger.gate.hold import Hold
 from ledger.lane import add as lanes
 from ledger.lane.add import Outcome, failed
 from ledger.lane.shape import ShapeCheck
+from ledger.periods.period import check_base
 from ledger.periods.takes import check_of_period, check_takes
 from ledger.requests import Program, Request, Result, or_error
 from ledger.settings import Settings, check_settings
@@ -258,9 +259,11 @@ def release(rules: Rules, hold: Hold) -> Program[None]:
 def set_limit(rules: Rules, counter: str, *, floor: int | None = None, ceiling: int | None = None) -> Program[None]:
     from ledger.gate import decide
 
-    if rules.settings.keep_of(check_counter(counter)) is not None and rules.settings.term_of(counter) is None:
+    if rules.settings.keep_of(check_counter(counter)) is not None:
+        term = rules.settings.term_of(counter)
+        check_base(counter if term is None else term.base)
         for name, bound, beyond in (("floor", floor, 1), ("ceiling", ceiling, -1)):
-            if type(bound) is int and bound * beyond > 0:
+            if term is None and type(bound) is int and bound * beyond > 0:
                 raise InvalidInput(f"{counter}: each period begins at 0, so {name}={bound} is within none.")
     yield from _limited(rules, counter, "set_limit", lambda gates: decide.set_limit(gates, floor, ceiling))
 

@@ -22,6 +22,7 @@ from ledger.entries import ENTRIES_MAX
 from ledger.errors import InvalidInput, InvalidSettings, shown
 from ledger.limit import Limit, Threshold, check_of_limits, check_thresholds
 from ledger.periods.keep import Keep, Term, term_of
+from ledger.periods.name import is_dated
 from ledger.values import Lane, longest
 
 Rule = TypeVar("Rule")
@@ -104,6 +105,11 @@ class Settings:
         for name, keep in self._by_prefix("periods", "Keeps"):
             if type(keep) is not Keep:
                 raise InvalidSettings(f"{name}={shown(keep)} is not a Keep for a prefix.")
+        for prefix in filter(is_dated, [*self.periods, *filter(self.keep_of, self.limits)]):
+            raise InvalidSettings(
+                f"limits, periods: the prefix {prefix} names a period. What holds for a base holds for its periods; "
+                "set_limit sets the limit of one."
+            )
         self._check_carried()
         for name, thresholds in self._by_prefix("thresholds", "tuples of Thresholds"):
             check_thresholds(name, thresholds, self.regions)

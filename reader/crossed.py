@@ -2,7 +2,8 @@
 
 Rule 1: The value, and the limit that a threshold is of, come from one strong read.
 Rule 2: A threshold is of the limit as it is set now, in the gate with the first rights; where there is no such gate
-yet, of that with which the counter would open: of a period its base's, else as the settings say.
+yet, of that with which the counter would open: of a period its base's, else as the settings say. What a period that is
+over leaves to the next one is still of its own limit here, else December would publish that November was full.
 Rule 3: A threshold says nothing of a counter whose limit lacks its side: it neither holds nor ceases to hold.
 """
 
@@ -54,7 +55,9 @@ def measure(counter: str, thresholds: Sequence[Threshold], settings: Settings) -
     if not copies.has_opened(gates):
         gates = replace(gates, limit=(yield from gates.opening(at_home=False)))
     found = standing_of(gates, copies, began)
-    return Measured(found.value, found.as_of, tuple(each.at(found.floor, found.ceiling) for each in thresholds))
+    carried = sum(gate.carried for gate in copies.gates)
+    ceiling = None if found.ceiling is None else found.ceiling + carried
+    return Measured(found.value, found.as_of, tuple(each.at(found.floor, ceiling) for each in thresholds))
 
 
 def crossed(counter: str, thresholds: Sequence[Threshold], settings: Settings) -> Program[tuple[Crossed, ...]]:

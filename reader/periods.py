@@ -44,8 +44,8 @@ def periods(names: Sequence[str], settings: Settings, *, consistent: bool) -> Pr
     gates = [Gates.limited(settings, name, "periods") for name in names]
     began: Instant = yield Now()
     seen = yield from standings(gates, consistent=consistent)
-    unopened = replace(gates[0], limit=(yield from gates[0].opening(at_home=False)))
+    opening = yield from gates[0].opening(at_home=False)  # one base, so one limit
     return {
-        name: standing_of(own if copies.has_opened(own) else replace(own, limit=unopened.limit), copies, began)
+        name: standing_of(own if copies.has_opened(own) else replace(own, limit=opening), copies, began)
         for name, own, copies in zip(names, gates, seen, strict=True)
     }

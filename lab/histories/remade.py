@@ -99,10 +99,11 @@ class Disaster:
     def _rebuild(self, lane: Lane) -> None:
         """The operator's work, until it has an answer."""
         try:
+            with suppress(GaveUp):
+                finish(self._world, self.region, rebuild(lane))
+                return
+            self._world.now_ms += LANDING_MAX_MS  # the clock of who committed was ahead
             finish(self._world, self.region, rebuild(lane))
-        except GaveUp:  # the clock of who committed was ahead
-            self._world.now_ms += LANDING_MAX_MS
-            self._rebuild(lane)
         except (DamagedItem, LaneDamaged) as damage:
             if not finish(self._world, self.region, _gave_up_for_lost(lane)):
                 self._record.broken.append(f"a rebuild of {lane}: {damage}")

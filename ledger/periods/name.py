@@ -2,6 +2,8 @@
 
 Rule 1: A name says no zone, so its calendar is read as that of UTC here, and as that of a zone by `Period` alone.
 Rule 2: A text is a period only in the one spelling that this file writes: of two names for one month one is none.
+Rule 3: A base, and a prefix of limits or periods, holds no MARK before four digits. So what is said of a period by its
+name, such as shards, is of no other base, and no period has a limit by the settings that its base has not.
 """
 
 import re
@@ -17,6 +19,7 @@ ANCHOR_MAX = 28
 YEAR_MIN, YEAR_MAX = 1970, 9_998
 
 _SPELT = re.compile(r"(\d{4})(?:-W(\d\d)|-(\d\d)(?:-(\d\d)(T\d\d|M)?)?)?", re.ASCII)
+_DATED = re.compile(rf"{MARK}\d{{4}}", re.ASCII)
 _TEXTS: Mapping[str, str] = {"year": "%Y", "month": "%Y-%m", "week": "%G-W%V", "day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H"}
 
 
@@ -78,6 +81,11 @@ def span_of(text: str) -> Span | None:
     except ValueError:  # the 31st of February, the 53rd week of a year with 52, the hour 24
         return None
     return span if span.text == text and span.anchor <= ANCHOR_MAX else None
+
+
+def is_dated(text: str) -> bool:
+    """Whether a text holds what the text of a period begins with."""
+    return _DATED.search(text) is not None
 
 
 def parted(counter: str) -> tuple[str, Span | None]:

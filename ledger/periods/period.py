@@ -13,7 +13,7 @@ from datetime import UTC, datetime, tzinfo
 
 from ledger.checks import check_counter, check_time
 from ledger.errors import InvalidCounter, InvalidInput, InvalidTime, shown
-from ledger.periods.name import ANCHOR_MAX, MARK, UNITS, YEAR_MAX, YEAR_MIN, Span, around, parted
+from ledger.periods.name import ANCHOR_MAX, MARK, UNITS, YEAR_MAX, YEAR_MIN, Span, around, is_dated, parted
 
 NAMES_MAX = 10_000
 
@@ -79,8 +79,7 @@ class Period:
             span = span.next
 
     def _named(self, base: str, span: Span) -> str:
-        if parted(check_counter(base))[1] is not None:
-            raise InvalidCounter(f"{base} ends with a period, and a period has none: give the name without it.")
+        check_base(base)
         return check_counter(f"{base}{MARK}{span.text}")
 
     def _around(self, name: str, at: datetime) -> Span:
@@ -103,6 +102,16 @@ class Period:
 
     def _moment(self, calendar: datetime) -> datetime:
         return calendar.replace(tzinfo=zone_of(self.zone))
+
+
+def check_base(base: str) -> str:
+    """`base` itself. Raises InvalidCounter."""
+    if is_dated(check_counter(base)):
+        raise InvalidCounter(
+            f"{base}: a name to which a period is added has no {MARK} before four digits, as periods begin. A period "
+            "itself has none: give the name without it."
+        )
+    return base
 
 
 def zone_of(zone: object) -> tzinfo:

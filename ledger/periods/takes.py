@@ -2,6 +2,7 @@
 
 from ledger.checks import to_datetime
 from ledger.errors import InvalidCounter, InvalidTime, PeriodOver
+from ledger.periods.period import check_base
 from ledger.settings import Settings
 from ledger.values import Delta
 
@@ -16,6 +17,7 @@ def check_of_period(settings: Settings, counter: str, time_ms: int) -> None:
             f"{counter} has no period, and only its periods count: end the name with one, such as {counter}@2026-11. "
             "Period.name makes it of a time."
         )
+    check_base(term.base)
     if not term.is_good_for(time_ms):
         raise InvalidTime(
             f"{to_datetime(time_ms).isoformat()} is not in the period of {counter}: name the counter by the time of "

@@ -93,8 +93,8 @@ class Problem(Exception):
     def answer(self, now_ms: int, of_read: bool = False) -> dict[str, Any]:
         """As API Gateway takes it from a function."""
         body = json.dumps(self.body(of_read))
-        if self._resets_at is not None:
-            self.headers["Retry-After"] = str(max(1, -((now_ms - to_ms(self._resets_at)) // 1_000)))
+        if self._resets_at is not None and (wait_ms := to_ms(self._resets_at) - now_ms) > 0:
+            self.headers["Retry-After"] = str(-(-wait_ms // 1_000))
         return {"statusCode": self.status, "headers": self.headers, "body": body, "isBase64Encoded": False}
 
 

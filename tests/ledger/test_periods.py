@@ -93,7 +93,11 @@ def test_what_is_no_period_is_refused_with_the_remedy() -> None:
         (lambda: Period("month", anchor=29), InvalidInput, "from 1 to 28"),
         (lambda: Period("day", anchor=2), InvalidInput, "not of a month"),
         (lambda: Period("month").start("llm:key@2026-W47"), InvalidCounter, "does not end with a period such as @2026"),
-        (lambda: Period("month").name(NAME, NOVEMBER), InvalidCounter, "a period has none: give the name without it"),
+        (
+            lambda: Period("month").name(NAME, NOVEMBER),
+            InvalidCounter,
+            "has no @ before four digits.*give the name without it",
+        ),
         (lambda: Period("month").name(KEY, datetime(2026, 1, 1)), InvalidTime, "no time zone"),
         (lambda: Period("month").name(KEY, datetime(1969, 1, 1, tzinfo=UTC)), InvalidTime, "1970 to 9998"),
         (lambda: Period("month").names(KEY, DECEMBER, NOVEMBER), InvalidInput, "is after until"),
@@ -110,6 +114,10 @@ def test_what_is_no_period_is_refused_with_the_remedy() -> None:
     for limits in ({}, {"llm:": Limit(floor=0)}, {**LIMITS, "llm:free": Limit(floor=0)}):
         with pytest.raises(InvalidSettings, match="carry=1 is of what is left of a ceiling"):
             world(limits=limits, periods={"llm:": carried}).settings()
+    of_one = ({"limits": {NAME: Limit(ceiling=5, region=A)}, "periods": {"llm:": KEEP}}, {"periods": {NAME: KEEP}})
+    for each in of_one:
+        with pytest.raises(InvalidSettings, match=f"the prefix {NAME} names a period.*set_limit sets the limit of one"):
+            Settings(table="counters", region=A, **cast(Any, each))
     with pytest.raises(InvalidSettings, match="is not a Keep"):
         world(periods={"llm:": timedelta(1)}).settings()
 
@@ -133,7 +141,8 @@ def test_a_period_takes_changes_of_its_own_time_alone_and_a_base_none() -> None:
     for counter, error, says in (
         (KEY, InvalidCounter, "has no period.*Period.name"),
         ("plain:a@b", InvalidCounter, "has no period"),
-        (f"{NAME}@2026-11", InvalidCounter, "llm:key@2026-11 is a period, and a period has none"),
+        (f"{NAME}@2026-11", InvalidCounter, "llm:key@2026-11: a name to which a period is added has no @ before four"),
+        ("llm:key@2026-12b@2026-11", InvalidCounter, "has no @ before four digits"),
         (NEXT, InvalidTime, "is not in the period of llm:key@2026-12"),
         ("plain:a@2026-10", InvalidTime, "is not in the period"),
     ):
@@ -285,6 +294,8 @@ def test_what_a_period_leaves_is_carried_once_it_is_over_everywhere_up_to_what_m
         made.add(NEXT, 1)
     assert [made.compactor().verify(name).differences for name in (NAME, NEXT)] == [(), ()]
     assert (made.reader().standing(NAME).ceiling, made.reader().standing(NEXT).ceiling) == (45, 55)
+    full = made.reader(thresholds={"llm:": (Threshold(of_ceiling=0.95),)})
+    assert (full.crossed(NAME), len(full.crossed(NEXT))) == ((), 1)  # 45 of 50, of which 5 were carried
 
 
 def test_what_is_carried_passes_no_ceiling_that_a_gate_can_have() -> None:

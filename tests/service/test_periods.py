@@ -65,7 +65,7 @@ def test_the_last_periods_of_a_counter_have_their_value_and_what_is_left_of_a_li
     ("query", "says"),
     [
         ("stock", "No prefix of periods=['llm:', 'plain:'] fits stock"),
-        (NAME, "a period has none: give the name without it"),
+        (NAME, "A period itself has none: give the name without it"),
         (f"{KEY}&zone=Europe/Pariss", "an IANA name such as Europe/Paris"),
         (f"{KEY}&every=fortnight", "'year', 'month', 'week', 'day' or 'hour'"),
         (f"{KEY}&every=day&anchor=2", "not of a month"),
