@@ -67,7 +67,7 @@ class Disaster:
         record.lost |= lost
         if self._cast.theatre.log is not None:
             self._cast.theatre.log("the world", f"the replica in {self.region} is made again", "")
-        for _ in range(self._rounds):
+        for _ in range(0 if record.rivals else self._rounds):  # else each of two may be listed: a person decides then
             self._goes_on()
         for asked in record.asked:  # between a rebuild and the next settle one of these lanes may be in no value
             if asked.delta.lane.region == self.region:
