@@ -262,6 +262,8 @@ def set_limit(rules: Rules, counter: str, *, floor: int | None = None, ceiling: 
     if rules.settings.keep_of(check_counter(counter)) is not None:
         term = rules.settings.term_of(counter)
         check_base(counter if term is None else term.base)
+        if term is not None:
+            term.check_takes(rules.clock())
         for name, bound, beyond in (("floor", floor, 1), ("ceiling", ceiling, -1)):
             if term is None and type(bound) is int and bound * beyond > 0:
                 raise InvalidInput(f"{counter}: each period begins at 0, so {name}={bound} is within none.")

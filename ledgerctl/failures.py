@@ -31,7 +31,7 @@ MEANINGS: tuple[tuple[type[errors.LedgerError], int, str], ...] = (
     (errors.SettingsMismatch, USAGE, "`ledgerctl doctor` shows both; docs/data-model.md#shape has the rules."),
     (errors.TokenConflict, DATA, ""),
     (errors.LimitReached, DATA, "`ledgerctl standing COUNTER` shows what is left, held and on its way."),
-    (errors.PeriodOver, DATA, "`ledgerctl periods BASE` lists the periods there are."),
+    (errors.PeriodOver, DATA, "Add a correction to a period that is open."),
     (errors.HoldEnded, DATA, "A hold ends once. What it was for needs a new hold, or an `add`."),
     (errors.GateLost, DATA, "docs/limits.md#when-a-gate-is-gone says what to do."),
     (errors.NoSuchHold, USAGE, "`ledgerctl holds COUNTER` lists those that are open, with their ids."),

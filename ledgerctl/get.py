@@ -47,6 +47,8 @@ def get(
         call.say(f"{show.counted(balance.count, 'change')}, {balance.pending:,} of them pending in the tail")
     else:
         lists = "`ledgerctl list` names the counters that are listed, with --scan all there are"
+        if call.settings.keep_of(counter) is not None and call.settings.term_of(counter) is None:
+            lists = f"only its periods count: `ledgerctl periods {counter}`"
         call.say(f"nobody has added to it; {lists}")
     if not balance.closed:
         call.say(show.NOT_CLOSED)

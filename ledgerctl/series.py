@@ -40,7 +40,7 @@ def series(
     counter: Counter,
     every: Annotated[Every, typer.Option(help="How long a step is.")] = Every.day,
     last: Annotated[int | None, typer.Option(min=1, max=STEPS_MAX, help="So many steps, 30 without --since.")] = None,
-    since: Annotated[str | None, typer.Option(help="From the step of this time on: a time, or a date in UTC.")] = None,
+    since: Annotated[str | None, typer.Option(help="From the step of this time on: a time, or a date.")] = None,
     until: Annotated[str | None, typer.Option(help="Up to the step before this time; now.")] = None,
     zone: Annotated[str | None, typer.Option(help="The time zone whose days these are: Europe/Paris; UTC.")] = None,
     format_: Annotated[Format, typer.Option("--format", help="How to print; --json means jsonl.")] = Format.table,
@@ -48,8 +48,7 @@ def series(
     """Show what changed of a counter by hour, day, week or month."""
     if last is not None and since is not None:
         raise Wrong("Contradiction", "--last and --since both say where to begin.", "Give one of them.")
-    end = show.time_typed(until)
-    first = show.time_typed(since)
+    first, end = (show.time_typed(text, zone_of(zone)) for text in (since, until))
     if first is None:
         now = end - timedelta(milliseconds=1) if end else to_datetime(call.surroundings.clock())
         first = back(now.astimezone(zone_of(zone)), every, (last or LAST) - 1)

@@ -7,7 +7,7 @@ Rule 3: A table fits 80 columns and folds a long name.
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -59,11 +59,13 @@ def balance(counter: str, read: Balance) -> dict[str, object]:
     return {**sums, **parts, "closed": read.closed}
 
 
-def time_typed(text: str | None) -> datetime | None:
-    """The instant that was typed: RFC 3339, or a date for its first instant in UTC. Raises InvalidTime."""
+def time_typed(text: str | None, zone: tzinfo = UTC) -> datetime | None:
+    """The instant that was typed: RFC 3339, or a date for its first instant. Raises InvalidTime."""
     if text is None:
         return None
-    return time_of(f"{text}T00:00:00Z" if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) else text)
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII):
+        return time_of(f"{text}T00:00:00Z").replace(tzinfo=zone)
+    return time_of(text)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[RenderableType]], *, left: int = 1) -> Table:

@@ -157,8 +157,8 @@ class Calls:
     ) -> Program[Series]:
         self.settings.lanes_of(counter)  # a name is checked before anything else
         now: Instant = yield Now()
-        since_ms = past_ms("since", since, now)
         until_ms = now.wall_ms + 1 if until is None else past_ms("until", until, now)  # with what was asked for now
+        since_ms = past_ms("since", since, now)
         if since_ms >= until_ms:
             raise InvalidInput("since is not before until.")
         if type(limit) is not int or not 1 <= limit <= STEPS_MAX:

@@ -17,7 +17,7 @@ def svg(series: Series) -> str:
     bars = [
         f'<rect x="{i * wide + 1:.1f}" width="{wide - 2:.1f}" y="{y(max(0, change))}" '
         f'height="{abs(y(0) - y(change)):.1f}"><title>{step.start:%d %B}: '
-        f"{change:+,}, {step.value:,} left</title></rect>"
+        f"{change:+,}, {step.value:,} then</title></rect>"
         for i, (change, step) in enumerate(zip(changes, series.steps, strict=True))
     ]
     line = " ".join(f"{i * wide + wide / 2:.1f},{y(v)}" for i, v in enumerate(values))

@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from ledger.errors import shown
 from ledger.limit import Shape
-from ledger.periods.keep import SECOND
+from ledger.periods.keep import SECOND, Keep
 from ledger.settings import Settings
 
 SHOWN_MAX = 200
@@ -76,10 +76,19 @@ def unlike(settings: Settings, shape: Shape) -> list[str]:
         own = settings.periods.get(prefix)
         if own is None or (own.late, own.keep) != (keep.late, keep.keep):
             wrong.append(
-                f"The table has periods[{prefix!r}]={keep}, this process {own}: what retires by one would be read by "
-                "the other. Start it with the table's (LEDGER_PERIODS); late and keep of a prefix never change."
+                f"The table has periods[{prefix!r}]={_said(keep)}, this process {_said(own)}: what retires by one "
+                "would be read by the other. Start it with the table's (LEDGER_PERIODS); late and keep of a prefix "
+                "never change."
             )
     return wrong
+
+
+def _of_keep(keep: Keep) -> dict[str, int]:
+    return {"late_s": keep.late // SECOND, "keep_s": keep.keep // SECOND}
+
+
+def _said(keep: Keep | None) -> str:
+    return "none" if keep is None else json.dumps(_of_keep(keep))
 
 
 def lacking(rules: Sequence[tuple[str, str]], settings: Settings) -> str:
@@ -89,10 +98,7 @@ def lacking(rules: Sequence[tuple[str, str]], settings: Settings) -> str:
             prefix: {name: each for name, each in asdict(limit).items() if each is not None}
             for prefix, limit in settings.limits.items()
         },
-        "periods": {
-            prefix: {"late_s": keep.late // SECOND, "keep_s": keep.keep // SECOND}
-            for prefix, keep in settings.periods.items()
-        },
+        "periods": {prefix: _of_keep(keep) for prefix, keep in settings.periods.items()},
         "shards": dict(settings.shards),
     }
     variables = " ".join(

@@ -45,11 +45,13 @@ class Keep:
             span: object = getattr(self, name)
             if not isinstance(span, timedelta) or span < timedelta(0) or span % SECOND:
                 raise InvalidSettings(f"{name}={shown(span)} is not a timedelta of whole seconds, 0 or more.")
-        if not self.late <= self.keep <= KEEP_MAX:
+        if self.late > self.keep:
             raise InvalidSettings(
-                f"late={self.late} is not at most keep={self.keep}, or keep is above {KEEP_MAX.days:,} days: a period "
-                "is kept at least as long as changes of it may come."
+                f"late ({self.late}) is longer than keep ({self.keep}): a period is kept at least as long as changes "
+                "of it may come."
             )
+        if self.keep > KEEP_MAX:
+            raise InvalidSettings(f"keep ({self.keep}) is longer than {KEEP_MAX.days:,} days.")
         if type(self.carry) is not int or not 0 <= self.carry <= CHANGE_MAX:
             raise InvalidSettings(f"carry={shown(self.carry)} is not an int from 0 to 10**18.")
 

@@ -34,7 +34,8 @@ class Period:
         if self.unit not in UNITS:
             raise InvalidInput(f"unit={shown(self.unit)} is none of {', '.join(UNITS)}.")
         if type(self.anchor) is not int or not 1 <= self.anchor <= (ANCHOR_MAX if self.unit == "month" else 1):
-            raise InvalidInput(f"anchor={shown(self.anchor)} is no day from 1 to {ANCHOR_MAX}, or not of a month.")
+            day = f"the day from 1 to {ANCHOR_MAX} on which a month begins, and of months alone"
+            raise InvalidInput(f"anchor={shown(self.anchor)}: it is {day}.")
         zone_of(self.zone)
 
     def name(self, base: str, at: datetime) -> str:
@@ -108,8 +109,8 @@ def check_base(base: str) -> str:
     """`base` itself. Raises InvalidCounter."""
     if is_dated(check_counter(base)):
         raise InvalidCounter(
-            f"{base}: a name to which a period is added has no {MARK} before four digits, as periods begin. A period "
-            "itself has none: give the name without it."
+            f"{base} is no base: a base has no {MARK} before four digits, because a period begins so. Give the name "
+            "without its period."
         )
     return base
 

@@ -14,8 +14,8 @@ def check_of_period(settings: Settings, counter: str, time_ms: int) -> None:
     term = settings.term_of(counter)
     if term is None:
         raise InvalidCounter(
-            f"{counter} has no period, and only its periods count: end the name with one, such as {counter}@2026-11. "
-            "Period.name makes it of a time."
+            f"{counter} ends with no period, and only periods count there: a name ends with one such as @2026-11, "
+            "which Period.name makes of a time."
         )
     check_base(term.base)
     if not term.is_good_for(time_ms):

@@ -26,7 +26,7 @@ from service.api import responses
 from service.api.checked import Checked, hold_of
 from service.api.keys import time_of_key
 from service.api.models import HOLD_ID, Counter, ExpiresS, FirstAsked, InRegion, Key, Strict, text
-from service.api.problems import in_part, invalid, not_moved, over_budget
+from service.api.problems import Problem, in_part, invalid, not_moved, over_budget
 from service.api.responses import Held, Moved, Reservation, Settled
 from service.observe import report
 
@@ -85,6 +85,8 @@ class Sagas(Checked):
 
     def reserve(self, wanted: Annotated[NewReservation, Body()], idempotency_key: Key) -> Reservation:
         for counter in wanted.counters:
+            if wanted.counters.count(counter) > 1:
+                raise _refused("counters", f"Each counter is named once, and {counter} is named twice")
             self._must_be_reserved_in(counter)
         self._must_be_here(wanted.region)
         expires, at = timedelta(seconds=wanted.expires_s), time_of_key(idempotency_key, wanted.at)
@@ -110,6 +112,8 @@ class Sagas(Checked):
         return Response(204, body="")
 
     def transfer(self, wanted: Annotated[NewTransfer, Body()], idempotency_key: Key) -> Response[Moved]:
+        if wanted.source == wanted.target:
+            raise _refused("target", "A transfer has two counters, and source and target are the same")
         for counter in (wanted.source, wanted.target):
             self._must_be_writable(counter)
         self._must_be_here(wanted.region)
@@ -143,13 +147,17 @@ class Sagas(Checked):
         settings = self._ledger.settings
         holds = [hold_of(named.counter, named.id, settings) for named in end.holds]
         if any(hold.amount < 0 for hold in holds):
-            raise invalid([{"loc": ("holds",), "type": "amount", "msg": "A reservation has no hold below 0"}])
+            raise _refused("holds", "A reservation has no hold below 0")
         return holds
 
     def _must_be_reserved_in(self, counter: str) -> None:
         self._must_take_holds(counter)
         if self._ledger.settings.limit_of(check_counter(OVER + counter)) is not None:
             raise InvalidInput(f"{OVER}{counter} counts what {counter} refuses of a cost, and has a limit.")
+
+
+def _refused(field: str, why: str) -> Problem:
+    return invalid([{"loc": (field,), "type": "reservation", "msg": why}])
 
 
 def _settled(ledger: Ledger, holds: list[Hold], cost: int) -> dict[str, int]:

@@ -91,19 +91,15 @@ def test_what_is_no_period_is_refused_with_the_remedy() -> None:
         (lambda: Period("month", "Europe/Pari"), InvalidInput, "no time zone .*tzdata"),
         (lambda: Period("month", ""), InvalidInput, "no time zone"),
         (lambda: Period("month", anchor=29), InvalidInput, "from 1 to 28"),
-        (lambda: Period("day", anchor=2), InvalidInput, "not of a month"),
+        (lambda: Period("day", anchor=2), InvalidInput, "of months alone"),
         (lambda: Period("month").start("llm:key@2026-W47"), InvalidCounter, "does not end with a period such as @2026"),
-        (
-            lambda: Period("month").name(NAME, NOVEMBER),
-            InvalidCounter,
-            "has no @ before four digits.*give the name without it",
-        ),
+        (lambda: Period("month").name(NAME, NOVEMBER), InvalidCounter, "Give the name without its period"),
         (lambda: Period("month").name(KEY, datetime(2026, 1, 1)), InvalidTime, "no time zone"),
         (lambda: Period("month").name(KEY, datetime(1969, 1, 1, tzinfo=UTC)), InvalidTime, "1970 to 9998"),
         (lambda: Period("month").names(KEY, DECEMBER, NOVEMBER), InvalidInput, "is after until"),
         (lambda: Period("hour").names(KEY, NOVEMBER, NOVEMBER.replace(year=2028)), InvalidInput, "more than 10,000"),
         (lambda: Period("hour").last(KEY, 0, NOVEMBER), InvalidInput, "no number of periods"),
-        (lambda: Keep(late=timedelta(days=2), keep=timedelta(days=1)), InvalidSettings, "is not at most keep="),
+        (lambda: Keep(late=timedelta(days=2), keep=timedelta(days=1)), InvalidSettings, "is longer than keep"),
         (lambda: Keep(late=timedelta(seconds=0.5), keep=timedelta(1)), InvalidSettings, "whole seconds"),
         (lambda: Keep(late=timedelta(0), keep=timedelta(1), carry=-1), InvalidSettings, "carry=-1"),
     ]
@@ -139,9 +135,9 @@ def test_a_period_takes_changes_of_its_own_time_alone_and_a_base_none() -> None:
     writer = made.ledger()
     base = made.ledger().prepare(NAME, 1, **made.key())
     for counter, error, says in (
-        (KEY, InvalidCounter, "has no period.*Period.name"),
-        ("plain:a@b", InvalidCounter, "has no period"),
-        (f"{NAME}@2026-11", InvalidCounter, "llm:key@2026-11: a name to which a period is added has no @ before four"),
+        (KEY, InvalidCounter, "ends with no period.*Period.name"),
+        ("plain:a@b", InvalidCounter, "ends with no period"),
+        (f"{NAME}@2026-11", InvalidCounter, "llm:key@2026-11 is no base"),
         ("llm:key@2026-12b@2026-11", InvalidCounter, "has no @ before four digits"),
         (NEXT, InvalidTime, "is not in the period of llm:key@2026-12"),
         ("plain:a@2026-10", InvalidTime, "is not in the period"),
@@ -172,6 +168,7 @@ def test_a_period_that_is_over_takes_nothing_by_any_way_and_a_hold_of_it_ends_un
         lambda: made.ledger(gather=True).add(NAME, 4, **keyed),
         lambda: made.ledger().apply(first.delta),
         lambda: made.ledger().hold(NAME, 3, expires=timedelta(days=399), **keyed),
+        lambda: made.ledger().set_limit(NAME, ceiling=7),
     ]
     for call in calls:
         with refused(made.home, PeriodOver, "since 2026-12-16T12:00Z the period takes no more changes") as raised:

@@ -39,6 +39,8 @@ def test_a_zone_moves_the_days_and_the_files_have_a_row_for_each_step(tables: Ta
     documents = tables.json(typed)
     assert documents[0] == first | {"change": 8, "count": 1, "value": 8}
     assert [each["change"] for each in documents] == [8, 0, -2]
+    (american, *_) = tables.json("series c --since 2027-01-13 --zone America/New_York")
+    assert american["start"] == "2027-01-13T05:00:00.000Z"  # a date is the zone's, too
     assert tables(f"{typed} --format jsonl").documents == documents
     rows = list(csv.DictReader(io.StringIO(tables(f"{typed} --format csv").out)))
     assert rows == [{name: str(value) for name, value in each.items()} for each in documents]
@@ -57,6 +59,7 @@ def test_get_shows_the_value_at_an_instant(tables: Tables) -> None:
         ("series c --last 3 --since 2027-01-01", "Give one of them"),
         ("series c --zone Europe/Pariss", "no time zone"),
         ("series c --since 2027-02-01", "after this clock"),
+        ("series c --until 2027-02-01", "until=2027-02-01"),
         ("series c --since 1980-01-01 --every hour", "more than 10,000 steps"),
         ("series c --every month --last 1000", "before 1970"),
         ("get c --at 2028-01-01", "after this clock"),

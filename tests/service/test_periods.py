@@ -65,10 +65,10 @@ def test_the_last_periods_of_a_counter_have_their_value_and_what_is_left_of_a_li
     ("query", "says"),
     [
         ("stock", "No prefix of periods=['llm:', 'plain:'] fits stock"),
-        (NAME, "A period itself has none: give the name without it"),
+        (NAME, "Give the name without its period"),
         (f"{KEY}&zone=Europe/Pariss", "an IANA name such as Europe/Paris"),
         (f"{KEY}&every=fortnight", "'year', 'month', 'week', 'day' or 'hour'"),
-        (f"{KEY}&every=day&anchor=2", "not of a month"),
+        (f"{KEY}&every=day&anchor=2", "of months alone"),
         (f"{KEY}&anchor=29", "less than or equal to 28"),
         (f"{KEY}&last=101", "less than or equal to 100"),
     ],
@@ -118,7 +118,7 @@ def test_a_period_that_is_over_takes_nothing_and_says_since_when_and_that_no_att
 def test_a_base_and_a_time_of_another_period_are_refused_with_the_remedy() -> None:
     service = of_november()
     for counter, name, says in (
-        (KEY, "invalid-request", "end the name with one, such as @2026-11"),
+        (KEY, "invalid-request", "ends with one period, such as @2026-11"),
         (NEXT, "invalid-time", "is in the period of a name that ends with one"),
     ):
         for answer in asked_of(service, counter, 1):

@@ -182,6 +182,14 @@ def test_what_is_not_as_described_is_refused_and_writes_nothing(
     assert not [key for key in service.items if key.pk.startswith(("delta#", "past#"))]
 
 
+def test_two_counters_that_are_one_are_named() -> None:
+    service = web()
+    twice = post(service, "/reservations", {"counters": [ORG, KEY, KEY], "amount": 4, "expires_s": 60, "at": AT})
+    itself = post(service, "/transfers", {"source": ANN, "target": ANN, "amount": 4, "at": AT})
+    for answer, says in ((twice, f"{KEY} is named twice"), (itself, "source and target are the same")):
+        assert says in answer.refused(422, "invalid-request")["errors"][0]["error"]
+
+
 def test_a_hold_that_was_never_granted_is_none_to_settle_or_release() -> None:
     service = web()
     never: dict[str, Any] = {"holds": [{"counter": KEY, "id": f"{ULID}.{A}.0.4"}]}
