@@ -39,7 +39,7 @@ def test_the_times_of_a_period_on_the_page_are_those_of_the_code() -> None:
     assert [until[:17] for until, _ in rows(PAGE, "until")] == [f"{to_datetime(ms):%Y-%m-%dT%H:%MZ}" for ms in times]
     start_ms, end_ms = (to_ms(datetime(2026, month, 1, tzinfo=UTC)) for month in (11, 12))
     before, after = (start_ms - term.first_ms) // HOUR_MS, (term.end_ms - end_ms) // HOUR_MS
-    assert f"up to {before} hours before or {after} hours after it" in prose(PAGE)
+    assert f"up to {before} hours earlier or {after} later" in prose(PAGE)
 
 
 def test_the_history_says_whether_an_attempt_counts_that_was_before_the_period_closed() -> None:
