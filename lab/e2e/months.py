@@ -1,0 +1,285 @@
+"""A month that turns in the middle of the run, by the clock of the machine: two months with changes about their turn.
+
+Rule 1: `late` is chosen when the service is deployed, so that the older month closes some minutes later. Nobody knows
+how long a deployment takes, so there are prefixes that close one after the other, and the next one is played.
+Rule 2: Changes of both months, by every way and in both Regions, go on past that instant, and some are sent again by
+another way. The functions have the same clock, so an answer on the wrong side of the instant is wrong.
+Rule 3: What was ever counted is in the history of each Region once, and nothing else is: that a month is over is said
+of one attempt.
+Rule 4: A run in which a way in a Region had not both answers of the older month, or in which nothing was counted first
+and refused when it came again, shows too little.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from lab.e2e.deployed import CALLS, QUOTA, REGIONS, NotDeployed
+from lab.e2e.site import Site, until_empty
+from ledger import Ledger, Period, Settings
+from ledger.errors import LedgerError, PeriodOver
+from ledger.message import dumps, time_text
+from ledger.values import Change
+from reader import Reader
+
+WEST, CARRY, KEEP_S = timedelta(hours=12), 4, 100 * 86_400
+CLOSES_S = [int(200 * (4 / 3) ** number) for number in range(8)]  # after the deployment began
+AHEAD_S, BEFORE_S, AFTER_S, PAUSE_S = 60, 12, 12, 0.3
+WAIT_MAX_S = 120
+MINUTE = timedelta(minutes=1)
+CEILING = 10_000  # of the base, so that nothing but the month is in the way
+ABOUT_THE_TURN = {  # of whose calendar, and when; no zone is further
+    "over": (("UTC", -MINUTE), ("Etc/GMT+12", WEST - MINUTE)),
+    "open": (("UTC", MINUTE), ("Pacific/Kiritimati", MINUTE - timedelta(hours=14))),
+}
+WAYS = ("http", "queue", "library")
+COUNTED, REFUSED, QUEUED = "counted", "refused", "queued"
+PERIOD_OVER = "urn:ledger:problem:period-over"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The months before and after `at`, of the prefixes with this number; the first one closes at `closes`."""
+
+    number: int
+    at: datetime
+    closes: datetime
+
+    @property
+    def over(self) -> str:
+        return f"{self.at - MINUTE:%Y-%m}"
+
+    @property
+    def opened(self) -> str:
+        return f"{self.at:%Y-%m}"
+
+    @property
+    def next(self) -> datetime:
+        """When the newer month ends, by UTC."""
+        return (self.at + timedelta(days=32)).replace(day=1)
+
+    def base(self, prefix: str, name: str) -> str:
+        return f"{prefix}{self.number}:{name}"
+
+
+def last_turn(now: datetime) -> datetime:
+    """The last turn of a month that is over in every zone."""
+    return (now - WEST).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+
+
+def kept(now: datetime) -> dict[str, dict[str, int]]:
+    """The parameter `periods` of a deployment that begins now."""
+    passed_s = int((now - WEST - last_turn(now)).total_seconds())
+    found: dict[str, dict[str, int]] = {}
+    for number, after_s in enumerate(CLOSES_S):
+        keep = {"late_s": passed_s + after_s, "keep_s": passed_s + after_s + KEEP_S}
+        found |= {f"{CALLS}{number}:": keep, f"{QUOTA}{number}:": keep | {"carry": CARRY}}
+    return found
+
+
+def next_turn(began: datetime, now: datetime) -> Turn:
+    """That of the first prefixes that are open long enough. `began`: when the deployment did. Raises NotDeployed."""
+    at, late_s = last_turn(began), [keep["late_s"] for name, keep in kept(began).items() if name.startswith(CALLS)]
+    closes = [at + WEST + timedelta(seconds=late) for late in late_s]
+    for number, moment in enumerate(closes):
+        if moment >= now + timedelta(seconds=AHEAD_S):
+            return Turn(number, at, moment)
+    raise NotDeployed(f"The deployment took {now - began}: the months that should turn in the run are over.")
+
+
+class Asked(NamedTuple):
+    """An attempt, and its answer: what the queue's is, the outcomes say. Times are milliseconds."""
+
+    change: Change
+    way: str
+    region: str
+    began_ms: int
+    ended_ms: int
+    answer: str
+
+    @property
+    def key(self) -> str:
+        return str(self.change.idempotency_key)
+
+    def answers(self, outcomes: Mapping[str, set[str]]) -> set[str]:
+        """Of a counter without a limit no outcome is queued but that its period is over."""
+        if self.answer != QUEUED:
+            return {self.answer}
+        return outcomes.get(self.key) or {COUNTED if self.change.counter.startswith(CALLS) else "no outcome"}
+
+    def allowed(self, turn: Turn) -> set[str]:
+        if not self.change.counter.endswith(turn.over):
+            return {COUNTED}
+        closes_ms = _ms(turn.closes)
+        if self.began_ms >= closes_ms:
+            return {REFUSED}
+        return {COUNTED} if self.ended_ms < closes_ms and self.answer != QUEUED else {COUNTED, REFUSED}
+
+
+def wrong_answers(asked: Sequence[Asked], outcomes: Mapping[str, set[str]], turn: Turn) -> Iterator[str]:
+    seen = set()
+    for each in asked:
+        found, allowed = each.answers(outcomes), each.allowed(turn)
+        if not found <= allowed:
+            early_ms = _ms(turn.closes) - each.began_ms
+            yield f"{each.change.counter}: {each.key} by {each.way} in {each.region}, {early_ms} ms early: {found}"
+        if each.change.counter.endswith(turn.over):
+            seen |= {(each.way, each.region, answer) for answer in found}
+    for missing in sorted({*itertools.product(WAYS, REGIONS, (COUNTED, REFUSED))} - seen):
+        yield f"about the end of {turn.over} nothing is shown of {' '.join(missing)}"
+    if not again(asked, outcomes):
+        yield "no change was counted and then sent again when its month was over"
+
+
+def counted(asked: Sequence[Asked], outcomes: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """Counter -> the keys that were answered so at least once."""
+    found: dict[str, set[str]] = {each.change.counter: set() for each in asked}
+    for each in asked:
+        if COUNTED in each.answers(outcomes):
+            found[each.change.counter].add(each.key)
+    return found
+
+
+def again(asked: Sequence[Asked], outcomes: Mapping[str, set[str]]) -> set[str]:
+    """The keys that were counted, and refused as well."""
+    answers: dict[str, set[str]] = {}
+    for each in asked:
+        answers.setdefault(each.key, set()).update(each.answers(outcomes))
+    return {key for key, found in answers.items() if {COUNTED, REFUSED} <= found}
+
+
+class Months:
+    """One turn. The library has the settings of the deployed functions."""
+
+    def __init__(self, site: Site, turn: Turn) -> None:
+        self._site, self._turn = site, turn
+        settings = {region: Settings.from_env(variables) for region, variables in site.variables().items()}
+        self._ledgers = {region: Ledger(of) for region, of in settings.items()}
+        self._readers = {region: Reader(of) for region, of in settings.items()}
+        self._counters = [
+            (Period("month", zone).name(turn.base(prefix, "turn"), turn.at + moment), turn.at + moment)
+            for prefix in (CALLS, QUOTA)
+            for abouts in ABOUT_THE_TURN.values()
+            for zone, moment in abouts
+        ]
+        self._asked: list[Asked] = []
+        self._outcomes: dict[str, set[str]] = {}
+
+    def begin(self) -> None:
+        """One change of each month by every way, long before the instant."""
+        named = {name for name, _ in self._counters}
+        months = self._turn.over, self._turn.opened
+        expected = {f"{self._turn.base(prefix, 'turn')}@{month}" for prefix in (CALLS, QUOTA) for month in months}
+        self._site.must("the months of what is sent", named, expected)
+        self._ledgers[REGIONS[0]].set_limit(self._turn.base(QUOTA, "turn"), ceiling=CEILING)
+        for (way, region), (counter, at) in itertools.product(itertools.product(WAYS, REGIONS), self._counters):
+            self._ask(Change(counter, 1, f"{way}/{region}/{at}", at, region), way, region)
+
+    def turn(self) -> None:
+        """Send on both sides of the instant; when it returns, all that was queued is answered."""
+        wait_s = (self._turn.closes - datetime.now(UTC)).total_seconds()
+        self._site.say(f"  {self._turn.over} takes changes for {wait_s:.0f} s more")
+        time.sleep(max(0, wait_s - BEFORE_S))
+        with ThreadPoolExecutor(len(WAYS) * len(REGIONS)) as pool:
+            for future in [pool.submit(self._send, *by) for by in itertools.product(WAYS, REGIONS)]:
+                future.result()
+        self._site.wait("changes still wait", lambda: self._site.waiting("changes"), WAIT_MAX_S)
+        queued = {each.key: each.change.counter for each in self._asked if each.answer == QUEUED}
+        limited = {key for key, counter in queued.items() if counter.startswith(QUOTA)}
+        self._site.wait("changes have no outcome", lambda: limited - self._take(), WAIT_MAX_S)
+        self._site.must("outcomes of what was not sent", self._take() - queued.keys(), set())
+        self._site.wrong += wrong_answers(self._asked, self._outcomes, self._turn)
+        found = Counter(answer for each in self._asked for answer in each.answers(self._outcomes))
+        more = len(again(self._asked, self._outcomes))
+        self._site.say(f"  {self._turn.over} is over: {dict(found)}; {more} of them counted, and refused again")
+
+    def judge(self) -> None:
+        """The history of each counter in each Region; a change that is weeks late counts from the next settle on."""
+        self._site.wrong += until_empty(lambda: list(self._wrong_histories()), WAIT_MAX_S)
+
+    @property
+    def truth(self) -> dict[str, int]:
+        """Counter -> its value, which is the number of its changes, too."""
+        return {counter: len(keys) for counter, keys in counted(self._asked, self._outcomes).items()}
+
+    def _wrong_histories(self) -> Iterator[str]:
+        changes = {(each.change.counter, each.key): each.change for each in self._asked}
+        for counter, keys in counted(self._asked, self._outcomes).items():
+            tokens = {self._token(changes[counter, key]): key for key in keys}
+            for region, reader in self._readers.items():
+                listed = Counter(entry.token for entry in reader.history(counter))
+                missing = sorted(tokens[token] for token in tokens.keys() - listed.keys())
+                wrong = sum(number for token, number in listed.items() if number > 1 or token not in tokens)
+                balance = self._site.http[region].get("counters", counter)
+                if missing or wrong or (balance["value"], balance["count"]) != (len(keys), len(keys)):
+                    found = f"{balance['value']} of {balance['count']}, not {len(keys)}"
+                    yield f"{region} says {counter} = {found}; {wrong} not counted or twice; missing: {missing[:5]}"
+
+    def _token(self, change: Change) -> str:
+        named: Any = {"idempotency_key": change.idempotency_key, "at": change.at, "region": change.region}
+        return self._ledgers[REGIONS[0]].prepare(change.counter, change.change, **named).token
+
+    def _send(self, way: str, region: str) -> None:
+        """One change after the other, and every other time one again that went another way in another Region."""
+        rng, until = random.Random(f"{way} {region}"), self._turn.closes + timedelta(seconds=AFTER_S)
+        for number in itertools.count():
+            counter, at = self._counters[number % len(self._counters)]
+            self._ask(Change(counter, 1, f"{way}/{region}/{number}", at, region), way, region)
+            sent = {each.key for each in self._asked if each.way == way}
+            others = [each.change for each in self._asked if each.key not in sent and each.change.region != region]
+            if number % 2 and others:
+                self._ask(rng.choice(others), way, region)
+            if datetime.now(UTC) > until:
+                return
+            time.sleep(PAUSE_S)
+
+    def _ask(self, change: Change, way: str, region: str) -> None:
+        began_ms = _ms(datetime.now(UTC))
+        answer = {"http": self._by_http, "queue": self._by_queue, "library": self._by_library}[way](change, region)
+        self._asked.append(Asked(change, way, region, began_ms, _ms(datetime.now(UTC)), answer))
+
+    def _by_http(self, change: Change, region: str) -> str:
+        assert change.at is not None
+        key, at, home = str(change.idempotency_key), time_text(change.at), str(change.region)
+        answer = self._site.http[region].add(change.counter, change.change, key, at, home)
+        if answer.status < 300:
+            return COUNTED
+        said = answer.json()
+        is_over = (answer.status, said["type"], said.get("since")) == (409, PERIOD_OVER, time_text(self._turn.closes))
+        return REFUSED if is_over else f"{answer.status} {said}"
+
+    def _by_queue(self, change: Change, region: str) -> str:
+        self._site.send(region, [dumps(change)])
+        return QUEUED
+
+    def _by_library(self, change: Change, region: str) -> str:
+        named: Any = {"idempotency_key": change.idempotency_key, "at": change.at, "region": change.region}
+        try:
+            self._ledgers[region].add(change.counter, change.change, **named)
+        except PeriodOver as error:
+            return REFUSED if error.since == self._turn.closes else str(error)
+        except LedgerError as error:
+            return repr(error)
+        return COUNTED
+
+    def _take(self) -> set[str]:
+        """Every outcome of these months that was queued until now."""
+        for region in REGIONS:
+            for text in self._site.drain(region, "outcomes"):
+                message = json.loads(text)
+                if message["counter"] in {name for name, _ in self._counters}:
+                    self._outcomes.setdefault(message["idempotency_key"], set()).add(message["outcome"])
+        return set(self._outcomes)
+
+
+def _ms(at: datetime) -> int:
+    return int(at.timestamp() * 1_000)
