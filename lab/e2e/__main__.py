@@ -2,8 +2,9 @@
 With `--breaks` it deploys to one Region, breaks the service in each way that must not be silent, and mends it.
 
 Rule 1: The exit code is 0 only when every counter in both Regions is right, the limited one stands exactly at its
-ceiling, each crossing of a threshold was delivered, the dead letters are exactly the poison, nothing is left, and
-changes were accepted in packs, without which a run shows too little.
+ceiling, a month turned by the clock and no answer about it is contradicted, each crossing of a threshold was delivered,
+the dead letters are exactly the poison, nothing is left, and changes were accepted in packs, without which a run shows
+too little.
 Rule 2: Of breaks it is 0 only when the alarms of each crossed, no alarm was in alarm before, every one was quiet again
 after, every alarm was judged or is known not to be measured here, and every counter is right at the end.
 Rule 3: Nothing is left running.
@@ -40,6 +41,7 @@ BUSY = 4  # counters that are changed so often that there is something to fold, 
 WRONG_SHOWN = 20
 BROKEN_AND_MENDED = "Every break was seen, every alarm is quiet again, every counter is right."
 PLAYED = """Every counter is right in both Regions, no seat was sold twice or not at all;
+a month turned, and what was answered about it holds; what was left of it was carried once;
 each crossing came under one id; the dead letters are exactly the poison."""
 NAMES = {broken.name: broken for broken in BREAKS}
 

@@ -21,19 +21,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
 from lab.e2e.deployed import CALLS, QUOTA, REGIONS, NotDeployed
 from lab.e2e.site import Site, until_empty
-from ledger import Ledger, Period, Settings
+from ledger import Ledger, Period, Receipt, Settings
 from ledger.errors import LedgerError, PeriodOver
-from ledger.message import dumps, time_text
+from ledger.message import time_text
+from ledger.requests import or_error
 from ledger.values import Change
 from reader import Reader
 
 WEST, CARRY, KEEP_S = timedelta(hours=12), 4, 100 * 86_400
 CLOSES_S = [int(200 * (4 / 3) ** number) for number in range(8)]  # after the deployment began
-AHEAD_S, BEFORE_S, AFTER_S, PAUSE_S = 60, 12, 12, 0.3
+AHEAD_S, BEFORE_S, AFTER_S, PAUSE_S = 60, 12, 12, 0.4
 WAIT_MAX_S = 120
 MINUTE = timedelta(minutes=1)
 CEILING = 10_000  # of the base, so that nothing but the month is in the way
@@ -130,8 +132,8 @@ def wrong_answers(asked: Sequence[Asked], outcomes: Mapping[str, set[str]], turn
     for each in asked:
         found, allowed = each.answers(outcomes), each.allowed(turn)
         if not found <= allowed:
-            early_ms = _ms(turn.closes) - each.began_ms
-            yield f"{each.change.counter}: {each.key} by {each.way} in {each.region}, {early_ms} ms early: {found}"
+            after_ms = each.began_ms - _ms(turn.closes)
+            yield f"{each.change.counter}: {each.key} by {each.way} in {each.region} at {after_ms:+} ms: {found}"
         if each.change.counter.endswith(turn.over):
             seen |= {(each.way, each.region, answer) for answer in found}
     for missing in sorted({*itertools.product(WAYS, REGIONS, (COUNTED, REFUSED))} - seen):
@@ -181,8 +183,8 @@ class Months:
         expected = {f"{self._turn.base(prefix, 'turn')}@{month}" for prefix in (CALLS, QUOTA) for month in months}
         self._site.must("the months of what is sent", named, expected)
         self._ledgers[REGIONS[0]].set_limit(self._turn.base(QUOTA, "turn"), ceiling=CEILING)
-        for (way, region), (counter, at) in itertools.product(itertools.product(WAYS, REGIONS), self._counters):
-            self._ask(Change(counter, 1, f"{way}/{region}/{at}", at, region), way, region)
+        for way, region, (counter, at) in itertools.product(WAYS, REGIONS, self._counters):
+            self._ask(way, region, *_pair(counter, f"{way}/{region}/{at}", at, region))
 
     def turn(self) -> None:
         """Send on both sides of the instant; when it returns, all that was queued is answered."""
@@ -225,29 +227,33 @@ class Months:
                     yield f"{region} says {counter} = {found}; {wrong} not counted or twice; missing: {missing[:5]}"
 
     def _token(self, change: Change) -> str:
-        named: Any = {"idempotency_key": change.idempotency_key, "at": change.at, "region": change.region}
-        return self._ledgers[REGIONS[0]].prepare(change.counter, change.change, **named).token
+        return self._ledgers[REGIONS[0]].prepare(change.counter, change.change, **_named(change)).token
 
     def _send(self, way: str, region: str) -> None:
-        """One change after the other, and every other time one again that went another way in another Region."""
+        """Two changes after two, and every other time one again that went another way in another Region."""
         rng, until = random.Random(f"{way} {region}"), self._turn.closes + timedelta(seconds=AFTER_S)
         for number in itertools.count():
             counter, at = self._counters[number % len(self._counters)]
-            self._ask(Change(counter, 1, f"{way}/{region}/{number}", at, region), way, region)
+            self._ask(way, region, *_pair(counter, f"{way}/{region}/{number}", at, region))
             sent = {each.key for each in self._asked if each.way == way}
             others = [each.change for each in self._asked if each.key not in sent and each.change.region != region]
             if number % 2 and others:
-                self._ask(rng.choice(others), way, region)
+                self._ask(way, region, rng.choice(others))
             if datetime.now(UTC) > until:
                 return
             time.sleep(PAUSE_S)
 
-    def _ask(self, change: Change, way: str, region: str) -> None:
+    def _ask(self, way: str, region: str, *changes: Change) -> None:
         began_ms = _ms(datetime.now(UTC))
-        answer = {"http": self._by_http, "queue": self._by_queue, "library": self._by_library}[way](change, region)
-        self._asked.append(Asked(change, way, region, began_ms, _ms(datetime.now(UTC)), answer))
+        answers = {"http": self._by_http, "queue": self._by_queue, "library": self._by_library}[way](region, changes)
+        ended_ms = _ms(datetime.now(UTC))
+        pairs = zip(changes, answers, strict=True)
+        self._asked += [Asked(change, way, region, began_ms, ended_ms, answer) for change, answer in pairs]
 
-    def _by_http(self, change: Change, region: str) -> str:
+    def _by_http(self, region: str, changes: Sequence[Change]) -> list[str]:
+        return [self._posted(region, change) for change in changes]
+
+    def _posted(self, region: str, change: Change) -> str:
         assert change.at is not None
         key, at, home = str(change.idempotency_key), time_text(change.at), str(change.region)
         answer = self._site.http[region].add(change.counter, change.change, key, at, home)
@@ -257,19 +263,22 @@ class Months:
         is_over = (answer.status, said["type"], said.get("since")) == (409, PERIOD_OVER, time_text(self._turn.closes))
         return REFUSED if is_over else f"{answer.status} {said}"
 
-    def _by_queue(self, change: Change, region: str) -> str:
-        self._site.send(region, [dumps(change)])
-        return QUEUED
+    def _by_queue(self, region: str, changes: Sequence[Change]) -> list[str]:
+        self._site.send_many(region, changes)
+        return [QUEUED] * len(changes)
 
-    def _by_library(self, change: Change, region: str) -> str:
-        named: Any = {"idempotency_key": change.idempotency_key, "at": change.at, "region": change.region}
-        try:
-            self._ledgers[region].add(change.counter, change.change, **named)
-        except PeriodOver as error:
-            return REFUSED if error.since == self._turn.closes else str(error)
-        except LedgerError as error:
-            return repr(error)
-        return COUNTED
+    def _by_library(self, region: str, changes: Sequence[Change]) -> list[str]:
+        """One by `add`, several by `add_many`."""
+        ledger = self._ledgers[region]
+        if len(changes) > 1:
+            return [self._answer(each) for each in ledger.add_many(changes, pack=True)]
+        (change,) = changes
+        return [self._answer(or_error(partial(ledger.add, change.counter, change.change, **_named(change))))]
+
+    def _answer(self, outcome: Receipt | LedgerError) -> str:
+        if isinstance(outcome, PeriodOver):
+            return REFUSED if outcome.since == self._turn.closes else str(outcome)
+        return COUNTED if isinstance(outcome, Receipt) else repr(outcome)
 
     def _take(self) -> set[str]:
         """Every outcome of these months that was queued until now."""
@@ -279,6 +288,15 @@ class Months:
                 if message["counter"] in {name for name, _ in self._counters}:
                     self._outcomes.setdefault(message["idempotency_key"], set()).add(message["outcome"])
         return set(self._outcomes)
+
+
+def _pair(counter: str, key: str, at: datetime, region: str) -> list[Change]:
+    """Two changes of one time, which may be a pack."""
+    return [Change(counter, 1, f"{key}/{number}", at, region) for number in range(2)]
+
+
+def _named(change: Change) -> Any:
+    return {"idempotency_key": change.idempotency_key, "at": change.at, "region": change.region}
 
 
 def _ms(at: datetime) -> int:

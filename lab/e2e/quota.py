@@ -36,7 +36,7 @@ USED, HELD, CAPTURED = 4, (3, 2), 1  # of the older month; the first hold is cap
 CARRIED = OLDER - USED - sum(HELD)  # first; then what is left to CARRY, because the holds give back more
 MORE, SENDERS, FORGOTTEN_S = 4, 4, 1.1  # asked for beyond what is free; until a process asks again what is left
 CLOCKS = timedelta(days=30)
-KINDS = {"delta", "fold", "gate", "lane"}  # of items that were there at one time or another
+KINDS = {"delta", "pack", "checkpoint", "segment", "gate", "lane"}  # of items, seen at one time or another
 OF_A_MONTH = re.compile(rf"((?:{CALLS}|{QUOTA})\d+:)[^#]*@(\d{{4}}-\d\d)")
 PROBLEM = "urn:ledger:problem:"
 
@@ -188,16 +188,17 @@ class Quota:
         periods = json.loads(self._variables[HERE]["LEDGER_PERIODS"])
         ends = {self._turn.over: self._turn.at, self._turn.opened: self._turn.next}
         for region, table in self._site.aws("dynamodb").items():
-            for item in (
-                each for page in table.get_paginator("scan").paginate(TableName=TABLE) for each in page["Items"]
-            ):
-                name, retires = f"{item['pk']['S']}#{item['sk']['S']}", None
-                if of := OF_A_MONTH.search(name):
+            pages = table.get_paginator("scan").paginate(TableName=TABLE)
+            for item in itertools.chain.from_iterable(page["Items"] for page in pages):
+                pk, sk, retires = item["pk"]["S"], item["sk"]["S"], None
+                of = OF_A_MONTH.search(f"{pk}#{sk}")
+                if of is not None and of[2] in ends:
                     keep = timedelta(seconds=periods[of[1]]["keep_s"])
                     retires = {"N": str(int((ends[of[2]] + WEST + keep + CLOCKS).timestamp()))}
-                    self._kinds.add(name.partition("#")[0])
+                    kind, below = pk.partition("#")[0], sk.partition("#")
+                    self._kinds.add(below[0] if kind == "fold" else "pack" if kind == "delta" and below[1] else kind)
                 if item.get("retires") != retires:
-                    yield f"{region}: {name} retires {item.get('retires')}, not {retires}"
+                    yield f"{region}: {pk} {sk} retires {item.get('retires')}, not {retires}"
 
     def _ledgerctl(self, *arguments: str, of: str = HERE) -> list[dict[str, Any]]:
         """Its documents. Raises CalledProcessError."""
