@@ -7,5 +7,6 @@ site       where it was deployed        alarms     what an alarm watches, and Cl
 user       all but these                metrics    what is measured on an engine whose CloudWatch has little
 seats      limits                       breaks     what is broken, and in which metrics alarms see it
 crossings  thresholds                   course     one break after the other
-months     a period that closes         quota      its limits, what is carried, what retires
+months     a period that closes         turn       when, and which answers are wrong then
+quota      its limit, what is carried and what retires
 """

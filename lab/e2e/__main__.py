@@ -26,10 +26,11 @@ from lab.e2e.breaks import BREAKS, Break
 from lab.e2e.crossings import Crossings
 from lab.e2e.deployed import PARAMS, REGIONS, NotDeployed, compact
 from lab.e2e.metrics import accepted_in_packs
-from lab.e2e.months import Months, kept, next_turn
+from lab.e2e.months import Months
 from lab.e2e.quota import Quota
 from lab.e2e.seats import Seats
 from lab.e2e.site import Say, Site
+from lab.e2e.turn import kept, next_turn
 from lab.e2e.user import User
 from lab.engines import proxy
 from lab.engines.children import Children

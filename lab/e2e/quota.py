@@ -24,9 +24,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from lab.e2e.deployed import CALLS, QUOTA, REGIONS, TABLE
-from lab.e2e.months import CARRY, CEILING, MINUTE, WAIT_MAX_S, WEST, Turn
+from lab.e2e.months import CEILING, WAIT_MAX_S
 from lab.e2e.seats import REFUSED as LIMIT_REACHED
 from lab.e2e.site import Site
+from lab.e2e.turn import CARRY, MINUTE, WEST, Turn
 from ledger.message import dumps, time_text
 from ledger.values import Change
 
@@ -107,19 +108,23 @@ class Quota:
             self._site.must(f"{region}: months", found, months)
         self._site.wrong += self._wrong_items()
         self._site.must("kinds of items that retire and were not seen", KINDS - self._kinds, set())
-        for region, table in self._site.aws("dynamodb").items():
-            said = table.describe_time_to_live(TableName=TABLE)["TimeToLiveDescription"]
-            expected_of_table = {"TimeToLiveStatus": "ENABLED", "AttributeName": "retires"}
-            self._site.must(f"{region}: time to live", said, expected_of_table)
+        stack = self._site.aws("cloudformation")[HERE].get_template(StackName=f"{TABLE}-table")["TemplateBody"]
+        table = (json.loads(stack) if isinstance(stack, str) else stack)["Resources"]["Table"]["Properties"]
+        wanted = {"AttributeName": "retires", "Enabled": True}
+        self._site.must("time to live in the table's stack", table.get("TimeToLiveSpecification"), wanted)
+        for region, client in self._site.aws("dynamodb").items():
+            said = client.describe_time_to_live(TableName=TABLE)["TimeToLiveDescription"]
+            on = {"AttributeName": "retires", "TimeToLiveStatus": "ENABLED"}
+            self._site.must(f"{region}: time to live", said, on)
         total = sum(value for value, _ in expected.values())
         self._site.say(f"  {len(expected)} months in both Regions: {total} changes; items that retire: {self._kinds}")
 
     def _sell(self, free: int) -> None:
-        """Ask for more than is free at once, then one by one until nothing is left: so much was sold."""
+        """Ask for more than is free at once, then one by one until nothing is left, or too much was sold."""
         with ThreadPoolExecutor(SENDERS) as pool:
             sold = sum(pool.map(lambda _: self._is_sold(), range(free + MORE)))
         time.sleep(FORGOTTEN_S)
-        while self._is_sold():
+        while sold <= free and self._is_sold():
             sold += 1
         self._site.must(f"sold of {self._newer}", sold, free)
         self._site.say(f"  sold of {self._newer}: {sold}")

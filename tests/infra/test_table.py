@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from infra.deployment import deployment
 from infra.table_template import Capacity, Range, named, regions_of, template_of
 
+PERIODS = 'periods={"llm:":{"late_s":1296000,"keep_s":34560000}}'
 BODY_CHARACTERS = 51_200
 """Of a template that CloudFormation takes without a bucket."""
 
@@ -64,9 +66,16 @@ def test_a_table_has_as_many_regions_as_are_named_and_says_them_in_order() -> No
         assert regions_of({"TableName": "t", **dict(sorted(named(regions).items()))}) == regions
 
 
+def test_only_a_deployment_with_periods_has_a_table_that_deletes_and_then_by_what_their_items_alone_have() -> None:
+    for params, found in (("", None), (PERIODS, {"AttributeName": "retires", "Enabled": True})):
+        stack = deployment("ledger", "dev", "eu-west-1", params).table_stack
+        template = json.loads(template_of(1, stack.capacity, retires=stack.retires))
+        assert template["Resources"]["Table"]["Properties"].get("TimeToLiveSpecification") == found
+
+
 def test_cfn_lint_has_no_objection_to_any_capacity(tmp_path: Path) -> None:
     for number, (capacity, *_) in enumerate(CAPACITIES):
-        (tmp_path / f"{number}.json").write_text(template_of(number + 1, capacity))
+        (tmp_path / f"{number}.json").write_text(template_of(number + 1, capacity, retires=bool(number)))
     command = [str(Path(sys.executable).with_name("cfn-lint")), "--regions", "eu-west-1", "--"]
     done = subprocess.run([*command, *map(str, tmp_path.iterdir())], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from lab.e2e.deployed import CALLS, QUOTA, REGIONS, NotDeployed
-from lab.e2e.months import (
+from lab.e2e.turn import (
     CLOSES_S,
     COUNTED,
     QUEUED,
