@@ -2,8 +2,9 @@
 With `--breaks` it deploys to one Region, breaks the service in each way that must not be silent, and mends it.
 
 Rule 1: The exit code is 0 only when every counter in both Regions is right, the limited one stands exactly at its
-ceiling, each crossing of a threshold was delivered, the dead letters are exactly the poison, nothing is left, and
-changes were accepted in packs, without which a run shows too little.
+ceiling, a month turned by the clock and no answer about it is contradicted, each crossing of a threshold was delivered,
+the dead letters are exactly the poison, nothing is left, and changes were accepted in packs, without which a run shows
+too little.
 Rule 2: Of breaks it is 0 only when the alarms of each crossed, no alarm was in alarm before, every one was quiet again
 after, every alarm was judged or is known not to be measured here, and every counter is right at the end.
 Rule 3: Nothing is left running.
@@ -12,6 +13,7 @@ Rule 3: Nothing is left running.
 import os
 import random
 import time
+from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 from typing import Annotated
 
@@ -22,10 +24,13 @@ from rich.markup import escape
 from lab.e2e import course, deployed, traffic
 from lab.e2e.breaks import BREAKS, Break
 from lab.e2e.crossings import Crossings
-from lab.e2e.deployed import PARAMS, REGIONS, NotDeployed
+from lab.e2e.deployed import PARAMS, REGIONS, NotDeployed, compact
 from lab.e2e.metrics import accepted_in_packs
+from lab.e2e.months import Months
+from lab.e2e.quota import Quota
 from lab.e2e.seats import Seats
 from lab.e2e.site import Say, Site
+from lab.e2e.turn import kept, next_turn
 from lab.e2e.user import User
 from lab.engines import proxy
 from lab.engines.children import Children
@@ -37,6 +42,7 @@ BUSY = 4  # counters that are changed so often that there is something to fold, 
 WRONG_SHOWN = 20
 BROKEN_AND_MENDED = "Every break was seen, every alarm is quiet again, every counter is right."
 PLAYED = """Every counter is right in both Regions, no seat was sold twice or not at all;
+a month turned, and what was answered about it holds; what was left of it was carried once;
 each crossing came under one id; the dead letters are exactly the poison."""
 NAMES = {broken.name: broken for broken in BREAKS}
 
@@ -92,10 +98,17 @@ def _break(
 
 
 def _play(engine: Engine, table: str, say: Say, events: list[Event], seed: int) -> list[str]:
+    began = datetime.now(UTC)
     say("deploying to two Regions")
-    deployed.run("deploy", f"{table}/{OUTSIDE}")
-    site = Site(engine.endpoint_url, say)
+    deployed.run("deploy", f"{table}/{OUTSIDE}", params=PARAMS | {"periods": compact(kept(began))})
+    site, turn = Site(engine.endpoint_url, say), next_turn(began, datetime.now(UTC))
     user, seats, crossings = User(site), Seats(site), Crossings(site)
+    months, quota = Months(site, turn), Quota(site, turn)
+    say(f"{turn.over} takes changes until {turn.closes:%H:%M:%S}, and leaves some of its quota to {turn.opened}")
+    months.begin()
+    quota.begin()
+    months.turn()
+    quota.end()
     say(f"sending {len(events):,} changes, some of them again, and poison")
     poison = user.send(list(traffic.sendings(events, random.Random(seed))))
     truth, wrong = traffic.truth(events), site.wrong
@@ -112,7 +125,9 @@ def _play(engine: Engine, table: str, say: Say, events: list[Event], seed: int) 
     wrong += user.wrong_balances(truth | {traffic.POISONED: (0, 0)})
     seats.judge()
     crossings.judge()
-    user.judge_dead_letters(poison)
+    months.judge()
+    quota.judge(months.truth)
+    user.judge_dead_letters({region: letters | quota.letters[region] for region, letters in poison.items()})
     packed = {region: accepted_in_packs(client) for region, client in site.aws("logs").items()}
     wrong += [f"{region}: no change was accepted in a pack" for region, number in packed.items() if not number]
     say(f"read {len(REGIONS) * len(truth):,} balances; accepted in packs: {packed}")

@@ -18,13 +18,21 @@ TABLE = f"{NAME}-{STAGE}"
 REGIONS = ("eu-west-1", "us-east-1")
 SEATS, CEILING = "seats:", 30
 TANK, FULL = "tank:", 25
+CALLS, QUOTA = "calls", "quota"  # months; those of the second have a limit
 THRESHOLDS = {
     TANK: [{"above": FULL, "name": region, "region": region} for region in REGIONS],
     SEATS: [{"above": CEILING - 1, "name": "sold-out"}],
 }
+
+
+def compact(value: object) -> str:
+    """JSON without spaces, as a parameter takes it."""
+    return json.dumps(value, separators=(",", ":"))
+
+
 PARAMS = {
-    "limits": json.dumps({SEATS: {"ceiling": CEILING, "region": REGIONS[0]}}, separators=(",", ":")),
-    "thresholds": json.dumps(THRESHOLDS, separators=(",", ":")),
+    "limits": compact({name: {"ceiling": CEILING, "region": REGIONS[0]} for name in (SEATS, QUOTA)}),
+    "thresholds": compact(THRESHOLDS),
     "outcomes": "true",
     "ringEverySeconds": "5",
     "keepMs": "61000",  # above read_time_max_ms

@@ -107,7 +107,8 @@ class Seats:
         for region in REGIONS:
             for text in self._site.drain(region, "outcomes"):
                 message = json.loads(text)
-                self._outcomes.setdefault(message["idempotency_key"], set()).add(message["outcome"])
+                if message["counter"] == COUNTER:
+                    self._outcomes.setdefault(message["idempotency_key"], set()).add(message["outcome"])
         return set(self._outcomes)
 
     def _stands(self, when: str, *, value: int, up: int, held: int) -> None:

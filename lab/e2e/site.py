@@ -46,6 +46,14 @@ class Site:
         config = Config(retries={"mode": "standard", "total_max_attempts": 5}, read_timeout=60)
         return {region: boto3.client(name, region_name=region, config=config) for region in self.regions}
 
+    def variables(self) -> dict[str, dict[str, str]]:
+        """Each Region's settings, as the API has them: for the library and ledgerctl."""
+        return {
+            region: client.get_function_configuration(FunctionName=f"{TABLE}-api")["Environment"]["Variables"]
+            | {"AWS_REGION": region}
+            for region, client in self.aws("lambda").items()
+        }
+
     def must(self, what: str, found: object, expected: object) -> None:
         if found != expected:
             self.wrong.append(f"{what}: {found}, not {expected}")
