@@ -9,13 +9,14 @@ Rule 4: One request at a time: Powertools keeps the current one in its classes.
 """
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, NoReturn
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 
-from ledger import Ledger, Limit, Settings
+from ledger import Keep, Ledger, Limit, Settings
 from ledger.clocks import Clock, wall_clock
 from ledger.errors import LedgerError
 from ledger.memory import MemoryTable
@@ -65,14 +66,15 @@ class Api:
 
     @classmethod
     def in_memory(cls, watch: Watch, *, try_it: bool = False) -> "Api":
-        """On a table in memory, the same one in two Regions. What begins with "seats:" has a ceiling of 10,000."""
+        """On a table in memory, the same one in two Regions. What begins with "seats:" has a ceiling of 10,000, and
+        each period of what begins with "calls:" one of 1,000."""
         here, there = regions = ("eu-west-1", "us-east-1")
-        limits = {"seats:": Limit(ceiling=10_000, region=here)}
+        limits = {"seats:": Limit(ceiling=10_000, region=here), "calls:": Limit(ceiling=1_000, region=here)}
+        periods = {"calls:": Keep(late=timedelta(hours=1), keep=timedelta(days=400))}
+        settings = Settings(table="memory", region=here, regions=regions, limits=limits, periods=periods)
         table = MemoryTable()
         table.peers = {there: table}
-        return cls(
-            Settings(table="memory", region=here, regions=regions, limits=limits), watch, table=table, try_it=try_it
-        )
+        return cls(settings, watch, table=table, try_it=try_it)
 
     def __call__(self, event: dict[str, Any], context: Any = None) -> dict[str, Any]:
         method = str(event["requestContext"]["http"]["method"]).upper()

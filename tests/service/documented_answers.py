@@ -3,7 +3,8 @@
 Rule 1: Only requests that fit the document are changed, so that they are ones that the API must take.
 Rule 2: They are changed in what the document cannot say, because it is between the parts of a request or moves with the
 clock.
-Rule 3: What needs a limit is asked of a counter that has one, and an end of a hold that was granted just before.
+Rule 3: What needs a limit or periods is asked of a counter that has them, and an end of a hold that was granted just
+before.
 """
 
 import io
@@ -32,7 +33,7 @@ from tests.service.support import served
 
 HERE = Path(__file__).parent
 PAST, LATER = "2010-12-01T08:26:00Z", "2010-12-20T08:26:00Z"
-LIMITED = "seats:"
+LIMITED, OF_PERIODS = "seats:", "calls:"
 HELD = 3
 NUMBERS = itertools.count()
 
@@ -47,9 +48,15 @@ def before_call(context: Any, case: Any, **_: Any) -> None:
     if path == "/counters":
         _read_or_list(case)
     if path == "/series":
-        case.query |= {"since": PAST, "until": LATER} | ({"zone": "Europe/Paris"} if "zone" in case.query else {})
+        case.query |= {"since": PAST, "until": LATER}
+    if "zone" in case.query:
+        case.query["zone"] = "Europe/Paris"
     if path == "/standing":
         case.query["counter"] = (LIMITED + case.query["counter"])[:256]
+    if path == "/periods":
+        case.query["counter"] = (OF_PERIODS + case.query["counter"].replace("@", ""))[:200]
+        if case.query.get("every", "month") != "month":
+            case.query.pop("anchor", None)
     if path.endswith("/deltas") and path != "/deltas":
         _give_the_time_once(case)
         case.body["change"] = int(case.body["change"])  # 1.0 is an integer to a schema, and refused here as it stands
@@ -72,9 +79,9 @@ def before_call(context: Any, case: Any, **_: Any) -> None:
 
 
 def _name_the_counter_again(case: Any, limited: bool) -> None:
-    """The body names the counter in the path; one taken from an earlier answer may not fit a path."""
+    """The body names the counter in the path; one taken from an earlier answer may not fit a path, or be a period."""
     in_path = unquote(case.path_parameters["counter"])
-    if not re.fullmatch(IN_PATH, in_path):
+    if not re.fullmatch(IN_PATH, in_path) or "@" in in_path:
         in_path = case.path_parameters["counter"] = "c"
     if limited:
         in_path = case.path_parameters["counter"] = (LIMITED + in_path)[:256]
@@ -159,7 +166,7 @@ def test_whatever_is_asked_is_answered_as_documented(tmp_path: Path) -> None:
         command += ["--url", f"http://{HOST}:{port}"]
         run = subprocess.run(command, timeout=240, cwd=tmp_path, env=environ, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
-    assert "Tested: 13" in run.stdout
+    assert "Tested: 14" in run.stdout
     for path, operations in document["paths"].items():
         for method, described in operations.items():
             operation = f"{method.upper()} {path}"
