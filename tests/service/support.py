@@ -311,6 +311,7 @@ class Service(Region, Queues):
     def send(self, event: dict[str, Any]) -> Answer:
         answer = self.api(event)
         assert isinstance(answer["body"], str), "a gateway need not take a body that is null"
+        assert answer["isBase64Encoded"] is False
         return Answer(answer["statusCode"], answer["headers"], answer["body"])
 
     def post(self, path: str, said: Mapping[str, Any], key: str | None = ULID) -> Answer:

@@ -106,7 +106,7 @@ def test_jobs_are_put_in_batches_of_ten_each_with_its_delay_and_none_is_longer_t
     queue.answer(DeadLetter("not JSON"))
     assert [entry["MessageBody"] for entry in client.taken["dlq"]] == ["not JSON"]
     client = Sqs("bad")
-    assert [why is None for why in SqsQueue("url", client).hide(["a", "bad"], [3, 4])] == [True, False]
+    assert SqsQueue("url", client).hide(["a", "bad"], [3, 4]) == [None, "The queue refused it (InternalError)."]
     assert client.taken["url"] == [{"Id": "0", "ReceiptHandle": "a", "VisibilityTimeout": 3}]
 
 

@@ -313,5 +313,6 @@ def test_a_region_that_publishes_makes_a_bus_and_no_other_does(monkeypatch: pyte
     monkeypatch.setattr("service.runtime.DynamoTable.of", lambda *_: Region())
     bus = {"LEDGER_THRESHOLD_BUS": "default"}
     for given, environ in ((own(), bus), (own(B), bus), ({}, bus), (own(), {})):
-        Runtime.of(settings(**given), {"LEDGER_WORK_QUEUE_URL": "q", **environ})
+        runtime = Runtime.of(settings(**given), {"LEDGER_WORK_QUEUE_URL": "q", **environ})
+        assert (runtime._bus is not None) is ((given, environ) == (own(), bus))
     assert made == [(*client, CONFIG) for client in (("sqs", A), ("events", A), ("sqs", B), ("sqs", A), ("sqs", A))]
