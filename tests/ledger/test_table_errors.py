@@ -424,7 +424,7 @@ def test_a_client_is_of_boto3s_default_session_where_the_process_has_one(monkeyp
     own = get_session()
     own.set_credentials("botocore", "secret")
     monkeypatch.setattr("ledger.dynamo.client._session", lambda: own)
-    for port, default, key in ((3, boto3.Session("default", "secret"), "default"), (4, None, "botocore")):
+    for port, default, key in ((8, boto3.Session("default", "secret"), "default"), (9, None, "botocore")):
         monkeypatch.setattr(boto3, "DEFAULT_SESSION", default)
         client: Any = make_client("eu-west-1", f"http://127.0.0.1:{port}")
         assert client._request_signer._credentials.access_key == key
