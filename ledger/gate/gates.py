@@ -45,6 +45,8 @@ class SoldOut:
 
     _known: dict[tuple[str, str], tuple[int, int, Left]] = field(default_factory=dict)
     _silent: dict[str, tuple[int, str]] = field(default_factory=dict)
+    _held: dict[str, None] = field(default_factory=dict)
+    _filed: dict[str, None] = field(default_factory=dict)
 
     def note(self, counter: str, side: str, need: int, began: Instant, left: Left) -> None:
         """At a moment since `began` all lanes together had less than `need`."""
@@ -69,6 +71,23 @@ class SoldOut:
         """
         known = self._silent.copy().items()
         return {region: why for region, (at_ms, why) in known if at_ms != now.wall_ms and _is_recent(at_ms, now)}
+
+    def granted(self, counter: str, token: str) -> None:
+        """A hold is in its gate, which has room for it."""
+        if len(self._held) >= COUNTERS_MAX:
+            self._held.clear()
+        self._held[token] = None
+
+    def is_in_gate(self, counter: str, token: str) -> bool:
+        """Whether a hold that ends now is probably in its gate."""
+        return self._held.pop(token, ...) is None and counter not in self._filed
+
+    def ended(self, counter: str, *, filed: bool) -> None:
+        """Where a hold was when it ended."""
+        if not filed:
+            self._filed.pop(counter, None)
+        elif len(self._filed) < COUNTERS_MAX:
+            self._filed[counter] = None
 
     def changed(self, counter: str, change: int) -> None:
         """A change counts: what it took of one side came to the other."""
