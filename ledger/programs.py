@@ -217,7 +217,7 @@ def _lacking(rules: Rules, deltas: Iterable[Delta]) -> Program[dict[str, LedgerE
 
 
 def lane_outcomes(rules: Rules, deltas: Sequence[Delta]) -> Program[Sequence[Outcome]]:
-    """Changes of one lane: to its gate, or one change as `add` does and several in packs."""
+    """Changes of one limited lane, to its gate; or of lanes without a limit: one as `add` does, several in packs."""
     counter = deltas[0].lane.counter
     gates = rules.gates(counter)
     if gates is None and len(deltas) > 1:

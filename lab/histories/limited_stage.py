@@ -149,6 +149,13 @@ class LimitedStage(Boards):
         return self._answers(one, end(self.judge.gates_in(region), one.delta, outcome))
 
     @process
+    def hold_and_end(self, region: str, key: str, outcome: int) -> Program[None]:
+        """By one process, which remembers that it was granted."""
+        one, gates = self.named[key], self.judge.gates_in(region, SoldOut())
+        yield from self._answers(one, decide_change(gates, one.delta, hold=True))
+        yield from self._answers(one, end(gates, one.delta, outcome))
+
+    @process
     def group(self, region: str, *keys: str) -> Program[None]:
         changes = {one.delta.token: one for one in map(self.asked, keys)}
         deltas = {token: one.delta.change for token, one in changes.items()}

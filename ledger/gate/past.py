@@ -187,8 +187,8 @@ def perhaps_roll(gates: Gates, lane: Lane, item: Item, token: str, size: int = 1
 
 
 def write(gates: Gates, lane: Lane, update: Update) -> Program[Item | Written]:
-    """What the gate answers to an Update: Written, of nothing where it does not show the item. A gate that is full is filed first. Raises ItemTooLarge where nothing can be
-    filed, what `Gates.read` raises, and GaveUp."""
+    """What the gate answers to an Update: Written, of nothing where it does not show the item. A gate that is too large
+    for it is filed first. Raises ItemTooLarge where nothing can be filed, what `Gates.read` raises, and GaveUp."""
     for _ in range(TRIES_MAX):
         try:
             answer: Item | Written | None = yield gates.at(lane, update)
@@ -237,7 +237,7 @@ def _kept(
     for token in gone:  # one that is late may have the fingerprint of one that is not
         mark = fingerprint(token)
         ends[mark] = max(end_ms(token, 0), ends.get(mark, 0))
-    low = _below(held, max(gone), ends.values(), gate.low, low)
+    low = _below(held, max(gone, default=low), ends.values(), gate.low, low)
     first_ms = _first_above(low)
     above = sorted(end for end in ends.values() if end >= first_ms)
     if len(above) > MOVED_MAX:

@@ -93,8 +93,8 @@ def set_limit(gate: Gate, limit: Limit, wanted: Mapping[str, int | None]) -> Upd
     taken = gate.taken_by(wanted)
     epoch = Set("epoch", number(gate.epoch + 1))
     unchanged = [Equals("epoch", number(gate.epoch))]
-    rights = {side: -amount for side, amount in taken.items()}
-    return _update(gate.lane, limit, {}, unchanged, **rights, more=[*actions, epoch])
+    down, up = -taken.get(DOWN, 0), -taken.get(UP, 0)
+    return _update(gate.lane, limit, {}, unchanged, down=down, up=up, more=[*actions, epoch])
 
 
 def carry_out(gate: Gate, amount: int) -> Update:
