@@ -25,7 +25,8 @@ from ledger.conditions import Absent
 from ledger.errors import GateLost, GaveUp, InvalidInput, LedgerError, LimitMismatch, shown
 from ledger.gate import items
 from ledger.gate.gate import Gate, Left, name_of
-from ledger.lane.directory import with_changes
+from ledger.items import checkpoint_key
+from ledger.lane.directory import first_delta, with_changes
 from ledger.lane.tail import at
 from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import At, Get, GetMany, Instant, Item, Program, Put, Query, Request, Result, Together, answered
@@ -192,10 +193,10 @@ class Gates:
     def create(self, lane: Lane) -> Program[None]:
         """Raises GateLost, LimitMismatch (changes that came without a limit), DamagedItem and the TableErrors."""
         others = [other for other in self.lanes if other != lane]
-        keys = tuple(items.gate_key(other) for other in others)
-        filed = [Query(pk, limit=1) for pk in (items.past_pk(lane), items.hold_pk(lane))]
-        pages = answered((yield self.at(lane, Together(tuple(filed)))))
-        copies: tuple[Item | None, ...] = (yield self.at(lane, GetMany(keys))) if keys else ()
+        keys = GetMany((checkpoint_key(lane), *map(items.gate_key, others)))
+        filed = (Query(pk, limit=1) for pk in (items.past_pk(lane), items.hold_pk(lane)))
+        looks = Together((first_delta(lane), keys, *filed))
+        delta, (checkpoint, *copies), *pages = answered((yield self.at(lane, looks)))
         known = [str(lane) for page in pages if page.items]
         for other, item in zip(others, copies, strict=True):
             gate = items.gate_of(other, item) if item is not None else None
@@ -209,7 +210,10 @@ class Gates:
                 "items from a backup, then rebuild the counter."
             )
         is_first = all(copy is None for copy in copies) or self.limit.opens(lane.region, lane.shard)
-        if beside := (yield from self.home(lane, with_changes(self.lanes if is_first else (lane,)))):
+        beside = [lane] if delta.items or checkpoint is not None else []
+        if not beside and is_first and others:
+            beside = yield from self.home(lane, with_changes(others))
+        if beside:
             raise LimitMismatch(
                 f"{beside[0]}: it has changes that no gate decided, from before the counter had a limit. Nothing was "
                 "written. Count it under another name, and bring its value there with one change."
