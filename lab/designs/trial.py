@@ -38,7 +38,7 @@ class Trial:
     def __init__(self, design: Design, table: Table) -> None:
         self.design, self._table = design, table
         self.now_ms = START_MS
-        self._gatherer = Gatherer(self._put_together)
+        self._gatherer = Gatherer(self._put_together, lambda _: isinstance(design, Limited))
 
     def run(self, program: Program[Result]) -> Result:
         return run(program, self._table, lambda: Instant(self.now_ms, 0))

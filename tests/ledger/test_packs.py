@@ -131,8 +131,10 @@ def change(number: int, seconds: float = 0, counter: str = COUNTER, amount: int 
 def test_changes_of_a_lane_within_the_span_travel_in_one_item_and_one_that_is_alone_as_ever() -> None:
     world = one_region()
     asked = [change(1), change(2, 10), change(3, 20.001), change(4, counter="seats"), change(5)]
-    outcomes = world.ledger().add_many(asked, pack=True)
-    assert outcomes_of(outcomes) == ["accepted", "accepted", "recorded", "recorded", "accepted"]
+    for alone in ("recorded", "replayed"):
+        outcomes = world.ledger().add_many(asked, pack=True)
+        assert outcomes_of(outcomes) == ["accepted", "accepted", alone, alone, "accepted"]
+    assert [len(request.items) for request in world.home.asked if isinstance(request, PutMany)] == [3, 3]
     packs = [item for key, item in world.home.items.items() if items.is_pack(key.sk)]
     assert [len(items.entries_of(LANE, item)) for item in packs] == [3]
     assert world.reader().values([COUNTER, "seats"]) == {COUNTER: 4, "seats": 1}
