@@ -57,7 +57,7 @@ api: ARGS ?= --memory
 api: $(VENV)/.made ## the HTTP API on 127.0.0.1:8080, in memory; ARGS= asks the table of the LEDGER_* environment
 	@$(BIN)/python -m service.api.local $(ARGS)
 
-bench: $(VENV)/.made $(ENGINE)/.made ## measure what a change, a read, a limit and 5,000 lanes cost, beside goals; some minutes; ARGS=--small
+bench: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## what all costs, each figure beside its goal; ten minutes; writes docs/bench.txt; ARGS=--small
 	@$(BIN)/python -m lab.measure.bench $(ARGS)
 
 CUSTOMERS ?= 2
