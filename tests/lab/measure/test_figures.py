@@ -19,6 +19,8 @@ from lab.measure.lives import Life, in_packs, queued
 from lab.measure.metered_table import Charge, MeteredTable
 from lab.measure.one_counter import ONE, SCENARIOS, count
 from lab.measure.page import GROUPS, Row
+from lab.measure.rival import PLAIN
+from lab.measure.rivals import HARM, TAKEN, Rival
 from lab.measure.speed import Pace, Slice, pace_of
 from ledger.requests import Program, Put, Query
 
@@ -129,6 +131,17 @@ UNITS = Spent(10, Charge(), Charge(), (Charge(), Charge()), 0, 0)
 FACTS = {"date": "today", "engine": "it", "events": "some"}
 
 
+RIVALS: list[tuple[str, dict[str, float]]] = [
+    ("a rival", {"requests": 0}),
+    ("this library", {"lose": 2}),
+    ("this library", {}),
+]
+
+
+def found(name: str, **kinds: float) -> Rival:
+    return Rival(name, dict.fromkeys((*TAKEN, *HARM), 1.0) | kinds)
+
+
 def row_of(name: str, crash: Counted = RIGHT, made: int = 1) -> Row:
     found = dict.fromkeys(FAULTS, RIGHT) | {"crash": crash}
     return Row(ON_WORLD[name], found, UNITS, UNITS, [Pace(1.0, made, 0)] * 2)
@@ -140,12 +153,20 @@ def test_a_row_of_this_library_that_is_wrong_or_did_nothing_ends_with_1_and_leav
     path = tmp_path / "comparison.md"
     path.write_text("as it was")
     wrong = [row_of(name, crash=crash) for crash in WRONG for name in ON_WORLD if name.startswith("this library")]
-    for row in [*wrong, row_of("this library", made=0)]:
+    right, died = row_of("this library"), Rival("pynamodb", failure="FAILED: gone")
+    idle, twice, once = (found(name, **kinds) for name, kinds in RIVALS)
+    runs = [*(([row], [once]) for row in [*wrong, row_of("this library", made=0)])]
+    runs += [
+        ([right], [rival]) for rival in (idle, twice, replace(died, name="this library"), replace(once, name=PLAIN))
+    ]
+    for rows, rivals in runs:
         with pytest.raises(SystemExit) as ended:
-            publish([row], path, 1, **FACTS)
-        assert (ended.value.code, path.read_text()) == (1, "as it was"), row
-    publish([row_of("this library")], path, 1, **FACTS)
+            publish(rows, rivals, path, 1, **FACTS)
+        assert (ended.value.code, path.read_text()) == (1, "as it was"), (rows, rivals)
+    publish([right], [once, died, replace(twice, name="a rival")], path, 1, **FACTS)
     assert "| this library | for ever | 0/0 | 0/0 | 0/0 | 0/0 | no |" in path.read_text()
+    assert "| a rival | 1.00 | 1.00 | 1.00 | 1 | 2 | 1 |" in path.read_text()
+    assert "| pynamodb | failed | failed | failed |" in path.read_text()
     assert "be listed in this library." in path.with_suffix(".txt").read_text()
     assert sorted(name for names in GROUPS.values() for name in names) == sorted(FAULTS)
 
