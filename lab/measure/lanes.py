@@ -142,7 +142,7 @@ def at_once(small: bool) -> Iterator[Figure]:
 
 def whole_lives(small: bool) -> Iterator[Figure]:
     """Fewer lanes for long enough that folds and deletes of a whole life are in it."""
-    lanes, hours = (10, 4) if small else (100, 10)
+    lanes, hours = (10, 4) if small else (100, 6)
     kept = Settings(table=TABLE, region=REGION, clean=False)
     for text, settings, most, least in (("", SETTINGS, 2.2, 1.9), (", clean=False", kept, 1.2, 1.05)):
         lived = Lanes(lanes, 0.02, settings).play(warm_s=hours * HOUR_S, measured_s=hours * HOUR_S)

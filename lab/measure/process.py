@@ -102,7 +102,7 @@ def _import_s(module: str) -> float:
 
 
 def memory(small: bool) -> Iterator[Figure]:
-    first, last = (18_000, 20_000) if small else (100_000, 1_000_000)
+    first, last = (18_000, 20_000) if small else (100_000, 500_000)
     peak_mb = fold_peak_mb(first)
     yield Figure(f"peak memory of a fold of {first:,} deltas, MB", peak_mb, 30, 1)
     yield Figure(f"peak memory of a fold of {last:,} deltas, MB", fold_peak_mb(last), round(1.1 * peak_mb, 1), 1)
