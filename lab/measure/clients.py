@@ -10,10 +10,12 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
+from threading import Lock
 from typing import Any
 
 from compactor import Compactor
@@ -28,12 +30,14 @@ from ledger.dynamo.client import CONFIG
 from ledger.gate.updates import decide
 from ledger.items import delta_item, delta_pk
 from ledger.limit import Limit
+from reader import Reader
 
 REGION, TABLE, COUNTER = "eu-west-1", "bench", "stock:85123A"
 LIMIT = Limit(ceiling=10**9, region=REGION)
 SETTINGS = Settings(table=TABLE, region=REGION, limits={"seats:": LIMIT})
 EACH = 50  # calls between two looks at the clock
 PACKED = 20_000  # changes of a fold
+CHECKED = 100  # counters that are read at the end
 ASYNC = f"{sys.prefix}/async"
 """Where `make` puts aiobotocore, whose botocore is not ours."""
 
@@ -89,6 +93,8 @@ def adds(small: bool) -> Iterator[Figure]:
             yield Figure(f"client CPU of an add / {name}", ratio, most, 0.1, judged=False)
         limited = _limited_over_update(engine, ledger, rounds)
         yield Figure("limited: client CPU of an add / bare update_item of the same", limited, 1.1, 0.1, judged=False)
+        made = (rounds + 1) * EACH  # of each ratio; the bare ones put changes of the same counter
+        check(engine.client(REGION, CONFIG), {COUNTER: -6 * 4 * made, "seats:ours": made // 2})
 
 
 def _limited_over_update(engine: Engine, ledger: Ledger, rounds: int) -> float:
@@ -145,26 +151,49 @@ def folds(small: bool) -> Iterator[Figure]:
 
 
 def gathered(small: bool) -> Iterator[Figure]:
-    """32 threads whose changes go together, and the first changes of limited counters, on each engine."""
-    for make in [Engine] if small or installed() is None else [Engine, DynamoDBLocal]:
-        with running(make()) as engine:
+    """32 threads whose changes go together, and the first changes of limited counters."""
+    with running(Engine()) as engine:
+        yield from _on(engine, small)
+
+
+def gathered_on_dynamodb_local(small: bool) -> Iterator[Figure]:
+    if not small and installed():
+        with running(DynamoDBLocal()) as engine:
             yield from _on(engine, small)
 
 
 def _on(engine: Engine, small: bool) -> Iterator[Figure]:
-    rounds, slice_s = (1, 0.05) if small else (5, 0.5)
-    client = engine.client(REGION, CONFIG)
-    ours, limited = Ledger(SETTINGS, client=client, gather=True), Ledger(SETTINGS, client=client)
+    turns = (1, 0.05) if small else (5, 0.5)
+    client, added = engine.client(REGION, CONFIG), Counter[str]()
+    gathers, limited = Ledger(SETTINGS, client=client, gather=True), Ledger(SETTINGS, client=client)
+
+    def add(counter: str, _: str = "") -> None:
+        gathers.add(counter, 1)
+        with lock:
+            added[counter] += 1
+
+    def add_first(_: str, key: str) -> None:
+        limited.add(f"seats:{key}", 1)
+        with lock:
+            added[f"seats:{key}"] += 1
+
+    lock, plain = Lock(), _add(client)
     for counters, least, most in ((1, 5, 0.25), (1_000, 4, 0.3)):
-        gathers = Writers(lambda counter, _: ours.add(counter, 1), counters)
-        rate = pace(gathers, Writers(_add(client), counters), rounds, slice_s, THREADS).rate
-        of = f"gathered, {THREADS} threads on {counters:,} counter{'s' * (counters > 1)}"
+        rate = pace(Writers(add, counters), Writers(plain, counters), *turns, THREADS).rate
+        of = f"gathered, {THREADS} threads, {counters:,} counter{'s' * (counters > 1)}"
         yield Figure(f"{of}: pace / ADD ({engine.name})", rate, None, least, judged=False)
-        cpu = _gathered_over_put(engine, ours, counters, 1 if small else 7)
-        yield Figure(f"{of}: client CPU / bare put_item ({engine.name})", cpu, most, 0.01, judged=False)
-    first = Writers(lambda _, key: limited.add(f"seats:{key}", 1), 1_000)
-    rate = pace(first, Writers(_add(client), 1_000), rounds, slice_s, 8).rate
+        cpu = _gathered_over_put(engine, gathers, add, counters, 1 if small else 7)
+        yield Figure(f"{of}: CPU / bare put_item ({engine.name})", cpu, most, 0.01, judged=False)
+    rate = pace(Writers(add_first, 1_000), Writers(plain, 1_000), *turns, 8).rate
     yield Figure(f"limited: first adds of 1,000 counters: pace / ADD ({engine.name})", rate, None, 0.45, judged=False)
+    check(client, dict(added.most_common()[:: max(1, len(added) // CHECKED)]))
+
+
+def check(client: Any, values: Mapping[str, int]) -> None:
+    """Raises AssertionError where a counter does not have what was added: adds that do nothing are fast."""
+    if (found := Reader(SETTINGS, client=client).values([*values])) != values:
+        wrong = next(counter for counter in values if found[counter] != values[counter])
+        raise AssertionError(f"{wrong} reads {found[wrong]}, but {values[wrong]} were added")
 
 
 def _add(client: Any) -> Callable[[str, str], object]:
@@ -177,15 +206,16 @@ def _add(client: Any) -> Callable[[str, str], object]:
     return add
 
 
-def _gathered_over_put(engine: Engine, ledger: Ledger, counters: int, rounds: int) -> float:
+def _gathered_over_put(engine: Engine, ledger: Ledger, add: Callable[[str], None], counters: int, rounds: int) -> float:
     """Bare puts come from one thread, which spares them a fight for Python's lock."""
     with ThreadPoolExecutor(THREADS) as threads:
 
         def ours(items: Sequence[Any]) -> int:
             numbers = range(THREADS * len(items))
-            return len([*threads.map(lambda number: ledger.add(f"counter-{number % counters}", 1), numbers)])
+            return len([*threads.map(lambda number: add(f"counter-{number % counters}"), numbers)])
 
-        return cpu_ratio(rounds, ours, _puts(engine.client(REGION, None)), lambda: _items(ledger))
+        puts = _puts(engine.client(REGION, None))
+        return cpu_ratio(rounds, ours, puts, lambda: _items(ledger))
 
 
-PARTS = (adds, in_flight, folds, gathered)
+PARTS = (adds, in_flight, folds, gathered, gathered_on_dynamodb_local)

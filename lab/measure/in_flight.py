@@ -32,8 +32,11 @@ async def _print(url: str, table: str, many: int, runs: int) -> None:
 
 async def _cpu_s(call: Callable[[Any], Coroutine[Any, Any, Any]], items: Sequence[Any]) -> float:
     began = time.process_time()
-    await asyncio.gather(*map(call, items))
-    return time.process_time() - began
+    answers = await asyncio.gather(*map(call, items))
+    taken = time.process_time() - began
+    if not all(isinstance(answer, dict) or answer.outcome == "recorded" for answer in answers):
+        raise AssertionError("not every change was recorded")
+    return taken
 
 
 def main(url: str, table: str, many: int, runs: int) -> None:

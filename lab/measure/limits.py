@@ -211,8 +211,8 @@ def adds(small: bool) -> Iterator[Figure]:
 def holds(small: bool) -> Iterator[Figure]:
     for sizes, most in ((FEW, 2.6), (MANY, 5.6))[: 1 if small else 2]:
         worst = max((held(size, 1_000 / rate), size, rate) for size in sizes for rate in (1, 30))
-        where = f"worst of 2 to {sizes[-1]:,} open, 1 and 30/s ({worst[1]:,} at {worst[2]})"
-        yield Figure(f"limited: write units a hold and its end, {where}", worst[0], most, 2)
+        where = f"2 to {sizes[-1]:,} open, 1 and 30/s, worst ({worst[1]:,} at {worst[2]})"
+        yield Figure(f"limited: write units, hold and end, {where}", worst[0], most, 2)
 
 
 def retries(small: bool) -> Iterator[Figure]:
