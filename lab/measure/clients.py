@@ -86,7 +86,7 @@ def _items(ledger: Ledger) -> list[Any]:
 
 def adds(small: bool) -> Iterator[Figure]:
     with running(Engine()) as engine:
-        ledger, rounds = Ledger(SETTINGS, client=engine.client(REGION, CONFIG)), 1 if small else 40
+        ledger, rounds = Ledger(SETTINGS, client=engine.client(REGION, CONFIG)), 1 if small else 25
         for name, config, most in (("bare boto3 put_item", None, 1.1), ("the same with our Config", CONFIG, 1.2)):
             ours, bare = one_by_one(lambda _: ledger.add(COUNTER, -6)), _puts(engine.client(REGION, config))
             ratio = cpu_ratio(rounds, ours, bare, lambda: _items(ledger))
@@ -182,7 +182,7 @@ def _on(engine: Engine, small: bool) -> Iterator[Figure]:
         rate = pace(Writers(add, counters), Writers(plain, counters), *turns, THREADS).rate
         of = f"gathered, {THREADS} threads, {counters:,} counter{'s' * (counters > 1)}"
         yield Figure(f"{of}: pace / ADD ({engine.name})", rate, None, least, judged=False)
-        cpu = _gathered_over_put(engine, gathers, add, counters, 1 if small else 7)
+        cpu = _gathered_over_put(engine, gathers, add, counters, 1 if small else 4)
         yield Figure(f"{of}: CPU / bare put_item ({engine.name})", cpu, most, 0.01, judged=False)
     rate = pace(Writers(add_first, 1_000), Writers(plain, 1_000), *turns, 8).rate
     yield Figure(f"limited: first adds of 1,000 counters: pace / ADD ({engine.name})", rate, None, 0.45, judged=False)

@@ -102,7 +102,7 @@ def packs(small: bool) -> Iterator[Figure]:
 def through_sqs(small: bool) -> Iterator[Figure]:
     for each in (1, 250):
         name = f"the same through SQS at {QUEUED_PER_S:,}/s, {each} in a message"
-        yield Figure(name, queued(each, 3 if small else 120), 0.2, 0.09)
+        yield Figure(name, queued(each, 3 if small else 60), 0.2, 0.09)
 
 
 def late(small: bool) -> Iterator[Figure]:
