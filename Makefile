@@ -6,6 +6,7 @@ VENV   := .venv
 ENGINE := $(VENV)/engine
 OLDEST := $(VENV)/oldest
 ASYNC  := $(VENV)/async
+RIVALS := $(VENV)/rivals
 LITELLM := $(VENV)/litellm
 LAMBDA := $(VENV)/313
 BIN    := $(VENV)/bin
@@ -57,7 +58,7 @@ api: ARGS ?= --memory
 api: $(VENV)/.made ## the HTTP API on 127.0.0.1:8080, in memory; ARGS= asks the table of the LEDGER_* environment
 	@$(BIN)/python -m service.api.local $(ARGS)
 
-bench: $(VENV)/.made $(ENGINE)/.made ## measure what a change, a read, a limit and 5,000 lanes cost, beside goals; some minutes; ARGS=--small
+bench: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## what all costs, each figure beside its goal; ten minutes; writes docs/bench.txt; ARGS=--small
 	@$(BIN)/python -m lab.measure.bench $(ARGS)
 
 CUSTOMERS ?= 2
@@ -66,7 +67,7 @@ litellm: $(LITELLM)/.made ## integrations/litellm: types, tests with the real pa
 	@cd integrations/litellm && PYTHONPATH=$(CURDIR)/$(LITELLM) $(CURDIR)/$(BIN)/python -m pytest -q $(ARGS)
 	@cd integrations/litellm && PYTHONPATH=$(CURDIR)/$(LITELLM) $(CURDIR)/$(BIN)/python -m budgets_lab --customers "$(CUSTOMERS)"
 
-compare: $(VENV)/.made $(ENGINE)/.made ## every published way of counting beside this one; writes docs/comparison.md; EVENTS=file.csv, ARGS=--small
+compare: $(VENV)/.made $(ENGINE)/.made $(RIVALS)/.made ## every published way of counting beside this one; writes docs/comparison.md; EVENTS=file.csv, ARGS=--small
 	@$(BIN)/python -m lab.engines.dynamodb_local || true # without it, the demo's engine
 	@$(BIN)/python -m lab.measure.compare $(if $(EVENTS),"$(EVENTS)") $(ARGS)
 
@@ -156,6 +157,13 @@ $(ASYNC)/.made: requirements-async.lock $(VENV)/.made
 	@echo "making $(ASYNC)"
 	@rm -rf $(ASYNC)
 	@$(BIN)/python $(PIP) --target $(ASYNC) -r requirements-async.lock
+	@touch $@
+
+# zae-limiter pins aiobotocore and takes the name `ulid`: rivals are measured in processes that import nothing of ours.
+$(RIVALS)/.made: requirements-rivals.lock $(VENV)/.made
+	@echo "making $(RIVALS)"
+	@rm -rf $(RIVALS)
+	@$(BIN)/python $(PIP) --target $(RIVALS) -r requirements-rivals.lock
 	@touch $@
 
 # LiteLLM and what its proxy imports: some 300 MB, so only who asks for it has it.
