@@ -112,13 +112,14 @@ def test_a_copy_has_the_messages_own_attributes_and_the_error_as_far_as_there_is
     service = adding()
     text = {"dataType": "String", "stringValue": "abc", "stringListValues": [], "binaryListValues": []}
     raw = {"dataType": "Binary", "binaryValue": base64.b64encode(b"\0\1").decode()}
-    service.adds("poison", messageAttributes={"text": text, "raw": raw})
+    service.adds("poison", messageAttributes={"text": text, "raw": raw, "none": {"dataType": "Binary"}})
     service.adds("poison", messageAttributes={f"a{n}": text for n in range(10)})
     service.adds("x" * MESSAGE_BYTES_MAX)
     first, *others = [copy["MessageAttributes"] for copy in service.sqs.taken["dead_letters"]]
     why = {"LedgerError": {"DataType": "String", "StringValue": "InvalidMessage"}}
     binary = {"DataType": "Binary", "BinaryValue": b"\0\1"}
-    assert first == {"text": {"DataType": "String", "StringValue": "abc"}, "raw": binary} | why
+    none = binary | {"BinaryValue": b""}
+    assert first == {"text": {"DataType": "String", "StringValue": "abc"}, "raw": binary, "none": none} | why
     assert all("LedgerError" not in attributes for attributes in others)
 
 
