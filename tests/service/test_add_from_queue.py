@@ -94,6 +94,7 @@ def test_a_copy_names_what_was_wrong_and_the_line_the_change() -> None:
     assert [why for _, why in copied(service)] == [
         *("InvalidMessage", "TokenConflict", "InvalidInput", "InvalidMessage", "InvalidTime")
     ]
+    assert service.lines()[-1][2]["buried"] == 5
     assert service.adds(many(message(1), message(2))) == []
     assert service.value() == 1 + 4 + 16  # a message's good changes count, and once after a redrive
     assert service.counted("DeltasConflicting") == 1
