@@ -316,7 +316,7 @@ def test_what_is_carried_passes_no_ceiling_that_a_gate_can_have() -> None:
 
 def test_who_cannot_ask_what_the_period_before_has_left_decides_nothing() -> None:
     made = world(periods={"llm:": Keep(late=KEEP.late, keep=KEEP.keep, carry=20)})
-    made.add(NAME, 45)
+    made.ledger().hold(NAME, 45, expires=timedelta(days=1), **made.key())  # which is over by then
     at(made, datetime(2026, 12, 1, 13, tzinfo=UTC))
     made.add(NEXT, 50)
     keyed = made.key()
@@ -325,6 +325,7 @@ def test_who_cannot_ask_what_the_period_before_has_left_decides_nothing() -> Non
     with pytest.raises(OutOfReach, match="was not carried"):
         made.ledger().add(NEXT, 3, **keyed)
     assert made.ledger().add(NEXT, 3, **keyed).outcome == "recorded"
+    assert made.reader().standing(NEXT).ceiling == 50 + 20
 
 
 def test_the_shape_has_the_periods_and_takes_shards_of_one_that_is_to_come() -> None:
