@@ -270,8 +270,9 @@ def test_a_limit_of_the_base_is_that_of_each_period_which_opens_from_then_on_in_
         with pytest.raises(InvalidInput, match=says):
             world(limits={"llm:": Limit(floor=0, ceiling=9, region=A)}).ledger().set_limit(KEY, **cast(Any, wrong))
     made.replicate()
-    found = made.reader().periods(KEY, Period("month"), 2)
+    found = made.reader().periods(KEY, Period("month"), 3)
     assert [(each.counter, each.value, each.standing.ceiling) for each in found if each.standing] == [
+        ("llm:key@2026-10", 0, 9),  # nobody opened it
         (NAME, 1, 7),
         (NEXT, 8, 9),
     ]
