@@ -516,6 +516,7 @@ def test_a_limit_is_not_added_for_counters_that_have_changes_or_while_a_region_c
             shaped(world, limits={})
         with refused(world.home, errors.SettingsMismatch, "counters seats:a seats:b have changes.*another name"):
             shaped(world)
+    assert sum(each.startswith("together: getmany checkpoint") for each in world.home.in_short) == 2  # one each time
     world.away.down = True
     with refused(world.home, errors.Unavailable, f"{B} was not asked .*a limit is added when every Region answers"):
         shaped(world)
