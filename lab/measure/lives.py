@@ -6,7 +6,7 @@ Rule 1: Every sum is checked.
 import io
 from collections.abc import Iterator
 
-from compactor.named import Named, Naming, settle_named
+from compactor.named import Naming, settle_named
 from compactor.report import Tally
 from lab.measure.figure import Figure
 from lab.measure.metered_table import Charge
@@ -14,6 +14,7 @@ from lab.measure.shop import HOME, START_MS, Shop
 from ledger import Change
 from ledger.checks import to_datetime
 from ledger.lane.add import PACK_CHANGES
+from ledger.lane.named import Named
 from ledger.message import dumps_many
 from ledger.requests import Instant, run
 from ledger.table import ByRegion
