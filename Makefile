@@ -109,7 +109,7 @@ torture: $(VENV)/.made $(ENGINE)/.made ## processes killed and requests spoiled 
 STAGE   ?= dev
 REGIONS ?= eu-west-1 us-east-1
 NAME    ?= ledger
-export PARAMS
+export PARAMS PYTHON313
 UPDATES := build/package/*/*update-stack.json
 DEPLOY  := $(BIN)/python -m infra.deploy
 TO       = --stage "$(STAGE)" --regions "$(REGIONS)" --name "$(NAME)" $(ARGS)

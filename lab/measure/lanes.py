@@ -73,7 +73,7 @@ class Lanes:
         self._per_s, self._drawn = lanes * rate, Random(seed)
         self._queue, self._changes = Queue(), 0
         self._table = MeteredTable()
-        runtime = Runtime(self._table, WorkQueue("work", self._queue), workers=1)
+        runtime = Runtime(self._table, WorkQueue("work", lambda: self._queue), workers=1)
         runtime.now = lambda: Instant(self._queue.now_ms, self._queue.now_ms)
         watch = Watch(Watch.here("lanes", io.StringIO()).logger, cast(Any, NoMetrics()))
         self._ringer, self._worker = Ringer(settings, runtime, watch), Worker(settings, runtime, watch)

@@ -48,8 +48,10 @@ class Functions(Service):
     def behind(self, function: str) -> Runtime:
         """The role of a function."""
         aws = Client(self.account, function)
-        queue = WorkQueue("WorkQueue", aws, "WorkDeadLetterQueue")
-        return Runtime(Table(self.account, function), queue, EventBus("default", aws), clock=self.clock, workers=1)
+        queue = WorkQueue("WorkQueue", lambda: aws, "WorkDeadLetterQueue")
+        return Runtime(
+            Table(self.account, function), queue, EventBus("default", lambda: aws), clock=self.clock, workers=1
+        )
 
     def queued(self, *changes: dict[str, Any] | str, pack: bool = True) -> None:
         """A batch of the changes queue."""
@@ -58,9 +60,9 @@ class Functions(Service):
             Ledger(self.settings, table=Table(self.account, "AddFromQueue"), clock=self.clock),
             self.watch,
             pack=pack,
-            outcomes=SqsQueue("OutcomesQueue", aws),
-            dead_letters=SqsQueue("ChangesDeadLetterQueue", aws),
-            changes=SqsQueue("ChangesQueue", aws),
+            outcomes=SqsQueue("OutcomesQueue", lambda: aws),
+            dead_letters=SqsQueue("ChangesDeadLetterQueue", lambda: aws),
+            changes=SqsQueue("ChangesQueue", lambda: aws),
             clock=self.clock,
         )(sqs(*(each if isinstance(each, str) else json.dumps(each) for each in changes)))
 

@@ -19,6 +19,7 @@ from botocore.exceptions import (
     PartialCredentialsError,
     ReadTimeoutError,
 )
+from botocore.session import get_session
 
 from ledger import Change, Cost, Ledger
 from ledger.conditions import Absent
@@ -417,3 +418,13 @@ def test_a_process_makes_one_client_for_a_region_and_an_endpoint_with_our_time_o
     assert make_client("eu-west-1", "http://127.0.0.1:1") is client
     assert make_client("us-east-1", "http://127.0.0.1:1") is not client
     assert make_client("eu-west-1", "http://127.0.0.1:2") is not client
+
+
+def test_a_client_is_of_boto3s_default_session_where_the_process_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = get_session()
+    own.set_credentials("botocore", "secret")
+    monkeypatch.setattr("ledger.dynamo.client._session", lambda: own)
+    for port, default, key in ((8, boto3.Session("default", "secret"), "default"), (9, None, "botocore")):
+        monkeypatch.setattr(boto3, "DEFAULT_SESSION", default)
+        client: Any = make_client("eu-west-1", f"http://127.0.0.1:{port}")
+        assert client._request_signer._credentials.access_key == key
