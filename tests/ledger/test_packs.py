@@ -174,6 +174,8 @@ def test_a_pack_has_a_bound_and_bad_changes_do_not_keep_the_others() -> None:
     world = one_region()
     with pytest.raises(InvalidInput, match="pack"):
         world.ledger().add_many([change(1)], pack="yes")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"^add_many takes Change"):
+        world.ledger().add_many([5])  # type: ignore[list-item]
     assert (world.ledger().add_many([], pack=True), world.home.asked) == ([], [])
     every = [*(change(n) for n in range(2 * PACK_CHANGES + 1)), change(0, amount=10**19)]
     outcomes = outcomes_of(world.ledger().add_many(every, pack=True))

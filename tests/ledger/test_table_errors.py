@@ -232,7 +232,7 @@ class Attempts:
     """A real boto3 client, each of whose attempts ends as the script says: an answer's status, or a failure."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *script: int | BotoCoreError) -> None:
-        self.script = list(script)
+        self.script, self.body = list(script), b'{"__type": "#InternalServerError"}'
         monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _: None)
         config = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": len(script)}))
         self.client = boto3.client(
@@ -245,7 +245,7 @@ class Attempts:
         end = self.script.pop(0)
         if isinstance(end, Exception):
             raise end
-        body: Any = io.BytesIO(b'{"__type": "#InternalServerError"}')
+        body: Any = io.BytesIO(self.body)
         body.stream = lambda **_: iter([body.read()])
         return AWSResponse(request.url, end, cast(Any, {}), body)
 
@@ -271,6 +271,23 @@ def test_a_write_wrote_nothing_and_cost_nothing_if_no_attempt_found_a_connection
             assert attempts.script == []
             assert ("Nothing was written" in str(raised.value)) is (expected is Unavailable)
             assert meter.take() == cost
+
+
+def test_half_an_answer_is_none_and_an_empty_one_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """botocore takes what is no JSON for an answer without anything, and a read would find nothing."""
+    for body in (b'{"Item": {"pk": {"S": "p"}, "sk"', b"", b"<html>"):
+        for request, error in (
+            (Get(Key("p", "s")), Unavailable),
+            (Query("p"), Unavailable),
+            (WRITES[0], OutcomeUnknown),
+        ):
+            attempts = Attempts(monkeypatch, 200)
+            attempts.body = body
+            with pytest.raises(error):
+                attempts.table.answer(request)
+    attempts = Attempts(monkeypatch, 200)
+    attempts.body = b"{}"
+    assert attempts.table.answer(Get(Key("p", "s"))) is None
 
 
 def test_an_add_to_an_endpoint_where_nobody_listens_wrote_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
