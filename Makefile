@@ -61,7 +61,7 @@ api: $(VENV)/.made ## the HTTP API on 127.0.0.1:8080, in memory; ARGS= asks the 
 bench: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## what all costs, each figure beside its goal; ten minutes; writes docs/bench.txt; ARGS=--small
 	@$(BIN)/python -m lab.measure.bench $(ARGS)
 
-CUSTOMERS ?= 2
+CUSTOMERS ?= 8
 litellm: $(LITELLM)/.made ## integrations/litellm: types, tests with the real package and its proxy, budgets under load; CUSTOMERS=250
 	@cd integrations/litellm && $(CURDIR)/$(BIN)/python -m mypy
 	@cd integrations/litellm && PYTHONPATH=$(CURDIR)/$(LITELLM) $(CURDIR)/$(BIN)/python -m pytest -q $(ARGS)
