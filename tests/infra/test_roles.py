@@ -95,6 +95,7 @@ class Functions(Service):
             assert self.visit(*waiting, *bodies) == NOTHING
 
     def by_the_queue(self) -> None:
+        self.queued(self.change("stock:1"), self.change("stock:1"))  # one pack: no statement
         self.queued(*(self.change(f"stock:{n % 3}") for n in range(9)))
         for pack in (True, False):
             self.queued(self.change("stock:1"), self.change("stock:2", region=OTHER), pack=pack)
