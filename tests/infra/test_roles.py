@@ -128,7 +128,8 @@ class Functions(Service):
         for _ in range(48):
             self.hold("seats:c")
         self.account.without = set()
-        self.queued(self.change("seats:c"))
+        for _ in range(12):  # one in four looks whether there is something to file
+            self.queued(self.change("seats:c"))
         for counter in ("seats:a", "seats:b"):
             kept = [self.hold(counter, 2_000, expires_s=60 + n) for n in range(48)]
             self.end(counter, kept[0], "release")  # one that is filed
