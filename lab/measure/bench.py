@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from lab.engines.ministack import EngineMissing, end_on_signals
-from lab.measure import lanes, limits, lives, process
+from lab.measure import fast, lanes, limits, lives, process
 
 
 def main(small: Annotated[bool, typer.Option("--small", help="Little of all, with the same goals.")] = False) -> None:
@@ -20,7 +20,7 @@ def main(small: Annotated[bool, typer.Option("--small", help="Little of all, wit
     end_on_signals()
     missed = 0
     try:
-        for room in (lives, limits, lanes, process):
+        for room in (lives, limits, lanes, process, fast):
             for figure in room.figures(small=small):
                 print(figure, flush=True)
                 missed += figure.judged and not figure.is_met

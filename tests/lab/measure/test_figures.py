@@ -9,7 +9,7 @@ import pytest
 from lab.designs import Outcome, every
 from lab.designs.atomic import Atomic
 from lab.designs.trial import DESIGNS
-from lab.measure import bench, lanes, limits, lives, process
+from lab.measure import bench, fast, lanes, limits, lives, process
 from lab.measure.changes import BASE, EVENTS, SLOTS, Counted, Record
 from lab.measure.compare import FOLDED, publish
 from lab.measure.cost import Spent, on_one_counter, shop_events, spend
@@ -53,7 +53,7 @@ def test_a_page_ends_after_a_megabyte_and_one_at_its_limit_does_not_say_that_it_
 def test_a_figure_that_misses_its_goal_or_shows_hardly_anything_ends_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
     for value, judged, code in ((1.0, True, 0), (1.1, True, 1), (0.4, True, 1), (1.1, False, 0)):
         figure = Figure("one", value, 1.0, 0.5, judged)
-        for room in (lives, limits, lanes, process):
+        for room in (lives, limits, lanes, process, fast):
             monkeypatch.setattr(room, "figures", lambda *, small, figure=figure: [figure])
         with pytest.raises(SystemExit) as ended:
             bench.main(small=True)
