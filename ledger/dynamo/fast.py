@@ -1,4 +1,4 @@
-"""A client for what this library asks of DynamoDB, on http.client: a third of the CPU of boto3's.
+"""A client for what this library asks of DynamoDB, on http.client: two fifths of the CPU of boto3's at most.
 
 Rule 1: Each request costs its JSON, its signature and http.client. What happens once (the endpoint, credentials) or
 goes wrong (what an error says, whether and when to send again) is up to a botocore client, which sends nothing itself.
