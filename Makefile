@@ -6,6 +6,7 @@ VENV   := .venv
 ENGINE := $(VENV)/engine
 OLDEST := $(VENV)/oldest
 ASYNC  := $(VENV)/async
+RIVALS := $(VENV)/rivals
 LITELLM := $(VENV)/litellm
 LAMBDA := $(VENV)/313
 BIN    := $(VENV)/bin
@@ -57,16 +58,16 @@ api: ARGS ?= --memory
 api: $(VENV)/.made ## the HTTP API on 127.0.0.1:8080, in memory; ARGS= asks the table of the LEDGER_* environment
 	@$(BIN)/python -m service.api.local $(ARGS)
 
-bench: $(VENV)/.made $(ENGINE)/.made ## measure what a change, a read, a limit and 5,000 lanes cost, beside goals; some minutes; ARGS=--small
+bench: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## what all costs, each figure beside its goal; ten minutes; writes docs/bench.txt; ARGS=--small
 	@$(BIN)/python -m lab.measure.bench $(ARGS)
 
-CUSTOMERS ?= 2
+CUSTOMERS ?= 8
 litellm: $(LITELLM)/.made ## integrations/litellm: types, tests with the real package and its proxy, budgets under load; CUSTOMERS=250
 	@cd integrations/litellm && $(CURDIR)/$(BIN)/python -m mypy
 	@cd integrations/litellm && PYTHONPATH=$(CURDIR)/$(LITELLM) $(CURDIR)/$(BIN)/python -m pytest -q $(ARGS)
 	@cd integrations/litellm && PYTHONPATH=$(CURDIR)/$(LITELLM) $(CURDIR)/$(BIN)/python -m budgets_lab --customers "$(CUSTOMERS)"
 
-compare: $(VENV)/.made $(ENGINE)/.made ## every published way of counting beside this one; writes docs/comparison.md; EVENTS=file.csv, ARGS=--small
+compare: $(VENV)/.made $(ENGINE)/.made $(RIVALS)/.made ## every published way of counting beside this one; writes docs/comparison.md; EVENTS=file.csv, ARGS=--small
 	@$(BIN)/python -m lab.engines.dynamodb_local || true # without it, the demo's engine
 	@$(BIN)/python -m lab.measure.compare $(if $(EVENTS),"$(EVENTS)") $(ARGS)
 
@@ -109,7 +110,7 @@ torture: $(VENV)/.made $(ENGINE)/.made ## processes killed and requests spoiled 
 STAGE   ?= dev
 REGIONS ?= eu-west-1 us-east-1
 NAME    ?= ledger
-export PARAMS
+export PARAMS PYTHON313
 UPDATES := build/package/*/*update-stack.json
 DEPLOY  := $(BIN)/python -m infra.deploy
 TO       = --stage "$(STAGE)" --regions "$(REGIONS)" --name "$(NAME)" $(ARGS)
@@ -156,6 +157,13 @@ $(ASYNC)/.made: requirements-async.lock $(VENV)/.made
 	@echo "making $(ASYNC)"
 	@rm -rf $(ASYNC)
 	@$(BIN)/python $(PIP) --target $(ASYNC) -r requirements-async.lock
+	@touch $@
+
+# zae-limiter pins aiobotocore and takes the name `ulid`: rivals are measured in processes that import nothing of ours.
+$(RIVALS)/.made: requirements-rivals.lock $(VENV)/.made
+	@echo "making $(RIVALS)"
+	@rm -rf $(RIVALS)
+	@$(BIN)/python $(PIP) --target $(RIVALS) -r requirements-rivals.lock
 	@touch $@
 
 # LiteLLM and what its proxy imports: some 300 MB, so only who asks for it has it.

@@ -10,8 +10,7 @@ Rule 4: It goes page by page, and `Naming` says at every moment what is left: wh
 page that was settled, and memory holds one page.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from compactor.commit import begin
@@ -19,6 +18,7 @@ from compactor.report import Tally
 from compactor.settle import COMMITS_MAX, settle_these
 from ledger import items, tokens
 from ledger.errors import DamagedItem
+from ledger.lane.named import Named
 from ledger.lane.tail import HIGHEST, LOWEST
 from ledger.requests import GetMany, Item, Key, Page, Program, Query, key_of
 from ledger.values import Lane
@@ -26,35 +26,8 @@ from ledger.values import Lane
 ASK_AGAIN_MS = 300_000
 """Twice what a commit may come after its Query, and a minute for what was sent at the last moment."""
 
-KEYS_MAX, BETWEEN_MAX = 5_000, 10
-"""Of what is named, as much as the messages of one batch name; more is named by fewer and wider ranges."""
-
 KEYS_READ = 100
 """Named items that are read, and settled, at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """Items of a lane by their sort keys. between: pairs of a first and a last one, and all that are in between."""
-
-    keys: tuple[str, ...] = ()
-    between: tuple[tuple[str, str], ...] = ()
-
-    @classmethod
-    def of(cls, keys: Iterable[str]) -> "Named":
-        """These; many are named by the first and the last."""
-        some = sorted(set(keys))
-        return cls(tuple(some)) if len(some) <= KEYS_MAX else cls((), ((some[0], some[-1]),))
-
-    def __bool__(self) -> bool:
-        return bool(self.keys or self.between)
-
-    def __or__(self, other: "Named") -> "Named":
-        named = Named.of((*self.keys, *other.keys))
-        between = sorted({*self.between, *other.between, *named.between})
-        if len(between) > BETWEEN_MAX:
-            between = [(between[0][0], max(last for _, last in between))]
-        return Named(named.keys, tuple(between))
 
 
 @dataclass(slots=True)
@@ -63,8 +36,8 @@ class Naming:
     again. damaged: they cannot be read."""
 
     left: Named
-    above: Named = Named()
-    damaged: Named = Named()
+    above: Named = field(default_factory=Named)
+    damaged: Named = field(default_factory=Named)
 
     @property
     def undone(self) -> Named:

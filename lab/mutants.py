@@ -9,6 +9,7 @@ Rule 3: What an error says is not mutated ([tool.mutmut] in pyproject.toml); tha
 import argparse
 import difflib
 import gc
+import importlib
 import json
 import os
 import random
@@ -187,6 +188,8 @@ def plant(mutant: Mutant) -> bool:
     now = dict(codes(compile(mutant.code, mutant.path, "exec")))
     was = dict(codes(compile(Path(mutant.path).read_text("utf-8"), mutant.path, "exec")))
     planted = False
+    with suppress(Exception):  # a file that only a function imports is not there yet
+        importlib.import_module(mutant.file.removesuffix(".py").replace("/", "."))
     for function in gc.get_objects():
         if isinstance(function, FunctionType) and function.__code__.co_filename == mutant.path:
             name = function.__code__.co_qualname

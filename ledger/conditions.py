@@ -29,7 +29,7 @@ class Names:
         self._values: dict[str, Value] = {}
 
     def path(self, path: Path) -> str:
-        return ".".join(self._names.setdefault(name, f"#{len(self._names)}") for name in steps_of(path))
+        return ".".join([self._names.setdefault(name, f"#{len(self._names)}") for name in steps_of(path)])
 
     def value(self, value: Value) -> str:
         placeholder = f":{len(self._values)}"
@@ -125,7 +125,7 @@ class _Several(tuple[Condition, ...]):
     word = ""
 
     def expression(self, names: Names) -> str:
-        return self.word.join(each.expression(names) if len(self) == 1 else _apart(each, names) for each in self)
+        return self.word.join([each.expression(names) if len(self) == 1 else _apart(each, names) for each in self])
 
 
 class All(_Several):
@@ -168,10 +168,11 @@ def value_at(item: Item, path: Path) -> Value | None:
 
 
 def _apart(condition: Condition, names: Names) -> str:
-    while isinstance(condition, _Several) and len(condition) == 1:
-        (condition,) = condition
-    text = condition.expression(names)
-    return f"({text})" if isinstance(condition, _Several) else text
+    if not isinstance(condition, _Several):
+        return condition.expression(names)
+    if len(condition) == 1:
+        return _apart(condition[0], names)
+    return f"({condition.expression(names)})"
 
 
 def _plain(value: Value) -> Any:

@@ -1,4 +1,4 @@
-"""Group commit: while a put of a lane is in flight, further adds of that lane gather, and leave together in one pack.
+"""Group commit: while a put is in flight, further adds gather, and leave together in one request.
 
 Rule 1: Nobody waits for a timer: a change that finds nothing in flight is put at once, alone, as `add` does; who waits
 leaves when that put returns.
@@ -7,7 +7,9 @@ Rule 3: A put that is stuck holds nobody: the first that waits leads after WAIT_
 puts are in flight. The first alone has a timer, so however many wait, one thread wakes up for nothing.
 Rule 4: Every caller gets an outcome of its own, whatever befalls the one that led; who is interrupted, at whatever
 line, leaves nothing in the queue. So what is taken out of it is noted first, and `_leave` may come from anywhere.
-Rule 5: What a put costs is no more its leader's than anybody else's: each change that went in it has an equal share.
+Rule 5: Lanes without a limit share a queue: each request takes the changes of up to so many lanes as it has places for.
+A limited lane has a queue of its own, because its gate decides its changes together.
+Rule 6: What a put costs is no more its leader's than anybody else's: each change that went in it has an equal share.
 """
 
 import threading
@@ -23,8 +25,9 @@ from ledger.lane.add import PACK_CHANGES, Outcome, failed
 from ledger.values import Delta, Lane, Receipt
 
 WAIT_S = 0.05  # how long a change waits for a put before it that does not return
-IN_FLIGHT_MAX = 4  # puts of a lane at once
-WAITING_MAX = 4 * PACK_CHANGES  # changes of a lane that wait; who comes then waits for room, outside
+IN_FLIGHT_MAX = 4  # puts of a queue at once
+WAITING_MAX = 4 * PACK_CHANGES  # changes of a queue that wait; who comes then waits for room, outside
+LANES_MAX = 25  # lanes of one request
 
 
 @dataclass(slots=True, eq=False)
@@ -40,14 +43,25 @@ class Waiter:
 
 @dataclass(slots=True)
 class Queue:
-    """The changes of a lane that wait, in their order, and those that lead a put in flight."""
+    """The changes of some lanes that wait, in their order, and those that lead a put in flight."""
 
-    lane: Lane
+    name: Lane | None
     waiting: deque[Waiter] = field(default_factory=deque)
     leaders: set[Waiter] = field(default_factory=set)
 
     def is_first(self, waiter: Waiter) -> bool:
         return bool(self.waiting) and self.waiting[0] is waiter
+
+    def first_batch(self) -> Sequence[Waiter]:
+        """Those that fit one request, in their order."""
+        lanes: set[Lane] = set()
+        batch: list[Waiter] = []
+        for waiter in islice(self.waiting, PACK_CHANGES):
+            lanes.add(waiter.delta.lane)
+            if len(lanes) > LANES_MAX:
+                break
+            batch.append(waiter)
+        return tuple(batch)
 
     def drop(self, gone: Sequence[Waiter]) -> None:
         left = {*gone}
@@ -60,13 +74,16 @@ class Queue:
 
 
 class Gatherer:
-    """Sends changes for many threads. send(deltas) answers an outcome for each, in order."""
+    """Sends changes for many threads. send(deltas) answers an outcome for each, in order. is_limited(lane): whether
+    its changes travel alone."""
 
-    def __init__(self, send: Callable[[Sequence[Delta]], Sequence[Outcome]]) -> None:
-        self._send = send
+    def __init__(
+        self, send: Callable[[Sequence[Delta]], Sequence[Outcome]], is_limited: Callable[[Lane], bool]
+    ) -> None:
+        self._send, self._is_limited = send, is_limited
         self._lock = threading.RLock()  # `with` it is C, and no signal comes between taking it and giving it back
         self._changed = threading.Condition(self._lock)
-        self._queues: dict[Lane, Queue] = {}
+        self._queues: dict[Lane | None, Queue] = {}
         self._closed = False
 
     def add(self, delta: Delta) -> Receipt:
@@ -91,12 +108,12 @@ class Gatherer:
             self._changed.wait_for(lambda: not self._queues)
 
     def _outcome(self, waiter: Waiter) -> Outcome:
-        lane = waiter.delta.lane
+        name = self._queue_of(waiter)
         with self._lock:
-            self._changed.wait_for(lambda: self._closed or self._has_room(lane))
+            self._changed.wait_for(lambda: self._closed or self._has_room(name))
             if self._closed:
                 raise failed(Unavailable("The ledger is closed. Nothing was written."), waiter.delta)
-            queue = self._queues.setdefault(lane, Queue(lane))
+            queue = self._queues.setdefault(name, Queue(name))
             queue.waiting.append(waiter)
             leads = queue.is_first(waiter) and not queue.leaders
         while waiter.outcome is None:
@@ -105,8 +122,12 @@ class Gatherer:
             leads = False
         return waiter.outcome
 
-    def _has_room(self, lane: Lane) -> bool:
-        return lane not in self._queues or len(self._queues[lane].waiting) < WAITING_MAX
+    def _queue_of(self, waiter: Waiter) -> Lane | None:
+        lane = waiter.delta.lane
+        return lane if self._is_limited(lane) else None
+
+    def _has_room(self, name: Lane | None) -> bool:
+        return name not in self._queues or len(self._queues[name].waiting) < WAITING_MAX
 
     def _woken(self, queue: Queue, waiter: Waiter) -> bool:
         """Wait until somebody wakes the waiter, or, of the first, until its time is over. Whether it may lead then."""
@@ -122,7 +143,7 @@ class Gatherer:
         with self._lock:
             if not queue.is_first(waiter) or len(queue.leaders) >= IN_FLIGHT_MAX:
                 return
-            waiter.batch = tuple(islice(queue.waiting, PACK_CHANGES))
+            waiter.batch = queue.first_batch()
             queue.leaders.add(waiter)
             queue.drop(waiter.batch)
             queue.wake_first(leads=False)  # it has the timer now
@@ -149,12 +170,12 @@ class Gatherer:
                     unknown = "The put was interrupted. Call again with the same key, or apply the delta."
                     each.outcome = failed(OutcomeUnknown(unknown), each.delta)
                 each.woken.put(False)
-            queue = self._queues.get(waiter.delta.lane)
+            queue = self._queues.get(self._queue_of(waiter))
             if queue is None:  # another sent the waiter, and was the last to leave
                 return
             queue.drop(gone)
             queue.leaders.discard(waiter)
             queue.wake_first(leads=True)
             if not queue.leaders and not queue.waiting:
-                del self._queues[queue.lane]
+                del self._queues[queue.name]
             self._changed.notify_all()

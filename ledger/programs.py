@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ledger import clocks, tokens
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
     from ledger.gate.gates import Gates, SoldOut
 
 
+COUNTERS_MAX = 10_000  # whose gates a process keeps at hand
+
+
 class Rules:
     """What the calls of one ledger go by: its settings, clock and entropy, as for Ledger, and what it has learnt of the
     table."""
@@ -56,6 +60,8 @@ class Rules:
         self.now = clocks.instants(self.clock)
         self.shape = ShapeCheck(settings, writes=True)
         self.sold_out: SoldOut | None = None
+        self.gates = lru_cache(COUNTERS_MAX)(self._gates)
+        """Those of a counter; None when it has no limit."""
         if settings.limits:
             from ledger.gate.gates import SoldOut
 
@@ -68,8 +74,7 @@ class Rules:
             raise InvalidInput(f"entropy({size}) returns {size} bytes, not {shown(answer)}.")
         return answer
 
-    def gates(self, counter: str) -> Gates | None:
-        """Those of a counter; None when it has no limit."""
+    def _gates(self, counter: str) -> Gates | None:
         if not self.settings.limits:
             return None
         from ledger.gate.gates import Gates
@@ -212,7 +217,7 @@ def _lacking(rules: Rules, deltas: Iterable[Delta]) -> Program[dict[str, LedgerE
 
 
 def lane_outcomes(rules: Rules, deltas: Sequence[Delta]) -> Program[Sequence[Outcome]]:
-    """Changes of one lane: to its gate, or one change as `add` does and several in packs."""
+    """Changes of one limited lane, to its gate; or of lanes without a limit: one as `add` does, several in packs."""
     counter = deltas[0].lane.counter
     gates = rules.gates(counter)
     if gates is None and len(deltas) > 1:

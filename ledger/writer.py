@@ -4,7 +4,7 @@ Rule 1: A token is made once, before anything is sent.
 Rule 2: A retry never makes a new one.
 Rule 3: The lane of a change is decided by the Region where the change was first asked for, not by the one that happens
 to write it.
-Rule 4: With `gather` a change waits for the put of its lane that is in flight, and shares the next one (`gather.py`).
+Rule 4: With `gather` a change waits for the put that is in flight, and shares the next one (`gather.py`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ledger.requests import Program, Request, Result, Table, drive, run
 from ledger.saga.calls import SagaCalls
 from ledger.settings import Settings
 from ledger.table import table_of
-from ledger.values import Change, Delta, Receipt
+from ledger.values import Change, Delta, Lane, Receipt
 
 if TYPE_CHECKING:
     from ledger.gather import Gatherer
@@ -42,9 +42,10 @@ LANES_AT_ONCE = 8
 class Ledger(SagaCalls):
     """Adds changes to counters. Thread-safe; make one a process and keep it.
 
-    gather: while a put of a lane is in flight, further adds of that lane from other threads gather and leave in one
-    pack when it returns: a tenth of the write units and of the requests under load. Nobody waits for a timer, and a
-    change alone is put as ever. The outcome of one that went in a pack is "accepted", as with `add_many(pack=True)`.
+    gather: while a put is in flight, further adds from other threads gather and leave in one request when it returns,
+    those of up to 25 lanes, each lane's in a pack: under load a tenth of the requests, and for busy counters of the
+    write units. Nobody waits for a timer, and a change alone is put as ever. The outcome of one that went in a pack is
+    "accepted", as with `add_many(pack=True)`. Limited counters gather each for itself.
 
     client: a boto3 DynamoDB client, else one is made with this library's time-outs, retries and pool. clients: by
     Region, because a limited counter's change may be decided in another one. table, tables: anything that answers
@@ -73,7 +74,7 @@ class Ledger(SagaCalls):
         if check_flag("gather", gather):
             from ledger.gather import Gatherer
 
-            self._gatherer = PerProcess(lambda: Gatherer(self._lane_outcomes))
+            self._gatherer = PerProcess(lambda: Gatherer(self._gathered, self._is_limited))
 
     def close(self) -> None:
         """With `gather`: take no further changes, which raise Unavailable, and return when each taken has its outcome.
@@ -221,8 +222,11 @@ class Ledger(SagaCalls):
     def _send(self, deltas: Sequence[Delta | LedgerError], *, pack: bool) -> list[Outcome]:
         return drive(programs.add_many(self._rules, deltas, pack), self._answer)
 
-    def _lane_outcomes(self, deltas: Sequence[Delta]) -> Sequence[Outcome]:
+    def _gathered(self, deltas: Sequence[Delta]) -> Sequence[Outcome]:
         return self._run(programs.lane_outcomes(self._rules, deltas))
+
+    def _is_limited(self, lane: Lane) -> bool:
+        return self.settings.limit_of(lane.counter) is not None
 
     def _answer(self, request: Request | AtOnce) -> Any:
         if not isinstance(request, AtOnce):

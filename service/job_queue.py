@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +41,7 @@ class DeadLetter:
 class WorkQueue:
     """Answers these two from SQS queues."""
 
-    def __init__(self, url: str, client: Any, dlq_url: str | None = None) -> None:
+    def __init__(self, url: str, client: Callable[[], Any], dlq_url: str | None = None) -> None:
         self._queue, self._dlq = SqsQueue(url, client), SqsQueue(dlq_url, client)
 
     def answer(self, request: Enqueue | DeadLetter, /) -> Any:

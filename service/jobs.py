@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compactor.named import Named
+from ledger.lane.named import Named
 from ledger.values import Lane
 
 

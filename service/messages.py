@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from compactor.named import Named
 from ledger import items
 from ledger.errors import LedgerError, shown
+from ledger.lane.named import Named
 from ledger.ranges import VERSION_MAX
 from ledger.settings import Settings
 from ledger.values import Lane

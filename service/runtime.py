@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
-import boto3
-
 from ledger.clocks import Clock, instants, wall_clock
-from ledger.dynamo.client import CONFIG
+from ledger.dynamo.client import client_of
 from ledger.requests import Instant, Result, Table, run
 from ledger.settings import Settings
 from ledger.table import DynamoTable
@@ -41,10 +40,10 @@ class Runtime:
     def of(cls, settings: Settings, environ: Mapping[str, str]) -> Runtime:
         """DynamoDB and SQS in the Region of `settings`: LEDGER_WORK_QUEUE_URL and LEDGER_WORK_DLQ_URL; EventBridge, if
         this Region publishes crossings and LEDGER_THRESHOLD_BUS names a bus."""
-        sqs = boto3.client("sqs", settings.region, config=CONFIG)
+        sqs, events = (partial(client_of, service, settings.region) for service in ("sqs", "events"))
         queue = WorkQueue(environ["LEDGER_WORK_QUEUE_URL"], sqs, environ.get("LEDGER_WORK_DLQ_URL"))
         name = environ.get("LEDGER_THRESHOLD_BUS") if settings.tells else None
-        bus = EventBus(name, boto3.client("events", settings.region, config=CONFIG)) if name else None
+        bus = EventBus(name, events) if name else None
         return cls(DynamoTable.of(settings), queue, bus)
 
     def answer(self, request: Any, /) -> Any:

@@ -19,15 +19,15 @@ sqs-message-timers.html"""
 
 
 class SqsQueue:
-    """The queue at `url`. client: boto3's."""
+    """The queue at `url`. client() is boto3's; most batches send nothing here, so it is made when one does."""
 
-    def __init__(self, url: str | None, client: Any) -> None:
+    def __init__(self, url: str | None, client: Callable[[], Any]) -> None:
         self._url, self._client = url, client
 
     def put(self, body: str, attributes: Mapping[str, Any] | None = None) -> str | None:
         """Why a message may not be there; None: it is."""
         entry = {"MessageBody": body, "MessageAttributes": attributes or {}}
-        return self._each(self._client.send_message_batch, [entry])[0]
+        return self._each("send_message_batch", [entry])[0]
 
     def put_each(self, bodies: Sequence[str], delays_s: Sequence[int] | None = None) -> list[str | None]:
         """For each message, in order, why it may not be there; None: it is."""
@@ -35,7 +35,7 @@ class SqsQueue:
             {"MessageBody": body, "DelaySeconds": min(delay_s, DELAY_S_MAX)}
             for body, delay_s in zip(bodies, delays_s or [0] * len(bodies), strict=True)
         ]
-        return self._each(self._client.send_message_batch, entries)
+        return self._each("send_message_batch", entries)
 
     def hide(self, handles: Sequence[str], seconds: Sequence[int]) -> list[str | None]:
         """Let received messages come again after so many seconds. For each, in order, why it may come sooner."""
@@ -43,14 +43,14 @@ class SqsQueue:
             {"ReceiptHandle": handle, "VisibilityTimeout": wait_s}
             for handle, wait_s in zip(handles, seconds, strict=True)
         ]
-        return self._each(self._client.change_message_visibility_batch, entries)
+        return self._each("change_message_visibility_batch", entries)
 
-    def _each(self, send: Callable[..., Any], entries: Sequence[Mapping[str, Any]]) -> list[str | None]:
+    def _each(self, operation: str, entries: Sequence[Mapping[str, Any]]) -> list[str | None]:
         whys: list[str | None] = []
         for start in range(0, len(entries), ENTRIES_MAX):
             named = [{"Id": str(n)} | dict(entry) for n, entry in enumerate(entries[start : start + ENTRIES_MAX])]
             try:
-                answer = send(QueueUrl=self._url, Entries=named)
+                answer = getattr(self._client(), operation)(QueueUrl=self._url, Entries=named)
             except (ClientError, BotoCoreError) as failure:
                 whys += [f"The queue did not answer ({failure})."] * len(named)
                 continue

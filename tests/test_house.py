@@ -4,6 +4,7 @@ A room is a top-level package; in lab/, which is never installed, it is each fol
 """
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.measure.process import ENVIRONMENT
 from ledger import __version__
 from service.api import openapi
 
@@ -169,6 +171,27 @@ def test_the_ground_floor_of_the_ledger_has_few_files_and_its_import_takes_few()
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not RARELY_USED & {*loaded}
     assert 10 < len([name for name in loaded if name.partition(".")[0] == "ledger"]) <= 44
+
+
+UNUSED = {
+    "add_from_queue": {"asyncio", "compactor", "ledger.gate.gates", "pydantic", "reader"},
+    "api": {"aws_lambda_powertools.event_handler.openapi.models", "compactor", "ledger.memory"},
+    "ring": {"asyncio", "compactor", "ledger.gate.gates", "pydantic", "reader"},
+    "compact": {"asyncio", "compactor.compactor", "compactor.verify", "ledger.gate.gates", "pydantic", "reader"},
+    "sweep": {"asyncio", "compactor", "ledger.gate.gates", "pydantic", "reader"},
+    "canary": {"asyncio", "compactor", "pydantic"},
+}
+"""What the first event of a function may not need."""
+
+
+@pytest.mark.parametrize("function", UNUSED)
+def test_a_function_starts_without_what_its_first_event_may_not_need(function: str) -> None:
+    """And without boto3, of which botocore is enough, and without a client: that is made by who sends."""
+    code = f"import sys, service.{function}.main, ledger.dynamo.client as c; print(c._client.cache_info().currsize)"
+    command = [sys.executable, "-c", f"{code}; print(*sys.modules)"]
+    ran = subprocess.run(command, env=os.environ | ENVIRONMENT, capture_output=True, text=True, check=True)
+    clients, *loaded = ran.stdout.split()
+    assert (clients, (UNUSED[function] | {"boto3", "s3transfer"}) & {*loaded}) == ("0", set())
 
 
 def test_boto3_is_known_to_the_table_edge_alone_ulid_to_tokens_and_what_lambda_needs_to_none() -> None:

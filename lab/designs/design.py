@@ -53,7 +53,7 @@ class Claims:
     mismatch: another change under a used key is refused (TokenConflict). limit: no change takes the value past its
     ceiling, in one Region; "soft": only changes made one after another; "everywhere": in all Regions together.
     regions: nothing is lost or doubled when several Regions write at once. history: every change can be listed.
-    units: it counts things, so a change is 1 or, where it says so, -1.
+    units: it counts things, so a change is 1.
     """
 
     memory: Memory = NONE
@@ -151,10 +151,10 @@ def expired(attribute: str) -> Program[None]:
             return
 
 
-def check_unit(change: int, *allowed: int) -> None:
-    """Raises InvalidChange where a design counts things, and the change is no such number of them."""
-    if change not in allowed:
-        raise InvalidChange(f"This way of counting takes changes of {' or '.join(map(str, allowed))}, not {change}.")
+def check_unit(change: int) -> None:
+    """Raises InvalidChange where a design counts things, and the change is not one of them."""
+    if change != 1:
+        raise InvalidChange(f"This way of counting takes changes of 1, not {change}.")
 
 
 def text(value: str) -> Value:

@@ -30,7 +30,7 @@ class GapFree(Design):
     claims: ClassVar = Claims(memory=FOR_EVER, limit="hard", history=True, units=True)
 
     def add(self, counter: str, change: int, key: str, at_ms: int) -> Program[Outcome]:
-        check_unit(change, 1)
+        check_unit(change)
         item_key, last_key = Key(f"item#{counter}", key), Key(f"last#{counter}", LAST)
         for attempt in range(TRIES_MAX):
             there: Item | None = yield Get(last_key)

@@ -1,10 +1,10 @@
 """Design 7: counting with a set, one item that holds the id of everything that is counted.
 
-Promises: an id counts once while it is in the set, and can be taken out again; the set has at most `ceiling` ids, and
-"full" and "duplicate" are told apart, because the failed condition shows the item; one read lists who is in.
+Promises: an id counts once while it is in the set; the set has at most `ceiling` ids, and "full" and "duplicate" are
+told apart, because the failed condition shows the item; one read lists who is in.
 Limits: every change and every read costs the units of the whole set, and at 400 KB it ends: some 10,000 ids of 36
-characters (ItemTooLarge). It counts things, not amounts. An id that comes again after it was taken out counts again.
-Regions overwrite each other's set.
+characters (ItemTooLarge). It counts things, not amounts. Regions overwrite each other's set. That ids can be taken out
+again is left out here.
 Source: https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/
 """
 
@@ -35,17 +35,6 @@ class Include:
 
 
 @dataclass(frozen=True, slots=True)
-class Exclude(Include):
-    """Take an element out of a set of texts; an empty set is no attribute."""
-
-    clause: ClassVar[str] = "DELETE"
-
-    def after(self, there: Value | None) -> Value | None:
-        left = sorted({*(there or {"SS": ()})["SS"]} - {self.element})
-        return {"SS": left} if left else None
-
-
-@dataclass(frozen=True, slots=True)
 class SizeBelow:
     """The attribute is a set with fewer elements than this."""
 
@@ -61,27 +50,23 @@ class SizeBelow:
 
 @dataclass(frozen=True, kw_only=True)
 class StringSet(SingleItem):
-    """The key of a change is the id: 1 puts it in, -1 takes it out."""
+    """The key of a change is the id."""
 
     name: str = "set of ids"
     claims: ClassVar = Claims(memory=FOR_EVER, limit="hard", history=True, units=True)
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
-        check_unit(change, 1, -1)
+        check_unit(change)
         room: Condition = Not(Contains(IDS, text(key)))
         if self.ceiling is not None:
             room = All((room, Either((Absent(IDS), SizeBelow(IDS, self.ceiling)))))
-        if change == 1:
-            update = Update(self.item_key(counter, shard), (Include(IDS, key),), condition=room)
-        else:
-            update = Update(self.item_key(counter, shard), (Exclude(IDS, key),), condition=Contains(IDS, text(key)))
-        there: Item | None = yield update
+        there: Item | None = yield Update(self.item_key(counter, shard), (Include(IDS, key),), condition=room)
         if there is None:
             return "recorded"
-        return "replayed" if change == -1 or Contains(IDS, text(key)).holds(there) else "refused"
+        return "replayed" if Contains(IDS, text(key)).holds(there) else "refused"
 
     def history(self, counter: str) -> Program[list[int]]:
-        return [1] * (yield from self.value(counter))  # the ids that are in; who was taken out is forgotten
+        return [1] * (yield from self.value(counter))
 
     @staticmethod
     def amount(item: Item | None) -> int:

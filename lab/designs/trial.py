@@ -7,6 +7,7 @@ Rule 2: The engine is the caller's, who starts one and gives it to all that is m
 import random
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -16,13 +17,15 @@ from lab.designs import Design, Outcome, every
 from lab.designs.item_collection import Packed
 from lab.designs.with_limit import Limited
 from lab.engines.ministack import Engine
+from ledger import Ledger
+from ledger.checks import to_datetime
 from ledger.dynamo.client import CONFIG
 from ledger.errors import LedgerError
-from ledger.gather import Gatherer
+from ledger.limit import Limit
+from ledger.ranges import CHANGE_MAX
 from ledger.requests import Instant, Program, Result, Table, run
 from ledger.settings import Settings
 from ledger.table import DynamoTable
-from ledger.values import Delta, Receipt
 
 READ_TIMEOUT_S = 60  # on a busy machine an engine is slow; no request is sent twice for that
 REGION = "eu-west-1"
@@ -38,15 +41,19 @@ class Trial:
     def __init__(self, design: Design, table: Table) -> None:
         self.design, self._table = design, table
         self.now_ms = START_MS
-        self._gatherer = Gatherer(self._put_together)
+        self._gathers: Ledger | None = None
+        if isinstance(design, Packed | Limited) and design.gathers:
+            limits = {"": Limit(floor=-CHANGE_MAX, region=REGION)} if isinstance(design, Limited) else {}
+            settings = replace(design.settings, limits=limits)
+            self._gathers = Ledger(settings, gather=True, table=table, clock=lambda: self.now_ms)
 
     def run(self, program: Program[Result]) -> Result:
         return run(program, self._table, lambda: Instant(self.now_ms, 0))
 
     def add(self, counter: str, change: int, key: str) -> Outcome:
         """A change that is asked for now."""
-        if isinstance(self.design, Packed | Limited) and self.design.gathers:
-            return self._gatherer.add(self.design.delta(counter, change, key, self.now_ms)).outcome
+        if self._gathers is not None:
+            return self._gathers.add(counter, change, idempotency_key=key, at=to_datetime(self.now_ms)).outcome
         return self.run(self.design.add(counter, change, key, self.now_ms))
 
     def add_together(self, changes: Sequence[tuple[str, int, str]]) -> None:
@@ -55,14 +62,9 @@ class Trial:
             for each in changes:
                 self.add(*each)
             return
-        for outcome in self._put_together([self.design.delta(*each, self.now_ms) for each in changes]):
+        for outcome in self.run(self.design.put([self.design.delta(*each, self.now_ms) for each in changes])):
             if isinstance(outcome, LedgerError):
                 raise outcome
-
-    def _put_together(self, deltas: Sequence[Delta]) -> Sequence[Receipt | LedgerError]:
-        if not isinstance(self.design, Packed | Limited):
-            raise TypeError(f"{self.design.name} puts nothing together")
-        return self.run(self.design.put(deltas))
 
     def value(self, counter: str) -> int:
         return self.run(self.design.value(counter))

@@ -3,13 +3,12 @@
 Promises: no change takes the value past its floor or ceiling, whatever Regions write; a change that is sent again is
 told what it was told the first time, for ever, also that it was refused. Limits: a Region that has too little must ask
 the others, and decides nothing while it cannot.
-By group commit: changes of many threads, which are decided by one Update while another is under way.
+By group commit: changes of many threads, which a Ledger decides by one Update while another is under way.
 Source: docs/limits.md
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -20,7 +19,6 @@ from ledger.gate import decide
 from ledger.gate.gate import counts
 from ledger.gate.gates import Gates
 from ledger.gate.recount import outcomes, standings
-from ledger.lane.add import Outcome as Told
 from ledger.limit import Limit
 from ledger.ranges import CHANGE_MAX
 from ledger.requests import Program
@@ -47,18 +45,12 @@ class Limited(Design):
 
     def add(self, counter: str, change: int, key: str, at_ms: int) -> Program[Outcome]:
         try:
-            receipt = yield from decide.add(self._gates(counter), self.delta(counter, change, key, at_ms))
+            token = tokens.keyed(counter, key, at_ms)
+            lane = self.settings.lane_for(counter, token, self.settings.region)
+            receipt = yield from decide.add(self._gates(counter), Delta(lane, token, change))
         except LimitReached:
             return "refused"
         return receipt.outcome
-
-    def put(self, deltas: Sequence[Delta]) -> Program[list[Told]]:
-        """Changes of one counter, decided together."""
-        return decide.add_many(self._gates(deltas[0].lane.counter), deltas)
-
-    def delta(self, counter: str, change: int, key: str, at_ms: int) -> Delta:
-        token = tokens.keyed(counter, key, at_ms)
-        return Delta(self.settings.lane_for(counter, token, self.settings.region), token, change)
 
     def value(self, counter: str, *, consistent: bool = True) -> Program[int]:
         return (yield from standings([self._gates(counter)], consistent=consistent))[0].value

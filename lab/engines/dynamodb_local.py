@@ -31,6 +31,7 @@ FILES = Path(__file__).with_name("local")
 class DynamoDBLocal(Engine):
     """One DynamoDB Local that serves every Region, as an Engine."""
 
+    name = f"DynamoDB Local {VERSION}"
     _probed, _up = "/", 400  # it wants credentials
 
     def executable(self) -> Path:

@@ -75,6 +75,7 @@ class Engine:
     one Region only.
     """
 
+    name = "MiniStack"
     _probed, _up = "/_ministack/health", 200  # what it is asked until it answers, and with which status it is up
     _process: subprocess.Popen[bytes]
     _log: Path

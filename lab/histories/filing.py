@@ -11,12 +11,14 @@ from ledger.gate import past
 class Filing:
     """What stands there in a history; the defaults are what is shipped."""
 
+    unit_bytes: int = past.UNIT_BYTES
     enough: int = past.ENOUGH
     beside: int = past.BESIDE
     draw: int = past.DRAW
-    holds_kept: int = past.HOLDS_KEPT
+    holds_beside: int = past.HOLDS_BESIDE
     holds_left: int = past.HOLDS_LEFT
     slack_ms: int = past.SLACK_MS
+    marks_of_holds: int = past.MARKS_OF_HOLDS
     moved_max: int = past.MOVED_MAX
 
 

@@ -49,12 +49,16 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
 
 def _filing(world: WatchedWorld) -> Filing:
     choices = world.choices
+    draw = 1 + choices.pick(3)
+    enough = one_of(choices, (1, 2, 4, 16)) + draw - 1  # who looks leaves room for those who do not
     filing = Filing(
-        enough=one_of(choices, (1, 2, 4, 16)),
+        unit_bytes=1,
+        enough=enough,
         beside=choices.pick(3),
-        draw=1 + choices.pick(3),
-        holds_kept=choices.pick(4),
+        draw=draw,
+        holds_beside=max(0, enough - choices.pick(4)),
         holds_left=choices.pick(2),
+        marks_of_holds=one_of(choices, (0, 3, 16)),
         slack_ms=one_of(choices, (0, 10, 100, 3_000)) * world.step_ms,
         moved_max=one_of(choices, (3, 1_000)),
     )

@@ -48,6 +48,9 @@ LIMITED_CASTS: Casts = {
         do.limited(filing=replace(NEVER, beside=0)), do.asked("one", old=-ROUND_MS - SLICE_MS),
         do.sent("one"), do.sent("two"), do.rolled(), do.wait(1_000), do.sent("three", old=0),
         do.roll(), do.roll(), do.send("one")),
+    "a_retry_of_what_was_filed_beside_a_hold_of_long_ago": (  # whose fingerprint would be taken for one of then
+        do.limited(filing=replace(NEVER, holds_beside=0, slack_ms=250)), do.held("hold"), do.wait(ROUND_MS),
+        do.sent("one"), do.rolled(), do.sent("two", old=900), do.end("hold", RELEASED), do.roll(), do.send("one")),
     "the_last_unit_in_two_regions": (  # each could take it from the other many times
         do.in_two_regions(1), do.having(steps_max=20), do.send("one"), do.send("two", region=AWAY)),
     "a_unit_for_each_of_two_in_another_region_who_send_twice": (
@@ -59,6 +62,9 @@ LIMITED_CASTS: Casts = {
         do.limited(1), do.held("hold"), do.end("hold", RELEASED), do.send("one"), do.send("two")),
     "a_hold_twice_against_its_roll": (
         do.limited(filing=AT_ONCE), do.to_hold("hold"), do.send("hold"), do.send("hold")),
+    "a_hold_that_ends_where_it_was_granted_against_its_roll": (  # there is room for one hold, not for two
+        do.limited(filing=replace(NEVER, holds_beside=999)), do.to_hold("hold"), do.to_hold("other"),
+        do.hold_and_end("hold", 1), do.send("other"), do.roll()),
     "two_ends_of_a_hold": (
         do.limited(1), do.held("hold"), do.end("hold", 1), do.end("hold", RELEASED), do.send("one")),
     "two_ends_of_a_hold_against_its_roll": (

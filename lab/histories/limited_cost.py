@@ -115,7 +115,7 @@ class Till:
         self._ask(free(self._gates, self.gate, side, self.gate.rights[side] + 1))
         self.spent = Spent()
         self.add(one * (HOLDS - 1))
-        self._most("a change that needs all", requests=12 * HOLDS, read_units=12 * HOLDS, write_units=10 * HOLDS)
+        self._most("a change that needs all", requests=20 * HOLDS, read_units=16 * HOLDS, write_units=10 * HOLDS)
 
     @property
     def _gates(self) -> Gates:

@@ -33,9 +33,9 @@ from simulator.process import Log
 
 LANE, LANE_AWAY = Lane(HOME, 0, COUNTER), Lane(AWAY, 0, COUNTER)
 LANE_BESIDE = Lane(HOME, 1, COUNTER)
-NEVER = Filing(enough=1_000, beside=1_000, draw=1, holds_kept=0, holds_left=0, slack_ms=0)
+NEVER = Filing(unit_bytes=1, enough=1_000, beside=1_000, draw=1, holds_beside=1_000, holds_left=0, slack_ms=0)
 """Nobody begins a roll but who is told to; then all is filed that can be."""
-AT_ONCE = Filing(enough=1, beside=0, draw=1, holds_kept=0, holds_left=0, slack_ms=0)
+AT_ONCE = Filing(unit_bytes=1, enough=1, beside=0, draw=1, holds_beside=1, holds_left=0, slack_ms=0)
 """Whoever decides something files all that can be."""
 
 
@@ -147,6 +147,13 @@ class LimitedStage(Boards):
     def end(self, region: str, key: str, outcome: int) -> Program[None]:
         one = self.named[key]
         return self._answers(one, end(self.judge.gates_in(region), one.delta, outcome))
+
+    @process
+    def hold_and_end(self, region: str, key: str, outcome: int) -> Program[None]:
+        """By one process, which remembers that it was granted."""
+        one, gates = self.named[key], self.judge.gates_in(region, SoldOut())
+        yield from self._answers(one, decide_change(gates, one.delta, hold=True))
+        yield from self._answers(one, end(gates, one.delta, outcome))
 
     @process
     def group(self, region: str, *keys: str) -> Program[None]:

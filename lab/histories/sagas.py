@@ -182,7 +182,9 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     faults = in_steps_of(step_ms, faults)
     world = WatchedWorld(regions, choices, page_size=1 + choices.pick(3), lag_steps=faults.lag_steps)
     world.step_ms, world.now_ms = step_ms, 10_000_000
-    file_as(Filing(enough=one_of(choices, (1, 4, 16)), holds_kept=choices.pick(4), slack_ms=100 * step_ms))
+    file_as(
+        Filing(1, enough := one_of(choices, (4, 7, 19)), holds_beside=enough - choices.pick(2), slack_ms=100 * step_ms)
+    )
     bank = Bank(Theatre(world, faults, log), regions)
     world.watch = bank.books.see
     rules = bank.rules(regions[0])

@@ -8,7 +8,7 @@ at the counter unless a record asks for it, as `ring` says.
 
 from dataclasses import replace
 
-from compactor.named import Named, Naming, settle_named
+from compactor.named import Naming, settle_named
 from compactor.report import Tally
 from lab.histories.boards import HOME, process
 from lab.histories.cast import COUNTER
@@ -18,11 +18,13 @@ from lab.histories.stage import LANE, Stage
 from lab.histories.theatre import finish, strays_left
 from ledger import tokens
 from ledger.lane.add import add
+from ledger.lane.named import Named
 from ledger.limit import Threshold
 from ledger.requests import Program
 from reader.read import balances
 from service.ring.records import arrived
-from service.thresholds.evaluate import Evaluated, evaluate
+from service.thresholds.evaluate import evaluate
+from service.thresholds.event_bus import Evaluated
 from simulator.process import Log
 
 

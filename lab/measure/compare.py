@@ -2,11 +2,12 @@
 and docs/comparison.txt.
 
 Rule 1: One run, one engine.
-Rule 2: A row of this library that lost, doubled or did nothing ends it with 1, and nothing is written.
+Rule 2: A row of this library that lost, doubled or did nothing ends it with 1, and nothing is written. A rival that
+fails is printed as such, and everything else goes on.
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -15,12 +16,13 @@ import typer
 
 from lab.designs import every
 from lab.designs.trial import DESIGNS
-from lab.engines.dynamodb_local import VERSION, DynamoDBLocal, installed
+from lab.engines.dynamodb_local import DynamoDBLocal, installed
 from lab.engines.ministack import Engine, EngineMissing, end_on_signals
 from lab.events import BadEvents, Event
 from lab.measure.cost import ONE, SEED, SHOP, on_one_counter, shop_events, spend
 from lab.measure.one_counter import EU, accuracy
 from lab.measure.page import PAGE, TABLES, Row, filled
+from lab.measure.rivals import Rival, measure_rivals
 from lab.measure.speed import COUNTERS, ROUNDS, SLICE_S, THREADS, measure_pace
 from ledger.settings import Settings
 
@@ -32,17 +34,18 @@ WRITTEN = Path(__file__).parents[2] / "docs" / "comparison.md"
 
 class Sizes(NamedTuple):
     """How much is measured: seeds of the accuracy, changes of the bill on many counters and on one; of speed the
-    numbers of counters, the rounds, their length and the threads."""
+    numbers of counters, the rounds, their length and the threads; rounds of the CPU of the rivals."""
 
     seeds: Sequence[int]
     shop: int
     one: int
     counters: Sequence[int]
     pace: tuple[int, float, int]
+    rounds: int
 
 
-FULL = Sizes(range(20), SHOP, ONE, COUNTERS, (ROUNDS, SLICE_S, THREADS))
-SMALL = Sizes(range(1), 20, 20, COUNTERS[:1], (1, 0.01, 4))
+FULL = Sizes(range(20), SHOP, ONE, COUNTERS, (ROUNDS, SLICE_S, THREADS), 12)
+SMALL = Sizes(range(1), 20, 20, COUNTERS[:1], (1, 0.01, 4), 1)
 
 
 def measure(events: Sequence[Event], sizes: Sizes, engine: Engine) -> Iterator[Row]:
@@ -73,21 +76,29 @@ def main(
     try:
         with DynamoDBLocal() if is_local else Engine() as engine:
             rows = list(measure(shop_events(events), sizes, engine))
+            rivals = list(printed(measure_rivals(engine, sizes.rounds)))
     except (BadEvents, EngineMissing) as error:
         print(error, file=sys.stderr)
         raise SystemExit(2) from None
     facts = {
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
-        "engine": f"DynamoDB Local {VERSION}" if is_local else "MiniStack",
+        "engine": engine.name,
         "events": source,
     }
-    publish(rows, None if small else WRITTEN, len(sizes.seeds), **facts)
+    publish(rows, rivals, None if small else WRITTEN, len(sizes.seeds), **facts)
 
 
-def publish(rows: Sequence[Row], path: Path | None, seeds: int, **facts: str) -> None:
+def printed(rivals: Iterable[Rival]) -> Iterator[Rival]:
+    for rival in rivals:
+        print(rival, flush=True)
+        yield rival
+
+
+def publish(rows: Sequence[Row], rivals: Sequence[Rival], path: Path | None, seeds: int, **facts: str) -> None:
     """Writes the page, and its tables beside it, where nothing is wrong."""
-    texts = [filled(text, rows, seeds, **facts) for text in (PAGE, TABLES)]
+    texts = [filled(text, rows, rivals, seeds, **facts) for text in (PAGE, TABLES)]
     mistakes = [mistake for row in rows for mistake in row.mistakes()]
+    mistakes += [mistake for rival in rivals for mistake in rival.mistakes()]
     if mistakes:
         print("WRONG, so nothing was written:", *mistakes, sep="\n")
         raise SystemExit(1)

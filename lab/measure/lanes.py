@@ -73,7 +73,7 @@ class Lanes:
         self._per_s, self._drawn = lanes * rate, Random(seed)
         self._queue, self._changes = Queue(), 0
         self._table = MeteredTable()
-        runtime = Runtime(self._table, WorkQueue("work", self._queue), workers=1)
+        runtime = Runtime(self._table, WorkQueue("work", lambda: self._queue), workers=1)
         runtime.now = lambda: Instant(self._queue.now_ms, self._queue.now_ms)
         watch = Watch(Watch.here("lanes", io.StringIO()).logger, cast(Any, NoMetrics()))
         self._ringer, self._worker = Ringer(settings, runtime, watch), Worker(settings, runtime, watch)
@@ -134,14 +134,21 @@ class Lanes:
             raise AssertionError(f"{answer} of a queue and a table that never fail")
 
 
-def figures(*, small: bool) -> Iterator[Figure]:
-    """Of 5,000 lanes at once; and of fewer for long enough that folds and deletes of a whole life are in it."""
-    lanes, seconds, few, hours = (200, 900, 10, 4) if small else (5_000, 1_200, 100, 10)
-    at_once = Lanes(lanes, 0.05).play(warm_s=120, measured_s=seconds)
-    yield Figure(f"{lanes:,} lanes, a change every 20 s each: messages a change", at_once["messages"], 0.05, 0.01)
+def at_once(small: bool) -> Iterator[Figure]:
+    lanes, seconds = (200, 900) if small else (5_000, 1_200)
+    messages = Lanes(lanes, 0.05).play(warm_s=120, measured_s=seconds)["messages"]
+    yield Figure(f"{lanes:,} lanes, a change every 20 s each: messages a change", messages, 0.05, 0.01)
+
+
+def whole_lives(small: bool) -> Iterator[Figure]:
+    """Fewer lanes for long enough that folds and deletes of a whole life are in it."""
+    lanes, hours = (10, 4) if small else (100, 6)
     kept = Settings(table=TABLE, region=REGION, clean=False)
     for text, settings, most, least in (("", SETTINGS, 2.2, 1.9), (", clean=False", kept, 1.2, 1.05)):
-        lived = Lanes(few, 0.02, settings).play(warm_s=hours * HOUR_S, measured_s=hours * HOUR_S)
-        of = f"{few} lanes, a change every 50 s each{text}:"
+        lived = Lanes(lanes, 0.02, settings).play(warm_s=hours * HOUR_S, measured_s=hours * HOUR_S)
+        of = f"{lanes} lanes, a change every 50 s each{text}:"
         yield Figure(f"{of} write units, whole life", lived["write units"], most, least)
         yield Figure(f"{of} read units, whole life", lived["read units"], 0.3, 0.1)
+
+
+PARTS = (at_once, whole_lives)

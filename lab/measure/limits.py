@@ -1,6 +1,7 @@
 """The figures of limited counters: what a change, a refusal, a retry, a hold, a read and a flash sale cost.
 
 Rule 1: Each figure is of a gate that has been at work for a while.
+Rule 2: What depends on how many are open, or on how fast they come, is the worst of a range, and says where.
 """
 
 import statistics
@@ -172,24 +173,60 @@ def flash_sale(regions: int, seats: int) -> float:
     return across * 1_000 / seats
 
 
-def figures(*, small: bool) -> Iterator[Figure]:
-    """All that need no engine."""
-    less = 4 if small else 1
-    for rate in (1, 10, 100):
-        units, requests = singly(rate, changes=400 // less)
-        yield Figure(f"limited: write units an add, {rate} a second", units, 1.2, 1)
+def in_past(keys: int, size: int = 40, rate: int = 500) -> int:
+    """Write units of the dearest of some keys that are sent again, after so many were decided in groups."""
+    sale, asked = Sale(), list[Change]()
+    for number in range(keys // size):
+        sale.now_ms += 1_000 * size / rate
+        changes = [Change(COUNTER, 1, **sale.named()) for _ in range(size)]
+        sale.ledger.add_many(changes)
+        asked += changes[:: size - 1] if number in (0, keys // size // 2, keys // size - 1) else ()
+    units = list[int]()
+    for change in asked:
+        before = sale.cost
+        sale.ledger.add(COUNTER, 1, idempotency_key=change.idempotency_key, at=change.at)
+        units.append((sale.cost - before).write_units)
+    if sale.reader.read(COUNTER).value != keys:
+        raise AssertionError("a key counted twice, or not at all")
+    return max(units)
+
+
+RATES = (1, 10, 100)
+FEW, MANY = (2, 10), (2, 10, 100, 1_000, 3_000)
+"""Open holds."""
+
+
+def adds(small: bool) -> Iterator[Figure]:
+    changes = 100 if small else 400
+    (units, rate), requests = max((singly(rate, changes=changes)[0], rate) for rate in RATES), singly(10)[1]
+    yield Figure(f"limited: write units an add, worst of 1 to 100 a second ({rate})", units, 1.2, 1)
     yield Figure("limited: requests of an add where there is enough, median", requests, 1, 1)
-    late, in_group = singly(100, 2_000, 400 // less)[0], in_groups(500, 30, 2_000, 30 if small else 60)
+    late, in_group = singly(100, 2_000, changes)[0], in_groups(500, 30, 2_000, 30 if small else 60)
     yield Figure("limited: write units an add, 100 a second, up to 2 s late", late, 1.7, 1)
     yield Figure("limited: write units an add in groups of 30, 500 a second, 2 s late", in_group, 0.4, 1 / 30)
     yield Figure("limited: write units an add that is refused, two Regions", refused(), 1.5, 1)
     yield Figure("limited: write units an add that is sent again", again(), 1, 1)
-    yield Figure("limited: write units a hold and its end, 2 open", held(2, 1_000, 200 // less), 2.4, 2)
-    if not small:
-        yield Figure("limited: write units a hold and its end, 3,000 open", held(3_000, 1_000 / 30), 6, 2)
+
+
+def holds(small: bool) -> Iterator[Figure]:
+    for sizes, most in ((FEW, 2.6), (MANY, 5.6))[: 1 if small else 2]:
+        worst = max((held(size, 1_000 / rate), size, rate) for size in sizes for rate in (1, 30))
+        where = f"2 to {sizes[-1]:,} open, 1 and 30/s, worst ({worst[1]:,} at {worst[2]})"
+        yield Figure(f"limited: write units, hold and end, {where}", worst[0], most, 2)
+
+
+def retries(small: bool) -> Iterator[Figure]:
+    keys = 4_000 if small else 100_000
+    yield Figure(f"limited: write units of a retry, {keys:,} keys decided in groups", in_past(keys), 3, 1)
+
+
+def reads(small: bool) -> Iterator[Figure]:
     reading = read()
     yield Figure("limited: requests of a read of a lane", reading.requests, 1, 1)
     yield Figure("limited: read units of a lane", reading.read_units, 1, 1)
     for regions in SHARES:
-        across = flash_sale(regions, 2_400 // less)
+        across = flash_sale(regions, 600 if small else 2_400)
         yield Figure(f"limited: requests across {regions} Regions per 1,000 seats sold", across, 60, 0.1)
+
+
+PARTS = (adds, holds, retries, reads)

@@ -16,6 +16,7 @@ from lab.designs.design import FOR_EVER
 from lab.measure.changes import EVENTS, Counted
 from lab.measure.cost import ONE, SHOP, Spent
 from lab.measure.one_counter import DAY_MS, MINUTE_MS, OTHERS
+from lab.measure.rivals import Rival
 from lab.measure.speed import COUNTERS, THREADS, Pace
 
 PAGE, TABLES = (Path(__file__).with_name(name) for name in ("page.md", "tables.txt"))
@@ -28,6 +29,7 @@ GROUPS = {
 """The scenarios by what a reader has to fear; together they are all."""
 
 LIMITS = {"everywhere": "yes, in all Regions", "hard": "yes, in one Region", "soft": "nearly", "none": "no"}
+RIVALS = ("", "requests", "write units", "CPU, bare put = 1", "comes again", "answer lost", "process dies")
 NET = " *"
 LINE = 118
 FIRST = " " * 48  # what stands before the names in tables.txt
@@ -60,7 +62,7 @@ class Row:
                 yield f"{name}, {fault}: of {counted.reads} reads {counted.false} false, {missed} missed"
 
 
-def filled(text: Path, rows: Sequence[Row], seeds: int, **facts: str) -> str:
+def filled(text: Path, rows: Sequence[Row], rivals: Sequence[Rival], seeds: int, **facts: str) -> str:
     """PAGE or TABLES. seeds: how many the accuracy had. facts: the date, the engine, and where the events of the bill
     came from."""
     groups = (f"{group}: lost/doubled of {_events(rows, group):,}" for group in GROUPS)
@@ -68,10 +70,10 @@ def filled(text: Path, rows: Sequence[Row], seeds: int, **facts: str) -> str:
         *("", "the same change again counts once", *groups, "a limit holds", "write units a change"),
         *(f"read units after {ONE // 2}/{ONE} changes", f"changes/s of {THREADS} writers, ADD = 1"),
     )
-    lines = (choice, ("---", *("---:" for _ in choice[1:])), *map(_choice, rows))
     return text.read_text().format(
         **facts,
-        choice="\n".join(f"| {' | '.join(cells)} |" for cells in lines),
+        choice=_table(choice, map(_choice, rows)),
+        rivals=_table(RIVALS, (rival.cells() for rival in rivals)),
         refusing=_who(rows, lambda claims: claims.mismatch),
         listing=_who(rows, lambda claims: claims.history),
         seeds=seeds,
@@ -84,6 +86,11 @@ def filled(text: Path, rows: Sequence[Row], seeds: int, **facts: str) -> str:
         counters=COUNTERS[-1],
         units=_columns([UNITS, *map(_units, rows)]),
     )
+
+
+def _table(first: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = (first, ("---", *("---:" for _ in first[1:])), *rows)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def _events(rows: Iterable[Row], group: str) -> int:

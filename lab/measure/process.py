@@ -1,44 +1,36 @@
-"""What the process of a user takes: the memory of a fold, the CPU of an import and of an add over bare boto3's.
+"""What the process of a user takes: the memory of a fold, the CPU of an import.
 
 Rule 1: The backlog whose memory is measured makes its pages when they are asked for and keeps none, so what grows with
 it would be the fold's.
-Rule 2: Imports are measured in new processes, over `import boto3`; the first of them compiles, as pip does.
-Rule 3: The CPU of an add is a median of ratios within one run, taken in turns, because machines are noisy. Nothing that
-takes CPU is judged.
+Rule 2: Imports are measured in new processes, over `import boto3`, in turns, because machines are noisy; the first of
+them compiles, as pip does. Nothing that takes CPU is judged.
 """
 
 import os
 import statistics
 import subprocess
 import sys
-import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import count
 from typing import Any
 
 from compactor.fold import fold
 from compactor.report import Tally
-from lab.engines.ministack import Engine
 from lab.measure.figure import Figure
-from ledger import Delta, Lane, Ledger, Settings, tokens
-from ledger.dynamo import ask
-from ledger.dynamo.client import CONFIG
-from ledger.gate.updates import decide
+from ledger import Delta, Lane, Settings, tokens
 from ledger.items import delta_item, fold_pk
-from ledger.limit import Limit
 from ledger.requests import Get, Instant, Item, Page, Put, Query, Request, Transact, run
 
 START_MS = 1_800_000_000_000
-REGION, TABLE, COUNTER = "eu-west-1", "bench", "stock:85123A"
+REGION, TABLE = "eu-west-1", "bench"
 LANE = Lane(REGION, 0, "hot")
-LIMIT = Limit(ceiling=10**9, region=REGION)
-SETTINGS = Settings(table=TABLE, region=REGION, limits={"seats:": LIMIT})
-EACH = 50  # adds between two looks at the clock
+SETTINGS = Settings(table=TABLE, region=REGION)
 PAGE_DELTAS = 8_000  # about a page of 1 MB
 
-FUNCTIONS = ("add_from_queue", "api", "ring", "compact", "sweep", "canary")
+FUNCTIONS = {"add_from_queue": 1.35, "api": 1.6, "ring": 1.4, "compact": 1.4, "sweep": 1.4, "canary": 1.4}
+"""The goal of each one's cold start."""
+
 ENVIRONMENT = {
     **dict.fromkeys(("LEDGER_TABLE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "counters"),
     "AWS_REGION": "eu-west-1",
@@ -93,76 +85,34 @@ def fold_peak_mb(deltas: int) -> float:
     return peak / 1e6
 
 
-def import_over_boto3_ms(module: str, runs: int) -> float:
-    """Milliseconds of CPU, the median of so many runs. Of a function's main it is the cold start of our code."""
-    code = f"from time import process_time as now; import boto3; b = now(); import {module}; print(now() - b)"
-    command, environ = [sys.executable, "-c", code], os.environ | ENVIRONMENT
-    return 1_000 * statistics.median(
-        float(subprocess.run(command, env=environ, capture_output=True, check=True).stdout) for _ in range(runs)
-    )
-
-
-def put_of(item: Any) -> dict[str, Any]:
-    """What the library asks of put_item for a delta."""
-    condition = {"ConditionExpression": "attribute_not_exists(pk)", "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
-    return {"TableName": TABLE, "Item": item, **condition}
-
-
-def _ratio(rounds: int, ours: Callable[[], object], theirs: Callable[[Any], object], given: Callable[[], Any]) -> float:
-    """CPU of our calls over theirs, each of as many as are given; what is given is made before. The first one warms
-    up."""
-    ratios = []
+def cold_starts(modules: Sequence[str], rounds: int) -> dict[str, float]:
+    """The CPU of each import in a new process, over that of `import boto3`; the first round compiles, as pip does."""
+    ratios: dict[str, list[float]] = {module: [] for module in modules}
     for _ in range(rounds + 1):
-        asked = given()
-        began = time.process_time()
-        for _ in asked:
-            ours()
-        between = time.process_time()
-        for each in asked:
-            theirs(each)
-        ratios.append((between - began) / (time.process_time() - between))
-    return statistics.median(ratios[1:])
+        boto3_s, *taken_s = map(_import_s, ("boto3", *modules))
+        for module, taken in zip(modules, taken_s, strict=True):
+            ratios[module].append(taken / boto3_s)
+    return {module: statistics.median(found[1:]) for module, found in ratios.items()}
 
 
-def _add_over_put(engine: Engine, config: Any, rounds: int) -> float:
-    ledger, bare = Ledger(SETTINGS, client=engine.client(REGION, CONFIG)), engine.client(REGION, config)
-    return _ratio(
-        rounds,
-        lambda: ledger.add(COUNTER, -6),
-        lambda item: bare.put_item(**put_of(item)),
-        lambda: [delta_item(ledger.prepare(COUNTER, -6)) for _ in range(EACH)],
-    )
+def _import_s(module: str) -> float:
+    code = f"from time import process_time as now; began = now(); import {module}; print(now() - began)"
+    environ = os.environ | ENVIRONMENT
+    return float(subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, check=True).stdout)
 
 
-def _limited_over_update(engine: Engine, rounds: int) -> float:
-    """What the ledger files now and then counts; the bare client has a new gate each time, so nothing need be filed."""
-    ledger, bare = Ledger(SETTINGS, client=engine.client(REGION, CONFIG)), engine.client(REGION, CONFIG)
-    numbers = count()
-
-    def asked() -> list[ask.Operation]:
-        theirs = f"seats:{next(numbers)}"
-        ledger.add(theirs, 1)  # makes the gate
-        deltas = [ledger.prepare(theirs, 1) for _ in range(EACH // 2)]
-        return [ask.operation(decide(delta.lane, LIMIT, {delta.token: 1}), TABLE) for delta in deltas]
-
-    return _ratio(
-        rounds, lambda: ledger.add("seats:ours", 1), lambda update: bare.update_item(**update.arguments), asked
-    )
-
-
-def figures(*, small: bool) -> Iterator[Figure]:
-    first, last = (18_000, 20_000) if small else (100_000, 1_000_000)
+def memory(small: bool) -> Iterator[Figure]:
+    first, last = (18_000, 20_000) if small else (100_000, 500_000)
     peak_mb = fold_peak_mb(first)
     yield Figure(f"peak memory of a fold of {first:,} deltas, MB", peak_mb, 30, 1)
     yield Figure(f"peak memory of a fold of {last:,} deltas, MB", fold_peak_mb(last), round(1.1 * peak_mb, 1), 1)
-    for function in FUNCTIONS[:1] if small else ("", *FUNCTIONS):
-        module = f"service.{function}.main" if function else "ledger"
-        ms = import_over_boto3_ms(module, 1 if small else 9)
-        yield Figure(f"import {module}, CPU over import boto3 alone, ms", ms, judged=False)
-    with Engine() as engine:
-        engine.create_table(TABLE, REGION)
-        rounds = 1 if small else 40
-        for name, over in (("put_item of the same item", None), ("the same with this library's Config", CONFIG)):
-            yield Figure(f"client CPU of add / bare boto3 {name}", _add_over_put(engine, over, rounds), judged=False)
-        limited = _limited_over_update(engine, rounds)
-        yield Figure("limited: client CPU of add / bare update_item that decides the same", limited, 1.1, judged=False)
+
+
+def imports(small: bool) -> Iterator[Figure]:
+    modules = {"ledger": 1.2, **{f"service.{name}.main": most for name, most in FUNCTIONS.items()}}
+    chosen = [*modules][:2] if small else [*modules]
+    for module, ratio in cold_starts(chosen, 1 if small else 7).items():
+        yield Figure(f"cold start: CPU of import {module} / import boto3", ratio, modules[module], 0.1, judged=False)
+
+
+PARTS = (memory, imports)

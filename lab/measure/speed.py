@@ -9,7 +9,7 @@ Rule 3: Housekeeping is left out. A change that is given up is asked for again b
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import NamedTuple
@@ -43,10 +43,10 @@ class Slice(NamedTuple):
 
 
 class Writers:
-    """The writers of one design, in a table of their own."""
+    """Who makes changes, by `change(counter, key)`, of so many counters in turn."""
 
-    def __init__(self, trial: Trial, counters: int) -> None:
-        self.trial, self._counters, self._numbers = trial, counters, count()
+    def __init__(self, change: Callable[[str, str], object], counters: int) -> None:
+        self._change, self._counters, self._numbers = change, counters, count()
 
     def slice(self, threads: ThreadPoolExecutor, writers: int, slice_s: float) -> Slice:
         """Every writer makes changes, at least one, until the time is over and all have made one on average."""
@@ -57,7 +57,7 @@ class Writers:
             while True:
                 number = next(self._numbers)
                 try:
-                    self.trial.add(f"counter-{number % self._counters}", 1, f"key-{number}")
+                    self._change(f"counter-{number % self._counters}", f"key-{number}")
                     made.append(number)
                 except LedgerError:
                     given_up.append(number)
@@ -73,7 +73,16 @@ def measure_pace(
     engine: Engine, design: Design, counters: int, rounds: int, slice_s: float, threads: int = THREADS
 ) -> Pace:
     """A design by so many threads, in turns with plain ADD."""
-    plain, own = (Writers(on_engine(engine, each), counters) for each in (DESIGNS[0], design))
+    plain, own = (Writers(_adds(on_engine(engine, each)), counters) for each in (DESIGNS[0], design))
+    return pace(own, plain, rounds, slice_s, threads)
+
+
+def _adds(trial: Trial) -> Callable[[str, str], object]:
+    return lambda counter, key: trial.add(counter, 1, key)
+
+
+def pace(own: Writers, plain: Writers, rounds: int, slice_s: float, threads: int) -> Pace:
+    """Writers, in turns with those of plain ADD."""
     turns: list[tuple[Slice, Slice, Slice]] = []
     with ThreadPoolExecutor(threads) as pool:
         for writers in (plain, own):

@@ -4,22 +4,26 @@ Rule 1: Only documented options of botocore's Config.
 Rule 2: What spares CPU on every request may take nothing from an answer or an error. botocore does not validate
 parameters, because requests are built from values that checked themselves.
 Rule 3: What the table refuses is an error all the same. The User-Agent header is fixed, because botocore would put it
-together twice for every request, a tenth of the client's CPU: it names boto3, botocore and this library, but not the
+together twice for every request, a tenth of the client's CPU: it names botocore and this library, but not the
 machine, nor AWS_SDK_UA_APP_ID. Whoever needs either passes a `client=` of their own. A client is one process's: two
 processes on one connection, as after a fork, may take each other's answers. A parent's client stays in the cache,
 because closing it may need a lock that another thread of the parent held.
+Rule 4: boto3's default session makes the clients where the process has one, because it may have a profile. Else one of
+botocore, which boto3's is made of, does: boto3 would import s3transfer and multiprocessing first.
 """
 
 from __future__ import annotations
 
 import functools
 import os
+import sys
 import threading
 from collections.abc import Mapping
 from typing import Any
 
-import boto3
+import botocore
 from botocore.config import Config
+from botocore.session import Session, get_session
 
 from ledger.clocks import PerProcess
 from ledger.dynamo.failures import DynamoDBClient, note_attempts
@@ -36,18 +40,24 @@ OPTIONS: Mapping[str, Any] = {
     "tcp_keepalive": True,
     "parameter_validation": False,
 }
-CONFIG = Config(**OPTIONS, user_agent=f"Boto3/{boto3.__version__} exact-counter")
+CONFIG = Config(**OPTIONS, user_agent=f"Botocore/{botocore.__version__} exact-counter")
 
 _making_a_client = PerProcess(threading.Lock)
 
 
 def make_client(region: str, endpoint_url: str | None = None) -> DynamoDBClient:
-    """A boto3 client with our time-outs, retries and pool. One for each Region and endpoint of a process."""
-    with _making_a_client.value:  # boto3's default session is not thread-safe while it makes a client
-        try:
-            return _client(region, endpoint_url, os.getpid())
-        except ValueError as failure:  # boto3 looks at the whole URL
-            raise url_refused(endpoint_url, failure) from None
+    """DynamoDB's client, as `client_of` makes it. Raises InvalidSettings."""
+    try:
+        client: DynamoDBClient = client_of("dynamodb", region, endpoint_url)
+    except ValueError as failure:  # botocore looks at the whole URL
+        raise url_refused(endpoint_url, failure) from None
+    return client
+
+
+def client_of(service: str, region: str, endpoint_url: str | None = None) -> Any:
+    """A client with our time-outs, retries and pool. One a process for each service, Region and endpoint."""
+    with _making_a_client.value:  # a session is not thread-safe while it makes a client
+        return _client(service, region, endpoint_url, os.getpid())
 
 
 def url_refused(endpoint_url: str | None, failure: ValueError) -> InvalidSettings:
@@ -55,5 +65,12 @@ def url_refused(endpoint_url: str | None, failure: ValueError) -> InvalidSetting
 
 
 @functools.cache
-def _client(region: str, endpoint_url: str | None, process: int) -> DynamoDBClient:
-    return note_attempts(boto3.client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=CONFIG))
+def _client(service: str, region: str, endpoint_url: str | None, process: int) -> Any:
+    default = getattr(sys.modules.get("boto3"), "DEFAULT_SESSION", None)
+    make: Any = _session().create_client if default is None else default.client
+    return note_attempts(make(service, region_name=region, endpoint_url=endpoint_url, config=CONFIG))
+
+
+@functools.cache
+def _session() -> Session:
+    return get_session()

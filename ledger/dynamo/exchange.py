@@ -23,7 +23,7 @@ class Exchange(Endpoint):
 
     def metered(self) -> "Exchange":
         """The same, for the call that goes on here."""
-        return replace(self, meter=here())
+        return Exchange(self.name, self.region, self.jitter, self.insert_only, here())
 
     def answer(self, request: Request) -> Steps[Any]:
         """The answer to a request, as `requests.py` describes it. Raises TypeError for anything else."""

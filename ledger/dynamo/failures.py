@@ -4,18 +4,22 @@ Rule 1: Whatever may have been applied is OutcomeUnknown, never a plain failure.
 Rule 2: A refusal counts as "nothing was written" only when no earlier attempt of the same write can have been applied.
 Rule 3: An unknown code of a write is OutcomeUnknown. No connection means that nothing was sent only when no attempt of
 the call found one: `note_attempts`.
+Rule 4: What is no JSON, such as half an answer, is no answer: botocore takes it for an empty one, and a read would find
+nothing where something stands.
 Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html and
 https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 """
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from botocore.client import BaseClient
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
+    ConnectionClosedError,
     ConnectTimeoutError,
     EndpointConnectionError,
     NoCredentialsError,
@@ -81,13 +85,37 @@ def is_async(client: object) -> bool:
 
 
 def note_attempts(client: DynamoDBClient) -> DynamoDBClient:
-    """`client` itself, whose failures now carry the note NEVER_SENT where it is true; what is no client stays so.
+    """`client` itself, whose failures now carry the note NEVER_SENT where it is true, and which takes no half answer;
+    what is no client stays so.
 
     botocore raises what its last attempt met and does not say what those before it met. Twice is once.
     """
     if issubclass(type(client), BaseClient):
         client.meta.events.register("needs-retry.dynamodb", _note_attempt, unique_id="ledger-attempts")
+        check: Any = _check_awaited if is_async(client) else _check_answer
+        client.meta.events.register("after-call.dynamodb", check, unique_id="ledger-answers")
     return client
+
+
+def _check_answer(http_response: Any, parsed: Any, **_: Any) -> None:
+    if _is_empty(http_response, parsed):
+        _check_json(http_response, http_response.content)
+
+
+async def _check_awaited(http_response: Any, parsed: Any, **_: Any) -> None:
+    if _is_empty(http_response, parsed):
+        _check_json(http_response, await http_response.content)
+
+
+def _is_empty(http_response: Any, parsed: dict[str, Any]) -> bool:
+    return bool(http_response.status_code < 300) and parsed.keys() <= {"ResponseMetadata"}
+
+
+def _check_json(http_response: Any, content: bytes) -> None:
+    try:
+        json.loads(content)
+    except ValueError as error:
+        raise ConnectionClosedError(endpoint_url=http_response.url, error=error) from error
 
 
 def _note_attempt(request_dict: Any, caught_exception: Exception | None = None, **_: Any) -> None:

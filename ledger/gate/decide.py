@@ -26,7 +26,7 @@ from ledger.gate import items, updates
 from ledger.gate.gate import REFUSED, Decision, Gate, Left, check_granted, receipt, resets_at
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.gate.move import obtain
-from ledger.gate.past import find, known_in, look_up, perhaps_roll, slack_after, write
+from ledger.gate.past import find, known_in, look_up, looks, perhaps_roll, slack_after, write
 from ledger.lane.add import Outcome, failed
 from ledger.limit import DOWN, SIDES, UP
 from ledger.periods.carry import carry
@@ -55,7 +55,8 @@ def decide_change(gates: Gates, delta: Delta, *, hold: bool = False) -> Program[
         elif hold:
             update = updates.hold(lane, gates.limit, token, delta.change, seen)
         else:
-            update = updates.decide(lane, gates.limit, {token: delta.change}, seen, slack_ms)
+            change = {token: delta.change}
+            update = updates.decide(lane, gates.limit, change, seen, slack_ms, shows=looks(token))
         answer = yield from write(gates, lane, update)
         if isinstance(answer, Written):
             if left is None:

@@ -49,6 +49,7 @@ def check_outcome(outcome: int) -> int:
 SLICE_MS = 128  # the time of a fingerprint is counted in such slices, modulo 2^16: 2.3 hours
 _SLICES = 2**16
 FINGERPRINT_BYTES = 4
+EMPTY_BYTES, CELL_BYTES = 300, 40
 
 
 def fingerprint(token: str) -> bytes:
@@ -168,6 +169,12 @@ class Gate:
         """The rights that another limit takes away; below 0: that it gives. wanted: the bound of each limited side."""
         change = {side: (wanted[side] or 0) - (self.bounds[side] or 0) for side in self.rights}
         return {side: each if side == DOWN else -each for side, each in change.items()}
+
+    @property
+    def base_bytes(self) -> int:
+        """About how many bytes it has beside what is decided or held."""
+        cells = len(self.given) + len(self.got)
+        return EMPTY_BYTES + 2 * len(self.lane.counter) + FINGERPRINT_BYTES * len(self.moved) + CELL_BYTES * cells
 
     def is_fresh(self, token: str) -> bool:
         """Whether it is certain, from the gate alone, that the token was never filed."""

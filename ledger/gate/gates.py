@@ -25,7 +25,8 @@ from ledger.conditions import Absent
 from ledger.errors import GateLost, GaveUp, InvalidInput, LedgerError, LimitMismatch, shown
 from ledger.gate import items
 from ledger.gate.gate import Gate, Left, name_of
-from ledger.lane.directory import with_changes
+from ledger.items import checkpoint_key
+from ledger.lane.directory import first_delta, with_changes
 from ledger.lane.tail import at
 from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import At, Get, GetMany, Instant, Item, Program, Put, Query, Request, Result, Together, answered
@@ -45,6 +46,8 @@ class SoldOut:
 
     _known: dict[tuple[str, str], tuple[int, int, Left]] = field(default_factory=dict)
     _silent: dict[str, tuple[int, str]] = field(default_factory=dict)
+    _held: dict[str, None] = field(default_factory=dict)
+    _filed: dict[str, None] = field(default_factory=dict)
 
     def note(self, counter: str, side: str, need: int, began: Instant, left: Left) -> None:
         """At a moment since `began` all lanes together had less than `need`."""
@@ -69,6 +72,23 @@ class SoldOut:
         """
         known = self._silent.copy().items()
         return {region: why for region, (at_ms, why) in known if at_ms != now.wall_ms and _is_recent(at_ms, now)}
+
+    def granted(self, counter: str, token: str) -> None:
+        """A hold is in its gate, which has room for it."""
+        if len(self._held) >= COUNTERS_MAX:
+            self._held.clear()
+        self._held[token] = None
+
+    def is_in_gate(self, counter: str, token: str) -> bool:
+        """Whether a hold that ends now is probably in its gate."""
+        return self._held.pop(token, ...) is None and counter not in self._filed
+
+    def ended(self, counter: str, *, filed: bool) -> None:
+        """Where a hold was when it ended."""
+        if not filed:
+            self._filed.pop(counter, None)
+        elif len(self._filed) < COUNTERS_MAX:
+            self._filed[counter] = None
 
     def changed(self, counter: str, change: int) -> None:
         """A change counts: what it took of one side came to the other."""
@@ -173,10 +193,10 @@ class Gates:
     def create(self, lane: Lane) -> Program[None]:
         """Raises GateLost, LimitMismatch (changes that came without a limit), DamagedItem and the TableErrors."""
         others = [other for other in self.lanes if other != lane]
-        keys = tuple(items.gate_key(other) for other in others)
-        filed = [Query(pk, limit=1) for pk in (items.past_pk(lane), items.hold_pk(lane))]
-        pages = answered((yield self.at(lane, Together(tuple(filed)))))
-        copies: tuple[Item | None, ...] = (yield self.at(lane, GetMany(keys))) if keys else ()
+        keys = GetMany((checkpoint_key(lane), *map(items.gate_key, others)))
+        filed = (Query(pk, limit=1) for pk in (items.past_pk(lane), items.hold_pk(lane)))
+        looks = Together((first_delta(lane), keys, *filed))
+        delta, (checkpoint, *copies), *pages = answered((yield self.at(lane, looks)))
         known = [str(lane) for page in pages if page.items]
         for other, item in zip(others, copies, strict=True):
             gate = items.gate_of(other, item) if item is not None else None
@@ -190,7 +210,10 @@ class Gates:
                 "items from a backup, then rebuild the counter."
             )
         is_first = all(copy is None for copy in copies) or self.limit.opens(lane.region, lane.shard)
-        if beside := (yield from self.home(lane, with_changes(self.lanes if is_first else (lane,)))):
+        beside = [lane] if delta.items or checkpoint is not None else []
+        if not beside and is_first and others:
+            beside = yield from self.home(lane, with_changes(others))
+        if beside:
             raise LimitMismatch(
                 f"{beside[0]}: it has changes that no gate decided, from before the counter had a limit. Nothing was "
                 "written. Count it under another name, and bring its value there with one change."

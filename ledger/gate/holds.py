@@ -20,8 +20,9 @@ def end(gates: Gates, held: Delta, outcome: int) -> Program[Decision]:
     """End a hold of `held.change`, as it was granted, with what counts, RELEASED or EXPIRED; or say how it had ended.
     Raises NoSuchHold, and what `decide_change` does but OutOfReach."""
     lane, token, amount, limit = held.lane, held.token, held.change, gates.limit
+    granted = gates.sold_out.is_in_gate(lane.counter, token)
     for _ in range(TRIES_MAX):
-        known, filed = yield from find(gates, lane, token)
+        known, filed = (Decision(held=amount), None) if granted else (yield from find(gates, lane, token))
         if known is None or known.outcome == REFUSED:
             raise NoSuchHold(
                 f"{lane}: there is no hold {token}: it was never granted, or its id is damaged or of another counter. "
@@ -34,9 +35,11 @@ def end(gates: Gates, held: Delta, outcome: int) -> Program[Decision]:
                 f"{lane}: the hold {token} is of {known.held}, not of {amount}: its id is damaged. Nothing was "
                 "written. Use the id as `hold` gave it."
             )
+        granted = False
         answer = yield from write(gates, lane, updates.end(lane, limit, {token: amount}, outcome, filed))
         if isinstance(answer, Written):
             gates.sold_out.forget(lane.counter, *SIDES)
+            gates.sold_out.ended(lane.counter, filed=filed is not None)
             if filed is not None:
                 yield from forget(gates, lane, {token: amount})
             yield from perhaps_roll(gates, lane, answer.item, token)

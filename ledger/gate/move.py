@@ -24,7 +24,7 @@ from ledger.errors import LedgerError, OutcomeUnknown, OutOfReach, Unavailable
 from ledger.gate import items, updates
 from ledger.gate.gate import Gate, Left, name_of
 from ledger.gate.gates import TRIES_MAX, Gates
-from ledger.gate.past import fullness, outcomes_of, roll, write
+from ledger.gate.past import is_full, outcomes_of, roll, write
 from ledger.lane.tail import Pages
 from ledger.limit import SIDES
 from ledger.requests import DeleteMany, GetMany, Instant, Now, Page, Pause, Program, Query, Update, Written, keyed
@@ -91,7 +91,7 @@ def _end(gates: Gates, gate: Gate, update: Update) -> Program[tuple[Gate, bool]]
         return gates.gate(gate.lane, answer), False
     gates.sold_out.forget(gate.lane.counter, *SIDES)
     gate = gates.gate(gate.lane, answer.item)
-    if fullness(gate) >= 2:
+    if is_full(gate):
         with suppress(LedgerError):  # the holds have ended; whoever comes next files
             gate = (yield from roll(gates, gate)) or gate
     return gate, True

@@ -20,7 +20,7 @@ rolls that lost list only what was decided, so they answer as well as any.
 Rule 10: many are looked up by the same Queries, which pass over what lies between two of them where it is much.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 
 from ledger.errors import ItemTooLarge, LedgerError
@@ -30,7 +30,7 @@ from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.gate.items import Filed
 from ledger.lane.tail import Pages
 from ledger.requests import Get, Instant, Item, Now, Page, Program, PutMany, Query, Together, Update, Written, answered
-from ledger.tokens import draw, last_of, time_ms
+from ledger.tokens import last_of, time_ms, to_bytes
 from ledger.values import Lane
 
 SEGMENTS_OF_PAGE = 4
@@ -42,11 +42,15 @@ SLACK_FALLS = 128  # of the slack, this part goes with each roll
 LATE_MS_MAX = 10_000  # what is later than that says nothing about the others
 
 # When, and how much, is filed decides nothing but cost, so processes may differ, and histories replace these.
-ENOUGH = 16  # decided tokens are worth a roll
-BESIDE = 8  # holds are counted with them from so many more, and as many that are ahead of now stay
-DRAW = 4  # one in so many of those who see enough begins a roll; at twice as much everyone does
-HOLDS_KEPT, HOLDS_LEFT = 8, 4  # so many holds stay in the gate; above that all but the newest few are filed
+UNIT_BYTES = 1_024  # a write of a gate costs one unit for each of these that it has begun
+ENTRY_BYTES = 32  # about, of a decided token or a hold
+ENOUGH = 6  # decided tokens for which a gate has room before it begins another unit
+BESIDE = 8  # as many decided tokens that are ahead of now stay
+HOLDS_BESIDE = 8  # holds stay while they leave room for so many decided tokens
+HOLDS_LEFT = 4  # of holds that leave too little room all but so many are filed, the oldest first
+DRAW = 4  # one in so many of those who decide looks whether the gate is full
 SLACK_MS = 250  # how far `low` stays behind what is filed, where changes have not come later
+MARKS_OF_HOLDS = 64  # fingerprints that a gate keeps so that its holds are above `low`, and end without a look-up
 MOVED_MAX = 1_500  # fingerprints of a gate
 
 
@@ -116,10 +120,16 @@ def _listed(lane: Lane, left: list[str], pages: Pages[Query], page: Page) -> Pro
         page = yield from pages.read()
 
 
-def fullness(gate: Gate, size: int = 1) -> float:
-    """1 and more when there is enough to file. size: of the group that was decided."""
-    enough = max(ENOUGH, len(gate.moved) / 16, 4 * (size - 1))
-    return max(len(gate.recent) / enough, (len(gate.recent) + len(gate.held)) / (enough + BESIDE))
+def room(gate: Gate, size: int = 1) -> int:
+    """How many decided tokens and holds a gate takes before it begins another unit. size: of the group that it takes
+    at once."""
+    least = gate.base_bytes + ENTRY_BYTES * max(ENOUGH, size)
+    return (-(-least // UNIT_BYTES) * UNIT_BYTES - gate.base_bytes) // ENTRY_BYTES
+
+
+def is_full(gate: Gate, size: int = 1) -> bool:
+    """Whether it may begin another unit before somebody else looks."""
+    return len(gate.recent) + len(gate.held) + max(DRAW, size) > room(gate, size)
 
 
 def slack_after(gate: Gate, token: str) -> int | None:
@@ -148,36 +158,46 @@ def roll(gates: Gates, gate: Gate) -> Program[Gate | None]:
         filed.append(items.filed_item(Filed(lane, top, version, gate.low, listed)))
     filed += [items.hold_item(lane, token, gate.held[token]) for token in holds]
     answered((yield gates.at(lane, PutMany(tuple(filed)))))
-    low, moved = _kept(gate, (*recent, *holds), low, now.wall_ms)
+    low, moved = _kept(gate, (*recent, *holds), low, now.wall_ms, sorted(gate.held.keys() - {*holds}))
     update = updates.finish_roll(gate, recent, holds, low, top, moved, slack_ms)
     after: Item | Written = yield gates.at(lane, update)
     return gates.gate(lane, after.item) if isinstance(after, Written) else None
 
 
+def looks(token: str) -> bool:
+    """Whether who decides this token looks at the gate afterwards, and files what is enough. The last bits say which
+    shard the token is of, and how long a hold is, so others are drawn."""
+    return to_bytes(token)[6] % DRAW == 0
+
+
 def perhaps_roll(gates: Gates, lane: Lane, item: Item, token: str, size: int = 1) -> Program[None]:
-    """Begin a roll if there is enough to file and it is this token's turn. item: the gate as it is since the decision.
+    """Begin a roll if the gate is full and it is this token's turn. item: the gate as it is since the decision, or
+    nothing. size: of the group that was decided.
 
     Raises nothing, also where the gate is damaged: the decision stands, and an error would be of the roll.
     """
+    if not item:
+        return
     with suppress(LedgerError):
         gate = gates.gate(lane, item)
-        full = fullness(gate, size)
-        if full >= 2 or (full >= 1 and draw(token, DRAW) == 0):
+        if token in gate.held and not _is_crowded(gate):
+            gates.sold_out.granted(lane.counter, token)
+        if (size > 1 or looks(token)) and is_full(gate, size):
             yield from roll(gates, gate)
 
 
 def write(gates: Gates, lane: Lane, update: Update) -> Program[Item | Written]:
-    """What the gate answers to an Update; a gate that is full is filed first. Raises ItemTooLarge where nothing can be
-    filed, what `Gates.read` raises, and GaveUp."""
+    """What the gate answers to an Update: Written, of nothing where it does not show the item. A gate that is too large
+    for it is filed first. Raises ItemTooLarge where nothing can be filed, what `Gates.read` raises, and GaveUp."""
     for _ in range(TRIES_MAX):
         try:
-            answer: Item | Written = yield gates.at(lane, update)
+            answer: Item | Written | None = yield gates.at(lane, update)
         except ItemTooLarge:
             gate = yield from gates.read(lane)
             if not (yield from roll(gates, gate)) and (yield from gates.read(lane)).version == gate.version:
                 raise
         else:
-            return answer
+            return Written({}) if answer is None else answer
     raise gave_up(lane)
 
 
@@ -193,29 +213,48 @@ def _new_low(gate: Gate, now_ms: int, slack_ms: int) -> tuple[str, str, list[str
 
 
 def _too_many(gate: Gate, low: str) -> list[str]:
-    """The oldest holds, if there are more than a gate keeps."""
-    if len(gate.held) <= HOLDS_KEPT:
+    """The oldest holds, if they leave too little room."""
+    if not _is_crowded(gate):
         return []
     oldest = sorted(gate.held)[: len(gate.held) - HOLDS_LEFT]
     return [token for token in oldest if _is_near(token, low)][:HOLDS_FILED_MAX]
+
+
+def _is_crowded(gate: Gate) -> bool:
+    return len(gate.held) > max(0, room(gate) - HOLDS_BESIDE)
 
 
 def _is_near(token: str, low: str) -> bool:
     return time_ms(token) < time_ms(low) + FAR_MS
 
 
-def _kept(gate: Gate, gone: Iterable[str], low: str, now_ms: int) -> tuple[str, frozenset[bytes]]:
-    """`low`, higher where there would be too many fingerprints, but not above now; and those of what lies above it."""
+def _kept(
+    gate: Gate, gone: Collection[str], low: str, now_ms: int, held: Iterable[str]
+) -> tuple[str, frozenset[bytes]]:
+    """`low`, below the holds that stay where that keeps few fingerprints, and higher where there would be too many, but
+    not above now; and those of what lies above it."""
     ends = {mark: end_ms(gate.low, distance(mark, gate.low)) for mark in gate.moved}
     for token in gone:  # one that is late may have the fingerprint of one that is not
         mark = fingerprint(token)
         ends[mark] = max(end_ms(token, 0), ends.get(mark, 0))
+    low = _below(held, max(gone, default=low), ends.values(), gate.low, low)
     first_ms = _first_above(low)
     above = sorted(end for end in ends.values() if end >= first_ms)
     if len(above) > MOVED_MAX:
         low = max(low, last_of(min(above[-MOVED_MAX - 1], now_ms)))
         first_ms = _first_above(low)
     return low, frozenset(mark for mark, end in ends.items() if end >= first_ms)
+
+
+def _below(held: Iterable[str], newest: str, ends: Collection[int], least: str, low: str) -> str:
+    """Below the oldest hold from which on few fingerprints are kept: what is above `low` is filed with all others when
+    it ends, and by itself if it is not. newest: of what is filed, which must lie near."""
+    for token in held:
+        below = max(least, last_of(time_ms(token) - 1))
+        first_ms = _first_above(below)
+        if below < low and _is_near(newest, below) and sum(end >= first_ms for end in ends) <= MARKS_OF_HOLDS:
+            return below
+    return low
 
 
 def _first_above(low: str) -> int:

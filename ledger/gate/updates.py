@@ -25,12 +25,19 @@ EXPIRED_MAX = 60  # holds that one Update ends, for the same reason
 
 
 def decide(
-    lane: Lane, limit: Limit, changes: Mapping[str, int], seen: int | None = None, slack_ms: int | None = None
+    lane: Lane,
+    limit: Limit,
+    changes: Mapping[str, int],
+    seen: int | None = None,
+    slack_ms: int | None = None,
+    *,
+    shows: bool = True,
 ) -> Update:
-    """Each token stands for its change. seen: the version at which those that are not fresh were looked up."""
+    """Each token stands for its change. seen: the version at which those that are not fresh were looked up. shows:
+    whether the gate is asked for, as it is then."""
     net = sum(changes.values())
     more = [] if slack_ms is None else [Set("slack", number(slack_ms))]
-    return _update(lane, limit, {RECENT: changes}, _open(changes, seen), down=net, up=-net, more=more)
+    return _update(lane, limit, {RECENT: changes}, _open(changes, seen), down=net, up=-net, more=more, shows=shows)
 
 
 def hold(lane: Lane, limit: Limit, token: str, amount: int, seen: int | None = None) -> Update:
@@ -86,8 +93,8 @@ def set_limit(gate: Gate, limit: Limit, wanted: Mapping[str, int | None]) -> Upd
     taken = gate.taken_by(wanted)
     epoch = Set("epoch", number(gate.epoch + 1))
     unchanged = [Equals("epoch", number(gate.epoch))]
-    rights = {side: -amount for side, amount in taken.items()}
-    return _update(gate.lane, limit, {}, unchanged, **rights, more=[*actions, epoch])
+    down, up = -taken.get(DOWN, 0), -taken.get(UP, 0)
+    return _update(gate.lane, limit, {}, unchanged, down=down, up=up, more=[*actions, epoch])
 
 
 def carry_out(gate: Gate, amount: int) -> Update:
@@ -154,9 +161,10 @@ def _update(
     down: int = 0,
     up: int = 0,
     more: Iterable[Action] = (),
+    shows: bool = True,
 ) -> Update:
-    """Entries of the two maps, and rights that are moved, if the gate is there and has them."""
-    checks: list[Condition] = [Not(Absent()), *conditions]
+    """Entries of the two maps, and rights that are moved, if the gate has them, and so is there."""
+    checks = [*conditions]
     actions: list[Action] = [Set((name, token), number(n)) for name, of in entries.items() for token, n in of.items()]
     for side, change in ((DOWN, down), (UP, up)):
         if not limit.has(side):
@@ -165,4 +173,4 @@ def _update(
         checks.append(AtLeast(side, number(-change)) if change < 0 else Not(Absent(side)))
         if change:
             actions.append(Add(side, change))
-    return Update(items.gate_key(lane), (*actions, *more), All(checks), shows=True)
+    return Update(items.gate_key(lane), (*actions, *more), All(checks), shows)

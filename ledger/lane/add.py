@@ -6,8 +6,8 @@ Rule 2: A batch never gives up the condition, because an unconditional put could
 Rule 3: Where a role may insert and not look, what stands under a token that is taken may be this change or another. So
 the change is put once more as a pack of one, whose key says what it holds: it is there for certain ("accepted"), counts
 once, and if another change has its token, clean and verify report it.
-Rule 4: A pack is put without a condition: its name follows from its content, so no put, repeated, late or from
-elsewhere, changes what stands there. So nobody learns whether a change was there before.
+Rule 4: A pack's name follows from its content, so no put, repeated, late or from elsewhere, changes what stands there,
+and one that is there already is a success. So nobody learns whether a change was there before.
 Rule 5: A pack has changes of one lane, whose times lie within PACK_SPAN_MS. What goes with nothing else is put alone,
 as `add` does, and has its definite outcome.
 """
@@ -110,12 +110,17 @@ def add_packed(deltas: Iterable[Delta]) -> Program[list[Outcome]]:
     groups = list(_groups(first.values()))
     alone = [group[0] for group in groups if len(group) == 1]
     together = [group for group in groups if len(group) > 1]
-    outcomes = dict(zip(alone, (yield from add_many(alone)), strict=True)) if alone else {}
-    puts = tuple(Put(items.pack_item(pack_of(group))) for group in together)
-    answers: tuple[LedgerError | None, ...] = (yield Together(puts)) if puts else ()
-    for group, answer in zip(together, answers, strict=True):
+    packs = tuple(items.pack_item(pack_of(group)) for group in together)
+    if len(packs) == 1 and not alone:
+        answers: Sequence[AlreadyThere | LedgerError | None] = yield Together((Put(packs[0]),))
+    else:
+        answers = (yield PutMany((*map(items.delta_item, alone), *packs))) if alone or packs else ()
+    outcomes: dict[Delta, Outcome] = {}
+    for delta, answer in zip(alone, answers, strict=False):
+        outcomes[delta] = yield from _outcome(delta, answer)
+    for group, answer in zip(together, answers[len(alone) :], strict=True):
         for delta in group:
-            outcomes[delta] = Receipt("accepted", delta) if answer is None else failed(answer, delta)
+            outcomes[delta] = failed(answer, delta) if isinstance(answer, LedgerError) else Receipt("accepted", delta)
     again: set[Named] = set()
     results = []
     for delta in todo:

@@ -86,11 +86,14 @@ LANES_AT_ONCE = 50
 
 def with_changes(lanes: Sequence[Lane], *, consistent: bool = True) -> Program[list[Lane]]:
     """Those of the lanes that hold a delta or a checkpoint, in one round trip. Raises the TableErrors."""
-    tails = (Query(items.delta_pk(lane), limit=1, consistent=consistent) for lane in lanes)
     checkpoints = GetMany(tuple(map(items.checkpoint_key, lanes)), consistent)
-    there, *pages = answered((yield Together((checkpoints, *tails))))
+    there, *pages = answered((yield Together((checkpoints, *(first_delta(lane, consistent) for lane in lanes)))))
     found = zip(lanes, there, pages, strict=True)
     return [lane for lane, checkpoint, page in found if checkpoint is not None or page.items]
+
+
+def first_delta(lane: Lane, consistent: bool = True) -> Query:
+    return Query(items.delta_pk(lane), limit=1, consistent=consistent)
 
 
 def counters_below(

@@ -6,11 +6,10 @@ says neither at which endpoint a queue is nor which is its dead-letter queue. Wi
 """
 
 import os
-
-import boto3
+from functools import partial
 
 from ledger import Ledger, Settings
-from ledger.dynamo.client import CONFIG
+from ledger.dynamo.client import client_of
 from service.add_from_queue.handler import AddFromQueue
 from service.observe import Handler, Watch
 from service.sqs import SqsQueue
@@ -19,7 +18,7 @@ from service.writable import prefixes_of
 watch = Watch.of(os.environ)
 pack = {"true": True, "false": False}[os.environ.get("LEDGER_PACK", "true")]
 settings = Settings.from_env()
-sqs = boto3.client("sqs", settings.region, config=CONFIG)
+sqs = partial(client_of, "sqs", settings.region)
 outcomes, dead_letters, changes = (
     SqsQueue(url, sqs) if (url := os.environ.get(f"LEDGER_{name}_URL")) else None
     for name in ("OUTCOMES", "CHANGES_DLQ", "CHANGES_QUEUE")

@@ -19,7 +19,6 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValida
 from ledger import Keep, Ledger, Limit, Settings
 from ledger.clocks import Clock, wall_clock
 from ledger.errors import LedgerError
-from ledger.memory import MemoryTable
 from ledger.requests import Table
 from reader import Reader
 from service.api.admission import admitted, allow, json_object, routed
@@ -68,6 +67,8 @@ class Api:
     def in_memory(cls, watch: Watch, *, try_it: bool = False) -> "Api":
         """On a table in memory, the same one in two Regions. What begins with "seats:" has a ceiling of 10,000, and
         each period of what begins with "calls:" one of 1,000."""
+        from ledger.memory import MemoryTable
+
         here, there = regions = ("eu-west-1", "us-east-1")
         limits = {"seats:": Limit(ceiling=10_000, region=here), "calls:": Limit(ceiling=1_000, region=here)}
         periods = {"calls:": Keep(late=timedelta(hours=1), keep=timedelta(days=400))}

@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
-from aws_lambda_powertools.event_handler.openapi.models import Example
 from aws_lambda_powertools.event_handler.openapi.params import Header, Path, Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, WrapValidator
 from pydantic_core import PydanticCustomError
@@ -82,7 +81,7 @@ WITH_TIME: list[Any] = [
 
 
 class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 class NewDelta(Strict):
@@ -171,6 +170,7 @@ class NewCapture(EndOfHold):
 
 _PATH_NAME = Path(description="the counter's name, percent-encoded; without % and ?", examples=[EXAMPLE_COUNTER])
 InPath = Annotated[str, Field(pattern=IN_PATH), BeforeValidator(unquote), _PATH_NAME]
+_EXAMPLES: dict[str, Any] = {"ulid": {"value": EXAMPLE_KEY}}  # Powertools' Example would import 50 models of OpenAPI
 _PATH_ID = Path(description="the hold's id, as the answer to its request gave it")
 IdInPath = Annotated[str, BeforeValidator(unquote), text(HOLD_ID), _PATH_ID]
 Key = Annotated[
@@ -180,7 +180,7 @@ Key = Annotated[
     Header(
         alias="Idempotency-Key",
         description="a ULID (upper case) or a UUIDv7 (lower case, with hyphens), or any other text with at in the body",
-        openapi_examples={"ulid": Example(value=EXAMPLE_KEY)},
+        openapi_examples=_EXAMPLES,
     ),
 ]
 InQuery = Annotated[Counter, Query(description="the counter's name")]

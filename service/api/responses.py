@@ -1,4 +1,7 @@
-"""What the API answers, and docs/openapi.json says of it: pydantic models, filled from what the library returned."""
+"""What the API answers, and docs/openapi.json says of it: pydantic models, filled from what the library returned.
+
+Rule 1: What checks a model is built by the first request that needs it (defer_build), not at a cold start.
+"""
 
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -15,7 +18,11 @@ COUNT = Field(description="how many changes it sums")
 HOME = "to be named when another Region repeats the request"
 
 
-class Added(BaseModel):
+class Answer(BaseModel):
+    model_config = ConfigDict(from_attributes=True, defer_build=True)
+
+
+class Added(Answer):
     """A change counts, exactly once, from now on."""
 
     outcome: Literal["recorded", "replayed", "accepted"]
@@ -25,7 +32,7 @@ class Added(BaseModel):
     at: Instant
 
 
-class ProblemDetails(BaseModel):
+class ProblemDetails(Answer):
     """RFC 9457."""
 
     model_config = ConfigDict(extra="allow")
@@ -36,7 +43,7 @@ class ProblemDetails(BaseModel):
     detail: str
 
 
-class BulkResult(BaseModel):
+class BulkResult(Answer):
     """What became of one change: `added` or `problem`."""
 
     status: int = Field(description="201, 200 (replayed) or that of the problem")
@@ -44,13 +51,13 @@ class BulkResult(BaseModel):
     problem: ProblemDetails | None = None
 
 
-class BulkResults(BaseModel):
+class BulkResults(Answer):
     """A result for each change, in their order."""
 
     results: list[BulkResult]
 
 
-class CounterBalance(BaseModel):
+class CounterBalance(Answer):
     """A counter at an instant: the sum of a real set of changes."""
 
     counter: str
@@ -63,7 +70,7 @@ class CounterBalance(BaseModel):
     closed: bool = Field(description="of a counter with a limit: whether the value is certainly within it")
 
 
-class CounterValue(BaseModel):
+class CounterValue(Answer):
     """The sum of all changes asked for before an instant, as far as they are known now."""
 
     counter: str
@@ -71,10 +78,8 @@ class CounterValue(BaseModel):
     value: int = EXACT
 
 
-class SeriesStep(BaseModel):
+class SeriesStep(Answer):
     """The changes asked for from its start (included) to its end (excluded)."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     start: Instant
     end: Instant
@@ -83,7 +88,7 @@ class SeriesStep(BaseModel):
     value: int = Field(description="the sum of all changes asked for before the end")
 
 
-class CounterSeries(BaseModel):
+class CounterSeries(Answer):
     """Steps that follow each other, those without changes too."""
 
     counter: str
@@ -91,7 +96,7 @@ class CounterSeries(BaseModel):
     as_of: Instant
 
 
-class CounterNames(BaseModel):
+class CounterNames(Answer):
     """Names of counters, each once, in no order of theirs. `next` is the cursor of the next page, or null.
 
     A page may have fewer names than its limit, or none, and yet a next one.
@@ -101,10 +106,8 @@ class CounterNames(BaseModel):
     next: str | None
 
 
-class HistoryEntry(BaseModel):
+class HistoryEntry(Answer):
     """One change."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     token: str
     at: Instant
@@ -112,7 +115,7 @@ class HistoryEntry(BaseModel):
     region: str
 
 
-class History(BaseModel):
+class History(Answer):
     """Changes in the order of time. `next` is the cursor of the next page, or null."""
 
     counter: str
@@ -120,7 +123,7 @@ class History(BaseModel):
     next: str | None
 
 
-class Held(BaseModel):
+class Held(Answer):
     """A part of the limit is set aside until then, by the clock of who is short of it."""
 
     id: str = Field(description="names the hold in the paths that capture and release it")
@@ -138,14 +141,14 @@ class Captured(Added):
     change: int = Field(description="what counts")
 
 
-class Reservation(BaseModel):
+class Reservation(Answer):
     """All of it is held. Its holds settle it and release it, in any Region."""
 
     id: str = Field(description="its idempotency key")
     holds: list[Held]
 
 
-class Settled(BaseModel):
+class Settled(Answer):
     """The cost counts, exactly once, in every counter of the reservation."""
 
     over: dict[str, int] = Field(
@@ -153,7 +156,7 @@ class Settled(BaseModel):
     )
 
 
-class Moved(BaseModel):
+class Moved(Answer):
     """The amount left the source and came to the target, exactly once."""
 
     outcome: Literal["moved"]
@@ -164,16 +167,14 @@ class Moved(BaseModel):
     at: Instant
 
 
-class Room(BaseModel):
+class Room(Answer):
     """How far a value can go down and up; null where that side has no limit."""
-
-    model_config = ConfigDict(from_attributes=True)
 
     down: int | None
     up: int | None
 
 
-class CounterStanding(BaseModel):
+class CounterStanding(Answer):
     """Where a limited counter stands, as this Region sees it."""
 
     counter: str
@@ -189,7 +190,7 @@ class CounterStanding(BaseModel):
     closed: bool = Field(description="whether the value is certainly within the limit")
 
 
-class PeriodBalance(BaseModel):
+class PeriodBalance(Answer):
     """A period of a counter. Without a limit floor, ceiling and available are null."""
 
     counter: str
@@ -202,7 +203,7 @@ class PeriodBalance(BaseModel):
     available: Room | None = Field(description="what can be taken in all Regions together")
 
 
-class CounterPeriods(BaseModel):
+class CounterPeriods(Answer):
     """The last periods of a counter, the oldest first; without those that are kept no longer."""
 
     counter: str

@@ -6,16 +6,18 @@ Rule 1: It is written as the job goes on, so a job that fails has reported what 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from compactor.named import Naming
 from compactor.report import Tally
-from compactor.verify import LaneCheck
 from ledger.errors import DamagedItem, LedgerError
 from ledger.settings import Settings
 from service.job_queue import Message
 from service.jobs import Evaluate, Job, Look, Settle, Sweep, Verify
-from service.thresholds.evaluate import Evaluated
+from service.thresholds.event_bus import Evaluated
+
+if TYPE_CHECKING:
+    from compactor.named import Naming
+    from compactor.verify import LaneCheck
 
 SHOWN = ("outcome", "folded", "settled", "cleaned", "commits", "tail")
 CONFLICTS_SHOWN = 10

@@ -10,6 +10,7 @@ Rule 4: A verify may take all the time there is: beside other jobs of its lane i
 Rule 5: The jobs of a lane are served one after the other, and lanes side by side.
 Rule 6: A message that asks for no job in a lane of this Region is put on the DLQ; it stops no other. A defect fails the
 messages of its job alone.
+Rule 7: What verifies and what evaluates is imported by the first such job: most processes have none.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from compactor.verify import verify
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError, ReadTooSlow
 from ledger.lane.shape import ShapeCheck
 from ledger.lane.tail import through
@@ -35,7 +35,6 @@ from service.messages import InvalidWork, job_of, message_of
 from service.observe import Watch
 from service.runtime import Runtime, Steps
 from service.sqs import DELAY_S_MAX
-from service.thresholds.evaluate import evaluate
 
 COMMITS_OF_VISIT = 20
 """Commits of fold, and of settle, in one visit: a huge backlog gets its turns as every other lane does."""
@@ -49,6 +48,8 @@ class OutOfTime(Exception):
 
 
 def recount(job: Verify, done: Done, settings: Settings, commits_max: int) -> Steps:
+    from compactor.verify import verify
+
     try:
         done.check = yield from verify(job.lane, read_time_max_ms=settings.read_time_max_ms)
         done.outcome = "verified"
@@ -57,6 +58,8 @@ def recount(job: Verify, done: Done, settings: Settings, commits_max: int) -> St
 
 
 def compare(job: Evaluate, done: Done, settings: Settings, commits_max: int) -> Steps:
+    from service.thresholds.evaluate import evaluate
+
     yield from evaluate(job.lane.counter, settings, done.evaluated)
     done.outcome = "evaluated"
 

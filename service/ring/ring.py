@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 from cachetools import LRUCache
 
-from compactor.named import Named
 from ledger.errors import LedgerError
 from ledger.lane import directory
+from ledger.lane.named import Named
 from ledger.requests import GetMany, Instant, Item, Now, PutMany, in_time
 from ledger.settings import Settings
 from ledger.values import Lane

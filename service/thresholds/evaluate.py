@@ -16,7 +16,6 @@ evaluation, too (service/ring).
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
 from typing import Any
 
 from ledger.checks import to_ms
@@ -27,18 +26,10 @@ from ledger.limit import OUT
 from ledger.requests import GetMany, Item
 from ledger.settings import Settings
 from reader.crossed import measure
-from service.thresholds.event_bus import Publish
+from service.thresholds.event_bus import Evaluated, Publish
 
 TRIES_MAX = 10
 """How often it begins anew where others keep crossings of the same thresholds."""
-
-
-@dataclass(slots=True)
-class Evaluated:
-    """published: events. unconfirmed: those that the bus did not confirm; the next evaluation publishes them."""
-
-    published: int = 0
-    unconfirmed: int = 0
 
 
 def evaluate(counter: str, settings: Settings, done: Evaluated) -> Generator[Any, Any, None]:

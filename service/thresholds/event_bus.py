@@ -8,6 +8,7 @@ https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,10 +54,18 @@ class Publish:
         }
 
 
-class EventBus:
-    """Answers Publish from a bus of EventBridge. client: boto3's, of the Region."""
+@dataclass(slots=True)
+class Evaluated:
+    """published: events. unconfirmed: those that the bus did not confirm; the next evaluation publishes them."""
 
-    def __init__(self, name: str, client: Any) -> None:
+    published: int = 0
+    unconfirmed: int = 0
+
+
+class EventBus:
+    """Answers Publish from a bus of EventBridge. client() is boto3's, of the Region."""
+
+    def __init__(self, name: str, client: Callable[[], Any]) -> None:
         self._name, self._client = name, client
 
     def answer(self, request: Publish, /) -> None:
@@ -68,7 +77,7 @@ class EventBus:
             "Detail": json.dumps(request.detail),
         }
         try:
-            answer = self._client.put_events(Entries=[entry])
+            answer = self._client().put_events(Entries=[entry])
         except (ClientError, BotoCoreError) as failure:
             raise failures.error_of(failure, "put_events", True, f"the event bus {self._name}") from failure
         if answer["FailedEntryCount"]:

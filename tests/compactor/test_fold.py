@@ -62,7 +62,9 @@ def test_at_most_fold_max_make_a_commit_and_fewer_than_fold_min_are_left() -> No
         assert value(table) == set(range(1, 8))
     table = Region()
     table.put(*map(delta, range(1, 6)))
-    table.run(folding(tally := Tally(), fold_max=1, commits_max=3))
+    left = table.run(folding(tally := Tally(), fold_max=1, commits_max=3))
+    assert left is not None
+    assert (left.count, value(table)) == (3, set(range(1, 6)))
     assert (tally.folded, tally.commits, tally.unfolded) == (3, 3, True)
 
 

@@ -4,11 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.named import BETWEEN_MAX, KEYS_MAX, KEYS_READ, Named, Naming, settle_named
+from compactor.named import KEYS_READ, Naming, settle_named
 from compactor.report import Tally
 from ledger import items, tokens
 from ledger.errors import DamagedItem
 from ledger.lane.add import pack_of
+from ledger.lane.named import BETWEEN_MAX, KEYS_MAX, Named
 from ledger.lane.tail import through
 from ledger.requests import GetMany, Item, Program, Query, Request, Transact, keyed
 from ledger.values import Delta

@@ -224,6 +224,8 @@ def test_an_orphan_is_undone_and_each_change_counts_once_wherever_a_rebuild_ends
         home.put(*map(delta, everything))  # as late retries
         is_exact(home, away, everything)
     assert 5 < stop < 99
+    newest = ORPHANS[name][-1]  # the checkpoint names it, unless its version never came to be
+    assert (items.segment_key(LANE, newest.hi, newest.version) in home.items) == (newest.version < 7)
 
 
 def test_a_token_with_two_changes_is_damage_and_nothing_is_written() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lab.designs.string_set import Exclude, Include, SizeBelow
+from lab.designs.string_set import Include, SizeBelow
 from ledger.actions import Action, Add, Remove, Set
 from ledger.conditions import Absent, All, AtLeast, AtMost, Condition, Contains, Either, Equals, Item, Not, Value
 from ledger.errors import ItemTooLarge, TableMismatch, TokenConflict
@@ -61,7 +61,7 @@ conditions: st.SearchStrategy[Condition] = st.recursive(
 )
 on_number: st.SearchStrategy[Action] = st.builds(Add, st.just("n"), numbers)
 on_text = st.builds(Set, st.just("t"), texts.map(text)) | st.builds(Remove, st.just("t"))
-on_set = st.builds(Include, st.just("s"), texts) | st.builds(Exclude, st.just("s"), texts)
+on_set = st.builds(Include, st.just("s"), texts)
 on_map = st.builds(Set, entry, numbers.map(number)) | st.builds(Remove, entry)
 actions: st.SearchStrategy[tuple[Action, ...]] = (
     st.tuples(on_number, on_text, on_set, on_map)

@@ -1,8 +1,13 @@
 """The zip that all functions share."""
 
+import os
 import re
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
+
+import pytest
 
 from infra import build
 
@@ -19,6 +24,35 @@ def test_the_same_files_make_the_same_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
     entries = zipfile.ZipFile(tmp_path / "one.zip").infolist()
     assert [(entry.filename, entry.date_time[0]) for entry in entries] == [("a.py", 1980), ("b.py", 1980)]
+
+
+def test_bytecode_is_the_same_wherever_it_was_made_and_a_function_runs_it_beside_its_source(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text("def fails():\n    raise ValueError\n")
+    files, python = [("package/module.py", module)], build.python_of("here")
+    assert python is not None
+    zips = [tmp_path / name for name in ("one.zip", "two.zip")]
+    for path in zips:
+        (tmp_path / path.stem).mkdir()
+        build.write(path, [*files, *build.bytecode(files, tmp_path / path.stem, python)])
+    assert zips[0].read_bytes() == zips[1].read_bytes()
+    zipfile.ZipFile(zips[0]).extractall(tmp_path / "task")
+    os.utime(tmp_path / "task/package/module.py")  # Lambda's times are not those of the build
+    code = "import package.module as it; print(it.__file__ == it.fails.__code__.co_filename)"
+    command = [python, "-v", "-B", "-c", code]
+    ran = subprocess.run(command, cwd=tmp_path / "task", capture_output=True, text=True, check=True)
+    assert ran.stdout == "True\n"
+    assert f"matches {tmp_path / 'task/package/module.py'}" in ran.stderr
+
+
+def test_bytecode_is_of_the_version_that_runs_it_and_left_out_where_nobody_has_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lambda_runs = next(line for line in build.TARGETS["lambda"] if re.fullmatch(r"3\.\d+", line))
+    assert build.PYTHONS["lambda"][0] == lambda_runs.replace(".", " ")
+    assert f"runtime: python{lambda_runs}" in (build.ROOT / "serverless.yml").read_text()
+    monkeypatch.setitem(build.PYTHONS, "lambda", ("2 7", ["no-such-python", sys.executable]))
+    assert build.python_of("lambda") is None
 
 
 def test_only_what_functions_need_is_packed() -> None:

@@ -48,8 +48,10 @@ class Functions(Service):
     def behind(self, function: str) -> Runtime:
         """The role of a function."""
         aws = Client(self.account, function)
-        queue = WorkQueue("WorkQueue", aws, "WorkDeadLetterQueue")
-        return Runtime(Table(self.account, function), queue, EventBus("default", aws), clock=self.clock, workers=1)
+        queue = WorkQueue("WorkQueue", lambda: aws, "WorkDeadLetterQueue")
+        return Runtime(
+            Table(self.account, function), queue, EventBus("default", lambda: aws), clock=self.clock, workers=1
+        )
 
     def queued(self, *changes: dict[str, Any] | str, pack: bool = True) -> None:
         """A batch of the changes queue."""
@@ -58,9 +60,9 @@ class Functions(Service):
             Ledger(self.settings, table=Table(self.account, "AddFromQueue"), clock=self.clock),
             self.watch,
             pack=pack,
-            outcomes=SqsQueue("OutcomesQueue", aws),
-            dead_letters=SqsQueue("ChangesDeadLetterQueue", aws),
-            changes=SqsQueue("ChangesQueue", aws),
+            outcomes=SqsQueue("OutcomesQueue", lambda: aws),
+            dead_letters=SqsQueue("ChangesDeadLetterQueue", lambda: aws),
+            changes=SqsQueue("ChangesQueue", lambda: aws),
             clock=self.clock,
         )(sqs(*(each if isinstance(each, str) else json.dumps(each) for each in changes)))
 
@@ -93,6 +95,7 @@ class Functions(Service):
             assert self.visit(*waiting, *bodies) == NOTHING
 
     def by_the_queue(self) -> None:
+        self.queued(self.change("stock:1"), self.change("stock:1"))  # one pack: no statement
         self.queued(*(self.change(f"stock:{n % 3}") for n in range(9)))
         for pack in (True, False):
             self.queued(self.change("stock:1"), self.change("stock:2", region=OTHER), pack=pack)
@@ -125,7 +128,8 @@ class Functions(Service):
         for _ in range(48):
             self.hold("seats:c")
         self.account.without = set()
-        self.queued(self.change("seats:c"))
+        for _ in range(12):  # one in four looks whether there is something to file
+            self.queued(self.change("seats:c"))
         for counter in ("seats:a", "seats:b"):
             kept = [self.hold(counter, 2_000, expires_s=60 + n) for n in range(48)]
             self.end(counter, kept[0], "release")  # one that is filed

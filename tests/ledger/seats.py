@@ -21,8 +21,8 @@ HERE, THERE = Lane(A, 0, COUNTER), Lane(B, 0, COUNTER)
 GATE = items.gate_key(HERE)
 TO_THERE, FROM_HERE = (f"{B}#0", UP), (f"{A}#0", UP)
 SEATS, STOCK = Limit(ceiling=10, region=A), Limit(floor=0)
-EAGER = Filing(enough=1, beside=0, draw=1, holds_kept=0, holds_left=0)
-KEPT = Filing(enough=1_000, holds_kept=100)
+EAGER = Filing(unit_bytes=1, enough=1, beside=0, draw=1, holds_beside=1, holds_left=0)
+KEPT = Filing(enough=1_000, holds_beside=0)
 MINUTE_MS = 60_000
 BASE_MS = 1_700_000_000_000  # a slice of a fingerprint begins here, and one every 128 ms
 

@@ -102,14 +102,16 @@ def test_an_audit_and_a_history_ask_as_strongly_as_they_must(world: Gated) -> No
         world.home.run(outcomes(HERE, consistent=True))
 
 
-def test_a_gate_that_is_gone_is_missed_by_what_it_left_and_by_what_another_has_from_it_or_for_it(world: Gated) -> None:
-    world.sell(1, THERE)
-    world.hold(1)
-    whole = backup(world)
-    for kinds in (("past", "hold"), ("past",), ("hold",)):
-        world.home.drop(*[key for key in world.home.items if not key.pk.startswith(kinds)])
-        assert f"{HERE}: its gate is gone." in world.audit()
-        restore(world, whole, "")
+def test_a_gate_that_is_gone_is_missed_by_what_it_left_and_by_what_another_has_from_it_or_for_it() -> None:
+    for elsewhere in (HERE, THERE):  # where another lane has rights of it, and where none has
+        world = Gated(filing=EAGER)
+        world.sell(1, elsewhere)
+        world.hold(1)
+        whole = backup(world)
+        for kinds in (("past", "hold"), ("past",), ("hold",)):
+            world.home.drop(*[key for key in world.home.items if not key.pk.startswith(kinds)])
+            assert f"{HERE}: its gate is gone." in world.audit()
+            restore(world, whole, "")
     for gone in (HERE, THERE):
         other = Gated()
         other.sell(1)

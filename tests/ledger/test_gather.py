@@ -41,7 +41,7 @@ class Adding:
         self.batches: list[list[int]] = []
         self.let = threading.Semaphore(0)
         self.failure: BaseException | None = None
-        self.gatherer = Gatherer(self.put)
+        self.gatherer = Gatherer(self.put, lambda lane: lane.region == B)
         self.pool = ThreadPoolExecutor(16)
 
     def put(self, deltas: Sequence[Delta]) -> list[Outcome]:
@@ -93,10 +93,17 @@ def test_a_change_alone_is_put_at_once_and_what_comes_meanwhile_leaves_together_
     assert adding.batches == [[1], [2, 3, 4], [5, 6, 7]]
 
 
-def test_a_lane_does_not_wait_for_another(adding: Adding) -> None:
+def test_lanes_travel_together_up_to_a_bound_and_a_limited_one_waits_for_none(
+    adding: Adding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gather, "LANES_MAX", 2)
     adding.add(1)
-    adding.pool.submit(adding.gatherer.add, delta(2, Lane(B, 0, "stock:85123A")))
-    until(lambda: adding.batches == [[1], [2]])
+    for number, name in enumerate(("one", "two", "one", "three", "two"), 2):
+        adding._one(delta(number, Lane(A, 0, name)))
+    adding.pool.submit(adding.gatherer.add, delta(7, Lane(B, 0, "stock:85123A")))
+    until(lambda: adding.batches == [[1], [7]])
+    adding.let.release(3)
+    until(lambda: adding.batches == [[1], [7], [2, 3, 4], [5, 6]])
 
 
 def test_a_stuck_put_holds_nobody_for_long_and_few_are_in_flight(
@@ -166,8 +173,8 @@ def test_who_is_interrupted_at_any_line_leaves_nothing_behind_and_the_others_go_
 
 
 def test_a_turn_that_an_interruption_took_is_given_to_the_next(adding: Adding) -> None:
-    queue = gather.Queue(delta(1).lane)
-    adding.gatherer._queues[queue.lane] = queue
+    queue = gather.Queue(None)
+    adding.gatherer._queues[None] = queue
     first, second = (gather.Waiter(delta(number)) for number in (1, 2))
     queue.waiting.extend((first, second))
     adding.gatherer._leave([first], first)

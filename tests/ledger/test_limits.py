@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from compactor import Compactor
+from compactor.verify import LaneCheck
 from ledger import Change, Hold, Ledger, Limit, Receipt, errors, tokens
 from ledger.actions import Set
 from ledger.checks import to_ms
@@ -357,7 +358,7 @@ def test_a_read_a_history_and_its_pages_are_of_what_counts(sale: Pair) -> None:
 
 
 def test_a_counter_that_was_restored_is_found_by_verify_and_rebuilt_in_every_region(sale: Pair) -> None:
-    for _ in range(20):
+    for _ in range(40):
         sale.add(STOCK, 1)
     key = items.gate_key(Lane(A, 0, STOCK))
     older = sale.home.items[key]
@@ -366,13 +367,14 @@ def test_a_counter_that_was_restored_is_found_by_verify_and_rebuilt_in_every_reg
     sale.home.store([older])
     sale.add(STOCK, -3, sale.there)
     compactor = sale.world.compactor(B)
-    assert (compactor.verify(STOCK).ok, compactor.verify(STOCK).value) == (True, 17)
+    here, there = (LaneCheck(Lane(region, 0, STOCK), value, 0, 0, ()) for region, value in ((A, 40), (B, -3)))
+    assert (compactor.verify(STOCK).ok, compactor.verify(STOCK).lanes) == (True, (here, there))
     sale.home.store([older])
     assert "which gave 0" in compactor.verify(STOCK).differences[0]
-    assert compactor.rebuild(STOCK) == {Lane(A, 0, STOCK): 20, Lane(B, 0, STOCK): -3}
+    assert compactor.rebuild(STOCK) == {Lane(A, 0, STOCK): 40, Lane(B, 0, STOCK): -3}
     assert compactor.verify(STOCK).ok
-    raised(errors.LimitReached, "Nothing counts", sale.add, STOCK, -18, sale.there)
-    assert sale.add(STOCK, -17, sale.there) == "recorded"
+    raised(errors.LimitReached, "Nothing counts", sale.add, STOCK, -38, sale.there)
+    assert sale.add(STOCK, -37, sale.there) == "recorded"
 
 
 def test_changes_that_came_past_the_gate_are_found_in_no_value_and_their_lane_gets_no_gate(sale: Pair) -> None:
@@ -514,6 +516,7 @@ def test_a_limit_is_not_added_for_counters_that_have_changes_or_while_a_region_c
             shaped(world, limits={})
         with refused(world.home, errors.SettingsMismatch, "counters seats:a seats:b have changes.*another name"):
             shaped(world)
+    assert sum(each.startswith("together: getmany checkpoint") for each in world.home.in_short) == 2  # one each time
     world.away.down = True
     with refused(world.home, errors.Unavailable, f"{B} was not asked .*a limit is added when every Region answers"):
         shaped(world)

@@ -131,8 +131,10 @@ def change(number: int, seconds: float = 0, counter: str = COUNTER, amount: int 
 def test_changes_of_a_lane_within_the_span_travel_in_one_item_and_one_that_is_alone_as_ever() -> None:
     world = one_region()
     asked = [change(1), change(2, 10), change(3, 20.001), change(4, counter="seats"), change(5)]
-    outcomes = world.ledger().add_many(asked, pack=True)
-    assert outcomes_of(outcomes) == ["accepted", "accepted", "recorded", "recorded", "accepted"]
+    for alone in ("recorded", "replayed"):
+        outcomes = world.ledger().add_many(asked, pack=True)
+        assert outcomes_of(outcomes) == ["accepted", "accepted", alone, alone, "accepted"]
+    assert [len(request.items) for request in world.home.asked if isinstance(request, PutMany)] == [3, 3]
     packs = [item for key, item in world.home.items.items() if items.is_pack(key.sk)]
     assert [len(items.entries_of(LANE, item)) for item in packs] == [3]
     assert world.reader().values([COUNTER, "seats"]) == {COUNTER: 4, "seats": 1}
@@ -172,6 +174,8 @@ def test_a_pack_has_a_bound_and_bad_changes_do_not_keep_the_others() -> None:
     world = one_region()
     with pytest.raises(InvalidInput, match="pack"):
         world.ledger().add_many([change(1)], pack="yes")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"^add_many takes Change"):
+        world.ledger().add_many([5])  # type: ignore[list-item]
     assert (world.ledger().add_many([], pack=True), world.home.asked) == ([], [])
     every = [*(change(n) for n in range(2 * PACK_CHANGES + 1)), change(0, amount=10**19)]
     outcomes = outcomes_of(world.ledger().add_many(every, pack=True))

@@ -80,9 +80,13 @@ def test_a_period_is_spelt_in_one_way_and_other_ends_of_names_are_none() -> None
     assert Period("day", "Pacific/Kiritimati").name(KEY, NOVEMBER + timedelta(hours=10)) == "llm:key@2026-11-21"
     paris = Period("month", "Europe/Paris")
     assert paris.end(NAME) == datetime(2026, 12, 1, tzinfo=ZoneInfo("Europe/Paris"))
-    for text in ("2026-13", "2026-02-30", "2026-1", "2021-W53", "2026-11-20T24", "2026-11-01M", "2026-11-29M", "1969"):
+    wrong = ("2026-13", "2026-02-30", "2026-1", "2021-W53", "2026-11-20T24", "2026-11-01M", "2026-11-29M")
+    for text in (*wrong, "1969", "9999"):
         assert parted(f"a@{text}") == (f"a@{text}", None)
     assert parted("@2026") == ("@2026", None)
+    year, first, last = Period("year"), datetime(1971, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
+    assert year.last("a", 3, first) == ["a@1970", "a@1971"]
+    assert year.names("a", last.replace(year=9998), last) == ["a@9998"]
 
 
 def test_what_is_no_period_is_refused_with_the_remedy() -> None:
@@ -94,14 +98,18 @@ def test_what_is_no_period_is_refused_with_the_remedy() -> None:
         (lambda: Period("day", anchor=2), InvalidInput, "of months alone"),
         (lambda: Period("month").start("llm:key@2026-W47"), InvalidCounter, "does not end with a period such as @2026"),
         (lambda: Period("month").name(NAME, NOVEMBER), InvalidCounter, "Give the name without its period"),
-        (lambda: Period("month").name(KEY, datetime(2026, 1, 1)), InvalidTime, "no time zone"),
+        (lambda: Period("month").name(KEY, datetime(2026, 1, 1)), InvalidTime, "^at=.* no time zone"),
         (lambda: Period("month").name(KEY, datetime(1969, 1, 1, tzinfo=UTC)), InvalidTime, "1970 to 9998"),
         (lambda: Period("month").names(KEY, DECEMBER, NOVEMBER), InvalidInput, "is after until"),
         (lambda: Period("hour").names(KEY, NOVEMBER, NOVEMBER.replace(year=2028)), InvalidInput, "more than 10,000"),
         (lambda: Period("hour").last(KEY, 0, NOVEMBER), InvalidInput, "no number of periods"),
+        (lambda: Period("hour").last(KEY, 10_001, NOVEMBER), InvalidInput, "no number of periods"),
         (lambda: Keep(late=timedelta(days=2), keep=timedelta(days=1)), InvalidSettings, "is longer than keep"),
         (lambda: Keep(late=timedelta(seconds=0.5), keep=timedelta(1)), InvalidSettings, "whole seconds"),
+        (lambda: Keep(late=timedelta(-1), keep=timedelta(1)), InvalidSettings, "0 or more"),
+        (lambda: Keep(late=timedelta(0), keep=timedelta(36_525, 1)), InvalidSettings, "longer than 36,525 days"),
         (lambda: Keep(late=timedelta(0), keep=timedelta(1), carry=-1), InvalidSettings, "carry=-1"),
+        (lambda: Keep(late=timedelta(0), keep=timedelta(1), carry=10**18 + 1), InvalidSettings, "carry=1"),
     ]
     for call, error, says in wrong:
         with pytest.raises(error, match=says):
@@ -262,8 +270,9 @@ def test_a_limit_of_the_base_is_that_of_each_period_which_opens_from_then_on_in_
         with pytest.raises(InvalidInput, match=says):
             world(limits={"llm:": Limit(floor=0, ceiling=9, region=A)}).ledger().set_limit(KEY, **cast(Any, wrong))
     made.replicate()
-    found = made.reader().periods(KEY, Period("month"), 2)
+    found = made.reader().periods(KEY, Period("month"), 3)
     assert [(each.counter, each.value, each.standing.ceiling) for each in found if each.standing] == [
+        ("llm:key@2026-10", 0, 9),  # nobody opened it
         (NAME, 1, 7),
         (NEXT, 8, 9),
     ]
@@ -308,7 +317,7 @@ def test_what_is_carried_passes_no_ceiling_that_a_gate_can_have() -> None:
 
 def test_who_cannot_ask_what_the_period_before_has_left_decides_nothing() -> None:
     made = world(periods={"llm:": Keep(late=KEEP.late, keep=KEEP.keep, carry=20)})
-    made.add(NAME, 45)
+    made.ledger().hold(NAME, 45, expires=timedelta(days=1), **made.key())  # which is over by then
     at(made, datetime(2026, 12, 1, 13, tzinfo=UTC))
     made.add(NEXT, 50)
     keyed = made.key()
@@ -317,6 +326,7 @@ def test_who_cannot_ask_what_the_period_before_has_left_decides_nothing() -> Non
     with pytest.raises(OutOfReach, match="was not carried"):
         made.ledger().add(NEXT, 3, **keyed)
     assert made.ledger().add(NEXT, 3, **keyed).outcome == "recorded"
+    assert made.reader().standing(NEXT).ceiling == 50 + 20
 
 
 def test_the_shape_has_the_periods_and_takes_shards_of_one_that_is_to_come() -> None:
@@ -327,10 +337,10 @@ def test_the_shape_has_the_periods_and_takes_shards_of_one_that_is_to_come() -> 
     assert {**shape.periods} == {"llm:": KEEP, "plain:": KEEP}
     made.add("plain:a@2026-11", 1)
     for wrong in ({}, {"llm:": KEEP, "plain:": Keep(late=KEEP.late, keep=timedelta(days=500))}):
-        with refused(made.home, SettingsMismatch, "late and keep of a prefix never change"):
+        with refused(made.home, SettingsMismatch, 'process (none|{.*"keep_s": 43200000}): .* never change'):
             made.ledger(periods=wrong).add("plain:a@2026-11", 1)
     more = {"llm:": KEEP, "plain:": KEEP, "new:": KEEP}
-    with refused(made.home, SettingsMismatch, 'lacks periods.* with LEDGER_PERIODS=\'.*"new:": {"late_s": 12'):
+    with refused(made.home, SettingsMismatch, 'lacks periods.*=\'.*"new:": {"late_s": 1296000, "keep_s": 34560000}}'):
         made.ledger(periods=more).add("new:a@2026-11", 1)
     for made.awaits, pack in ((True, True), (False, True), (False, False)):
         changes = [Change(name, 1, **made.key()) for name in ("new:a@2026-11", "plain:a@2026-11", "new:a@2026-11")]
@@ -359,6 +369,12 @@ def test_the_shape_has_the_periods_and_takes_shards_of_one_that_is_to_come() -> 
     lanes = {writer.add("plain:a@2026-12", 1, **made.key()).delta.lane.shard for _ in range(40)}
     assert len(lanes) > 3
     assert made.reader(periods=more, shards=to_come).value("plain:a@2026-12") == 40
+    turn = datetime(2026, 12, 31, 9, tzinfo=UTC)  # an hour before the next year begins somewhere
+    at(made, turn - timedelta(days=7))  # when the first week of that year may begin
+    with pytest.raises(SettingsMismatch, match="that period has begun"):
+        made.shape(periods=more, shards={**to_come, "plain:a@2027": 2})
+    at(made, turn - timedelta(milliseconds=1))
+    made.shape(periods=more, shards={**to_come, "plain:a@2027-01": 2})
 
 
 def test_the_first_who_uses_periods_writes_the_shape_where_there_is_none() -> None:

@@ -44,7 +44,7 @@ WRONG: list[tuple[str, list[Any], str]] = [  # a setting, values that it cannot 
         for name, said in (("shards", 4), ("limits", Limit(floor=0)), ("thresholds", (LOW,)))
     ),
     ("limits", [{"a:": 5}], "is not a Limit"),
-    ("limits", [{"a:": Limit(floor=-1, region="eu-wst-1")}], "in no Region"),
+    ("limits", [{"a:": Limit(floor=-1, region="eu-wst-1")}], r"in no Region of regions=\(.eu-west-1"),
 ]
 WRONG_THRESHOLDS: list[tuple[Any, str]] = [
     ([LOW, Threshold(below=5, name="below-10")], "two thresholds with the name below-10"),

@@ -21,7 +21,7 @@ from botocore.exceptions import (
     PartialCredentialsError,
     ReadTimeoutError,
 )
-from botocore.session import Session
+from botocore.session import Session, get_session
 
 from ledger import Change, Cost, Ledger
 from ledger.conditions import Absent
@@ -236,7 +236,7 @@ class Attempts:
     """A real boto3 client, or a FastClient, each of whose attempts ends as the script says: a status, or a failure."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, fast: bool, *script: int | BotoCoreError) -> None:
-        self.script = list(script)
+        self.script, self.body = list(script), b'{"__type": "#InternalServerError"}'
         monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _: None)
         config = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": len(script)}))
         self.client = boto3.client(
@@ -257,7 +257,7 @@ class Attempts:
         end = self.script.pop(0)
         if isinstance(end, Exception):
             raise end
-        body: Any = io.BytesIO(b'{"__type": "#InternalServerError"}')
+        body: Any = io.BytesIO(self.body)
         body.stream = lambda **_: iter([body.read()])
         return AWSResponse(request.url, end, cast(Any, {}), body)
 
@@ -283,6 +283,20 @@ def test_a_write_wrote_nothing_and_cost_nothing_if_no_attempt_found_a_connection
             assert attempts.script == []
             assert ("Nothing was written" in str(raised.value)) is (expected is Unavailable)
             assert meter.take() == cost
+
+
+def test_half_an_answer_is_none_and_an_empty_one_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """botocore takes what is no JSON for an answer without anything, and a read would find nothing."""
+    for fast in (False, True):
+        for body in (b'{"Item": {"pk": {"S": "p"}, "sk"', b"", b"<html>"):
+            for request, error in ((Get(KEY), Unavailable), (Query("p"), Unavailable), (PUT, OutcomeUnknown)):
+                attempts = Attempts(monkeypatch, fast, 200)
+                attempts.body = body
+                with pytest.raises(error):
+                    attempts.table.answer(request)
+        attempts = Attempts(monkeypatch, fast, 200)
+        attempts.body = b"{}"
+        assert attempts.table.answer(Get(KEY)) is None
 
 
 def test_an_add_to_an_endpoint_where_nobody_listens_wrote_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -430,3 +444,13 @@ def test_a_process_makes_one_client_for_a_region_and_an_endpoint_with_our_time_o
     assert make_client("eu-west-1", "http://127.0.0.1:1") is client
     assert make_client("us-east-1", "http://127.0.0.1:1") is not client
     assert make_client("eu-west-1", "http://127.0.0.1:2") is not client
+
+
+def test_a_client_is_of_boto3s_default_session_where_the_process_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = get_session()
+    own.set_credentials("botocore", "secret")
+    monkeypatch.setattr("ledger.dynamo.client._session", lambda: own)
+    for port, default, key in ((8, boto3.Session("default", "secret"), "default"), (9, None, "botocore")):
+        monkeypatch.setattr(boto3, "DEFAULT_SESSION", default)
+        client: Any = make_client("eu-west-1", f"http://127.0.0.1:{port}")
+        assert client._request_signer._credentials.access_key == key

@@ -86,7 +86,7 @@ def test_a_child_makes_a_client_of_its_own(monkeypatch: pytest.MonkeyPatch) -> N
         made.append(empty(1))
         return made[-1]
 
-    monkeypatch.setattr("boto3.client", make)
+    monkeypatch.setattr("botocore.session.Session.create_client", make)
     reader = Reader(settings(endpoint_url="http://127.0.0.1:3", regions=(A,)))
 
     def clients_made() -> int:

@@ -231,7 +231,7 @@ class Service(Region, Queues):
         known = self.settings, self.runtime, self.watch
         self.ringer, self.worker = Ringer(*known, every_s), Worker(*known)
         self.sweeper = Sweeper(*known, verify_one_in=verify_one_in, draw=lambda: draw, hours=hours)
-        own: Any = {name: SqsQueue(name, self.sqs) for name in queues}
+        own: Any = {name: SqsQueue(name, lambda: self.sqs) for name in queues}
         ledger = Ledger(self.settings, tables=self.tables, clock=self.clock)
         more: Any = {"clock": self.clock, "jitter": lambda: 0.0, "prefixes": prefixes}
         self.adder = AddFromQueue(ledger, self.watch, pack=pack, **more, **own)
@@ -311,6 +311,7 @@ class Service(Region, Queues):
     def send(self, event: dict[str, Any]) -> Answer:
         answer = self.api(event)
         assert isinstance(answer["body"], str), "a gateway need not take a body that is null"
+        assert answer["isBase64Encoded"] is False
         return Answer(answer["statusCode"], answer["headers"], answer["body"])
 
     def post(self, path: str, said: Mapping[str, Any], key: str | None = ULID) -> Answer:

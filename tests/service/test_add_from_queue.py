@@ -94,6 +94,7 @@ def test_a_copy_names_what_was_wrong_and_the_line_the_change() -> None:
     assert [why for _, why in copied(service)] == [
         *("InvalidMessage", "TokenConflict", "InvalidInput", "InvalidMessage", "InvalidTime")
     ]
+    assert service.lines()[-1][2]["buried"] == 5
     assert service.adds(many(message(1), message(2))) == []
     assert service.value() == 1 + 4 + 16  # a message's good changes count, and once after a redrive
     assert service.counted("DeltasConflicting") == 1
@@ -112,13 +113,14 @@ def test_a_copy_has_the_messages_own_attributes_and_the_error_as_far_as_there_is
     service = adding()
     text = {"dataType": "String", "stringValue": "abc", "stringListValues": [], "binaryListValues": []}
     raw = {"dataType": "Binary", "binaryValue": base64.b64encode(b"\0\1").decode()}
-    service.adds("poison", messageAttributes={"text": text, "raw": raw})
+    service.adds("poison", messageAttributes={"text": text, "raw": raw, "none": {"dataType": "Binary"}})
     service.adds("poison", messageAttributes={f"a{n}": text for n in range(10)})
     service.adds("x" * MESSAGE_BYTES_MAX)
     first, *others = [copy["MessageAttributes"] for copy in service.sqs.taken["dead_letters"]]
     why = {"LedgerError": {"DataType": "String", "StringValue": "InvalidMessage"}}
     binary = {"DataType": "Binary", "BinaryValue": b"\0\1"}
-    assert first == {"text": {"DataType": "String", "StringValue": "abc"}, "raw": binary} | why
+    none = binary | {"BinaryValue": b""}
+    assert first == {"text": {"DataType": "String", "StringValue": "abc"}, "raw": binary, "none": none} | why
     assert all("LedgerError" not in attributes for attributes in others)
 
 

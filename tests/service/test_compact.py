@@ -6,9 +6,9 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from compactor.named import Named
 from ledger import items
 from ledger.errors import GaveUp, NotAllowed, OutcomeUnknown, Throttled, Unavailable
+from ledger.lane.named import Named
 from ledger.limit import Limit, Shape
 from ledger.requests import DeleteMany, Get, GetMany, Put, Query, Transact
 from ledger.values import Checkpoint, Delta, Lane, Segment

@@ -1,14 +1,15 @@
 """The messages of the work queue, and the queues themselves."""
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.named import Named
 from ledger.lane.add import pack_of
+from ledger.lane.named import Named
 from ledger.ranges import VERSION_MAX
 from ledger.values import Lane
 from service.job_queue import DeadLetter, Enqueue, Message, NotPut, WorkQueue
@@ -95,7 +96,7 @@ def test_a_field_that_is_not_as_described_refuses_the_message() -> None:
 
 def test_jobs_are_put_in_batches_of_ten_each_with_its_delay_and_none_is_longer_than_sqs_takes() -> None:
     client = Sqs()
-    queue = WorkQueue("url", client, "dlq")
+    queue = WorkQueue("url", lambda: client, "dlq")
     assert (queue.answer(Enqueue(())), client.sizes) == ((), [])
     messages = tuple(Message(Look(Lane(A, n, "a")), 890 + n) for n in range(23))
     assert queue.answer(Enqueue(messages)) == (None,) * 23
@@ -106,16 +107,16 @@ def test_jobs_are_put_in_batches_of_ten_each_with_its_delay_and_none_is_longer_t
     queue.answer(DeadLetter("not JSON"))
     assert [entry["MessageBody"] for entry in client.taken["dlq"]] == ["not JSON"]
     client = Sqs("bad")
-    assert [why is None for why in SqsQueue("url", client).hide(["a", "bad"], [3, 4])] == [True, False]
+    assert SqsQueue("url", lambda: client).hide(["a", "bad"], [3, 4]) == [None, "The queue refused it (InternalError)."]
     assert client.taken["url"] == [{"Id": "0", "ReceiptHandle": "a", "VisibilityTimeout": 3}]
 
 
 def test_what_a_queue_does_not_confirm_is_an_error_in_its_place() -> None:
     good, bad = Message(Look(LANE)), Message(Look(Lane(A, 0, "bad")))
-    answers = WorkQueue("url", Sqs("bad")).answer(Enqueue((bad, good, bad)))
+    answers = WorkQueue("url", partial(Sqs, "bad")).answer(Enqueue((bad, good, bad)))
     assert list(map(type, answers)) == [NotPut, type(None), NotPut]
-    for client in (Sqs(down=True), Sqs(silent=True)):
+    for client in (partial(Sqs, down=True), partial(Sqs, silent=True)):
         assert [type(answer) for answer in WorkQueue("url", client).answer(Enqueue((good,) * 11))] == [NotPut] * 11
-    assert SqsQueue("url", Sqs(down=True)).hide(["a"], [3]) != [None]
+    assert SqsQueue("url", partial(Sqs, down=True)).hide(["a"], [3]) != [None]
     with pytest.raises(NotPut):
-        WorkQueue("url", Sqs(down=True), "dlq").answer(DeadLetter("body"))
+        WorkQueue("url", partial(Sqs, down=True), "dlq").answer(DeadLetter("body"))

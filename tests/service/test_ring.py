@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from compactor.named import Named
 from ledger import items, tokens
 from ledger.conditions import Absent
 from ledger.errors import Throttled, Unavailable
 from ledger.gate.items import new_gate
 from ledger.lane import directory
 from ledger.lane.add import pack_of
+from ledger.lane.named import Named
 from ledger.limit import Limit
 from ledger.requests import GetMany, Item, Key, Put, PutMany, keyed
 from ledger.values import Delta, Lane

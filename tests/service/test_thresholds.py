@@ -2,13 +2,13 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from ledger import items
-from ledger.dynamo.client import CONFIG
 from ledger.errors import DamagedItem, GaveUp, LedgerError, OutcomeUnknown, Unavailable
 from ledger.gate import decide
 from ledger.gate.gates import Gates
@@ -17,16 +17,17 @@ from ledger.lane import crossings, directory
 from ledger.lane.add import pack_of
 from ledger.lane.crossings import Crossing, crossing_key, crossing_of
 from ledger.limit import IN, OUT, Limit, Threshold
-from ledger.requests import GetMany, Item, Update, keyed
+from ledger.requests import GetMany, Item, Update, keyed, or_error
 from ledger.settings import Settings
 from ledger.values import Checkpoint, Delta, Lane
+from service.job_queue import Enqueue, Message
 from service.jobs import Evaluate, Job
 from service.ring.ring import EVALUATE_EVERY_S, EVALUATE_MARGIN_S
 from service.runtime import Runtime
 from service.sweep.sweep import Place, place_item
-from service.thresholds.evaluate import Evaluated, evaluate
-from service.thresholds.event_bus import EventBus, NotPublished, Publish
-from tests.service.support import NOTHING, Service, failed
+from service.thresholds.evaluate import evaluate
+from service.thresholds.event_bus import Evaluated, EventBus, NotPublished, Publish
+from tests.service.support import NOTHING, Service, Sqs, failed
 from tests.world import COUNTER, LANE, NOW_MS, A, B, Region, delta, settings, token
 
 LOW, HIGH = Threshold(below=10), Threshold(above=100, name="high")
@@ -290,7 +291,7 @@ class Events:
 
 def test_an_event_is_one_entry_of_the_bus_and_what_it_did_not_take_is_an_error() -> None:
     client = Events({"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]})
-    Runtime(Region(), None, EventBus("orders", client)).answer(PUBLISH)
+    Runtime(Region(), None, EventBus("orders", lambda: client)).answer(PUBLISH)
     ((entry,),) = [asked["Entries"] for asked in client.asked]
     assert json.loads(entry.pop("Detail")) == PUBLISH.detail
     assert entry.pop("Time").timestamp() == NOW_MS / 1_000
@@ -302,16 +303,27 @@ def test_an_event_is_one_entry_of_the_bus_and_what_it_did_not_take_is_an_error()
     ]
     for answer, error in failures:
         with pytest.raises(error):
-            EventBus("default", Events(answer)).answer(PUBLISH)
+            EventBus("default", partial(Events, answer)).answer(PUBLISH)
     with pytest.raises(NotPublished, match="set LEDGER_THRESHOLD_BUS"):
         Runtime(Region()).answer(PUBLISH)
 
 
-def test_a_region_that_publishes_makes_a_bus_and_no_other_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[tuple[Any, ...]] = []
-    monkeypatch.setattr("service.runtime.boto3.client", lambda *given, config: made.append((*given, config)))
-    monkeypatch.setattr("service.runtime.DynamoTable.of", lambda *_: Region())
-    bus = {"LEDGER_THRESHOLD_BUS": "default"}
+def test_a_region_that_publishes_has_a_bus_and_no_other_has_and_a_client_is_made_for_who_sends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[tuple[str, str]] = []
+
+    def client_of(service: str, region: str) -> Sqs | Events:
+        made.append((service, region))
+        return Sqs() if service == "sqs" else Events({"FailedEntryCount": 0})
+
+    monkeypatch.setattr("service.runtime.client_of", client_of)
+    bus, has_bus = {"LEDGER_THRESHOLD_BUS": "default"}, []
     for given, environ in ((own(), bus), (own(B), bus), ({}, bus), (own(), {})):
-        Runtime.of(settings(**given), {"LEDGER_WORK_QUEUE_URL": "q", **environ})
-    assert made == [(*client, CONFIG) for client in (("sqs", A), ("events", A), ("sqs", B), ("sqs", A), ("sqs", A))]
+        runtime = Runtime.of(settings(**given), {"LEDGER_WORK_QUEUE_URL": "q", **environ})
+        assert made == []
+        assert runtime.answer(Enqueue((Message(Evaluate(LANE)),))) == (None,)
+        has_bus.append(not isinstance(or_error(runtime.answer, PUBLISH), NotPublished))
+        sent, made[:] = made[:], []
+        assert sent == [("sqs", settings(**given).region), *[("events", A)] * has_bus[-1]]
+    assert has_bus == [True, False, False, False]

@@ -24,12 +24,12 @@ from lab.histories.budget_judge import CAP, DEAR, ESTIMATE, LINES, LONGEST, TIME
 from ledger.errors import LedgerError, LimitReached
 from ledger.gate import gates as gates_module
 from litellm.integrations.custom_logger import CustomLogger
-from simulator import Faults
+from simulator import Faults, Simulation
 
 from budgets_lab.provider import TurnedLoop, all_ended, installed
 from ledger_litellm import LedgerBudgets
 
-FAULTS = Faults(throttled=20, dropped=20, lost=40, late=20, cut=1, lag_steps=20)
+FAULTS = Faults(throttled=20, dropped=20, lost=40, late=20, lag_steps=20)
 ASKED: dict[str, Any] = {
     "model": "gpt-4o",
     "messages": [{"role": "user", "content": "hello"}],
@@ -41,6 +41,7 @@ failed, or with their process.
 """
 
 AT_ONCE = 4  # so many customers call at the same time
+CUT_EVERY = 8  # one customer of so many calls while the Regions are cut off from each other
 REMEMBERED_MS = 20
 """How long a process remembers that a Region did not answer: here a request takes a millisecond, and a second would be
 most of the run."""
@@ -106,16 +107,22 @@ async def all_settled(*budgets: LedgerBudgets) -> None:
         await all_ended(*budgets)
 
 
-async def all_at_once(customers: list[str], call: Callable[[str, str, str], Awaitable[None]]) -> None:
+async def all_at_once(
+    customers: list[str], call: Callable[[str, str, str], Awaitable[None]], simulation: Simulation | None = None
+) -> None:
     """The calls of a customer at once, every other one in the other Region; some customers at a time."""
     turn = asyncio.Semaphore(AT_ONCE)
 
-    async def of(customer: str) -> None:
+    async def of(number: int, customer: str) -> None:
         ends = Random(customer).sample(ENDS, len(ENDS))
         async with turn:
+            if simulation and number % CUT_EVERY == CUT_EVERY - 1:
+                simulation.cut_off(REGIONS[1])
             await asyncio.gather(*(call(customer, REGIONS[n % 2], end) for n, end in enumerate(ends)))
+            if simulation:
+                simulation.join(REGIONS[1])
 
-    await asyncio.gather(*map(of, customers))
+    await asyncio.gather(*(of(number, customer) for number, customer in enumerate(customers)))
 
 
 def measure(customers: int, seed: int = 0, faults: Faults = FAULTS) -> Figures:
@@ -135,7 +142,7 @@ def measure(customers: int, seed: int = 0, faults: Faults = FAULTS) -> Figures:
         async def call(customer: str, region: str, end: str) -> None:
             figures.calls[customer][await end_of(processes[region], customer, region, end)] += 1
 
-        await all_at_once(names, call)
+        await all_at_once(names, call, world.simulation)
         await all_settled(*processes.values())
 
     async def naively(customer: str, region: str, end: str) -> None:

@@ -3,21 +3,24 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from lab.designs import Outcome, every
 from lab.designs.atomic import Atomic
 from lab.designs.trial import DESIGNS
-from lab.measure import bench, fast, lanes, limits, lives, process
+from lab.measure import bench
 from lab.measure.changes import BASE, EVENTS, SLOTS, Counted, Record
 from lab.measure.compare import FOLDED, publish
 from lab.measure.cost import Spent, on_one_counter, shop_events, spend
-from lab.measure.figure import Figure
+from lab.measure.figure import Figure, Part
 from lab.measure.lives import Life, in_packs, queued
 from lab.measure.metered_table import Charge, MeteredTable
 from lab.measure.one_counter import ONE, SCENARIOS, count
 from lab.measure.page import GROUPS, Row
+from lab.measure.rival import PLAIN
+from lab.measure.rivals import HARM, TAKEN, Rival
 from lab.measure.speed import Pace, Slice, pace_of
 from ledger.requests import Program, Put, Query
 
@@ -50,15 +53,39 @@ def test_a_page_ends_after_a_megabyte_and_one_at_its_limit_does_not_say_that_it_
     assert [(len(page.items), page.last) for page in pages] == [(3, "c"), (1, None), (1, "d")]
 
 
-def test_a_figure_that_misses_its_goal_or_shows_hardly_anything_ends_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    for value, judged, code in ((1.0, True, 0), (1.1, True, 1), (0.4, True, 1), (1.1, False, 0)):
-        figure = Figure("one", value, 1.0, 0.5, judged)
-        for room in (lives, limits, lanes, process, fast):
-            monkeypatch.setattr(room, "figures", lambda *, small, figure=figure: [figure])
+def test_a_figure_that_misses_its_goal_or_shows_hardly_anything_and_a_part_that_fails_end_with_1(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def rival(_: bool) -> Iterator[Figure]:
+        yield Figure("before", 1.0, 1.0, 0.5)
+        raise ConnectionError("has gone")
+
+    written = tmp_path / "bench.txt"
+    monkeypatch.setattr(bench, "WRITTEN", written)
+    runs: list[tuple[list[Part], int]] = [
+        ([part(1.0, 1.0, 0.5)], 0),
+        ([part(1.1, 1.0, 0.5)], 1),
+        ([part(0.4, 1.0, 0.5)], 1),
+        ([part(1.1, 1.0, 0.5, judged=False)], 0),
+        ([part(4.9, None, 5)], 1),
+        ([rival, part(1.0, 1.0, 0.5)], 1),
+    ]
+    for parts, code in runs:
+        monkeypatch.setattr(bench, "ROOMS", [SimpleNamespace(PARTS=parts)])
         with pytest.raises(SystemExit) as ended:
-            bench.main(small=True)
-        assert ended.value.code == code
-        assert str(figure).endswith("MISSED") == (value != 1.0)
+            bench.main(small=False)
+        printed = capsys.readouterr().out
+        assert ended.value.code == code, printed
+        assert ("FAILED" in printed) == (rival in parts)
+        assert rival in parts or written.read_text() == f"$ make bench\n{printed}"
+        assert ("MISSED" in printed) == ("1.1" in printed or "0.4" in printed or "4.9" in printed)
+    assert [line.split()[0] for line in printed.splitlines()] == ["before", f"{__name__}.rival", "one"]
+    with pytest.raises(ValueError, match="did nothing would pass"):
+        Figure("no floor", 0.0, 1.0, 0)
+
+
+def part(value: float, most: float | None, least: float, judged: bool = True) -> Part:
+    return lambda _: iter([Figure("one", value, most, least, judged)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +131,17 @@ UNITS = Spent(10, Charge(), Charge(), (Charge(), Charge()), 0, 0)
 FACTS = {"date": "today", "engine": "it", "events": "some"}
 
 
+RIVALS: list[tuple[str, dict[str, float]]] = [
+    ("a rival", {"requests": 0}),
+    ("this library", {"lose": 2}),
+    ("this library", {}),
+]
+
+
+def found(name: str, **kinds: float) -> Rival:
+    return Rival(name, dict.fromkeys((*TAKEN, *HARM), 1.0) | kinds)
+
+
 def row_of(name: str, crash: Counted = RIGHT, made: int = 1) -> Row:
     found = dict.fromkeys(FAULTS, RIGHT) | {"crash": crash}
     return Row(ON_WORLD[name], found, UNITS, UNITS, [Pace(1.0, made, 0)] * 2)
@@ -115,12 +153,20 @@ def test_a_row_of_this_library_that_is_wrong_or_did_nothing_ends_with_1_and_leav
     path = tmp_path / "comparison.md"
     path.write_text("as it was")
     wrong = [row_of(name, crash=crash) for crash in WRONG for name in ON_WORLD if name.startswith("this library")]
-    for row in [*wrong, row_of("this library", made=0)]:
+    right, died = row_of("this library"), Rival("pynamodb", failure="FAILED: gone")
+    idle, twice, once = (found(name, **kinds) for name, kinds in RIVALS)
+    runs = [*(([row], [once]) for row in [*wrong, row_of("this library", made=0)])]
+    runs += [
+        ([right], [rival]) for rival in (idle, twice, replace(died, name="this library"), replace(once, name=PLAIN))
+    ]
+    for rows, rivals in runs:
         with pytest.raises(SystemExit) as ended:
-            publish([row], path, 1, **FACTS)
-        assert (ended.value.code, path.read_text()) == (1, "as it was"), row
-    publish([row_of("this library")], path, 1, **FACTS)
+            publish(rows, rivals, path, 1, **FACTS)
+        assert (ended.value.code, path.read_text()) == (1, "as it was"), (rows, rivals)
+    publish([right], [once, died, replace(twice, name="a rival")], path, 1, **FACTS)
     assert "| this library | for ever | 0/0 | 0/0 | 0/0 | 0/0 | no |" in path.read_text()
+    assert "| a rival | 1.00 | 1.00 | 1.00 | 1 | 2 | 1 |" in path.read_text()
+    assert "| pynamodb | failed | failed | failed |" in path.read_text()
     assert "be listed in this library." in path.with_suffix(".txt").read_text()
     assert sorted(name for names in GROUPS.values() for name in names) == sorted(FAULTS)
 
@@ -147,8 +193,11 @@ def test_what_designs_spend_is_what_their_items_cost_and_a_wrong_sum_is_no_resul
         found = spend(events[:changes], designs[name])
         assert found.change == change, name
         assert found.housekeeping.write_units == housekeeping, name
-    grown = spend(events, designs["set of ids"])  # of 36 bytes: 1,800 to 3,600 bytes and the key
-    assert (grown.grows, 2 <= grown.change.write_units / 50 <= 4) == (True, True)
+    grown = spend(events, designs["set of ids"])  # of 36 bytes, 51 to 100 of them, and 30 of names and the key
+    assert (grown.grows, grown.change.write_units) == (
+        True,
+        sum(-(-(30 + 36 * ids) // 1_024) for ids in range(51, 101)),
+    )
     with pytest.raises(AssertionError, match="atomic ADD: stock:all reads"):
         spend(events[:4], Planted(more=1))
 

@@ -1,0 +1,221 @@
+"""What a client's calls take beside bare ones, on the embedded engine and, where it was got, on DynamoDB Local.
+
+Rule 1: A CPU figure is a median of ratios within one run, taken in turns; a pace is one to plain ADD with this
+library's Config (`speed.py`). None is judged: machines are noisy.
+Rule 2: What waits for an engine names it, because the pace of many threads is as much its as theirs.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import count
+from threading import Lock
+from typing import Any
+
+from compactor import Compactor
+from lab.engines.dynamodb_local import DynamoDBLocal, installed
+from lab.engines.ministack import ENVIRONMENT, Engine
+from lab.measure.figure import Figure
+from lab.measure.speed import THREADS, Writers, pace
+from ledger import Change, Ledger, Settings
+from ledger.clocks import wall_clock
+from ledger.dynamo import ask
+from ledger.dynamo.client import CONFIG
+from ledger.gate.updates import decide
+from ledger.items import delta_item, delta_pk
+from ledger.limit import Limit
+from reader import Reader
+
+REGION, TABLE, COUNTER = "eu-west-1", "bench", "stock:85123A"
+LIMIT = Limit(ceiling=10**9, region=REGION)
+SETTINGS = Settings(table=TABLE, region=REGION, limits={"seats:": LIMIT})
+EACH = 50  # calls between two looks at the clock
+PACKED = 20_000  # changes of a fold
+CHECKED = 100  # counters that are read at the end
+ASYNC = f"{sys.prefix}/async"
+"""Where `make` puts aiobotocore, whose botocore is not ours."""
+
+
+@contextmanager
+def running(engine: Engine) -> Iterator[Engine]:
+    with engine:
+        engine.create_table(TABLE, REGION)
+        yield engine
+
+
+def put_of(item: Any, table: str = TABLE) -> dict[str, Any]:
+    """What the library asks of put_item for a delta."""
+    condition = {"ConditionExpression": "attribute_not_exists(pk)", "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+    return {"TableName": table, "Item": item, **condition}
+
+
+Calls = Callable[[Sequence[Any]], int]
+"""Makes calls of what is given, and says how many."""
+
+
+def cpu_ratio(rounds: int, ours: Calls, theirs: Calls, given: Callable[[], Sequence[Any]]) -> float:
+    """The CPU of one of our calls over that of one of theirs. `given` is not in it, and the first round warms up."""
+    ratios = []
+    for _ in range(rounds + 1):
+        asked, taken = given(), []
+        for calls in (ours, theirs):
+            began = time.process_time()
+            made = calls(asked)
+            taken.append((time.process_time() - began) / made)
+        ratios.append(taken[0] / taken[1])
+    return statistics.median(ratios[1:])
+
+
+def one_by_one(call: Callable[[Any], object]) -> Calls:
+    return lambda asked: len([call(each) for each in asked])
+
+
+def _puts(client: Any) -> Calls:
+    return one_by_one(lambda item: client.put_item(**put_of(item)))
+
+
+def _items(ledger: Ledger) -> list[Any]:
+    return [delta_item(ledger.prepare(COUNTER, -6)) for _ in range(EACH)]
+
+
+def adds(small: bool) -> Iterator[Figure]:
+    with running(Engine()) as engine:
+        ledger, rounds = Ledger(SETTINGS, client=engine.client(REGION, CONFIG)), 1 if small else 25
+        for name, config, most in (("bare boto3 put_item", None, 1.1), ("the same with our Config", CONFIG, 1.2)):
+            ours, bare = one_by_one(lambda _: ledger.add(COUNTER, -6)), _puts(engine.client(REGION, config))
+            ratio = cpu_ratio(rounds, ours, bare, lambda: _items(ledger))
+            yield Figure(f"client CPU of an add / {name}", ratio, most, 0.1, judged=False)
+        limited = _limited_over_update(engine, ledger, rounds)
+        yield Figure("limited: client CPU of an add / bare update_item of the same", limited, 1.1, 0.1, judged=False)
+        made = (rounds + 1) * EACH  # of each ratio; the bare ones put changes of the same counter
+        check(engine.client(REGION, CONFIG), {COUNTER: -6 * 4 * made, "seats:ours": made // 2})
+
+
+def _limited_over_update(engine: Engine, ledger: Ledger, rounds: int) -> float:
+    """What the ledger files now and then counts; the bare client has a new gate each time, so nothing need be filed."""
+    bare, numbers = engine.client(REGION, CONFIG), count()
+
+    def asked() -> list[ask.Operation]:
+        theirs = f"seats:{next(numbers)}"
+        ledger.add(theirs, 1)  # makes the gate
+        deltas = [ledger.prepare(theirs, 1) for _ in range(EACH // 2)]
+        return [ask.operation(decide(delta.lane, LIMIT, {delta.token: 1}), TABLE) for delta in deltas]
+
+    ours = one_by_one(lambda _: ledger.add("seats:ours", 1))
+    return cpu_ratio(rounds, ours, one_by_one(lambda update: bare.update_item(**update.arguments)), asked)
+
+
+def in_flight(small: bool) -> Iterator[Figure]:
+    """In a process of its own, beside aiobotocore: three runs, of which the worst counts."""
+    many, runs = (100, 1) if small else (10_000, 3)
+    with running(Engine()) as engine:
+        environ = os.environ | ENVIRONMENT | {"PYTHONPATH": ASYNC}
+        code = f"from lab.measure.in_flight import main; main({engine.endpoint_url!r}, {TABLE!r}, {many}, {runs})"
+        done = subprocess.run([sys.executable, "-c", code], env=environ, stdout=subprocess.PIPE, check=True, text=True)
+    name = f"client CPU of an add, {many:,} in flight / bare aiobotocore put_item, worst of {runs}"
+    yield Figure(name, max(map(float, done.stdout.split())), 1.1, 0.1, judged=False)
+
+
+def folds(small: bool) -> Iterator[Figure]:
+    settings, numbers = Settings(table=TABLE, region=REGION), count()
+    with running(Engine()) as engine:
+        client = engine.client(REGION, CONFIG)
+        ledger, pages = Ledger(settings, client=client), client.get_paginator("query")
+        compactor = Compactor(settings, clients={REGION: client}, clock=lambda: wall_clock() + 60_000)
+
+        def given() -> Sequence[str]:
+            counter = f"stock:{next(numbers)}"
+            ledger.add_many([Change(counter, 1)] * PACKED, pack=True)
+            return [counter]
+
+        def folded(counter: str) -> None:
+            if (made := compactor.compact(counter).folded) != PACKED:
+                raise AssertionError(f"{made:,} of {PACKED:,} changes were folded")
+
+        def read(counter: str) -> None:
+            (lane,) = settings.lanes_of(counter)
+            asked: Any = {
+                "KeyConditionExpression": "pk = :pk",
+                "ExpressionAttributeValues": {":pk": {"S": delta_pk(lane)}},
+            }
+            list(pages.paginate(TableName=TABLE, ConsistentRead=True, **asked))
+
+        ratio = cpu_ratio(1 if small else 7, one_by_one(folded), one_by_one(read), given)
+    yield Figure("CPU of a fold of packs of 400 / bare Query of the same pages", ratio, 15, 1, judged=False)
+
+
+def gathered(small: bool) -> Iterator[Figure]:
+    """32 threads whose changes go together, and the first changes of limited counters."""
+    with running(Engine()) as engine:
+        yield from _on(engine, small)
+
+
+def gathered_on_dynamodb_local(small: bool) -> Iterator[Figure]:
+    if not small and installed():
+        with running(DynamoDBLocal()) as engine:
+            yield from _on(engine, small)
+
+
+def _on(engine: Engine, small: bool) -> Iterator[Figure]:
+    turns = (1, 0.05) if small else (5, 0.5)
+    client, added = engine.client(REGION, CONFIG), Counter[str]()
+    gathers, limited = Ledger(SETTINGS, client=client, gather=True), Ledger(SETTINGS, client=client)
+
+    def add(counter: str, _: str = "") -> None:
+        gathers.add(counter, 1)
+        with lock:
+            added[counter] += 1
+
+    def add_first(_: str, key: str) -> None:
+        limited.add(f"seats:{key}", 1)
+        with lock:
+            added[f"seats:{key}"] += 1
+
+    lock, plain = Lock(), _add(client)
+    for counters, least, most in ((1, 5, 0.25), (1_000, 4, 0.3)):
+        rate = pace(Writers(add, counters), Writers(plain, counters), *turns, THREADS).rate
+        of = f"gathered, {THREADS} threads, {counters:,} counter{'s' * (counters > 1)}"
+        yield Figure(f"{of}: pace / ADD ({engine.name})", rate, None, least, judged=False)
+        cpu = _gathered_over_put(engine, gathers, add, counters, 1 if small else 4)
+        yield Figure(f"{of}: CPU / bare put_item ({engine.name})", cpu, most, 0.01, judged=False)
+    rate = pace(Writers(add_first, 1_000), Writers(plain, 1_000), *turns, 8).rate
+    yield Figure(f"limited: first adds of 1,000 counters: pace / ADD ({engine.name})", rate, None, 0.45, judged=False)
+    check(client, dict(added.most_common()[:: max(1, len(added) // CHECKED)]))
+
+
+def check(client: Any, values: Mapping[str, int]) -> None:
+    """Raises AssertionError where a counter does not have what was added: adds that do nothing are fast."""
+    if (found := Reader(SETTINGS, client=client).values([*values])) != values:
+        wrong = next(counter for counter in values if found[counter] != values[counter])
+        raise AssertionError(f"{wrong} reads {found[wrong]}, but {values[wrong]} were added")
+
+
+def _add(client: Any) -> Callable[[str, str], object]:
+    """Plain ADD."""
+
+    def add(counter: str, _: str) -> None:
+        key, one = {"pk": {"S": f"add-{counter}"}, "sk": {"S": "count"}}, {":one": {"N": "1"}}
+        client.update_item(TableName=TABLE, Key=key, UpdateExpression="ADD amount :one", ExpressionAttributeValues=one)
+
+    return add
+
+
+def _gathered_over_put(engine: Engine, ledger: Ledger, add: Callable[[str], None], counters: int, rounds: int) -> float:
+    """Bare puts come from one thread, which spares them a fight for Python's lock."""
+    with ThreadPoolExecutor(THREADS) as threads:
+
+        def ours(items: Sequence[Any]) -> int:
+            numbers = range(THREADS * len(items))
+            return len([*threads.map(lambda number: add(f"counter-{number % counters}"), numbers)])
+
+        puts = _puts(engine.client(REGION, None))
+        return cpu_ratio(rounds, ours, puts, lambda: _items(ledger))
+
+
+PARTS = (adds, in_flight, folds, gathered, gathered_on_dynamodb_local)
