@@ -13,10 +13,10 @@ from typing import Annotated
 import typer
 
 from lab.engines.ministack import end_on_signals
-from lab.measure import clients, fast, lanes, limits, lives, process
+from lab.measure import clients, lanes, limits, lives, process
 from lab.measure.figure import Figure
 
-ROOMS = (lives, limits, lanes, process, clients, fast)
+ROOMS = (lives, limits, lanes, process, clients)
 WRITTEN = Path(__file__).parents[2] / "docs" / "bench.txt"
 
 

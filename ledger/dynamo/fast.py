@@ -12,8 +12,8 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Low
 import hmac
 import json
 import time
-from base64 import b64decode, b64encode
-from functools import lru_cache, partial, reduce
+from base64 import b64encode
+from functools import partial
 from hashlib import sha256
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -26,9 +26,8 @@ from botocore.parsers import create_parser
 from botocore.session import Session
 from botocore.utils import get_environ_proxies
 
-from ledger.dynamo.client import CONFIG, url_refused
+from ledger.dynamo.client import make_client, process_session
 from ledger.dynamo.connections import Answer, Connections
-from ledger.dynamo.failures import no_client, note_attempts
 from ledger.errors import InvalidSettings
 
 if TYPE_CHECKING:
@@ -37,9 +36,8 @@ else:
     Base = object
 
 _READS = {"batch_get_item", "get_item", "query", "scan"}
-_STATEMENTS = {"batch_execute_statement", "execute_statement"}
 _WRITES = {"delete_item", "put_item", "transact_write_items", "update_item"}
-OPERATIONS = _READS | _STATEMENTS | _WRITES
+OPERATIONS = _READS | _WRITES | {"batch_execute_statement", "execute_statement"}
 
 _encode = json.JSONEncoder(separators=(",", ":"), default=lambda value: b64encode(value).decode()).encode
 
@@ -47,20 +45,15 @@ _encode = json.JSONEncoder(separators=(",", ":"), default=lambda value: b64encod
 class FastClient(Base):
     """What `client=` and `clients=` take in place of a boto3 client of that Region. Threads may share it.
 
-    session: one of botocore's, for its credentials and settings. Raises InvalidSettings and NotAllowed.
+    session: one of botocore's, for its credentials and settings; else the process's, as for every client of ours.
+    Raises InvalidSettings and NotAllowed.
     """
 
     def __init__(self, region: str, endpoint_url: str | None = None, *, session: Session | None = None) -> None:
-        session = session or Session()
-        try:
-            made: Any = session.create_client("dynamodb", region, endpoint_url=endpoint_url, config=CONFIG)
-            self._credentials: Any = session.get_credentials()
-        except exceptions.BotoCoreError as failure:
-            raise no_client(failure) from failure
-        except ValueError as failure:
-            raise url_refused(endpoint_url, failure) from None
-        self._meta: Any = note_attempts(made).meta
-        self._errors, self._parser = made.exceptions, create_parser("json")
+        session = session or process_session()
+        made: Any = make_client(region, endpoint_url, session)
+        self._credentials: Any = session.get_credentials()
+        self._meta, self._errors, self._parser = made.meta, made.exceptions, create_parser("json")
         self._host = _host(self._meta)
         ca_file = get_cert_path(session.get_config_variable("ca_bundle") or True)
         self._connections = Connections(self._meta.endpoint_url, ca_file)
@@ -75,47 +68,50 @@ class FastClient(Base):
         self._connections.close()
 
     def _call(self, name: str, /, **arguments: Any) -> Any:
-        model, context = self._meta.service_model.operation_model(name), dict[str, Any]()
-        body = _encode(arguments).encode()
+        model, events = self._meta.service_model.operation_model(name), self._meta.events
+        body, context = _encode(arguments).encode(), dict[str, Any]()
         for attempts in count(1):
-            headers = self._signed(name, body)
+            failure = response = None
+            try:
+                headers = self._signed(name, body)
+            except Exception as error:
+                events.emit(f"after-call-error.dynamodb.{name}", exception=error, context=context)
+                raise
             try:
                 answer = self._connections.send(headers, body)
-                parsed = self._parsed(answer, model)
-            except (exceptions.ConnectionError, exceptions.HTTPClientError) as failure:
-                pause = self._pause(model, context, attempts, failure=failure)
-                if pause is None:
-                    raise
-            else:
-                parsed["ResponseMetadata"]["RetryAttempts"] = attempts - 1
-                pause = None if answer.status_code < 300 else self._pause(model, context, attempts, (answer, parsed))
-                if pause is None:
-                    break
+                response = answer, (parsed := self._parsed(answer, model))
+            except (exceptions.ConnectionError, exceptions.HTTPClientError) as error:
+                failure = error
+            if response and answer.status_code < 300:
+                break
+            about = {"operation": model, "request_dict": {"context": context}, "endpoint": None, "attempts": attempts}
+            about |= {"response": response, "caught_exception": failure}
+            pause = first_non_none_response(events.emit(f"needs-retry.dynamodb.{name}", **about))
+            if pause is None:
+                break
             time.sleep(pause)
+        if failure:
+            raise failure
+        parsed["ResponseMetadata"]["RetryAttempts"] = attempts - 1
         about = {"http_response": answer, "parsed": parsed, "model": model, "context": context}
-        self._meta.events.emit(f"after-call.dynamodb.{name}", **about)  # gives back what a retry took of the quota
+        events.emit(f"after-call.dynamodb.{name}", **about)  # gives back what a retry took of the quota
         if answer.status_code >= 300:
             raise self._errors.from_code(parsed["Error"]["Code"])(parsed, name)
         return parsed
-
-    def _pause(self, model: Any, context: Any, attempts: int, response: Any = None, failure: Any = None) -> Any:
-        """Seconds after which botocore's standard mode would send again; None if it would not."""
-        event, about = f"needs-retry.dynamodb.{model.name}", {"operation": model, "request_dict": {"context": context}}
-        about |= {"response": response, "caught_exception": failure, "attempts": attempts, "endpoint": None}
-        pause = first_non_none_response(self._meta.events.emit(event, **about))
-        return None if pause is False else pause
 
     def _parsed(self, answer: Answer, model: Any) -> dict[str, Any]:
         """What boto3 makes of it. Raises HTTPClientError for what DynamoDB never says."""
         status, headers, content = answer
         try:
             if status < 300:
-                parsed: dict[str, Any] = json.loads(content, object_hook=_binary if b'"B' in content else None)
+                parsed: dict[str, Any] = json.loads(content)
                 named = {"RequestId": headers["x-amzn-requestid"]} if "x-amzn-requestid" in headers else {}
-                return parsed | {"ResponseMetadata": named | {"HTTPStatusCode": status, "HTTPHeaders": headers}}
-            given = {"status_code": status, "headers": headers, "body": content}
-            parsed = self._parser.parse(given, model.output_shape)
-            shape = model.service_model.shape_for_error_code(parsed["Error"]["Code"])
+                parsed |= {"ResponseMetadata": named | {"HTTPStatusCode": status, "HTTPHeaders": headers}}
+            if status >= 300 or b'"B' in content:  # an error, or perhaps bytes
+                given = {"status_code": status, "headers": headers, "body": content}
+                parsed = self._parser.parse(given, model.output_shape)
+            code = parsed["Error"]["Code"] if status >= 300 else ""
+            shape = model.service_model.shape_for_error_code(code)
             return parsed if shape is None else parsed | self._parser.parse(given, shape)
         except Exception as error:
             raise exceptions.HTTPClientError(error=f"DynamoDB never answers {content[:99]!r}") from error
@@ -134,15 +130,17 @@ class FastClient(Base):
         lines = "".join(f"{header}:{value}\n" for header, value in headers.items())
         canonical = f"POST\n/\n\n{lines}\n{signed}\n{sha256(body).hexdigest()}"
         text = f"AWS4-HMAC-SHA256\n{now}\n{scope}\n{sha256(canonical.encode()).hexdigest()}"
-        signature = hmac.digest(_signing_key(given.secret_key, scope), text.encode(), "sha256").hex()
+        key = f"AWS4{given.secret_key}".encode()
+        for part in (*scope.split("/"), text):  # the last one is the signature
+            key = hmac.digest(key, part.encode(), "sha256")
         credential = f"Credential={given.access_key}/{scope}"
-        headers["authorization"] = f"AWS4-HMAC-SHA256 {credential}, SignedHeaders={signed}, Signature={signature}"
-        return headers | {"user-agent": self._meta.config.user_agent}
+        headers["authorization"] = f"AWS4-HMAC-SHA256 {credential}, SignedHeaders={signed}, Signature={key.hex()}"
+        return headers | {"accept-encoding": "identity", "user-agent": self._meta.config.user_agent}
 
 
 def _host(meta: Any) -> str:
     """What requests name as their host. Raises InvalidSettings where more than that would be asked of them."""
-    url = urlsplit(meta.endpoint_url)
+    url = urlsplit(str(meta.endpoint_url))
     refused = {
         "a path in an endpoint": url.path not in ("", "/") or url.query,
         "proxies": meta.config.proxies or get_environ_proxies(meta.endpoint_url).get(url.scheme),
@@ -150,21 +148,4 @@ def _host(meta: Any) -> str:
     }
     for what in (what for what, is_set in refused.items() if is_set):
         raise InvalidSettings(f"FastClient does not know {what} ({meta.endpoint_url}): a boto3 client does.")
-    host: str = url.netloc.rpartition("@")[2].lower().removesuffix({"http": ":80", "https": ":443"}[url.scheme])
-    return host
-
-
-@lru_cache(16)
-def _signing_key(secret: str, scope: str) -> bytes:
-    first = f"AWS4{secret}".encode()
-    return reduce(lambda key, part: hmac.digest(key, part.encode(), "sha256"), scope.split("/"), first)
-
-
-def _binary(value: dict[str, Any]) -> dict[str, Any]:
-    """An attribute's value with its bytes. Attributes may be named B and BS; then no text or list of texts follows."""
-    match value:
-        case {"B": str(text)}:
-            return {"B": b64decode(text)}
-        case {"BS": [*texts]}:
-            return {"BS": [*map(b64decode, texts)]}
-    return value
+    return url.netloc.rpartition("@")[2].lower().removesuffix({"http": ":80", "https": ":443"}[url.scheme])

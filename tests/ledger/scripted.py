@@ -3,7 +3,9 @@
 import json
 import socket
 import socketserver
+import ssl
 import threading
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 HANG_S = 60
@@ -29,7 +31,8 @@ def refusal(code: str, **more: Any) -> Line:
 
 OK = Line(http())
 HALF, RESET, HANG = Line(http()[:-1], "close"), Line(then="reset"), Line(then="hang")
-WRONG_SUM = Line(http(**{"x-amz-crc32": 1}))
+SUMS: list[Any] = [1, "x"]
+WRONG_SUM, NO_SUM = (Line(http(**{"x-amz-crc32": checksum})) for checksum in SUMS)
 
 
 class Server(socketserver.ThreadingTCPServer):
@@ -37,18 +40,26 @@ class Server(socketserver.ThreadingTCPServer):
 
     daemon_threads = True
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.tls = tls
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.server_address[1]}"
         self.script: list[Line] = []
         self.requests: list[dict[str, str]] = []
-        self.connections, self.over = 0, threading.Event()
+        self.connections, self.over, self.closed = 0, threading.Event(), threading.Event()
         self.clients: list[Any] = []
 
     def line(self, asked: dict[str, Any]) -> Line:
         if not self.script:
             return Line(http(body={"Item": asked.get("Item")}))
         return self.script.pop(0) if len(self.script) > 1 else self.script[0]
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        if self.tls is None:
+            super().finish_request(request, client_address)
+            return
+        with suppress(OSError), self.tls.wrap_socket(request, server_side=True) as secure:
+            super().finish_request(secure, client_address)
 
 
 class Handler(socketserver.StreamRequestHandler):
@@ -68,3 +79,4 @@ class Handler(socketserver.StreamRequestHandler):
             self.wfile.write(line.sent)
             if line.then != "next":
                 return
+        self.server.closed.set()  # by the client

@@ -244,7 +244,7 @@ class Attempts:
         )
         self.client.meta.events.register("before-send.dynamodb", cast(Any, self.send))
         if fast:
-            monkeypatch.setattr("ledger.dynamo.fast.CONFIG", config)
+            monkeypatch.setattr("ledger.dynamo.client.CONFIG", config)
             self.client = FastClient("eu-west-1", session=Session())
             vars(self.client).update(_credentials=Credentials("x", "x"), _connections=SimpleNamespace(send=self.answer))
         self.table = DynamoTable.of(settings(), {"eu-west-1": self.client})
