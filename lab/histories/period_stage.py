@@ -143,6 +143,8 @@ PERIOD_CASTS: Casts = {
         *SHORT, do.sold(OLD, 2), do.is_over(), do.add(NEW, 3), do.set_limit(NEW, 8)),
     "a_carry_of_what_another_region_has_left": (
         *SHORT, do.sold(OLD, 1, AWAY), do.sold(OLD, 3), do.is_over(), do.add(NEW, 2)),
+    "a_carry_of_what_comes_back_after_another": (
+        *SHORT, do.sold(OLD, 5), do.is_over(), do.sold(NEW, 1), do.add(OLD, -1), do.add(NEW, 1)),
     "who_is_short_before_the_old_day_is_over": (
         *SHORT, do.sold(OLD, 2), do.add(NEW, 3)),
     "a_visit_and_a_read_while_a_period_retires": (

@@ -15,14 +15,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from random import Random
 from typing import Annotated, Any
-from unittest.mock import patch
 
 import litellm
 import typer
 from lab.histories.budget_calls import REGIONS, TwoRegions
 from lab.histories.budget_judge import CAP, DEAR, ESTIMATE, LINES, LONGEST, TIMEOUT, Figures, judge
 from ledger.errors import LedgerError, LimitReached
-from ledger.gate import gates as gates_module
 from litellm.integrations.custom_logger import CustomLogger
 from simulator import Faults, Simulation
 
@@ -42,10 +40,6 @@ failed, or with their process.
 
 AT_ONCE = 4  # so many customers call at the same time
 CUT_EVERY = 8  # one customer of so many calls while the Regions are cut off from each other
-REMEMBERED_MS = 20
-"""How long a process remembers that a Region did not answer: here a request takes a millisecond, and a second would be
-most of the run."""
-
 TRIES_S = 900  # what could not be settled is tried again for ten minutes; so far the time is turned on
 
 
@@ -149,8 +143,7 @@ def measure(customers: int, seed: int = 0, faults: Faults = FAULTS) -> Figures:
         with suppress(litellm.BudgetExceededError, litellm.InternalServerError):
             await litellm.acompletion(**ASKED, **answer_of(end), user=customer)
 
-    short = patch.object(gates_module, "REMEMBERED_MS", REMEMBERED_MS)
-    with short, asyncio.Runner(loop_factory=TurnedLoop) as runner:
+    with asyncio.Runner(loop_factory=TurnedLoop) as runner:
         with installed(*processes.values()):
             runner.run(ours())
         judge(world, figures)
