@@ -1,7 +1,7 @@
 """A client for what this library asks of DynamoDB, on http.client: two fifths of the CPU of boto3's at most.
 
-Rule 1: Each request costs its JSON, its signature and http.client. What happens once (the endpoint, credentials) or
-goes wrong (what an error says, whether and when to send again) is up to a botocore client, which sends nothing itself.
+Rule 1: Each request costs its JSON, its signature and http.client. What happens once (the endpoint, credentials) or is
+rare (bytes in an answer, errors, when to send again) is up to a botocore client, which itself sends nothing.
 Rule 2: An operation fails with what boto3's client would raise, attempts included. An answer that is cut off, fails its
 checksum or is no JSON is none: the request is sent again.
 Rule 3: What it would pass over in silence is refused when it is made.
