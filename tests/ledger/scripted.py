@@ -8,6 +8,11 @@ import threading
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from botocore.credentials import Credentials
+from botocore.session import Session
+
+from ledger.dynamo.fast import FastClient
+
 HANG_S = 60
 
 
@@ -80,3 +85,14 @@ class Handler(socketserver.StreamRequestHandler):
             if line.then != "next":
                 return
         self.server.closed.set()  # by the client
+
+
+SESSION, STATIC = Session(), Credentials("AKID", "secret")
+SESSION.set_credentials(STATIC.access_key, STATIC.secret_key)
+
+
+def fast(server: Server, credentials: Credentials | None = STATIC) -> Any:
+    made: Any = FastClient("eu-west-1", server.url, session=SESSION)
+    made._credentials = credentials
+    server.clients.append(made)
+    return made

@@ -1,17 +1,8 @@
 """FastClient beside boto3's client: what a server does to both, and what it does alone."""
 
-import multiprocessing
-import signal
-import socket
-import ssl
-import threading
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
-from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import boto3
 import pytest
@@ -19,14 +10,14 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 from botocore.credentials import Credentials, ReadOnlyCredentials, RefreshableCredentials
-from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, ReadTimeoutError, SSLError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    HTTPClientError,
+    ReadTimeoutError,
+)
 from botocore.session import Session
-from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
-from urllib3.util import wait_for_read
 
 from ledger.cost import Meter
 from ledger.dynamo import connections
@@ -36,36 +27,25 @@ from ledger.dynamo.fast import FastClient
 from ledger.errors import InvalidSettings, NotAllowed, OutcomeUnknown, Unavailable
 from ledger.requests import Get
 from ledger.table import DynamoTable
-from tests.ledger.scripted import HALF, HANG, HANG_S, NO_SUM, OK, RESET, WRONG_SUM, Line, Server, http, refusal
+from tests.ledger.scripted import (
+    HALF,
+    HANG,
+    NO_SUM,
+    OK,
+    RESET,
+    SESSION,
+    WRONG_SUM,
+    Line,
+    Server,
+    fast,
+    http,
+    refusal,
+)
 from tests.ledger.test_table_errors import KEY, PASSES, PUT, REFUSED, item
-from tests.reader.test_fork import in_a_child
 from tests.world import settings
 
 READ_TIMEOUT_S = 1
 BY_ACCOUNT = hasattr(CONFIG, "account_id_endpoint_mode")  # older botocores have no such endpoints
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setattr("time.sleep", lambda _: None)
-    with Server() as made:
-        threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
-        yield made
-        made.over.set()
-        for client in made.clients:
-            client.close()
-        made.shutdown()
-
-
-SESSION, STATIC = Session(), Credentials("AKID", "secret")
-SESSION.set_credentials(STATIC.access_key, STATIC.secret_key)
-
-
-def fast(server: Server, credentials: Credentials | None = STATIC) -> Any:
-    made: Any = FastClient("eu-west-1", server.url, session=SESSION)
-    made._credentials = credentials
-    server.clients.append(made)
-    return made
 
 
 def outcome(client: Any) -> object:
@@ -135,144 +115,11 @@ def test_what_is_no_whole_answer_of_dynamodb_is_none_and_a_write_may_have_been_a
             assert table.answer(request) is None
 
 
-def test_nothing_was_sent_where_no_connection_is_made(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    client = fast(server)
-    table = DynamoTable.of(settings(), {"eu-west-1": client})
-    for error in (ConnectionRefusedError(), TimeoutError(), socket.gaierror()):
-        monkeypatch.setattr("socket.create_connection", Mock(side_effect=error))
-        with pytest.raises(Unavailable, match="Nothing was written"):
-            table.answer(PUT)
-    assert server.requests == []
-
-
-def test_an_idle_connection_that_the_server_closed_costs_no_attempt(server: Server) -> None:
-    client = fast(server)
-    server.script = [Line(http(), "close"), OK]
-    client.put_item()
-    assert wait_for_read(client._connections._idle.value[0], HANG_S)  # its end has come
-    for _ in range(2):
-        assert client.put_item()["ResponseMetadata"]["RetryAttempts"] == 0
-    assert server.connections == 2
-
-
 def test_retries_that_help_do_not_use_up_those_of_later_calls(server: Server) -> None:
     client = fast(server)
     for _ in range(50):
         server.script = [Line(http(500)), OK]
         assert client.put_item()["ResponseMetadata"]["RetryAttempts"] == 1
-
-
-def test_a_call_that_ctrl_c_ends_leaves_its_answer_to_nobody(server: Server) -> None:
-    client, main = fast(server), threading.main_thread().ident
-    assert main is not None
-    for sent in (b"", http(body={"Item": "of another"})[:-9]):
-        server.script, server.requests = [Line(sent, "hang")], []
-
-        def press(item: Any) -> Line:
-            threading.Timer(0.05, signal.pthread_kill, (main, signal.SIGINT)).start()
-            return server.script[0]
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(server, "line", press)
-            with pytest.raises(KeyboardInterrupt):
-                client.put_item()
-        server.script = []
-        assert client.put_item(Item="mine")["Item"] == "mine"
-    assert len(client._connections._idle.value) == 1
-
-
-def test_connections_that_many_threads_opened_at_once_do_not_stay(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connections, "POOL", 2)
-    client, at_once = fast(server), threading.Barrier(16)
-    for _ in range(3):
-        monkeypatch.setattr(server, "line", lambda _: (at_once.wait(HANG_S), OK)[1])
-        with ThreadPoolExecutor(16) as threads:
-            assert len([*threads.map(lambda _: client.put_item(), range(16))]) == 16
-        assert len(client._connections._idle.value) < 8  # threads that end at once may each keep one
-
-
-@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")  # Python 3.12 on: that is the test
-def test_threads_and_a_forked_child_have_the_answers_of_their_own_requests(server: Server) -> None:
-    client = fast(server)
-
-    def answers(who: int) -> bool:
-        return all(client.put_item(Item={"n": f"{who}-{n}"})["Item"] == {"n": f"{who}-{n}"} for n in range(50))
-
-    with ThreadPoolExecutor(8) as threads:
-        assert all(threads.map(answers, range(8)))
-        assert server.connections <= 8
-        before = server.connections
-        child = threads.submit(in_a_child, lambda: answers(9))
-        assert all(threads.map(answers, range(7)))
-        assert child.result() is True
-    assert server.connections > before
-
-
-@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
-def test_a_forked_child_keeps_no_connection_of_its_parent_open(server: Server) -> None:
-    client = fast(server)
-    client.put_item()
-
-    def end() -> bool:
-        client.close()
-        return server.closed.wait(HANG_S)
-
-    fork = multiprocessing.get_context("fork")
-    child = fork.Process(target=fork.Event().wait)
-    child.start()
-    try:
-        assert end()
-    finally:
-        child.kill()
-        child.join()
-
-
-def certificate(pem: Path) -> Path:
-    """Of 127.0.0.1, signed by itself, and its key."""
-    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "ledger")])
-    made = x509.CertificateBuilder(name, name, key.public_key(), 1, now - timedelta(1), now + timedelta(1))
-    for extension in (
-        x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]),
-        x509.BasicConstraints(ca=True, path_length=None),
-        x509.SubjectKeyIdentifier.from_public_key(key.public_key()),
-    ):
-        made = made.add_extension(extension, critical=False)
-    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    pem.write_bytes(secret + made.sign(key, SHA256()).public_bytes(Encoding.PEM))
-    return pem
-
-
-def test_a_server_whose_certificate_nobody_signed_or_is_of_another_host_is_sent_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("time.sleep", lambda _: None)
-    pem, strange = (str(certificate(tmp_path / name)) for name in ("ours.pem", "theirs.pem"))
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(pem)
-    with Server(tls) as server:
-        server.script = [OK]
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        elsewhere = server.url.replace("127.0.0.1", "localhost")
-        for url, ca_file, attempts_made, asked in (
-            (server.url, pem, None, 1),
-            (server.url, strange, ATTEMPTS, 0),
-            (elsewhere, pem, ATTEMPTS, 0),
-        ):
-            found = []
-            with monkeypatch.context() as patch:
-                patch.setenv("AWS_CA_BUNDLE", ca_file)
-                theirs: Any = SESSION.create_client("dynamodb", "eu-west-1", endpoint_url=url, config=CONFIG)
-                for client in (note_attempts(theirs), FastClient("eu-west-1", url, session=SESSION)):
-                    server.requests = []
-                    end: Any = outcome(client)  # which closes it
-                    assert len(server.requests) == asked
-                    found.append(end if asked else (end[0], end[2:]))
-            assert found[0] == found[1]
-            assert asked or found[0] == (SSLError, (attempts_made, []))
-        server.shutdown()
 
 
 def test_it_signs_with_the_credentials_of_boto3s_default_session(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,26 +167,31 @@ def test_credentials_are_refreshed_before_they_expire_and_without_any_nothing_is
 
 
 class Signing(Credentials):
-    """They can sign so many requests; then a refresh is refused."""
+    """They can sign so many requests; then a refresh fails."""
 
-    def __init__(self, requests: int) -> None:
+    def __init__(self, requests: int, failure: Exception) -> None:
         super().__init__("AKID", "secret")
-        self.left = requests
+        self.left, self.failure = requests, failure
 
     def get_frozen_credentials(self) -> ReadOnlyCredentials:
         if not self.left:
-            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "No."}}, "AssumeRole")
+            raise self.failure
         self.left -= 1
         return super().get_frozen_credentials()
 
 
 def test_a_write_whose_credentials_end_after_its_first_attempt_may_have_been_applied(server: Server) -> None:
     server.script = [Line(then="close")]
-    for requests, error in ((0, NotAllowed), (1, OutcomeUnknown)):
+    refused = ClientError({"Error": {"Code": "AccessDenied", "Message": "No."}}, "AssumeRole")
+    gone = CredentialRetrievalError(provider="a role", error_msg="gone")
+    for failure, requests, error in (
+        *((refused, 0, NotAllowed), (refused, 1, OutcomeUnknown)),
+        *((gone, 0, Unavailable), (gone, 1, OutcomeUnknown)),
+    ):
         session = Session()
-        vars(session)["_credentials"] = Signing(requests)
+        vars(session)["_credentials"] = Signing(requests, copy(failure))
         theirs: Any = session.create_client("dynamodb", "eu-west-1", endpoint_url=server.url)
-        for client in (note_attempts(theirs), fast(server, Signing(requests))):
+        for client in (note_attempts(theirs), fast(server, Signing(requests, copy(failure)))):
             server.requests = []
             with Meter() as meter, pytest.raises(error):
                 DynamoTable.of(settings(), {"eu-west-1": client}).answer(PUT)
