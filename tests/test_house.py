@@ -36,7 +36,9 @@ NAMES = [str(path.relative_to(ROOT)) for package in OURS for path in sorted((ROO
 BOTO = {
     "ledger/dynamo/aio.py",
     "ledger/dynamo/client.py",
+    "ledger/dynamo/connections.py",
     "ledger/dynamo/failures.py",
+    "ledger/dynamo/fast.py",
     "ledger/queue.py",
     "ledger/dynamo/send.py",
 }

@@ -15,7 +15,7 @@ from lab.histories.theatre import finish, one_of
 from lab.measure.metered_table import Charge, charge_of, writes_of
 from ledger import tokens
 from ledger.errors import OutOfReach, Unavailable
-from ledger.gate import past
+from ledger.gate import filing
 from ledger.gate.decide import decide_change
 from ledger.gate.gate import REFUSED, SLICE_MS, Gate, fingerprint
 from ledger.gate.gates import Gates, SoldOut
@@ -43,7 +43,7 @@ def judge_cost(judge: Judge, choices: Choices) -> None:
     """Everything has arrived. Raises what must not fail any more."""
     till = Till(judge, one_of(choices, judge.lanes))
     till.add(0)
-    till.gap_ms = max(100, max(past.SLACK_MS, till.gate.slack_ms or 0) // 4)  # so that few are near: need no look-up
+    till.gap_ms = max(100, max(filing.SLACK_MS, till.gate.slack_ms or 0) // 4)  # so that few are near: need no look-up
     till.of_now()
     till.late()
     for side in filter(judge.limit.has, SIDES):

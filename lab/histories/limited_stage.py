@@ -17,11 +17,11 @@ from ledger import tokens
 from ledger.errors import LedgerError, LimitMismatch, LimitReached, NotYetReplicated
 from ledger.gate import items
 from ledger.gate.decide import add_group, decide_change, set_limit
+from ledger.gate.filing import roll
 from ledger.gate.gate import Decision, Left
 from ledger.gate.gates import SoldOut
 from ledger.gate.holds import end
 from ledger.gate.move import free
-from ledger.gate.past import roll
 from ledger.gate.recount import outcomes
 from ledger.items import delta_item
 from ledger.limit import UP, Limit

@@ -13,10 +13,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import count
 from threading import Lock
 from typing import Any
+
+from botocore.session import Session
 
 from compactor import Compactor
 from lab.engines.dynamodb_local import DynamoDBLocal, installed
@@ -27,6 +29,7 @@ from ledger import Change, Ledger, Settings
 from ledger.clocks import wall_clock
 from ledger.dynamo import ask
 from ledger.dynamo.client import CONFIG
+from ledger.dynamo.fast import FastClient
 from ledger.gate.updates import decide
 from ledger.items import delta_item, delta_pk
 from ledger.limit import Limit
@@ -95,6 +98,17 @@ def adds(small: bool) -> Iterator[Figure]:
         yield Figure("limited: client CPU of an add / bare update_item of the same", limited, 1.1, 0.1, judged=False)
         made = (rounds + 1) * EACH  # of each ratio; the bare ones put changes of the same counter
         check(engine.client(REGION, CONFIG), {COUNTER: -6 * 4 * made, "seats:ours": made // 2})
+
+
+def fast(small: bool) -> Iterator[Figure]:
+    session, rounds = Session(), 1 if small else 40
+    session.set_credentials("embedded", "embedded")
+    with running(Engine()) as engine, closing(FastClient(REGION, engine.endpoint_url, session=session)) as client:
+        ledger = Ledger(SETTINGS, client=client)
+        ours, bare = one_by_one(lambda _: ledger.add(COUNTER, -6)), _puts(engine.client(REGION, None))
+        ratio = cpu_ratio(rounds, ours, bare, lambda: _items(ledger))
+        yield Figure("client CPU of an add by FastClient / bare boto3 put_item", ratio, 0.4, 0.1, judged=False)
+        check(engine.client(REGION, CONFIG), {COUNTER: -6 * 2 * (rounds + 1) * EACH})
 
 
 def _limited_over_update(engine: Engine, ledger: Ledger, rounds: int) -> float:
@@ -218,4 +232,4 @@ def _gathered_over_put(engine: Engine, ledger: Ledger, add: Callable[[str], None
         return cpu_ratio(rounds, ours, puts, lambda: _items(ledger))
 
 
-PARTS = (adds, in_flight, folds, gathered, gathered_on_dynamodb_local)
+PARTS = (adds, fast, in_flight, folds, gathered, gathered_on_dynamodb_local)

@@ -1,7 +1,7 @@
 """`Figure`: a measured number beside its goal, which is the most that it should be or, where more is better, the least.
 
 Rule 1: Every figure has a least, below which hardly anything was done: a run that did nothing passes nowhere.
-Rule 2: What depends on the machine has its goal beside it, and is never `judged`.
+Rule 2: What depends on the machine has its goal beside it, and is never `judged`; nor is what is known to miss it.
 """
 
 from collections.abc import Callable, Iterator

@@ -23,10 +23,11 @@ from typing import Any
 
 import botocore
 from botocore.config import Config
+from botocore.exceptions import BotoCoreError
 from botocore.session import Session, get_session
 
 from ledger.clocks import PerProcess
-from ledger.dynamo.failures import DynamoDBClient, note_attempts
+from ledger.dynamo.failures import DynamoDBClient, no_client, note_attempts
 from ledger.errors import InvalidSettings, shown
 
 CONNECT_TIMEOUT_S, READ_TIMEOUT_S, POOL = 2, 5, 50
@@ -45,10 +46,13 @@ CONFIG = Config(**OPTIONS, user_agent=f"Botocore/{botocore.__version__} exact-co
 _making_a_client = PerProcess(threading.Lock)
 
 
-def make_client(region: str, endpoint_url: str | None = None) -> DynamoDBClient:
-    """DynamoDB's client, as `client_of` makes it. Raises InvalidSettings."""
+def make_client(region: str, endpoint_url: str | None = None, session: Session | None = None) -> DynamoDBClient:
+    """DynamoDB's client, as `client_of` makes it; of a session a new one. Raises InvalidSettings and NotAllowed."""
+    make = client_of if session is None else functools.partial(_made, session)
     try:
-        client: DynamoDBClient = client_of("dynamodb", region, endpoint_url)
+        client: DynamoDBClient = make("dynamodb", region, endpoint_url)
+    except BotoCoreError as failure:  # such as a profile that does not exist
+        raise no_client(failure) from failure
     except ValueError as failure:  # botocore looks at the whole URL
         raise url_refused(endpoint_url, failure) from None
     return client
@@ -66,9 +70,19 @@ def url_refused(endpoint_url: str | None, failure: ValueError) -> InvalidSetting
 
 @functools.cache
 def _client(service: str, region: str, endpoint_url: str | None, process: int) -> Any:
-    default = getattr(sys.modules.get("boto3"), "DEFAULT_SESSION", None)
-    make: Any = _session().create_client if default is None else default.client
+    return _made(process_session(), service, region, endpoint_url)
+
+
+def _made(session: Session, service: str, region: str, endpoint_url: str | None) -> Any:
+    make: Any = session.create_client
     return note_attempts(make(service, region_name=region, endpoint_url=endpoint_url, config=CONFIG))
+
+
+def process_session() -> Session:
+    """What boto3's default session is made of where the process has one, else one of botocore."""
+    default = getattr(sys.modules.get("boto3"), "DEFAULT_SESSION", None)
+    session: Session = _session() if default is None else default._session
+    return session
 
 
 @functools.cache

@@ -92,6 +92,7 @@ def note_attempts(client: DynamoDBClient) -> DynamoDBClient:
     """
     if issubclass(type(client), BaseClient):
         client.meta.events.register("needs-retry.dynamodb", _note_attempt, unique_id="ledger-attempts")
+        client.meta.events.register("after-call-error.dynamodb", _note_sent, unique_id="ledger-sent")
         check: Any = _check_awaited if is_async(client) else _check_answer
         client.meta.events.register("after-call.dynamodb", check, unique_id="ledger-answers")
     return client
@@ -135,13 +136,16 @@ def _note_attempt(request_dict: Any, caught_exception: Exception | None = None, 
             caught_exception.add_note(NEVER_SENT)
 
 
+def _note_sent(exception: Exception, context: Any, **_: Any) -> None:
+    """When a call raises what is no answer of DynamoDB, such as AWS STS's refusal of credentials for a next attempt."""
+    vars(exception).setdefault(_SENT, context.get(_SENT, 0))
+
+
 def attempts(failure: ClientError | BotoCoreError) -> int:
     """How many HTTP requests there were."""
-    if isinstance(failure, ClientError):
-        return attempts_of(failure.response)
-    if isinstance(failure, NoCredentialsError | PartialCredentialsError):
-        return 0
-    noted: int = vars(failure).get(_SENT, 1)
+    unknown = 0 if isinstance(failure, NoCredentialsError | PartialCredentialsError) else 1
+    answered = attempts_of(failure.response) if isinstance(failure, ClientError) else unknown
+    noted: int = vars(failure).get(_SENT, answered)
     return noted
 
 
@@ -155,10 +159,11 @@ def attempts_of(answer: Any) -> int:
 
 def error_of(failure: ClientError | BotoCoreError, operation: str, writes: bool, table: str) -> Exception:
     """Our error for botocore's. A write that was sent more than once, and refused only then, may have been applied."""
+    sent = vars(failure).get(_SENT)
     if not isinstance(failure, ClientError):
-        if isinstance(failure, NoCredentialsError | PartialCredentialsError):
+        if isinstance(failure, NoCredentialsError | PartialCredentialsError) and not sent:
             return errors.NotAllowed(f"{operation}: {failure}. Nothing was written. Give this process credentials.")
-        if writes and NEVER_SENT in getattr(failure, "__notes__", ()):
+        if writes and sent == 0:
             return errors.Unavailable(f"{operation} was not sent ({failure}). Nothing was written. Call again.")
         return no_answer(operation, writes, str(failure))
     code = code_of(failure)
@@ -167,7 +172,7 @@ def error_of(failure: ClientError | BotoCoreError, operation: str, writes: bool,
     if code == "ConditionalCheckFailed":
         reasons = answer.get("CancellationReasons") or [{"Code": code, **answer}]
         return ConditionFailed(*((each.get("Item") or {}) if each.get("Code") == code else None for each in reasons))
-    sent_before = attempts_of(answer) > 1
+    sent_before = sent or attempts_of(answer) > 1
     if writes and (sent_before or code == "TransactionInProgressException"):
         return no_answer(operation, writes, f"{code}: {message}")
     return known(code, f"{operation} on {table}: {message}") or no_answer(operation, writes, f"{code}: {message}")

@@ -23,10 +23,11 @@ from dataclasses import replace
 from ledger import tokens
 from ledger.errors import DamagedItem, InvalidInput, InvalidTime, LedgerError, LimitReached, shown
 from ledger.gate import items, updates
+from ledger.gate.filing import looks, perhaps_roll, slack_after, write
 from ledger.gate.gate import REFUSED, Decision, Gate, Left, check_granted, receipt, resets_at
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.gate.move import obtain
-from ledger.gate.past import find, known_in, look_up, looks, perhaps_roll, slack_after, write
+from ledger.gate.past import find, known_in, look_up
 from ledger.lane.add import Outcome, failed
 from ledger.limit import DOWN, SIDES, UP
 from ledger.periods.carry import carry

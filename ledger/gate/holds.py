@@ -7,10 +7,11 @@ The note of a filed hold is deleted after that; one that stays is harmless.
 
 from ledger.errors import NoSuchHold
 from ledger.gate import updates
+from ledger.gate.filing import perhaps_roll, write
 from ledger.gate.gate import REFUSED, RELEASED, Decision, ended
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.gate.move import forget
-from ledger.gate.past import find, perhaps_roll, write
+from ledger.gate.past import find
 from ledger.limit import SIDES
 from ledger.requests import Program, Written
 from ledger.values import Delta, Receipt

@@ -22,9 +22,10 @@ from typing import NamedTuple
 
 from ledger.errors import LedgerError, OutcomeUnknown, OutOfReach, Unavailable
 from ledger.gate import items, updates
+from ledger.gate.filing import is_full, roll, write
 from ledger.gate.gate import Gate, Left, name_of
 from ledger.gate.gates import TRIES_MAX, Gates
-from ledger.gate.past import is_full, outcomes_of, roll, write
+from ledger.gate.past import outcomes_of
 from ledger.lane.tail import Pages
 from ledger.limit import SIDES
 from ledger.requests import DeleteMany, GetMany, Instant, Now, Page, Pause, Program, Query, Update, Written, keyed

@@ -11,10 +11,10 @@ Rule 4: Where the gate with the old period's first rights was never made there i
 
 from ledger.errors import OutOfReach, TableError
 from ledger.gate import items, updates
+from ledger.gate.filing import write
 from ledger.gate.gate import Gate
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.gate.move import obtain
-from ledger.gate.past import write
 from ledger.limit import UP
 from ledger.ranges import CHANGE_MAX
 from ledger.requests import Get, Instant, Item, Now, Program, Written

@@ -3,14 +3,16 @@
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import boto3
 import pytest
+from botocore.session import Session
 from moto import mock_aws
 
 from lab.engines.ministack import Engine
+from ledger.dynamo.fast import FastClient
 from ledger.memory import MemoryTable
 from ledger.requests import Table
 from ledger.table import DynamoTable
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
 HOME, ABROAD = "eu-west-1", "us-east-1"
+FAST = " by FastClient"
 
 
 @dataclass(frozen=True)
@@ -38,9 +41,15 @@ def moto_client(region: str) -> "DynamoDBClient":
     return client
 
 
+def fast_client(engine: Engine, region: str) -> FastClient:
+    session = Session()
+    session.set_credentials("embedded", "embedded")
+    return FastClient(region, engine.endpoint_url, session=session)
+
+
 @contextmanager
-def entered(kind: str | Engine, name: str) -> Iterator[Replicas]:
-    """kind: of the tables in this process, else an engine."""
+def entered(kind: str | Engine, name: str, *, fast: bool = False) -> Iterator[Replicas]:
+    """kind: of the tables in this process, else an engine, which is asked by a FastClient or one of boto3's."""
     match kind:
         case "memory":
             abroad = MemoryTable(page_size=3)
@@ -57,7 +66,8 @@ def entered(kind: str | Engine, name: str) -> Iterator[Replicas]:
         case Engine():
             for region in (HOME, ABROAD):
                 kind.create_table(name, region)
-            with closing(kind.client(HOME)) as home, closing(kind.client(ABROAD)) as away:
+            make = partial(fast_client, kind) if fast else kind.client
+            with closing(make(HOME)) as home, closing(make(ABROAD)) as away:
                 clients = {HOME: home, ABROAD: away}
                 yield Replicas(*(DynamoTable(name, region, clients.__getitem__) for region in clients))
 
@@ -65,13 +75,13 @@ def entered(kind: str | Engine, name: str) -> Iterator[Replicas]:
 def named(request: pytest.FixtureRequest) -> str | Engine:
     """What a parameter names: a kind of table, or a fixture that is an engine."""
     in_process = request.param in ("memory", "simulator", "moto")
-    kind: str | Engine = request.param if in_process else request.getfixturevalue(request.param)
+    kind: str | Engine = request.param if in_process else request.getfixturevalue(request.param.removesuffix(FAST))
     return kind
 
 
-@pytest.fixture(params=["memory", "simulator", "moto", "engine", "dynamodb_local"])
+@pytest.fixture(params=["memory", "simulator", "moto", "engine", "dynamodb_local", f"engine{FAST}"])
 def replicas(request: pytest.FixtureRequest, table_names: Iterator[str]) -> Iterator[Replicas]:
-    with entered(named(request), next(table_names)) as made:
+    with entered(named(request), next(table_names), fast=request.param.endswith(FAST)) as made:
         yield made
 
 

@@ -14,9 +14,9 @@ from ledger.checks import to_ms
 from ledger.conditions import has
 from ledger.errors import LimitReached
 from ledger.gate import items, updates
+from ledger.gate.filing import FILED_MAX, HOLDS_FILED_MAX
 from ledger.gate.gate import EXPIRED, LOWEST, RELEASED, Gate, fingerprint
 from ledger.gate.move import NOTES_OF_PAGE
-from ledger.gate.past import FILED_MAX, HOLDS_FILED_MAX
 from ledger.limit import DOWN, UP, Limit
 from ledger.requests import Get, Item, Key, KeyPage, Put, Scan, Table, Update, Written
 from ledger.tokens import hold_token

@@ -82,7 +82,8 @@ def account() -> Iterator[Account]:
         patch.setattr(BotocoreStubber, "process_request", one_at_a_time)
         patch.setenv("LEDGER_TABLE", "counters")
         patch.setenv("AWS_REGION", REGION)
-        client._client.cache_clear()  # a client from before knows nothing of moto
+        client._client.cache_clear()  # a client from before knows nothing of moto, nor does a session
+        client._session.cache_clear()
         made = Account(without_statements(client.make_client(REGION)))
         for name, keys in TABLES.items():
             create_table(made.dynamodb, name, **dict.fromkeys(keys, "S"))

@@ -9,8 +9,9 @@ from lab.histories.filing import SHIPPED, Filing, file_as
 from ledger import requests, tokens
 from ledger.actions import Set
 from ledger.errors import DamagedItem, InvalidSettings, ItemTooLarge, Throttled
-from ledger.gate import items, past, updates
+from ledger.gate import items, updates
 from ledger.gate.decide import add_group
+from ledger.gate.filing import LATE_MS_MAX, is_full, roll, slack_after
 from ledger.gate.gate import (
     EXPIRED,
     LOWEST,
@@ -25,7 +26,7 @@ from ledger.gate.gate import (
     shares,
 )
 from ledger.gate.items import Filed
-from ledger.gate.past import look_up, outcomes_of, roll
+from ledger.gate.past import look_up, outcomes_of
 from ledger.limit import DOWN, UP, Limit
 from ledger.ranges import CHANGE_MAX, COUNT_MAX, VERSION_MAX
 from ledger.requests import Item, Key, PutMany, Query, Update
@@ -185,7 +186,7 @@ def test_a_gate_is_full_before_it_begins_another_unit_that_it_need_not_begin() -
         marks = frozenset(number.to_bytes(4, "big") for number in range(moved))
         holds = {tokens.make(1_000 + n, bytes(10)): 1 for n in range(held)}
         gate = replace(GATE, given={}, got={}, recent=some(recent), held=holds, moved=marks)
-        assert past.is_full(gate, size) is full
+        assert is_full(gate, size) is full
 
 
 def test_slack_moves_by_a_quarter_towards_the_lateness_of_what_is_looked_up() -> None:
@@ -195,12 +196,12 @@ def test_slack_moves_by_a_quarter_towards_the_lateness_of_what_is_looked_up() ->
         (1_100, None, 350),
         (0, 300, 225),
         (-50, 0, 0),  # above what was filed, and looked up nevertheless
-        (past.LATE_MS_MAX, 0, past.LATE_MS_MAX // 4),
-        (past.LATE_MS_MAX + 1, 0, None),
+        (LATE_MS_MAX, 0, LATE_MS_MAX // 4),
+        (LATE_MS_MAX + 1, 0, None),
     ):
         token, next_one = (tokens.make(NOW_MS - late_ms + n, bytes(10)) for n in (0, 1))
         gate = replace(GATE, low=token, top=tokens.make(NOW_MS, bytes(10)), slack_ms=slack_ms)
-        assert (past.slack_after(gate, token), past.slack_after(gate, next_one)) == (becomes, None)
+        assert (slack_after(gate, token), slack_after(gate, next_one)) == (becomes, None)
 
 
 def test_a_limit_that_is_none_or_whose_first_rights_are_nowhere_is_refused() -> None:

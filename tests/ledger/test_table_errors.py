@@ -3,12 +3,14 @@
 import io
 import socket
 from collections.abc import Iterable, Sequence
+from types import SimpleNamespace
 from typing import Any, cast
 
 import boto3
 import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.config import Config
+from botocore.credentials import Credentials
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
@@ -19,14 +21,16 @@ from botocore.exceptions import (
     PartialCredentialsError,
     ReadTimeoutError,
 )
-from botocore.session import get_session
+from botocore.session import Session, get_session
 
 from ledger import Change, Cost, Ledger
 from ledger.conditions import Absent
 from ledger.cost import Meter
 from ledger.dynamo.ask import operation
 from ledger.dynamo.client import CONFIG, make_client
+from ledger.dynamo.connections import Answer
 from ledger.dynamo.consumed import ASK
+from ledger.dynamo.fast import FastClient
 from ledger.dynamo.send import PAUSE_BASE_S, TRIES_MAX
 from ledger.errors import (
     LedgerError,
@@ -229,9 +233,9 @@ def test_what_a_client_of_the_caller_raises_as_its_own_mistake_is_no_error_of_a_
 
 
 class Attempts:
-    """A real boto3 client, each of whose attempts ends as the script says: an answer's status, or a failure."""
+    """A real boto3 client, or a FastClient, each of whose attempts ends as the script says: a status, or a failure."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *script: int | BotoCoreError) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, fast: bool, *script: int | BotoCoreError) -> None:
         self.script, self.body = list(script), b'{"__type": "#InternalServerError"}'
         monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _: None)
         config = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": len(script)}))
@@ -239,7 +243,15 @@ class Attempts:
             "dynamodb", "eu-west-1", aws_access_key_id="x", aws_secret_access_key="x", config=config
         )
         self.client.meta.events.register("before-send.dynamodb", cast(Any, self.send))
+        if fast:
+            monkeypatch.setattr("ledger.dynamo.client.CONFIG", config)
+            self.client = FastClient("eu-west-1", session=Session())
+            vars(self.client).update(_credentials=Credentials("x", "x"), _connections=SimpleNamespace(send=self.answer))
         self.table = DynamoTable.of(settings(), {"eu-west-1": self.client})
+
+    def answer(self, headers: Any, body: bytes) -> Answer:
+        sent = self.send(SimpleNamespace(url="http://x"))
+        return Answer(sent.status_code, {}, sent.content)
 
     def send(self, request: Any, **_: Any) -> AWSResponse:
         end = self.script.pop(0)
@@ -263,9 +275,9 @@ ATTEMPTS: list[tuple[list[Any], Kind, Cost]] = [
 def test_a_write_wrote_nothing_and_cost_nothing_if_no_attempt_found_a_connection_and_is_unknown_if_one_did(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for write in WRITES:
+    for write, fast in ((write, fast) for write in WRITES for fast in (False, True)):
         for script, expected, cost in ATTEMPTS:
-            attempts = Attempts(monkeypatch, *(end if end == 500 else end(**URL) for end in script))
+            attempts = Attempts(monkeypatch, fast, *(end if end == 500 else end(**URL) for end in script))
             with Meter() as meter, pytest.raises(expected, match=r"http://x|InternalServerError") as raised:
                 attempts.table.answer(write)
             assert attempts.script == []
@@ -275,19 +287,16 @@ def test_a_write_wrote_nothing_and_cost_nothing_if_no_attempt_found_a_connection
 
 def test_half_an_answer_is_none_and_an_empty_one_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """botocore takes what is no JSON for an answer without anything, and a read would find nothing."""
-    for body in (b'{"Item": {"pk": {"S": "p"}, "sk"', b"", b"<html>"):
-        for request, error in (
-            (Get(Key("p", "s")), Unavailable),
-            (Query("p"), Unavailable),
-            (WRITES[0], OutcomeUnknown),
-        ):
-            attempts = Attempts(monkeypatch, 200)
-            attempts.body = body
-            with pytest.raises(error):
-                attempts.table.answer(request)
-    attempts = Attempts(monkeypatch, 200)
-    attempts.body = b"{}"
-    assert attempts.table.answer(Get(Key("p", "s"))) is None
+    for fast in (False, True):
+        for body in (b'{"Item": {"pk": {"S": "p"}, "sk"', b"", b"<html>"):
+            for request, error in ((Get(KEY), Unavailable), (Query("p"), Unavailable), (PUT, OutcomeUnknown)):
+                attempts = Attempts(monkeypatch, fast, 200)
+                attempts.body = body
+                with pytest.raises(error):
+                    attempts.table.answer(request)
+        attempts = Attempts(monkeypatch, fast, 200)
+        attempts.body = b"{}"
+        assert attempts.table.answer(Get(KEY)) is None
 
 
 def test_an_add_to_an_endpoint_where_nobody_listens_wrote_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

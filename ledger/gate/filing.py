@@ -1,0 +1,187 @@
+"""What leaves the gate: `roll` files it, and `write` where a full gate refuses. past.py says what became of a token.
+
+Rule 1: copied first, all puts acknowledged; removed after, in one Update IF `version` is the one of the gate that was
+seen. Who loses leaves a harmless copy of what was decided. Nobody waits for a roll.
+Rule 2: each segment, late entry and hold is named by what it says, and put only where there is none, so nobody's role
+need be able to overwrite one. What is there already says the same: a late entry with the version of an earlier copy,
+by which its token was decided, too.
+Rule 3: what leaves keeps a fingerprint in the gate until its token is at or below `low`, which only rises; the segment
+says the `low` of the gate that it was seen in. Nothing at or below `low` keeps one.
+Rule 4: what lies an hour or more above the new `low` stays, because the time of a fingerprint comes round.
+Rule 5: `low` never passes now, or the changes of now would have to be looked up; rather more fingerprints stay.
+Rule 6: what lies ahead of now never stands in a segment, because everything earlier would be looked up through all
+that follow. A few such entries stay until their time has come; of more each is filed alone, as what is late.
+Rule 7: a write that a full gate refuses files first, whatever it writes.
+"""
+
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+
+from ledger.errors import ItemTooLarge, LedgerError
+from ledger.gate import items, updates
+from ledger.gate.gate import Gate, distance, end_ms, fingerprint
+from ledger.gate.gates import TRIES_MAX, Gates, gave_up
+from ledger.gate.items import Filed
+from ledger.requests import Instant, Item, Now, Program, PutMany, Update, Written, answered
+from ledger.tokens import last_of, time_ms, to_bytes
+from ledger.values import Lane
+
+FILED_MAX = 250  # entries of one roll: an expression removes 300
+HOLDS_FILED_MAX = 40
+FAR_MS = 3_600_000
+SLACK_FALLS = 128  # of the slack, this part goes with each roll
+LATE_MS_MAX = 10_000  # what is later than that says nothing about the others
+
+# When, and how much, is filed decides nothing but cost, so processes may differ, and histories replace these.
+UNIT_BYTES = 1_024  # a write of a gate costs one unit for each of these that it has begun
+ENTRY_BYTES = 32  # about, of a decided token or a hold
+ENOUGH = 6  # decided tokens for which a gate has room before it begins another unit
+BESIDE = 8  # as many decided tokens that are ahead of now stay
+HOLDS_BESIDE = 8  # holds stay while they leave room for so many decided tokens
+HOLDS_LEFT = 4  # of holds that leave too little room all but so many are filed, the oldest first
+DRAW = 4  # one in so many of those who decide looks whether the gate is full
+SLACK_MS = 250  # how far `low` stays behind what is filed, where changes have not come later
+MARKS_OF_HOLDS = 64  # fingerprints that a gate keeps so that its holds are above `low`, and end without a look-up
+MOVED_MAX = 1_500  # fingerprints of a gate
+
+
+def room(gate: Gate, size: int = 1) -> int:
+    """How many decided tokens and holds a gate takes before it begins another unit. size: of the group that it takes
+    at once."""
+    least = gate.base_bytes + ENTRY_BYTES * max(ENOUGH, size)
+    return (-(-least // UNIT_BYTES) * UNIT_BYTES - gate.base_bytes) // ENTRY_BYTES
+
+
+def is_full(gate: Gate, size: int = 1) -> bool:
+    """Whether it may begin another unit before somebody else looks."""
+    return len(gate.recent) + len(gate.held) + max(DRAW, size) > room(gate, size)
+
+
+def slack_after(gate: Gate, token: str) -> int | None:
+    """What `slack` becomes when a token comes that is at or below `low`, so that the next ones need no look-up."""
+    if token > gate.low:
+        return None
+    slack_ms = SLACK_MS if gate.slack_ms is None else gate.slack_ms
+    late_ms = time_ms(gate.top) - time_ms(token)
+    return max(0, slack_ms + (late_ms - slack_ms) // 4) if late_ms <= LATE_MS_MAX else None
+
+
+def roll(gates: Gates, gate: Gate) -> Program[Gate | None]:
+    """File what can be, of a gate as it was seen; the gate after that, None if this call took nothing out of it."""
+    now: Instant = yield Now()
+    was_ms = gate.slack_ms or 0
+    slack_ms = max(SLACK_MS, was_ms - was_ms // SLACK_FALLS)
+    low, newest, recent = _new_low(gate, now.wall_ms, slack_ms)
+    holds = _too_many(gate, low)
+    if not recent and not holds:
+        return None
+    lane, version = gate.lane, gate.version + 1
+    listed = {token: gate.recent[token] for token in recent if gate.low < token <= newest}
+    top = max(gate.top, *listed) if listed else gate.top
+    filed = [items.late_item(lane, token, gate.recent[token], version) for token in recent if token not in listed]
+    if listed:
+        filed.append(items.filed_item(Filed(lane, top, version, gate.low, listed)))
+    filed += [items.hold_item(lane, token, gate.held[token]) for token in holds]
+    answered((yield gates.at(lane, PutMany(tuple(filed)))))
+    low, moved = _kept(gate, (*recent, *holds), low, now.wall_ms, sorted(gate.held.keys() - {*holds}))
+    update = updates.finish_roll(gate, recent, holds, low, top, moved, slack_ms)
+    after: Item | Written = yield gates.at(lane, update)
+    return gates.gate(lane, after.item) if isinstance(after, Written) else None
+
+
+def looks(token: str) -> bool:
+    """Whether who decides this token looks at the gate afterwards, and files what is enough. The last bits say which
+    shard the token is of, and how long a hold is, so others are drawn."""
+    return to_bytes(token)[6] % DRAW == 0
+
+
+def perhaps_roll(gates: Gates, lane: Lane, item: Item, token: str, size: int = 1) -> Program[None]:
+    """Begin a roll if the gate is full and it is this token's turn. item: the gate as it is since the decision, or
+    nothing. size: of the group that was decided.
+
+    Raises nothing, also where the gate is damaged: the decision stands, and an error would be of the roll.
+    """
+    if not item:
+        return
+    with suppress(LedgerError):
+        gate = gates.gate(lane, item)
+        if token in gate.held and not _is_crowded(gate):
+            gates.sold_out.granted(lane.counter, token)
+        if (size > 1 or looks(token)) and is_full(gate, size):
+            yield from roll(gates, gate)
+
+
+def write(gates: Gates, lane: Lane, update: Update) -> Program[Item | Written]:
+    """What the gate answers to an Update: Written, of nothing where it does not show the item. A gate that is too large
+    for it is filed first. Raises ItemTooLarge where nothing can be filed, what `Gates.read` raises, and GaveUp."""
+    for _ in range(TRIES_MAX):
+        try:
+            answer: Item | Written | None = yield gates.at(lane, update)
+        except ItemTooLarge:
+            gate = yield from gates.read(lane)
+            if not (yield from roll(gates, gate)) and (yield from gates.read(lane)).version == gate.version:
+                raise
+        else:
+            return Written({}) if answer is None else answer
+    raise gave_up(lane)
+
+
+def _new_low(gate: Gate, now_ms: int, slack_ms: int) -> tuple[str, str, list[str]]:
+    """Up to where must be looked up after this roll; the last token that is not ahead of now; which decided tokens are
+    filed."""
+    recent = sorted(gate.recent)[:FILED_MAX]
+    newest_ms = min(now_ms, time_ms(max((*recent, *gate.held), default=gate.top)))
+    low, newest = max(gate.low, last_of(max(0, newest_ms - slack_ms))), last_of(newest_ms)
+    if sum(token > newest for token in recent) <= BESIDE:
+        recent = [token for token in recent if token <= newest]
+    return low, newest, [token for token in recent if _is_near(token, low)]
+
+
+def _too_many(gate: Gate, low: str) -> list[str]:
+    """The oldest holds, if they leave too little room."""
+    if not _is_crowded(gate):
+        return []
+    oldest = sorted(gate.held)[: len(gate.held) - HOLDS_LEFT]
+    return [token for token in oldest if _is_near(token, low)][:HOLDS_FILED_MAX]
+
+
+def _is_crowded(gate: Gate) -> bool:
+    return len(gate.held) > max(0, room(gate) - HOLDS_BESIDE)
+
+
+def _is_near(token: str, low: str) -> bool:
+    return time_ms(token) < time_ms(low) + FAR_MS
+
+
+def _kept(
+    gate: Gate, gone: Collection[str], low: str, now_ms: int, held: Iterable[str]
+) -> tuple[str, frozenset[bytes]]:
+    """`low`, below the holds that stay where that keeps few fingerprints, and higher where there would be too many, but
+    not above now; and those of what lies above it."""
+    ends = {mark: end_ms(gate.low, distance(mark, gate.low)) for mark in gate.moved}
+    for token in gone:  # one that is late may have the fingerprint of one that is not
+        mark = fingerprint(token)
+        ends[mark] = max(end_ms(token, 0), ends.get(mark, 0))
+    low = _below(held, max(gone, default=low), ends.values(), gate.low, low)
+    first_ms = _first_above(low)
+    above = sorted(end for end in ends.values() if end >= first_ms)
+    if len(above) > MOVED_MAX:
+        low = max(low, last_of(min(above[-MOVED_MAX - 1], now_ms)))
+        first_ms = _first_above(low)
+    return low, frozenset(mark for mark, end in ends.items() if end >= first_ms)
+
+
+def _below(held: Iterable[str], newest: str, ends: Collection[int], least: str, low: str) -> str:
+    """Below the oldest hold from which on few fingerprints are kept: what is above `low` is filed with all others when
+    it ends, and by itself if it is not. newest: of what is filed, which must lie near."""
+    for token in held:
+        below = max(least, last_of(time_ms(token) - 1))
+        first_ms = _first_above(below)
+        if below < low and _is_near(newest, below) and sum(end >= first_ms for end in ends) <= MARKS_OF_HOLDS:
+            return below
+    return low
+
+
+def _first_above(low: str) -> int:
+    """The first millisecond of which a token may be above `low`."""
+    return time_ms(low) + (low == last_of(time_ms(low)))

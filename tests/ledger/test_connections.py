@@ -1,0 +1,163 @@
+"""What becomes of FastClient's connections: closed, interrupted, by many threads at once, forked, of strangers."""
+
+import multiprocessing
+import signal
+import socket
+import ssl
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+from botocore.exceptions import SSLError
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+from urllib3.util import wait_for_read
+
+from ledger.dynamo import connections
+from ledger.dynamo.client import ATTEMPTS, CONFIG
+from ledger.dynamo.failures import note_attempts
+from ledger.dynamo.fast import FastClient
+from ledger.errors import Unavailable
+from ledger.table import DynamoTable
+from tests.ledger.scripted import HANG_S, OK, SESSION, Line, Server, fast, http
+from tests.ledger.test_fast import outcome
+from tests.ledger.test_table_errors import PUT
+from tests.reader.test_fork import in_a_child
+from tests.world import settings
+
+
+def test_nothing_was_sent_where_no_connection_is_made(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = fast(server)
+    table = DynamoTable.of(settings(), {"eu-west-1": client})
+    for error in (ConnectionRefusedError(), TimeoutError(), socket.gaierror()):
+        monkeypatch.setattr("socket.create_connection", Mock(side_effect=error))
+        with pytest.raises(Unavailable, match="Nothing was written"):
+            table.answer(PUT)
+    assert server.requests == []
+
+
+def test_an_idle_connection_that_the_server_closed_costs_no_attempt(server: Server) -> None:
+    client = fast(server)
+    server.script = [Line(http(), "close"), OK]
+    client.put_item()
+    assert wait_for_read(client._connections._idle.value[0], HANG_S)  # its end has come
+    for _ in range(2):
+        assert client.put_item()["ResponseMetadata"]["RetryAttempts"] == 0
+    assert server.connections == 2
+
+
+def test_a_call_that_ctrl_c_ends_leaves_its_answer_to_nobody(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    client, before = fast(server), signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        for sent in (b"", http(body={"Item": "of another"})[:-9]):
+            ctrl_c = threading.Timer(0.05, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+            monkeypatch.setattr(server, "line", lambda _, press=ctrl_c, sent=sent: press.start() or Line(sent, "hang"))
+            with pytest.raises(KeyboardInterrupt):
+                client.put_item()
+            monkeypatch.setattr(server, "line", lambda _: OK)
+            assert client.put_item()["ResponseMetadata"]["RetryAttempts"] == 0
+        assert len(client._connections._idle.value) == 1
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_connections_that_many_threads_opened_at_once_do_not_stay(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "POOL", 2)
+    client, at_once = fast(server), threading.Barrier(16)
+    for _ in range(3):
+        monkeypatch.setattr(server, "line", lambda _: (at_once.wait(HANG_S), OK)[1])
+        with ThreadPoolExecutor(16) as threads:
+            assert len([*threads.map(lambda _: client.put_item(), range(16))]) == 16
+        assert len(client._connections._idle.value) < 8  # threads that end at once may each keep one
+
+
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")  # Python 3.12 on: that is the test
+def test_threads_and_a_forked_child_have_the_answers_of_their_own_requests(server: Server) -> None:
+    client = fast(server)
+
+    def answers(who: int) -> bool:
+        return all(client.put_item(Item={"n": f"{who}-{n}"})["Item"] == {"n": f"{who}-{n}"} for n in range(50))
+
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(answers, range(8)))
+        assert server.connections <= 8
+        before = server.connections
+        child = threads.submit(in_a_child, lambda: answers(9))
+        assert all(threads.map(answers, range(7)))
+        assert child.result() is True
+    assert server.connections > before
+
+
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+def test_a_forked_child_keeps_no_connection_of_its_parent_open(server: Server) -> None:
+    client = fast(server)
+    client.put_item()
+
+    def end() -> bool:
+        client.close()
+        return server.closed.wait(HANG_S)
+
+    fork = multiprocessing.get_context("fork")
+    child = fork.Process(target=fork.Event().wait)
+    child.start()
+    try:
+        assert end()
+    finally:
+        child.kill()
+        child.join()
+
+
+def certificate(pem: Path) -> Path:
+    """Of 127.0.0.1, signed by itself, and its key."""
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "ledger")])
+    made = x509.CertificateBuilder(name, name, key.public_key(), 1, now - timedelta(1), now + timedelta(1))
+    for extension in (
+        x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]),
+        x509.BasicConstraints(ca=True, path_length=None),
+        x509.SubjectKeyIdentifier.from_public_key(key.public_key()),
+    ):
+        made = made.add_extension(extension, critical=False)
+    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    pem.write_bytes(secret + made.sign(key, SHA256()).public_bytes(Encoding.PEM))
+    return pem
+
+
+def test_a_server_whose_certificate_nobody_signed_or_is_of_another_host_is_sent_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    pem, strange = (str(certificate(tmp_path / name)) for name in ("ours.pem", "theirs.pem"))
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(pem)
+    with Server(tls) as server:
+        server.script = [OK]
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        elsewhere = server.url.replace("127.0.0.1", "localhost")
+        for url, ca_file, attempts_made, asked in (
+            (server.url, pem, None, 1),
+            (server.url, strange, ATTEMPTS, 0),
+            (elsewhere, pem, ATTEMPTS, 0),
+        ):
+            found = []
+            with monkeypatch.context() as patch:
+                patch.setenv("AWS_CA_BUNDLE", ca_file)
+                theirs: Any = SESSION.create_client("dynamodb", "eu-west-1", endpoint_url=url, config=CONFIG)
+                for client in (note_attempts(theirs), FastClient("eu-west-1", url, session=SESSION)):
+                    server.requests = []
+                    end: Any = outcome(client)  # which closes it
+                    assert len(server.requests) == asked
+                    found.append(end if asked else (end[0], end[2:]))
+            assert found[0] == found[1]
+            assert asked or found[0] == (SSLError, (attempts_made, []))
+        server.shutdown()

@@ -1,0 +1,215 @@
+"""FastClient beside boto3's client: what a server does to both, and what it does alone."""
+
+from copy import copy
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import boto3
+import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.config import Config
+from botocore.credentials import Credentials, ReadOnlyCredentials, RefreshableCredentials
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    HTTPClientError,
+    ReadTimeoutError,
+)
+from botocore.session import Session
+
+from ledger.cost import Meter
+from ledger.dynamo import connections
+from ledger.dynamo.client import ATTEMPTS, CONFIG
+from ledger.dynamo.failures import attempts, note_attempts
+from ledger.dynamo.fast import FastClient
+from ledger.errors import InvalidSettings, NotAllowed, OutcomeUnknown, Unavailable
+from ledger.requests import Get
+from ledger.table import DynamoTable
+from tests.ledger.scripted import (
+    HALF,
+    HANG,
+    NO_SUM,
+    OK,
+    RESET,
+    SESSION,
+    WRONG_SUM,
+    Line,
+    Server,
+    fast,
+    http,
+    refusal,
+)
+from tests.ledger.test_table_errors import KEY, PASSES, PUT, REFUSED, item
+from tests.world import settings
+
+READ_TIMEOUT_S = 1
+BY_ACCOUNT = hasattr(CONFIG, "account_id_endpoint_mode")  # older botocores have no such endpoints
+
+
+def outcome(client: Any) -> object:
+    """All that anybody can see of a call."""
+    try:
+        return client.get_item(TableName="t", Key=item())
+    except ClientError as error:
+        return type(error).__name__, str(error), error.response
+    except BotoCoreError as error:
+        return type(error), str(error), attempts(error), getattr(error, "__notes__", [])
+    finally:
+        client.close()
+
+
+BYTES = {"B": "AP8="}
+ODD = {"B": {"M": {"B": {"BS": ["YQ==", "Yg=="]}, "BS": {"L": [{"S": '"B"'}]}, "n": {"N": "1"}, "z": {"NULL": True}}}}
+REASONS = [{"Code": "ConditionalCheckFailed", "Item": {"b": BYTES}, "Message": "No."}, {"Code": "None"}]
+OF_CLOCKS = ["InvalidSignatureException", "RequestExpired", "RequestTimeTooSkewed"]  # botocore corrects none
+SCRIPTS: list[list[Line]] = [
+    [OK],
+    *([bad, OK] for bad in (RESET, WRONG_SUM, Line(http(500)), Line(then="close"), refusal("ThrottlingException"))),
+    *([bad] for bad in (RESET, Line(then="close"))),
+    *([Line(http(status, body))] for status in (302, 400, 413, 429, 500, 503) for body in ("", "<html>", "{}")),
+    [Line(http(400, "no JSON"))],
+    [RESET, refusal("AccessDeniedException")],
+    [HANG, refusal("AccessDeniedException")],
+    *([refusal(code)] for code in [*REFUSED, *PASSES, *OF_CLOCKS, "TransactionInProgressException", "New:http://x/"]),
+    [refusal("ConditionalCheckFailedException", Item={"b": BYTES} | ODD)],
+    [Line(http(500)), refusal("ConditionalCheckFailedException")],
+    [refusal("TransactionCanceledException", CancellationReasons=REASONS)],
+    [Line(http(body={"Item": {"b": BYTES} | ODD, "ConsumedCapacity": {"CapacityUnits": 0.5}}))],
+    [Line(http(body="{}", Connection="close"), "close")],
+    [Line(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n")],
+    [Line(b"HTTP/1.1 200 OK\r\n\r\n{}", "close")],
+]
+
+
+def test_whatever_a_server_does_a_call_ends_as_one_of_boto3s_client(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "READ_TIMEOUT_S", READ_TIMEOUT_S)
+    config = CONFIG.merge(Config(read_timeout=READ_TIMEOUT_S))
+    for script in SCRIPTS:
+        found = []
+        theirs: Any = SESSION.create_client("dynamodb", "eu-west-1", endpoint_url=server.url, config=config)
+        for client in (note_attempts(theirs), fast(server)):
+            server.script, server.requests = [*script], []
+            found.append((outcome(client), len(server.requests)))
+        assert found[0] == found[1], script
+    server.script = [HANG]
+    with pytest.raises(ReadTimeoutError):
+        fast(server)._connections.send({}, b"{}")
+
+
+def test_what_is_no_whole_answer_of_dynamodb_is_none_and_a_write_may_have_been_applied(server: Server) -> None:
+    client = fast(server)
+    table = DynamoTable("counters", "eu-west-1", lambda _: client)
+    strange = [Line(http(status, body)) for status in (200, 400) for body in ("[]", '"x"')]
+    for line in (HALF, RESET, WRONG_SUM, NO_SUM, *strange):
+        for request, error in ((PUT, OutcomeUnknown), (Get(KEY), Unavailable)):
+            client = fast(server)
+            server.script, server.requests = [line], []
+            with pytest.raises(error):
+                table.answer(request)
+            assert len(server.requests) == ATTEMPTS
+            server.script = [line, OK]
+            assert table.answer(request) is None
+
+
+def test_retries_that_help_do_not_use_up_those_of_later_calls(server: Server) -> None:
+    client = fast(server)
+    for _ in range(50):
+        server.script = [Line(http(500)), OK]
+        assert client.put_item()["ResponseMetadata"]["RetryAttempts"] == 1
+
+
+def test_it_signs_with_the_credentials_of_boto3s_default_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", boto3.Session("DEFAULT", "secret"))
+    assert "Credential=DEFAULT/" in FastClient("eu-west-1")._signed("PutItem", b"")["authorization"]
+
+
+def test_the_signature_is_botocores(server: Server) -> None:
+    for credentials in (Credentials("AKID", "secret"), Credentials("AKID2", "secret/2", "a token")):
+        headers = fast(server, credentials)._signed("PutItem", body := '{"ü":"\u2028"}'.encode())
+        theirs = AWSRequest("POST", f"{server.url}/", data=body)
+        for name in ("content-type", "host", "x-amz-date", "x-amz-security-token", "x-amz-target"):
+            if name in headers:
+                theirs.headers[name] = headers[name]
+        theirs.context["timestamp"] = headers["x-amz-date"]
+        auth = SigV4Auth(credentials, "dynamodb", "eu-west-1")
+        text = auth.string_to_sign(theirs, auth.canonical_request(theirs))
+        signed = f"{auth.scope(theirs)}, SignedHeaders={auth.signed_headers(auth.headers_to_sign(theirs))}"
+        signature = auth.signature(text, theirs)
+        assert headers["authorization"] == f"AWS4-HMAC-SHA256 Credential={signed}, Signature={signature}"
+
+
+def test_credentials_are_refreshed_before_they_expire_and_without_any_nothing_is_sent(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fresh() -> dict[str, str]:
+        expires = (datetime.now(UTC) + timedelta(1)).isoformat()
+        return {"access_key": "NEW", "secret_key": "s", "token": "t", "expiry_time": expires}
+
+    old = RefreshableCredentials("OLD", "s", "t", datetime.now(UTC) - timedelta(1), fresh, "here")
+    fast(server, old).put_item()
+    assert "Credential=NEW/" in server.requests.pop()["authorization"]
+    now = [datetime.now(UTC)]
+    monkeypatch.setattr("time.sleep", lambda _: now.append(now[-1] + timedelta(hours=2)))
+    ends = RefreshableCredentials("OLD", "s", "t", now[0] + timedelta(hours=1), fresh, "here", lambda: now[-1])
+    server.script = [Line(http(500)), OK]
+    fast(server, ends).put_item()  # they end between its attempts
+    used = [server.requests.pop()["authorization"].partition("/")[0][-3:] for _ in range(2)]
+    assert used == ["NEW", "OLD"]
+    with pytest.raises(NotAllowed, match="Nothing was written"):
+        DynamoTable.of(settings(), {"eu-west-1": fast(server, None)}).answer(PUT)
+    with pytest.raises(HTTPClientError, match="more than one line"):
+        fast(server, Credentials("AKID", "secret", "a token\nof: another")).put_item()
+    assert server.requests == []
+
+
+class Signing(Credentials):
+    """They can sign so many requests; then a refresh fails."""
+
+    def __init__(self, requests: int, failure: Exception) -> None:
+        super().__init__("AKID", "secret")
+        self.left, self.failure = requests, failure
+
+    def get_frozen_credentials(self) -> ReadOnlyCredentials:
+        if not self.left:
+            raise self.failure
+        self.left -= 1
+        return super().get_frozen_credentials()
+
+
+def test_a_write_whose_credentials_end_after_its_first_attempt_may_have_been_applied(server: Server) -> None:
+    server.script = [Line(then="close")]
+    refused = ClientError({"Error": {"Code": "AccessDenied", "Message": "No."}}, "AssumeRole")
+    gone = CredentialRetrievalError(provider="a role", error_msg="gone")
+    for failure, requests, error in (
+        *((refused, 0, NotAllowed), (refused, 1, OutcomeUnknown)),
+        *((gone, 0, Unavailable), (gone, 1, OutcomeUnknown)),
+    ):
+        session = Session()
+        vars(session)["_credentials"] = Signing(requests, copy(failure))
+        theirs: Any = session.create_client("dynamodb", "eu-west-1", endpoint_url=server.url)
+        for client in (note_attempts(theirs), fast(server, Signing(requests, copy(failure)))):
+            server.requests = []
+            with Meter() as meter, pytest.raises(error):
+                DynamoTable.of(settings(), {"eu-west-1": client}).answer(PUT)
+            assert meter.take().attempts == len(server.requests) == requests
+            client.close()
+
+
+def test_what_it_does_not_know_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(AttributeError, match="list_tables"):
+        FastClient("eu-west-1").list_tables
+    for url, name, value, error in (
+        ("https://x/path", "A", "", InvalidSettings),
+        ("no url", "A", "", InvalidSettings),
+        (None, "HTTPS_PROXY", "http://proxy", InvalidSettings),
+        *([(None, "AWS_ACCOUNT_ID_ENDPOINT_MODE", "required", InvalidSettings)] if BY_ACCOUNT else []),
+        (None, "AWS_PROFILE", "nobody's", NotAllowed),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, value)
+            with pytest.raises(error):
+                FastClient("eu-west-1", url)
