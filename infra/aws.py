@@ -26,6 +26,17 @@ class Stack(NamedTuple):
 
 ABSENT = Stack("", False, {}, {})
 
+WHOLE = tuple(f"{done}_COMPLETE" for done in ("CREATE", "UPDATE", "UPDATE_ROLLBACK", "IMPORT", "IMPORT_ROLLBACK"))
+"""The states of a stack that can be updated."""
+
+BY_A_PERSON = {
+    "REVIEW_IN_PROGRESS": "execute the change set that waits, such as an import, or `aws cloudformation delete-stack`",
+    "UPDATE_FAILED": "`aws cloudformation rollback-stack`",
+    "UPDATE_ROLLBACK_FAILED": "mend what its events name, then `aws cloudformation continue-update-rollback`",
+}
+OR_ELSE = "find out why in its events, turn off its termination protection and delete it, which keeps a table"
+"""What a person does with a stack in a state that CloudFormation does not update."""
+
 
 def client(service: Any, region: str) -> Any:
     """A boto3 client; AWS_ENDPOINT_URL sends it to another endpoint."""

@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -27,7 +28,6 @@ from infra.build import ROOT, build, sizes
 from infra.deployment import Deployment, deployment
 from infra.parameters import ring_delay_s
 from infra.table_template import template_of
-from ledger.settings import Settings
 
 PACKAGED = ROOT / "build" / "package"
 TEMPLATE = "cloudformation-template-update-stack.json"
@@ -54,7 +54,7 @@ def package(
     """Build the zip and all templates without calling AWS; `make package` checks them."""
     target = deployment(name, stage, regions, params)
     aws.say(sizes(build("lambda")))
-    _render(target)
+    render(target)
     table = PACKAGED / f"{target.table}-table.json"
     table.write_text(template_of(len(target.regions), target.table_stack.capacity, retires=target.table_stack.retires))
     aws.say(f"packaged for {' '.join(target.regions)} in {PACKAGED.relative_to(ROOT)}")
@@ -74,7 +74,7 @@ def deploy(
     target = deployment(name, stage, regions, params)
     aws.say(f"account {target.account()}, stage {stage}, {' '.join(target.regions)}")
     aws.say(sizes(build("here" if runs_here(os.environ.get("AWS_ENDPOINT_URL", "")) else "lambda")))
-    settings = _render(target)
+    settings = table_shape.settings_of(render(target)[target.regions[0]], target.regions[0])
     tables = {region: table_shape.table_of(target.table, region) for region in target.regions}
     shape = table_shape.refuse_another(settings, tables[target.regions[0]])
     if not switch_table:
@@ -144,14 +144,15 @@ def _check(target: Deployment, region: str, left: Sequence[str]) -> None:
         ) from failure
 
 
-def _render(target: Deployment) -> Settings:
-    """Makes each Region's template: the settings of the first's functions. Calls no AWS. Raises DeploymentRefused."""
-    settings = []
+def render(target: Deployment) -> dict[str, Path]:
+    """Makes each Region's template, by whose settings its functions start. Calls no AWS. Raises DeploymentRefused."""
+    found = {}
     for region in target.regions:
         directory = PACKAGED / f"{target.stage}-{region}"
         serverless("package", target.stage, region, target.params_of(region), "--package", str(directory))
-        settings.append(table_shape.settings_of(directory / TEMPLATE, region))
-    return settings[0]
+        table_shape.settings_of(directory / TEMPLATE, region)
+        found[region] = directory / TEMPLATE
+    return found
 
 
 def serverless(command: str, stage: str, region: str, params: Mapping[str, str], *more: str) -> None:
