@@ -8,7 +8,8 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-CONFIG = Config(connect_timeout=5, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 5})
+CONFIG = Config(connect_timeout=5, read_timeout=60, retries={"mode": "adaptive", "total_max_attempts": 5})
+"""Adaptive: IAM's simulation takes few requests a second, and make preflight has hundreds."""
 
 
 class DeploymentRefused(Exception):
@@ -22,6 +23,11 @@ class Stack(NamedTuple):
     protected: bool
     parameters: dict[str, str]
     outputs: dict[str, str]
+
+    @property
+    def busy(self) -> bool:
+        """Whether CloudFormation is at work; a review waits for a person."""
+        return self.status.endswith("_IN_PROGRESS") and self.status != "REVIEW_IN_PROGRESS"
 
 
 ABSENT = Stack("", False, {}, {})

@@ -90,7 +90,7 @@ class TableStack:
         stack = aws.ABSENT
         for _ in aws.polls(STACK_WAIT_S, STACK_POLL_S):
             stack = aws.stack(self.home, self.name)
-            if not stack.status.endswith("_IN_PROGRESS") or stack.status == "REVIEW_IN_PROGRESS":  # for a person
+            if not stack.busy:
                 return stack
         raise DeploymentRefused(
             f"{self} is still {stack.status} after {STACK_WAIT_S} s: CloudFormation goes on, as a replica of a large "

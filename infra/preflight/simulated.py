@@ -32,7 +32,7 @@ NO_QUEUES = {
     "log": "logs:{at}:{account}:log-group:/aws/lambda/{function}:log-stream:x",
 }
 KINDS = {"dynamodb:LeadingKeys": "stringList"}
-AT_ONCE, SHOWN = 8, 5
+AT_ONCE, SHOWN = 4, 5
 Question = tuple[str, str, tuple[str, ...]]  # on what, as in infra/rights.py; at whose endpoint; partition keys
 Document = Literal["table", "service"]  # two, because AWS takes 6,144 characters of each
 
@@ -88,10 +88,7 @@ def deployer(flight: Flight, region: str) -> Findings:
                     (untold if result.get("MissingContextValues") else denied).add(result["EvalActionName"])
     count = sum(len(each["Action"]) for each in statements)
     if denied:
-        yield (
-            MEND,
-            f"{len(denied)} of {count} actions are denied: {_some(denied)}. Attach infra/deployer (ARGS='--policy ...')",
-        )
+        yield MEND, f"{len(denied)} of {count} actions are denied: {_some(denied)}. Attach what ARGS=--policy= prints"
     if untold:
         yield UNKNOWN, f"{len(untold)} of {count} actions hang on what only a request has: {_some(untold)}"
     if not denied | untold:

@@ -23,7 +23,7 @@ WATCHING = ("AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard")
 def table(flight: Flight) -> Findings:
     stack = flight.target.table_stack
     there = aws.stack(stack.home, stack.name)
-    if there.status.endswith("_IN_PROGRESS") and there.status != "REVIEW_IN_PROGRESS":
+    if there.busy:
         yield OK, f"{stack} is {there.status}: make deploy waits for its end"
         return
     stack.refuse(there)
@@ -39,12 +39,10 @@ def shape(flight: Flight) -> Findings:
 
 
 def service(flight: Flight, region: str) -> Findings:
-    status = flight.target.deployed(region).status
-    said = f"the stack {flight.target.service} is {status}"
-    if status.endswith("_IN_PROGRESS") and status != "REVIEW_IN_PROGRESS":
-        yield MEND, f"{said}: wait for its end"
-    elif status:
-        yield (OK, said) if status in aws.WHOLE else (MEND, f"{said}: {aws.BY_A_PERSON.get(status, aws.OR_ELSE)}")
+    there = flight.target.deployed(region)
+    said, cure = f"the stack {flight.target.service} is {there.status}", aws.BY_A_PERSON.get(there.status, aws.OR_ELSE)
+    if there.status:
+        yield (OK, said) if there.status in aws.WHOLE else (MEND, f"{said}: {'wait' if there.busy else cure}")
     else:
         left = [(MEND, f"an earlier stack left it: {command}") for command in _left(flight, region)]
         yield from left or [(OK, "no stack, and nothing that has a name of it")]

@@ -106,7 +106,7 @@ TO_MEND = [
     ("shape", "", {"GetItem": SHAPE}, "stock:.*nothing was changed"),
     ("service {}", "", {"DescribeStacks": stack("ROLLBACK_COMPLETE")}, "ROLLBACK_COMPLETE: find out why"),
     ("service {}", "", {"DescribeStacks": stack("REVIEW_IN_PROGRESS")}, "execute the change set that waits"),
-    ("service {}", "", {"DescribeStacks": stack("UPDATE_IN_PROGRESS")}, "wait for its end"),
+    ("service {}", "", {"DescribeStacks": stack("UPDATE_IN_PROGRESS")}, ": wait$"),
     ("service {}", "", {"ListQueues": {"QueueUrls": [QUEUE, f"{QUEUE}-x"]}}, f"aws sqs delete-queue .*-url {QUEUE},"),
     ("service {}", "", {"DescribeLogGroups": {"logGroups": [{"logGroupName": each} for each in GROUPS]}},
      f"aws logs delete-log-group --region {HOME} --log-group-name {GROUPS[0]}$"),
@@ -120,6 +120,7 @@ def test_what_stands_in_the_way_is_to_be_mended_and_the_line_says_how(found: Fou
     for check, params, answers, says in TO_MEND:
         lines = found(check, params, **answers)
         assert any(state == MEND and re.search(says, said) for state, said in lines), (says, lines)
+        assert not any("-x" in said for _, said in lines), "it is another stage's"
 
 
 ALREADY = stack("UPDATE_COMPLETE", Region1=HOME, Region2=OTHER, TableName="ledger-dev")
@@ -258,6 +259,8 @@ def test_a_run_prints_a_line_a_check_and_only_reads(account: Recorded, monkeypat
     code, lines = run()
     assert (code, lines) == (0, PRINTED.strip().splitlines())
     assert all(READS.match(operation) for operation, _ in account.asked)
+    code, lines = run("--policy", "table")
+    assert json.loads(" ".join(lines))["Statement"][0]["Resource"] == [f"arn:aws:dynamodb:*:{ACCOUNT}:table/ledger-dev"]
     made = set[tuple[str, str]]()
 
     def create(region: str, asked: Any) -> Any:
