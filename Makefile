@@ -123,7 +123,7 @@ package: $(VENV)/.made node_modules/.made ## build the zip and all templates and
 	@LEDGER_PACKAGED="$$(echo $(UPDATES) | tr ' ' :)" $(BIN)/python -m pytest -q tests/infra
 
 preflight: $(VENV)/.made node_modules/.made ## ask AWS whether a deployment would work, and make nothing: STAGE=, REGIONS=, PARAMS=
-	@$(BIN)/python -m infra.preflight $(TO)
+	@$(DEPLOY) preflight $(TO)
 
 deploy: $(VENV)/.made node_modules/.made ## deploy to AWS: STAGE=dev REGIONS="eu-west-1 us-east-1"
 	@$(DEPLOY) deploy $(TO)

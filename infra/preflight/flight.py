@@ -7,8 +7,8 @@ Rule 3: What the deployer itself would refuse is to be mended, in its own words.
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,30 +25,27 @@ UNREAD = (NotAllowed, Throttled, Unavailable)
 Findings = Iterator[tuple[str, str]]
 
 
-class NotAsked(Exception):
-    """A check has nothing to ask about; the message says why."""
-
-
 @dataclass(frozen=True)
 class Flight:
-    """files: the service's rendered templates by Region; none before they are packaged."""
+    """principal: whose credentials, an ARN. files: the service's rendered templates by Region."""
 
     target: Deployment
-    account: str
     principal: str
-    files: dict[str, Path] = field(default_factory=dict)
+    files: Mapping[str, Path]
 
     @property
     def home(self) -> str:
         return self.target.regions[0]
 
     @property
+    def account(self) -> str:
+        return self.principal.split(":")[4]
+
+    @property
     def partition(self) -> str:
         return self.principal.split(":")[1]
 
     def template(self, region: str) -> Any:
-        if region not in self.files:
-            raise NotAsked("not asked, for there is no template: mend the package first")
         return json.loads(self.files[region].read_text())
 
 
@@ -64,5 +61,5 @@ def found(ask: Callable[[], Findings]) -> Findings:
             yield UNKNOWN, f"you may not ask: {right[1] if right else error.operation_name} is missing"
         else:
             yield MEND if code in REFUSES else UNKNOWN, str(error)
-    except (BotoCoreError, NotAsked) as error:
+    except BotoCoreError as error:
         yield UNKNOWN, str(error)

@@ -32,7 +32,6 @@ def table(flight: Flight) -> Findings:
 
 
 def shape(flight: Flight) -> Findings:
-    flight.template(flight.home)
     settings = table_shape.settings_of(flight.files[flight.home], flight.home)
     shape = table_shape.refuse_another(settings, table_shape.table_of(flight.target.table, flight.home))
     yield OK, "as these parameters" if shape else "none yet"

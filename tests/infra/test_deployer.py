@@ -20,7 +20,7 @@ from infra.table_template import Capacity, template_of
 from tests.infra.aws import HOME, OTHER
 from tests.infra.recorded import ACCOUNT
 
-FLIGHT = Flight(deployment("ledger", "dev", f"{HOME} {OTHER}", ""), ACCOUNT, f"arn:aws:iam::{ACCOUNT}:user/me")
+FLIGHT = Flight(deployment("ledger", "dev", f"{HOME} {OTHER}", ""), f"arn:aws:iam::{ACCOUNT}:user/me", {})
 API = "apigateway: DELETE GET PATCH POST PUT"
 NEEDS = {
     "AWS::ApiGatewayV2::Api": API,

@@ -6,16 +6,19 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from infra import aws as edge
+from infra import deploy
 from infra.aws import DeploymentRefused
 from infra.build import ARTIFACT
 from infra.deployment import Deployment, deployment
-from infra.preflight import __main__ as program
+from infra.preflight import account as session
+from infra.preflight import verdict
 from infra.preflight.flight import MEND, OK, UNKNOWN, Flight
 from ledger import items
 from ledger.limit import Shape
@@ -30,6 +33,7 @@ Found = Callable[..., list[tuple[str, str]]]
 
 
 RECORDED = Recorded()
+NOW = datetime(2031, 1, 1, tzinfo=UTC)
 
 
 def render(folder: Path, target: Deployment) -> dict[str, Path]:
@@ -49,33 +53,30 @@ def render(folder: Path, target: Deployment) -> dict[str, Path]:
 def account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Recorded:
     RECORDED.begin()
     monkeypatch.setattr(edge, "client", RECORDED.client)
-    monkeypatch.setattr(program, "render", partial(render, tmp_path))
-    monkeypatch.setattr(program, "build", lambda target: ARTIFACT)
-    monkeypatch.setattr(program, "sizes", lambda archive: "service.zip: 5.00 MiB")
+    monkeypatch.setattr(deploy, "render", partial(render, tmp_path))
+    monkeypatch.setattr(deploy, "build", lambda target: ARTIFACT)
+    monkeypatch.setattr(deploy, "sizes", lambda archive: "service.zip: 5.00 MiB")
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
         monkeypatch.setenv(name, "x")
+    monkeypatch.setattr(session, "datetime", SimpleNamespace(now=lambda zone: NOW))
     expires(monkeypatch, 300)
     return RECORDED
 
 
 def expires(monkeypatch: pytest.MonkeyPatch, minutes: int) -> None:
-    ends = datetime.now(UTC) + timedelta(minutes=minutes, seconds=30)
-    monkeypatch.setenv("AWS_CREDENTIAL_EXPIRATION", ends.isoformat())
+    monkeypatch.setenv("AWS_CREDENTIAL_EXPIRATION", (NOW + timedelta(minutes=minutes)).isoformat())
 
 
 @pytest.fixture
 def found(account: Recorded, tmp_path: Path) -> Found:
     """What one check finds on an account that answers otherwise: states with texts."""
-
     recorded = account.answers
 
     def found(check: str, params: str = "", who: str = WHO, **answers: Any) -> list[tuple[str, str]]:
         account.answers = recorded | answers
-        flight = Flight(deployment("ledger", "dev", BOTH, params), ACCOUNT, who)
-        if check != "package":
-            flight.files.update(render(tmp_path, flight.target))
-        checks = program.CHECKS | program.CHANGE_SETS
-        return [(state, says) for _, state, says in program.lines(flight, {check: checks[check]})]
+        target = deployment("ledger", "dev", BOTH, params)
+        flight, checks = Flight(target, who, render(tmp_path, target)), verdict.CHECKS | verdict.CHANGE_SETS
+        return [(state, says) for _, state, says in verdict.lines(flight, {check: checks[check]})]
 
     return found
 
@@ -179,21 +180,13 @@ def test_a_session_that_ends_too_early_or_nobody_knows_when_is_said(
     assert found("session", who=f"arn:aws:sts::{ACCOUNT}:assumed-role/deployer/me")[0][0] == UNKNOWN
 
 
-def test_a_region_that_is_not_enabled_and_a_package_that_is_not_built_are_to_be_mended(
-    found: Found, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_region_that_is_not_enabled_is_to_be_mended(found: Found) -> None:
     def identity(region: str, asked: Any) -> Any:
         return ("InvalidClientTokenId", "The security token is invalid") if region == OTHER else {"Account": ACCOUNT}
 
-    (_, fine), (state, said) = found("Region {}", GetCallerIdentity=identity)
-    assert (fine, state) == ("accepts the credentials", MEND)
+    fine, (state, said) = found("Region {}", GetCallerIdentity=identity)
+    assert (fine, state) == ((OK, "accepts the credentials"), MEND)
     assert f"aws account enable-region --region-name {OTHER}" in said
-    assert found("package")[0][0] == OK
-    monkeypatch.setattr(program, "build", lambda target: (_ for _ in ()).throw(DeploymentRefused("pip could not")))
-    assert found("package") == [(MEND, "pip could not")]
-    flight = Flight(deployment("ledger", "dev", BOTH, ""), ACCOUNT, WHO)
-    (line,) = program.lines(flight, {"roles": program.CHECKS["roles"]})
-    assert line == ("roles", UNKNOWN, "not asked, for there is no template: mend the package first")
 
 
 def test_a_role_is_to_be_mended_where_iam_takes_a_condition_otherwise_than_it_must(
@@ -223,10 +216,10 @@ def test_the_deployer_lacks_what_a_region_denies_and_what_hangs_on_a_request_is_
 
 
 PRINTED = """
+service.zip: 5.00 MiB
 session ok account 111122223333, arn:aws:sts::111122223333:assumed-role/deployer/me, for 300 minutes
 Region eu-west-1 ok accepts the credentials
 Region us-east-1 ok accepts the credentials
-package ok service.zip: 5.00 MiB
 concurrency eu-west-1 ok 999 functions at once, of which the queues' take up to 60
 concurrency us-east-1 ok 999 functions at once, of which the queues' take up to 60
 quotas ok write units of a table: 40000 in eu-west-1
@@ -247,20 +240,30 @@ roles ok Sweep: 65 questions, as it must
 roles ok Canary: 65 questions, as it must
 templates eu-west-1 ok CloudFormation accepts them
 templates us-east-1 ok CloudFormation accepts them
-24 ok, 0 mend, 0 unknown
+23 ok, 0 mend, 0 unknown
 """
 
 
-def test_a_run_prints_a_line_a_check_and_only_reads(account: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(*arguments: str) -> tuple[int, list[str]]:
-        ran = CliRunner(env={"COLUMNS": "200", "PARAMS": ""}).invoke(program.app, arguments, catch_exceptions=False)
-        return ran.exit_code, [" ".join(line.split()) for line in ran.output.splitlines()]
+def run(*arguments: str) -> tuple[int, list[str]]:
+    program = CliRunner(env={"COLUMNS": "200", "PARAMS": ""})
+    ran = program.invoke(deploy.app, ["preflight", *arguments], catch_exceptions=False)
+    return ran.exit_code, [" ".join(line.split()) for line in ran.output.splitlines()]
 
+
+def test_a_run_prints_a_line_a_check_and_only_reads(account: Recorded) -> None:
     code, lines = run()
     assert (code, lines) == (0, PRINTED.strip().splitlines())
     assert all(READS.match(operation) for operation, _ in account.asked)
     code, lines = run("--policy", "table")
     assert json.loads(" ".join(lines))["Statement"][0]["Resource"] == [f"arn:aws:dynamodb:*:{ACCOUNT}:table/ledger-dev"]
+    account.answers["GetCallerIdentity"] = ("InvalidClientTokenId", "The security token is invalid")
+    account.asked.clear()
+    with pytest.raises(DeploymentRefused, match=f"does not accept the credentials in {HOME}"):
+        run()
+    assert account.asked == [("GetCallerIdentity", HOME)]
+
+
+def test_change_sets_are_made_on_demand_and_leave_nothing(account: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     made = set[tuple[str, str]]()
 
     def create(region: str, asked: Any) -> Any:
@@ -277,15 +280,8 @@ def test_a_run_prints_a_line_a_check_and_only_reads(account: Recorded, monkeypat
 
     account.answers |= {"CreateChangeSet": create, "DescribeStacks": describe, "DeleteStack": delete}
     account.answers["GetAccountSettings"] = limits(10)
-    some = {name: program.CHECKS[name] for name in ("package", "concurrency {}")}
-    monkeypatch.setattr(program, "CHECKS", some)
-    account.asked.clear()
+    monkeypatch.setattr(verdict, "CHECKS", {"concurrency {}": verdict.CHECKS["concurrency {}"]})
     code, lines = run("--change-sets")
-    assert (code, lines[-1], made) == (1, "4 ok, 2 mend, 0 unknown", set())
+    assert (code, lines[-1], made) == (1, "3 ok, 2 mend, 0 unknown", set())
     writes = [operation for operation, _ in account.asked if not READS.match(operation)]
     assert writes == ["CreateChangeSet", "DeleteChangeSet", "DeleteStack"] * 3  # of the table, of each service
-    account.answers["GetCallerIdentity"] = ("InvalidClientTokenId", "The security token is invalid")
-    account.asked.clear()
-    with pytest.raises(DeploymentRefused, match=f"does not accept the credentials in {HOME}"):
-        program.preflight(params="")
-    assert account.asked == [("GetCallerIdentity", HOME)]
