@@ -173,7 +173,7 @@ class TableStack:
             left = "Its table was deleted with it" if create else "The table is as it was before"
             raise DeploymentRefused(
                 f"{self} failed and is {state or 'gone'}: {self._reasons()}. {left}, unless a reason says otherwise. "
-                "Mend the reason and run the same command again"
+                "Mend the reason (make preflight may know it) and run the same command again"
             )
 
     def _reasons(self) -> str:

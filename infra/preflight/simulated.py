@@ -90,7 +90,7 @@ def deployer(flight: Flight, region: str) -> Findings:
     if denied:
         yield MEND, f"{len(denied)} of {count} actions are denied: {_some(denied)}. Attach what ARGS=--policy= prints"
     if untold:
-        yield UNKNOWN, f"{len(untold)} of {count} actions are denied, unless by what only a request has: {_some(untold)}"
+        yield UNKNOWN, f"{len(untold)} of {count} actions may be denied: a request decides. {_some(untold)}"
     if not denied | untold:
         yield OK, f"all {count} actions are allowed"
 

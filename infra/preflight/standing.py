@@ -97,10 +97,10 @@ def _change_set(region: str, name: str, body: str, values: dict[str, str]) -> Fi
     try:
         cloudformation.get_waiter("change_set_create_complete").wait(**which)
         changes = len(cloudformation.describe_change_set(**which)["Changes"])
-        yield OK, f"that of the stack {name} has {changes} changes, alarms and dashboard apart"
+        yield OK, f"of the stack {name}: {changes} resources would change, alarms and dashboard apart"
     except WaiterError as error:
         reason = str(error.last_response.get("StatusReason", error))
-        yield OK if "didn't contain changes" in reason else MEND, f"that of the stack {name}: {reason}"
+        yield OK if "didn't contain changes" in reason else MEND, f"of the stack {name}: {reason}"
     finally:
         cloudformation.delete_change_set(**which)
         if new and aws.stack(region, name).status == "REVIEW_IN_PROGRESS":
