@@ -1,8 +1,8 @@
 """Whose account it is, whether it has the Regions, and whether it takes what is deployed: concurrency and quotas.
 
 Rule 1: A Region is enabled if it accepts the credentials: that takes no right, and tells a name that is no Region, too.
-Rule 2: CloudFormation works with the caller's session, and a replica of a large table takes hours: a session that ends
-earlier leaves a deployment half done.
+Rule 2: CloudFormation works with the caller's session, so one that ends earlier leaves a deployment half done. Making
+all takes half an hour; a new replica of a large table takes hours, which nobody here foresees.
 """
 
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from infra import aws
 from infra.preflight.flight import MEND, OK, UNKNOWN, Findings, Flight
 
-SESSION_MIN = 120
+SESSION_MIN = 45
 WRITES = ("write units of a table", "dynamodb", "L-AB614373")
 REQUESTS = ("requests a second of all APIs", "apigateway", "L-8A5B8E43")
 
@@ -39,12 +39,12 @@ def enabled(flight: Flight, region: str) -> Findings:
 def concurrency(flight: Flight, region: str) -> Findings:
     free, given = flight.target.concurrency(region), flight.target.parameters(region)
     queues = int(given["changesConcurrency"]) + int(given["workConcurrency"])
-    least = max(2, free // 4)
-    less = f': PARAMS="changesConcurrency={least} workConcurrency={least}", or ask for more; else the API waits'
-    yield (
-        OK if queues < free else MEND,
-        (f"{free} functions at once, of which the queues' take up to {queues}{'' if queues < free else less}"),
-    )
+    said, less = f"{free} functions at once, of which the queues' take up to {queues}", max(2, free // 4)
+    if queues < free:
+        yield OK, said
+    else:
+        mend = f'PARAMS="changesConcurrency={less} workConcurrency={less}"'
+        yield MEND, f"{said}, so the API would wait: {mend}, or ask for more (Service Quotas, AWS Lambda)"
 
 
 def quotas(flight: Flight) -> Findings:

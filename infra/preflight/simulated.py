@@ -65,24 +65,25 @@ class Values:
         return value
 
 
-def document(flight: Flight, which: Document) -> Any:
-    """A policy document of the deployer, for this deployment."""
+def document(flight: Flight, which: Document, region: str = "*") -> Any:
+    """A policy document of the deployer, for this deployment; in one Region, or in every."""
     text = (ROOT / "infra" / "deployer" / f"{which}.json").read_text()
-    names = {"Partition": flight.partition, "Account": flight.account}
+    names = {"Partition": flight.partition, "Account": flight.account, "Region": region}
     return json.loads(Template(text).substitute(names, Service=flight.target.service, Table=flight.target.table))
 
 
 def deployer(flight: Flight, region: str) -> Findings:
     pages = aws.client("iam", region).get_paginator("simulate_principal_policy")
     source = _source(flight)
-    statements = [each for which in get_args(Document) for each in document(flight, which)["Statement"]]
+    statements = [each for which in get_args(Document) for each in document(flight, which, region)["Statement"]]
     denied, untold = set[str](), set[str]()
     for statement in statements:
         told = {key: values for each in statement.get("Condition", {}).values() for key, values in each.items()}
         context = {key: [values[0].replace("*", "x")] for key, values in told.items()}
         context["aws:RequestedRegion"] = [region]
         for resource in statement["Resource"]:
-            asked = {"ActionNames": statement["Action"], "ResourceArns": [_example(resource, region)]}
+            arn = resource if resource == "*" else resource.replace("*", "x")
+            asked = {"ActionNames": statement["Action"], "ResourceArns": [arn]}
             for result in _results(pages, context, PolicySourceArn=source, **asked):
                 if result["EvalDecision"] != "allowed":
                     (untold if result.get("MissingContextValues") else denied).add(result["EvalActionName"])
@@ -93,14 +94,6 @@ def deployer(flight: Flight, region: str) -> Findings:
         yield UNKNOWN, f"{len(untold)} of {count} actions may be denied: a request decides. {_some(untold)}"
     if not denied | untold:
         yield OK, f"all {count} actions are allowed"
-
-
-def _example(resource: str, region: str) -> str:
-    """An ARN that the document's resource covers."""
-    if resource == "*":
-        return resource
-    *parts, name = resource.split(":", 5)
-    return ":".join([*(part.replace("*", region) for part in parts), name.replace("*", "x")])
 
 
 def _source(flight: Flight) -> str:
@@ -131,11 +124,11 @@ def _questions(flight: Flight, role: str) -> Iterator[Question]:
     def example(key: str, region: str) -> str:
         return key.format(home=region, here=region).replace("*", "x")
 
-    regions = (flight.home, next((each for each in flight.target.regions if each != flight.home), "xx-other-1"))
+    endpoints = flight.target.regions[:2]
     keys = {key for rights in RIGHTS.values() for right in rights for key in right.keys}
-    examples = sorted({example(key, region) for key in keys for region in regions})
+    examples = sorted({example(key, region) for key in keys for region in [*endpoints, "xx-other-1"][:2]})
     own = [example(key, flight.home) for key in sorted(RIGHTS[role][0].keys)]
-    for at in regions:
+    for at in endpoints:
         yield from (("table", at, pks) for pks in [(), *((each,) for each in examples), (*own, "stranger#x")])
     others = {on for _, _, names, keys in ALLOWED if not keys for on in names.split()}
     yield from ((on, flight.home, ()) for on in sorted(others))
