@@ -227,12 +227,12 @@ table ok no stack ledger-dev-table and no table of that name
 shape ok none yet
 service eu-west-1 ok no stack, and nothing that has a name of it
 deployer eu-west-1 ok all 170 actions are allowed
-roles ok AddFromQueue: 36 questions, as it must
-roles ok Api: 36 questions, as it must
-roles ok Ring: 36 questions, as it must
-roles ok Compact: 36 questions, as it must
-roles ok Sweep: 36 questions, as it must
-roles ok Canary: 36 questions, as it must
+roles ok AddFromQueue: 37 questions, as it must
+roles ok Api: 37 questions, as it must
+roles ok Ring: 37 questions, as it must
+roles ok Compact: 37 questions, as it must
+roles ok Sweep: 37 questions, as it must
+roles ok Canary: 37 questions, as it must
 templates eu-west-1 ok CloudFormation accepts them
 16 ok, 0 mend, 0 unknown
 """
