@@ -14,7 +14,7 @@ PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --
 
 .DEFAULT_GOAL := help
 .PHONY: help dev engine demo demo-web browser test check docs api bench litellm compare simulate explore mistakes \
-  mutants versions model contract torture package deploy remove e2e
+  mutants versions model contract torture package preflight deploy remove e2e
 
 help:
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -122,6 +122,9 @@ package: $(VENV)/.made node_modules/.made ## build the zip and all templates and
 	@$(BIN)/cfn-lint --regions $(REGIONS) --ignore-checks W3005 -- build/package/*.json $(UPDATES)
 	@LEDGER_PACKAGED="$$(echo $(UPDATES) | tr ' ' :)" $(BIN)/python -m pytest -q tests/infra
 
+preflight: $(VENV)/.made node_modules/.made ## ask AWS whether a deployment would work, and make nothing: STAGE=, REGIONS=, PARAMS=
+	@$(DEPLOY) preflight $(TO)
+
 deploy: $(VENV)/.made node_modules/.made ## deploy to AWS: STAGE=dev REGIONS="eu-west-1 us-east-1"
 	@$(DEPLOY) deploy $(TO)
 
@@ -132,7 +135,7 @@ e2e: $(VENV)/.made $(ENGINE)/.made node_modules/.made ## deploy to an engine her
 	@$(BIN)/python -m lab.e2e $(if $(EVENTS),--events "$(EVENTS)") $(ARGS)
 
 node_modules/.made: package-lock.json
-	@command -v npm > /dev/null || { echo "Node.js 20.19 or later with npm is needed for package, deploy and remove" >&2; exit 1; }
+	@command -v npm > /dev/null || { echo "Node.js 20.19 or later with npm is needed for package, preflight, deploy and remove" >&2; exit 1; }
 	@echo "making node_modules"
 	@npm ci --silent
 	@touch $@

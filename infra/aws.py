@@ -8,7 +8,8 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-CONFIG = Config(connect_timeout=5, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 5})
+CONFIG = Config(connect_timeout=5, read_timeout=60, retries={"mode": "adaptive", "total_max_attempts": 5})
+"""Adaptive: IAM's simulation takes few requests a second, and make preflight has hundreds."""
 
 
 class DeploymentRefused(Exception):
@@ -23,8 +24,24 @@ class Stack(NamedTuple):
     parameters: dict[str, str]
     outputs: dict[str, str]
 
+    @property
+    def busy(self) -> bool:
+        """Whether CloudFormation is at work; a review waits for a person."""
+        return self.status.endswith("_IN_PROGRESS") and self.status != "REVIEW_IN_PROGRESS"
+
 
 ABSENT = Stack("", False, {}, {})
+
+WHOLE = tuple(f"{done}_COMPLETE" for done in ("CREATE", "UPDATE", "UPDATE_ROLLBACK", "IMPORT", "IMPORT_ROLLBACK"))
+"""The states of a stack that can be updated."""
+
+BY_A_PERSON = {
+    "REVIEW_IN_PROGRESS": "execute the change set that waits, such as an import, or `aws cloudformation delete-stack`",
+    "UPDATE_FAILED": "`aws cloudformation rollback-stack`",
+    "UPDATE_ROLLBACK_FAILED": "mend what its events name, then `aws cloudformation continue-update-rollback`",
+}
+OR_ELSE = "find out why in its events, turn off its termination protection and delete it, which keeps a table"
+"""What a person does with a stack in a state that CloudFormation does not update."""
 
 
 def client(service: Any, region: str) -> Any:

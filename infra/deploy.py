@@ -1,4 +1,4 @@
-"""`python -m infra.deploy package|deploy|remove` (`make package`, `make deploy`, `make remove`): all Regions, in order.
+"""`python -m infra.deploy package|preflight|deploy|remove` (`make package` and so on): all Regions, in order.
 
 Rule 1: Package makes no call to AWS. deploy renders every template first, so that what it refuses was not half
 deployed; then it makes the table, because a service stack needs its replica's stream.
@@ -8,13 +8,16 @@ Rule 3: Every step may be repeated: a deployment that was cut off is put right b
 Rule 4: Regions come one after the other, and each next one when the canary of the one before was read and folded. A
 Region that is new to the shape starts with the shape, so its canary is asked after that.
 Rule 5: Remove keeps the table, and does not throw away changes or outcomes that still wait in a queue.
+Rule 6: preflight changes nothing; what it checks is what deploy would send, so it builds and renders that first.
 """
 
 import ipaddress
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -26,8 +29,10 @@ from infra.aws import DeploymentRefused
 from infra.build import ROOT, build, sizes
 from infra.deployment import Deployment, deployment
 from infra.parameters import ring_delay_s
+from infra.preflight.flight import Flight
+from infra.preflight.simulated import Document, document
+from infra.preflight.verdict import is_ready
 from infra.table_template import template_of
-from ledger.settings import Settings
 
 PACKAGED = ROOT / "build" / "package"
 TEMPLATE = "cloudformation-template-update-stack.json"
@@ -54,10 +59,30 @@ def package(
     """Build the zip and all templates without calling AWS; `make package` checks them."""
     target = deployment(name, stage, regions, params)
     aws.say(sizes(build("lambda")))
-    _render(target)
+    render(target)
     table = PACKAGED / f"{target.table}-table.json"
     table.write_text(template_of(len(target.regions), target.table_stack.capacity, retires=target.table_stack.retires))
     aws.say(f"packaged for {' '.join(target.regions)} in {PACKAGED.relative_to(ROOT)}")
+
+
+@app.command()
+def preflight(
+    stage: Stage = "dev",
+    regions: Regions = "eu-west-1 us-east-1",
+    name: Name = "ledger",
+    params: Params = "",
+    change_sets: Annotated[bool, typer.Option(help="Also make, describe and delete change sets.")] = False,
+    policy: Annotated[Document | None, typer.Option(help="Only print a policy document of the deployer.")] = None,
+) -> None:
+    """Ask the account whether a deployment would work."""
+    target = deployment(name, stage, regions, params)
+    who = target.identity(target.regions[0])
+    if policy:
+        aws.say(json.dumps(document(Flight(target, who["Arn"], {}), policy), indent=1))
+        return
+    aws.say(sizes(build("lambda")))
+    if not is_ready(Flight(target, who["Arn"], render(target)), change_sets=change_sets):
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -74,7 +99,7 @@ def deploy(
     target = deployment(name, stage, regions, params)
     aws.say(f"account {target.account()}, stage {stage}, {' '.join(target.regions)}")
     aws.say(sizes(build("here" if runs_here(os.environ.get("AWS_ENDPOINT_URL", "")) else "lambda")))
-    settings = _render(target)
+    settings = table_shape.settings_of(render(target)[target.regions[0]], target.regions[0])
     tables = {region: table_shape.table_of(target.table, region) for region in target.regions}
     shape = table_shape.refuse_another(settings, tables[target.regions[0]])
     if not switch_table:
@@ -144,14 +169,15 @@ def _check(target: Deployment, region: str, left: Sequence[str]) -> None:
         ) from failure
 
 
-def _render(target: Deployment) -> Settings:
-    """Makes each Region's template: the settings of the first's functions. Calls no AWS. Raises DeploymentRefused."""
-    settings = []
+def render(target: Deployment) -> dict[str, Path]:
+    """Makes each Region's template, by whose settings its functions start. Calls no AWS. Raises DeploymentRefused."""
+    found = {}
     for region in target.regions:
         directory = PACKAGED / f"{target.stage}-{region}"
         serverless("package", target.stage, region, target.params_of(region), "--package", str(directory))
-        settings.append(table_shape.settings_of(directory / TEMPLATE, region))
-    return settings[0]
+        table_shape.settings_of(directory / TEMPLATE, region)
+        found[region] = directory / TEMPLATE
+    return found
 
 
 def serverless(command: str, stage: str, region: str, params: Mapping[str, str], *more: str) -> None:

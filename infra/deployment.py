@@ -7,6 +7,7 @@ minutes later, with a table made. What cannot be asked, because a right to ask i
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -69,16 +70,19 @@ class Deployment:
 
     def account(self) -> str:
         """The account of the credentials, after trying them in every Region: one that is not enabled refuses them."""
-        found = ""
-        for region in self.regions:
-            try:
-                found = aws.client("sts", region).get_caller_identity()["Account"]
-            except (BotoCoreError, ClientError) as error:
-                raise DeploymentRefused(
-                    f"AWS does not accept the credentials in {region}: {error}. Give some (AWS_PROFILE, or "
-                    "AWS_ACCESS_KEY_ID and the rest), and enable the Region for the account"
-                ) from error
-        return found
+        accounts = {self.identity(region)["Account"] for region in self.regions}
+        return str(accounts.pop())
+
+    def identity(self, region: str) -> Any:
+        """Whose credentials they are, by a Region's word. Raises DeploymentRefused."""
+        try:
+            return aws.client("sts", region).get_caller_identity()
+        except (BotoCoreError, ClientError) as error:
+            raise DeploymentRefused(
+                f"AWS does not accept the credentials in {region}: {error}. Give some (AWS_PROFILE, or "
+                "AWS_ACCESS_KEY_ID and the rest), and enable the Region for the account (aws account enable-region "
+                f"--region-name {region})"
+            ) from error
 
     def refuse_another_table(self) -> None:
         """A forgotten tableName would send everybody to another table. Raises DeploymentRefused."""
@@ -91,23 +95,26 @@ class Deployment:
                 )
 
     def refuse_too_little_concurrency(self) -> None:
-        """Of which the canary keeps some, beyond what it keeps already. Raises DeploymentRefused."""
         for region in self.regions:
             try:
-                limit = aws.client("lambda", region).get_account_settings()["AccountLimit"]
-                kept = int(self.deployed(region).parameters.get("ReservedCanary", 0))
+                self.concurrency(region)
             except (BotoCoreError, ClientError) as error:
                 aws.say(f"{region}: unknown how much concurrency the account has: {error}")
-                continue
-            most, free = limit["ConcurrentExecutions"], limit["UnreservedConcurrentExecutions"]
-            more = int(self.parameters(region)["reservedCanary"]) - kept
-            if more > 0 and free - more < min(FLOOR, most):
-                raise DeploymentRefused(
-                    f"reservedCanary={kept + more}: the account may run {most} functions at once in {region}, and AWS "
-                    f"lets nobody reserve the last {min(FLOOR, most)}; {free} are unreserved now. Say "
-                    "reservedCanary=0, or ask for more (Service Quotas, AWS Lambda, Concurrent executions). Nothing "
-                    "was changed"
-                )
+
+    def concurrency(self, region: str) -> int:
+        """What is left to all functions, beyond what the canary keeps. Raises DeploymentRefused."""
+        limit = aws.client("lambda", region).get_account_settings()["AccountLimit"]
+        kept = int(self.deployed(region).parameters.get("ReservedCanary", 0))
+        most, free = limit["ConcurrentExecutions"], limit["UnreservedConcurrentExecutions"]
+        more = int(self.parameters(region)["reservedCanary"]) - kept
+        if more > 0 and free - more < min(FLOOR, most):
+            raise DeploymentRefused(
+                f"reservedCanary={kept + more}: the account may run {most} functions at once in {region}, and AWS "
+                f"lets nobody reserve the last {min(FLOOR, most)}; {free} are unreserved now. Say "
+                "reservedCanary=0, or ask for more (Service Quotas, AWS Lambda, Concurrent executions). Nothing "
+                "was changed"
+            )
+        return int(free - more)
 
 
 def deployment(name: str, stage: str, regions: str, params: str) -> Deployment:

@@ -18,7 +18,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from infra import aws
-from infra.aws import DeploymentRefused, Stack
+from infra.aws import WHOLE, DeploymentRefused, Stack
 from infra.table_template import Capacity, named, regions_of, template_of
 
 STACK_WAIT_S, STACK_POLL_S = 1_800, 5
@@ -26,9 +26,6 @@ ACTIVE_WAIT_S, ACTIVE_POLL_S = 1_800, 2
 
 ROLLED_BACK = "ROLLBACK_COMPLETE"
 """The creation failed, and what it made was deleted. Such a stack can only be deleted."""
-
-WHOLE = tuple(f"{done}_COMPLETE" for done in ("CREATE", "UPDATE", "UPDATE_ROLLBACK", "IMPORT", "IMPORT_ROLLBACK"))
-"""The states of a stack that can be updated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +57,25 @@ class TableStack:
         stack = self._settled()
         if stack.status == ROLLED_BACK:
             stack = self._delete_rolled_back(stack)
+        have = self.refuse(stack)
         if not stack.status:
-            self._refuse_strangers()
-            have = list(self.regions)
             self._put(have, deletion_protection=False, create=True)
-        else:
-            self._refuse_broken(stack)
-            have = regions_of(stack.parameters)
-            self._refuse_other_regions(have)
         for each in (have, self.regions) if have != list(self.regions) else (have,):
             self._put(each, deletion_protection=deletion_protection)
         self.cloudformation.update_termination_protection(StackName=self.name, EnableTerminationProtection=True)
         self._add_missing_replicas()
         for region in self.regions:
             self._wait_until_active(region, others=set(self.regions) - {region})
+
+    def refuse(self, stack: Stack) -> Sequence[str]:
+        """The Regions that the stack has, or is made with. Raises DeploymentRefused; it asks, and changes nothing."""
+        if stack.status in ("", ROLLED_BACK):
+            self._refuse_strangers()
+            return list(self.regions)
+        self._refuse_broken(stack)
+        have = regions_of(stack.parameters)
+        self._refuse_other_regions(have)
+        return have
 
     def stream_arn(self, region: str) -> str:
         """The stream of the replica in a Region."""
@@ -88,7 +90,7 @@ class TableStack:
         stack = aws.ABSENT
         for _ in aws.polls(STACK_WAIT_S, STACK_POLL_S):
             stack = aws.stack(self.home, self.name)
-            if not stack.status.endswith("_IN_PROGRESS") or stack.status == "REVIEW_IN_PROGRESS":  # for a person
+            if not stack.busy:
                 return stack
         raise DeploymentRefused(
             f"{self} is still {stack.status} after {STACK_WAIT_S} s: CloudFormation goes on, as a replica of a large "
@@ -117,8 +119,8 @@ class TableStack:
     def _refuse_broken(self, stack: Stack) -> None:
         if stack.status not in WHOLE:
             raise DeploymentRefused(
-                f"{self} is {stack.status}, which only a person ends (docs/deploying.md, A stack that waits for a "
-                "person). No table was changed. Then deploy again"
+                f"{self} is {stack.status}, which only a person ends: "
+                f"{aws.BY_A_PERSON.get(stack.status, aws.OR_ELSE)}. No table was changed. Then deploy again"
             )
 
     def _refuse_strangers(self) -> None:
@@ -171,7 +173,7 @@ class TableStack:
             left = "Its table was deleted with it" if create else "The table is as it was before"
             raise DeploymentRefused(
                 f"{self} failed and is {state or 'gone'}: {self._reasons()}. {left}, unless a reason says otherwise. "
-                "Mend the reason and run the same command again"
+                "Mend the reason (make preflight may know it) and run the same command again"
             )
 
     def _reasons(self) -> str:

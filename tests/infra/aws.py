@@ -17,8 +17,9 @@ from botocore.exceptions import ClientError
 
 from infra import aws as edge
 from infra import deploy, table_shape
+from infra.aws import WHOLE
 from infra.build import ARTIFACT
-from infra.table_stack import WHOLE, TableStack
+from infra.table_stack import TableStack
 from infra.table_template import Capacity
 from ledger import items
 from ledger.limit import Shape
