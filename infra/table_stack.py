@@ -66,6 +66,7 @@ class TableStack:
             self._put(have, deletion_protection=False, create=True)
         else:
             self._refuse_broken(stack)
+            self._refuse_strong()
             have = regions_of(stack.parameters)
             self._refuse_other_regions(have)
         for each in (have, self.regions) if have != list(self.regions) else (have,):
@@ -119,6 +120,13 @@ class TableStack:
             raise DeploymentRefused(
                 f"{self} is {stack.status}, which only a person ends (docs/deploying.md, A stack that waits for a "
                 "person). No table was changed. Then deploy again"
+            )
+
+    def _refuse_strong(self) -> None:
+        if self._describe(self.home).get("MultiRegionConsistency") == "STRONG":
+            raise DeploymentRefused(
+                f"the table {self.table} has multi-Region strong consistency, which takes counters with a limit alone "
+                "(docs/limits.md): no service runs on it, as its canary has none. Nothing was changed"
             )
 
     def _refuse_strangers(self) -> None:
