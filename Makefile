@@ -8,6 +8,7 @@ OLDEST := $(VENV)/oldest
 ASYNC  := $(VENV)/async
 RIVALS := $(VENV)/rivals
 LITELLM := $(VENV)/litellm
+CDK    := $(VENV)/cdk
 LAMBDA := $(VENV)/313
 BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
@@ -131,6 +132,10 @@ deploy: $(VENV)/.made node_modules/.made ## deploy to AWS: STAGE=dev REGIONS="eu
 remove: $(VENV)/.made node_modules/.made ## remove the service from AWS and keep the table; STAGE=, REGIONS=
 	@$(DEPLOY) remove $(TO)
 
+.PHONY: cdk
+cdk: $(CDK)/.made # docs/recipes/terraform.md on what `make package` made, with its 470 MB
+	@LEDGER_PACKAGED="$$(echo $(UPDATES) | tr ' ' :)" $(BIN)/python -m pytest -q tests/infra/test_recipes.py $(ARGS)
+
 e2e: $(VENV)/.made $(ENGINE)/.made node_modules/.made ## deploy to an engine here, use it from outside, compare; ARGS=--breaks: break it, see its alarms
 	@$(BIN)/python -m lab.e2e $(if $(EVENTS),--events "$(EVENTS)") $(ARGS)
 
@@ -160,6 +165,13 @@ $(ASYNC)/.made: requirements-async.lock $(VENV)/.made
 	@echo "making $(ASYNC)"
 	@rm -rf $(ASYNC)
 	@$(BIN)/python $(PIP) --target $(ASYNC) -r requirements-async.lock
+	@touch $@
+
+# jsii pins an older typeguard, and its Node.js is 470 MB with the CDK: so only who asks for it has it.
+$(CDK)/.made: requirements-cdk.lock $(VENV)/.made
+	@echo "making $(CDK)"
+	@rm -rf $(CDK)
+	@$(BIN)/python $(PIP) --target $(CDK) -r requirements-cdk.lock
 	@touch $@
 
 # zae-limiter pins aiobotocore and takes the name `ulid`: rivals are measured in processes that import nothing of ours.

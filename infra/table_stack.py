@@ -73,6 +73,7 @@ class TableStack:
             self._refuse_strangers()
             return list(self.regions)
         self._refuse_broken(stack)
+        self._refuse_strong()
         have = regions_of(stack.parameters)
         self._refuse_other_regions(have)
         return have
@@ -121,6 +122,13 @@ class TableStack:
             raise DeploymentRefused(
                 f"{self} is {stack.status}, which only a person ends: "
                 f"{aws.BY_A_PERSON.get(stack.status, aws.OR_ELSE)}. No table was changed. Then deploy again"
+            )
+
+    def _refuse_strong(self) -> None:
+        if self._describe(self.home).get("MultiRegionConsistency") == "STRONG":
+            raise DeploymentRefused(
+                f"the table {self.table} has multi-Region strong consistency, which takes counters with a limit alone "
+                "(docs/limits.md): no service runs on it, as its canary has none. Nothing was changed"
             )
 
     def _refuse_strangers(self) -> None:

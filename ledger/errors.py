@@ -134,7 +134,8 @@ class Throttled(TableError, Again):
 
 
 class TransactionConflict(TableError, Again):
-    """A request kept meeting another transaction on the same item. Nothing was written. Call again."""
+    """A request kept meeting a transaction on the same item, or a write of it in another Region where Regions are
+    strongly consistent. Nothing was written. Call again."""
 
 
 class NotAllowed(TableError):
@@ -178,7 +179,8 @@ class SettingsMismatch(LedgerError):
     """This process's settings contradict the table's `shape` item. Nothing was written, and no value was read.
 
     Correct the process: with other shards or Regions it would add where nobody reads, or read only a part; without a
-    limit it would pass it. A limit that the shape lacks `ledgerctl init` adds. Asked again at the next call.
+    limit it would pass it. A limit that the shape lacks `ledgerctl init` adds; a table whose Regions are strongly
+    consistent takes limited counters alone. Asked again at the next call.
     """
 
 

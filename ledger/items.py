@@ -25,6 +25,8 @@ SEGMENTS_FROM, SEGMENTS_UPTO = "segment#", "segment$"  # "$" follows "#": every 
 SHAPE_KEY = Key("shape", "shape")
 RETIRES = "retires"
 """Seconds since 1970; the attribute of the table's time to live."""
+CONSISTENCY = "consistency"
+"""Of the shape: DescribeTable's MultiRegionConsistency, where it was ever STRONG."""
 _CHECKPOINT, _NOTE = "checkpoint", "clean"
 FREE_BYTES = 60
 """Of a checkpoint's first KB, for attributes to come."""
@@ -215,6 +217,7 @@ def shape_item(shape: Shape, there: Item | None = None) -> Item:
         {"M": {"prefix": {"S": prefix}, "late_s": number(keep.late // SECOND), "keep_s": number(keep.keep // SECOND)}}
         for prefix, keep in sorted(shape.periods.items())
     ]
+    says_mode = shape.is_strong or CONSISTENCY in (there or {})
     return {
         **(there or {}),
         **keyed(
@@ -223,6 +226,7 @@ def shape_item(shape: Shape, there: Item | None = None) -> Item:
             shards={"L": rules},
             **({"limits": {"L": limits}} if limits else {}),
             **({"periods": {"L": periods}} if periods else {}),
+            **({CONSISTENCY: {"S": "STRONG" if shape.is_strong else "EVENTUAL"}} if says_mode else {}),
             version=number(shape.version),
         ),
     }
@@ -234,7 +238,8 @@ def shape_of(item: Item) -> Shape:
         shards = _by_prefix(item, "shards", lambda rule: integer(rule, "shards"))
         limits = _by_prefix(item, "limits", _limit_of) if "limits" in item else {}
         periods = _by_prefix(item, "periods", _keep_of) if "periods" in item else {}
-        return Shape(regions, shards, integer(item, "version"), limits, periods)
+        is_strong = CONSISTENCY in item and text_of(item, CONSISTENCY) == "STRONG"
+        return Shape(regions, shards, integer(item, "version"), limits, periods, is_strong)
 
     return decoded(item, SHAPE_KEY.pk, decode, sk=SHAPE_KEY.sk)
 

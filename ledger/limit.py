@@ -67,7 +67,8 @@ class Limit:
 class Shape:
     """Which lanes and limits a table's counters have: what every process must agree on.
 
-    version: how often it was written.
+    version: how often it was written. is_strong: whether its Regions are strongly consistent with each other, so that
+    it takes neither transactions nor time to live.
     """
 
     regions: tuple[str, ...]
@@ -75,6 +76,7 @@ class Shape:
     version: int = 1
     limits: Mapping[str, Limit] = field(default_factory=dict)
     periods: Mapping[str, Keep] = field(default_factory=dict)
+    is_strong: bool = False
 
     def __post_init__(self) -> None:
         for region in self.regions:

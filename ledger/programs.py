@@ -206,9 +206,10 @@ def _taken(rules: Rules, delta: Delta | LedgerError) -> Delta | LedgerError:
 
 
 def _lacking(rules: Rules, deltas: Iterable[Delta]) -> Program[dict[str, LedgerError]]:
-    """The counters whose periods the table's shape lacks, or that could not be asked for, and why."""
+    """The counters whose periods the table's shape lacks, or that could not be asked for or are refused, and why."""
     lacking: dict[str, LedgerError] = {}
-    for counter in dict.fromkeys(delta.lane.counter for delta in deltas if delta.lane.retires_s):
+    is_strong = rules.shape.is_strong
+    for counter in dict.fromkeys(delta.lane.counter for delta in deltas if delta.lane.retires_s or is_strong):
         try:
             yield from rules.shape.program(counter)
         except LedgerError as error:

@@ -93,9 +93,9 @@ def make_ready(call: Call, steps: Steps, *, deletion_protection: bool) -> None:
         if _turned_recovery_on(call, region):
             steps.say(f"{region}: point-in-time recovery is on")
     for region in regions:
-        refuse(call, region, active(call, region), "That was left as it is.")
+        refuse(call, region, table := active(call, region), "That was left as it is.")
     for region in regions:  # last, because from then on a process that does not name them is refused
-        done = call.on_table(write(replace(call.settings, region=region)), call.tables[region])
+        done = call.on_table(write(replace(call.settings, region=region), shape.is_strong(table)), call.tables[region])
         if done != "kept":
             steps.say(f"{region}: {SHAPE_STEPS[done]}")
 

@@ -78,20 +78,24 @@ def backups_findings(region: str, answer: Mapping[str, Any], single: bool = Fals
     return [judged(on, f"{region} point-in-time recovery", "on", "off", remedy, "warn")]
 
 
+def is_strong(table: Mapping[str, Any]) -> bool:
+    return table.get("MultiRegionConsistency") == "STRONG"
+
+
 def replica_findings(settings: Settings, table: Mapping[str, Any]) -> list[Finding]:
     """The replicas that the Region of the settings knows, against `regions`, both ways."""
     replicas = {each["RegionName"]: each.get("ReplicaStatus", "ACTIVE") for each in table.get("Replicas", [])}
     have, wanted = {settings.region, *replicas}, set(settings.regions)
     lacking, unnamed = " ".join(sorted(wanted - have)), " ".join(sorted(have - wanted))
     waiting = " ".join(sorted(region for region, status in replicas.items() if status != "ACTIVE"))
-    consistency = table.get("MultiRegionConsistency", "EVENTUAL").lower()
     add = "Add it with `ledgerctl init`, or correct --regions (LEDGER_REGIONS) everywhere."
     name, names = "Whoever adds there is not read here: name it in LEDGER_REGIONS of every process.", "every replica is"
-    mode = "This mode has no transactions, so nothing can be folded: make a table in the default mode."
-    eventual, between = consistency == "eventual", "consistency between Regions"
+    mode = "This mode takes counters with a limit alone, and none with periods: else make a table in the default mode."
+    between = "consistency between Regions"
+    fits: Level = "warn" if settings.limits and not settings.periods else "fail"
     return [
         judged(not lacking, REPLICAS, " ".join(settings.regions), f"no replica in {lacking}", add),
         judged(not unnamed, "regions for replicas", f"{names} named", f"regions lacks {unnamed}", name, "warn"),
         judged(not waiting, "replicas active", "yes", f"{waiting} not yet", "Wait until they are.", "warn"),
-        judged(eventual, between, "eventual", consistency, mode),
+        judged(not is_strong(table), between, "eventual", "strong", mode, fits),
     ]

@@ -21,7 +21,8 @@ from ledger.requests import Pause, Request
 from simulator.choices import Drawn
 from simulator.faults import NONE, OF_PROCESSES, Faults
 from simulator.happening import LOST, by_itself, send
-from simulator.world import Landing, World
+from simulator.strong import StrongReplica
+from simulator.world import Landing, Replica, World
 
 WAIT_STEPS_MAX = 1_000
 
@@ -34,18 +35,26 @@ class Simulation:
     raise the errors of `ledger.errors` that a real table makes them raise. Raises ValueError for faults that befall
     processes: your code is the process.
 
-    start: the time at which it begins, an aware datetime; now, unless given, so that code which takes the time of its
-    machine agrees with it. Thread-safe; the same calls after the same `seed`, and the same `start` where they depend on
-    the time, are the same history as long as they come from one thread, as those of `Compactor.run` do.
+    strong: with multi-Region strong consistency. start: the time at which it begins, an aware datetime; now, unless
+    given, so that code which takes the time of its machine agrees with it. Thread-safe; the same calls after the same
+    `seed`, and the same `start` where they depend on the time, are the same history as long as they come from one
+    thread, as those of `Compactor.run` do.
     """
 
     def __init__(
-        self, regions: Sequence[str], *, seed: int = 0, faults: Faults = NONE, start: datetime | None = None
+        self,
+        regions: Sequence[str],
+        *,
+        seed: int = 0,
+        faults: Faults = NONE,
+        start: datetime | None = None,
+        strong: bool = False,
     ) -> None:
         unheeded = [name for name in OF_PROCESSES if getattr(faults, name)]
         if unheeded:
             raise ValueError(f"A Simulation plays no {', no '.join(unheeded)}: such faults befall a process.")
-        self.world = World(regions, Drawn(seed), lag_steps=faults.lag_steps)
+        replica = StrongReplica if strong else Replica
+        self.world = World(regions, Drawn(seed), lag_steps=faults.lag_steps, replica=replica)
         self.world.now_ms = wall_clock() if start is None else check_time("start", start)
         self._faults = faults
         self._loses_next = False

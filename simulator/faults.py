@@ -15,20 +15,22 @@ from simulator.choices import Choices
 class Faults:
     """How often a request meets each fault, per thousand; clocks are milliseconds.
 
-    throttled: refused. dropped: never arrives, no answer. lost: applied, no answer. late: no answer, applied some time
-    after. unreadable: a read without an answer. crash: the process ends and starts again. pause: it stands still for 20
-    to 1,000 steps, its monotonic clock too if `frozen`. cut: per thousand steps, a Region is cut off or joined again.
-    skew_ms: how wrong clocks may be. lag_steps: how far an eventually consistent read may lag. slow_replication,
-    slow_landing: items arrive, and a transaction's items become visible, an order of magnitude later. slow_reads,
-    slow_visits: readers, compactors stand still for some steps between their requests. remade: a Region's replica is
-    lost and made again from what the others hold, once a history.
+    throttled: refused. conflicting: refused, because of a write of the same item in another Region. dropped: never
+    arrives, no answer. lost: applied, no answer. late: no answer, applied some time after. unreadable: a read without
+    an answer. crash: the process ends and starts again. pause: it stands still for 20 to 1,000 steps, its monotonic
+    clock too if `frozen`. cut: per thousand steps, a Region is cut off or joined again. skew_ms: how wrong clocks may
+    be. lag_steps: how far an eventually consistent read may lag. slow_replication, slow_landing: items arrive, and a
+    transaction's items become visible, an order of magnitude later. slow_reads, slow_visits: readers, compactors stand
+    still for some steps between their requests. remade: a Region's replica is lost and made again from what the others
+    hold, once a history.
 
     A Simulation, the double for tests of your own, heeds all of those that befall requests and Regions: throttled,
-    dropped, lost, late, unreadable, cut, lag_steps, slow_replication and slow_landing. It refuses the others, with
-    ValueError: they befall the processes of a history.
+    conflicting, dropped, lost, late, unreadable, cut, lag_steps, slow_replication and slow_landing. It refuses the
+    others, with ValueError: they befall the processes of a history.
     """
 
     throttled: int = 0
+    conflicting: int = 0
     dropped: int = 0
     lost: int = 0
     late: int = 0

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ledger.conditions import Absent
-from ledger.errors import LedgerError, OutcomeUnknown, Throttled, Unavailable
+from ledger.errors import LedgerError, OutcomeUnknown, Throttled, TransactionConflict, Unavailable
 from ledger.requests import At, Delete, DeleteMany, Put, PutMany, Request, Together, Transact, Update, or_error, outcome
 from simulator.faults import Faults
 from simulator.world import World
@@ -58,6 +58,8 @@ def _fault_before(world: World, region: str, request: Request, faults: Faults) -
         return Unavailable("No answer.") if happens(world, faults.unreadable) else None
     if happens(world, faults.throttled):
         return Throttled("Throttled. Nothing was written.")
+    if happens(world, faults.conflicting):
+        return TransactionConflict("Somebody writes the same item in another Region. Nothing was written.")
     if happens(world, faults.dropped):
         return OutcomeUnknown("Lost on the way.")
     if happens(world, faults.late):

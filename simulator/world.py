@@ -16,7 +16,7 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/V2globaltables_
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -118,7 +118,8 @@ class Replica(MemoryTable):
 class World:
     """The table `regions` share. `lag_steps`: how far an eventually consistent read may lag; `page_size`: of a Query.
 
-    `clock_skew_ms`: how much a Region's clock, by which the last writer is known, runs ahead of true time.
+    `clock_skew_ms`: how much a Region's clock, by which the last writer is known, runs ahead of true time; `replica`:
+    how each Region's copy is made, such as `strong.StrongReplica`.
     """
 
     def __init__(
@@ -129,12 +130,13 @@ class World:
         page_size: int = 3,
         lag_steps: int = 20,
         clock_skew_ms: Sequence[int] = (),
+        replica: Callable[[World, str], Replica] = Replica,
     ) -> None:
         self.regions = tuple(regions)
         self.choices = choices
         self.page_size = page_size
         self.lag_steps = lag_steps
-        self.replicas = {region: Replica(self, region) for region in regions}
+        self.replicas = {region: replica(self, region) for region in regions}
         self.landings: list[Landing] = []
         self.late: list[tuple[str, Request]] = []
         """Writes whose senders stopped waiting, and which are still on their way."""

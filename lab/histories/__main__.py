@@ -12,7 +12,7 @@ from lab.histories.kinds import KINDS, lines
 from simulator.choices import Drawn
 
 LEAST = {"reads": 10, "deltas": 5, "cleaned": 1, "decided": 3, "visits": 0.1, "late": 0.2, "crossings": 0.02}
-LEAST |= {"charts": 2, "over": 0.3, "carried": 0.02, "moved": 1, "refunded": 0.1, "stuck": 0.003}
+LEAST |= {"charts": 2, "over": 0.3, "carried": 0.02, "moved": 1, "refunded": 0.1, "stuck": 0.003, "conflicts": 0.1}
 """So many of each there are for every seed, on average: a third or less of what there is."""
 
 FLOORS_FROM = 100

@@ -1,4 +1,8 @@
-"""Histories of limited counters: what happens at their gates, judged at every write, at every answer and at the end."""
+"""Histories of limited counters: what happens at their gates, judged at every write, at every answer and at the end.
+
+Those on a table with multi-Region strong consistency are a kind of their own. Each conflict there is a fault that is
+drawn: the shipped code writes no item of a lane in two Regions.
+"""
 
 from dataclasses import replace
 
@@ -14,6 +18,8 @@ from ledger.values import Lane
 from simulator.choices import Choices
 from simulator.faults import Faults, mix
 from simulator.process import Log
+from simulator.strong import StrongReplica
+from simulator.world import Replica
 
 STEPS_MS = (1, 10, 40, 400)
 LIMITS = (
@@ -24,13 +30,22 @@ LIMITS = (
 )
 
 
+def play_strong(choices: Choices, faults: Faults | None = None, log: Log | None = None) -> Played:
+    """A history on a table with multi-Region strong consistency."""
+    faults = mix(choices) if faults is None else faults
+    return play(choices, replace(faults, conflicting=20 * choices.pick(6)), log, StrongReplica)
+
+
 @filed_as()
-def play(choices: Choices, faults: Faults | None = None, log: Log | None = None) -> Played:
+def play(
+    choices: Choices, faults: Faults | None = None, log: Log | None = None, replica: type[Replica] = Replica
+) -> Played:
     faults = mix(choices) if faults is None else faults
     regions = REGIONS[: 2 + (choices.pick(3) == 2)]
     step_ms = one_of(choices, STEPS_MS)
     faults = in_steps_of(step_ms, faults)
-    world = WatchedWorld(regions, choices, page_size=1 + choices.pick(3), lag_steps=faults.lag_steps)
+    page_size = 1 + choices.pick(3)
+    world = WatchedWorld(regions, choices, page_size=page_size, lag_steps=faults.lag_steps, replica=replica)
     world.step_ms, world.now_ms = step_ms, 10_000_000
     limit = one_of(choices, LIMITS)
     shards = 1 + (choices.pick(3) == 2)

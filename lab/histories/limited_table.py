@@ -15,7 +15,7 @@ from lab.histories.limited_judge import COUNTER, Asked, Judge
 from lab.histories.recall import Memory
 from lab.histories.theatre import LONG, PACE, SHORT, Theatre, one_of, rest
 from ledger import tokens
-from ledger.errors import LedgerError, LimitReached
+from ledger.errors import LedgerError, LimitReached, TransactionConflict
 from ledger.gate.decide import add_group, decide_change, set_limit
 from ledger.gate.gate import EXPIRED, REFUSED, RELEASED, Decision
 from ledger.gate.gates import Gates
@@ -145,7 +145,8 @@ class Table:
             try:
                 gates = self.judge.gates_in(region, caller.memory)
                 decision = yield from decide_change(gates, one.delta, hold=one.is_hold)
-            except LedgerError:
+            except LedgerError as error:
+                self.counts["conflicts"] += isinstance(error, TransactionConflict)
                 if self.pick(3) == 2:
                     region = self.any_region()
                     yield Move(region)

@@ -43,7 +43,13 @@ THROTTLING = {
     "ThrottlingError",
     "RequestLimitExceeded",
 }
-CONFLICT = {"TransactionConflict", "TransactionConflictException", "TransactionInProgressException"}
+CONFLICT = {
+    "TransactionConflict",
+    "TransactionConflictException",
+    "TransactionInProgressException",
+    "ReplicatedWriteConflictException",  # of a table with multi-Region strong consistency, which botocore retries too
+    "ReplicatedWriteConflict",  # of a PartiQL batch, if its codes lack "Exception" there, too: AWS lists none
+}
 DUPLICATE = {"DuplicateItemException", "DuplicateItem"}
 DENIED = {"AccessDeniedException", "AccessDenied"}
 _NOT_ALLOWED = {
@@ -66,6 +72,11 @@ _REFUSALS: dict[str, tuple[type[LedgerError], str]] = {
     "IdempotentParameterMismatchException": (errors.TokenConflict, ""),
 }
 """The error of each code that certainly wrote nothing, and what to do next."""
+
+_NO_TRANSACTIONS = (  # AWS says that it is an error there, and not which
+    " Or it is a global table with multi-Region strong consistency, which refuses transactions: there only counters "
+    "with a limit work, and nothing is folded."
+)
 
 _NO_CONNECTION = (EndpointConnectionError, ConnectTimeoutError)
 _SENT = "exact-counter-sent"
@@ -203,6 +214,8 @@ def known(code: str, message: str) -> LedgerError | None:
     kind, next_step = _REFUSALS[code]
     if kind is errors.TableMismatch and "Item size" in message:
         kind, next_step = errors.ItemTooLarge, ""
+    elif kind is errors.TableMismatch and message.startswith("transact_write_items "):
+        next_step += _NO_TRANSACTIONS
     return kind(f"{message.rstrip('. ')}. Nothing was written.{next_step}")
 
 

@@ -4,7 +4,7 @@ The rules are those of shape.py; here they are in words, without a request.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
 from ledger.errors import shown
@@ -81,6 +81,22 @@ def unlike(settings: Settings, shape: Shape) -> list[str]:
                 "never change."
             )
     return wrong
+
+
+def unfit(settings: Settings, counters: Iterable[str]) -> str:
+    """Why a table with multi-Region strong consistency does not take changes of these counters; "" where it does."""
+    for counter in counters:
+        for lacks, what, why in (
+            (settings.limit_of(counter) is None, "no limit", "no transactions, so its changes would never be folded"),
+            (settings.keep_of(counter) is not None, "a period", "no time to live, so its items would never retire"),
+        ):
+            if lacks:
+                return (
+                    f"The counter {counter!r} has {what}, and the table multi-Region strong consistency: {why}. Only "
+                    "counters with a limit and without periods work there. Count it in a table of the default mode. "
+                    "Nothing was written."
+                )
+    return ""
 
 
 def _of_keep(keep: Keep) -> dict[str, int]:

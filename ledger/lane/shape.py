@@ -14,6 +14,8 @@ because their gates have decided by that, nor for counters that have changes, wh
 where there is no counter yet.
 Rule 6: Shards grow by those of a period that begins in more than an hour: as `at` is five minutes ahead at most, nobody
 can have written there. Processes get them first and the shape last, as with limits.
+Rule 7: where the shape says that the table has multi-Region strong consistency, who adds is refused each counter that
+has no limit, or a period. `ledgerctl init` notes it there, because only an operator's role may describe a table.
 """
 
 import logging
@@ -26,7 +28,7 @@ from ledger.conditions import Absent
 from ledger.dynamo import failures
 from ledger.errors import NotAllowed, SettingsMismatch, TableError, TransactionConflict, shown
 from ledger.lane.directory import NAMES_MAX, counters_below
-from ledger.lane.fits import SHOWN_MAX, lacking, mismatches, of_periods, too_late, unlike
+from ledger.lane.fits import SHOWN_MAX, lacking, mismatches, of_periods, too_late, unfit, unlike
 from ledger.limit import Shape
 from ledger.requests import Get, Instant, Item, Now, Program, Put, Table, run
 from ledger.settings import Settings
@@ -53,7 +55,9 @@ class ShapeCheck:
         self._shared: Collection[Rule] | None = None
         """What need not be asked for again; None: nothing was asked."""
         self.is_known = False
-        """Whether nothing is left to ask for."""
+        """Whether nothing is left to ask for, or to refuse."""
+        self.is_strong = False
+        """Whether counters without a limit are refused."""
 
     def ask(self, table: Table, now: Callable[[], Instant], *counters: str) -> None:
         """Run `program`."""
@@ -72,10 +76,15 @@ class ShapeCheck:
             for each in counters
             if (prefix := longest(prefixes, each)) is not None
         }
-        if self._shared is not None and wanted <= {*self._shared}:
-            return
+        if self._shared is None or not wanted <= {*self._shared}:
+            yield from self._ask(wanted)
+        if self.is_strong and (why := unfit(self._settings, counters)):
+            raise SettingsMismatch(why)
+
+    def _ask(self, wanted: set[Rule]) -> Program[None]:
         every = {(kind, prefix) for kind, prefixes in self._rules.items() for prefix in prefixes}
         shared: Collection[Rule] = every
+        shape: Shape | None = None
         try:
             shape = yield from check(self._settings)
             if shape is None and self._writes and wanted:
@@ -89,7 +98,8 @@ class ShapeCheck:
                 return  # no valid credentials: what follows says so; with some, it is asked again
         if rules := sorted(wanted.difference(shared)):
             raise SettingsMismatch(lacking(rules, self._settings))
-        self._shared, self.is_known = shared, every <= {*shared}
+        self.is_strong = self._writes and shape is not None and shape.is_strong
+        self._shared, self.is_known = shared, every <= {*shared} and not self.is_strong
 
 
 def _first(settings: Settings) -> Program[Shape | None]:
@@ -124,15 +134,15 @@ def check(settings: Settings) -> Program[Shape | None]:
     return shape
 
 
-def write(settings: Settings) -> Program[Literal["kept", "written", "grown"]]:
+def write(settings: Settings, is_strong: bool | None = None) -> Program[Literal["kept", "written", "grown"]]:
     """Write the shape of `settings` where there is none, or add its Regions, limits, periods and shards of periods that
-    are still to come to the one there.
+    are still to come to the one there. is_strong: whether the table has multi-Region strong consistency, if known.
 
     Raises SettingsMismatch where it would change or lose anything else, limit counters that have changes in any Region,
     or give counters periods that are there; DamagedItem and the TableErrors, also those of a Region that cannot be
     asked for them.
     """
-    of_settings = _shape_of(settings)
+    of_settings = replace(_shape_of(settings), is_strong=bool(is_strong))
     for _ in range(TRIES_MAX):
         there: Item | None = yield Get(items.SHAPE_KEY)
         shape = items.shape_of(there) if there is not None else None
@@ -142,7 +152,8 @@ def write(settings: Settings) -> Program[Literal["kept", "written", "grown"]]:
                 return "written"
             continue
         regions = (*shape.regions, *(region for region in settings.regions if region not in shape.regions))
-        grown = replace(of_settings, regions=regions, version=shape.version + 1)
+        strong = shape.is_strong if is_strong is None else is_strong
+        grown = replace(of_settings, regions=regions, version=shape.version + 1, is_strong=strong)
         if replace(grown, version=shape.version) == shape:
             return "kept"
         if (yield Put(items.shape_item(grown, there), items.version_is(shape.version))) is None:

@@ -6,8 +6,9 @@ Rule 2: a step is decided once, and for ever; nobody goes on before the one befo
 where others took the room that the debit made. Then it is asked for under the next key, which all try in the same
 order, each only where the one before was refused: so at most one of them counts.
 Rule 3: a call asks for one new refusal at most, because the next key would meet the same limit a moment later.
-Rule 4: both counters must take changes before the debit is added. A transfer that is found half-way when the period of
-one is over and late stays so, because nobody can tell then that the credit of a slower process is not on its way.
+Rule 4: both counters must take changes before the debit is added, by the clock and by the table's shape. A transfer
+that is found half-way when the period of one is over and late stays so, because nobody can tell then that the credit of
+a slower process is not on its way.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ def transfer(rules: Rules, of: Change) -> Program[Transfer]:
     second = programs.prepare(rules, steps.credit(of, first.lane.region))
     for delta in (first, second):
         check_takes(rules.settings, delta, rules.clock())
+    if not rules.shape.is_known:
+        yield from rules.shape.program(first.lane.counter, second.lane.counter)
     try:
         debit = yield from programs.add(rules, first)
     except LimitReached:

@@ -176,6 +176,7 @@ def test_every_attribute_in_the_data_model_is_one_of_the_code() -> None:
     gate = replace(Gate.new(LANE, Limit(-1, 1, LANE.region)), carried=1, took=1)
     of_gates = [gate_items.gate_item(gate), gate_items.late_item(LANE, token, 1, 1)]
     of_gates.append(gate_items.filed_item(Filed(LANE, token, 1, LOWEST, {token: 1})))
+    of_gates.append(items.shape_item(Shape((LANE.region,), {}, is_strong=True)))
     written |= {name for item in of_gates for name, value in item.items() if next(iter(value)) in "NSB"}
     crossing = Crossing.after(None, LANE.region, LANE.counter, Threshold(below=1), 0, 1)
     written |= {str(action.path) for action in cross(None, crossing).actions} - {"above", "below"}  # one row of both

@@ -62,6 +62,7 @@ class AwsAccount:
         self.polls = 0
         self.states: dict[str, str] = {}
         self.replicating = True
+        self.described: dict[str, str] = {}  # what else DescribeTable says
         self.canary: dict[str, list[Any]] = {}
         self.waiting: dict[tuple[str, str, str], int] = {}
         self.limits = {"ConcurrentExecutions": 1_000, "UnreservedConcurrentExecutions": 1_000}
@@ -164,7 +165,8 @@ class AwsAccount:
             raise refused("ResourceNotFoundException", "")
         others = [other for other in self.replicas[region] if other != region]
         replicas = [{"RegionName": each, "ReplicaStatus": self.states.get(each, "ACTIVE")} for each in others]
-        return {"Table": {"TableStatus": "ACTIVE", "Replicas": replicas, "LatestStreamArn": f"stream {region}"}}
+        table = {"TableStatus": "ACTIVE", "Replicas": replicas, "LatestStreamArn": f"stream {region}"}
+        return {"Table": table | self.described}
 
     def update_table(self, region: str, TableName: str, ReplicaUpdates: Any) -> None:
         added = ReplicaUpdates[0]["Create"]["RegionName"]

@@ -139,9 +139,12 @@ def test_the_same_command_brings_a_table_from_whatever_state_to_the_regions_that
         now = {"StackStatus": state}
         play(table, HOME, OTHER, THIRD, stack=now, says=f"is {state}, which only a person ends", steps=[])
     now = {"StackStatus": "IMPORT_COMPLETE"}
+    strong, says = {"MultiRegionConsistency": "STRONG"}, "limit alone.*no service.*Nothing was changed"
+    play(table, HOME, OTHER, THIRD, stack=now, described=strong, says=says, steps=[])
     steps = [f"update {BOTH}", f"update {THREE}", f"replica {THIRD}"]  # a Region is an update of nothing else
     off = {"deletion_protection": False}
-    play(table, HOME, OTHER, THIRD, stack=now, replicating=False, options=off, steps=steps)  # as the engine: no replica
+    options: dict[str, Any] = {"described": {}, "options": off}
+    play(table, HOME, OTHER, THIRD, replicating=False, **options, steps=steps)  # as the engine: no replica
 
 
 REFUSED = [

@@ -5,6 +5,8 @@ A table that is missing, or is not ours, is told as that.
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
@@ -24,13 +26,14 @@ from ledger.errors import (
     Unavailable,
 )
 from ledger.lane.shape import check, write
-from ledger.limit import Shape
+from ledger.limit import Limit, Shape
+from ledger.periods.keep import Keep
 from ledger.ranges import SHARD_MAX, VERSION_MAX
 from ledger.requests import Get, Put, PutMany, Table
 from ledger.table import DynamoTable
 from reader import Reader
 from tests.ledger.test_table_errors import Script
-from tests.world import A, B, Region, create_table, fail, outcomes_of, refused
+from tests.world import LATER_MS, A, B, Region, create_table, fail, outcomes_of, refused
 
 THIRD = "ap-south-1"
 ASKED = Get(items.SHAPE_KEY)
@@ -224,6 +227,53 @@ def test_of_two_who_write_at_once_one_wins_and_the_other_looks_again() -> None:
     busy.before(Get, lambda _: busy.drop(items.SHAPE_KEY))
     with pytest.raises(TransactionConflict, match="Nothing was written"):
         busy.run(write(OURS))
+
+
+# -- multi-Region strong consistency -----------------------------------------------------------------------------------
+
+SEATS = {"seats": Limit(ceiling=9, region=A)}
+LIMITED = replace(OURS, limits=SEATS)
+AT: Any = {"idempotency_key": "k", "at": datetime(2026, 11, 1, tzinfo=UTC)}
+ADDS: list[Callable[[Ledger], Any]] = [
+    lambda ledger: ledger.add("stock", 1),
+    lambda ledger: ledger.transfer("seats", "stock", 1, **AT),
+    lambda ledger: ledger.transfer("stock", "seats", 1, **AT),
+]
+
+
+def strong_table() -> Region:
+    table = Region()
+    table.peers = {B: table}
+    assert table.run(write(LIMITED, is_strong=True)) == "written"
+    table.asked.clear()
+    return table
+
+
+def test_on_a_table_with_strong_consistency_between_regions_a_counter_without_a_limit_is_refused_by_name() -> None:
+    table = strong_table()
+    for gather in (False, True):
+        ledger = Ledger(LIMITED, table=table, gather=gather)
+        for add in ADDS * 2:
+            with refused(table, SettingsMismatch, "'stock' has no limit, and the table multi-Reg") as caught:
+                add(ledger)
+            assert str(caught.value).endswith("default mode. Nothing was written.")
+        outcomes = outcomes_of(ledger.add_many([Change("stock", 1), Change("seats", 1)] * 2))
+        assert outcomes == ["SettingsMismatch", "recorded"] * 2
+    assert table.asked.count(ASKED) == 2
+    assert Reader(LIMITED, table=table).read("stock").value == 0
+
+
+def test_a_period_is_refused_there_and_the_mode_stays_noted_until_a_description_says_otherwise() -> None:
+    table, hour = strong_table(), timedelta(hours=1)
+    daily = replace(LIMITED, limits=SEATS | {"day:": Limit(floor=0)}, periods={"day:": Keep(late=hour, keep=hour)})
+    assert table.run(write(daily)) == "grown"
+    ledger = Ledger(daily, table=table, clock=lambda: LATER_MS)
+    with refused(table, SettingsMismatch, "'day:a@2023-11' has a period, and the table multi-Region strong"):
+        ledger.add("day:a@2023-11", 1)
+    steps = [table.run(write(daily, strong)) for strong in (None, True, False, None)]
+    assert steps == ["kept", "kept", "grown", "kept"]
+    assert table.items[items.SHAPE_KEY]["consistency"] == {"S": "EVENTUAL"}
+    assert Ledger(daily, table=table).add("stock", 1).outcome == "recorded"
 
 
 # -- a table that is not ours ------------------------------------------------------------------------------------------

@@ -152,6 +152,7 @@ PASSES: dict[str, Kind] = {  # what is sent again
     "ThrottlingException": Throttled,
     "RequestLimitExceeded": Throttled,
     "TransactionConflictException": TransactionConflict,
+    "ReplicatedWriteConflictException": TransactionConflict,
 }
 FAILURES: list[tuple[Failures, Kind, Kind]] = [  # the failures of a request; error of a write, of a read
     *(([lost], OutcomeUnknown, Unavailable) for lost in [*LOST, ConnectTimeoutError(**URL)]),
@@ -195,6 +196,12 @@ def test_what_failures_mean_to_a_write_and_to_a_read() -> None:
         if expected in (NotAllowed, TableMissing, TableMismatch) and isinstance(failures[-1], ClientError):
             assert "counters" in str(error)
             assert "Nothing was written" in str(error)
+
+
+def test_what_refuses_a_transaction_may_be_a_table_of_the_mode_that_has_none() -> None:
+    for request, may_be in ((TRANSACT, True), (PUT, False)):
+        refused = str(Edge(refusal("ValidationException")).error(request))
+        assert ("Nothing was written" in refused, "multi-Region strong consistency" in refused) == (True, may_be)
 
 
 CONDITION = "ConditionalCheckFailed"
@@ -299,6 +306,15 @@ def test_half_an_answer_is_none_and_an_empty_one_is(monkeypatch: pytest.MonkeyPa
         assert attempts.table.answer(Get(KEY)) is None
 
 
+@pytest.mark.parametrize("fast", [False, True])
+def test_a_client_sends_again_what_another_region_is_writing(monkeypatch: pytest.MonkeyPatch, fast: bool) -> None:
+    attempts = Attempts(monkeypatch, fast, 409, 409, 409)
+    attempts.body = b'{"__type": "com.amazonaws.dynamodb.v20120810#ReplicatedWriteConflictException"}'
+    with pytest.raises(ClientError, match="ReplicatedWriteConflict"):
+        attempts.client.put_item(TableName="counters", Item=item())
+    assert attempts.script == []
+
+
 def test_an_add_to_an_endpoint_where_nobody_listens_wrote_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _: None)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
@@ -363,6 +379,7 @@ def test_an_error_among_requests_together_is_a_value() -> None:
 # -- PutMany, DeleteMany: one failure a statement ----------------------------------------------------------------------
 
 MANY = pytest.mark.parametrize("many", [PutMany, DeleteMany])
+CONFLICTS = ("TransactionConflict", "ReplicatedWriteConflict", "ReplicatedWriteConflictException")
 OF_A_STATEMENT: dict[str, Kind] = {
     "AccessDenied": NotAllowed,
     "ResourceNotFound": TableMissing,
@@ -381,7 +398,7 @@ def test_the_error_of_one_statement_is_the_answer_of_its_item_alone(many: Any) -
     for code in ("DuplicateItem", "ConditionalCheckFailed"):
         edge = Edge(statements({"Code": code, "Item": item("a")}, {"Code": code}, None))
         assert edge.answer(three) == (AlreadyThere(item("a")), AlreadyThere(None), None)
-    for code in ("ThrottlingError", "ProvisionedThroughputExceeded", "RequestLimitExceeded", "TransactionConflict"):
+    for code in ("ThrottlingError", "ProvisionedThroughputExceeded", "RequestLimitExceeded", *CONFLICTS):
         passing = statements({"Code": code}, {"Code": "DuplicateItem"}, {"Code": code})
         edge = Edge(passing, statements({"Code": code}, None), statements(None))
         assert edge.answer(three) == (None, AlreadyThere(None), None)

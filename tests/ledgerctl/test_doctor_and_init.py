@@ -10,7 +10,7 @@ from lab.engines.ministack import Engine
 from ledger import items, tokens
 from ledger.gate import items as gates
 from ledger.lane import directory
-from ledger.limit import Shape
+from ledger.limit import Limit, Shape
 from ledger.values import Lane
 from ledgerctl.call import Surroundings
 from tests.ledgerctl.support import ENVIRON, GOOD, NOW_MS, A, Answer, B, Clock, aws, ctl, on_engine, refusal, refused
@@ -33,6 +33,8 @@ EXPIRES = {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED"}}
 NO_STREAM = {"StreamSpecification": {"StreamEnabled": False}}
 KEYED_OTHERWISE = {"KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}]}
 LIMITS = '{"stock:": {"floor": 0}}'
+DAYS = '{"stock:": {"late_s": 60, "keep_s": 60}}'
+STRONG_SHAPE = Shape((A,), {}, limits={"stock:": Limit(floor=0)}, is_strong=True)
 LANES = "regions and shards against lanes"
 BOTH = {"LEDGER_REGIONS": f"{A},{B}"}
 
@@ -96,7 +98,18 @@ def test_what_loses_changes_fails_and_what_cannot_be_seen_is_to_know() -> None:
         ({}, {"DescribeTable": {"Table": TWO}}, 0, {"regions for replicas": "warn"}),
         (BOTH, {}, 1, {"replicas for regions": "fail"}),
         (BOTH, {"DescribeTable": {"Table": TWO | NO_STREAM}}, 1, {f"{at} stream": "fail" for at in (A, B)}),
-        ({}, {"DescribeTable": STRONG}, 1, {"consistency between Regions": "fail"}),
+        ({}, {"DescribeTable": STRONG}, 1, {"consistency between Regions": "fail", "shape": "warn"}),
+        *(
+            (of, {"DescribeTable": STRONG, "GetItem": {"Item": items.shape_item(STRONG_SHAPE)}}, code, found)
+            for of, code, found in (
+                ({"LEDGER_LIMITS": LIMITS}, 0, {"consistency between Regions": "warn"}),
+                (
+                    {"LEDGER_LIMITS": LIMITS, "LEDGER_PERIODS": DAYS},
+                    1,
+                    {"consistency between Regions": "fail", f"{A} periods": "warn", "shape": "warn"},
+                ),
+            )
+        ),
         ({}, {"DescribeTimeToLive": EXPIRES}, 1, {f"{A} time to live": "fail"}),
         ({}, {"DescribeContinuousBackups": OFF}, 0, {f"{A} point-in-time recovery": "warn"}),
         ({}, {"GetItem": {}}, 0, {"shape": "warn"}),
@@ -214,6 +227,26 @@ def test_init_refuses_what_doctor_fails_and_changes_nothing() -> None:
         ({"GetItem": {"Item": items.shape_item(Shape((B,), {}))}}, 2, "us-east-1"),
     ):
         refused(ctl(world(**changed), "init"), code, says, "Nothing was changed")
+
+
+def test_init_notes_the_mode_of_the_table_for_processes_that_may_not_describe_it() -> None:
+    there: dict[str, Any] = {}
+
+    def init(table: Any) -> list[bool]:
+        noted: list[bool] = []
+
+        def answer(operation: str, asked: Any) -> tuple[int, Any]:
+            if operation == "PutItem":
+                there["Item"] = asked["Item"]
+                noted.append(items.shape_of(asked["Item"]).is_strong)
+                return 200, {}
+            return answering(DescribeTable=table, GetItem=there)(operation, asked)
+
+        assert ctl(aws(answer, ENVIRON | {"LEDGER_LIMITS": LIMITS}), "init").code == 0
+        return noted
+
+    restored = {"Table": TABLE}
+    assert [init(table) for table in (STRONG, STRONG, restored, restored)] == [[True], [], [False], []]
 
 
 def test_init_waits_for_recovery_and_replicas_and_is_not_ready_without() -> None:

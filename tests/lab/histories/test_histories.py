@@ -40,6 +40,10 @@ def test_histories_of_limits_are_right_and_everything_happens_in_them() -> None:
     assert min(happened[what] for what in ("counted", "held", "refused", "released", "expired")) > 3
 
 
+def test_histories_of_limits_where_regions_are_strongly_consistent_are_right_and_writes_conflict_in_them() -> None:
+    assert played("strong", 8)["conflicts"] > 15
+
+
 def test_every_limited_counter_that_is_restored_is_right_after_a_rebuild(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limited_restores, "ONE_OF", 1)
     happened = played("limits", 4, first=25)

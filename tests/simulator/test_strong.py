@@ -1,0 +1,86 @@
+"""A table with multi-Region strong consistency, as AWS describes it."""
+
+import pytest
+
+from ledger import Ledger, Limit, Settings
+from ledger.conditions import Absent
+from ledger.errors import LimitReached, OutOfReach, TableMismatch, TransactionConflict, Unavailable
+from ledger.items import version_is
+from ledger.requests import At, Get, GetMany, Key, Put, PutMany, Query, Transact
+from reader import Reader
+from simulator import Faults, Simulation
+from simulator.choices import Replayed
+from simulator.strong import StrongReplica
+from simulator.world import World
+from tests.simulator.test_double import START
+from tests.simulator.test_world import AP, EU, US, item
+
+KEY = Key("a", "1")
+
+
+def world(*picks: int, regions: tuple[str, ...] = (EU, US, AP)) -> World:
+    return World(regions, Replayed(picks), lag_steps=5, clock_skew_ms=(100,), replica=StrongReplica)
+
+
+def test_a_strong_read_anywhere_is_the_newest_and_an_eventual_one_is_what_has_arrived() -> None:
+    table = world()
+    for version, region in enumerate((EU, US, AP), 1):  # the clock of the first is ahead
+        table.answer(region, Put(item(*KEY, version)))
+        for reader in table.regions:
+            assert table.answer(reader, Get(KEY)) == table.answer(reader, GetMany((KEY,)))[0] == item(*KEY, version)
+            assert table.answer(reader, Query("a")).items == (item(*KEY, version),)
+    assert table.answer(EU, Put(item(*KEY), Absent())) == item(*KEY, 3)  # so is what a condition is held against
+    assert table.answer(EU, Put(item(*KEY, 4), version_is(3))) is None
+    assert [table.answer(region, Get(KEY, consistent=False)) for region in (US, AP)] == [item(*KEY, 2), item(*KEY, 3)]
+    table.quiesce()
+    assert [table.answer(region, Get(KEY, consistent=False)) for region in table.regions] == [item(*KEY, 4)] * 3
+
+
+def test_a_write_in_flight_fails_those_of_other_regions_to_its_item_alone() -> None:
+    table, again = world(2), Put(item(*KEY, 2))
+    assert table.answer(EU, Put(item(*KEY), Absent())) is None
+    for region, request in ((US, again), (EU, At(AP, again))):
+        with pytest.raises(TransactionConflict, match="Nothing was written"):
+            table.answer(region, request)
+    conflict, other = table.answer(US, PutMany((item(*KEY, 2), item("a", "2"))))
+    assert (type(conflict), other) == (TransactionConflict, None)
+    assert table.answer(EU, again) is None
+    table.step += 2
+    assert table.answer(US, Put(item(*KEY, 3), version_is(2))) is None
+
+
+def test_who_reaches_no_second_region_has_eventual_reads_alone_and_a_witness_is_one() -> None:
+    for regions, cut, alone in (
+        ((EU, US, AP), {EU}, {EU}),
+        ((EU, US, AP), {EU, US}, {EU, US, AP}),
+        ((EU, US), {EU}, {EU}),  # the other one has the witness
+    ):
+        for region in regions:
+            table = world(regions=regions)
+            table.cut = cut
+            assert table.answer(region, Get(KEY, consistent=False)) is None
+            refused = table.answer(region, PutMany((item(*KEY),)))[0]
+            assert isinstance(refused, Unavailable) == (region in alone)
+            for request in (Get(KEY), Query("a")) if region in alone else ():
+                with pytest.raises(Unavailable, match="Nothing was written"):
+                    table.answer(region, request)
+
+
+def test_it_has_no_transactions_and_counters_with_a_limit_need_none() -> None:
+    with pytest.raises(TableMismatch):
+        world().answer(EU, Transact((Put(item("a", "1")), Put(item("a", "2")))))
+    simulation = Simulation((EU, US), seed=3, strong=True, start=START, faults=Faults(conflicting=100))
+    tables, limits = {region: simulation.table(region) for region in (EU, US)}, {"seats:": Limit(ceiling=5, region=EU)}
+    here, there = (Settings(table="counters", region=region, regions=(EU, US), limits=limits) for region in (EU, US))
+    ledger, met, sold = Ledger(there, tables=tables, clock=simulation.clock), 0, 0
+    while sold < 5:
+        try:
+            ledger.add("seats:gig", 1, idempotency_key=str(sold), at=START)
+            sold += 1
+        except (TransactionConflict, OutOfReach):
+            met += 1
+    assert met > 0
+    for settings in (here, there):  # nothing has to arrive
+        assert Reader(settings, table=tables[settings.region], clock=simulation.clock).read("seats:gig").value == 5
+    with pytest.raises(LimitReached):
+        Ledger(here, tables=tables, clock=simulation.clock).add("seats:gig", 1)
