@@ -15,21 +15,16 @@ import pytest
 from infra.table_template import Capacity, template_of
 from tests.docs.pages import RECIPES, ROOT, blocks
 from tests.infra.conftest import PACKAGED
+from tests.infra.template import of_type, source
 
 PAGE, CDK, TERRAFORM = RECIPES / "terraform.md", ROOT / ".venv/cdk", shutil.which("terraform")
 UPDATE = "dev-eu-west-1/cloudformation-template-update-stack.json"
 REAL = [path for path in PACKAGED.split(os.pathsep) if path.endswith(UPDATE)]
 CODE = {"S3Bucket": {"Ref": "ServerlessDeploymentBucket"}, "S3Key": "serverless/ledger/dev/1-2026/service.zip"}
-FUNCTION = {"Type": "AWS::Lambda::Function", "Properties": {"Code": CODE, "Role": "arn:aws:iam::111122223333:role/any"}}
-MAPPING = {"FunctionName": {"Ref": "RingLambdaFunction"}, "EventSourceArn": {"Ref": "StreamArn"}}
-SMALL = {  # as osls writes it
-    "Parameters": {"StreamArn": {"Type": "String"}},
-    "Resources": {
-        "ServerlessDeploymentBucket": {"Type": "AWS::S3::Bucket"},
-        **dict.fromkeys(("ApiLambdaFunction", "RingLambdaFunction"), FUNCTION),
-        "StreamToFunction": {"Type": "AWS::Lambda::EventSourceMapping", "Properties": MAPPING},
-    },
-}
+STREAM = {"Ref": "StreamArn"}
+SMALL: Any = json.loads(json.dumps(source()))
+for properties in of_type(SMALL, "AWS::Lambda::Function").values():
+    properties["Code"] = CODE
 SERVICE = Path(REAL[0]).read_text() if REAL else json.dumps(SMALL, indent=2)
 TABLE = template_of(2, Capacity())
 
@@ -44,13 +39,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def resources(code: Any) -> Any:
-    """Those of the service, whose functions have their code elsewhere."""
-    found = json.loads(SERVICE)["Resources"]
-    for each in found.values():
-        if each["Type"] == "AWS::Lambda::Function":
-            each["Properties"]["Code"] = code
-    return found
+def moved(code: Any, stream: Any = STREAM) -> Any:
+    """The service's template, whose functions have their code elsewhere, and whose stream is known."""
+    known = {json.dumps(STREAM): stream}
+    hook = lambda each: each | {"Code": code} if "Code" in each else known.get(json.dumps(each), each)  # noqa: E731
+    return json.loads(SERVICE, object_hook=hook)
 
 
 def run(folder: Path, *command: str, **environ: str) -> str:
@@ -62,6 +55,8 @@ def run(folder: Path, *command: str, **environ: str) -> str:
 @pytest.mark.skipif(TERRAFORM is None, reason="there is no terraform on this machine")
 def test_terraform_parses_the_recipe_and_moves_the_code_of_every_function_and_nothing_else(folder: Path) -> None:
     (page,) = blocks(PAGE, "hcl")
+    table, service = ({*re.findall(r" (\w+) = ", given)} for given in re.findall(r"parameters +=( .*)", page))
+    assert (table | {"DeletionProtection"}, service) == ({*json.loads(TABLE)["Parameters"]}, {"StreamArn"})
     without_provider = page.partition('resource "')[0] + 'output "template" { value = local.template }'
     for text, commands in (
         (page, ["fmt -check -diff page.tf"]),
@@ -72,19 +67,10 @@ def test_terraform_parses_the_recipe_and_moves_the_code_of_every_function_and_no
     made = json.loads(said[-1])
     key = made["Resources"]["ApiLambdaFunction"]["Properties"]["Code"]["S3Key"]
     assert re.fullmatch(r"[0-9a-f]{32}\.zip", key)
-    assert made == json.loads(SERVICE) | {"Resources": resources({"S3Bucket": "ours", "S3Key": key})}
+    assert made == moved({"S3Bucket": "ours", "S3Key": key})
 
 
-def test_terraform_gives_each_template_the_parameters_that_nothing_else_gives() -> None:
-    (page,) = blocks(PAGE, "hcl")
-    for given, template in zip(re.findall(r"parameters +=( .*)", page), (TABLE, SERVICE), strict=True):
-        parameters = json.loads(template)["Parameters"].items()
-        needed = {name for name, each in parameters if "Default" not in each or name == "StreamArn"}
-        assert {*re.findall(r" (\w+) = ", given)} == needed
-    assert {*re.findall(r"outputs\.(\w+)", page)} <= json.loads(TABLE)["Outputs"].keys()
-
-
-@pytest.mark.skipif(not (CDK / ".made").exists(), reason="`make cdk` brings the CDK")
+@pytest.mark.skipif(not (CDK / ".made").exists() or not REAL, reason="`make package`, then `make cdk`")
 def test_the_app_of_the_cdk_is_the_packaged_templates_with_their_code_among_its_assets(folder: Path) -> None:
     run(folder, sys.executable, "-c", *blocks(PAGE, "python"), PYTHONPATH=str(CDK), CDK_OUTDIR=str(folder))
     table, service, assets = (
@@ -95,5 +81,4 @@ def test_the_app_of_the_cdk_is_the_packaged_templates_with_their_code_among_its_
     code = service["Resources"]["ApiLambdaFunction"]["Properties"]["Code"]
     assert code["S3Key"] in {f"{name}.zip" for name in assets["files"]}
     (export,) = (each["Export"]["Name"] for each in table["Outputs"].values() if "Export" in each)
-    stream = json.dumps({"Fn::ImportValue": export})
-    assert service["Resources"] == json.loads(json.dumps(resources(code)).replace('{"Ref": "StreamArn"}', stream))
+    assert service["Resources"] == moved(code, {"Fn::ImportValue": export})["Resources"]

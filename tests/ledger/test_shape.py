@@ -233,7 +233,7 @@ def test_of_two_who_write_at_once_one_wins_and_the_other_looks_again() -> None:
 
 SEATS = {"seats": Limit(ceiling=9, region=A)}
 LIMITED = replace(OURS, limits=SEATS)
-AT: Any = {"idempotency_key": "k", "at": datetime(2026, 11, 1, tzinfo=UTC)}
+AT: Any = {"idempotency_key": "k", "at": datetime(2010, 12, 1, tzinfo=UTC)}
 ADDS: list[Callable[[Ledger], Any]] = [
     lambda ledger: ledger.add("stock", 1),
     lambda ledger: ledger.transfer("seats", "stock", 1, **AT),
@@ -241,16 +241,11 @@ ADDS: list[Callable[[Ledger], Any]] = [
 ]
 
 
-def strong_table() -> Region:
+def test_on_a_table_with_strong_consistency_between_regions_a_counter_without_a_limit_is_refused_by_name() -> None:
     table = Region()
     table.peers = {B: table}
-    assert table.run(write(LIMITED, is_strong=True)) == "written"
+    table.run(write(LIMITED, is_strong=True))
     table.asked.clear()
-    return table
-
-
-def test_on_a_table_with_strong_consistency_between_regions_a_counter_without_a_limit_is_refused_by_name() -> None:
-    table = strong_table()
     for gather in (False, True):
         ledger = Ledger(LIMITED, table=table, gather=gather)
         for add in ADDS * 2:
@@ -264,7 +259,9 @@ def test_on_a_table_with_strong_consistency_between_regions_a_counter_without_a_
 
 
 def test_a_period_is_refused_there_and_the_mode_stays_noted_until_a_description_says_otherwise() -> None:
-    table, hour = strong_table(), timedelta(hours=1)
+    table, hour = Region(), timedelta(hours=1)
+    table.peers = {B: table}
+    assert table.run(write(LIMITED, is_strong=True)) == "written"
     daily = replace(LIMITED, limits=SEATS | {"day:": Limit(floor=0)}, periods={"day:": Keep(late=hour, keep=hour)})
     assert table.run(write(daily)) == "grown"
     ledger = Ledger(daily, table=table, clock=lambda: LATER_MS)

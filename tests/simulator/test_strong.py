@@ -4,15 +4,15 @@ import pytest
 
 from ledger import Ledger, Limit, Settings
 from ledger.conditions import Absent
-from ledger.errors import LimitReached, OutOfReach, TableMismatch, TransactionConflict, Unavailable
+from ledger.errors import LimitReached, TableMismatch, TransactionConflict, Unavailable
 from ledger.items import version_is
 from ledger.requests import At, Get, GetMany, Key, Put, PutMany, Query, Transact
 from reader import Reader
 from simulator import Faults, Simulation
 from simulator.choices import Replayed
+from simulator.faults import NONE
 from simulator.strong import StrongReplica
 from simulator.world import World
-from tests.simulator.test_double import START
 from tests.simulator.test_world import AP, EU, US, item
 
 KEY = Key("a", "1")
@@ -68,19 +68,16 @@ def test_who_reaches_no_second_region_has_eventual_reads_alone_and_a_witness_is_
 
 def test_it_has_no_transactions_and_counters_with_a_limit_need_none() -> None:
     with pytest.raises(TableMismatch):
-        world().answer(EU, Transact((Put(item("a", "1")), Put(item("a", "2")))))
-    simulation = Simulation((EU, US), seed=3, strong=True, start=START, faults=Faults(conflicting=100))
-    tables, limits = {region: simulation.table(region) for region in (EU, US)}, {"seats:": Limit(ceiling=5, region=EU)}
-    here, there = (Settings(table="counters", region=region, regions=(EU, US), limits=limits) for region in (EU, US))
-    ledger, met, sold = Ledger(there, tables=tables, clock=simulation.clock), 0, 0
-    while sold < 5:
-        try:
-            ledger.add("seats:gig", 1, idempotency_key=str(sold), at=START)
-            sold += 1
-        except (TransactionConflict, OutOfReach):
-            met += 1
-    assert met > 0
-    for settings in (here, there):  # nothing has to arrive
-        assert Reader(settings, table=tables[settings.region], clock=simulation.clock).read("seats:gig").value == 5
-    with pytest.raises(LimitReached):
-        Ledger(here, tables=tables, clock=simulation.clock).add("seats:gig", 1)
+        Simulation((EU,), strong=True).table(EU).answer(Transact((Put(item("a", "1")), Put(item("a", "2")))))
+    limits, regions = {"seats:": Limit(ceiling=1, region=EU)}, (EU, US)
+    here, there = (Settings(table="counters", region=each, regions=regions, limits=limits) for each in regions)
+    for sold, faults, error in ((1, NONE, LimitReached), (0, Faults(conflicting=1_000), TransactionConflict)):
+        simulation = Simulation(regions, strong=True, faults=faults)
+        tables = {region: simulation.table(region) for region in regions}
+        ledger = Ledger(there, tables=tables, clock=simulation.clock)
+        for _ in range(sold):
+            ledger.add("seats:gig", 1)
+        with pytest.raises(error):
+            ledger.add("seats:gig", 1)
+        reader = Reader(here, table=tables[EU], clock=simulation.clock)
+        assert reader.read("seats:gig").value == sold  # nothing had to arrive
