@@ -7,6 +7,7 @@ import json
 import re
 from typing import Any
 
+from infra.rights import RIGHTS, ROLES, Right
 from ledger import Ledger, Limit
 from ledger.checks import to_datetime
 from ledger.clocks import instants
@@ -24,7 +25,7 @@ from service.runtime import Runtime
 from service.sqs import SqsQueue
 from service.sweep.sweep import Sweeper
 from service.thresholds.event_bus import EventBus
-from tests.infra.roles import BY_LAMBDA, HOME, OTHER, RIGHTS, ROLES, Account, Client, Right, Table
+from tests.infra.roles import BY_LAMBDA, HOME, OTHER, Account, Client, Table
 from tests.infra.template import of_type
 from tests.service.support import NOTHING, Answer, Service, never, sqs, stored
 
