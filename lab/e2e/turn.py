@@ -20,7 +20,7 @@ from lab.e2e.deployed import CALLS, QUOTA, REGIONS, NotDeployed
 from ledger.values import Change
 
 WEST, CARRY, KEEP_S = timedelta(hours=12), 4, 100 * 86_400
-CLOSES_S = (240, 300, 360, 420, 500, 640, 900, 1_400)  # after the deployment began
+CLOSES_S = (240, 300, 360, 420, 500, 640, 900, 1_400, 2_400)  # after the deployment began
 AHEAD_S = 60
 MINUTE = timedelta(minutes=1)
 WAYS = ("http", "queue", "library")
