@@ -1,16 +1,21 @@
-"""The tables of one contract: in memory, the simulator, moto, MiniStack and DynamoDB Local as processes."""
+"""The tables of one contract: in memory, the simulator, moto, MiniStack and DynamoDB Local as processes.
 
+Where the environment names a run of smoke (SMOKE), its table alone, in its account: emptied before each test.
+"""
+
+import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
 from moto import mock_aws
 
 from lab.engines.ministack import Engine
+from lab.smoke.visit import Visit, visit_of
 from ledger.memory import MemoryTable
 from ledger.requests import Table
 from ledger.table import DynamoTable
@@ -21,6 +26,9 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
 HOME, ABROAD = "eu-west-1", "us-east-1"
+SMOKE = os.environ.get("SMOKE", "")
+OF_A_RUN = ["smoke"] if SMOKE else []
+collect_ignore = ["test_engines.py"] if SMOKE else []
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,16 @@ class Replicas:
 def moto_client(region: str) -> "DynamoDBClient":
     client: DynamoDBClient = boto3.client("dynamodb", region, aws_access_key_id="x", aws_secret_access_key="x")
     without_statements(client)
+    return client
+
+
+def emptied(visit: Visit) -> Any:
+    """A client of a run's table, which is empty now; and the table's name on it."""
+    client = visit.client("dynamodb")
+    for page in client.get_paginator("scan").paginate(TableName=visit.table, ConsistentRead=True):
+        for item in page["Items"]:
+            client.delete_item(TableName=visit.table, Key={name: item[name] for name in ("pk", "sk")})
+    client.table_name = visit.table
     return client
 
 
@@ -54,6 +72,11 @@ def entered(kind: str | Engine, name: str) -> Iterator[Replicas]:
                 for client in clients.values():
                     create_table(client, name, pk="S", sk="S")
                 yield Replicas(*(DynamoTable(name, region, clients.__getitem__) for region in clients))
+        case "smoke":
+            visit = visit_of(SMOKE)
+            client = emptied(visit)
+            one = DynamoTable(visit.table, visit.regions[0], lambda region: client)
+            yield Replicas(one, one)
         case Engine():
             for region in (HOME, ABROAD):
                 kind.create_table(name, region)
@@ -64,12 +87,12 @@ def entered(kind: str | Engine, name: str) -> Iterator[Replicas]:
 
 def named(request: pytest.FixtureRequest) -> str | Engine:
     """What a parameter names: a kind of table, or a fixture that is an engine."""
-    in_process = request.param in ("memory", "simulator", "moto")
+    in_process = request.param in ("memory", "simulator", "moto", "smoke")
     kind: str | Engine = request.param if in_process else request.getfixturevalue(request.param)
     return kind
 
 
-@pytest.fixture(params=["memory", "simulator", "moto", "engine", "dynamodb_local"])
+@pytest.fixture(params=OF_A_RUN or ["memory", "simulator", "moto", "engine", "dynamodb_local"])
 def replicas(request: pytest.FixtureRequest, table_names: Iterator[str]) -> Iterator[Replicas]:
     with entered(named(request), next(table_names)) as made:
         yield made
@@ -80,7 +103,7 @@ def table(replicas: Replicas) -> Table:
     return replicas.home
 
 
-@pytest.fixture(scope="module", params=["memory", "simulator", "engine", "dynamodb_local"])
+@pytest.fixture(scope="module", params=OF_A_RUN or ["memory", "simulator", "engine", "dynamodb_local"])
 def kept(request: pytest.FixtureRequest, table_names: Iterator[str]) -> Iterator[Table]:
     """One table for a whole module, whose examples are many; each begins with its own items.
 
