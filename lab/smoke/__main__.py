@@ -55,7 +55,7 @@ def main(
                 if (account := _account(visit.regions)) != visit.account:
                     raise DeploymentRefused(f"the run was in {visit.account}, and the credentials are of {account}")
                 raise typer.Exit(2 if _clean(visit) else 0)
-            visit = _begin(regions, held, here)
+            visit, _control = _begin(regions, held, here)  # the proxy ends with the second
             if not (yes or here):
                 typer.confirm(f"Account {visit.account}, {regions}: {CAP[only_table]}. Go on?", abort=True)
             raise typer.Exit(play(visit, OF_THE_TABLE if only_table else tuple(STEPS)))
@@ -93,19 +93,18 @@ def play(visit: Visit, steps: Sequence[str]) -> int:
     return 2 if left or stopped else int(any(codes))
 
 
-def _begin(regions: str, held: ExitStack, here: bool) -> Visit:
+def _begin(regions: str, held: ExitStack, here: bool) -> tuple[Visit, object]:
     names = regions.split()
     if len(set(names)) != 2 or len(names) != 2:
         raise DeploymentRefused(f"REGIONS='{regions}': smoke needs two different ones")
-    engine = table_url = ""
+    engine, table_url, control = "", "", None
     if here:
         running, children = held.enter_context(Engine()), held.enter_context(Children())
         engine = running.endpoint_url
         os.environ.update(ENVIRONMENT, AWS_ENDPOINT_URL=engine)
         control, url = proxy.start(children, running, 1, {})
-        held.callback(control.close)  # the proxy ends with it
         table_url = f"{url}/{proxy.OUTSIDE}"
-    return Visit(secrets.token_hex(4), _account(names), names, engine, table_url)
+    return Visit(secrets.token_hex(4), _account(names), names, engine, table_url), control
 
 
 def _account(regions: Sequence[str]) -> str:

@@ -36,10 +36,8 @@ class Kind(NamedTuple):
 
 def clean(visit: Visit) -> list[str]:
     """Take all away. What is left, as lines."""
-    for _ in range(ROUNDS):
-        if not (there := [*_there(visit)]):
-            break
-        for kind, region, name in there:
+    for kind in KINDS * ROUNDS:
+        for region, name in _there(visit, kind):
             aws.say(f"  taking away: {kind.name} {name} in {region}")
             try:
                 kind.delete(visit.client(kind.service, region), name)
@@ -55,25 +53,29 @@ def clean(visit: Visit) -> list[str]:
 
 
 def _left(visit: Visit) -> list[str]:
-    there = (f"{kind.name} {name} in {region}: {kind.dollars} dollars a day" for kind, region, name in _there(visit))
-    return [*there, *_tagged(visit)]
+    there = ((kind, *found) for kind in KINDS for found in _there(visit, kind))
+    named = [f"{kind.name} {name} in {region}: {kind.dollars} dollars a day" for kind, region, name in there]
+    return [*named, *_tagged(visit)]
 
 
-def _there(visit: Visit) -> Iterator[tuple[Kind, str, str]]:
-    for kind in KINDS:
-        operation, key, name, prefix = kind.listed
-        for region in visit.regions:
-            pages = visit.client(kind.service, region).get_paginator(operation)
-            for page in pages.paginate(**({prefix: visit.name} if prefix else {})):
-                found = [str(each[name] if name else each) for each in page.get(key, [])]
-                yield from ((kind, region, each) for each in found if each.split("/")[-1].startswith(visit.name))
+def _there(visit: Visit, kind: Kind) -> Iterator[tuple[str, str]]:
+    """Region and name of each that is there now."""
+    operation, key, name, prefix = kind.listed
+    for region in visit.regions:
+        pages = visit.client(kind.service, region).get_paginator(operation)
+        for page in pages.paginate(**({prefix: visit.name} if prefix else {})):
+            found = [str(each[name] if name else each) for each in page.get(key, [])]
+            yield from ((region, each) for each in found if each.split("/")[-1].startswith(visit.name))
 
 
 def _tagged(visit: Visit) -> Iterator[str]:
     for region in visit.regions if visit.stacks else ():
         pages = visit.client("resourcegroupstaggingapi", region).get_paginator("get_resources")
-        for page in pages.paginate(TagFilters=[{"Key": TAG, "Values": sorted(set(visit.stacks))}]):
-            yield from (each["ResourceARN"] for each in page["ResourceTagMappingList"])
+        try:
+            for page in pages.paginate(TagFilters=[{"Key": TAG, "Values": sorted(set(visit.stacks))}]):
+                yield from (each["ResourceARN"] for each in page["ResourceTagMappingList"])
+        except ClientError as error:  # a right to ask that is missing
+            yield f"perhaps more in {region}: {error}"
 
 
 def _delete_stack(cloudformation: Any, name: str) -> None:
