@@ -59,7 +59,7 @@ def main(
             if not (yes or here):
                 typer.confirm(f"Account {visit.account}, {regions}: {CAP[only_table]}. Go on?", abort=True)
             raise typer.Exit(play(visit, OF_THE_TABLE if only_table else tuple(STEPS)))
-    except (DeploymentRefused, EngineMissing, FileNotFoundError) as error:
+    except (DeploymentRefused, EngineMissing) as error:
         aws.say(f"error: {error}")
         raise typer.Exit(2) from None
 

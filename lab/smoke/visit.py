@@ -80,5 +80,8 @@ def _client(service: str, region: str, endpoint_url: str | None) -> Any:
 
 
 def visit_of(id_: str) -> Visit:
-    """Of a journal. Raises FileNotFoundError."""
-    return Visit(**json.loads((FOLDER / f"{id_}.json").read_text()))
+    """Of a journal. Raises DeploymentRefused."""
+    journal = FOLDER / f"{id_}.json"
+    if not journal.is_file():
+        raise aws.DeploymentRefused(f"ID={id_}: there is no run {journal}")
+    return Visit(**json.loads(journal.read_text()))
