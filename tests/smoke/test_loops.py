@@ -42,7 +42,7 @@ def load(visit: Visit) -> Load:
         time.sleep(max(0.0, second + 1 - (datetime.now(UTC) - began).total_seconds()))
     site.wait("changes wait", lambda: site.waiting("changes"), 600)
     time.sleep(0 if visit.engine else METRICS_S)
-    site.must("dead letters of work", site.waiting("work-dlq"), {})
+    site.must("dead letters of work", dict(site.drain(home, "work-dlq")), {})
     return Load(began, LANES * a_second * lasts_s, site.wrong)
 
 
