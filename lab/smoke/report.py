@@ -43,7 +43,9 @@ def page(visit: Visit, left: Sequence[str], stopped: str) -> str:
     """The report."""
     where = f"on an engine ({visit.engine}), which is not AWS" if visit.engine else f"in the account {visit.account}"
     found = [*_seen(visit)]
-    counts = ", ".join(f"{sum(each[2] == way for each in found)} {way}" for way in ("held", "not held", "unknown"))
+    counts = ", ".join(
+        f"{sum(each[2].startswith(way) for each in found)} {way}" for way in ("held", "not held", "unknown")
+    )
     title = f"# {visit.name}, {where}, {' '.join(visit.regions)}"
     table = ["| | assumption | | what was seen | docs/costs.md |", "|---|---|---|---|---|"]
     table += [f"| {' | '.join(row)} |" for row in found]
@@ -63,7 +65,9 @@ def _seen(visit: Visit) -> Iterator[tuple[str, ...]]:
             for each in case.iter(kind)
         }
         outcome = "not held" if "failure" in bad else "unknown" if bad or not mine else "held"
-        what = next(reversed(bad.values()), said.get("seen", f"{len(mine)} tests"))
+        what = next(reversed(bad.values()), said.get("seen", f"{len(mine)} of its tests"))
+        if [*bad] == ["skipped"]:
+            outcome = "unknown here"
         if not mine:
             what = "no step shows it" if step == "None" else f"{step} did not come to it"
         yield str(number), claim, outcome, what, said.get("costs", "")

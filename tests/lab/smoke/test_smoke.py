@@ -177,8 +177,8 @@ def test_a_report_has_a_line_for_each_assumption_and_the_worst_of_its_tests(said
     text = report.page(run, ["queue x"], "S5")
     rows = {int(row[0]): row[1:] for row in re.findall(r"^\| (\d+) \| .* \| (.*) \| (.*) \| (.*) \|$", text, re.M)}
     assert [rows[number] for number in (1, 2, 3, 4, 9, 10, 18, 25)] == [
-        ("unknown", "an engine asks nobody", ""),
-        ("held", "1 tests", ""),
+        ("unknown here", "an engine asks nobody", ""),
+        ("held", "1 of its tests", ""),
         ("not held", "no way", ""),
         ("unknown", "", ""),
         ("held", "lag 9 ms", "none"),
