@@ -15,7 +15,7 @@ PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --
 
 .DEFAULT_GOAL := help
 .PHONY: help dev engine demo demo-web browser test check docs api bench litellm compare simulate explore mistakes \
-  mutants versions model contract torture package preflight deploy remove e2e
+  mutants versions model contract torture package preflight deploy remove e2e smoke
 
 help:
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -138,6 +138,13 @@ cdk: $(CDK)/.made # docs/recipes/terraform.md on what `make package` made, with 
 
 e2e: $(VENV)/.made $(ENGINE)/.made node_modules/.made ## deploy to an engine here, use it from outside, compare; ARGS=--breaks: break it, see its alarms
 	@$(BIN)/python -m lab.e2e $(if $(EVENTS),--events "$(EVENTS)") $(ARGS)
+
+smoke: $(VENV)/.made node_modules/.made ## see in your AWS account what rests on AWS's word, and clean up (again: make smoke-clean ID=); ARGS=--table, --here
+	@$(BIN)/python -m lab.smoke --regions "$(REGIONS)" $(ARGS)
+
+.PHONY: smoke-clean
+smoke-clean: $(VENV)/.made
+	@$(BIN)/python -m lab.smoke --clean "$(ID)"
 
 node_modules/.made: package-lock.json
 	@command -v npm > /dev/null || { echo "Node.js 20.19 or later with npm is needed for package, preflight, deploy and remove" >&2; exit 1; }

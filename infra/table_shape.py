@@ -8,6 +8,7 @@ Rule 2: Asking comes before every change, writing after the last one.
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 
 from infra import aws
@@ -49,7 +50,7 @@ def settings_of(template: Path, region: str) -> Settings:
 
 
 def table_of(name: str, region: str) -> Table:
-    return DynamoTable(name, region, lambda region: aws.client("dynamodb", region))
+    return DynamoTable(name, region, cache(partial(aws.client, "dynamodb")))  # a client takes longer than a request
 
 
 def refuse_another(settings: Settings, table: Table) -> Shape | None:

@@ -18,6 +18,11 @@ settings.register_profile("long", settings.get_profile("short"), derandomize=Fal
 settings.load_profile("short")
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """The numbers of docs/assumptions.md that a test shows, for the report of `make smoke`."""
+    item.user_properties += [("shows", number) for mark in item.iter_markers("shows") for number in mark.args]
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     """What a test that is a coroutine, marked `anyio`, runs on."""

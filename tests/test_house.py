@@ -30,7 +30,7 @@ KNOWS = {
     "infra": {"ledger"},
     "service": {"ledger", "reader", "compactor"},
     "ledgerctl": {"ledger", "reader", "compactor"},
-    "lab": {"ledger", "reader", "compactor", "simulator", "service", "ledgerctl"},
+    "lab": {"ledger", "reader", "compactor", "simulator", "service", "ledgerctl", "infra"},
 }
 NAMES = [str(path.relative_to(ROOT)) for package in OURS for path in sorted((ROOT / package).rglob("*.py"))]
 BOTO = {

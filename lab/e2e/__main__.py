@@ -1,5 +1,6 @@
 """`python -m lab.e2e` (`make e2e`): deploys the service to an engine here, in two Regions, and compares every counter.
-With `--breaks` it deploys to one Region, breaks the service in each way that must not be silent, and mends it.
+With `--breaks` it deploys to one Region, breaks the service in each way that must not be silent, and mends it. With
+`--table-url` it deploys to where the environment says (lab/smoke).
 
 Rule 1: The exit code is 0 only when every counter in both Regions is right, the limited one stands exactly at its
 ceiling, a month turned by the clock and no answer about it is contradicted, each crossing of a threshold was delivered,
@@ -7,12 +8,13 @@ the dead letters are exactly the poison, nothing is left, and changes were accep
 too little.
 Rule 2: Of breaks it is 0 only when the alarms of each crossed, no alarm was in alarm before, every one was quiet again
 after, every alarm was judged or is known not to be measured here, and every counter is right at the end.
-Rule 3: Nothing is left running.
+Rule 3: Nothing is left running, but in a place that somebody else made.
 """
 
 import os
 import random
 import time
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 from typing import Annotated
@@ -52,6 +54,7 @@ def main(
     breaks: Annotated[bool, typer.Option("--breaks", help="Break the service instead, and see its alarms.")] = False,
     limit: Annotated[int, typer.Option(min=1, help="Only the first of a shop's events.")] = 800,
     seed: Annotated[int, typer.Option(help="Decides ways, Regions and what is sent again.")] = 1,
+    table_url: Annotated[str | None, typer.Option(help="Where functions find the table; it is kept.")] = None,
 ) -> None:
     """Deploy to an engine on this computer, use it from outside, compare with the truth.
 
@@ -67,14 +70,20 @@ def main(
 
     try:
         shop = shop_day(seed, limit)
-        with Engine() as engine, Children() as children:
-            os.environ.update(ENVIRONMENT, AWS_ENDPOINT_URL=engine.endpoint_url)
-            # The functions find the table behind a proxy without faults (docs/testing.md, Engines).
-            control, table = proxy.start(children, engine, seed, {})
-            if breaks:
-                wrong = _break(engine, control, table, say, [NAMES[name] for name in names or NAMES], shop)
+        busy = traffic.hurried(with_witnesses(shop, seed, BUSY))
+        with ExitStack() as here:
+            if table_url is not None:
+                wrong = _play(table_url, say, busy, seed)
             else:
-                wrong = _play(engine, table, say, traffic.hurried(with_witnesses(shop, seed, BUSY)), seed)
+                engine, children = here.enter_context(Engine()), here.enter_context(Children())
+                os.environ.update(ENVIRONMENT, AWS_ENDPOINT_URL=engine.endpoint_url)
+                # The functions find the table behind a proxy without faults (docs/testing.md, Engines).
+                control, table = proxy.start(children, engine, seed, {})
+                if breaks:
+                    wrong = _break(control, table, say, [NAMES[name] for name in names or NAMES], shop)
+                else:
+                    wrong = _play(f"{table}/{OUTSIDE}", say, busy, seed)
+                    deployed.run("remove", f"{table}/{OUTSIDE}")
     except (EngineMissing, NotDeployed) as error:
         console.print(f"[bold red]It cannot run:[/] {escape(str(error))}")
         raise typer.Exit(2) from None
@@ -86,22 +95,20 @@ def main(
     console.print(f"[bold green]{BROKEN_AND_MENDED if breaks else PLAYED}[/]")
 
 
-def _break(
-    engine: Engine, control: Connection, table: str, say: Say, breaks: list[Break], events: list[Event]
-) -> list[str]:
+def _break(control: Connection, table: str, say: Say, breaks: list[Break], events: list[Event]) -> list[str]:
     say(f"deploying to one Region; an alarm's minute is {60 / course.FASTER:g} s here")
     regions = [course.REGION]
     deployed.run("deploy", f"{table}/{OUTSIDE}", regions, course.PARAMS)
-    site = Site(engine.endpoint_url, say, regions)
+    site = Site(say, regions)
     course.Course(site, control, table).play(breaks, events)
     return site.wrong
 
 
-def _play(engine: Engine, table: str, say: Say, events: list[Event], seed: int) -> list[str]:
+def _play(table_url: str, say: Say, events: list[Event], seed: int) -> list[str]:
     began = datetime.now(UTC)
     say("deploying to two Regions")
-    deployed.run("deploy", f"{table}/{OUTSIDE}", params=PARAMS | {"periods": compact(kept(began))})
-    site, turn = Site(engine.endpoint_url, say), next_turn(began, datetime.now(UTC))
+    deployed.run("deploy", table_url, params=PARAMS | {"periods": compact(kept(began))})
+    site, turn = Site(say), next_turn(began, datetime.now(UTC))
     user, seats, crossings = User(site), Seats(site), Crossings(site)
     months, quota = Months(site, turn), Quota(site, turn)
     say(f"{turn.over} takes changes until {turn.closes:%H:%M:%S}, and leaves some of its quota to {turn.opened}")
@@ -131,7 +138,6 @@ def _play(engine: Engine, table: str, say: Say, events: list[Event], seed: int) 
     packed = {region: accepted_in_packs(client) for region, client in site.aws("logs").items()}
     wrong += [f"{region}: no change was accepted in a pack" for region, number in packed.items() if not number]
     say(f"read {len(REGIONS) * len(truth):,} balances; accepted in packs: {packed}")
-    deployed.run("remove", f"{table}/{OUTSIDE}")
     return wrong
 
 

@@ -17,6 +17,7 @@ from ledger.message import time_text
 COUNTER = f"{TANK}e2e"
 HERE, THERE = REGIONS
 RULE = "threshold-crossed"
+PUBLISHED = f"{TABLE}-{RULE}"  # its rule and its queue
 PATTERN = {"source": ["exact-counter"], "detail-type": ["Threshold crossed"], "detail": {"table": [TABLE]}}
 PUBLISH_MAX_S = 180
 
@@ -85,7 +86,10 @@ class Crossings:
 
 def _queue(events: Any, sqs: Any) -> None:
     """A queue with what the default bus has of thresholds."""
-    url = sqs.create_queue(QueueName=f"{TABLE}-{RULE}")["QueueUrl"]
+    url = sqs.create_queue(QueueName=PUBLISHED)["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
-    events.put_rule(Name=RULE, EventPattern=json.dumps(PATTERN))
-    events.put_targets(Rule=RULE, Targets=[{"Id": "queue", "Arn": arn}])
+    who = {"Service": "events.amazonaws.com"}
+    may = {"Effect": "Allow", "Principal": who, "Action": "sqs:SendMessage", "Resource": arn}
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": json.dumps({"Statement": [may]})})
+    events.put_rule(Name=PUBLISHED, EventPattern=json.dumps(PATTERN))
+    events.put_targets(Rule=PUBLISHED, Targets=[{"Id": "queue", "Arn": arn}])

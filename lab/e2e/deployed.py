@@ -1,21 +1,27 @@
-"""Deploys the service to an engine with the same command as to AWS.
+"""Deploys the service to an engine, or to an account, with the same command.
 
 Rule 1: infra.deploy does the work, told only by AWS_ENDPOINT_URL in the environment that AWS is elsewhere.
 Rule 2: Nothing of the service is imported here.
-Rule 3: Times are short, so that a fold, a clean and a backstop happen within minutes. What this engine takes as a
+Rule 3: The environment says where: without AWS_ENDPOINT_URL it is AWS. E2E_PLACE is the name, the stage and the two
+Regions of a place that somebody else made and will clean up (lab/smoke).
+Rule 4: Times are short, so that a fold, a clean and a backstop happen within minutes. What this engine takes as a
 number alone, not as its text, is in serverless.yml under this stage.
 """
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-NAME, STAGE = "ledger", "e2e"
+NAME, STAGE, *_regions = os.environ.get("E2E_PLACE", "ledger e2e eu-west-1 us-east-1").split()
 TABLE = f"{NAME}-{STAGE}"
-REGIONS = ("eu-west-1", "us-east-1")
+REGIONS = tuple(_regions)
+SKEW_MS = 2_000 if "E2E_PLACE" in os.environ and "AWS_ENDPOINT_URL" not in os.environ else 0
+"""Between this machine's clock and the functions': on an engine it is the same."""
+
 SEATS, CEILING = "seats:", 30
 TANK, FULL = "tank:", 25
 CALLS, QUOTA = "calls", "quota"  # months; those of the second have a limit
@@ -52,7 +58,9 @@ def run(
     """`make deploy` or `make remove`. Raises NotDeployed."""
     values = {**params, "endpointUrl": table_endpoint_url}
     options = ["--stage", STAGE, "--regions", " ".join(regions), "--name", NAME]
-    options += ["--params", " ".join(f"{name}={value}" for name, value in values.items())]
+    given = [f"{name}={value}" for name, value in values.items() if value]
+    options += ["--params", " ".join([*given, os.environ.get("PARAMS", "")])]
+    options += ["--no-deletion-protection"] if command == "deploy" else []
     done = subprocess.run([sys.executable, "-m", "infra.deploy", command, *options], cwd=ROOT, check=False)
     if done.returncode:
         raise NotDeployed(f"`infra.deploy {command}` failed with exit code {done.returncode}; its messages are above")

@@ -6,9 +6,9 @@ import json
 from typing import Any
 from urllib.parse import quote, urlencode
 
+import boto3
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
-from botocore.credentials import Credentials
 from urllib3 import BaseHTTPResponse, PoolManager, Retry
 
 AGAIN = Retry(
@@ -27,7 +27,8 @@ class Client:
     def __init__(self, url: str, region: str) -> None:
         self._url = url
         self._http = PoolManager(timeout=60, retries=AGAIN, maxsize=8)
-        self._signer = SigV4Auth(Credentials("embedded", "embedded"), "execute-api", region)
+        credentials: Any = boto3.session.Session().get_credentials()
+        self._signer = SigV4Auth(credentials, "execute-api", region)
 
     def add(self, counter: str, change: int, key: str, at: str, home: str) -> BaseHTTPResponse:
         """One change, first asked for in `home`."""

@@ -24,6 +24,7 @@ from typing import Any
 import httpx
 
 from lab.e2e.alarms import Alarm, Metric, Sample
+from lab.e2e.deployed import TABLE
 
 LEDGER, SQS, LAMBDA = "Ledger", "AWS/SQS", "AWS/Lambda"
 VISIBLE, AGE = "ApproximateNumberOfMessagesVisible", "ApproximateAgeOfOldestMessage"
@@ -87,7 +88,8 @@ class Meter:
 
 def events_of(logs: Any, since_s: float = 0) -> Iterator[tuple[str, Any]]:
     """What functions wrote since then: which one, and the event of CloudWatch Logs."""
-    for name in (group["logGroupName"] for group in logs.describe_log_groups(logGroupNamePrefix=GROUP)["logGroups"]):
+    ours = logs.describe_log_groups(logGroupNamePrefix=f"{GROUP}{TABLE}-")["logGroups"]
+    for name in (group["logGroupName"] for group in ours):
         pages = logs.get_paginator("filter_log_events").paginate(logGroupName=name, startTime=int(since_s * 1_000))
         yield from ((name.removeprefix(GROUP), event) for page in pages for event in page["events"])
 

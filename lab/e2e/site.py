@@ -1,10 +1,13 @@
 """Where the service was deployed: its queues as a user of SQS reaches them, its API, and boto3's clients, by Region.
 
 Rule 1: What SQS does not take ends the run: nobody could say then what was sent.
+Rule 2: An engine and AWS have the same methods. AWS counts a queue's messages only about, and right a minute after they
+came, so there a queue is empty when it was for CALM_S; and a queue is asked on all of its servers (long polling).
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Sized
@@ -21,7 +24,7 @@ from ledger.values import Change
 
 MESSAGES_OF_BATCH = 10
 CHANGES_AT_ONCE = 40  # of which a producer of many makes one message
-POLL_S = 2.0
+POLL_S, CALM_S = 2.0, 60
 WAITING = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
 
 Say = Callable[[str], None]
@@ -31,15 +34,17 @@ Left = TypeVar("Left", bound=Sized)
 class Site:
     """`say`: shows a line of progress. wrong: what is, so far."""
 
-    def __init__(self, endpoint_url: str, say: Say, regions: Sequence[str] = REGIONS) -> None:
-        self.endpoint_url, self.say, self.regions = endpoint_url, say, regions
+    def __init__(self, say: Say, regions: Sequence[str] = REGIONS) -> None:
+        self.endpoint_url, self.say, self.regions = os.environ.get("AWS_ENDPOINT_URL", ""), say, regions
+        self._empty_since: dict[str, float] = {}
         self.http, self.sqs = {}, self.aws("sqs")
         self.wrong: list[str] = []
         for region, stacks in self.aws("cloudformation").items():
             found = stacks.describe_stacks(StackName=TABLE)["Stacks"][0]["Outputs"]
             (url,) = (output["OutputValue"] for output in found if output["OutputKey"] == "HttpApiUrl")
-            name = url.split("//")[1].split(".")[0]  # the engine serves an API under its own address
-            self.http[region] = Client(f"{endpoint_url}/_aws/execute-api/{name}/$default", region)
+            if self.endpoint_url:  # the engine serves an API under its own address
+                url = f"{self.endpoint_url}/_aws/execute-api/{url.split('//')[1].split('.')[0]}/$default"
+            self.http[region] = Client(url.rstrip("/"), region)
 
     def aws(self, name: Any) -> Mapping[str, Any]:
         """A boto3 client of each Region, as a user's own would be."""
@@ -94,13 +99,19 @@ class Site:
         for region, sqs in self.sqs.items():
             answer = sqs.get_queue_attributes(QueueUrl=self.url(region, name), AttributeNames=list(WAITING))
             waiting[region] = sum(int(answer["Attributes"].get(attribute, 0)) for attribute in WAITING)
-        return {region: count for region, count in waiting.items() if count}
+        now = time.monotonic()
+        since = self._empty_since.pop(name, now)
+        if any(waiting.values()) or self.endpoint_url:
+            return {region: count for region, count in waiting.items() if count}
+        self._empty_since[name] = since
+        return {} if now - since >= CALM_S else waiting
 
     def drain(self, region: str, name: str) -> Counter[str]:
         """Take every message that can be had. Returns the bodies."""
         held: Counter[str] = Counter()
         sqs, url = self.sqs[region], self.url(region, name)
-        while messages := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", []):
+        asked = {"QueueUrl": url, "MaxNumberOfMessages": 10, "WaitTimeSeconds": 0 if self.endpoint_url else 1}
+        while messages := sqs.receive_message(**asked).get("Messages", []):
             for message in messages:
                 held[message["Body"]] += 1
                 sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from lab.e2e.deployed import CALLS, QUOTA, REGIONS, NotDeployed
+from lab.e2e.deployed import CALLS, QUOTA, REGIONS, SKEW_MS, NotDeployed
 from ledger.values import Change
 
 WEST, CARRY, KEEP_S = timedelta(hours=12), 4, 100 * 86_400
-CLOSES_S = (240, 300, 360, 420, 500, 640, 900, 1_400)  # after the deployment began
+CLOSES_S = (240, 300, 360, 420, 500, 640, 900, 1_400, 2_400)  # after the deployment began
 AHEAD_S = 60
 MINUTE = timedelta(minutes=1)
 WAYS = ("http", "queue", "library")
@@ -101,9 +101,9 @@ class Asked(NamedTuple):
         if not self.change.counter.endswith(turn.over):
             return {COUNTED}
         closes_ms = ms_of(turn.closes)
-        if self.began_ms >= closes_ms:
+        if self.began_ms >= closes_ms + SKEW_MS:
             return {REFUSED}
-        return {COUNTED} if self.ended_ms < closes_ms and self.answer != QUEUED else {COUNTED, REFUSED}
+        return {COUNTED} if self.ended_ms < closes_ms - SKEW_MS and self.answer != QUEUED else {COUNTED, REFUSED}
 
 
 def wrong_answers(asked: Sequence[Asked], outcomes: Mapping[str, set[str]], turn: Turn) -> Iterator[str]:

@@ -4,6 +4,7 @@ Rule 1: Only what a user can do: SQS messages, HTTP requests, looking at queues.
 Rule 2: What is not there by then is said, not skipped.
 """
 
+import itertools
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from ledger.message import dumps
 from service.canary.handler import COUNTER as CANARY
 
 THREADS = 4
-WAIT_MAX_S = 900
+WAIT_MAX_S, RUNG_ROUNDS = 900, 3
 
 
 class User:
@@ -60,12 +61,17 @@ class User:
         self._site.wait("messages still wait", lambda: self._site.waiting("changes"), WAIT_MAX_S)
 
     def wait_until_folded(self, truth: Mapping[str, tuple[int, int]], fold_min: int) -> None:
-        """Until the schedule has folded every counter that has enough for it."""
+        """Until every counter that has enough for it was folded, after RUNG_ROUNDS also by the sweep: now and then the
+        draw lets no item of a small tail ring."""
         counters = sorted(counter for counter, (_, changes) in truth.items() if changes >= fold_min)
         if not counters:
             self._site.wrong.append(f"no counter has {fold_min} changes, so nothing is shown of folds")
 
+        rounds = itertools.count(1)
+
         def left() -> dict[str, int]:
+            if next(rounds) > RUNG_ROUNDS:
+                self._sweep()
             found = {
                 f"{counter} in {region}": balance["pending"]
                 for region, counter, balance in self._balances(counters)
@@ -77,15 +83,11 @@ class User:
         self._site.wait("these have too many pending deltas", left, WAIT_MAX_S, 10 * POLL_S)
 
     def wait_until_cleaned(self) -> None:
-        """Until each Region's table holds no delta and no pack but of what is not folded.
-
-        The sweep is called from here: nobody waits two days for its schedule.
-        """
-        tables, functions = self._site.aws("dynamodb"), self._site.aws("lambda")
+        """Until each Region's table holds no delta and no pack but of what is not folded."""
+        tables = self._site.aws("dynamodb")
 
         def left() -> dict[str, int]:
-            for function in functions.values():
-                function.invoke(FunctionName=f"{TABLE}-sweep", InvocationType="Event", Payload=b"{}")
+            self._sweep()
             found = {region: _deltas(table) for region, table in tables.items()}
             self._site.say(f"  deltas and packs in the tables, and those that are folded: {found}")
             return {region: folded for region, (_, folded) in found.items() if folded}
@@ -116,6 +118,11 @@ class User:
                 found = pool.map(lambda counter, client=client: client.get("counters", counter), counters)
                 for counter, balance in zip(counters, found, strict=True):
                     yield region, counter, balance
+
+    def _sweep(self) -> None:
+        """Called from here: nobody waits for its schedule."""
+        for function in self._site.aws("lambda").values():
+            function.invoke(FunctionName=f"{TABLE}-sweep", InvocationType="Event", Payload=b"{}")
 
     def _post(self, sending: Sending) -> tuple[Sending, str]:
         event, client = sending.event, self._site.http[sending.region]

@@ -1,10 +1,14 @@
-"""The tables of one contract: in memory, the simulator, moto, MiniStack and DynamoDB Local as processes."""
+"""The tables of one contract: in memory, the simulator, moto, MiniStack and DynamoDB Local as processes.
 
+Where the environment names a run of smoke (SMOKE), its table alone, in its account: emptied before each test.
+"""
+
+import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
@@ -12,6 +16,7 @@ from botocore.session import Session
 from moto import mock_aws
 
 from lab.engines.ministack import Engine
+from lab.smoke.visit import Visit, visit_of
 from ledger.dynamo.fast import FastClient
 from ledger.memory import MemoryTable
 from ledger.requests import Table
@@ -24,6 +29,9 @@ if TYPE_CHECKING:
 
 HOME, ABROAD = "eu-west-1", "us-east-1"
 FAST = " by FastClient"
+SMOKE = os.environ.get("SMOKE", "")
+OF_A_RUN = ["smoke"] if SMOKE else []
+collect_ignore = ["test_engines.py"] if SMOKE else []
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,16 @@ def fast_client(engine: Engine, region: str) -> FastClient:
     return FastClient(region, engine.endpoint_url, session=session)
 
 
+def emptied(visit: Visit) -> Any:
+    """A client of a run's table, which is empty now; and the table's name on it."""
+    client = visit.client("dynamodb")
+    for page in client.get_paginator("scan").paginate(TableName=visit.table, ConsistentRead=True):
+        for item in page["Items"]:
+            client.delete_item(TableName=visit.table, Key={name: item[name] for name in ("pk", "sk")})
+    client.table_name = visit.table
+    return client
+
+
 @contextmanager
 def entered(kind: str | Engine, name: str, *, fast: bool = False) -> Iterator[Replicas]:
     """kind: of the tables in this process, else an engine, which is asked by a FastClient or one of boto3's."""
@@ -63,6 +81,11 @@ def entered(kind: str | Engine, name: str, *, fast: bool = False) -> Iterator[Re
                 for client in clients.values():
                     create_table(client, name, pk="S", sk="S")
                 yield Replicas(*(DynamoTable(name, region, clients.__getitem__) for region in clients))
+        case "smoke":
+            visit = visit_of(SMOKE)
+            client = emptied(visit)
+            one = DynamoTable(visit.table, visit.regions[0], lambda region: client)
+            yield Replicas(one, one)
         case Engine():
             for region in (HOME, ABROAD):
                 kind.create_table(name, region)
@@ -74,12 +97,12 @@ def entered(kind: str | Engine, name: str, *, fast: bool = False) -> Iterator[Re
 
 def named(request: pytest.FixtureRequest) -> str | Engine:
     """What a parameter names: a kind of table, or a fixture that is an engine."""
-    in_process = request.param in ("memory", "simulator", "moto")
+    in_process = request.param in ("memory", "simulator", "moto", "smoke")
     kind: str | Engine = request.param if in_process else request.getfixturevalue(request.param.removesuffix(FAST))
     return kind
 
 
-@pytest.fixture(params=["memory", "simulator", "moto", "engine", "dynamodb_local", f"engine{FAST}"])
+@pytest.fixture(params=OF_A_RUN or ["memory", "simulator", "moto", "engine", "dynamodb_local", f"engine{FAST}"])
 def replicas(request: pytest.FixtureRequest, table_names: Iterator[str]) -> Iterator[Replicas]:
     with entered(named(request), next(table_names), fast=request.param.endswith(FAST)) as made:
         yield made
@@ -90,7 +113,7 @@ def table(replicas: Replicas) -> Table:
     return replicas.home
 
 
-@pytest.fixture(scope="module", params=["memory", "simulator", "engine", "dynamodb_local"])
+@pytest.fixture(scope="module", params=OF_A_RUN or ["memory", "simulator", "engine", "dynamodb_local"])
 def kept(request: pytest.FixtureRequest, table_names: Iterator[str]) -> Iterator[Table]:
     """One table for a whole module, whose examples are many; each begins with its own items.
 

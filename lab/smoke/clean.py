@@ -1,0 +1,133 @@
+"""What a run made, found by its names and taken away.
+
+Rule 1: Nothing is taken away but what opens with the run's name, in its account and Regions.
+Rule 2: It may be repeated, and begin anywhere: what is gone is not missed, what CloudFormation does is waited for.
+Rule 3: What is looked for is what has such a name and, of stacks that the journal has begun, what AWS tagged with them.
+All of it must be gone; else it is said, with what it costs a day.
+Rule 4: A table's other replicas go first, from its home: AWS keeps for a day a replica that another was made from.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+from botocore.exceptions import ClientError
+
+from infra import aws
+from lab.smoke.visit import Visit
+
+GONE_WAIT_S, LEFT_WAIT_S, POLL_S, ROUNDS = 1_800, 300, 5, 3
+"""The second is for AWS's lists, which go on naming what has just been deleted."""
+
+TAG = "aws:cloudformation:stack-name"
+ABSENT = ("ResourceNotFoundException", "does not exist", "NonExistentQueue")
+
+
+class Kind(NamedTuple):
+    """How its names are listed (paginator, key of a page, name in an entry, argument of a prefix), how one is deleted,
+    and what one costs a day, in dollars."""
+
+    name: str
+    service: str
+    listed: tuple[str, str, str, str]
+    delete: Callable[[Any, str], object]
+    dollars: float
+
+
+def clean(visit: Visit) -> list[str]:
+    """Take all away. What is left, as lines."""
+    for kind in KINDS * ROUNDS:
+        for region, name in _there(visit, kind):
+            aws.say(f"  taking away: {kind.name} {name} in {region}")
+            try:
+                kind.delete(visit.client(kind.service, region), name)
+            except ClientError as error:
+                if not any(text in str(error) for text in ABSENT):
+                    aws.say(f"  {name}: {error}")
+    left = _left(visit)
+    for _ in aws.polls(LEFT_WAIT_S, POLL_S):
+        if not left:
+            break
+        left = _left(visit)
+    return left
+
+
+def _left(visit: Visit) -> list[str]:
+    there = ((kind, *found) for kind in KINDS for found in _there(visit, kind))
+    named = [f"{kind.name} {name} in {region}: {kind.dollars} dollars a day" for kind, region, name in there]
+    return [*named, *_tagged(visit)]
+
+
+def _there(visit: Visit, kind: Kind) -> Iterator[tuple[str, str]]:
+    """Region and name of each that is there now."""
+    operation, key, name, prefix = kind.listed
+    for region in visit.regions:
+        pages = visit.client(kind.service, region).get_paginator(operation)
+        for page in pages.paginate(**({prefix: visit.name} if prefix else {})):
+            found = [str(each[name] if name else each) for each in page.get(key, [])]
+            yield from ((region, each) for each in found if each.split("/")[-1].startswith(visit.name))
+
+
+def _tagged(visit: Visit) -> Iterator[str]:
+    for region in visit.regions if visit.stacks else ():
+        pages = visit.client("resourcegroupstaggingapi", region).get_paginator("get_resources")
+        try:
+            for page in pages.paginate(TagFilters=[{"Key": TAG, "Values": sorted(set(visit.stacks))}]):
+                yield from (each["ResourceARN"] for each in page["ResourceTagMappingList"])
+        except ClientError as error:  # a right to ask that is missing
+            yield f"perhaps more in {region}: {error}"
+
+
+def _delete_stack(cloudformation: Any, name: str) -> None:
+    region = cloudformation.meta.region_name
+    _until_at_rest(region, name)
+    pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=name)
+    for resource in (each for page in pages for each in page["StackResourceSummaries"]):
+        if resource["ResourceType"] == "AWS::S3::Bucket" and (bucket := resource.get("PhysicalResourceId")):
+            s3 = aws.client("s3", region)
+            for found in s3.list_objects_v2(Bucket=bucket).get("Contents", []):  # few: the zips of a run
+                s3.delete_object(Bucket=bucket, Key=found["Key"])
+    cloudformation.update_termination_protection(StackName=name, EnableTerminationProtection=False)
+    cloudformation.delete_stack(StackName=name)
+    _until_at_rest(region, name)
+
+
+def _until_at_rest(region: str, name: str) -> None:
+    for _ in aws.polls(GONE_WAIT_S, POLL_S):
+        if not aws.stack(region, name).status.endswith("_IN_PROGRESS"):
+            return
+
+
+def _delete_table(dynamodb: Any, name: str) -> None:
+    update = partial(dynamodb.update_table, TableName=name)
+    for _ in aws.polls(GONE_WAIT_S, POLL_S):
+        table = dynamodb.describe_table(TableName=name)["Table"]  # raises when it is gone
+        others = {each["RegionName"]: each["ReplicaStatus"] for each in table.get("Replicas", [])}
+        others.pop(dynamodb.meta.region_name, None)
+        if {table["TableStatus"], *others.values()} != {"ACTIVE"}:
+            continue
+        if table.get("DeletionProtectionEnabled"):
+            update(DeletionProtectionEnabled=False)
+        elif others:
+            update(ReplicaUpdates=[{"Delete": {"RegionName": min(others)}}])
+        else:
+            dynamodb.delete_table(TableName=name)
+
+
+def _delete_rule(events: Any, name: str) -> None:
+    if targets := events.list_targets_by_rule(Rule=name)["Targets"]:
+        events.remove_targets(Rule=name, Ids=[target["Id"] for target in targets])
+    events.delete_rule(Name=name)
+
+
+def _delete_queue(sqs: Any, url: str) -> None:
+    sqs.delete_queue(QueueUrl=url)
+
+
+KINDS = (
+    Kind("stack", "cloudformation", ("describe_stacks", "Stacks", "StackName", ""), _delete_stack, 0.55),
+    Kind("table", "dynamodb", ("list_tables", "TableNames", "", ""), _delete_table, 0.01),
+    Kind("rule", "events", ("list_rules", "Rules", "Name", "NamePrefix"), _delete_rule, 0),
+    Kind("queue", "sqs", ("list_queues", "QueueUrls", "", "QueueNamePrefix"), _delete_queue, 0),
+)
+"""In the order in which they go. All else that a run makes is of a stack, and goes with it."""
