@@ -99,6 +99,9 @@ def test_between_its_two_changes_money_is_missing_and_never_doubled(page: Page, 
         with account.bill() as bill:
             assert wallet["transfer"]("pay-19", "wallet:ann", "wallet:bob", 100, at)
     assert (wallet["on_its_way"](*everyone), bill[0].write_units) == (0, 2)
+    with account.bill() as out:
+        wallet["paid_out"]("out-9", "wallet:bob", 50, at, wallet["withdraw"]("out-9", "wallet:bob", 50, at))
+    assert (wallet["on_its_way"](*everyone), out[0].write_units) == (0, 3)
 
 
 def test_places_of_a_buyer_who_does_not_pay_are_sold_again(page: Page, account: Account) -> None:
