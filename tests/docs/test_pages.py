@@ -13,6 +13,7 @@ from typing import Any, Never
 import pytest
 
 from ledger import Cost, Observed, errors
+from ledger.memory import MemoryTable
 from tests.docs.conftest import Account, Names, value
 from tests.docs.pages import DOCS, ROOT, Dies, instead, source
 from tests.service.support import sqs
@@ -98,6 +99,9 @@ def test_between_its_two_changes_money_is_missing_and_never_doubled(page: Page, 
         with account.bill() as bill:
             assert wallet["transfer"]("pay-19", "wallet:ann", "wallet:bob", 100, at)
     assert (wallet["on_its_way"](*everyone), bill[0].write_units) == (0, 2)
+    with account.bill() as out:
+        wallet["paid_out"]("out-9", "wallet:bob", 50, at, wallet["withdraw"]("out-9", "wallet:bob", 50, at))
+    assert (wallet["on_its_way"](*everyone), out[0].write_units) == (0, 3)
 
 
 def test_places_of_a_buyer_who_does_not_pay_are_sold_again(page: Page, account: Account) -> None:
@@ -114,8 +118,9 @@ def test_places_of_a_buyer_who_does_not_pay_are_sold_again(page: Page, account: 
 def test_the_endpoint_replays_refuses_and_says_by_its_status_what_to_do(page: Page) -> None:
     from fastapi.testclient import TestClient
 
-    app, at = page("fastapi")["app"], now().isoformat()
-    with TestClient(app) as api:
+    names, at = page("fastapi"), now().isoformat()
+    app = names["app"]
+    with instead(names, given={"table": MemoryTable()}), TestClient(app) as api:
 
         def post(key: str | None, **body: object) -> tuple[int, Any]:
             headers = {} if key is None else {"Idempotency-Key": key}

@@ -37,7 +37,7 @@ def metrics_of(alarm: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_every_alarm_is_explained_on_a_page_and_mails_that_it_began_and_ended(alarms: dict[str, Any]) -> None:
-    assert sorted(re.findall(r"^\| `([a-z0-9-]+)` \| .+ \| .+ \|$", OPERATIONS, re.M)) == sorted(alarms)
+    assert sorted(re.findall(r"^### `([a-z0-9-]+)`\n\n.", OPERATIONS, re.M)) == sorted(alarms)
     for name, alarm in alarms.items():
         assert alarm["ComparisonOperator"] == "GreaterThanThreshold", name
         assert alarm["AlarmActions"] == alarm["OKActions"] == [{"Ref": "AlarmsTopic"}], name
