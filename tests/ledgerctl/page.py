@@ -44,9 +44,8 @@ CHANGES = (
 
 def played(page: str, engine: Engine) -> str:
     """The page, with what its commands print on a new table."""
-    environ = dict(pair.split("=", 1) for line in ENVIRON.findall(page) for pair in shlex.split(line))
     world = Surroundings(
-        environ=environ | {"LEDGER_ENDPOINT_URL": engine.endpoint_url, "COLUMNS": "80"},
+        environ=exported(page) | {"LEDGER_ENDPOINT_URL": engine.endpoint_url, "COLUMNS": "80"},
         session=lambda _: signed_in(),
         config=ONCE,
         pause=lambda _: None,
@@ -70,6 +69,11 @@ def played(page: str, engine: Engine) -> str:
         for name, text in FILE.findall(page):
             Path(name).write_text(text)
         return SESSION.sub(play, page)
+
+
+def exported(page: str) -> dict[str, str]:
+    """The environment that the page sets, all of it from its first command on."""
+    return dict(pair.split("=", 1) for line in ENVIRON.findall(page) for pair in shlex.split(line))
 
 
 def _clock_of(page: str) -> Clock:

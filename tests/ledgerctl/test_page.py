@@ -10,7 +10,7 @@ import pytest
 from lab.engines.ministack import Engine
 from ledgerctl.__main__ import app
 from tests.docs.pages import blocks, run
-from tests.ledgerctl.page import PAGES, lasting, played
+from tests.ledgerctl.page import PAGES, exported, lasting, played
 
 LEDGERCTL, FIRST_HOUR = PAGES
 
@@ -28,7 +28,7 @@ def test_the_sessions_of_the_page_are_what_the_commands_print_and_every_command_
 
 def test_the_sessions_and_the_python_of_the_first_hour_run(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     check_sessions(FIRST_HOUR, engine)
-    for name, value in re.findall(r"^export (\w+)=(\S+)$", FIRST_HOUR.read_text(), re.MULTILINE):
+    for name, value in exported(FIRST_HOUR.read_text()).items():
         monkeypatch.setenv(name, engine.endpoint_url if name == "LEDGER_ENDPOINT_URL" else value)
     run(FIRST_HOUR)
 
