@@ -85,7 +85,7 @@ def test_a_simulation_begins_now_or_when_it_is_told_to_and_refuses_faults_that_i
 
 
 def until_it_works(call: Callable[[], T]) -> T:
-    for _ in range(50):
+    for _ in range(1_000):  # a clean of many requests, of which each may fail, seldom ends well
         try:
             return call()
         except LedgerError:
