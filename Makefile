@@ -161,31 +161,14 @@ $(VENV)/.made: requirements.lock
 	@$(BIN)/python -c 'import os, pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "checkout.pth").write_text(os.getcwd() + "\n")'
 	@touch $@
 
-$(OLDEST)/.made: requirements-oldest.lock $(VENV)/.made
-	@echo "making $(OLDEST)"
-	@rm -rf $(OLDEST)
-	@$(BIN)/python $(PIP) --target $(OLDEST) -r requirements-oldest.lock
-	@touch $@
-
-# aiobotocore pins an older botocore: what needs it has an environment of its own, over the other one.
-$(ASYNC)/.made: requirements-async.lock $(VENV)/.made
-	@echo "making $(ASYNC)"
-	@rm -rf $(ASYNC)
-	@$(BIN)/python $(PIP) --target $(ASYNC) -r requirements-async.lock
-	@touch $@
-
-# jsii pins an older typeguard, and its Node.js is 470 MB with the CDK: so only who asks for it has it.
-$(CDK)/.made: requirements-cdk.lock $(VENV)/.made
-	@echo "making $(CDK)"
-	@rm -rf $(CDK)
-	@$(BIN)/python $(PIP) --target $(CDK) -r requirements-cdk.lock
-	@touch $@
-
-# zae-limiter pins aiobotocore and takes the name `ulid`: rivals are measured in processes that import nothing of ours.
-$(RIVALS)/.made: requirements-rivals.lock $(VENV)/.made
-	@echo "making $(RIVALS)"
-	@rm -rf $(RIVALS)
-	@$(BIN)/python $(PIP) --target $(RIVALS) -r requirements-rivals.lock
+# What cannot stand in the other environment has one of its own, over it:
+# - aiobotocore pins an older botocore.
+# - jsii pins an older typeguard, and its Node.js is 470 MB with the CDK: so only who asks for it has it.
+# - zae-limiter pins aiobotocore and takes the name `ulid`: rivals are measured in processes that import nothing of ours.
+$(OLDEST)/.made $(ASYNC)/.made $(CDK)/.made $(RIVALS)/.made: $(VENV)/%/.made: requirements-%.lock $(VENV)/.made
+	@echo "making $(@D)"
+	@rm -rf $(@D)
+	@$(BIN)/python $(PIP) --target $(@D) -r $<
 	@touch $@
 
 # LiteLLM and what its proxy imports: some 300 MB, so only who asks for it has it.

@@ -43,8 +43,7 @@ class StrongReplica(Replica):
         others = (other for other in self._world.replicas.values() if other is not self)
         if any(isinstance(other, StrongReplica) and other.in_flight.get(key, 0) > self._world.step for other in others):
             raise TransactionConflict(f"{key} is being written in another Region. Nothing was written.")
-        newest = self._newest(key)
-        return newest.item if newest else None
+        return self._seen(key, consistent=True)
 
     def _seen(self, key: Key, consistent: bool) -> Item | None:
         if not consistent:

@@ -76,23 +76,23 @@ def deployer(flight: Flight, region: str) -> Findings:
     pages = aws.client("iam", region).get_paginator("simulate_principal_policy")
     source = _source(flight)
     statements = [each for which in get_args(Document) for each in document(flight, which, region)["Statement"]]
-    denied, untold = set[str](), set[str]()
+    denied, undecided = set[str](), set[str]()
     for statement in statements:
-        told = {key: values for each in statement.get("Condition", {}).values() for key, values in each.items()}
-        context = {key: [values[0].replace("*", "x")] for key, values in told.items()}
+        conditions = {key: values for each in statement.get("Condition", {}).values() for key, values in each.items()}
+        context = {key: [values[0].replace("*", "x")] for key, values in conditions.items()}
         context["aws:RequestedRegion"] = [region]
         for resource in statement["Resource"]:
             arn = resource if resource == "*" else resource.replace("*", "x")
             asked = {"ActionNames": statement["Action"], "ResourceArns": [arn]}
             for result in _results(pages, context, PolicySourceArn=source, **asked):
                 if result["EvalDecision"] != "allowed":
-                    (untold if result.get("MissingContextValues") else denied).add(result["EvalActionName"])
+                    (undecided if result.get("MissingContextValues") else denied).add(result["EvalActionName"])
     count = sum(len(each["Action"]) for each in statements)
     if denied:
         yield MEND, f"{len(denied)} of {count} actions are denied: {_some(denied)}. Attach what ARGS=--policy= prints"
-    if untold:
-        yield UNKNOWN, f"{len(untold)} of {count} actions may be denied: a request decides. {_some(untold)}"
-    if not denied | untold:
+    if undecided:
+        yield UNKNOWN, f"{len(undecided)} of {count} actions may be denied: a request decides. {_some(undecided)}"
+    if not denied | undecided:
         yield OK, f"all {count} actions are allowed"
 
 

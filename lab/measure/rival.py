@@ -51,7 +51,7 @@ class Wire:
 
     def watch(self, client: Any) -> Any:
         events, session = client.meta.events, client._endpoint.http_session
-        events.register("before-parameter-build.dynamodb", lambda params, **_: params.update(_TOLD))
+        events.register("before-parameter-build.dynamodb", lambda params, **_: params.update(_WITH_UNITS))
         events.register("after-call.dynamodb", self._charge)
         send = session.send
 
@@ -69,12 +69,14 @@ class Wire:
         return client
 
     def _charge(self, parsed: Any, model: Any, **_: object) -> None:
-        told = parsed.get("ConsumedCapacity") or []
+        reported = parsed.get("ConsumedCapacity") or []
         kind = "read" if model.name in ("GetItem", "BatchGetItem", "Query") else "write"
-        self.units[kind] += sum(each["CapacityUnits"] for each in (told if isinstance(told, list) else [told]))
+        self.units[kind] += sum(
+            each["CapacityUnits"] for each in (reported if isinstance(reported, list) else [reported])
+        )
 
 
-_TOLD = {"ReturnConsumedCapacity": "TOTAL"}
+_WITH_UNITS = {"ReturnConsumedCapacity": "TOTAL"}
 
 
 def plain(wire: Wire, client: Any = None) -> Way:

@@ -106,7 +106,7 @@ def perhaps_roll(gates: Gates, lane: Lane, item: Item, token: str, size: int = 1
     with suppress(LedgerError):
         gate = gates.gate(lane, item)
         if token in gate.held and not _is_crowded(gate):
-            gates.sold_out.granted(lane.counter, token)
+            gates.sold_out.granted(token)
         if (size > 1 or looks(token)) and is_full(gate, size):
             yield from roll(gates, gate)
 

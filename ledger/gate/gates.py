@@ -73,7 +73,7 @@ class SoldOut:
         known = self._silent.copy().items()
         return {region: why for region, (at_ms, why) in known if at_ms != now.wall_ms and _is_recent(at_ms, now)}
 
-    def granted(self, counter: str, token: str) -> None:
+    def granted(self, token: str) -> None:
         """A hold is in its gate, which has room for it."""
         if len(self._held) >= COUNTERS_MAX:
             self._held.clear()
