@@ -29,6 +29,7 @@ from tests.docs.pages import DOCS, RECIPES, ROOT, blocks, rows
 
 README = ROOT / "README.md"
 DATA_MODEL = DOCS / "data-model.md"
+GATES = DOCS / "gates.md"
 SETTINGS = DOCS / "settings.md"
 PAGES = sorted([README, ROOT / "CHANGELOG.md", ROOT / "lab" / "spec" / "README.md", *DOCS.rglob("*.md")])
 LANE = Lane("eu-west-1", 0, "stock:85123A")
@@ -179,5 +180,6 @@ def test_every_attribute_in_the_data_model_is_one_of_the_code() -> None:
     written |= {name for item in of_gates for name, value in item.items() if next(iter(value)) in "NSB"}
     crossing = Crossing.after(None, LANE.region, LANE.counter, Threshold(below=1), 0, 1)
     written |= {str(action.path) for action in cross(None, crossing).actions} - {"above", "below"}  # one row of both
-    tables = re.findall(r"^\| `(\w+)` \([NSB]\) \|", DATA_MODEL.read_text(), re.MULTILINE)
+    described = DATA_MODEL.read_text() + GATES.read_text()
+    tables = re.findall(r"^\| `(\w+)` \([NSB]\) \|", described, re.MULTILINE)
     assert written == {*tables, "pk", "sk", "change", "entries", "outcome"} - {"slack"}  # not in a new gate
