@@ -11,7 +11,7 @@ from tests.service.support import METRICS
 
 DOCS = ROOT / "docs"
 OPERATIONS = {page.relative_to(ROOT).as_posix(): page.read_text() for page in DOCS.glob("operations/*.md")}
-COSTS = (DOCS / "costs.md").read_text()
+COSTS = "".join((DOCS / name).read_text() for name in ("costs.md", "bills.txt"))
 SOURCE = "".join(path.read_text() for path in sorted((ROOT / "service").rglob("*.py")))
 PUBLISHED = {name for name in METRICS if f'"{name}"' in SOURCE}
 OF_THRESHOLDS = {"CrossingsTold", "CrossingsUntold"}
