@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -19,7 +18,7 @@ from ledger.memory import MemoryTable
 from service.add_from_queue.handler import AddFromQueue
 from service.observe import Watch
 from tests.docs.conftest import Account, Names, value
-from tests.docs.pages import DOCS, RECIPES, ROOT, Dies, instead, mortal, source
+from tests.docs.pages import DOCS, RECIPES, ROOT, Dies, instead, mortal, prose, source
 from tests.ledger.test_queue import Queue
 from tests.service.support import sqs
 
@@ -46,8 +45,8 @@ def test_the_python_of_a_page_prints_what_its_comments_say(page: Page, path: Pat
 
 
 def test_a_recipe_has_at_most_300_words_round_its_code() -> None:
-    prose = {path.stem: re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.M | re.S) for path in RECIPES.glob("*.md")}
-    assert {name: len(text.split()) for name, text in prose.items() if len(text.split()) > 300} == {}
+    words = {path.stem: len(prose(path).split()) for path in RECIPES.glob("*.md")}
+    assert {name: number for name, number in words.items() if number > 300} == {}
 
 
 def test_each_call_is_a_line_of_the_log_and_a_metric(page: Page, caplog: pytest.LogCaptureFixture) -> None:

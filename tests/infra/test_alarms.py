@@ -41,8 +41,8 @@ def test_every_alarm_names_its_page_and_mails_that_it_began_and_ended(alarms: di
     explained = {
         name: page for page, text in OPERATIONS.items() for name in re.findall(r"^## `([a-z0-9-]+)`\n\n.", text, re.M)
     }
-    named = {name: re.search(r" \((docs/operations/.+)\)$", alarm["AlarmDescription"]) for name, alarm in alarms.items()}
-    assert {name: page and page[1] for name, page in named.items()} == explained
+    named = {name: alarm["AlarmDescription"].partition(" (docs/")[2] for name, alarm in alarms.items()}
+    assert {name: f"docs/{page.removesuffix(')')}" for name, page in named.items()} == explained
     listed = re.findall(r"\[([a-z0-9-]+)\]\((operations/.+?)#\1\)", (DOCS / "operations.md").read_text())
     assert sorted((name, f"docs/{page}") for name, page in listed) == sorted(explained.items())
     for name, alarm in alarms.items():
