@@ -26,7 +26,7 @@ NEEDS = (
 GOES_ON = "A move that SQS began goes on: `aws sqs list-message-move-tasks` shows it. Or run it again."
 KEPT = (
     "Nothing of it is sent anywhere: these are notices. A sweep runs again by itself, and finds the lanes of a batch "
-    "of the stream that was given up, in a day (docs/operations.md#work-dlq)."
+    "of the stream that was given up, in a day (docs/operations/compactor.md#work-dlq)."
 )
 Which = StrEnum("Which", ["changes", "work", "failed"])
 
