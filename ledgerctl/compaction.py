@@ -23,7 +23,7 @@ from ledger.settings import Settings
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.command import COMPACTION, Counters, Prefix, Scan, command
+from ledgerctl.command import Counters, Prefix, Scan, command
 from ledgerctl.failures import DATA
 from ledgerctl.lanes import chosen, each_of, exit_code_of, found
 
@@ -50,7 +50,7 @@ def badness(each: LaneLag, todo: list[str]) -> tuple[bool, int, int, int, int]:
     return each.damage is not None, each.strays, due, each.to_clean, each.tail
 
 
-@command("lag", COMPACTION)
+@command("lag")
 def lag_(
     call: Call,
     counters: Counters = None,
@@ -97,7 +97,7 @@ def _show_lag(call: Call, seen: list[LaneLag], todo: Mapping[Lane, list[str]], n
         call.note(damage, "red")
 
 
-@command("compact", COMPACTION)
+@command("compact")
 def compact(call: Call, counters: Counters = None) -> None:
     """Clean, fold and settle the lanes of this Region; without counters, those that a scan finds to need it.
 
@@ -137,7 +137,7 @@ def compact(call: Call, counters: Counters = None) -> None:
         raise typer.Exit(DATA if report.conflicts else exit_code_of([error for _, error in problems]))
 
 
-@command("verify", COMPACTION)
+@command("verify")
 def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Scan = False) -> None:
     """Recount counters from their events and compare.
 

@@ -22,7 +22,7 @@ from ledger.message import time_text
 from ledger.values import Delta
 from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.command import COUNTERS, Counter, Counters, FileFormat, Prefix, Scan, command
+from ledgerctl.command import Counter, Counters, FileFormat, Prefix, Scan, command
 from ledgerctl.failures import Wrong
 from ledgerctl.lanes import chosen
 from reader import Entry
@@ -37,7 +37,7 @@ class Format(StrEnum):
     csv = "csv"
 
 
-@command("history", COUNTERS)
+@command("history")
 def history(
     call: Call,
     counter: Counter,
@@ -74,7 +74,7 @@ def _pages(call: Call, counter: str, bounds: dict[str, Any], left: int) -> Itera
             return
 
 
-@command("export", COUNTERS)
+@command("export")
 def export(
     call: Call,
     counters: Counters = None,

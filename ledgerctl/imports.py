@@ -29,7 +29,7 @@ from ledger.values import Delta, Lane, Receipt
 from ledger.writer import add_deltas
 from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.command import COUNTERS, FileFormat, command
+from ledgerctl.command import FileFormat, command
 from ledgerctl.failures import DATA, cut_off
 from ledgerctl.rows import DEFAULT, BadRow, BadRows, Columns, Row, change_of, check_template, filled, number_of, rows_of
 from ledgerctl.rows import opened as opened_rows
@@ -39,7 +39,7 @@ OF_ROW = TokenConflict | LimitReached | PeriodOver
 """What is wrong with a row alone."""
 
 
-@command("import", COUNTERS)
+@command("import")
 def import_(
     call: Call,
     file: Annotated[str, typer.Argument(help="A CSV with a header, or JSONL; - is standard input.")],

@@ -20,7 +20,7 @@ from ledger.lane.shape import ShapeCheck
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.command import COMPACTION, Scan, agree, command
+from ledgerctl.command import Scan, agree, command
 from ledgerctl.failures import DATA, NO_ANSWER, Wrong
 from ledgerctl.lanes import each, exit_code_of, found
 from ledgerctl.rebuilding import Unwritten, plan, rebuild_all
@@ -30,7 +30,7 @@ STOP_WRITERS = "Stop whoever adds to the counter or holds of it (docs/operations
 UNDONE = "Nothing was rebuilt."
 
 
-@command("rebuild", COMPACTION)
+@command("rebuild")
 def rebuild(
     call: Call,
     counter: Annotated[str | None, typer.Argument(help="The counter's name; or --all.")] = None,
