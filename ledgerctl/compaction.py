@@ -65,7 +65,7 @@ def lag_(
     else:
         every = found(call, prefix, scan=scan).lanes
         lanes = [lane for lane in every if lane.region in settings.regions and settings.limit_of(lane.counter) is None]
-    outcomes = each_of(lanes, lambda lane: call.run(lag(lane), lane.region))
+    outcomes = each_of(call, "lanes", lanes, lambda lane: call.run(lag(lane), lane.region))
     seen = [outcome for _, outcome in outcomes if isinstance(outcome, LaneLag)]
     missing = [(lane, outcome) for lane, outcome in outcomes if isinstance(outcome, LedgerError)]
     todo = {each.lane: to_do(each, settings, now_ms) for each in seen}
@@ -108,7 +108,7 @@ def compact(call: Call, counters: Counters = None) -> None:
     if not names:
         scanned = call.run(find_lanes(call.settings))
         names = sorted({lane.counter for lane in scanned.needy})
-    outcomes = each_of(names, call.compactor.compact)
+    outcomes = each_of(call, "counters", names, call.compactor.compact)
     report = Report.total(outcome for _, outcome in outcomes if isinstance(outcome, Report))
     problems = [(name, outcome) for name, outcome in outcomes if isinstance(outcome, LedgerError)]
     problems += [(str(lane), error_of(lane)) for lane in scanned.unread]
@@ -153,7 +153,7 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Sca
 
     different = strays = 0
     failed: list[LedgerError] = []
-    for name, outcome in each_of(names, verified):
+    for name, outcome in each_of(call, "counters", names, verified):
         if isinstance(outcome, LedgerError):
             failed.append(outcome)
             call.note(f"{name}: {outcome}", "red")

@@ -89,7 +89,8 @@ def export(
     """
     names, seen = chosen(call, counters, prefix, scan=scan)
     late = 0
-    with _opened(out) as file:
+    shown = out is not None or not call.out.is_terminal
+    with _opened(out) as file, call.progress("counters", len(names), shown=shown) as more:
 
         def every() -> Iterator[tuple[str, Entry]]:
             nonlocal late
@@ -99,6 +100,7 @@ def export(
                 late += len(waiting)
                 for entry in with_strays(call.reader.history(name), waiting):
                     yield name, entry
+                more()
 
         count = write_changes(file, format_.value, every())
     if late:

@@ -67,7 +67,7 @@ def _of_all(call: Call, lanes: list[Lane], yes: bool, dry_run: bool) -> None:
     own = [lane for lane in lanes if lane.region == region and settings.limit_of(lane.counter) is None]
     what = f"{show.counted(len(own), 'lane')} of {region} and {show.counted(len(limited), 'limited counter')}"
     if dry_run:
-        plans = each(own, lambda lane: plan(call, lane))
+        plans = each(call, "lanes", own, lambda lane: plan(call, lane))
         would = {how: sum(planned.would == how for planned in plans) for how in ("write", "delete", "nothing", "fail")}
         failing = {str(planned.lane): str(planned.error) for planned in plans if planned.error is not None}
         call.document({"region": region, "would": would, "limited": limited, "failing": failing, "written": False})

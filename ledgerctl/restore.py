@@ -160,7 +160,7 @@ class Restored:
         self.steps.say(f"{what} rebuilt: {len(done):,}")
 
     def _verify(self, counters: list[str]) -> None:
-        outcomes = each_of(counters, self.call.compactor.verify)
+        outcomes = each_of(self.call, "counters", counters, self.call.compactor.verify)
         wrong = [name for name, outcome in outcomes if not (isinstance(outcome, Verification) and outcome.ok)]
         for _, outcome in outcomes:
             for difference in [str(outcome)] if isinstance(outcome, LedgerError) else outcome.differences:

@@ -1,8 +1,11 @@
-"""What the program is before a command is called: its help, a word that it does not know, a shell's Tab."""
+"""What the program is before a command is called: its help, a word that it does not know, a shell's Tab; and its bars
+on a terminal."""
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 from ledgerctl.app import COMMANDS, app, loaded
 
@@ -46,3 +49,43 @@ def test_a_shell_completes_commands_and_loads_only_the_one_whose_options_it_comp
 
     assert completed("ledgerctl hist") == ("history\n", "[]\n")
     assert completed("ledgerctl history --un")[0] == "--until\n"
+
+
+ON_ONE_TABLE = """
+import shlex, sys
+from ledgerctl.app import app
+from tests.ledgerctl.support import Tables
+world = Tables().world
+for typed in sys.argv[1:]:
+    app(shlex.split(typed), obj=world, standalone_mode=False)
+"""
+
+
+def on_a_terminal(*typed: str) -> str:
+    """What commands write to standard error where that is a terminal, without control sequences."""
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-c", ON_ONE_TABLE, *typed]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs, env=os.environ | {"TERM": "xterm"}) as ran:
+        os.close(theirs)
+        written = b""
+        try:
+            while part := os.read(ours, 4096):
+                written += part
+        except OSError:  # Linux ends a terminal so
+            pass
+    os.close(ours)
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", written.decode())
+    assert ran.returncode == 0, text
+    return text
+
+
+def test_a_terminal_shows_how_many_are_done_of_how_many(tmp_path: Path) -> None:
+    rows, copy = tmp_path / "rows.jsonl", tmp_path / "copy.jsonl"
+    row = '{{"counter": "c{}", "change": 1, "idempotency_key": "{}", "at": "2010-12-01T08:26:00Z"}}\n'
+    rows.write_text("".join(row.format(n % 3, n) for n in range(1_001)))
+    commands = [f"import {rows}", f"export --out {copy}", "verify", "rebuild --all --yes", "rebuild --all --dry-run"]
+    shown = on_a_terminal(*commands)
+    ended = re.findall(r"(\w+) ━+ +(\d+)/\2 ", shown)
+    assert ended == [("lines", "1001"), *[("counters", "3")] * 3, ("lanes", "3")], shown
+    assert len(copy.read_text().splitlines()) == 1_001
+    assert "/" not in on_a_terminal(f"import {rows} --json", "verify --json")
