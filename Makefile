@@ -53,7 +53,7 @@ check: docs ## lint, format and type checks, and the pages
 docs: $(VENV)/.made ## docs/openapi.json from the routes, and build/docs/index.html: all pages, the reference from the docstrings
 	@$(BIN)/python -m service.api.openapi
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
-	@echo "build/docs/index.html: $$(find build/docs -name '*.html' | wc -l) pages"
+	@echo "build/docs: $$(find build/docs -name "*.html" | wc -l) pages. To read and search them: python3 -m http.server -d build/docs 8000, then http://127.0.0.1:8000"
 
 api: ARGS ?= --memory
 api: $(VENV)/.made ## the HTTP API on 127.0.0.1:8080, in memory; ARGS= asks the table of the LEDGER_* environment
