@@ -57,12 +57,13 @@ from ledgerctl.app import app
 from tests.ledgerctl.support import Tables
 world = Tables().world
 for typed in sys.argv[1:]:
+    print("$", file=sys.stderr)
     app(shlex.split(typed), obj=world, standalone_mode=False)
 """
 
 
-def on_a_terminal(*typed: str) -> str:
-    """What commands write to standard error where that is a terminal, without control sequences."""
+def on_a_terminal(*typed: str) -> list[str]:
+    """What each command writes to standard error where that is a terminal, without control sequences."""
     ours, theirs = os.openpty()
     command = [sys.executable, "-c", ON_ONE_TABLE, *typed]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs, env=os.environ | {"TERM": "xterm"}) as ran:
@@ -76,16 +77,21 @@ def on_a_terminal(*typed: str) -> str:
     os.close(ours)
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", written.decode())
     assert ran.returncode == 0, text
-    return text
+    return text.split("$")[1:]
 
 
 def test_a_terminal_shows_how_many_are_done_of_how_many(tmp_path: Path) -> None:
     rows, copy = tmp_path / "rows.jsonl", tmp_path / "copy.jsonl"
     row = '{{"counter": "c{}", "change": 1, "idempotency_key": "{}", "at": "2010-12-01T08:26:00Z"}}\n'
     rows.write_text("".join(row.format(n % 3, n) for n in range(1_001)))
-    commands = [f"import {rows}", f"export --out {copy}", "verify", "rebuild --all --yes", "rebuild --all --dry-run"]
-    shown = on_a_terminal(*commands)
-    ended = re.findall(r"(\w+) ━+ +(\d+)/\2 ", shown)
-    assert ended == [("lines", "1001"), *[("counters", "3")] * 3, ("lanes", "3")], shown
+    bars = {
+        f"import {rows}": ("lines", "1001"),
+        f"export --out {copy}": ("counters", "3"),
+        "verify": ("counters", "3"),
+        "rebuild --all --yes": ("counters", "3"),
+        "rebuild --all --dry-run": ("lanes", "3"),
+    }
+    for shown, bar in zip(on_a_terminal(*bars), bars.values(), strict=True):
+        assert {*re.findall(r"(\w+) ━+ +(\d+)/\2 ", shown)} == {bar}, shown
     assert len(copy.read_text().splitlines()) == 1_001
-    assert "/" not in on_a_terminal(f"import {rows} --json", "verify --json")
+    assert [shown.split() for shown in on_a_terminal(f"import {rows} --json", "verify --json")] == [[], []]
