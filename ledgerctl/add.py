@@ -25,8 +25,6 @@ from ledger.message import time_of, time_text
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import (
-    COUNTERS,
-    LIMITS,
     NEGATIVE,
     At,
     Counter,
@@ -89,7 +87,7 @@ def sending(name: Named, what: str) -> Iterator[None]:
         raise Wrong("OutcomeUnknown", message, remedy, UNKNOWN if name.made else known) from None
 
 
-@command("add", COUNTERS, context_settings=NEGATIVE)
+@command("add", context_settings=NEGATIVE)
 def add(
     call: Call,
     counter: NewCounter,
@@ -122,7 +120,7 @@ def length_typed(text: str) -> timedelta:
     return timedelta(**{UNITS[match[2]]: int(match[1])})
 
 
-@command("hold", LIMITS, context_settings=NEGATIVE)
+@command("hold", context_settings=NEGATIVE)
 def hold(
     call: Call,
     counters: Annotated[list[str], typer.Argument(help="A counter, or several: the narrowest first.")],
@@ -156,7 +154,7 @@ def _fields(held: Hold) -> dict[str, object]:
     return {"id": held.id, "counter": held.counter, "amount": held.amount, "until": time_text(held.until)}
 
 
-@command("holds", LIMITS)
+@command("holds")
 def holds(call: Call, counter: Counter) -> None:
     """List the open holds of a limited counter, those that end first, first.
 
@@ -174,7 +172,7 @@ def holds(call: Call, counter: Counter) -> None:
     call.note_cost()
 
 
-@command("capture", LIMITS, context_settings=NEGATIVE)
+@command("capture", context_settings=NEGATIVE)
 def capture(
     call: Call,
     counter: Counter,
@@ -189,7 +187,7 @@ def capture(
     call.say(f"{outcome}: {change:+,} to {counter}; {means}", style="green")
 
 
-@command("release", LIMITS)
+@command("release")
 def release(call: Call, counter: Counter, id_: Id) -> None:
     """Let a hold go: nothing of it counts."""
     call.ledger.release(Hold.parse(counter, id_))
