@@ -13,6 +13,7 @@ from compactor.visit import visit
 from lab.designs import Design
 from lab.designs.atomic import Atomic
 from lab.designs.item_collection import NaiveMerge, Ours
+from lab.designs.with_limit import Limited
 from lab.live.customers import COUNTER, Change
 from ledger.errors import DamagedItem, LaneDamaged, LedgerError
 from ledger.requests import Instant, Now
@@ -34,8 +35,8 @@ SETTINGS = Settings(
 )
 """The protocol's times, shortened so that a change is folded and cleaned while one watches."""
 
-RETRY, READ, VISIT, MERGE, CHART = (Sleep(steps) for steps in (20, 15, 100, 300, 50))
-"""Rests between two tries, reads, visits, merges and series."""
+RETRY, BUY, READ, VISIT, MERGE, CHART = (Sleep(steps) for steps in (20, 100, 15, 100, 300, 50))
+"""Rests between two tries, tries to buy, reads, visits, merges and series."""
 
 BAR_MS, BARS = 4_000, 30
 """The steps of the chart: what would be the hours of a day takes two minutes here."""
@@ -48,6 +49,13 @@ DESIGNS: dict[str, Design] = {
 COUNTERS = {"ours": COUNTER, "atomic": COUNTER, "merge": "naive-merge"}
 """The same counter. The naive merge has a list of changes of its own, and every Region works on it."""
 
+SALE, SEATS = "seats", 100
+SELLERS: dict[str, Design] = {
+    "ours": Limited(name="this library", settings=SETTINGS, ceiling=SEATS),
+    "atomic": Atomic(name="conditional ADD", ceiling=SEATS),
+}
+"""The sale: whoever makes a change also asks for one seat."""
+
 
 def sends(design: str, change: Change) -> Script:
     """One delivery of a change."""
@@ -58,6 +66,18 @@ def sends(design: str, change: Change) -> Script:
             return
         except LedgerError:
             yield RETRY
+
+
+def buys(design: str, change: Change, answered: Callable[[int, bool], None]) -> Script:
+    """A customer asks for a seat until the answer is yes or no. `answered` gets the customer's number and whether."""
+    own = SELLERS[design].of(change.home, REGIONS)
+    while True:
+        try:
+            outcome = yield from own.add(SALE, 1, str(change.number), change.made_ms)
+            answered(change.number, outcome != "refused")
+            return
+        except LedgerError:
+            yield BUY
 
 
 def reads(design: str, see: Callable[[int, int | None], None]) -> Script:
