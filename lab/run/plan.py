@@ -11,7 +11,7 @@ import random
 import time
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from lab.engines.proxy_faults import FAULTS, Mix
@@ -57,15 +57,24 @@ class Profile:
     faults: Mix | None
     floors: Mapping[str, tuple[int, float]]
 
+    def floors_of(self, asked: int) -> dict[str, int]:
+        """What a run of which so much was asked must have of each, at least."""
+        return {name: max(least, int(asked * share)) for name, (least, share) in self.floors.items()}
+
 
 GENTLE_KINDS = ("500 after it applied", "answer dropped after it applied", "throttled", "repeated late")
+GENTLE_AGAIN_MS = (300, 4_000)
 
 GENTLE = Profile(
-    pause_s=4.5,
-    again_s=7.0,
+    pause_s=2.0,
+    again_s=2.0,
     resending_s=60.0,
     kills=False,
-    faults={fault: 0.01 for fault in FAULTS if fault.kind in GENTLE_KINDS},
+    faults={
+        replace(fault, again_ms=fault.again_ms and GENTLE_AGAIN_MS): 0.01
+        for fault in FAULTS
+        if fault.kind in GENTLE_KINDS
+    },
     floors={
         "changes acknowledged": (1, 1.0),
         "of them owed to strong reads": (1, 0.01),

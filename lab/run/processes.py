@@ -50,10 +50,9 @@ class Processes:
         self._mains[name](self._generations[name])
 
     @property
-    def reached(self) -> int:
-        """The latest change that was asked for."""
-        latest: int = max(self._reached)
-        return latest
+    def asked(self) -> int:
+        """How many changes were asked for, but for the latest of each thread."""
+        return sum(reached // SLOTS for reached in self._reached)
 
     def writing(self) -> bool:
         """Whether any writer has something left to send."""

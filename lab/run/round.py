@@ -31,11 +31,14 @@ LAG_MS = (20, 900)
 TURN_S = 0.05
 CALM_TURNS, CALM_TURN_S = 240, 0.25
 RUN_TIMEOUT_S = 3_600
+MEASURED, MEASURED_S = 0.2, 5  # of the changes, and for so long: their pace says how long the run takes
+REST_S, REST_CHANGES = 30, 300  # what comes after the last change: waits, and as much work as so many changes
 VIOLATIONS_MAX = 20
-RECORDED = ("packed", "folded", "settled", "cleaned", "gave_up")  # what writers and compactors lived to record
+VISITED = ("folded", "settled", "cleaned")  # what compactors lived to record
+RECORDED = ("packed", *VISITED, "gave_up")  # and writers
 
 Say = Callable[[str], None]
-"""Called with what a run is doing."""
+"""Called with what a run is doing, over and over; or once with how long it takes."""
 
 
 @dataclass(slots=True)
@@ -53,15 +56,14 @@ class Outcome:
         done = self.operations + self.events
         done["operations"] = sum(self.operations.values())
         done["faults"] = sum(count for name, count in self.faults.items() if name != "requests")
-        floors = {name: max(least, int(asked * share)) for name, (least, share) in profile.floors.items()}
         return [
             f"{name}: {done[name]:,}, and a run of {asked:,} has at least {least:,}"
-            for name, least in floors.items()
+            for name, least in profile.floors_of(asked).items()
             if done[name] < least
         ]
 
 
-def play(plan: Plan, say: Say) -> Outcome:
+def play(plan: Plan, say: Say, estimate: Say = lambda _: None) -> Outcome:
     outcome = Outcome()
     with ExitStack() as stack:
         engine = stack.enter_context(Engine())
@@ -75,7 +77,7 @@ def play(plan: Plan, say: Say) -> Outcome:
         replicator = stack.enter_context(Replicator(engine, TABLE, REGIONS, rng, *LAG_MS))
         processes = Processes(plan, children)
         disturber = Disturber(plan, children, processes, replicator, control)
-        _write(plan, processes, disturber, say)
+        _write(plan, processes, disturber, say, estimate)
         say("what is under way arrives")
         outcome.faults = _calm(control)
         replicator.drain(ending.DRAIN_TIMEOUT_MS)
@@ -90,21 +92,46 @@ def play(plan: Plan, say: Say) -> Outcome:
     return outcome
 
 
-def _write(plan: Plan, processes: Processes, disturber: Disturber, say: Say) -> None:
-    """Lets the disturber act until the writers have done their share."""
-    deadline = time.monotonic() + RUN_TIMEOUT_S
+def seconds_left(changes: int, asked: int, since_s: float) -> int | None:
+    """How long a run goes on in which so many changes took so many seconds; None while they are too few to say."""
+    if asked < MEASURED * changes or since_s < MEASURED_S:
+        return None
+    return round(REST_S + (changes + REST_CHANGES - asked) * since_s / asked)
+
+
+def _write(plan: Plan, processes: Processes, disturber: Disturber, say: Say, estimate: Say) -> None:
+    """Lets the disturber act until the writers have done their share, and the compactors so much that it can show."""
+    began = time.monotonic()
+    deadline = began + RUN_TIMEOUT_S
     asked_for: float | None = None
-    while processes.writing() and time.monotonic() < deadline:
+    is_estimated = False
+    while time.monotonic() < deadline and (processes.writing() or _lacks_visits(plan)):
         if processes.mostly_asked():  # a while is left for what is sent again
             asked_for = asked_for or time.monotonic()
             deadline = min(deadline, asked_for + plan.profile.resending_s)
         disturber.turn()
         processes.check()
         met = ", ".join(f"{count:,} {name}" for name, count in sorted(disturber.counts.items()))
-        say(f"{processes.reached + 1:,} of {plan.changes:,} changes; {met}")
+        asked = processes.asked
+        left_s = seconds_left(plan.changes, asked, time.monotonic() - began)
+        about = "" if left_s is None else f", about {left_s} s left"
+        say(f"{asked:,} of {plan.changes:,} changes{about}; {met}")
+        if left_s is not None and not is_estimated:
+            is_estimated = True
+            estimate(f"It takes about {round(left_s, -1)} s more, by the pace of the first {asked:,}.")
         time.sleep(TURN_S)
     disturber.clear()
     processes.dismiss()
+
+
+def _lacks_visits(plan: Plan) -> bool:
+    """Whether the compactors have still to settle or to clean what a run must have at least."""
+    done: Counter[str] = Counter()
+    for path in Path(plan.folder).glob("compactor-*.jsonl"):
+        for line in record.lines_of(path):
+            done.update({figure: line.get(figure, 0) for figure in VISITED})
+    floors = plan.profile.floors_of(plan.changes)
+    return any(done[figure] < floors.get(figure, 0) for figure in VISITED)
 
 
 def _calm(control: Connection) -> Counter[str]:
