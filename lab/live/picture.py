@@ -72,7 +72,7 @@ def now(scene: Scene) -> tuple[str, str]:
     if coming := scene.on_their_way:
         again = several(scene.truth.waiting, "change")
         return f"No new changes. On their way: {several(coming, 'message')}; to be delivered again: {again}.", COMING
-    return "Everything has arrived: the compactors and the readers have the last word.", COMING
+    return "Everything has arrived. Now the compactors finish, and the readers look once more.", COMING
 
 
 def judged(scene: Scene, design: str, reading: Reading) -> tuple[str, str]:

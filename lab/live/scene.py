@@ -38,7 +38,7 @@ CRASH_BY_STEPS = 300  # a crash waits for the compactor's next write, but no lon
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read, and the sum and number of the changes that the Region could know then.
+    """The value that a reader got, and the sum and number of the changes that the Region could know then.
 
     count: of how many changes the read knows that it is the sum; None where it does not know.
     """
@@ -55,7 +55,7 @@ class Reading:
 
     @property
     def is_wrong(self) -> bool:
-        """Of a read that counts: it is behind and true, or it is wrong."""
+        """Whether a read that counts is neither the sum of what its Region knows nor behind it."""
         return self.behind < 0 or (self.behind == 0 and self.value != self.known)
 
 
@@ -141,7 +141,7 @@ class Scene:
 
     @property
     def on_their_way(self) -> int:
-        """Changes that somebody sends or will send again, and items on the cable or becoming visible."""
+        """How many changes somebody sends or will send again, and items are on the cable or becoming visible."""
         items = sum(len(replica.inbox) for replica in self.world.replicas.values()) + len(self.world.landings)
         return self.truth.waiting + len(self._writers) + items
 

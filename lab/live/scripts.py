@@ -1,4 +1,4 @@
-"""Who acts on the live page: writers, readers and compactors of this library, and of the two designs everybody tries.
+"""Who acts on the live page: writers, readers and compactors of this library and of two obvious designs, and buyers.
 
 Rule 1: Ours are the shipped programs; all three are designs of `lab.designs`.
 Rule 2: A change is sent to all three alike, and again until it is acknowledged, as a queue does.
@@ -81,8 +81,8 @@ def buys(design: str, change: Change, answered: Callable[[int, bool], None]) -> 
 
 
 def reads(design: str, see: Callable[[int, int | None], None]) -> Script:
-    """Strong reads for ever. `see` is given the value, and of how many changes it is the sum; None where the read does
-    not know."""
+    """Strong reads for ever. `see` gets the value, and how many changes it sums up; None where the read does not
+    know."""
     own, counter = DESIGNS[design], COUNTERS[design]
     while True:
         yield READ
@@ -98,7 +98,7 @@ def reads(design: str, see: Callable[[int, int | None], None]) -> Script:
 
 
 def charts(see: Callable[[list[int]], None]) -> Script:
-    """What changed of ours in each of the last steps, read for ever."""
+    """Reads for ever by how much our counter changed in each of the last steps."""
     while True:
         yield CHART
         now: Instant = yield Now()
@@ -112,7 +112,7 @@ def charts(see: Callable[[list[int]], None]) -> Script:
 
 
 def compacts(settings: Settings, done: Counter[str]) -> Script:
-    """Visits to the lanes of its own Region, for ever. `done` counts what they did, also those cut short."""
+    """Visits the lanes of its own Region for ever. `done` counts what a visit did, even if it failed."""
     while True:
         yield VISIT
         for lane in settings.lanes_of(COUNTER, settings.region):
@@ -126,7 +126,7 @@ def compacts(settings: Settings, done: Counter[str]) -> Script:
 
 
 def check_passes(error: LedgerError) -> None:
-    """Raises what nothing in the scene can cause."""
+    """Raises an error that nothing in the scene can cause."""
     if isinstance(error, DamagedItem | LaneDamaged):
         raise error
 

@@ -1,7 +1,7 @@
 """`python -m lab.run demo` and `python -m lab.run torture`: a gentle run, and a rough one.
 
-Rule 1: The exit code is 0 only when the run was finished and judged without a violation, and did what was asked.
-Rule 2: The history of a rough one that was not is kept, and its seed named.
+Rule 1: The exit code is 0 only when the run ended, was judged without a violation, and did enough.
+Rule 2: A rough run with a violation keeps its history, and prints its seed.
 """
 
 import logging
@@ -57,8 +57,8 @@ def demo(
 ) -> None:
     """Sell seats and count events in two Regions at once, exactly, while everything goes wrong.
 
-    Exit code: 0 when every number of ours is right, 1 when one is wrong or the run shows too little (nothing folded,
-    settled or cleaned, a sale in which the other designs are right too), 2 when the events cannot be used.
+    Exit code: 0 when every number of ours is right, 1 when one is wrong or the run shows too little (it folded, settled
+    or cleaned nothing, or another design sold the seats right, too), 2 when it cannot use the events.
     """
     console = _begin(mistake)
     console.print(
@@ -142,7 +142,7 @@ def _begin(mistake: str | None) -> Console:
 
 
 def _run_again(mistake: str) -> NoReturn:
-    """The same command, in a copy of the code with the mistake."""
+    """Runs the same command in a copy of the code that has the mistake."""
     if mistake not in MISTAKES:
         raise typer.BadParameter(f"no such mistake; there are {', '.join(MISTAKES)}")
     with tempfile.TemporaryDirectory(prefix="mistake-") as folder:

@@ -1,9 +1,9 @@
 """What one run is: everything that every process of it must know, drawn from a seed and a profile.
 
 Rule 1: Change `n` is event `n`. Witnesses among the counters take the changes 4^0, 4^1, …, so a sum names its deltas.
-Rule 2: One clock for all processes: the machine's monotonic one, and wall time is that plus a constant, so no step of
-the wall clock can excuse a violation. Compactors see it askew by at most SKEW_MAX_MS; the judgement allows for that.
-Rule 3: A floor of a profile is so far below what a run does that only a run that shows nothing misses it.
+Rule 2: All processes have one clock: the machine's monotonic one. Wall time is that plus a constant, so no step of the
+wall clock can excuse a violation. A compactor's is wrong by at most SKEW_MAX_MS, which the judgement allows for.
+Rule 3: A floor of a profile is so low that only a run that shows nothing misses it.
 Rule 4: The times are short, in proportion to the real ones: keep is above a read's longest time.
 """
 
@@ -47,7 +47,7 @@ class Profile:
     at most. resending_s: for how long, once half of the writers are done. kills: processes are killed. faults: what the
     proxy does; None draws a mix.
 
-    floors: what a run must have of each, at least, as (number, share of what was asked of it).
+    floors: what a run must have of each, at least, as (number, share of its changes or operations).
     """
 
     pause_s: float
@@ -58,7 +58,7 @@ class Profile:
     floors: Mapping[str, tuple[int, float]]
 
     def floors_of(self, asked: int) -> dict[str, int]:
-        """What a run of which so much was asked must have of each, at least."""
+        """What a run of so many changes or operations must have of each, at least."""
         return {name: max(least, int(asked * share)) for name, (least, share) in self.floors.items()}
 
 
@@ -153,7 +153,7 @@ class Plan:
         return [number for number, event in enumerate(self.events) if is_witness(event.counter)]
 
     def counter_to_read(self, rng: random.Random, reached: int) -> str:
-        """A witness; `reached` is the latest change that was asked for."""
+        """A witness; `reached` is the latest change that somebody sent."""
         latest = bisect_right(self.witnessed, reached)
         back = rng.randint(1, LATEST if rng.random() < OFTEN else OLDER)
         return self.events[self.witnessed[max(0, latest - back)]].counter

@@ -38,12 +38,12 @@ VISITED = ("folded", "settled", "cleaned")  # what compactors lived to record
 RECORDED = ("packed", *VISITED, "gave_up")  # and writers
 
 Say = Callable[[str], None]
-"""Called with what a run is doing, over and over; or once with how long it takes."""
+"""Takes what a run is doing, over and over; or once how long it takes."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What a run was and what is wrong. values: what each Region reads at the end, if it came to that."""
+    """What happened in a run, and what is wrong. values: what each Region reads at the end, if the run got there."""
 
     operations: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
@@ -52,7 +52,7 @@ class Outcome:
     values: Values = field(default_factory=dict)
 
     def lacks(self, profile: Profile, asked: int) -> list[str]:
-        """What a run of which so much was asked did too little of, so that no violation says nothing."""
+        """What a run of so many changes or operations did too little of: then no violation proves nothing."""
         done = self.operations + self.events
         done["operations"] = sum(self.operations.values())
         done["faults"] = sum(count for name, count in self.faults.items() if name != "requests")
@@ -78,7 +78,7 @@ def play(plan: Plan, say: Say, estimate: Say = lambda _: None) -> Outcome:
         processes = Processes(plan, children)
         disturber = Disturber(plan, children, processes, replicator, control)
         _write(plan, processes, disturber, say, estimate)
-        say("what is under way arrives")
+        say("waiting for what is under way")
         outcome.faults = _calm(control)
         replicator.drain(ending.DRAIN_TIMEOUT_MS)
         lines = record.merged(Path(plan.folder).glob("*.jsonl"))
@@ -86,7 +86,7 @@ def play(plan: Plan, say: Say, estimate: Say = lambda _: None) -> Outcome:
         outcome.operations, outcome.events = _operations(lines), disturber.counts + _events(lines, histories)
         outcome.violations += itertools.islice(judge.check(lines, histories), VIOLATIONS_MAX)
         if not outcome.violations:
-            say("a replay, the compactors come to rest, both Regions are counted")
+            say("sending some changes again, compacting, and reading every counter in both Regions")
             outcome.values, wrong = ending.end(plan, engine, replicator, histories)
             outcome.violations += wrong[:VIOLATIONS_MAX]
     return outcome
@@ -135,7 +135,7 @@ def _lacks_visits(plan: Plan) -> bool:
 
 
 def _calm(control: Connection) -> Counter[str]:
-    """Lets every request that is still under way arrive; the faults by kind."""
+    """Waits until every request that is still under way has arrived; the faults by kind."""
     control.send(("calm",))
     for _ in range(CALM_TURNS):
         control.send(("counts",))
