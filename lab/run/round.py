@@ -31,8 +31,8 @@ LAG_MS = (20, 900)
 TURN_S = 0.05
 CALM_TURNS, CALM_TURN_S = 240, 0.25
 RUN_TIMEOUT_S = 3_600
-MEASURED, MEASURED_S = 0.2, 5  # of the changes, and for so long: their pace says how long the run takes
-REST_S, REST_CHANGES = 30, 300  # what comes after the last change: waits, and as much work as so many changes
+WARM_S, MEASURED_S = 3, 5  # all writers begin at once; the pace of what they send after that says how long a run takes
+REST_S, REST_CHANGES = 25, 1_000  # what comes after the last change: waits, and as much work as so many changes
 VIOLATIONS_MAX = 20
 VISITED = ("folded", "settled", "cleaned")  # what compactors lived to record
 RECORDED = ("packed", *VISITED, "gave_up")  # and writers
@@ -92,11 +92,13 @@ def play(plan: Plan, say: Say, estimate: Say = lambda _: None) -> Outcome:
     return outcome
 
 
-def seconds_left(changes: int, asked: int, since_s: float) -> int | None:
-    """How long a run goes on in which so many changes took so many seconds; None while they are too few to say."""
-    if asked < MEASURED * changes or since_s < MEASURED_S:
+def seconds_left(changes: int, looks: Sequence[tuple[float, int]]) -> int | None:
+    """How long a run of so many changes goes on, by its first and its last look (second, changes sent); None too
+    early."""
+    (first_s, first), (last_s, last) = looks[0], looks[-1]
+    if last_s - first_s < MEASURED_S or last == first:
         return None
-    return round(REST_S + (changes + REST_CHANGES - asked) * since_s / asked)
+    return round(REST_S + (changes + REST_CHANGES - last) * (last_s - first_s) / (last - first))
 
 
 def _write(plan: Plan, processes: Processes, disturber: Disturber, say: Say, estimate: Say) -> None:
@@ -104,6 +106,7 @@ def _write(plan: Plan, processes: Processes, disturber: Disturber, say: Say, est
     began = time.monotonic()
     deadline = began + RUN_TIMEOUT_S
     asked_for: float | None = None
+    looks: list[tuple[float, int]] = []
     is_estimated = False
     while time.monotonic() < deadline and (processes.writing() or _lacks_visits(plan)):
         if processes.mostly_asked():  # a while is left for what is sent again
@@ -113,7 +116,9 @@ def _write(plan: Plan, processes: Processes, disturber: Disturber, say: Say, est
         processes.check()
         met = ", ".join(f"{count:,} {name}" for name, count in sorted(disturber.counts.items()))
         asked = processes.asked
-        left_s = seconds_left(plan.changes, asked, time.monotonic() - began)
+        if time.monotonic() > began + WARM_S:
+            looks = [*looks[:1], (time.monotonic(), asked)]
+        left_s = seconds_left(plan.changes, looks) if looks else None
         about = "" if left_s is None else f", about {left_s} s left"
         say(f"{asked:,} of {plan.changes:,} changes{about}; {met}")
         if left_s is not None and not is_estimated:

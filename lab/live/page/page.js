@@ -49,7 +49,7 @@ on($("#step"), () => ask({ step: true }));
 on($("#again"), () => ask({ begin: true }));
 
 /** What a narrow window folds, and a visitor opens. */
-const wide = matchMedia("(min-width: 700px)");
+const wide = matchMedia("(min-width: 960px)");
 wide.onchange = () => { for (const box of document.querySelectorAll(".folds")) box.open = wide.matches; };
 wide.onchange();
 
