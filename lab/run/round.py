@@ -31,7 +31,8 @@ LAG_MS = (20, 900)
 TURN_S = 0.05
 CALM_TURNS, CALM_TURN_S = 240, 0.25
 RUN_TIMEOUT_S = 3_600
-WARM_S, MEASURED_S = 3, 5  # all writers begin at once; the pace of what they send after that says how long a run takes
+WARM_S, MEASURED_S = 2, 4  # all writers begin at once; the pace of what they send after that says how long a run takes
+NEARLY = 0.9  # of the changes: then the last writers alone make the pace
 REST_S, REST_CHANGES = 25, 1_000  # what comes after the last change: waits, and as much work as so many changes
 VIOLATIONS_MAX = 20
 VISITED = ("folded", "settled", "cleaned")  # what compactors lived to record
@@ -93,10 +94,10 @@ def play(plan: Plan, say: Say, estimate: Say = lambda _: None) -> Outcome:
 
 
 def seconds_left(changes: int, looks: Sequence[tuple[float, int]]) -> int | None:
-    """How long a run of so many changes goes on, by its first and its last look (second, changes sent); None too
-    early."""
+    """How long a run of so many changes goes on, by its first and its last look (second, changes sent); None too early
+    or too late to say."""
     (first_s, first), (last_s, last) = looks[0], looks[-1]
-    if last_s - first_s < MEASURED_S or last == first:
+    if last_s - first_s < MEASURED_S or not first < last < NEARLY * changes:
         return None
     return round(REST_S + (changes + REST_CHANGES - last) * (last_s - first_s) / (last - first))
 

@@ -153,7 +153,8 @@ def test_ours_sells_every_seat_and_no_more_the_others_do_not_and_a_sale_that_sho
 
 
 def test_how_long_a_run_takes_follows_from_the_pace_of_its_first_changes() -> None:
-    assert seconds_left(600, [(2, 100)]) is seconds_left(600, [(2, 100), (3, 200)]) is None
+    for too_soon in [(2.0, 100)], [(2, 100), (3, 200)], [(2, 100), (9, 100)], [(2, 550), (9, 560)]:
+        assert seconds_left(600, too_soon) is None
     quick, slow = (seconds_left(600, [(2, 100), (2 + seconds, 200)]) for seconds in (10, 40))
     assert quick is not None
     assert slow is not None
