@@ -1,13 +1,11 @@
 """The program `clean` deletes listed deltas, in two visits at least `keep_ms` apart.
 
-Rule 1: The first visit notes a version that every Region's checkpoint has reached, with the time after the last Region
-answered.
+Rule 1: The first visit notes a version that every Region's checkpoint has reached, with the time after the last answer.
 Rule 2: A later visit deletes only deltas that a segment of that version or an older one lists with the same change, and
 each only while it has that change; a pack, when each of its entries is listed so: its content gives its name. A pack
 that reaches above the watermark has an entry that is not listed.
 Rule 3: No visit renews a note younger than `keep_ms`, unless it is from the future.
-Rule 4: A Region that does not answer, or lags, postpones the clean. The clean paces its deletes, because adds need the
-same partition key.
+Rule 4: A Region that does not answer, or lags, postpones the clean. It paces its deletes: adds need the same partition.
 Rule 5: It looks up all entries that it reads, so it finds a stray that everything else forgot, and hands it on.
 """
 
@@ -132,8 +130,7 @@ def _requests(deletes: Sequence[tuple[Item, Entries]], most: int) -> Iterator[tu
 
 
 def _delete(tally: Tally, deletes: Sequence[tuple[Item, Entries]]) -> Program[None]:
-    """Delete each item; a delta only while it has its change, because one put meanwhile with another proves a
-    conflict."""
+    """Delete each item; a delta only while it has its change: one put meanwhile with another proves a conflict."""
     answers = yield DeleteMany(tuple(items.as_seen(item) for item, _ in deletes))
     for (item, held), answer in zip(deletes, answers, strict=True):
         tally.cleaned += len(held) if answer is None else 0

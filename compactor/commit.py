@@ -1,8 +1,7 @@
 """`begin` and `commit`: the start and the end of every change to a checkpoint.
 
 Rule 1: Begin comes before every commit, in fold and in settle alike.
-Rule 2: A program that has the checkpoint at version v from `begin` has seen the segment of the commit that wrote v, and
-so can see every segment up to v.
+Rule 2: A program with the checkpoint of version v has seen the segment of its commit, and so can see all up to v.
 Rule 3: A commit writes the checkpoint and its segment in one transaction, and only over the version that `begin` saw.
 Rule 4: A commit adds the same changes to the total and to its days, in the same item; a stray to the day of its token.
 Nothing here waits or locks: on any doubt the step gives up, and the next run starts again. Nobody removes a checkpoint,
@@ -30,8 +29,7 @@ LANDING_MAX_MS = 300_000
 
 NEVER = All((Absent(), Not(Absent())))
 """A put with this condition writes nothing. Its answer is the item that is there; while a transaction holds the item
-the table refuses it (TransactionConflict). So it shows for certain whether a commit that was sent long after its time
-is still landing."""
+the table refuses it (TransactionConflict). So it shows whether a commit that was sent late is still landing."""
 
 
 def begin(lane: Lane) -> Program[Checkpoint | None]:
@@ -104,8 +102,7 @@ def has_landed(checkpoint: Checkpoint) -> Program[bool]:
 def commit(
     lane: Lane, before: Checkpoint | None, entries: Entries, *, hi: str, watermark: str, now_ms: int
 ) -> Program[Checkpoint]:
-    """Add `entries` to the checkpoint and file them in a segment under `hi`; before a lane's first commit, list the
-    lane.
+    """Add `entries` to the checkpoint and file them in a segment under `hi`; before its first commit, list the lane.
 
     Raises GaveUp when the checkpoint is no longer at the version of `before`, LaneDamaged, and OutcomeUnknown.
     """
@@ -138,8 +135,7 @@ def with_days(checkpoint: Checkpoint, days: Days) -> Checkpoint:
 
 
 def past_the_limits(lane: Lane, error: ValueError) -> LaneDamaged:
-    """The error for a checkpoint so near a limit (a version of ten nines) that no next one is possible: somebody edited
-    it."""
+    """The error for a checkpoint so near a limit (a version of ten nines) that none can follow: somebody edited it."""
     return LaneDamaged(
         f"{lane}: no checkpoint can follow the one in the table: {error}. Nothing was written. "
         "Look at the lane's checkpoint, note and segments, then rebuild it."
@@ -147,8 +143,7 @@ def past_the_limits(lane: Lane, error: ValueError) -> LaneDamaged:
 
 
 def write(checkpoint: Checkpoint, segment: Segment, unchanged: Condition | None) -> Program[None]:
-    """Write the transaction of a commit. The version decides between two compactors; the other condition is a second
-    lock.
+    """Write the transaction of a commit. The version decides between two compactors; the other condition does so again.
 
     Raises GaveUp when a condition failed, and OutcomeUnknown.
     """

@@ -65,8 +65,7 @@ class Compactor:
         """Clean, fold and settle a counter's lanes of this Region.
 
         Raises InvalidCounter, SettingsMismatch, LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors. It
-        tries every lane, then raises the first error of a lane. No error loses anything, and the next call starts
-        again.
+        tries every lane, then raises the first error. No error loses anything, and the next call starts again.
         """
         lanes = self.settings.lanes_of(counter, self.settings.region)
         self._shape.ask(self._table, self._now)
@@ -109,13 +108,11 @@ class Compactor:
 
     @observed("compactor.rebuild", DONE)
     def rebuild(self, counter: str) -> dict[Lane, int]:
-        """Recompute the checkpoints of a counter's lanes of this Region from their segments, and return their new
-        totals.
+        """Recompute the checkpoints of a counter's lanes of this Region from their segments; return the totals.
 
         For a counter with a limit: write the gates of *all* its lanes anew from what they filed, each in its own
         Region, because rights belong to all of them together, and return their values. Every Region must answer, and
-        nobody may add to the counter, or hold a part of it, in any. `ledgerctl rebuild` also says what is lost, and
-        which rights are below 0.
+        nobody may add to the counter, or hold a part of it, in any. `ledgerctl rebuild` also says what is lost.
 
         It is for an operator, while no compactor works on the lanes: always after a restore from a backup, or when this
         Region's replica was made again, and after LaneDamaged once you know the cause. It undoes the orphans of lost

@@ -1,9 +1,8 @@
 """The program `fold` turns entries of the tail into a segment and a new checkpoint.
 
-Rule 1: Begin, then the cutoff, then the Query, in this order: else a watermark could pass an entry that came in time,
-between the Query and the cutoff.
-Rule 2: It takes only complete entries, lowest first: it leaves none at or below the new watermark behind, in any item
-(ledger/lane/tail.py).
+Rule 1: Begin, then the cutoff, then the Query, in this order: else a watermark could pass an entry that came between
+them.
+Rule 2: It takes only complete entries (ledger/lane/tail.py), lowest first: none at or below the new watermark is left.
 Rule 3: A visit reads the tail once, up to the first cutoff. A further commit goes on with the same entries while the
 watermark is the one that the commit before it left: an entry that came since below that cutoff is a stray by rule 1.
 Else it reads all anew.

@@ -36,8 +36,7 @@ class Holding:
 
 class Lanes(NamedTuple):
     """needy: lanes of the settings' Region that need the compactor. unread: lanes of any Region that nobody reads.
-    listed: lanes of the settings' Region that are in the directory now, and were not; unlisted: those that could not be
-    listed."""
+    listed: lanes of the settings' Region that are in the directory now, and were not; unlisted: those that failed."""
 
     needy: list[Lane]
     unread: list[Lane]

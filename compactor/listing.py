@@ -123,8 +123,7 @@ class Below:
 
     `while below.more: found = yield from below.read()`, as with Pages. A token in several items of a page comes once,
     as the first of them has it; a token on two pages comes twice. since: it skips items with a sort key at or below
-    this token. whole: it reads only items that are wholly below the watermark. page: the last page's items, each with
-    its entries.
+    this token. whole: it reads only items that are wholly below the watermark. page: the last items, with entries.
     """
 
     def __init__(

@@ -80,11 +80,10 @@ def _noted(checkpoint: Checkpoint) -> Program[int | None]:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """tail: entries above the watermark, counted up to `fold_min`. fold_ms: when so many are old enough to be folded;
-    None when it has fewer.
+    """tail: entries above the watermark, counted up to `fold_min`. fold_ms: when so many are old enough to fold; else
+    None.
 
-    below: whether it has entries at or below the watermark: folded ones that wait for clean, or strays; None where
-    nobody looked.
+    below: whether it has entries at or below the watermark: folded ones that wait for clean, or strays; None: unknown.
     """
 
     checkpoint: Checkpoint | None

@@ -24,8 +24,7 @@ from ledger.requests import GetMany, Item, Key, Page, Program, Query, key_of
 from ledger.values import Lane
 
 ASK_AGAIN_MS = 300_000
-"""Twice the time that a commit may come after its Query, and a minute for a request that was sent at the last
-moment."""
+"""Twice the time that a commit may come after its Query, and a minute for a request of the last moment."""
 
 KEYS_READ = 100
 """How many named items are read, and settled, at once."""
@@ -33,8 +32,8 @@ KEYS_READ = 100
 
 @dataclass(slots=True)
 class Naming:
-    """How far named items are settled. left: not yet settled. above: with entries above the watermark, to be named
-    again. damaged: cannot be read."""
+    """How far named items are settled. left: not yet. above: with entries above the watermark, to be named again.
+    damaged: unreadable."""
 
     left: Named
     above: Named = field(default_factory=Named)
@@ -49,8 +48,7 @@ class Naming:
 def settle_named(
     lane: Lane, tally: Tally, naming: Naming, *, fold_max: int, commits_max: int = COMMITS_MAX
 ) -> Program[None]:
-    """Settle the named items, and note in `naming` how far that went. `tally.unsettled` says whether `commits_max`
-    stopped it.
+    """Settle the named items, and note in `naming` how far that went. `tally.unsettled`: `commits_max` stopped it.
 
     Raises GaveUp, LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors; earlier commits stay.
     """

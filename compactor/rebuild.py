@@ -30,8 +30,7 @@ ORPHANS_MAX = 1_000
 
 
 def rebuild(lane: Lane) -> Program[Checkpoint | None]:
-    """Write a checkpoint that is the sum of the segments. None when there are no segments, and then no checkpoint
-    either.
+    """Write a checkpoint that is the sum of the segments. None when there are no segments: then there is none either.
 
     Raises GaveUp (a compactor is at work, or was minutes ago), LaneDamaged, DamagedItem, OutcomeUnknown and the other
     TableErrors. Then no checkpoint was written; run it again before a compactor runs.
@@ -54,10 +53,8 @@ def rebuild(lane: Lane) -> Program[Checkpoint | None]:
         if (seen == 1 and noted is None) or (before is not None and (yield from _all_there(before))):
             yield from _delete(lane, item, noted)  # they are the tail again
             return None
-        raise LaneDamaged(
-            f"{lane}: it has a checkpoint, and no segment to rebuild that from. Nothing was written. Restore its "
-            "segments from a backup."
-        )
+        why = f"{lane}: it has a checkpoint, and no segment to rebuild that from. Nothing was written."
+        raise LaneDamaged(f"{why} Restore its segments from a backup.")
     listed = (sums.version, *(orphan.version for orphan in undone))
     version = max(*listed, seen or 0, items.version_of(noted) or 0) + 1
     now: Instant = yield Now()
@@ -81,10 +78,7 @@ def _delete(lane: Lane, *given: Item | None) -> Program[None]:
         if isinstance(answer, LedgerError):
             raise answer
         if answer is not None:
-            raise GaveUp(
-                f"{lane}: it changed meanwhile. No checkpoint was written. Stop the compactor of its Region, then "
-                "rebuild it again."
-            )
+            raise GaveUp(f"{lane}: it changed meanwhile. No checkpoint was written. Stop its compactor, then retry.")
 
 
 def _all_there(checkpoint: Checkpoint) -> Program[bool]:
@@ -107,9 +101,7 @@ def _resolve(lane: Lane, before: Checkpoint | None) -> Program[tuple[Recount, li
         listed = dict(stands)
         orphans.append(orphan)
         unlisted += [Delta(lane, tokens.from_bytes(t), change) for t, change in orphan if t not in listed]
-    raise LaneDamaged(
-        f"{lane}: more than {ORPHANS_MAX} segments overlap. Nothing was written. Restore the lane from a backup."
-    )
+    raise LaneDamaged(f"{lane}: more than {ORPHANS_MAX} segments overlap. Nothing was written. Restore the lane.")
 
 
 def _standing(segment: Segment, before: Checkpoint | None) -> tuple[bool, bool, int, str]:
@@ -123,8 +115,7 @@ def _standing(segment: Segment, before: Checkpoint | None) -> tuple[bool, bool, 
 
 
 def _put_back(lane: Lane, unlisted: list[Delta]) -> Program[None]:
-    """Put deltas again, as a retry does: clean deletes those that are listed elsewhere; the others are in the tail, or
-    strays."""
+    """Put deltas again, as a retry does: clean deletes those that are listed; the others are in the tail, or strays."""
     if not unlisted:
         return
     for outcome in (yield from add_many(unlisted)):

@@ -1,8 +1,8 @@
 """Sums a lane's segments anew: rebuild writes the result, and verify compares with it.
 
 Rule 1: Segments are read strongly and page by page, so memory does not grow with the history.
-Rule 2: The distinct `hi` partition the order of tokens, and segments list a token once; else two segments overlap and
-the lane is damaged.
+Rule 2: The distinct `hi` partition the order of tokens, and list a token once; else two segments overlap and the lane
+is damaged.
 Rule 3: It compares tokens only where a range has several segments: mostly a range has one.
 """
 

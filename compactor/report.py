@@ -1,5 +1,4 @@
-"""What a compactor did. It counts each thing as it happens, so that a step that fails half-way has counted its first
-half."""
+"""What a compactor did, counted as it happens, so that a step that fails half-way has counted its first half."""
 
 from __future__ import annotations
 

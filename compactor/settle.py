@@ -48,8 +48,8 @@ def settle(
 def settle_these(
     lane: Lane, tally: Tally, candidates: Sequence[bytes], *, fold_max: int, commits_max: int = COMMITS_MAX
 ) -> Program[None]:
-    """Settle the candidates that are strays: entries at or below the watermark. If a token comes twice, from two items,
-    it settles the first.
+    """Settle the candidates, entries at or below the watermark, that are strays. Of a token that comes twice it settles
+    the first.
 
     Raises what `settle` raises.
     """

@@ -39,8 +39,7 @@ class LaneCheck:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """A recounted counter. `value`: the sum of every change in its lanes, strays included; None if a lane is too
-    damaged.
+    """A recounted counter. `value`: the sum of every change in its lanes, strays included; None if nobody can say.
 
     `unread`: lanes of the counter that hold something, and that no reader of the settings looks at.
     """

@@ -1,8 +1,8 @@
 """The program `visit` is one pass of a compactor over one lane: clean, fold, settle.
 
 Rule 1: The clean comes first, when the last visit's commit has reached the other Regions: right after a commit it would
-wait for them, at every visit of a busy lane. A failure in it postpones the clean and nothing else, because a clean only
-saves storage.
+wait for them, at every visit of a busy lane. A failure in it postpones nothing else, because a clean only saves
+storage.
 Rule 2: It raises damage all the same, after it folded and settled the lane.
 Rule 3: A whole visit looks for strays among all entries at or below the watermark. Any other settles those that the
 clean met: it is for a service whose messages name strays.

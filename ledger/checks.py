@@ -1,5 +1,4 @@
-"""The checks of what a caller passes: each returns the value in its plain form, or raises an error that says what is
-wrong.
+"""The checks of what a caller passes: each returns the plain value, or raises an error that says what is wrong.
 
 Rule 1: a check looks at the value's text or number itself, whatever its class does with them: an Enum member passes.
 Rule 2: if a caller's value fails while a check looks at it, that is the caller's error, too.
@@ -68,7 +67,7 @@ def check_time(name: str, at: object) -> int:
     except Exception as failure:  # the time zone is the caller's code
         raise InvalidTime(f"{name} has a time zone that fails: {type(failure).__name__}.") from failure
     raise InvalidTime(
-        f"{name}={shown(at, 80)} has no time zone, so it is no instant. Nothing was written. datetime.now(UTC) has one."
+        f"{name}={shown(at, 80)} has no time zone. Nothing was written. Use one, as in datetime.now(UTC)."
     )
 
 

@@ -1,8 +1,7 @@
 """The conditions of a write, each with its two meanings side by side: DynamoDB's expression, and whether it holds.
 
 Rule 1: the two meanings agree; the contract (tests/contract) holds them against each other on every table.
-Rule 2: an attribute that an item lacks neither equals nor compares nor contains anything; only `Absent` and `Not` hold
-for it.
+Rule 2: an attribute that an item lacks neither equals nor compares nor contains; only `Absent` and `Not` hold for it.
 Rule 3: nothing here names an attribute of ours; the file that knows an item's format does.
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.OperatorsAndFunctions.html
 """

@@ -2,8 +2,7 @@
 
 Rule 1: Entries are in the order of their tokens, each token once, and no change is larger than 10**18. `Entries.read`
 checks that, so no later code checks again.
-Rule 2: Functions of C (struct, array, set) look at them, not Python one by one, because a hot lane has tens of
-thousands a second.
+Rule 2: Functions of C (struct, array, set) look at them, not Python, because a hot lane has tens of thousands a second.
 """
 
 import struct
@@ -101,11 +100,9 @@ def time_ms(token: bytes) -> int:
 
 
 class Unique:
-    """Passes each token once, from items that come in the order of their sort keys: a token counts where it comes
-    first.
+    """Passes each token of items once, where it comes first. The items come in the order of their sort keys.
 
-    Rule 1: The same items give the same choice. A delta `T` sorts before every pack that holds `T`, so a single delta
-    wins.
+    Rule 1: The same items give the same choice. A delta `T` sorts before every pack with `T`, so a single delta wins.
     Rule 2: An item sorts by its highest token, and its times lie within `span_ms`: after an item of the time t none
     comes with a token older than t - span_ms, so it forgets older tokens. Memory: the tokens of two spans.
     Rule 3: A token above all that came is new, without a look-up: most are, where one process writes a lane.

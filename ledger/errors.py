@@ -15,8 +15,7 @@ from typing import Any
 
 
 def shown(value: object, most: int = 40) -> str:
-    """What the caller passed, as a message shows it: short, in ASCII, with a … where it is cut. It never fails
-    itself."""
+    """What the caller passed, as a message shows it: short, in ASCII, with a … where it is cut. It never fails."""
     try:
         text = ascii(value)
         return text if len(text) <= most else f"{text[: most - 1]}…"
@@ -71,8 +70,7 @@ class InvalidChange(InvalidInput):
 
 
 class InvalidKey(InvalidInput):
-    """An idempotency key is not text of 1 to 1,024 bytes, or it came without `at`, or `at` without it. Nothing was
-    written."""
+    """An idempotency key is not text of 1 to 1,024 bytes, or it or `at` came alone. Nothing was written."""
 
 
 class InvalidTime(InvalidInput):
@@ -115,9 +113,8 @@ class TableError(LedgerError):
 class OutcomeUnknown(TableError, Again):
     """A write may or may not have been applied (a time-out, a lost connection or a 5xx answer).
 
-    After an add, pass `error.delta` to `Ledger.apply`, here or in another Region, or call again with the same
-    idempotency key and `at` if you gave them. A call without a key would be a new change. A compactor starts again at
-    its next run.
+    After an add, pass `error.delta` to `Ledger.apply`, in any Region, or call again with the same idempotency key and
+    `at` if you gave them. A call without a key would be a new change. A compactor starts again by itself.
     """
 
     def __str__(self) -> str:
@@ -141,8 +138,7 @@ class TransactionConflict(TableError, Again):
 
 
 class NotAllowed(TableError):
-    """Credentials are missing or lack the permission that the message names. Nothing was written. Give them to this
-    process's role."""
+    """Credentials are missing or lack the permission that the message names. Nothing was written. Give them."""
 
 
 class TableMissing(TableError):
@@ -207,8 +203,7 @@ class NotYetReplicated(Again):
 
 class LimitReached(LedgerError):
     """A change or a hold would pass a limit, in all Regions together. Nothing of it counts, and that is final for its
-    token: the table refuses the same call again, whatever comes back meanwhile. A new attempt needs a new idempotency
-    key.
+    token: the same call is refused again, whatever comes back meanwhile. A new attempt needs a new idempotency key.
 
     counter: whose limit it is. limit: the floor or the ceiling in the way. available: how far the value could still go
     towards it in all Regions together, from 0 up, also towards a floor. Both are None when a refusal is repeated.
@@ -242,14 +237,12 @@ class PeriodOver(LedgerError):
 
 
 class OutOfReach(Again):
-    """This Region has too few rights, and a Region that may have more did not answer. Nothing was decided. Call
-    again."""
+    """The rights here are too few, and a Region that may have more did not answer. Nothing was decided. Call again."""
 
 
 class TransferStuck(Again):
     """A transfer's debit counts, its target refused the credit, and its source refused the refund, because others took
-    the room meanwhile. Nothing is lost. Make the same call again: it tries the refund under the next key, until one
-    counts.
+    the room meanwhile. Nothing is lost. Make the same call again, until a refund counts: each tries the next key.
     """
 
 
@@ -262,8 +255,7 @@ class HoldEnded(LedgerError):
 
 
 class NoSuchHold(LedgerError):
-    """The lane has no such hold: nobody granted it, or its id is damaged. Nothing was written. Use the id that `hold`
-    gave."""
+    """The lane has no such hold: nobody granted it, or its id is damaged. Nothing was written. Use `Hold.id`."""
 
 
 class LimitMismatch(LedgerError):
@@ -273,8 +265,7 @@ class LimitMismatch(LedgerError):
 
 
 class GateLost(LedgerError):
-    """A lane's gate is gone, though it decided before. Nothing was written, and the lane decides nothing until it is
-    back.
+    """A lane's gate is gone, though it decided before. Nothing was written. The lane decides nothing until it is back.
 
     Only a restore or somebody who edits the table can do this. Restore its items, then call `Compactor.rebuild`: what
     the gate had decided and not filed is in no other item.

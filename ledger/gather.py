@@ -1,13 +1,13 @@
 """Group commit: while a put is in flight, further adds gather, and then leave together in one request.
 
-Rule 1: Nobody waits for a timer: a change that finds nothing in flight is put at once, alone, as `add` does; those that
-wait leave when that put returns.
+Rule 1: Nobody waits for a timer: a change that finds nothing in flight is put at once, alone; those that wait leave
+when that put returns.
 Rule 2: First come, first sent: the first that waits leads, and takes with it all that wait by then.
 Rule 3: A put that is stuck holds nobody: the first that waits leads after WAIT_S, as long as fewer than IN_FLIGHT_MAX
 puts are in flight. The first alone has a timer, so however many wait, one thread wakes up for nothing.
 Rule 4: Every caller gets an outcome of its own, whatever happens to the leader; a caller that is interrupted, at any
-line, leaves nothing in the queue. So the leader notes its batch before it takes it out of the queue, and `_leave` may
-come from anywhere.
+line, leaves nothing in the queue. So the leader notes its batch before it takes it out, and `_leave` may come from
+anywhere.
 Rule 5: Lanes without a limit share a queue: each request takes the changes of up to so many lanes as it has places for.
 A limited lane has a queue of its own, because its gate decides its changes together.
 Rule 6: Each change that went in a put has an equal share of its cost, the leader's too.
@@ -77,8 +77,7 @@ class Queue:
 
 
 class Gatherer:
-    """Sends changes for many threads. send(deltas) returns an outcome for each, in order. is_limited(lane): whether
-    its changes travel alone."""
+    """Sends changes for many threads. send(deltas): the outcomes. is_limited(lane): whether it travels alone."""
 
     def __init__(
         self, send: Callable[[Sequence[Delta]], Sequence[Outcome]], is_limited: Callable[[Lane], bool]
@@ -129,8 +128,7 @@ class Gatherer:
         return name not in self._queues or len(self._queues[name].waiting) < WAITING_MAX
 
     def _woken(self, queue: Queue, waiter: Waiter) -> bool:
-        """Wait until somebody wakes the waiter; the first one waits for WAIT_S at most. Return whether it may lead
-        then."""
+        """Wait until somebody wakes the waiter; the first one waits for WAIT_S at most. Whether it may lead then."""
         with self._lock:
             timeout = WAIT_S if queue.is_first(waiter) else None
         try:

@@ -101,8 +101,7 @@ _UNNAMED = "{kind}-{bound}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """A number that a value may pass, given in one of four ways. Two follow each counter's limit as it is set now.
-    Raises InvalidSettings.
+    """A number that a value may pass, given in one of four ways. Two follow the limit. Raises InvalidSettings.
 
     above, below: a whole number, of magnitude at most 10**18. of_ceiling: the value is above that share of the ceiling,
     rounded down to a whole number; a float above 0 and at most 1, taken as it is written. left: less than so much is

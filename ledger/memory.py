@@ -144,7 +144,6 @@ class MemoryTable:
         return self.items.get(key) or self._listed.get(key)
 
     def _sort_keys(self, pk: str) -> Sequence[str]:
-        """The sort keys of an item collection, in order."""
         return self._sorted.get(pk, [])
 
     def _scan(self, after: Key | None) -> requests.KeyPage:

@@ -3,10 +3,8 @@ many of these as {"changes": [...]}.
 
 Rule 1: The key and the time are in the body, because an SQS MessageId changes when a message is redriven.
 Rule 2: It guesses and converts nothing: it refuses a message that is not exactly as described, and names the field. It
-refuses a message of many changes as a whole, because a sender that wrote one wrongly may have meant the others
-otherwise.
-Rule 3: `loads` reads what `dumps` wrote as the same change, and `loads_many` reads every message. The format is public:
-docs/producers.md.
+refuses a message of many changes as a whole: a sender that wrote one wrongly may have meant the others otherwise.
+Rule 3: `loads` reads what `dumps` wrote as the same change, `loads_many` every message. The format: docs/producers.md.
 Rule 4: A change with `then` is a transfer, and nothing else is: every reader of the message can finish it.
 """
 
@@ -100,7 +98,6 @@ def time_text(at: datetime) -> str:
 
 
 def _change(said: object) -> Change:
-    """The change in an object of JSON. Raises InvalidMessage."""
     given = _members(said, "The change", NAMES, OPTIONAL)
     at, then = _named("at", time_of, given["at"]), _named("then", _then, given.get("then"))
     return _checked(Change(**{**given, "at": at, "then": then}))

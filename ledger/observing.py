@@ -105,8 +105,6 @@ Outcome = str | Callable[[Any], str]
 
 
 class _Call:
-    """The current call."""
-
     __slots__ = ("_began", "_meter", "_name", "_observer", "_outcome", "_reads", "cost")
 
     def __init__(self, observer: Observer, name: str, reads: bool) -> None:

@@ -1,7 +1,6 @@
 """The programs of a ledger's calls: `Ledger` runs them, `AsyncLedger` awaits them.
 
-Rule 1: making a program checks what the caller passes, before anything is sent, so every refusal says that nothing was
-written.
+Rule 1: making a program checks what the caller passes, before anything is sent, so a refusal has written nothing.
 Rule 2: with a key the token follows from the counter, the key and `at`, so that a retry names the same item; without
 one this file draws it, once, and the caller keeps it.
 Rule 3: the table's shape is read before the first request.
@@ -48,8 +47,7 @@ COUNTERS_MAX = 10_000  # counters whose gates a process keeps at hand
 
 
 class Rules:
-    """What the calls of one ledger share: its settings, clock and entropy, as for Ledger, and what it has learnt of the
-    table."""
+    """What the calls of one ledger share: settings, clock, entropy, as for Ledger, and what it learnt of the table."""
 
     def __init__(self, settings: Settings, clock: clocks.Clock, entropy: clocks.Entropy) -> None:
         self.settings = check_settings(settings)
@@ -160,8 +158,7 @@ def add(rules: Rules, delta: Delta) -> Program[Receipt]:
 
 
 def check_first(rules: Rules, delta: Delta) -> Program[None]:
-    """The checks before the first request of a change. Raises PeriodOver and what the shape's check raises, with the
-    delta."""
+    """The checks before a change's first request. Raises PeriodOver and as the shape's check does, with the delta."""
     check_takes(rules.settings, delta, rules.clock())
     try:
         yield from rules.shape.program(delta.lane.counter)
@@ -220,8 +217,7 @@ def _lacking(rules: Rules, deltas: Iterable[Delta]) -> Program[dict[str, LedgerE
 
 
 def lane_outcomes(rules: Rules, deltas: Sequence[Delta]) -> Program[Sequence[Outcome]]:
-    """Add changes of one limited lane, by its gate; or of lanes without a limit: one as `add` does, several in
-    packs."""
+    """Add changes of one limited lane, or of lanes without a limit: a single one as `add` does, several in packs."""
     counter = deltas[0].lane.counter
     gates = rules.gates(counter)
     if gates is None and len(deltas) > 1:

@@ -91,8 +91,7 @@ def refusals(found: Sequence[tuple[Write, Item | None]]) -> tuple[Item | None, .
 
 
 def becomes(write: Write, there: Item | None) -> Item | None:
-    """The item after a write to the one that is there (None: no item). Raises ItemTooLarge and TableMismatch (an
-    Update)."""
+    """The item after a write to the one that is there (None: none). An Update raises ItemTooLarge and TableMismatch."""
     match write:
         case Put(item):
             return item
@@ -124,8 +123,7 @@ class PutMany(NamedTuple):
 
 
 class AlreadyThere(NamedTuple):
-    """The condition of one write of several failed, and it wrote nothing. item: the other item, where the store showed
-    it."""
+    """The condition of one write of several failed: it wrote nothing. item: the other, where the store showed it."""
 
     item: Item | None
 

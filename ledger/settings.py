@@ -59,15 +59,13 @@ class Settings:
     periods: counter-name prefix -> Keep, as with shards: such a counter's name ends with a period
     ("llm:key:k1@2026-11"), takes changes of that period alone, and retires by itself.
     A table that has a shape refuses other shards, limits and periods and fewer regions (SettingsMismatch), and the
-    first use of a limit or of periods that it lacks. unshared_limits: use them all the same, though no other process is
-    bound by them.
+    first use of a limit or of periods that it lacks. unshared_limits: use them though that binds no other process.
     allowed_lateness_ms: how long after the instant in its token a delta may arrive without becoming a stray.
     keep_ms: how long a folded delta stays after every Region has its checkpoint; above read_time_max_ms.
     read_time_max_ms: a read that took longer starts again. fold_min, fold_max: how many deltas one commit takes.
     clean: False keeps folded deltas as items for ever; every settle then reads all of them again.
     clean_units_per_s: write units a second that the clean of a lane takes at most, of the 1,000 that its partition key
-    has. insert_only: put deltas and packs by PartiQL INSERT alone, so that a writer's role needs no right to replace
-    one.
+    has. insert_only: put deltas and packs by PartiQL INSERT alone, so that a writer's role may replace none.
     """
 
     table: str
@@ -119,8 +117,7 @@ class Settings:
             check_of_limits(f"thresholds[{shown(prefix)}]", given, self._limits_of_thresholds(prefix))
 
     def _by_prefix(self, setting: str, what: str) -> Iterator[tuple[str, Any]]:
-        """Put a copy in the place of a setting that maps prefixes. Yield how an error names each of its values, and the
-        value."""
+        """Copy a setting that maps prefixes. Yield how an error names each of its values, and the value."""
         given = getattr(self, setting)
         if not isinstance(given, Mapping):
             raise InvalidSettings(f"{setting}={shown(given)} is not a mapping from prefixes to {what}.")
@@ -236,8 +233,7 @@ class Settings:
         return _of_prefix(self.shards, counter, 1)
 
     def lane_for(self, counter: str, token: str, region: str) -> Lane:
-        """The lane of a change. It follows from these alone, because a retry must find the lane of its first
-        attempt."""
+        """The lane of a change. It follows from these alone, so that a retry finds the lane of its first attempt."""
         number = self.shards_of(counter)
         shard = tokens.draw(token, number) if number > 1 else 0
         return Lane(region, shard, counter, number, self.retires_s(counter) if self.periods else 0)
@@ -251,8 +247,7 @@ class Settings:
 
     def known(self, lane: Lane) -> Lane:
         """The lane with the time when it retires, and with the number of its counter's shards, so that a pack with
-        tokens of another shard is reported as damage. A lane that nobody reads keeps its own number. Raises
-        InvalidInput.
+        tokens of another shard is reported as damage. A lane that nobody reads keeps its own.
         """
         shards = self.shards_of(check_lane(lane).counter)
         shards = shards if lane.shard < shards else lane.shards
@@ -307,7 +302,6 @@ def _fits(pattern: str, text: object) -> bool:
 
 
 def _of_prefix(rules: Mapping[str, Rule], counter: str, default: Rule) -> Rule:
-    """The rule of the longest prefix that fits a name."""
     prefix = longest(rules, counter)
     return default if prefix is None else rules[prefix]
 

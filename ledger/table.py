@@ -97,8 +97,7 @@ class ByRegion:
 
 
 class Given(TypedDict, total=False):
-    """Where the table is, as `table_of` takes it; for AsyncLedger clients of aiobotocore, and tables that may be
-    awaited."""
+    """Where the table is, as `table_of` takes it; for AsyncLedger with aiobotocore's clients, and awaited tables."""
 
     client: Any
     clients: Mapping[str, Any] | None
@@ -115,8 +114,7 @@ def table_of(
     tables: Mapping[str, Table] | None = None,
     make: Callable[[Settings, Mapping[str, Any] | None], Table] = DynamoTable.of,
 ) -> Table:
-    """The table that answers for these settings. Raises InvalidInput, and InvalidSettings for tables that lack a
-    Region."""
+    """The table that answers for these settings. Raises InvalidInput, and InvalidSettings where a Region lacks one."""
     given = {"client": client, "clients": clients, "table": table, "tables": tables}
     names = [name for name, value in given.items() if value is not None]
     if len(names) > 1:

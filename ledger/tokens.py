@@ -99,8 +99,7 @@ def hold_token(counter: str, idempotency_key: str, time_ms: int, length_ms: int)
 
 
 def with_length(token: str, length_ms: int) -> str:
-    """A token whose last two bytes say how long its hold is, so 64 random bits are left: 11 bits and 5 of exponent,
-    rounded up."""
+    """A token whose last two bytes are its hold's length (11 bits, 5 of exponent, rounded up): 64 random bits stay."""
     exponent = 0
     while (mantissa := -(-length_ms >> exponent)) > 0x7FF:
         exponent += 1

@@ -43,8 +43,7 @@ class Then:
 class Change:
     """One change to one counter, for `Ledger.add_many`; the arguments are those of `add`.
 
-    then: makes it a transfer, for a queue alone: this change is below 0, and `then` is the same above 0, which follows
-    if this one counts.
+    then: makes it a transfer, for a queue alone: this change is below 0, and the same above 0 follows if it counts.
     """
 
     counter: str
@@ -129,8 +128,7 @@ class Receipt:
     outcome: "recorded" when this call put the delta, "replayed" when the same change was already there. A retry that
     comes after the delta was compacted and cleaned is "recorded" again, and still counts once. "accepted": the change
     is in the table in a pack (with `insert_only` also where its token was taken and the role may not look); nobody
-    learns whether it was there before. cost: of the call; each change of a call with many has an equal share, so that
-    the shares add up.
+    learns whether it was there before. cost: of the call; each change of a call with many has an equal share.
     """
 
     outcome: Literal["recorded", "replayed", "accepted"]
@@ -143,8 +141,7 @@ class Transfer:
     """The result of a transfer, for ever.
 
     outcome: "moved"; "refused" by the source's limit; "refunded", because the target's limit refused it: then nothing
-    has moved either. debit, credit: the receipts of what was added, else None; a debit that was refunded has one. cost:
-    of the call.
+    has moved either. debit, credit: their receipts, None without an add; a refunded debit has one. cost: of the call.
     """
 
     outcome: Literal["moved", "refused", "refunded"]

@@ -79,8 +79,7 @@ class Ledger(SagaCalls):
 
     def close(self) -> None:
         """With `gather`: refuse further changes (Unavailable), and return when each change taken before has its
-        outcome. Do not call it from a signal's handler, which may have stopped the very call that `close` waits for:
-        set a flag there.
+        outcome. Not from a signal's handler, which may have stopped a call that `close` waits for: set a flag there.
         """
         if self._gatherer is not None:
             self._gatherer.value.close()
@@ -128,8 +127,7 @@ class Ledger(SagaCalls):
 
     @observed("ledger.apply")
     def apply(self, delta: Delta) -> Receipt:
-        """Put a delta that `prepare` made, or that a receipt or an error carries. Do it any number of times, in any
-        Region.
+        """Put a delta that `prepare` made, or that a receipt or an error carries, any number of times, in any Region.
 
         Raises InvalidInput (no reader of these settings looks at its lane: nothing written), SettingsMismatch,
         TokenConflict, OutcomeUnknown and the other TableErrors.
@@ -138,8 +136,7 @@ class Ledger(SagaCalls):
 
     @observed("ledger.add_many")
     def add_many(self, changes: Iterable[Change], *, pack: bool = False) -> list[Receipt | LedgerError]:
-        """Record many changes. It returns a Receipt or a LedgerError for each, in order: look at every one, for no
-        Change raises.
+        """Record many changes. It returns a Receipt or a LedgerError for each, in order: look at every one.
 
         pack: several changes of a lane within ten seconds travel and stand in one item, at a write unit a KB, 38
         changes and more. Each counts exactly once, as always, but nobody learns whether it was there before
@@ -172,8 +169,7 @@ class Ledger(SagaCalls):
 
         amount: as the change that would count: below 0 it takes what is left above the floor, above 0 what is left
         below the ceiling. expires: how long it holds from `at` on, up to 400 days, rounded up by a thousandth at most;
-        afterwards whoever needs its part ends it. Under one key another length is another hold. The rest is as for
-        `add`.
+        then whoever needs its part ends it. Under one key another length is another hold. The rest is as for `add`.
 
         Raises InvalidInput and SettingsMismatch (nothing written), LimitReached (final for its key), OutOfReach
         (nothing decided: call again), HoldEnded (this key's hold was captured, released or expired), TokenConflict,
@@ -200,9 +196,7 @@ class Ledger(SagaCalls):
 
     @observed("ledger.release", DONE)
     def release(self, hold: Hold) -> None:
-        """Let a hold go: nothing of it counts, and others can take all of it again. A second release changes nothing.
-        Raises as `capture`.
-        """
+        """Let a hold go: nothing counts, others can take all of it. Again: nothing happens. Raises as `capture`."""
         self._run(programs.release(self._rules, hold))
 
     @observed("ledger.set_limit", DONE)
@@ -244,6 +238,5 @@ class Ledger(SagaCalls):
 
 
 def add_deltas(ledger: Ledger, deltas: Sequence[Delta | LedgerError]) -> list[Outcome]:
-    """Put deltas that `prepare` made, for an import: an outcome for each, in order, as `add_many` has one for each
-    change."""
+    """Put deltas that `prepare` made, for an import: an outcome for each, in order, as from `add_many`."""
     return ledger._send(deltas, pack=False)

@@ -40,8 +40,7 @@ class Balance:
 
 
 class _Read:
-    """The content of an entry that was read: the token's 16 bytes. It makes token and time when somebody looks at
-    them."""
+    """The content of an entry that was read: the token's 16 bytes. It makes token and time when they are used."""
 
     __slots__ = ("_data",)
 

@@ -33,9 +33,7 @@ class Cache:
         self._loading: dict[str, object] = {}
 
     def young(self, counters: Sequence[str], most_s: float) -> dict[str, Balance]:
-        """The balances younger than `most_s`, by name. It leaves out one from the future: after a clock stepped back,
-        nobody knows its age.
-        """
+        """The balances younger than `most_s`, by name. It leaves out those from the future: a clock stepped back."""
         with self._condition:
             now_ms = self._clock()
             known = {counter: self._balances.get(counter) for counter in counters}
@@ -51,9 +49,7 @@ class Cache:
             self._balances.update(kept)
 
     def balance(self, counter: str, most_s: float, load: Callable[[], Balance]) -> Balance:
-        """A balance younger than `most_s`, from here or from another thread's load; else that of load(), which keeps
-        it.
-        """
+        """A balance younger than `most_s`, from here or from another thread's load; else that of load()."""
         mine = object()
         with self._condition:
             for _ in range(LOADS_AWAITED_MAX):

@@ -53,8 +53,7 @@ class Calls:
     # -- balances ------------------------------------------------------------------------------------------------------
 
     def checked(self, counter: str, max_age: float, behind: float) -> tuple[str, float, int]:
-        """The checked arguments: the counter, how many seconds old a cached balance may be, how many ms behind it may
-        be."""
+        """The checked arguments: the counter, how many seconds a cached balance may be old, how many ms behind."""
         counter = check_counter(counter)
         behind_ms = int(seconds("behind", behind) * 1_000)
         return counter, 0 if behind_ms else min(seconds("max_age", max_age), self.ttl), behind_ms

@@ -29,8 +29,7 @@ _HIGH = "\x7f"
 
 
 class Stream(NamedTuple):
-    """Names of one shard in one Region and bucket, in order. upto: no name up to it is missing; None: no name at
-    all."""
+    """Names of one shard in one Region and bucket, in order. upto: no name up to it is missing; None: none at all."""
 
     names: list[str]
     upto: str | None
@@ -39,8 +38,7 @@ class Stream(NamedTuple):
 def counters_page(
     regions: Sequence[str], prefix: str, wanted: Wanted, after: Place | None, most: int
 ) -> Program[CountersPage]:
-    """The next `most` wanted names that begin with `prefix`; it has none only at the end. Raises DamagedItem and the
-    TableErrors."""
+    """The next `most` wanted names with `prefix`; none only at the end. Raises DamagedItem and the TableErrors."""
     damaged: dict[Key, None] = {}
     while True:
         page = yield from _page(regions, prefix, wanted, after, most)
@@ -81,8 +79,7 @@ def _page(regions: Sequence[str], prefix: str, wanted: Wanted, after: Place | No
 def _streams(
     pk: str, page: Page, low: str, prefix: str, wanted: Wanted, most: int, damaged: dict[Key, None]
 ) -> Program[list[Stream]]:
-    """The streams of a bucket, one for each shard in it; `page` is the first of shard 0, and of the shards behind
-    it."""
+    """The streams of a bucket, one for each shard in it; `page` is the first of shard 0, and of those behind it."""
     found: list[Stream] = []
     shard = "0"
     for _ in range(SHARDS_MAX):

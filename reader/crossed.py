@@ -3,8 +3,7 @@
 Rule 1: The value, and the limit of a threshold, come from one strong read.
 Rule 2: A threshold follows the limit as it is set now, in the gate with the first rights; where there is no such gate
 yet, the limit with which the counter would open: for a period its base's, else that of the settings. The part of its
-ceiling that a period passed on to the next one still belongs to its own limit here, else December would publish that
-November was full.
+ceiling that a period passed on still belongs to its own limit here, else December would publish that November was full.
 Rule 3: A threshold does not apply to a counter whose limit lacks its side: it neither holds nor ceases to hold.
 """
 

@@ -61,8 +61,8 @@ def restart(
 class LaneSum:
     """The sum of a lane: the checkpoint's and the tail's. pending: the entries of the tail.
 
-    oldest_ms: the time of the tail's lowest token, None without a tail. until_ms: the watermark's time, where the read
-    left out the tail.
+    oldest_ms: the time of the tail's lowest token, or None. until_ms: the watermark's time, where the tail was left
+    out.
     """
 
     lane: Lane

@@ -60,8 +60,7 @@ class Reader:
 
     @observed("reader.values", READ)
     def values(self, counters: Iterable[str]) -> dict[str, int]:
-        """The values of several counters, at most `ttl` seconds old. It reads those that are not in the cache
-        together."""
+        """The values of several counters, at most `ttl` seconds old. It reads those outside of the cache together."""
         names = self._calls.names(counters)
         known = self._cache.value.young(names, self.ttl)
         lacking = [name for name in names if name not in known]
@@ -206,8 +205,8 @@ class Reader:
 
     @observed("reader.standing", READ)
     def standing(self, counter: str) -> Standing:
-        """Where a limited counter stands: its value, its limit, and how much of that is left, held and on its way. It
-        is one request.
+        """Where a limited counter stands: its value, its limit, and what of it is left, held and on its way. One
+        request.
 
         Raises InvalidInput (a counter without a limit), LimitMismatch and what `value` raises.
         """

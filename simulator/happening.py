@@ -22,8 +22,7 @@ Log = Callable[[object, object], None]
 
 
 def send(world: World, region: str, request: Request, faults: Faults, log: Log) -> Any:
-    """The answer to a request, or the error that its sender gets; that to a transaction is a Landing until it has
-    landed."""
+    """The answer to a request, or the error that its sender gets; to a transaction a Landing until that has landed."""
     if isinstance(request, DeleteMany) and happens(world, faults.throttled):
         return _some_throttled(world, region, request, log)
     if isinstance(request, At) and not world.is_cut(region, request.region):

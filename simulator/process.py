@@ -75,11 +75,6 @@ class Process:
         """Whether its next step reads the time."""
         return isinstance(self._request, Now)
 
-    @property
-    def can_crash(self) -> bool:
-        """Whether it has begun and not ended."""
-        return self._running is not None and not self.done
-
     def step(self) -> None:
         """Send the request at which its script waits, and run the script up to the next one."""
         if self._running is None:

@@ -1,13 +1,11 @@
 """A global table with multi-Region strong consistency, as a mode of the simulated table.
 
-Rule 1: A strong read in any Region returns the newest item; an eventual one what has arrived there, as in the other
-mode.
+Rule 1: A strong read in any Region returns the newest item; an eventual one what has arrived there.
 Rule 2: A write's condition is compared with the newest item. For a few steps the write is in flight: a write from
 another Region to the same item fails meanwhile, and writes nothing.
-Rule 3: A Region that reaches neither another one nor the witness (the third place where there are two) answers only
-eventual reads.
-Rule 4: It has no transactions. AWS does not say how the table answers one: here it is with the error of a
-ValidationException.
+Rule 3: A Region that reaches neither another one nor the witness (a third place beside two) answers only eventual
+reads.
+Rule 4: It has no transactions. AWS does not say how the table answers one: here with a TableMismatch.
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/V2globaltables_HowItWorks.html
 """
 

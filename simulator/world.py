@@ -8,8 +8,7 @@ the choices say; for each item the last writer wins. A transaction is decided at
 also to strong reads.
 Rule 5: Until it has landed its items answer other writes with TransactionConflict. An eventually consistent read may
 see any recent state of each item.
-Rule 6: It deletes an item some time after its `retires`, in any Region, in any order; as a write, a deletion reaches
-the other Regions.
+Rule 6: It deletes an item some time after its `retires`, in any Region, in any order; that is replicated as a write.
 Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html (isolation levels) and
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/V2globaltables_HowItWorks.html (last writer wins).
 """
@@ -151,8 +150,7 @@ class World:
         self._writes = 0
 
     def answer(self, region: str, request: Request) -> Any:
-        """The answer of `region` at this moment. For a Transact it may be a Landing; that stands for None, once it has
-        landed."""
+        """The answer of `region` at this moment. For a Transact it may be a Landing: None, once it has landed."""
         return self.replicas[region].answer(request)
 
     def _write(self, region: str, key: Key, item: Item | None) -> None:

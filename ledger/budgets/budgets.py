@@ -30,8 +30,7 @@ TIMEOUT = timedelta(minutes=10)
 
 
 class Budgets:
-    """Reserves in the limited counters of a ledger. It is as thread-safe as the ledger: make one in each process and
-    keep it.
+    """Reserves in the limited counters of a ledger. It is as thread-safe as the ledger: make one in each process.
 
     ledger: a Ledger, or an AsyncLedger for `async with` alone. timeout: no call takes longer; then its reservation ends
     by itself. over: a cost above the estimate fills the budget, and the rest of it counts in a counter named `over` and
@@ -65,8 +64,7 @@ class Budgets:
 
         estimate, and every cost: a whole number from 0 to 10**18, such as micro-dollars or tokens. call, at: the name
         of the call. Give both again to repeat the call, in any process of this Region: it reserves once, also after an
-        error that left a reservation undecided. Give a new name to repeat a call that has ended, or was refused. Raises
-        InvalidInput.
+        error. A call that has ended, or was refused, needs a new name. Raises InvalidInput.
         """
         names = check_counters(counters)
         for name in names:
@@ -86,8 +84,7 @@ class Budgets:
 
 class Call:
     """A call and what it reserved. `with` and `async with` raise OverBudget and what `Ledger.hold_all` raises, before
-    the call; on leaving, what `Ledger.capture` raises, as a note where the block failed: then `close` again to count
-    the same cost, once.
+    the call; on leaving, what `Ledger.capture` raises, as a note where the block failed: then `close` again.
     """
 
     def __init__(self, budgets: Budgets, counters: list[str], estimate: int, name: CallName) -> None:
@@ -119,9 +116,7 @@ class Call:
         return self
 
     def close(self, *, failed: bool = False) -> None:
-        """End what `open` began: the cost from `settle` counts; without one all of the estimate, or nothing if the call
-        `failed`.
-        """
+        """End what `open` began: the cost from `settle` counts, else the estimate, or nothing if the call `failed`."""
         self._keep(run(self._ended(failed), self._budgets.ledger))
 
     def __enter__(self) -> Call:

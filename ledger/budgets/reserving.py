@@ -115,8 +115,8 @@ def settle(
 ) -> Program[dict[str, int]]:
     """Count `cost` in each counter, once, however often you call it. Returns how much each budget refused.
 
-    Tries all, then raises what `Ledger.capture` and `Ledger.add` raised first: then call it again. With one try it
-    raises the first error at once.
+    Tries all, then raises the first error of `Ledger.capture` and `Ledger.add`: call again. With one try it raises at
+    once.
     """
     refused: dict[str, int] = {}
     failures: list[LedgerError] = []

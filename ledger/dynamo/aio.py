@@ -122,8 +122,7 @@ class AsyncDynamoTable:
 
 
 class Edge:
-    """The base of AsyncLedger and AsyncReader: `async with` in one event loop; programs are awaited there, nowhere
-    else."""
+    """The base of AsyncLedger and AsyncReader: `async with` in one event loop, where alone programs are awaited."""
 
     def __init__(self, settings: Settings, calls: Any, observe: Observe | None, **given: Unpack[Given]) -> None:
         for unknown in sorted(given.keys() - Given.__annotations__.keys()):

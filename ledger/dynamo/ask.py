@@ -1,7 +1,6 @@
 """A request as an operation of DynamoDB, and the meaning of the operation's answer: pure, for every way of sending.
 
-Rule 1: this file sends nothing and waits for nothing; a request that one call answers is one operation with its
-arguments.
+Rule 1: this file sends nothing and waits for nothing; a request that one call answers is one operation.
 Rule 2: a write requests the item that made its condition fail, so that nobody reads it again.
 Rule 3: the text of a statement follows from the names of the item's attributes alone; values are parameters.
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Operations_Amazon_DynamoDB.html
@@ -87,9 +86,8 @@ def delete(table: str, item: Item) -> dict[str, Any]:
 def key_of(item: Any) -> Key:
     """The key of an item from DynamoDB. Raises TableMismatch where it is not two strings."""
     if "S" not in item.get("pk", {}) or "S" not in item.get("sk", {}):
-        raise errors.TableMismatch(
-            f"An item has the keys {sorted(item)}. Nothing was written. The table needs the string keys pk and sk."
-        )
+        found = f"An item has the keys {sorted(item)}. Nothing was written."
+        raise errors.TableMismatch(f"{found} The table needs the string keys pk and sk.")
     return Key(item["pk"]["S"], item["sk"]["S"])
 
 

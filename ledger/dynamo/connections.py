@@ -1,7 +1,6 @@
 """HTTP connections to one endpoint, on http.client, for FastClient.
 
-Rule 1: If a connection cannot be made, its error means that nothing was sent; after any later error the request may
-have been sent.
+Rule 1: If a connection cannot be made, its error means that nothing was sent; a later error leaves that open.
 Rule 2: A connection is kept only after a whole answer, and checked before its next request, because servers close idle
 ones. So no request ever gets the answer of another.
 Rule 3: A forked child has its own connections: two processes that read from one socket may take each other's answers.
@@ -33,8 +32,7 @@ class Answer(NamedTuple):
 
 
 class Connections:
-    """As many connections as there are requests at once; POOL stay open. ca_file: who may sign the endpoint's
-    certificate."""
+    """As many connections as requests at once; POOL stay open. ca_file: who may sign the endpoint's certificate."""
 
     def __init__(self, endpoint_url: str, ca_file: str | None) -> None:
         url = urlsplit(endpoint_url)

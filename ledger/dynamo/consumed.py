@@ -3,8 +3,7 @@
 Rule 1: DynamoDB's own number counts; every request asks for it. A batch has one for all its statements; a transaction
 under a token that was there already has one of reads.
 Rule 2: The answer to a refused condition has no number. It costs the larger of the item that is there, which the answer
-shows, and the one to be written (for an Update: the one that is there); a cancelled transaction costs that twice for
-each item.
+shows, and the one to be written (for an Update: the former); a cancelled transaction costs that twice for each item.
 Rule 3: No other error costs anything: AWS names no units for it.
 Rule 4: Counting the cost fails no call: an answer or an error that cannot be read has an unknown cost.
 Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html and

@@ -87,8 +87,7 @@ class Exchange(Endpoint):
     def _each(
         self, items: Sequence[Item], statement: ask.Statement, single: Callable[[Item], Steps[Any]]
     ) -> Steps[tuple[AlreadyThere | LedgerError | None, ...]]:
-        """Conditional writes, each on its own: as statements, many a request. A write whose statement is not allowed
-        goes alone."""
+        """Conditional writes, each on its own: as statements, many a request; alone where PartiQL is not allowed."""
         chunks = _chunks(items, ask.STATEMENTS_MAX)
         answers = yield from flat([self._batch(chunk, statement) for chunk in chunks])
         refused = [i for i, answer in enumerate(answers) if isinstance(answer, errors.NotAllowed)]
@@ -98,7 +97,7 @@ class Exchange(Endpoint):
         return tuple(answers)
 
     def _batch(self, items: Sequence[Item], statement: ask.Statement) -> Steps[list[AlreadyThere | LedgerError | None]]:
-        """Conditional writes in one request; send those that met a conflict or throttling again, TRIES_MAX times at
+        """Conditional writes in one request; those that met a conflict or throttling are sent again, TRIES_MAX at
         most."""
         answers: dict[int, AlreadyThere | LedgerError | None] = {}
         todo = list(range(len(items)))
@@ -130,14 +129,11 @@ class Exchange(Endpoint):
             if not todo:
                 return [found.get(key) for key in keys]
             yield self.back_off(attempt)
-        raise errors.Throttled(
-            f"BatchGetItem left keys unprocessed {TRIES_MAX} times. Nothing was written. Call again, slower."
-        )
+        raise errors.Throttled(f"BatchGetItem left keys {TRIES_MAX} times. Nothing was written. Call again, slower.")
 
 
 def _statement_answer(error: Any, resent: bool) -> AlreadyThere | LedgerError | None:
-    """What the response to one statement means. A statement refused after the batch was `resent` may have been applied
-    before."""
+    """The answer to one statement. One that was refused after the batch was `resent` may have been applied before."""
     if not error:
         return None
     code, message = error.get("Code", ""), error.get("Message", "")

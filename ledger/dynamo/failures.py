@@ -4,8 +4,8 @@ Rule 1: A write that may have been applied is OutcomeUnknown, never a plain fail
 Rule 2: A refusal counts as "nothing was written" only when no earlier attempt of the same write can have been applied.
 Rule 3: An unknown code of a write is OutcomeUnknown. A missing connection means that nothing was sent only when no
 attempt of the call found one: `note_attempts`.
-Rule 4: A body that is no JSON, such as half an answer, is no answer: botocore takes it for an empty one, and a read
-would miss the item that is there.
+Rule 4: A body that is no JSON, such as half an answer, is no answer: botocore takes it for an empty one, so a read
+would find nothing.
 Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html and
 https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 """
@@ -84,8 +84,7 @@ _SENT = "exact-counter-sent"
 
 
 class ConditionFailed(Exception):
-    """A condition failed; programs take it for an answer. `there`: for each write what was there if its condition
-    failed, or None."""
+    """A condition failed: programs get it as an answer. `there`: what was there, by write; None where it held."""
 
     def __init__(self, *there: Item | None) -> None:
         self.there = there
@@ -100,8 +99,7 @@ def note_attempts(client: DynamoDBClient) -> DynamoDBClient:
     """`client` itself, whose failures now say how many attempts may have reached DynamoDB, and which takes no half
     answer. An object that is no client stays as it is.
 
-    botocore raises what its last attempt met and does not say what the attempts before it met. A second call changes
-    nothing.
+    botocore raises what its last attempt met and does not say what earlier ones met. A second call changes nothing.
     """
     if issubclass(type(client), BaseClient):
         client.meta.events.register("needs-retry.dynamodb", _note_attempt, unique_id="ledger-attempts")
@@ -133,8 +131,7 @@ def _check_json(http_response: Any, content: bytes) -> None:
 
 
 def _note_attempt(request_dict: Any, caught_exception: Exception | None = None, **_: Any) -> None:
-    """Count an attempt of a call that may have reached DynamoDB, also the last one; the request's context is the call's
-    own.
+    """Count each attempt of a call that may have reached DynamoDB; the request's context is the call's own.
 
     aiobotocore has one error for a connection that broke and for one that was never made. aiohttp names the second; any
     other error of aiohttp may have come after the request.
@@ -149,8 +146,7 @@ def _note_attempt(request_dict: Any, caught_exception: Exception | None = None, 
 
 
 def _note_sent(exception: Exception, context: Any, **_: Any) -> None:
-    """Note the attempts on an error that is no answer of DynamoDB, such as AWS STS's refusal of credentials for the
-    next attempt."""
+    """Note the attempts on an error that is no answer of DynamoDB, such as AWS STS's refusal of credentials."""
     vars(exception).setdefault(_SENT, context.get(_SENT, 0))
 
 

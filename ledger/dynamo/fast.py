@@ -1,5 +1,4 @@
-"""A client for the operations that this library uses, on http.client: it takes two fifths of the CPU of boto3's at
-most.
+"""A client for this library's operations, on http.client: it takes two fifths of the CPU of boto3's at most.
 
 Rule 1: Each request costs its JSON, its signature and http.client. A botocore client, which itself sends nothing, does
 what happens once (the endpoint, credentials) or is rare (bytes in an answer, errors, when to send again).
@@ -118,8 +117,7 @@ class FastClient(Base):
             raise exceptions.HTTPClientError(error=f"DynamoDB never sends {content[:99]!r}") from error
 
     def _signed(self, name: str, body: bytes) -> dict[str, str]:
-        """The headers of a request, signed by version 4. Raises NoCredentialsError, and what refreshing credentials
-        raises."""
+        """The headers of a request, signed by version 4. Raises NoCredentialsError, and what a refresh raises."""
         if self._credentials is None:
             raise exceptions.NoCredentialsError
         given = self._credentials.get_frozen_credentials()
@@ -141,8 +139,7 @@ class FastClient(Base):
 
 
 def _host(meta: Any) -> str:
-    """The host header of requests. Raises InvalidSettings where the endpoint or the settings need more than this client
-    does."""
+    """The host header of requests. Raises InvalidSettings where the endpoint needs more than this client does."""
     url = urlsplit(str(meta.endpoint_url))
     refused = {
         "a path in an endpoint": url.path not in ("", "/") or url.query,

@@ -50,8 +50,7 @@ Steps = Generator[Step, Any, Result]
 
 
 def method_of(clients: Callable[[str], Any], send: Send) -> Callable[..., Any]:
-    """The method of a Region's client for an operation. Raises NotAllowed, Unavailable, InvalidInput: nothing was
-    sent."""
+    """The method of a Region's client for an operation. Raises NotAllowed, Unavailable and InvalidInput."""
     try:
         client = clients(send.region)
     except BotoCoreError as failure:  # such as a profile that does not exist

@@ -182,8 +182,7 @@ def hold(gates: Gates, delta: Delta) -> Program[None]:
 
 def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[Gate]:
     """Set another limit; the gate with it. A bound that is None stays as it is. Raises LimitReached when the value with
-    all holds is beyond it (nothing was written), InvalidInput for bounds that are none, or of other sides; and what
-    `add` raises.
+    all holds is beyond it (nothing was written), InvalidInput for wrong bounds, and what `add` raises.
     """
     given = _checked(gates, {DOWN: floor, UP: ceiling})
     lane = gates.first

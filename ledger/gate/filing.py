@@ -10,8 +10,7 @@ or below `low` keeps one. The segment has the `low` of the gate from which it wa
 Rule 4: a token an hour or more above the new `low` stays, because the time of a fingerprint comes round.
 Rule 5: `low` never passes now, else every new change would need a look-up; the gate rather keeps more fingerprints.
 Rule 6: no segment lists a token that is ahead of now, because look-ups of all earlier tokens would go through all
-segments that follow. A few such tokens stay until their time has come; if there are more, each is filed alone, as a
-late entry.
+segments that follow. A few such tokens stay until their time has come; if they are many, each is filed as a late entry.
 Rule 7: a write that a full gate refuses files first, then writes again.
 """
 
@@ -47,7 +46,7 @@ MOVED_MAX = 1_500  # fingerprints of a gate, at most
 
 
 def room(gate: Gate, size: int = 1) -> int:
-    """How many decided tokens and holds fit a gate before it begins another unit. size: of the group that it takes at
+    """How many decided tokens and holds fit a gate before it begins another unit. size: of a group that comes at
     once."""
     least = gate.base_bytes + ENTRY_BYTES * max(ENOUGH, size)
     return (-(-least // UNIT_BYTES) * UNIT_BYTES - gate.base_bytes) // ENTRY_BYTES
@@ -113,9 +112,8 @@ def perhaps_roll(gates: Gates, lane: Lane, item: Item, token: str, size: int = 1
 
 
 def write(gates: Gates, lane: Lane, update: Update) -> Program[Item | Written]:
-    """The gate's answer to an Update: Written, with an empty item where the Update does not show it. A gate that is too
-    large for it is filed first. Raises ItemTooLarge where nothing can be filed, what `Gates.read` raises, and
-    GaveUp."""
+    """The gate's answer to an Update: Written, with an empty item where the Update does not show it. It files a gate
+    that is too large first. Raises ItemTooLarge where nothing can be filed, GaveUp and what `Gates.read` raises."""
     for _ in range(TRIES_MAX):
         try:
             answer: Item | Written | None = yield gates.at(lane, update)

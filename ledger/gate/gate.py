@@ -6,8 +6,7 @@ holds, sum to `value - floor` and to `ceiling - value`, so gates that keep their
 Rule 2: the sums that a gate gave to another and took over from another are cumulative: neither ever falls.
 Rule 3: a token is decided once; its outcome is the change that counts, or one of three that count nothing.
 Rule 4: a fingerprint has four bytes, from its token's time and random bits: two tokens may share one, a token never has
-two. The time comes round after 2.3 hours, so a gate keeps a fingerprint only while its token is above `low`, by an hour
-at most.
+two. The time comes round after 2.3 hours, so a gate keeps one only while its token is above `low`, by an hour at most.
 Rule 5: a call for something else under a token that is taken gets a TokenConflict, or the way in which the hold ended.
 """
 
@@ -166,8 +165,7 @@ class Gate:
         return got - given
 
     def taken_by(self, wanted: Mapping[str, int | None]) -> dict[str, int]:
-        """The rights that another limit takes away; below 0: those that it brings. wanted: the bound of each limited
-        side."""
+        """The rights that another limit takes away; below 0: that it brings. wanted: the bound of each limited side."""
         change = {side: (wanted[side] or 0) - (self.bounds[side] or 0) for side in self.rights}
         return {side: amount if side == DOWN else -amount for side, amount in change.items()}
 
@@ -215,8 +213,7 @@ class Decision:
 
 
 def receipt(delta: Delta, decision: Decision) -> Receipt:
-    """The receipt of a change. Raises LimitReached and TokenConflict, where the token does not stand for this
-    change."""
+    """The receipt of a change. Raises LimitReached and TokenConflict where its token stands for something else."""
     if decision.outcome == REFUSED:
         raise refused(delta, decision)
     if decision.held is not None:
@@ -229,7 +226,7 @@ def receipt(delta: Delta, decision: Decision) -> Receipt:
 
 
 def check_granted(delta: Delta, decision: Decision) -> None:
-    """Raises HoldEnded, LimitReached and TokenConflict, where the token does not stand for this open hold."""
+    """Raises HoldEnded, LimitReached and TokenConflict where the hold's token stands for something else."""
     if decision.held not in (None, delta.change):
         _conflict(delta, f"a hold of {decision.held}")
     if decision.outcome == REFUSED:

@@ -9,11 +9,9 @@ no value, so the limit would hold for a part of it.
 Rule 4: for a second a process remembers counters with too little left, instead of going to every lane again for rights
 that none had a moment ago: so a refusal may be of a moment up to a second before its call. The process forgets earlier
 only when something comes back through it: a change, the end of a hold, another limit.
-Rule 5: a process sends a Region that did not answer no request for rights until the second is over, and decides nothing
-that needs them.
+Rule 5: until the second is over, a process sends a Region that did not answer no request, and decides nothing.
 Rule 6: the first gate of a period opens with the limit of its base, read strongly in the same Region just before; where
-the base has no gate, with that of the settings. A limit that somebody sets for the base meanwhile holds from the next
-period on.
+the base has no gate, with that of the settings. A limit that is set for the base meanwhile is the next period's.
 """
 
 from __future__ import annotations
@@ -70,8 +68,7 @@ class SoldOut:
     def silent(self, now: Instant) -> dict[str, str]:
         """The Regions that did not answer a moment ago, each with the error.
 
-        It leaves out those of this very millisecond: a clock that stands still, as in tests, would remember them for
-        ever.
+        It leaves out this very millisecond: a clock that stands still, as in tests, would remember it for ever.
         """
         known = self._silent.copy().items()
         return {region: why for region, (at_ms, why) in known if at_ms != now.wall_ms and _is_recent(at_ms, now)}
@@ -152,13 +149,12 @@ class Gates:
 
     @classmethod
     def limited(cls, settings: Settings, counter: str, caller: str, sold_out: SoldOut | None = None) -> Gates:
-        """The gates of a counter that must have a limit. caller: the method that the message names. Raises
-        InvalidInput."""
+        """The gates of a counter that must have a limit. caller: whom the message names. Raises InvalidInput."""
         gates = cls.of(settings, counter, sold_out)
         if gates is None:
             raise InvalidInput(
-                f"{caller}: the counter {shown(counter, 80)} has no limit in "
-                f"limits={shown(dict(settings.limits), 200)}. Nothing was written. Give it one in Settings(limits=...)."
+                f"{caller}: the counter {shown(counter, 80)} has no limit. Nothing was written. Give it one in "
+                f"limits={shown(dict(settings.limits), 200)}."
             )
         return gates
 
@@ -187,8 +183,7 @@ class Gates:
         return gate
 
     def read(self, lane: Lane) -> Program[Gate]:
-        """The gate, read strongly, and made where there is none. Raises what `create` does, DamagedItem and
-        LimitMismatch."""
+        """The gate, read strongly, and made where there is none. Raises what `create` raises, and what `gate` does."""
         while True:
             item: Item | None = yield self.at(lane, Get(items.gate_key(lane)))
             if item is not None:
@@ -196,8 +191,7 @@ class Gates:
             yield from self.create(lane)
 
     def create(self, lane: Lane) -> Program[None]:
-        """Make a lane's gate. Raises GateLost, LimitMismatch (changes from before the limit), DamagedItem and the
-        TableErrors."""
+        """Make a gate. Raises GateLost, LimitMismatch (changes without a limit), DamagedItem and the TableErrors."""
         others = [other for other in self.lanes if other != lane]
         keys = GetMany((checkpoint_key(lane), *map(items.gate_key, others)))
         filed = (Query(pk, limit=1) for pk in (items.past_pk(lane), items.hold_pk(lane)))

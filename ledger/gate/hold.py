@@ -23,8 +23,7 @@ class Hold:
     """A granted hold: `amount` of `counter` is set aside until `until`, by the clock of a process that is short of it.
 
     ends: the Ledger that ends it. The end of a `with` block releases a hold that was not captured in it. In another
-    process, which got its `id` or a pickle, `Ledger.parse_hold(counter, id)` makes it anew, or `Ledger.capture` and
-    `Ledger.release` end it.
+    process, with its `id` or a pickle, `Ledger.parse_hold(counter, id)` makes it anew, or a Ledger ends it.
     """
 
     __slots__ = ("_ends", "_is_over", "delta")
@@ -57,8 +56,7 @@ class Hold:
 
     @classmethod
     def parse(cls, counter: str, id: str, ends: Any = None) -> Self:
-        """The hold of a counter with this `id`. Raises InvalidInput. `Ledger.parse_hold` returns one that can end
-        itself."""
+        """The hold of this `id`; `Ledger.parse_hold` returns one that can end itself. Raises InvalidInput."""
         given: object = id
         parts = given.split(".") if isinstance(given, str) else []
         try:

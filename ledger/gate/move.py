@@ -1,17 +1,15 @@
 """The program `obtain` gets rights for a lane that has too few, from holds that are over (`free`) and from other lanes.
 
 Rule 1: a lane *gives* by one Update at its own endpoint, and the lane that is short *takes over* by one at its own.
-Both cells are cumulative, and a take-over has its old cell as its condition, so a crash, a loss, a late copy and a
-repetition cost nothing.
+Both cells are cumulative, and a take-over compares its old cell, so a crash, a loss, a late copy or a repetition is
+harmless.
 Rule 2: the answer of a lane's own gate says how much it gives, and the program goes on with it until it has none or
 there is enough. Before it counts as empty, the program ends the holds there that are over, until there is enough. If
 many want rights for one lane at once, the first gets them: the others see that, and take them over.
 Rule 3: there is too little only if the lanes' own rights (moves cancel out) sum to too little, and each lane answered.
 If there is enough, but on its way to a third lane, the program takes it over there, on that lane's behalf.
-Rule 4: another Region that does not answer gets one request for all its lanes, and the process remembers it for a
-second.
-Rule 5: a lane may give more than is needed, and keeps in proportion to how busy both are, so that no lane fetches seat
-by seat.
+Rule 4: a Region that does not answer gets one request for all its lanes, and the process remembers it for a second.
+Rule 5: a lane may give more than is needed, in proportion to how busy both are, so that none fetches seat by seat.
 Rule 6: a process that is short of rights ends the holds that are over, by its own clock; there is no sweeper. The
 condition for an end in the gate is that the entry is the very one that was read. A filed hold's own token decides its
 end, as any token that is looked up: nothing was filed since, and the gate does not know it.

@@ -55,8 +55,7 @@ def known_in(gate: Gate, token: str) -> Decision | None:
 
 
 def outcomes_of(lane: Lane, names: list[str]) -> Program[dict[str, int]]:
-    """The outcomes of tokens that the gate does not know, which come in order; undecided ones are missing. At the
-    lane's home."""
+    """The outcomes of tokens that the gate does not know, which come in order. It runs at the lane's home."""
     found: dict[str, int] = {}
     left = names
     while left:

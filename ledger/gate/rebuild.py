@@ -1,18 +1,16 @@
 """The program `rebuild` writes the gates of a counter anew from what they filed, after a restore or damage.
 
-Rule 1: it is an operator's tool, while nobody writes the counter's gates. A gate is written IF it is the one that was
-read.
+Rule 1: it is an operator's tool, while nobody writes the counter's gates. It writes a gate IF it is as it was read.
 Rule 2: a listed token is decided for ever, whatever its version: in the table's truth, or in a future that a restore
 undid. A gate keeps the tokens that it has and nothing lists.
 Rule 3: `low` and `top` are at or above all known tokens and names of segments, so each known token is looked up. A
 token that a look-up would miss, because somebody went on before the rebuild, gets a late entry.
 Rule 4: changes that a gate counts and nothing lists stay in its value, as one change with their sum.
 Rule 5: rights follow from what all gates together decided, hold and moved (`settle`). Rights on their way between two
-lanes have arrived: given and got become the higher of both. Then rights move, as given and got, until no lane is below
-0 while another has some.
+lanes have arrived: given and got become the higher of both. Then rights move until no lane is below 0 while another has
+some.
 Rule 6: the rights that all lanes together lack stay below 0. Every Update has the rights that it takes as its
-condition, so the value goes no further beyond its limit; and a lane below 0 that needs rights gets them from the
-others.
+condition, so the value goes no further beyond its limit; a lane below 0 gets the rights that it needs from the others.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -5,8 +5,7 @@ moment, so it may have a sale without the rights that came for it. It is *closed
 taken over as given, too: then it is certainly within the limit.
 Rule 2: a history has what the gate has not filed, and what segments and late entries of its version or older list. It
 must have as many changes as the gate counts, else it is read again, because a roll came between.
-Rule 3: an audit writes nothing. It reads each lane strongly at its home, and again if somebody wrote its gate
-meanwhile.
+Rule 3: an audit writes nothing. It reads each lane strongly at its home, and again if its gate changed meanwhile.
 Rule 4: every token has one outcome, however many copies list it. Those that are listed up to the gate's version, and
 are not in the gate, give its `total` and `count`. Those above that version are in the gate, with the same outcome.
 Rule 5: the rights of a gate are its first ones, its value and what it got, less what it gave and what its holds keep.
@@ -43,8 +42,7 @@ class Standing:
 
     @classmethod
     def of(cls, gates: Gates, found: Sequence[Item | None]) -> "Standing":
-        """The standing in the items of the gates, which come in the order of the lanes. Raises DamagedItem and
-        LimitMismatch."""
+        """The standing in the items of the gates, in the order of the lanes. Raises DamagedItem and LimitMismatch."""
         there = zip(gates.lanes, found, strict=True)
         return cls(tuple(gates.gate(lane, item) for lane, item in there if item is not None))
 
@@ -72,8 +70,7 @@ class Standing:
 
 
 def standings(counters: Sequence[Gates], *, consistent: bool) -> Program[list[Standing]]:
-    """The standing of several counters in the process's own Region, by one request. Raises DamagedItem, LimitMismatch,
-    TableErrors."""
+    """The standing of counters in this Region, by one request. Raises DamagedItem, LimitMismatch and TableErrors."""
     keys = tuple(items.gate_key(lane) for gates in counters for lane in gates.lanes)
     found = iter((yield GetMany(keys, consistent)))
     return [Standing.of(gates, [next(found) for _ in gates.lanes]) for gates in counters]
@@ -210,8 +207,7 @@ def _listed(found: Books, gate: Gate) -> list[str]:
 
 
 def rights_due(gate: Gate, held: Mapping[str, int]) -> dict[str, int]:
-    """The rights that follow from the gate's limit (if it had the first ones), and what it decided, holds, gave and
-    got."""
+    """The rights that follow from its limit, if it had the first ones, and what it decided, holds, gave and got."""
     down, up = shares(held.values())
     return {
         side: toward * (gate.value - (gate.bounds[side] or 0)) - kept + gate.received(side)

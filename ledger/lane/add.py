@@ -131,7 +131,6 @@ def add_packed(deltas: Iterable[Delta]) -> Program[list[Outcome]]:
 
 
 def _first(deltas: Iterable[Delta]) -> dict[Named, Delta]:
-    """The first delta of each name."""
     first: dict[Named, Delta] = {}
     for delta in deltas:
         first.setdefault((delta.lane, delta.token), delta)
@@ -139,8 +138,7 @@ def _first(deltas: Iterable[Delta]) -> dict[Named, Delta]:
 
 
 def failed(failure: LedgerError, delta: Delta) -> LedgerError:
-    """A copy of a failure for one change: if several threads raised one object, it would gather all their
-    tracebacks."""
+    """A copy of a failure for one change: one object, raised in several threads, would gather all their tracebacks."""
     error = copy.copy(failure)
     error.delta = delta
     return error

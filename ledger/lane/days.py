@@ -4,8 +4,7 @@ Rule 1: They are a part of the checkpoint, not an item of their own, and sum to 
 replicate before it or after it, and a chart would show half of a settle.
 Rule 2: They take no write unit: the oldest days merge into their month, months into their year, years into one bucket,
 until they fit the room that the checkpoint's first KB has left. Merged days never come apart.
-Rule 3: A bucket is named by a number of days since 1970, also beyond the last year of `date`: the calendar repeats
-after 400 years.
+Rule 3: A bucket's name is a number of days since 1970, also beyond the years of `date`: the calendar repeats after 400.
 """
 
 from bisect import bisect_left
@@ -30,8 +29,7 @@ _WISHED = {DAY: 31, MONTH: 24, YEAR: 5}
 
 
 class Bucket(NamedTuple):
-    """How many changes are of the day `day` (since 1970), or of the month, year or all that begins there; and their
-    sum."""
+    """Number and sum of the changes of the day `day` (since 1970), or of the month, year or all that begins there."""
 
     day: int
     number: int
@@ -44,8 +42,7 @@ Sums = dict[int, tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """Buckets in the order of time. froms: the days from which on each holds a day, a month, a year; before: one for
-    all."""
+    """Buckets in the order of time. froms: the days from which on each holds a day, a month, a year; before: all."""
 
     buckets: tuple[Bucket, ...] = ()
     froms: tuple[int, int, int] = (0, 0, 0)

@@ -107,8 +107,8 @@ def counters_below(
 ) -> Program[list[str]]:
     """Counters with changes for which one of the prefixes is the longest of all rules; the first few of each Region.
 
-    everywhere: read each Region at its endpoint; else what has arrived here of each. anything: those without changes,
-    too. Raises the TableErrors.
+    everywhere: read each Region at its endpoint; else what has arrived here of each. anything: also those without
+    changes. Raises the TableErrors.
     """
     names = set[str]()
     for region in regions:

@@ -12,8 +12,7 @@ KEYS_MAX, BETWEEN_MAX = 5_000, 10
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """Items of a lane by their sort keys. between: pairs of a first and a last key, for all items from one to the
-    other."""
+    """Items of a lane by their sort keys. between: pairs of a first and a last key, for all items in between, too."""
 
     keys: tuple[str, ...] = ()
     between: tuple[tuple[str, str], ...] = ()

@@ -7,8 +7,7 @@ shape is in `regions`, else a reader misses its lanes and a clean does not ask i
 Every limit of the shape is in `limits`, else a process would add deltas that no gate has decided; and so are its
 periods, else one would add what never retires, or read what has.
 Rule 4: `regions`, `limits` and `periods` may name more, but the first use of a prefix that the shape lacks is refused,
-because no other process is bound by it. Where a table has no shape, the first process that uses a limit writes it, if
-absent.
+because no other process is bound by it. Where a table has no shape, the first process that uses a limit writes it.
 Rule 5: the shape only ever grows, by Regions, limits and periods. It never gets a limit for some counters of another
 limit, because their gates have decided by that, nor for counters that have changes, which no gate would know. It gets
 periods only where there is no counter yet.
@@ -43,8 +42,7 @@ LOG = logging.getLogger("ledger")
 
 
 class ShapeCheck:
-    """Checks once whether `settings` fit the table's shape, and for each limit at its first use whether the shape has
-    it.
+    """Checks once whether `settings` fit the table's shape, and at the first use of a limit whether the shape has it.
 
     writes: whether the process adds, and so writes the shape where there is none. It is thread-safe without a lock, so
     that no thread waits for another: threads that come at once before the first answer read the shape once each.
@@ -105,8 +103,7 @@ class ShapeCheck:
 
 
 def _first(settings: Settings) -> Program[Shape | None]:
-    """Write the shape, if absent, at the first use of a limit; the shape. None where that fails, which is logged
-    once."""
+    """Write the shape, if absent, at the first use of a limit; the shape. None where that fails, which it logs."""
     try:
         yield from check_growth(settings, None, everywhere=False)
         yield Put(items.shape_item(_shape_of(settings)), Absent())

@@ -7,8 +7,7 @@ hold a lower one: items sort by their highest token and span PACK_SPAN_MS at mos
 Rule 3: `Pages` is the one way to read what may not fit into one answer: `while pages.more: page = yield from
 pages.read()`, so no loop forgets to go on after a page. After PAGES_MAX pages there is an error, because a loop that
 stops in silence returns a part.
-Rule 4: `through` sends the answers of `step` into a program, and failures too; `at` sends a program's requests to
-another Region.
+Rule 4: `through` sends the answers and failures of `step` into a program; `at` sends its requests to another Region.
 """
 
 from bisect import bisect_left
@@ -67,8 +66,7 @@ def every_item(
 def through(
     program: Generator[Any, Any, Result], step: Callable[[Any], Generator[Any, Any, Any]]
 ) -> Generator[Any, Any, Result]:
-    """The program with `step(request)` in the place of each request: it yields the real requests, and returns the
-    answer."""
+    """The program with `step(request)` in the place of each request: that yields real ones, and returns the answer."""
     try:
         request = next(program)
         while True:
@@ -114,8 +112,7 @@ class TailSum(Pages[Query]):
         self.again = self._unique.again
 
     def take(self, page: Page) -> list[Entries]:
-        """Add the answer to `next`, and return what was new in it. Raises DamagedItem, and Unavailable as Pages
-        does."""
+        """Add the answer to `next`; what was new in it. Raises DamagedItem, and Unavailable as Pages does."""
         super().take(page)
         new = [self._unique.new(items.entries_of(self.lane, i).between(self._above, HIGHEST)) for i in page.items]
         found = [entries for entries in new if entries.tokens]

@@ -4,11 +4,9 @@ Rule 1: It is two Updates of one gate each, in the limit's Region: rights leave 
 all that ever left it. Both amounts are cumulative, so a crash between the two, a repetition and two calls at once lose
 and double nothing; the next call that is short goes on.
 Rule 2: Bounds move with the rights, so all else about a gate follows as always; the condition of both Updates is that
-nobody has set the limit since the gate was read. A ceiling is at most 10**18: the new gate takes over no more than
-that.
+nobody has set the limit since the gate was read. A ceiling is at most 10**18: the new gate takes no more.
 Rule 3: It carries nothing before the old period is over in every zone. It carries later what its holds give back later.
-Rule 4: If nobody made the gate with the old period's first rights, there is nothing to carry, and `carry` does not make
-it.
+Rule 4: If nobody made the gate with the old period's first rights, there is nothing to carry, and it stays unmade.
 """
 
 from ledger.errors import OutOfReach, TableError
@@ -23,8 +21,7 @@ from ledger.requests import Get, Instant, Item, Now, Program, Written
 
 
 def carry(gates: Gates) -> Program[bool]:
-    """Carry what is left; whether anything came. Raises OutOfReach where the old gate does not answer, and what reading
-    gates raises."""
+    """Carry what is left; whether anything came. Raises OutOfReach where a gate does not answer, and as `read`."""
     earlier = gates.earlier
     now: Instant = yield Now()
     if earlier is None or not earlier.since_ms <= now.wall_ms < earlier.until_ms:

@@ -1,8 +1,6 @@
-"""`Period`: the period of a moment in a zone's calendar, and its name. It is pure, and nothing that counts depends on
-it.
+"""`Period`: the period of a moment in a zone's calendar, and its name. Nothing that counts depends on it.
 
-Rule 1: Choose a name once, with `at`, where you make a change: two machines with different databases of zones would
-name two counters for one change.
+Rule 1: Choose a name once, with `at`, where you make a change: two machines may have different databases of zones.
 Source of the zones: the machine's database, or the package tzdata (https://docs.python.org/3/library/zoneinfo.html).
 """
 

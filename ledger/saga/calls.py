@@ -36,17 +36,14 @@ class SagaCalls:
         at: datetime | None = None,
         region: str | None = None,
     ) -> Holds:
-        """Set `amount` aside in each of several limited counters, or in none. It makes a hold in one after the other,
-        each at the price of a hold.
+        """Set `amount` aside in each of several limited counters, or in none. It makes a hold in one after the other.
 
         counters: the narrowest first (key, team, organisation), so that a call that is refused takes nothing from
-        others meanwhile. With a key you may repeat the call, here or elsewhere: it holds once, and has the same answer.
-        The rest is as for `hold`.
+        others meanwhile. With a key you may repeat the call, anywhere: it holds once. The rest is as for `hold`.
 
         Raises what `hold` raises. After LimitReached, whose `counter` refused, nothing is held, and that is final for
         the key. After another error a call without a key releases the holds it was granted; those of a call with a key
-        stay until `expires` is over or you repeat the call. A note of the error names holds that could not be released:
-        they end by themselves.
+        stay until `expires` is over or you repeat the call. A note names unreleased holds: they end by themselves.
         """
         from ledger.saga import hold_all
 
@@ -66,12 +63,10 @@ class SagaCalls:
         region: str | None = None,
     ) -> Transfer:
         """Move `amount`, 1 to 10**18, from one counter to another, exactly once. It makes an `add` to each, and a third
-        one back where the target's limit refuses it. Until it returns, the amount may be missing in both, and is never
-        in both.
+        one back where the target's limit refuses it. Before it returns, the amount may be in neither, never in both.
 
         idempotency_key: up to 1,012 bytes. After any error but InvalidInput repeat the call, with the same key, `at`
-        and `region`, in any process, until it returns. Or send it to the queue of changes, which repeats it. The rest
-        is as for `add`.
+        and `region`, in any process, until it returns. Or send it to the queue of changes. The rest is as for `add`.
 
         Raises InvalidInput, SettingsMismatch (nothing written), TransferStuck and what `add` raises but LimitReached: a
         refusal is an `outcome`. PeriodOver is final, also for a transfer that is half-way.

@@ -3,15 +3,13 @@
 Rule 1: it makes a hold in one after the other, in the caller's order. No order and no crash passes a limit; with the
 narrowest first, most refusals come before the call takes anything from others.
 Rule 2: where this process remembers a refusal of one of them, it reads all first, in one request, and begins with the
-one that is short: a refusal there comes before the call takes anything from the others. The read decides nothing: gates
-do.
+one that is short: a refusal there comes before the call takes anything from the others. Only gates decide.
 Rule 3: it releases the granted holds before it raises the refusal, else the caller's next try meets its own hold. For a
 call with a name these are also the holds that an earlier attempt left, as far as the read shows them.
 Rule 4: others may make the same call if its caller gave it a name. Its holds are theirs, too, so only a refusal, which
 is theirs as well, releases them. Undecided holds end with their time, or a repeated call goes on from them.
 Rule 5: an undecided request is sent again, TRIES_MAX times at most; then its error is raised.
-Rule 6: an answer is for ever. A repetition of a refused call finds holds that were released for it, and looks up which
-counter refused.
+Rule 6: an answer is for ever. A repeated call that was refused finds its holds released, and looks up who refused.
 """
 
 from __future__ import annotations

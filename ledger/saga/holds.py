@@ -16,8 +16,7 @@ from ledger.values import Receipt
 
 
 class Holds(tuple[Hold, ...]):
-    """A tuple of holds, in the order of the call's counters. The end of a `with` block releases those that were not
-    captured in it.
+    """A tuple of holds, in the order of the call's counters. The end of a `with` block releases uncaptured ones.
 
     In another process `Holds([ledger.parse_hold(counter, id), ...])` makes them anew.
     """
@@ -31,8 +30,7 @@ class Holds(tuple[Hold, ...]):
         return tuple(outcome for outcome in answered(outcomes) if isinstance(outcome, Receipt))
 
     def release(self) -> None:
-        """Let each hold go that has not ended. Tries all, then raises the first error of `Ledger.release` but
-        HoldEnded."""
+        """Let each hold go that has not ended. Tries all, then raises the first error but HoldEnded."""
         self.__exit__(None, None, None)
 
     def __enter__(self) -> Holds:

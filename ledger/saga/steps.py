@@ -2,8 +2,7 @@
 
 Rule 1: the key of each step follows from the transfer's key, and its lane from the Region where the transfer was first
 requested. So any process that finishes it, in any Region, repeats the same steps.
-Rule 2: the key of a transfer leaves room for what a step adds to it, so that no step fails because of its key after a
-debit.
+Rule 2: the key of a transfer leaves room for what a step adds to it, so that no key is too long after a debit.
 """
 
 from datetime import datetime

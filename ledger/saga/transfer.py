@@ -1,15 +1,14 @@
 """The program `transfer` moves an amount from one counter to another, exactly once, in at most three steps.
 
 Rule 1: the debit comes first, then the credit, then, only where the credit is refused, the refund. In between the
-amount is missing, never there twice. No step is a hold: a hold that is over before its capture could be neither taken
-nor paid back.
+amount is missing, never there twice. No step is a hold: one that is over before its capture could be neither taken nor
+paid back.
 Rule 2: a step is decided once, and for ever; no call goes on before the step is decided. The source refuses a refund if
 others took the room that the debit made. Then the call tries it under the next key. All calls try the keys in the same
 order, each only after a refusal of the one before: so at most one refund counts.
 Rule 3: a call causes one new refusal at most, because the next key would meet the same limit a moment later.
 Rule 4: both counters must take changes before the debit is added, by the clock and by the table's shape. A transfer
-that is half-way when the period of one is over, and its `late` too, stays so, because the credit of a slower process
-may still be on its way.
+that is half-way when a period and its `late` are over stays so, because a slower credit may be on its way.
 """
 
 from __future__ import annotations
