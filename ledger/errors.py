@@ -94,8 +94,8 @@ class InvalidMessage(InvalidInput):
 
 
 class NotQueued(Again):
-    """The queue did not confirm a message, so the message may or may not be in it. This call wrote nothing to the
-    table. Send the same change again, with the same idempotency key and `at`: it counts once."""
+    """The queue did not confirm a message, so the message may or may not be in it. Nothing was written to the table.
+    Send the same change again, with the same idempotency key and `at`: it counts once."""
 
 
 class TokenConflict(LedgerError):

@@ -128,7 +128,7 @@ def table_of(
         return make(settings, {settings.region: client} if client is not None else clients)
     lacking = [region for region in settings.regions if region not in tables]
     if lacking:
-        raise InvalidSettings(f"tables lacks {lacking} of regions={settings.regions!r}.")
+        raise InvalidSettings(f"tables lacks {lacking} of regions={settings.regions!r}. Give one for each Region.")
     return ByRegion(settings.region, {region: check_table(tables[region]) for region in settings.regions})
 
 

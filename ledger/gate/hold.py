@@ -66,7 +66,7 @@ class Hold:
             raise InvalidInput(f"{shown(id, SHOWN_MAX)} is the id of no hold: {error.why}") from None
         except ValueError:
             raise InvalidInput(
-                f"{shown(id, SHOWN_MAX)} is the id of no hold, <token>.<Region>.<shard>.<amount>."
+                f"{shown(id, SHOWN_MAX)} is the id of no hold: an id is <token>.<Region>.<shard>.<amount>."
             ) from None
         if hold.id != id:
             raise InvalidInput(f"{shown(id, SHOWN_MAX)} is the id of no hold; {hold.id} is one.")
