@@ -76,7 +76,7 @@ class Report:
         """One report for many."""
         parts = list(reports)
         return cls(
-            **{of.name: sum(getattr(part, of.name) for part in parts) for of in fields(cls) if of.default == 0},
+            **{sums.name: sum(getattr(part, sums.name) for part in parts) for sums in fields(cls) if sums.default == 0},
             postponed_by=tuple(dict.fromkeys(reason for part in parts for reason in part.postponed_by)),
             conflicts=tuple(token for p in parts for token in p.conflicts),
             ahead={lane: ms for p in parts for lane, ms in p.ahead.items()},

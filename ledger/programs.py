@@ -158,7 +158,7 @@ def add(rules: Rules, delta: Delta) -> Program[Receipt]:
 
 
 def check_first(rules: Rules, delta: Delta) -> Program[None]:
-    """The checks before a change's first request. Raises PeriodOver and as the shape's check does, with the delta."""
+    """The checks before a change's first request. Raises PeriodOver and those of the shape's check, with the delta."""
     check_takes(rules.settings, delta, rules.clock())
     try:
         yield from rules.shape.program(delta.lane.counter)

@@ -33,7 +33,7 @@ def keyed(counter: str, idempotency_key: str, time_ms: int, kind: str = "") -> s
     """The token of a change whose caller gave it a key: the same arguments always give the same token.
 
     The 80 bits are the head of SHA-256 over the counter and the key, with the counter's length in front, so that
-    ("ab", "c") and ("a", "bc") differ. kind: of what has the key, where that is no change.
+    ("ab", "c") and ("a", "bc") differ. kind: put before these where the key is no change's, such as HOLD.
     """
     text = f"{kind}{len(counter)}:{counter}{idempotency_key}".encode()
     return make(time_ms, hashlib.sha256(text).digest()[:RANDOM_BYTES])

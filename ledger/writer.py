@@ -79,7 +79,7 @@ class Ledger(SagaCalls):
 
     def close(self) -> None:
         """With `gather`: refuse further changes (Unavailable), and return when each change taken before has its
-        outcome. Not from a signal's handler, which may have stopped a call that `close` waits for: set a flag there.
+        outcome. Set a flag in a signal's handler instead, which may have stopped a call that `close` waits for.
         """
         if self._gatherer is not None:
             self._gatherer.value.close()

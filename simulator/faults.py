@@ -2,8 +2,7 @@
 
 Rule 1: Frequencies are per thousand requests or steps.
 Rule 2: A mix is drawn from the history's own choices, and most faults are off in most histories (swarm testing:
-https://doi.org/10.1145/2338965.2336763), because a history with every fault at once rarely gets far enough to show any
-of them.
+https://doi.org/10.1145/2338965.2336763), because a history with every fault at once rarely gets far enough to show one.
 """
 
 from dataclasses import dataclass

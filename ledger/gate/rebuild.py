@@ -7,7 +7,7 @@ Rule 3: `low` and `top` are at or above all known tokens and names of segments, 
 token that a look-up would miss, because somebody went on before the rebuild, gets a late entry.
 Rule 4: changes that a gate counts and nothing lists stay in its value, as one change with their sum.
 Rule 5: rights follow from what all gates together decided, hold and moved (`settle`). Rights on their way between two
-lanes have arrived: given and got become the higher of both. Then rights move until no lane is below 0 while another has
+lanes have arrived: given and got become the higher of both. Then rights move until no lane is below 0 while others have
 some.
 Rule 6: the rights that all lanes together lack stay below 0. Every Update has the rights that it takes as its
 condition, so the value goes no further beyond its limit; a lane below 0 gets the rights that it needs from the others.

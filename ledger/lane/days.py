@@ -128,7 +128,7 @@ class Days:
         oldest = next(bucket.day for bucket in self.buckets if self.grain(bucket.day) == grain)
         coarser = min(grain + 1, YEAR)
         end = _next(_start(oldest, coarser), coarser)
-        days, months, years = (max(since, end) if of <= grain else since for of, since in enumerate(self.froms))
+        days, months, years = (max(since, end) if unit <= grain else since for unit, since in enumerate(self.froms))
         return self.of({day: (number, total) for day, number, total in self.buckets}, (days, months, years))
 
 

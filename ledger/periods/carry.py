@@ -21,7 +21,7 @@ from ledger.requests import Get, Instant, Item, Now, Program, Written
 
 
 def carry(gates: Gates) -> Program[bool]:
-    """Carry what is left; whether anything came. Raises OutOfReach where a gate does not answer, and as `read`."""
+    """Carry what is left; whether anything came. Raises OutOfReach (no answer) and what reading gates raises."""
     earlier = gates.earlier
     now: Instant = yield Now()
     if earlier is None or not earlier.since_ms <= now.wall_ms < earlier.until_ms:

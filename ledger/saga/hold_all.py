@@ -56,7 +56,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class HoldAll:
     """A call of `hold_all`. is_named: its caller gave it a key."""
 
     parts: tuple[Part, ...]
@@ -75,7 +75,7 @@ def prepare(
     idempotency_key: str | None = None,
     at: datetime | None = None,
     region: str | None = None,
-) -> Call:
+) -> HoldAll:
     """A new call, in which each hold has the call's key. Raises InvalidInput."""
     names = _names(counters)
     gates = [Gates.limited(rules.settings, name, "hold_all", rules.sold_out) for name in names]
@@ -84,7 +84,7 @@ def prepare(
         idempotency_key, at = rules.randomness().hex(), to_datetime(rules.clock())
     changes = [Change(name, amount, idempotency_key, at, region) for name in names]
     deltas = [programs.prepare_hold(rules, change, expires) for change in changes]
-    return Call(tuple(map(Part, gates, deltas)), is_named)
+    return HoldAll(tuple(map(Part, gates, deltas)), is_named)
 
 
 def _names(counters: object) -> list[str]:
@@ -98,7 +98,7 @@ def _names(counters: object) -> list[str]:
     return names
 
 
-def hold_all(rules: Rules, call: Call) -> Program[None]:
+def hold_all(rules: Rules, call: HoldAll) -> Program[None]:
     """Grant all holds, unless they were granted before. Raises LimitReached, whose `counter` refused, and what `hold`
     raises. Notes of an error name the holds that it left."""
     for delta in call.deltas:
@@ -132,7 +132,7 @@ def again(program: Callable[[], Program[Result]]) -> Program[Result]:
     return (yield from program())
 
 
-def _in_order(call: Call) -> Program[tuple[Sequence[Part], dict[str, Part]]]:
+def _in_order(call: HoldAll) -> Program[tuple[Sequence[Part], dict[str, Part]]]:
     """The order of the parts, and those that are held for this very call, by counter, where it reads them first."""
     now: Instant = yield Now()
     parts = call.parts
@@ -166,7 +166,7 @@ def _is_short(part: Part, seen: Standing) -> bool:
     return gates.limit.has(part.side) and left < abs(part.delta.change)
 
 
-def _before(call: Call) -> Program[tuple[LimitReached | None, list[Part]]]:
+def _before(call: HoldAll) -> Program[tuple[LimitReached | None, list[Part]]]:
     """The refusal of an earlier attempt at the call, if there was one, and the parts that are held for the call."""
     refusal, held = None, []
     for part in call.parts:
@@ -178,7 +178,7 @@ def _before(call: Call) -> Program[tuple[LimitReached | None, list[Part]]]:
     return refusal, held
 
 
-def _leave(call: Call, granted: Iterable[Part], error: LedgerError) -> Program[None]:
+def _leave(call: HoldAll, granted: Iterable[Part], error: LedgerError) -> Program[None]:
     """Let go what an undecided call was granted, unless it has a name: then a note says what stays held."""
     if not call.is_named:
         yield from _let_go(granted, error)
