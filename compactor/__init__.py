@@ -3,7 +3,7 @@
 Compactor   cleans, folds and settles      Report        what it did
             verifies and rebuilds          Verification  a counter recounted
 
-Rule 1: Each is imported when it is first asked for, so that a Lambda function loads the programs that it runs alone.
+Rule 1: Each is imported at its first use, so that a Lambda function loads only the programs that it runs.
 """
 
 from importlib import import_module

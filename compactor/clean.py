@@ -1,14 +1,12 @@
-"""The program `clean`: listed deltas are deleted, in two visits at least `keep_ms` apart.
+"""The program `clean` deletes listed deltas, in two visits at least `keep_ms` apart.
 
-Rule 1: The first visit notes a version that every Region's checkpoint has reached, with the time after the last Region
-answered.
+Rule 1: The first visit notes a version that every Region's checkpoint has reached, with the time after the last answer.
 Rule 2: A later visit deletes only deltas that a segment of that version or an older one lists with the same change, and
-each only while it has that change; a pack, when each of its entries is listed so: its name tells its content. What
-reaches above the watermark has an entry that is not listed.
-Rule 3: A note younger than `keep_ms` is never renewed, unless it is from the future.
-Rule 4: A Region that cannot be asked, or lags, postpones the clean. Deletes are paced, because adds need the same
-partition key.
-Rule 5: All that it reads it looks up, so what is listed nowhere, a stray that everything else forgot, is handed on.
+each only while it has that change; a pack, when each of its entries is listed so: its content gives its name. A pack
+that reaches above the watermark has an entry that is not listed.
+Rule 3: No visit renews a note younger than `keep_ms`, unless it is from the future.
+Rule 4: A Region that does not answer, or lags, postpones the clean. It paces its deletes: adds need the same partition.
+Rule 5: It looks up all entries that it reads, so it finds a stray that everything else forgot, and hands it on.
 """
 
 from collections.abc import Iterator, Sequence, Set
@@ -27,20 +25,20 @@ DELETES_MAX, UNITS_MAX = 100, 100
 """Deletes of one request, and their write units."""
 
 DELETING_MAX_MS = 60_000
-"""How long a visit reads and deletes; what is left waits for the next one, because the fold comes after the clean."""
+"""How long a visit reads and deletes; the rest waits for the next one, because the fold comes after the clean."""
 
 AHEAD_MAX_MS = 300_000
-"""A note from further ahead was written by a clock that was wrong: waiting for its time could take for ever."""
+"""A wrong clock wrote a note from further ahead: waiting for its time could take for ever."""
 
 
 STRAYS_MAX = 100_000
-"""Of those that one visit hands on; the next sees the others again."""
+"""The most strays that one visit hands on; the next one sees the others again."""
 
 
 def clean(lane: Lane, tally: Tally, settings: Settings) -> Program[list[bytes]]:
-    """One visit. Raises DamagedItem, OutcomeUnknown and the other TableErrors.
+    """Do one visit. Raises DamagedItem, OutcomeUnknown and the other TableErrors.
 
-    The entries that it saw listed nowhere, for settle: each is 24 bytes, and reads were eventually consistent.
+    It returns the entries that it saw listed nowhere, for settle: 24 bytes each, by eventually consistent reads.
     """
     strays: list[bytes] = []
     item: Item | None = yield Get(items.checkpoint_key(lane))
@@ -58,7 +56,7 @@ def clean(lane: Lane, tally: Tally, settings: Settings) -> Program[list[bytes]]:
         else:
             pace = settings.clean_units_per_s
             ended = yield from _delete_listed(lane, tally, checkpoint.watermark, note.version, now, pace, strays)
-            if not ended and tally.cleaned:  # where nothing could be deleted, a later version may list what is there
+            if not ended and tally.cleaned:  # if nothing could be deleted, a later version may list what is there
                 tally.uncleaned = True
                 return strays
     if note is None or note.version < checkpoint.version:
@@ -67,14 +65,14 @@ def clean(lane: Lane, tally: Tally, settings: Settings) -> Program[list[bytes]]:
 
 
 def _note(lane: Lane, tally: Tally, checkpoint: Checkpoint, regions: Sequence[str]) -> Program[None]:
-    """Note the checkpoint's version if every other Region has reached it; else tell which have not."""
+    """Note the checkpoint's version if every other Region has reached it; else report which have not."""
     for region in regions:
         if region == lane.region:
             continue
         try:
             item = yield At(region, Get(items.checkpoint_key(lane)))
             reached = item is not None and items.checkpoint_of(lane, item).version >= checkpoint.version
-        except LedgerError:  # cut off, throttled, not allowed: whatever it is, that Region has not answered
+        except LedgerError:  # cut off, throttled or not allowed: that Region has not answered
             reached = False
         if not reached:
             tally.postponed_by.append(region)
@@ -86,10 +84,10 @@ def _note(lane: Lane, tally: Tally, checkpoint: Checkpoint, regions: Sequence[st
 def _delete_listed(
     lane: Lane, tally: Tally, watermark: str, version: int, began: Instant, units_per_s: int, strays: list[bytes]
 ) -> Program[bool]:
-    """Delete what segments up to `version` list with the same change; keep and tell what they list with another; add to
-    `strays` what no segment lists.
+    """Delete deltas that segments up to `version` list with the same change; keep and report those that they list with
+    another; add to `strays` those that no segment lists.
 
-    Whether it came to its end.
+    It returns whether it came to its end.
     """
     spent, most = 0, min(UNITS_MAX, units_per_s)
     below = Below(lane, watermark, consistent=False, whole=True, versions_upto=version)
@@ -101,38 +99,38 @@ def _delete_listed(
         listed = found.as_listed
         tally.conflicts += _conflicts([held for _, held in below.page], listed)
         same = [(item, held) for item, held in below.page if listed.issuperset(held.apart)]
-        for some, units in _requests(same, most):
+        for deletes, units in _requests(same, most):
             if spent and not (yield from _wait(began, spent, units_per_s)):
                 return False
-            yield from _delete(tally, some)
+            yield from _delete(tally, deletes)
             spent += units
     return True
 
 
 def _conflicts(page: Sequence[Entries], listed: Set[bytes]) -> list[str]:
-    """The tokens that are listed with another change than an item has."""
+    """The tokens that segments list with another change than an item has."""
     others = {entry[:TOKEN_BYTES] for entry in set[bytes]().union(*(held.apart for held in page)) - listed}
     taken = others and {entry[:TOKEN_BYTES] for entry in listed}
     return [tokens.from_bytes(token) for token in sorted(others & taken)]
 
 
 def _requests(deletes: Sequence[tuple[Item, Entries]], most: int) -> Iterator[tuple[list[tuple[Item, Entries]], int]]:
-    """The deletes of each request, and their write units: `most` at most, unless a single one takes more."""
-    some: list[tuple[Item, Entries]] = []
+    """Yield the deletes of each request, and their write units: `most` at most, unless a single one takes more."""
+    batch: list[tuple[Item, Entries]] = []
     spent = 0
     for item, held in deletes:
         units = write_units(item_bytes(item))
-        if some and (len(some) == DELETES_MAX or spent + units > most):
-            yield some, spent
-            some, spent = [], 0
-        some.append((item, held))
+        if batch and (len(batch) == DELETES_MAX or spent + units > most):
+            yield batch, spent
+            batch, spent = [], 0
+        batch.append((item, held))
         spent += units
-    if some:
-        yield some, spent
+    if batch:
+        yield batch, spent
 
 
 def _delete(tally: Tally, deletes: Sequence[tuple[Item, Entries]]) -> Program[None]:
-    """Delete each; a delta while it has its change: one put meanwhile with another is the proof of a conflict."""
+    """Delete each item; a delta only while it has its change: one put meanwhile with another proves a conflict."""
     answers = yield DeleteMany(tuple(items.as_seen(item) for item, _ in deletes))
     for (item, held), answer in zip(deletes, answers, strict=True):
         tally.cleaned += len(held) if answer is None else 0
@@ -142,7 +140,7 @@ def _delete(tally: Tally, deletes: Sequence[tuple[Item, Entries]]) -> Program[No
 
 
 def _wait(began: Instant, spent: int, units_per_s: int) -> Program[bool]:
-    """Let as much time pass as `spent` write units may take; False when the visit has no more of it."""
+    """Wait until `spent` write units fit the time; False when the visit has no more time."""
     now: Instant = yield Now()
     passed_ms = now.steady_ms - began.steady_ms
     due_ms = spent * 1_000 // units_per_s

@@ -1,13 +1,12 @@
-"""begin and commit: how every change to a checkpoint starts and ends.
+"""`begin` and `commit`: the start and the end of every change to a checkpoint.
 
 Rule 1: Begin comes before every commit, in fold and in settle alike.
-Rule 2: Whoever holds the checkpoint at version v has seen the segment of the commit that wrote v, and so can see every
-segment up to v.
-Rule 3: A commit writes the checkpoint and its segment in one transaction, and only over the version that begin saw.
-Rule 4: What is added to the total is added to its days, a stray to the day of its token, in the same item.
-Nothing here waits or locks: on any doubt the step gives up, and the next run starts again. A checkpoint never goes away
-again, so what only comes after a first commit (a second segment, a version above 1, a clean note) tells that a lane
-without one has lost it.
+Rule 2: A program with the checkpoint of version v has seen the segment of its commit, and so can see all up to v.
+Rule 3: A commit writes the checkpoint and its segment in one transaction, and only over the version that `begin` saw.
+Rule 4: A commit adds the same changes to the total and to its days, in the same item; a stray to the day of its token.
+Nothing here waits or locks: on any doubt the step gives up, and the next run starts again. Nobody removes a checkpoint,
+so a thing that only comes after a first commit (a second segment, a version above 1, a clean note) shows that a lane
+without a checkpoint has lost it.
 """
 
 from dataclasses import replace
@@ -23,18 +22,18 @@ from ledger.requests import Get, Instant, Item, Now, Program, Put, Transact
 from ledger.values import Checkpoint, Lane, Segment
 
 LOOKS_MAX = 5
-"""How often begin looks for the last segment: the items of a transaction become visible one by one."""
+"""How often `begin` looks for the last segment: the items of a transaction become visible one by one."""
 
 LANDING_MAX_MS = 300_000
 """A commit that has not landed after five minutes never will: the lane is damaged."""
 
 NEVER = All((Absent(), Not(Absent())))
-"""A put with it writes nothing. It answers with what is there, and is refused (TransactionConflict) while a transaction
-holds the item: so of a commit that was sent long after its time was noted it is certain whether it is still landing."""
+"""A put with this condition writes nothing. Its answer is the item that is there; while a transaction holds the item
+the table refuses it (TransactionConflict). So it shows whether a commit that was sent late is still landing."""
 
 
 def begin(lane: Lane) -> Program[Checkpoint | None]:
-    """The checkpoint, once the segment of its last commit is seen; None when nothing was ever folded.
+    """The checkpoint, once `begin` has seen the segment of its last commit; None when nothing was ever folded.
 
     Raises GaveUp and TransactionConflict (a commit is still landing), LaneDamaged (half of it is gone, minutes later,
     or the checkpoint is), DamagedItem.
@@ -43,10 +42,10 @@ def begin(lane: Lane) -> Program[Checkpoint | None]:
     for _ in range(LOOKS_MAX):
         item: Item | None = yield Get(items.checkpoint_key(lane))
         if item is None:
-            if lost:  # what tells was seen before this look, and no commit takes a checkpoint away
+            if lost:  # the proof was there before this read, and no commit takes a checkpoint away
                 raise LaneDamaged(
-                    f"{lane}: there is no checkpoint, but more than a first commit leaves. Nothing was written; "
-                    "readers count the tail alone. Look at the lane, then rebuild it."
+                    f"{lane}: it has no checkpoint, but more than a first commit leaves; readers count the tail alone. "
+                    "Nothing was written. Look at the lane, then rebuild it."
                 )
             segments = yield from every_item(
                 items.fold_pk(lane), items.SEGMENTS_FROM, items.SEGMENTS_UPTO, most=2, consistent=True
@@ -60,8 +59,8 @@ def begin(lane: Lane) -> Program[Checkpoint | None]:
             )
             if not lost:
                 raise GaveUp(
-                    f"{lane}: there is one segment, of version 1, and no checkpoint: the first commit is landing. "
-                    "If this stays, half of it is lost: nothing was cleaned, so readers count all; rebuild the lane."
+                    f"{lane}: it has one segment, of version 1, and no checkpoint: the first commit is landing. "
+                    "Nothing was written. If this stays, half of it is lost, and readers count all: rebuild the lane."
                 )
             continue
         checkpoint = items.checkpoint_of(lane, item)
@@ -78,24 +77,24 @@ def begin(lane: Lane) -> Program[Checkpoint | None]:
 
 
 def has_landed(checkpoint: Checkpoint) -> Program[bool]:
-    """Whether the segment of a checkpoint, which nobody saw, is there after all; if not, it is lost.
+    """Whether the segment of a checkpoint, which nobody saw, is there after all; if not, it is lost for ever.
 
-    Raises GaveUp and TransactionConflict while the rest of the commit may still come, and GaveUp to who may not put. A
-    commit of a time that has not come is of a clock that was ahead, so its time says nothing.
+    Raises GaveUp and TransactionConflict while the rest of the commit may still come, and GaveUp where the role may not
+    put. A clock that was ahead wrote a commit of a future time, so its time says nothing.
     """
     lane = checkpoint.lane
     now: Instant = yield Now()
     if abs(now.wall_ms - checkpoint.committed_ms) < LANDING_MAX_MS:
         raise GaveUp(
-            f"{lane}: the commit of version {checkpoint.version} may still be landing. Ask again; before a "
-            "rebuild, stop the compactor and wait five minutes."
+            f"{lane}: the commit of version {checkpoint.version} may still be landing. Nothing was written. Call "
+            "again; before a rebuild, stop the compactor and wait five minutes."
         )
     try:
         there = yield Put(items.segment_item(Segment.of(lane, checkpoint.last, checkpoint.version, ())), NEVER)
     except NotAllowed:
         raise GaveUp(
-            f"{lane}: the segment of version {checkpoint.version} is not there. Nothing was written. Whether it is "
-            "still landing or lost, only a role that may put `fold#` items can find out: ask with one."
+            f"{lane}: the segment of version {checkpoint.version} is missing, still landing or lost. Nothing was "
+            "written. Call again with a role that may put `fold#` items: only that can find out."
         ) from None
     return bool(there)
 
@@ -103,7 +102,7 @@ def has_landed(checkpoint: Checkpoint) -> Program[bool]:
 def commit(
     lane: Lane, before: Checkpoint | None, entries: Entries, *, hi: str, watermark: str, now_ms: int
 ) -> Program[Checkpoint]:
-    """Add `entries` to the checkpoint and file them in a segment under `hi`; before a lane's first, list the lane.
+    """Add `entries` to the checkpoint and file them in a segment under `hi`; before its first commit, list the lane.
 
     Raises GaveUp when the checkpoint is no longer at the version of `before`, LaneDamaged, and OutcomeUnknown.
     """
@@ -136,15 +135,15 @@ def with_days(checkpoint: Checkpoint, days: Days) -> Checkpoint:
 
 
 def past_the_limits(lane: Lane, error: ValueError) -> LaneDamaged:
-    """A checkpoint that stood so near a limit (a version of ten nines) that the next one cannot be: a hand's work."""
+    """The error for a checkpoint so near a limit (a version of ten nines) that none can follow: somebody edited it."""
     return LaneDamaged(
-        f"{lane}: no checkpoint can follow what stands in the table: {error}. Nothing was written. "
+        f"{lane}: no checkpoint can follow the one in the table: {error}. Nothing was written. "
         "Look at the lane's checkpoint, note and segments, then rebuild it."
     )
 
 
 def write(checkpoint: Checkpoint, segment: Segment, unchanged: Condition | None) -> Program[None]:
-    """The transaction of a commit. The version decides between two compactors; the other condition is a second lock.
+    """Write the transaction of a commit. The version decides between two compactors; the other condition does so again.
 
     Raises GaveUp when a condition failed, and OutcomeUnknown.
     """
@@ -153,6 +152,6 @@ def write(checkpoint: Checkpoint, segment: Segment, unchanged: Condition | None)
     )
     if refused is not None:
         raise GaveUp(
-            f"{checkpoint.lane}: another compactor committed version {checkpoint.version}; or, if this stays, half of "
-            "a lost commit has its place, and the lane needs a rebuild."
+            f"{checkpoint.lane}: another compactor committed version {checkpoint.version}. Nothing was written; the "
+            "next run goes on. If this stays, half of a lost commit has that place: rebuild the lane."
         )

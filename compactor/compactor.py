@@ -1,8 +1,8 @@
-"""`Compactor`: cleans, folds and settles the lanes of its own Region.
+"""`Compactor` cleans, folds and settles the lanes of its own Region.
 
 Rule 1: It writes nothing for another Region's lanes.
-Rule 2: Every failure of a step means: give up, start again next time.
-Rule 3: Two compactors at once are safe, the version decides.
+Rule 2: After every failure a step gives up, and starts again next time.
+Rule 3: Two compactors at once are safe: the version decides.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ledger.table import table_of
 from ledger.values import Lane
 
 WORKERS = 8
-"""Lanes that `run` compacts at once; one, on a table that asks for it (`ledger.requests.Table`)."""
+"""Lanes that `run` compacts at once; one on a table that needs that (`ledger.requests.Table`)."""
 
 
 def _outcome_of(report: Report) -> str:
@@ -39,10 +39,10 @@ def _outcome_of(report: Report) -> str:
 
 
 class Compactor:
-    """Compacts the lanes of `settings.region`. Thread-safe; any number may run at once.
+    """Compacts the lanes of `settings.region`. It is thread-safe, and any number may run at once.
 
-    clients: boto3 DynamoDB clients by Region, made where missing; clean and verify ask other Regions too.
-    clock, observe as for Ledger. tables: whatever answers requests, by Region, instead of clients.
+    clients: boto3 DynamoDB clients by Region; it makes those that are missing, because clean and verify read other
+    Regions too. clock, observe as for Ledger. tables: anything that answers requests, by Region, instead of clients.
     """
 
     def __init__(
@@ -64,8 +64,8 @@ class Compactor:
     def compact(self, counter: str) -> Report:
         """Clean, fold and settle a counter's lanes of this Region.
 
-        Raises InvalidCounter, SettingsMismatch, LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors; of
-        the lanes' errors the first, after every lane was tried. Nothing is lost by any, and the next call starts again.
+        Raises InvalidCounter, SettingsMismatch, LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors. It
+        tries every lane, then raises the first error. No error loses anything, and the next call starts again.
         """
         lanes = self.settings.lanes_of(counter, self.settings.region)
         self._shape.ask(self._table, self._now)
@@ -76,10 +76,10 @@ class Compactor:
 
     @observed("compactor.run", _outcome_of)
     def run(self) -> Report:
-        """Compact every lane of this Region that needs it, found by a scan of the table. Failures are in the report.
+        """Compact every lane of this Region that needs it, by a scan of the table. The report has the failures.
 
-        So is a LaneUnread for every lane, of any Region, that no reader of these settings looks at. Every lane of this
-        Region that the scan meets is then in the directory, those of counters with a limit too.
+        It also has a LaneUnread for every lane, of any Region, that no reader of these settings looks at. The run puts
+        every lane of this Region that the scan meets into the directory, also those of counters with a limit.
         """
         lanes = self._run(find_lanes(self.settings))
         seen = Report(problems=lanes.unlisted | {lane: error_of(lane) for lane in lanes.unread})
@@ -89,10 +89,10 @@ class Compactor:
 
     @observed("compactor.verify", DONE)
     def verify(self, counter: str) -> Verification:
-        """Recount a counter from its segments and deltas, each lane in its own Region; writes nothing.
+        """Recount a counter from its segments and deltas, each lane in its own Region. It writes nothing.
 
-        Looks, in the Regions of the settings, at the next four shards too: what is there is in no value.
-        Raises GaveUp (a commit was just landing: ask again), ReadTooSlow, DamagedItem, PeriodOver and the TableErrors.
+        It also looks at the next four shards, in the Regions of the settings: changes there are in no value. Raises
+        GaveUp (a commit was just landing: call again), ReadTooSlow, DamagedItem, PeriodOver and the TableErrors.
         """
         self.settings.check_kept(counter, self._now().wall_ms)
         unread = (self._run(unread_beyond(counter, region, self.settings), region) for region in self.settings.regions)
@@ -108,24 +108,24 @@ class Compactor:
 
     @observed("compactor.rebuild", DONE)
     def rebuild(self, counter: str) -> dict[Lane, int]:
-        """Recompute the checkpoints of a counter's lanes of this Region from their segments; their new totals.
+        """Recompute the checkpoints of a counter's lanes of this Region from their segments; return the totals.
 
-        Of a counter with a limit: write the gates of *all* its lanes anew from what they filed, each in its own Region,
-        because rights are of all of them together; their values. Every Region must answer, and nobody may add to the
-        counter, or hold of it, in any. `ledgerctl rebuild` also says what is lost and what is owed.
+        For a counter with a limit: write the gates of *all* its lanes anew from what they filed, each in its own
+        Region, because rights belong to all of them together, and return their values. Every Region must answer, and
+        nobody may add to the counter, or hold a part of it, in any. `ledgerctl rebuild` also says what is lost.
 
-        For an operator, while no compactor works on its lanes: always after a restore from a backup, or when this
-        Region's replica was made again, and after LaneDamaged once the cause is known. Undoes the orphans of lost
-        commits. When it failed, call it again before a compactor runs.
+        It is for an operator, while no compactor works on the lanes: always after a restore from a backup, or when this
+        Region's replica was made again, and after LaneDamaged once you know the cause. It undoes the orphans of lost
+        commits. If it fails, call it again before a compactor runs.
 
-        Raises GaveUp, LaneDamaged, DamagedItem, LimitMismatch, OutcomeUnknown and the other TableErrors; no value was
-        changed, but perhaps that of a gate.
+        Raises GaveUp, LaneDamaged, DamagedItem, LimitMismatch, OutcomeUnknown and the other TableErrors; no value
+        changed, except perhaps that of a gate.
         """
         gates = Gates.of(self.settings, counter)
         self.settings.check_kept(counter, self._now().wall_ms)
         if gates is not None:
             self._shape.ask(self._table, self._now, counter)
-            return {each.gate.lane: each.gate.value for each in self._run(rebuild_gates(gates))}
+            return {made.gate.lane: made.gate.value for made in self._run(rebuild_gates(gates))}
         rebuilt = {lane: self._run(rebuild(lane)) for lane in self.settings.lanes_of(counter, self.settings.region)}
         return {lane: checkpoint.total for lane, checkpoint in rebuilt.items() if checkpoint is not None}
 
@@ -139,7 +139,7 @@ class Compactor:
         return Report.of(lane, tally, failure)
 
     def _run(self, program: Program[Result], region: str | None = None) -> Result:
-        """Run a program here, or with each of its requests at another Region."""
+        """Run a program in this Region, or with each of its requests at another one."""
         self._shape.ask(self._table, self._now)
         away = region not in (None, self.settings.region)
         return run(at(region, program) if region and away else program, self._table, self._now)

@@ -1,16 +1,15 @@
-"""The program `fold`: entries of the tail become one segment and a new checkpoint.
+"""The program `fold` turns entries of the tail into a segment and a new checkpoint.
 
-Rule 1: Begin, then the cutoff, then the Query, in this order: an entry that is on its way while the cutoff is fixed
-must not be passed by a watermark it was not asked for.
-Rule 2: Only complete entries are taken, lowest first: none at or below the new watermark is left behind, in whatever
-item (ledger/lane/tail.py).
-Rule 3: The tail is read once a visit, up to the first cutoff. A further commit takes on from what was read while the
-watermark is the one that the commit before it left: what came since below that cutoff is a stray by rule 1. Else all
-is read anew.
-Rule 4: A commit comes soon after the Query that it rests on, by both clocks; else all is read anew. So a delta that has
-been in the table for longer is passed by no watermark that it was above.
-Rule 5: The deltas themselves are not touched, because readers that hold the older checkpoint and Regions that have not
-received the new one still need them.
+Rule 1: Begin, then the cutoff, then the Query, in this order: else a watermark could pass an entry that came between
+them.
+Rule 2: It takes only complete entries (ledger/lane/tail.py), lowest first: none at or below the new watermark is left.
+Rule 3: A visit reads the tail once, up to the first cutoff. A further commit goes on with the same entries while the
+watermark is the one that the commit before it left: an entry that came since below that cutoff is a stray by rule 1.
+Else it reads all anew.
+Rule 4: A commit comes soon after the Query that it rests on, by both clocks; else the fold reads all anew. So no
+watermark passes a delta above it that has been in the table for longer.
+Rule 5: It leaves the deltas alone, because readers that hold the older checkpoint and Regions that have not received
+the new one still need them.
 """
 
 from compactor.commit import begin, commit
@@ -23,7 +22,7 @@ from ledger.settings import Settings
 from ledger.values import Checkpoint, Lane
 
 QUERY_MS = 120_000
-"""How old the Query that a commit rests on may be; named.py waits longer before it asks a second time."""
+"""How old the Query that a commit rests on may be; named.py waits longer before it names items a second time."""
 
 COMMITS_MAX = 1_000
 """Commits of one visit to a lane; the rest of a longer tail waits for the next."""
@@ -32,11 +31,11 @@ COMMITS_MAX = 1_000
 def fold(lane: Lane, tally: Tally, settings: Settings, *, commits_max: int = COMMITS_MAX) -> Program[Checkpoint | None]:
     """Fold the tail, `fold_max` entries a commit, until fewer than `fold_min` are old enough.
 
-    The checkpoint it leaves; None when nothing was ever folded. Raises GaveUp, LaneDamaged, DamagedItem, OutcomeUnknown
-    and the other TableErrors; what was committed stays.
+    It returns the checkpoint that it leaves; None when nothing was ever folded. Raises GaveUp, LaneDamaged,
+    DamagedItem, OutcomeUnknown and the other TableErrors; earlier commits stay.
     """
     tail: Tail | None = None
-    asked = Instant(0, 0)  # before the tail was read
+    queried = Instant(0, 0)  # before the tail was read
     left: str | None = None  # the watermark that the last commit left
     for commits in range(commits_max + 1):
         checkpoint = yield from begin(lane)
@@ -50,11 +49,11 @@ def fold(lane: Lane, tally: Tally, settings: Settings, *, commits_max: int = COM
             tally.unfolded = commits == commits_max
             break
         if tail is None or watermark != left:
-            tail, asked = Tail(lane, watermark, tokens.last_of(cutoff_ms), consistent=True), now
+            tail, queried = Tail(lane, watermark, tokens.last_of(cutoff_ms), consistent=True), now
         found = yield from tail.take(settings.fold_max)
         if len(found) < settings.fold_min:  # folding would cost more than it saves
             break
-        if not in_time(asked, (yield Now()), QUERY_MS):
+        if not in_time(queried, (yield Now()), QUERY_MS):
             tail = None
             continue
         left = tokens.from_bytes(found[-1][:TOKEN_BYTES])

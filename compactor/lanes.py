@@ -1,11 +1,11 @@
-"""Which lanes there are, and which of them need the compactor, by a scan of the whole table's keys.
+"""Finds all lanes, and those that need the compactor, by a scan of the whole table's keys.
 
 Rule 1: a lane needs the compactor when its tail may be long enough to fold, or when it was ever folded and holds deltas
-(strays, or listed ones to be cleaned), or lacks its checkpoint (the visit tells).
-Rule 2: a scan is eventually consistent, so what it misses is found by the next one; it is charged for the whole table,
-whatever is taken of it; what is no item of ours is passed by.
-Rule 3: who scans to compact, lists: the lanes of the settings' Region whose item of the directory the scan did not see,
-those of gates too, because no commit ever lists these.
+(strays, or listed ones for clean), or lacks its checkpoint (the visit reports that).
+Rule 2: a scan is eventually consistent, so the next one finds what it misses; AWS charges it for the whole table,
+though it takes the keys alone; it skips items that are not ours.
+Rule 3: a scan to compact also lists the lanes of the settings' Region whose item of the directory it did not see, those
+of gates too, because no commit ever lists these.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,8 +24,8 @@ from ledger.values import Lane
 
 @dataclass(slots=True)
 class Holding:
-    """What a lane holds, by its keys. deltas: how many, a pack being a fold of them. folded: something of the
-    compactor; whole: its checkpoint. gate: the lane has a limit, and its gate. listed: it is in the directory."""
+    """What a lane holds, by its keys. deltas: how many; a pack counts as a fold of them. folded: it has an item of the
+    compactor; whole: it has its checkpoint. gate: it has a gate. listed: it is in the directory."""
 
     deltas: int = 0
     folded: bool = False
@@ -45,7 +45,7 @@ class Lanes(NamedTuple):
 
 
 def by_lane(keys: Iterable[Key]) -> Iterable[tuple[Lane, str, Key]]:
-    """(lane, "delta" or "fold", key) of those keys that are of a lane."""
+    """Yield (lane, "delta" or "fold", key) for the keys of lanes."""
     for key in keys:
         found = items.lane_of(key.pk)
         if found is not None:
@@ -53,7 +53,7 @@ def by_lane(keys: Iterable[Key]) -> Iterable[tuple[Lane, str, Key]]:
 
 
 def every_lane(wanted: Callable[[Lane], bool], *, fold_min: int = 1) -> Program[dict[Lane, Holding]]:
-    """The lanes that are wanted, in order. Raises the TableErrors."""
+    """The wanted lanes, in order. Raises the TableErrors."""
     found: dict[Lane, Holding] = {}
     listed: set[Lane] = set()
     pages = Pages(Scan())
@@ -62,7 +62,7 @@ def every_lane(wanted: Callable[[Lane], bool], *, fold_min: int = 1) -> Program[
         for lane, kind, key in by_lane(page.keys):
             if wanted(lane):
                 holding = found.setdefault(lane, Holding())
-                if kind == "delta":  # a key does not tell how many a pack holds
+                if kind == "delta":  # a key does not say how many a pack holds
                     holding.deltas += fold_min if items.is_pack(key.sk) else 1
                 holding.folded |= kind == "fold"
                 holding.whole |= key == items.checkpoint_key(lane)
@@ -76,8 +76,8 @@ def every_lane(wanted: Callable[[Lane], bool], *, fold_min: int = 1) -> Program[
 
 
 def find_lanes(settings: Settings) -> Program[Lanes]:
-    """All in order, but those of periods that nobody looks at any more; and list the lanes of the settings' Region.
-    Raises the TableErrors of the scan."""
+    """Find the lanes, in order, except those of periods that cannot be read any more; and list those of the settings'
+    Region. Raises the TableErrors of the scan."""
     now: Instant = yield Now()
 
     def wanted(lane: Lane) -> bool:

@@ -1,12 +1,12 @@
-"""Where deltas are listed: the covering segments of entries at or below the watermark.
+"""Finds where deltas are listed: the covering segments of entries at or below the watermark.
 
-Rule 1: cover(u) is the smallest hi at or above u, and every segment filed under it is read; an entry is listed when
+Rule 1: cover(u) is the smallest hi at or above u. A look-up reads every segment filed under it; an entry is listed when
 one of them holds its token.
-Rule 2: An entry at or below the watermark may stand in a pack that reaches above it, so items are read a span further
+Rule 2: An entry at or below the watermark may stand in a pack that reaches above it, so it reads items a span further
 than the watermark where each such entry matters.
-Rule 3: memory is bounded by one page of items and one of segments.
-Rule 4: What is listed as it stands is found by functions of C on sets; only what is left is looked at one by one,
-because nearly all of what a visit looks at is listed.
+Rule 3: Memory holds one page of items and one of segments.
+Rule 4: Functions of C on sets find the entries that are listed as they are; Python looks at the others one by one,
+because nearly all that a visit sees are listed.
 """
 
 from bisect import bisect_right
@@ -21,15 +21,15 @@ from ledger.requests import Get, Item, Page, Program, Query
 from ledger.values import Delta, Lane
 
 HIGHEST_CHANGE = b"\xff" * (ENTRY.size - TOKEN_BYTES)
-"""Follows a token in the highest bytes that begin with it."""
+"""The bytes after a token in the highest entry that begins with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What segments say of some entries. hi: of the one cover they all have, where they have one.
+    """What segments say of several entries. hi: of the one cover that all have, where they have one.
 
-    same: those that are listed as they are. other: what is listed instead, by the token, where the change is another.
-    newer: those whose token only a segment of a later version has, where such segments were to be passed over.
+    same: those that are listed as they are. other: the listed entry, by the token, where its change is another. newer:
+    those whose token only a segment of a later version has, where the caller wants none of these.
     """
 
     entries: Sequence[bytes]
@@ -40,19 +40,19 @@ class Listing:
 
     @property
     def unlisted(self) -> list[bytes]:
-        """Those whose token no segment has, in their order."""
+        """The entries whose token no segment has, in order."""
         return [entry for entry in self.not_yet if entry not in self.newer]
 
     @property
     def not_yet(self) -> list[bytes]:
-        """Those whose token no segment up to the version has, in their order."""
+        """The entries whose token no segment up to the version has, in order."""
         if len(self.same) == len(self.entries):
             return []
         return [e for e in self.entries if e not in self.same and e[:TOKEN_BYTES] not in self.other]
 
     @property
     def as_listed(self) -> set[bytes]:
-        """What is listed under the tokens of these entries."""
+        """The listed entries of these tokens."""
         return {*self.same, *self.other.values()} if self.other else self.same
 
 
@@ -64,10 +64,10 @@ def changed_by(entry: bytes) -> int:
 def cover(
     lane: Lane, entries: Sequence[bytes], *, consistent: bool, versions_upto: int = VERSION_MAX
 ) -> Program[Listing]:
-    """What the cover of the first entry says of it and of the entries after it that lie under the same hi.
+    """What the cover of the first entry says of it and of the entries after it under the same hi.
 
-    `entries`, 24 bytes each, are in the order of their tokens, and not empty. Without a cover it says nothing of any.
-    versions_upto: what only segments of a later version list is newer.
+    `entries`, 24 bytes each, are in the order of their tokens, and at least one. Without a cover it says nothing of
+    any. versions_upto: entries that only segments of a later version list are `newer`.
     """
     after = items.segments_before(tokens.from_bytes(entries[0][:TOKEN_BYTES]))
     pages = Pages(Query(items.fold_pk(lane), after, items.SEGMENTS_UPTO, 1, consistent))
@@ -90,13 +90,13 @@ def cover(
                 newer |= here | {entry for entry in left if otherwise and entry[:TOKEN_BYTES] in otherwise}
         if not pages.more:
             return Listing(under, same, other, newer, hi)
-        # After the one segment that told hi come the others under it, page by page.
+        # After the one segment that showed hi come the others under it, page by page.
         pages.next = pages.next._replace(upto=items.segments_of_hi(hi), limit=None)
         page = yield from pages.read()
 
 
 def _otherwise(entries: Set[bytes], listed: Entries) -> Mapping[bytes, bytes]:
-    """What is listed under the tokens of entries that are not."""
+    """The listed entries with the tokens of `entries`, by the token."""
     wanted = {entry[:TOKEN_BYTES] for entry in entries}
     if wanted.isdisjoint(listed.tokens):
         return {}
@@ -106,7 +106,7 @@ def _otherwise(entries: Set[bytes], listed: Entries) -> Mapping[bytes, bytes]:
 def covers(
     lane: Lane, entries: Sequence[bytes], *, consistent: bool, versions_upto: int = VERSION_MAX
 ) -> Program[Listing]:
-    """What their covers say of all these entries, one cover after the other; arguments as for `cover`."""
+    """What the covers of all these entries say of them, one after the other; arguments as for `cover`."""
     same, newer, other = set[bytes](), set[bytes](), dict[bytes, bytes]()
     done = 0
     while done < len(entries):
@@ -121,10 +121,9 @@ def covers(
 class Below:
     """The entries of a lane at or below its watermark, page by page, with what segments say of them.
 
-    `while below.more: found = yield from below.read()`, as with Pages. A token that stands in several items of a page
-    comes once, as the first of them has it; one on two pages comes twice. since: items with
-    a sort key at or below this token are passed over. whole: only items that lie below the watermark as wholes are
-    looked at. page: the last page's items, each with what it holds.
+    `while below.more: found = yield from below.read()`, as with Pages. A token in several items of a page comes once,
+    as the first of them has it; a token on two pages comes twice. since: it skips items with a sort key at or below
+    this token. whole: it reads only items that are wholly below the watermark. page: the last items, with entries.
     """
 
     def __init__(
@@ -148,11 +147,11 @@ class Below:
 
     @property
     def upto(self) -> str | None:
-        """The sort key up to which all was read; None when that is all."""
+        """The sort key up to which all was read; None at the end."""
         return self._pages.next.after
 
     def read(self) -> Program[Listing]:
-        """The next of them, in the order of their tokens. Raises DamagedItem and the TableErrors."""
+        """The next entries, in the order of their tokens. Raises DamagedItem and the TableErrors."""
         page: Page = yield from self._pages.read()
         self.page = [(item, items.entries_of(self._lane, item)) for item in page.items]
         first: dict[bytes, bytes] = {}

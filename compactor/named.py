@@ -1,13 +1,13 @@
-"""The program `settle_named`: of the items that somebody names, those below the watermark get into the sum.
+"""The program `settle_named` puts the named items below the watermark into the sum.
 
-Rule 1: Begin, then the named items strongly, then their covers strongly. An item that is gone was cleaned, so it was
-listed; an eventually consistent read that does not see it yet would lose it.
-Rule 2: An entry above the watermark is in the tail, but a fold that is under way may not have seen it and pass it. So
-its item is named again ASK_AGAIN_MS later: by then each such fold has committed or never will (fold.py, rule 4), and
-every other one sees it. Once is not enough, and twice is.
-Rule 3: A damaged item hides no other: it is raised when the others are settled.
-Rule 4: It goes page by page, and `Naming` says at every moment what is left: whoever is stopped goes on behind the last
-page that was settled, and memory holds one page.
+Rule 1: Begin, then read the named items strongly, then their covers strongly. An item that is gone was cleaned, so it
+was listed; an eventually consistent read that does not see it yet would lose it.
+Rule 2: An entry above the watermark is in the tail, but a fold in progress may not have seen it and pass it. So its
+item is named again ASK_AGAIN_MS later: by then each such fold has committed or never will (fold.py, rule 4), and every
+other fold sees it. Naming once is not enough, and twice is.
+Rule 3: A damaged item hides no other: its error is raised when the others are settled.
+Rule 4: It goes page by page, and `Naming` has at every moment what is left: a program that was stopped goes on behind
+the last settled page, and memory holds one page.
 """
 
 from dataclasses import dataclass, field
@@ -24,16 +24,16 @@ from ledger.requests import GetMany, Item, Key, Page, Program, Query, key_of
 from ledger.values import Lane
 
 ASK_AGAIN_MS = 300_000
-"""Twice what a commit may come after its Query, and a minute for what was sent at the last moment."""
+"""Twice the time that a commit may come after its Query, and a minute for a request of the last moment."""
 
 KEYS_READ = 100
-"""Named items that are read, and settled, at once."""
+"""How many named items are read, and settled, at once."""
 
 
 @dataclass(slots=True)
 class Naming:
-    """How far named items are settled. left: not yet. above: they have entries above the watermark, and are to be named
-    again. damaged: they cannot be read."""
+    """How far named items are settled. left: not yet. above: with entries above the watermark, to be named again.
+    damaged: unreadable."""
 
     left: Named
     above: Named = field(default_factory=Named)
@@ -41,16 +41,16 @@ class Naming:
 
     @property
     def undone(self) -> Named:
-        """What whoever goes on has to name."""
+        """The items that the next program has to name."""
         return self.left | self.damaged
 
 
 def settle_named(
     lane: Lane, tally: Tally, naming: Naming, *, fold_max: int, commits_max: int = COMMITS_MAX
 ) -> Program[None]:
-    """Settle what is named, and note in `naming` how far that went; what `commits_max` leaves is in `tally.unsettled`.
+    """Settle the named items, and note in `naming` how far that went. `tally.unsettled`: `commits_max` stopped it.
 
-    Raises GaveUp, LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors; what was committed stays.
+    Raises GaveUp, LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors; earlier commits stay.
     """
     last, damage = tally.commits + commits_max, None
     while naming.left:
@@ -83,7 +83,7 @@ def settle_named(
 
 
 def _page(pk: str, named: Named) -> Program[tuple[list[Item], Named]]:
-    """The first of the named items that are there, read strongly, and what else is named."""
+    """The first of the named items that are there, read strongly, and the rest of the names."""
     pair, ranges = (None, named.between) if named.keys else (named.between[0], named.between[1:])
     keys = named.keys[:KEYS_READ] if pair is None else pair[:1]
     answers: tuple[Any, ...] = yield GetMany(tuple(Key(pk, sk) for sk in keys))

@@ -1,14 +1,14 @@
-"""The program `rebuild`: a lane's checkpoint recomputed from its segments, after a restore or damage.
+"""The program `rebuild` recomputes a lane's checkpoint from its segments, after a restore or damage.
 
-Rule 1: An operator's tool, run while no compactor works on the lane.
-Rule 2: Everything is read strongly at home.
-Rule 3: The version is above every version seen in checkpoint, segments and note, with an empty segment of its own so
+Rule 1: It is an operator's tool, for when no compactor works on the lane.
+Rule 2: It reads everything strongly at home.
+Rule 3: The new version is above every version in checkpoint, segments and note, with an empty segment of its own so
 that `last` names a real one.
-Rule 4: The clean note goes first, because its version may say something of a time that the restore undid. Where half of
-a lost commit stayed, and compactors went on before the rebuild, segments overlap: one of two is an orphan and is
-undone. What it lists, and the other does not, is put back as deltas before it is deleted, so a change is listed or a
-delta at every moment, and a rebuild that ends half way can be repeated. Segments that list a token with two changes are
-LaneDamaged, and nothing is written.
+Rule 4: It deletes the clean note first, because its version may be of a time that the restore undid. Where half of a
+lost commit stayed, and compactors went on before the rebuild, segments overlap: one of two is an orphan, and the
+rebuild undoes it. It puts entries that only the orphan lists back as deltas before it deletes the orphan, so a change
+is listed or a delta at every moment, and you can repeat a rebuild that ended half-way. Segments that list a token with
+two changes are LaneDamaged, and it writes nothing.
 """
 
 from contextlib import suppress
@@ -26,11 +26,11 @@ from ledger.requests import DeleteMany, Get, Instant, Item, Now, Program, keyed
 from ledger.values import Checkpoint, Delta, Lane, Segment
 
 ORPHANS_MAX = 1_000
-"""Orphans that one rebuild undoes; each is found by a reading of all segments."""
+"""The most orphans that one rebuild undoes; it reads all segments to find each."""
 
 
 def rebuild(lane: Lane) -> Program[Checkpoint | None]:
-    """Write a checkpoint that is the sum of the segments; None when there are none, and then no checkpoint either.
+    """Write a checkpoint that is the sum of the segments. None when there are no segments: then there is none either.
 
     Raises GaveUp (a compactor is at work, or was minutes ago), LaneDamaged, DamagedItem, OutcomeUnknown and the other
     TableErrors. Then no checkpoint was written; run it again before a compactor runs.
@@ -49,11 +49,12 @@ def rebuild(lane: Lane) -> Program[Checkpoint | None]:
     if sums.watermark is None:
         if item is None:
             return None
-        # Half of the first commit, of which nothing was cleaned; or every delta that is counted is still there.
+        # Half of the first commit, whose deltas nobody cleaned; or every delta that the checkpoint counts is there.
         if (seen == 1 and noted is None) or (before is not None and (yield from _all_there(before))):
             yield from _delete(lane, item, noted)  # they are the tail again
             return None
-        raise LaneDamaged(f"{lane}: there is a checkpoint but no segment to rebuild it from. Nothing was written.")
+        why = f"{lane}: it has a checkpoint, and no segment to rebuild that from. Nothing was written."
+        raise LaneDamaged(f"{why} Restore its segments from a backup.")
     listed = (sums.version, *(orphan.version for orphan in undone))
     version = max(*listed, seen or 0, items.version_of(noted) or 0) + 1
     now: Instant = yield Now()
@@ -71,13 +72,13 @@ def rebuild(lane: Lane) -> Program[Checkpoint | None]:
 
 
 def _delete(lane: Lane, *given: Item | None) -> Program[None]:
-    """Delete items as they were read. Raises GaveUp when one has changed: somebody is at work."""
+    """Delete items as they were read. Raises GaveUp when one has changed, because somebody is at work."""
     present = tuple(item for item in given if item is not None)
     for answer in (yield DeleteMany(present)) if present else ():
         if isinstance(answer, LedgerError):
             raise answer
         if answer is not None:
-            raise GaveUp(f"{lane}: it changed meanwhile. Stop the compactor of its Region, then rebuild it again.")
+            raise GaveUp(f"{lane}: it changed meanwhile. No checkpoint was written. Stop its compactor, then retry.")
 
 
 def _all_there(checkpoint: Checkpoint) -> Program[bool]:
@@ -87,8 +88,8 @@ def _all_there(checkpoint: Checkpoint) -> Program[bool]:
 
 
 def _resolve(lane: Lane, before: Checkpoint | None) -> Program[tuple[Recount, list[Segment], list[Delta]]]:
-    """Leave out one of two segments that overlap, until none do: the sums of those that stand, the orphans, and what
-    only these list. Writes nothing.
+    """Leave out one of two segments that overlap, until none do. It returns the sums of the others, the orphans, and
+    the deltas that only these list. It writes nothing.
     """
     orphans: list[Segment] = []
     unlisted: list[Delta] = []
@@ -100,12 +101,13 @@ def _resolve(lane: Lane, before: Checkpoint | None) -> Program[tuple[Recount, li
         listed = dict(stands)
         orphans.append(orphan)
         unlisted += [Delta(lane, tokens.from_bytes(t), change) for t, change in orphan if t not in listed]
-    raise LaneDamaged(f"{lane}: more than {ORPHANS_MAX} segments overlap. Nothing was written.")
+    raise LaneDamaged(f"{lane}: more than {ORPHANS_MAX} segments overlap. Nothing was written. Restore the lane.")
 
 
 def _standing(segment: Segment, before: Checkpoint | None) -> tuple[bool, bool, int, str]:
-    """Of two segments that overlap the lower is undone: one of a version that the checkpoint has not reached, rather
-    than the one that it names, rather than an older one. No choice loses a change; this one undoes few.
+    """The rank of a segment: of two that overlap the rebuild undoes the lower. That is one of a version that the
+    checkpoint has not reached, rather than an older one, rather than the one that the checkpoint names. No choice loses
+    a change; this one undoes few.
     """
     reached = before is not None and segment.version <= before.version
     named = before is not None and (segment.hi, segment.version) == (before.last, before.version)
@@ -113,14 +115,14 @@ def _standing(segment: Segment, before: Checkpoint | None) -> tuple[bool, bool, 
 
 
 def _put_back(lane: Lane, unlisted: list[Delta]) -> Program[None]:
-    """As a retry does: what is listed elsewhere is cleaned again, what is not is in the tail or settled."""
+    """Put deltas again, as a retry does: clean deletes those that are listed; the others are in the tail, or strays."""
     if not unlisted:
         return
     for outcome in (yield from add_many(unlisted)):
         if isinstance(outcome, TokenConflict):
             raise LaneDamaged(
                 f"{lane}: a segment that overlaps another lists a delta with another change than the table has: "
-                f"{outcome} Only a person can say which of them counts."
+                f"{outcome} No checkpoint was written. Only a person can say which of them counts."
             )
         if isinstance(outcome, LedgerError):
             raise outcome

@@ -1,9 +1,9 @@
-"""A lane's segments summed anew: what rebuild writes and verify compares with.
+"""Sums a lane's segments anew: rebuild writes the result, and verify compares with it.
 
 Rule 1: Segments are read strongly and page by page, so memory does not grow with the history.
-Rule 2: The distinct `hi` partition the order of tokens and a token is listed once, else two segments overlap and the
-lane is damaged.
-Rule 3: Tokens are looked up only where a range has several segments: mostly it has one, and nothing to compare.
+Rule 2: The distinct `hi` partition the order of tokens, and list a token once; else two segments overlap and the lane
+is damaged.
+Rule 3: It compares tokens only where a range has several segments: mostly a range has one.
 """
 
 from collections.abc import Collection
@@ -29,25 +29,25 @@ class Recount:
 
 
 class Overlap(LaneDamaged):
-    """Two segments list a delta twice, or one lists what lies in the other's range: one of them is an orphan."""
+    """Two segments list a delta twice, or one lists a delta in the other's range: one of them is an orphan."""
 
     def __init__(self, first: Segment, second: Segment) -> None:
         one, other = (items.segment_key(s.lane, s.hi, s.version).sk for s in (first, second))
         super().__init__(
             f"{first.lane}: segment {other!r} overlaps {one!r}: it lists a delta twice, or one outside its range. "
-            "Stop the compactor, then rebuild the lane."
+            "Nothing was written. Stop the compactor, then rebuild the lane."
         )
         self.segments = first, second
 
 
 def recount(lane: Lane, *, versions_upto: int | None = None, without: Collection[Segment] = ()) -> Program[Recount]:
-    """Sum the segments, but not those `without`.
+    """Sum the segments, except those in `without`.
 
     Raises Overlap, and LaneDamaged when two segments that overlap list a token with two changes.
     """
     sums = Recount()
-    below: Segment | None = None  # one of the hi before the current one
-    under: list[Segment] = []  # those of the current hi
+    below: Segment | None = None  # a segment of the hi before the current one
+    under: list[Segment] = []  # the segments of the current hi
     listed: set[bytes] = set()  # their tokens, where there are several
     pages = Pages(Query(items.fold_pk(lane), items.SEGMENTS_FROM, items.SEGMENTS_UPTO))
     while pages.more:
@@ -65,7 +65,7 @@ def recount(lane: Lane, *, versions_upto: int | None = None, without: Collection
             if under:
                 listed.update(under[-1].entries.tokens)
                 if not listed.isdisjoint(found):
-                    first = next(each for each in under if not {*found}.isdisjoint(each.entries.tokens))
+                    first = next(other for other in under if not {*found}.isdisjoint(other.entries.tokens))
                     raise _overlap(first, segment)
             under.append(segment)
             _add(sums, segment)

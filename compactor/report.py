@@ -1,4 +1,4 @@
-"""What a compactor did: counted as it happens, so that a step that fails half way has told of its first half."""
+"""What a compactor did, counted as it happens, so that a step that fails half-way has counted its first half."""
 
 from __future__ import annotations
 
@@ -19,28 +19,29 @@ class Tally:
     commits: int = 0
     conflicts: list[str] = field(default_factory=list)
     postponed_by: list[str] = field(default_factory=list)
-    """What the clean waits for: Regions that lag or do not answer, or the failure that ended it."""
+    """For what the clean waits: Regions that lag or do not answer, or the failure that ended it."""
     unfolded: bool = False
-    """The visit reached its bound of commits of fold; there may be more."""
+    """The visit reached its bound of fold's commits; there may be more to fold."""
     unsettled: bool = False
-    """The visit reached its bound of commits while there were strays."""
+    """The visit reached its bound of settle's commits, and strays are left."""
     uncleaned: bool = False
-    """The clean deleted for as long as it may, and there is more to delete."""
+    """The clean's time was over, and there is more to delete."""
     since: str | None = None
     """The sort key up to which a whole visit has settled every stray."""
     ahead_ms: int = 0
-    """How far the watermark is ahead of the compactor's clock: some clock was wrong, and new deltas are strays."""
+    """How far the watermark is ahead of the compactor's clock, because some clock was wrong: new deltas are strays."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """What a compactor did.
 
-    lanes: visited. folded, settled, cleaned: deltas. commits: transactions of fold and settle. gave_up: lanes left to
-    the next run because another compactor was there. postponed: lanes whose clean waits; postponed_by: for what, each
-    Region or failure once. conflicts: tokens of deltas that are listed with another change (kept; look at them).
-    ahead: lanes whose watermark is that many milliseconds ahead of this clock, because some clock was wrong: until that
-    time comes, new changes there are strays. problems: lanes that failed, with the error.
+    lanes: how many it visited. folded, settled, cleaned: how many deltas. commits: transactions of fold and settle.
+    gave_up: lanes left to the next run because another compactor was there. postponed: lanes whose clean waits;
+    postponed_by: for what, each Region or failure once. conflicts: tokens of deltas that segments list with another
+    change (it kept them; look at them). ahead: lanes whose watermark is that many milliseconds ahead of this clock,
+    because some clock was wrong: until that time comes, new changes there are strays. problems: lanes that failed, with
+    the error.
     """
 
     lanes: int = 0
@@ -75,8 +76,8 @@ class Report:
         """One report for many."""
         parts = list(reports)
         return cls(
-            **{each.name: sum(getattr(p, each.name) for p in parts) for each in fields(cls) if each.default == 0},
-            postponed_by=tuple(dict.fromkeys(each for p in parts for each in p.postponed_by)),
+            **{sums.name: sum(getattr(part, sums.name) for part in parts) for sums in fields(cls) if sums.default == 0},
+            postponed_by=tuple(dict.fromkeys(reason for part in parts for reason in part.postponed_by)),
             conflicts=tuple(token for p in parts for token in p.conflicts),
             ahead={lane: ms for p in parts for lane, ms in p.ahead.items()},
             problems={lane: error for p in parts for lane, error in p.problems.items()},

@@ -1,7 +1,7 @@
-"""The program `settle`: strays get into the sum.
+"""The program `settle` puts strays into the sum.
 
 Rule 1: A stray is an entry at or below the watermark that no segment lists, also in a pack that reaches above it.
-Rule 2: Candidates are found cheaply, with eventually consistent reads, and confirmed expensively: begin, then the
+Rule 2: It finds candidates cheaply, with eventually consistent reads, and confirms them expensively: begin, then the
 covering segments strongly, in this order.
 Rule 3: A commit files the strays of one range under its own hi and leaves the watermark where it is.
 """
@@ -18,7 +18,7 @@ from ledger.requests import Instant, Now, Program
 from ledger.values import Lane
 
 COMMITS_MAX = 1_000_000
-"""Stops a loop that would never end: every range with strays takes a commit of its own."""
+"""The bound of a loop that would otherwise have none: every range with strays takes a commit of its own."""
 
 
 def settle(
@@ -30,10 +30,10 @@ def settle(
     commits_max: int = COMMITS_MAX,
     since: str | None = None,
 ) -> Program[None]:
-    """Settle every stray at or below `watermark`; what `commits_max` leaves is told in `tally.unsettled`.
+    """Settle every stray at or below `watermark`. `tally.unsettled` says whether `commits_max` stopped it.
 
-    since: a sort key; items at or below it are passed over, and `tally.since` is how far it came. Raises GaveUp,
-    LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors; what was committed stays.
+    since: a sort key; it skips items at or below that, and notes in `tally.since` how far it came. Raises GaveUp,
+    LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors; earlier commits stay.
     """
     last = tally.commits + commits_max
     below = Below(lane, watermark, consistent=False, since=since)
@@ -48,8 +48,8 @@ def settle(
 def settle_these(
     lane: Lane, tally: Tally, candidates: Sequence[bytes], *, fold_max: int, commits_max: int = COMMITS_MAX
 ) -> Program[None]:
-    """Settle those of the candidates that are strays: entries at or below the watermark. Of a token that comes twice,
-    from two items, the first is settled.
+    """Settle the candidates, entries at or below the watermark, that are strays. Of a token that comes twice it settles
+    the first.
 
     Raises what `settle` raises.
     """
@@ -64,10 +64,10 @@ def settle_these(
 
 
 def _settle_range(lane: Lane, tally: Tally, candidates: Sequence[bytes], fold_max: int) -> Program[list[bytes]]:
-    """Confirm the candidates under the first one's cover and commit at most `fold_max` of them; those left."""
+    """Confirm the candidates under the first one's cover and commit at most `fold_max` of them; return those left."""
     checkpoint = yield from begin(lane)
     if checkpoint is None:
-        raise GaveUp(f"{lane}: the checkpoint is gone.")
+        raise GaveUp(f"{lane}: the checkpoint is gone. Nothing was written. Look at the lane, then rebuild it.")
     now: Instant = yield Now()
     found = yield from cover(lane, candidates, consistent=True)
     if found.hi is None:

@@ -1,9 +1,9 @@
-"""The program `verify`: a lane recounted from its segments and deltas, and held against its checkpoint.
+"""The program `verify` recounts a lane from its segments and deltas, and compares that with its checkpoint.
 
 Rule 1: It writes nothing.
-Rule 2: At home and strongly.
+Rule 2: It reads at home and strongly.
 Rule 3: Begin comes first, so that every segment up to the checkpoint's version can be seen.
-Rule 4: The tail comes right after it and its time is bounded, so that no folded delta can have been cleaned.
+Rule 4: The tail comes right after that, in a bounded time, so that nobody can have cleaned a folded delta.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from ledger.values import Checkpoint, Lane
 
 @dataclass(frozen=True, slots=True)
 class LaneCheck:
-    """A lane as it was recounted. `strays` wait for the next settle; they are in `value` and are no difference.
+    """A recounted lane. `strays` wait for the next settle; they are in `value` and are no difference.
 
     `value` is None when the lane is too damaged to say.
     """
@@ -39,9 +39,9 @@ class LaneCheck:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """A counter recounted. `value`: the sum of every change in its lanes, strays included; None if nobody can say.
+    """A recounted counter. `value`: the sum of every change in its lanes, strays included; None if nobody can say.
 
-    `unread`: lanes of the counter that were seen to hold something, and that no reader of the settings looks at.
+    `unread`: lanes of the counter that hold something, and that no reader of the settings looks at.
     """
 
     counter: str
@@ -68,7 +68,7 @@ class Verification:
 
 
 def verify(lane: Lane, *, read_time_max_ms: int = 60_000) -> Program[LaneCheck]:
-    """Recount one lane. Raises GaveUp (a commit is landing: ask again), ReadTooSlow, DamagedItem, TableErrors."""
+    """Recount one lane. Raises GaveUp (a commit is landing: call again), ReadTooSlow, DamagedItem, TableErrors."""
     try:
         began: Instant = yield Now()
         checkpoint = yield from begin(lane)
@@ -76,7 +76,8 @@ def verify(lane: Lane, *, read_time_max_ms: int = 60_000) -> Program[LaneCheck]:
         twice = yield from _read(tail)
         ended: Instant = yield Now()
         if not in_time(began, ended, read_time_max_ms):
-            raise ReadTooSlow(f"{lane}: reading the tail took longer than {read_time_max_ms} ms. Nothing was written.")
+            slow = f"{lane}: reading the tail took longer than {read_time_max_ms} ms. Nothing was written."
+            raise ReadTooSlow(f"{slow} Let the compactor run, then verify again.")
         sums = (yield from recount(lane, versions_upto=checkpoint.version)) if checkpoint else Recount()
     except LaneDamaged as damage:
         return LaneCheck(lane, None, 0, 0, (str(damage),))
@@ -87,12 +88,12 @@ def verify(lane: Lane, *, read_time_max_ms: int = 60_000) -> Program[LaneCheck]:
 
 
 def _read(tail: TailSum) -> Program[list[str]]:
-    """Read all of a tail; what is told of tokens that stand there with two changes."""
+    """Read all of a tail; a sentence for each token that it has with two changes."""
     counted: set[bytes] = set()
     while tail.more:
         counted.update(entry for entries in (yield from tail.read()) for entry in entries.apart)
     twice = sorted({tokens.from_bytes(entry[:TOKEN_BYTES]) for entry in tail.again if entry not in counted})
-    return [f"{tail.lane}: delta {token} stands in the tail with two changes; the first one counts." for token in twice]
+    return [f"{tail.lane}: the tail has delta {token} with two changes; the first one counts." for token in twice]
 
 
 def _differences(checkpoint: Checkpoint, sums: Recount) -> list[str]:
@@ -109,7 +110,7 @@ def _differences(checkpoint: Checkpoint, sums: Recount) -> list[str]:
 
 
 def _days_compared(days: Days | None, sums: Recount) -> list[tuple[str, str, str]]:
-    """The first bucket that is not what the segments give, made as coarse as the checkpoint has them."""
+    """The first bucket that differs from the segments' sum, in the checkpoint's buckets."""
     if days is None:
         return []
     both = days, Days.of(sums.by_day, days.froms)
@@ -125,7 +126,7 @@ def _below(lane: Lane, checkpoint: Checkpoint) -> Program[tuple[int, int, list[s
     below = Below(lane, checkpoint.watermark, versions_upto=checkpoint.version)
     while below.more:
         found = yield from below.read()
-        for entry in found.not_yet:  # what was settled since, too
+        for entry in found.not_yet:  # also those that were settled since
             strays.setdefault(tokens.from_bytes(entry[:TOKEN_BYTES]), changed_by(entry))
         listed = {entry[:TOKEN_BYTES]: entry for entry in found.as_listed}
         for entry in {entry for _, held in below.page for entry in held.apart} - found.as_listed:
@@ -136,12 +137,12 @@ def _below(lane: Lane, checkpoint: Checkpoint) -> Program[tuple[int, int, list[s
 
 
 def verify_gates(gates: Gates) -> Program[tuple[LaneCheck, ...]]:
-    """A limited counter recounted from all that its gates decided, each lane at its home.
+    """Recount a limited counter from all that its gates decided, each lane at its home.
 
-    Raises GaveUp (others kept writing: ask again), LimitMismatch, DamagedItem and the TableErrors.
+    Raises GaveUp (others kept writing: call again), LimitMismatch, DamagedItem and the TableErrors.
     """
     found = yield from audited(gates)
     return tuple(
-        LaneCheck(lane, gate.value if gate else 0, 0, 0, tuple(f"{lane}: {each}." for each in wrong))
+        LaneCheck(lane, gate.value if gate else 0, 0, 0, tuple(f"{lane}: {difference}." for difference in wrong))
         for lane, (gate, wrong) in sorted(found.items())
     )

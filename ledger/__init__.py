@@ -4,11 +4,10 @@ Ledger    adds changes              Settings  where the table is, how the protoc
 Change    one change of a batch     Delta     one change in its lane, named by its token
 Receipt   an acknowledgement        errors    every error of this library
 Limit     what a value never passes Hold      a part of a limit, set aside
-Transfer  what a transfer came to   Holds     parts of several limits, set aside together
-Then      what follows a change
-Threshold what is told when a value passes it
-Cost      what a call cost          Observed  what a call came to
-Period    which period is a time in Keep      how long the periods of a prefix are kept
+Transfer  the result of a transfer  Holds     parts of several limits, set aside together
+Then      what follows a change     Threshold a number; the service publishes when a value passes it
+Cost      what a call cost          Observed  a call that is over: its outcome, time and cost
+Period    names a time's period     Keep      how long the periods of a prefix are kept
 """
 
 from ledger import errors

@@ -1,4 +1,4 @@
-"""What an Update does to an item, each action with its two meanings side by side: DynamoDB's expression, its effect.
+"""The actions of an Update, each with its two meanings side by side: DynamoDB's expression, and its effect.
 
 Rule 1: the two meanings agree; the contract (tests/contract) holds them against each other on every table.
 Rule 2: every action looks at the item as it was before the update, and no two actions of an update name one path.
@@ -26,14 +26,14 @@ class Action(Protocol):
     def path(self) -> Path: ...
 
     def expression(self, names: Names, /) -> tuple[str, str]:
-        """The clause that it belongs to (SET, ADD, REMOVE or DELETE), and what stands there."""
+        """The clause that the action belongs to (SET, ADD, REMOVE or DELETE), and its part of it."""
 
     def after(self, there: Value | None, /) -> Value | None:
-        """What becomes of what stands at the path; None: nothing stands there."""
+        """The value at the path after the action; None: nothing stands there."""
 
 
 class Set(NamedTuple):
-    """Write a value, whatever was there."""
+    """Write a value in the place of whatever was there."""
 
     path: Path
     value: Value
@@ -46,7 +46,7 @@ class Set(NamedTuple):
 
 
 class Add(NamedTuple):
-    """Add a whole number to a number; one that is not there counts as 0."""
+    """Add a whole number to a number; a missing one counts as 0."""
 
     path: str
     change: int
@@ -64,7 +64,7 @@ class Add(NamedTuple):
 
 
 class Remove(NamedTuple):
-    """Take an attribute, or an entry of a map, away; one that is not there stays away."""
+    """Remove an attribute, or an entry of a map, if it is there."""
 
     path: Path
 

@@ -1,8 +1,8 @@
 """`AsyncLedger`: a Ledger whose calls are awaited, on aiobotocore.
 
-Rule 1: what is asked and what is answered is that of `Ledger`, by the same programs (`programs.py`).
+Rule 1: its calls send and answer what those of `Ledger` do, by the same programs (`programs.py`).
 Rule 2: a call that is cancelled raises CancelledError, from an OutcomeUnknown that carries its delta: the change may
-have been sent. Of one that was cancelled before it began nothing was sent.
+have been sent. A call that is cancelled before it begins sends nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ledger.values import Change, Delta, Receipt, Transfer
 
 
 class Named(TypedDict, total=False):
-    """What gives a change its name, as for Ledger."""
+    """The arguments that name a change, as for Ledger."""
 
     idempotency_key: str | None
     at: datetime | None
@@ -38,11 +38,11 @@ class Named(TypedDict, total=False):
 
 
 class AsyncLedger(Edge):
-    """Adds changes to counters inside `async with`, for the tasks of one event loop; make one a loop and keep it.
+    """Adds changes to counters inside `async with`, for the tasks of one event loop: make one in each loop and keep it.
 
-    client, clients: of aiobotocore, open; what is not given is made and closed here. table, tables: what answers
-    requests, at once or awaited. All arguments, answers and errors are otherwise those of `Ledger`; there is no
-    `gather`: many changes at once are `add_many(pack=True)`.
+    client, clients: of aiobotocore, open; the ledger makes and closes those that you do not give. table, tables:
+    anything that answers requests, at once or awaited. All arguments, answers and errors are otherwise those of
+    `Ledger`. There is no `gather`: for many changes at once use `add_many(pack=True)`.
     """
 
     _calls: Rules
@@ -76,7 +76,7 @@ class AsyncLedger(Edge):
 
     @observed("ledger.add_many")
     async def add_many(self, changes: Iterable[Change], *, pack: bool = False) -> list[Receipt | LedgerError]:
-        """As `Ledger.add_many`. Of one that is cancelled the cause is a group: an OutcomeUnknown for each change."""
+        """As `Ledger.add_many`. If it is cancelled, the cause is a group: an OutcomeUnknown for each change."""
         deltas = programs.prepare_many(self._calls, changes, pack)
         try:
             return await super()._run(programs.add_many(self._calls, deltas, pack))
@@ -138,27 +138,27 @@ class AsyncLedger(Edge):
 
 
 class _Granted:
-    """What is granted when it is awaited or entered."""
+    """A hold, or several, that the ledger grants when the caller awaits or enters it."""
 
     _granting: Coroutine[Any, Any, None] | None = None
 
     def __await__(self) -> Generator[Any, Any, Self]:
         if self._granting is not None:
             if getcoroutinestate(self._granting) != CORO_CREATED:
-                raise InvalidInput("This hold was asked for and not granted: ask the ledger for one again.")
+                raise InvalidInput("This hold was tried, and was not granted. Nothing was written. Make a new one.")
             yield from self._granting.__await__()
             self._granting = None
         return self
 
     def __enter__(self) -> NoReturn:
-        raise InvalidInput("The block of a hold of an AsyncLedger is `async with`.")
+        raise InvalidInput("A hold of an AsyncLedger was entered by `with`. Nothing was written. Use `async with`.")
 
     async def __aenter__(self) -> Self:
         return await self
 
 
 class AsyncHold(_Granted, Hold):
-    """A Hold of an AsyncLedger: it is granted when it is awaited or entered; `capture` and `release` are awaited."""
+    """A Hold of an AsyncLedger, which grants it when you await or enter it. Await `capture` and `release`, too."""
 
     def __init__(self, delta: Delta, ends: Any = None, granting: Coroutine[Any, Any, None] | None = None) -> None:
         super().__init__(delta, ends)
@@ -194,7 +194,7 @@ class AsyncHolds(_Granted, Holds):
                 outcomes.append(await hold.capture(amount))
             except LedgerError as error:
                 outcomes.append(error)
-        return tuple(each for each in answered(outcomes) if isinstance(each, Receipt))
+        return tuple(outcome for outcome in answered(outcomes) if isinstance(outcome, Receipt))
 
     async def release(self) -> None:  # type: ignore[override]
         """As `Holds.release`."""
@@ -203,12 +203,12 @@ class AsyncHolds(_Granted, Holds):
     async def __aexit__(
         self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
     ) -> None:
-        stack = AsyncExitStack()  # which tries all
+        stack = AsyncExitStack()  # it tries all
         for hold in reversed(cast(tuple[AsyncHold, ...], self)):
             stack.push_async_exit(hold)
         await stack.__aexit__(kind, failure, trace)
 
 
 def _unknown(delta: Delta | None) -> LedgerError:
-    why = "The call was cancelled: it may have been applied."
-    return OutcomeUnknown(f"{why} Make the same call again.") if delta is None else failed(OutcomeUnknown(why), delta)
+    why = "The call was cancelled. It may have been applied."
+    return OutcomeUnknown(why) if delta is None else failed(OutcomeUnknown(why), delta)

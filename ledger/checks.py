@@ -1,7 +1,7 @@
-"""What a caller may pass: each check answers the value in its plain form, or raises an error that says what is wrong.
+"""The checks of what a caller passes: each returns the plain value, or raises an error that says what is wrong.
 
-Rule 1: a check looks at the value's text or number itself, whatever its class makes of them: an Enum member passes.
-Rule 2: a value of the caller's that fails while it is looked at is the caller's error, too.
+Rule 1: a check looks at the value's text or number itself, whatever its class does with them: an Enum member passes.
+Rule 2: if a caller's value fails while a check looks at it, that is the caller's error, too.
 """
 
 import re
@@ -35,7 +35,7 @@ def check_counter(counter: object) -> str:
 
 
 def is_prefix(prefix: object) -> bool:
-    """Whether names of counters can begin with it; with the empty one all do."""
+    """Whether names of counters can begin with it; every name begins with the empty prefix."""
     return type(prefix) is str and re.fullmatch(r"[!-~]{0,256}", prefix) is not None
 
 
@@ -48,7 +48,7 @@ def is_url(url: object) -> bool:
 
 
 def check_flag(name: str, flag: object, error: type[InvalidInput] = InvalidInput) -> bool:
-    """`flag` itself; raises the error for what is merely true or false."""
+    """`flag` itself; raises the error for what is no bool, though it may be true or false."""
     if type(flag) is not bool:
         raise error(f"{name}={shown(flag)} is not True or False.")
     return flag
@@ -75,11 +75,13 @@ def check_time(name: str, at: object) -> int:
             return to_ms(at)
     except Exception as failure:  # the time zone is the caller's code
         raise InvalidTime(f"{name} has a time zone that fails: {type(failure).__name__}.") from failure
-    raise InvalidTime(f"{name}={shown(at, 80)} has no time zone, so it is no instant; datetime.now(UTC) has one.")
+    raise InvalidTime(
+        f"{name}={shown(at, 80)} has no time zone. Nothing was written. Use one, as in datetime.now(UTC)."
+    )
 
 
 def check_at(at: object, clock: Callable[[], int]) -> int:
-    """Milliseconds since 1970 of when a change was first asked for; raises InvalidTime."""
+    """When a change was first requested, in milliseconds since 1970; raises InvalidTime."""
     at_ms, now_ms = check_time("at", at), clock()
     if at_ms > now_ms + AHEAD_MAX_MS:
         now = to_datetime(now_ms).isoformat()
@@ -90,7 +92,7 @@ def check_at(at: object, clock: Callable[[], int]) -> int:
 
 
 def check_length(expires: object) -> int:
-    """Milliseconds, rounded up, of how long a hold holds; raises InvalidTime."""
+    """How long a hold holds, in milliseconds, rounded up; raises InvalidTime."""
     if not isinstance(expires, timedelta):
         raise InvalidTime(f"expires is a timedelta, how long the hold holds from `at` on, not {shown(expires)}.")
     length_ms = -(expires // -_MILLISECOND)  # rounded up
@@ -113,7 +115,7 @@ def check_key(key: object) -> str:
 
 
 def check_region(region: object, error: type[InvalidInput] = InvalidInput) -> str:
-    """`region` itself; raises the error unless it is the name of a Region, by its form."""
+    """`region` itself; raises the error unless it has the form of a Region's name."""
     if type(region) is not str or not _REGION.fullmatch(region):
         raise error(f"A Region's name looks like 'eu-west-1', not {shown(region)}.")
     return region

@@ -1,9 +1,9 @@
-"""What a process has of its own: a clock and entropy, where it is given none, and what a fork must not share.
+"""What a process has of its own: a default clock and entropy, and the things that a fork must not share.
 
-Rule 1: A fork takes no thread along and leaves held locks held for ever, so whoever keeps threads, or a lock that other
-threads may hold, keeps them in a `PerProcess`.
-Rule 2: So a child never waits for what only its parent has. It is made in the child before any code there runs, while
-there is but one thread.
+Rule 1: A fork copies no other thread and leaves held locks held for ever, so an object with threads, or with a lock
+that other threads may hold, keeps them in a `PerProcess`.
+Rule 2: So a child never waits for something that only its parent has. The child makes its own before any other code
+there runs, while it has one thread.
 """
 
 import os
@@ -31,7 +31,7 @@ def wall_clock() -> int:
 
 
 def checked(clock: Clock) -> Clock:
-    """A clock that raises InvalidTime where the given one answers what is no whole number of milliseconds."""
+    """The clock, with a check: it raises InvalidTime where the given one returns no whole number of milliseconds."""
     if not callable(clock):
         raise InvalidInput(f"clock is a function that returns milliseconds since 1970, not {shown(clock)}.")
 
@@ -45,7 +45,7 @@ def checked(clock: Clock) -> Clock:
 
 
 def instants(clock: Clock) -> Callable[[], Instant]:
-    """What answers `Now`: the given clock beside this machine's monotonic one."""
+    """The function that answers `Now`: by the given clock and this machine's monotonic one."""
     return lambda: Instant(clock(), time.monotonic_ns() // 1_000_000)
 
 
@@ -53,7 +53,7 @@ Own = TypeVar("Own")
 
 
 class PerProcess(Generic[Own]):
-    """`value` is what `make()` answered in this process: a forked child has another than its parent."""
+    """Its `value` is what `make()` returned in this process: a forked child has another than its parent."""
 
     def __init__(self, make: Callable[[], Own]) -> None:
         self._make = make
@@ -68,8 +68,8 @@ _all: WeakSet[PerProcess[Any]] = WeakSet()
 
 
 def _in_the_child() -> None:
-    for each in list(_all):
-        each.make_again()
+    for owned in list(_all):
+        owned.make_again()
 
 
 if hasattr(os, "register_at_fork"):  # Windows has no fork

@@ -1,8 +1,8 @@
 """The conditions of a write, each with its two meanings side by side: DynamoDB's expression, and whether it holds.
 
 Rule 1: the two meanings agree; the contract (tests/contract) holds them against each other on every table.
-Rule 2: what an item lacks neither equals nor compares nor contains; only `Absent` and `Not` hold of it.
-Rule 3: a condition names no attribute of ours; who writes an item says which, in the file that knows its format.
+Rule 2: an attribute that an item lacks neither equals nor compares nor contains; only `Absent` and `Not` hold for it.
+Rule 3: nothing here names an attribute of ours; the file that knows an item's format does.
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.OperatorsAndFunctions.html
 """
 
@@ -22,7 +22,7 @@ Path: TypeAlias = str | tuple[str, ...]
 
 
 class Names:
-    """The placeholders of one request: no attribute and no value is spelled in an expression."""
+    """The placeholders of one request: no expression spells an attribute or a value."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -46,11 +46,11 @@ class Condition(Protocol):
     def expression(self, names: Names, /) -> str: ...
 
     def holds(self, item: Item, /) -> bool:
-        """Whether it holds of the item that is there; {} when there is none."""
+        """Whether the condition holds for the item that is there; {} when there is none."""
 
 
 class Absent(NamedTuple):
-    """The item has no such attribute, or no such entry in a map. Without a path: there is no item."""
+    """The item has no such attribute, or no such entry in a map. By default: there is no item."""
 
     path: Path = "pk"
 
@@ -118,14 +118,14 @@ class Not(NamedTuple):
 
 
 class _Several(tuple[Condition, ...]):
-    """At least one, in parentheses where others stand beside it: but not a single one, because an expression has 4 KB,
-    and DynamoDB refuses parentheses that say nothing."""
+    """At least one condition, in parentheses where others stand beside it. A single one gets none, because an
+    expression has 4 KB, and DynamoDB refuses parentheses without a meaning."""
 
     __slots__ = ()
     word = ""
 
     def expression(self, names: Names) -> str:
-        return self.word.join([each.expression(names) if len(self) == 1 else _apart(each, names) for each in self])
+        return self.word.join([part.expression(names) if len(self) == 1 else _apart(part, names) for part in self])
 
 
 class All(_Several):
@@ -135,7 +135,7 @@ class All(_Several):
     word = " AND "
 
     def holds(self, item: Item) -> bool:
-        return all(each.holds(item) for each in self)
+        return all(part.holds(item) for part in self)
 
 
 class Either(_Several):
@@ -145,7 +145,7 @@ class Either(_Several):
     word = " OR "
 
     def holds(self, item: Item) -> bool:
-        return any(each.holds(item) for each in self)
+        return any(part.holds(item) for part in self)
 
 
 def has(item: Item) -> Condition | None:
@@ -159,7 +159,7 @@ def steps_of(path: Path) -> tuple[str, ...]:
 
 
 def value_at(item: Item, path: Path) -> Value | None:
-    """What stands at a path; None when nothing does, or something on the way to it is no map."""
+    """The value at a path; None when there is none, or when something on the way to it is no map."""
     first, *rest = steps_of(path)
     there = item.get(first)
     for name in rest:

@@ -1,12 +1,12 @@
 """What a call costs: `Cost`, the `Meter` that sums it while the call goes on, and an item's size and units.
 
-Rule 1: what is asked inside `with Meter() as meter` belongs to that meter: a context variable holds it, and a table
-reads it once, when it is asked, so that the threads and tasks that send for the table need no context.
-Rule 2: who hands programs to threads of its own takes the meter along: `carried`.
-Rule 3: a meter ends only where it was entered: a coroutine that is thrown away ends in whatever context the garbage
-collector runs, perhaps in the middle of another call.
-Rule 4: a request is open from when it is sent until its answer is counted, so one whose call was cancelled or
-interrupted counts as one that gave no cost.
+Rule 1: requests inside `with Meter() as meter` belong to that meter: a context variable holds it, and a table reads the
+variable once for each request, so that the threads and tasks that send for the table need no context.
+Rule 2: code that hands programs to threads of its own takes the meter along: `carried`.
+Rule 3: a meter ends only in the context where it was entered: a coroutine that nobody finishes ends in whatever context
+the garbage collector runs, perhaps in the middle of another call.
+Rule 4: a request is open from when it is sent until its answer is counted, so a request of a call that was cancelled or
+interrupted counts as one without a known cost.
 Rule 5: Sizes are bytes, a KB is 1,024; items are in the low-level format: `{"pk": {"S": "a"}, "change": {"N": "-6"}}`.
 Round up before anything else: a unit is never split, except that an eventually consistent read is half of one.
 Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html (sizes) and
@@ -29,13 +29,13 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What was asked of DynamoDB, and what that consumed, in the Regions that were asked. Costs add up.
+    """The requests of a call to DynamoDB, and what these consumed, in the Regions that they went to. Costs add up.
 
-    requests: operations that were sent. attempts: HTTP requests for them, with the SDK's own retries. read_units,
-    write_units: what DynamoDB said (of a refused condition, which tells nothing, what AWS's rules say), without the
-    SDK's earlier attempts and what the other Regions of a global table pay for a write. untold: requests that did not
-    say what they consumed, or got no answer: where it is not 0 the units are at least these. They are fractions where
-    several answers share one request.
+    requests: how many operations were sent. attempts: HTTP requests for them, with the SDK's own retries. read_units,
+    write_units: as DynamoDB reported them (after a refused condition DynamoDB reports none, and AWS's rules give them),
+    without the SDK's earlier attempts and without what the other Regions of a global table pay for a write. untold:
+    requests whose answer did not report what they consumed, or that got no answer: where it is not 0 the units are at
+    least these. All are fractions where several answers share one request.
     """
 
     requests: float = 0
@@ -49,7 +49,7 @@ class Cost:
 
     def share(self, among: int) -> Cost:
         """An equal share of it."""
-        return self if among == 1 else Cost(*(each / among for each in _parts(self)))
+        return self if among == 1 else Cost(*(part / among for part in _parts(self)))
 
 
 _parts = attrgetter("requests", "attempts", "read_units", "write_units", "untold")
@@ -59,7 +59,7 @@ NOTHING = Cost()
 
 
 class Meter:
-    """A cost that grows, whatever threads it comes from. `with` it, what is asked is counted here."""
+    """A cost that grows, from any thread. It counts the requests inside its `with` block."""
 
     __slots__ = ("_cost", "_lock", "_open", "outer")
 
@@ -81,12 +81,12 @@ class Meter:
             _HERE.set(self.outer)
 
     def begin(self) -> None:
-        """A request is sent."""
+        """Note that a request is sent."""
         with self._lock:
             self._open += 1
 
     def end(self, cost: Cost) -> None:
-        """What that request cost, now that it has its answer."""
+        """Add what that request cost, now that it has its answer."""
         with self._lock:
             self._open -= 1
             self._cost = cost if self._cost is NOTHING else self._cost + cost
@@ -96,7 +96,7 @@ class Meter:
             self._cost += cost
 
     def take(self) -> Cost:
-        """The cost since it was taken last; a request that is open told nothing."""
+        """The cost since the last `take`; an open request counts as one without a known cost."""
         with self._lock:
             taken, unanswered = self._cost, self._open
             self._cost, self._open = NOTHING, 0
@@ -107,12 +107,12 @@ _HERE: ContextVar[Meter | None] = ContextVar("ledger-meter", default=None)
 
 
 def here() -> Meter:
-    """The meter of the call that goes on; one that nobody reads where there is none."""
+    """The meter of the current call; outside of calls a meter that nobody reads."""
     return _HERE.get() or Meter()
 
 
 def carried(work: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """`work` for threads of a pool: what they ask belongs to the call that goes on here."""
+    """`work` for the threads of a pool: their requests belong to the current call."""
     context = copy_context()
     return lambda *args, **named: context.copy().run(work, *args, **named)
 
@@ -159,8 +159,8 @@ def number_bytes(number: str) -> int:
 def write_units(size: int, *, transactional: bool = False) -> int:
     """The write units of one item of this many bytes: 1 for each KB begun, at least 1, twice in a transaction.
 
-    A Put or an Update costs the larger of the item before and after, a Delete the item deleted, a failed condition
-    the larger of the item that is there and the one asked for. Each further Region costs the same again.
+    A Put or an Update costs the larger of the item before and after, a Delete the item deleted, a failed condition the
+    larger of the item that is there and the one in the request. Each further Region costs the same again.
     """
     units = max(1, -(-size // WRITE_UNIT_BYTES))
     return units * TRANSACTIONAL if transactional else units

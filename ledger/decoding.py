@@ -1,6 +1,6 @@
-"""Attributes of items read as what they must be: for the files that know our formats.
+"""Reads attributes of items as what they must be, for the files that know our formats.
 
-Rule 1: what is missing or not as described is a DamagedItem with the item's key, and is never guessed at.
+Rule 1: an attribute that is missing or not as described is a DamagedItem with the item's key. Nobody guesses it.
 """
 
 import re
@@ -17,7 +17,7 @@ Value = TypeVar("Value")
 def decoded(item: Item, pk: str, decode: Callable[[], Value], sk: str | None = None) -> Value:
     try:
         if text_of(item, "pk") != pk or (sk is not None and text_of(item, "sk") != sk):
-            raise ValueError("its key is not the one that was asked for")
+            raise ValueError("its key is not the one that was requested")
         return decode()
     except (ValueError, OverflowError) as error:  # a number of seconds may be no timedelta
         why = error.why if isinstance(error, InvalidInput) else str(error)
@@ -45,7 +45,7 @@ def integer(item: Item, name: str) -> int:
 
 def list_of(item: Item, name: str) -> list[Any]:
     value = item.get(name, {}).get("L")
-    if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
+    if not isinstance(value, list) or not all(isinstance(element, Mapping) for element in value):
         raise ValueError(f"{name} is missing or not a list")
     return value
 

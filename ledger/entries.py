@@ -1,9 +1,8 @@
-"""Entries: a token and a change in 24 bytes each, what segments and packs hold.
+"""Entries: segments and packs hold them, each a token and a change in 24 bytes.
 
 Rule 1: Entries are in the order of their tokens, each token once, and no change is larger than 10**18. `Entries.read`
-checks that, so whoever has some need not look again.
-Rule 2: They are looked at by functions of C (struct, array, set), not one by one in Python, because a hot lane has tens
-of thousands a second.
+checks that, so no later code checks again.
+Rule 2: Functions of C (struct, array, set) look at them, not Python, because a hot lane has tens of thousands a second.
 """
 
 import struct
@@ -26,7 +25,7 @@ ENTRIES_MAX = 16_000
 TOKEN_BYTES, TIME_BYTES = tokens.BYTES, 6
 _TOKEN, _WHOLE = "16s8x", "24s"
 _SMALL = bytes((*range(0x0D), *range(0xF3, 0x100)))
-"""First bytes of changes that are surely of magnitude 10**18 at most."""
+"""First bytes of changes whose magnitude is surely 10**18 at most."""
 
 
 def packed(token: str, change: int) -> bytes:
@@ -36,14 +35,14 @@ def packed(token: str, change: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Some entries: their bytes, and the 16 bytes of each token."""
+    """Several entries: their bytes, and the 16 bytes of each token."""
 
     data: bytes
     tokens: tuple[bytes, ...]
 
     @classmethod
     def read(cls, data: bytes) -> "Entries":
-        """The entries in such bytes; raises ValueError unless they are some."""
+        """The entries in these bytes; raises ValueError if the bytes are no entries."""
         number, rest = divmod(len(data), ENTRY.size)
         if rest or number > ENTRIES_MAX:
             raise ValueError(f"entries hold {len(data)} bytes, not {ENTRY.size} each for at most {ENTRIES_MAX}")
@@ -56,7 +55,7 @@ class Entries:
 
     @classmethod
     def of(cls, entries: Iterable[bytes]) -> "Entries":
-        """Single entries, in their order, as one. Raises ValueError as `read` does."""
+        """Joins single entries, which come in order. Raises ValueError as `read` does."""
         return cls.read(b"".join(entries))
 
     def __len__(self) -> int:
@@ -68,7 +67,7 @@ class Entries:
 
     @property
     def apart(self) -> tuple[bytes, ...]:
-        """Each entry, 24 bytes."""
+        """The entries one by one, 24 bytes each."""
         return struct.unpack(_WHOLE * len(self), self.data)
 
     @property
@@ -88,7 +87,7 @@ class Entries:
         return time_ms(self.tokens[-1]) - time_ms(self.tokens[0]) if self.tokens else 0
 
     def between(self, above: bytes, upto: bytes) -> "Entries":
-        """Those with tokens above `above`, at or below `upto`."""
+        """The entries with tokens above `above`, at or below `upto`."""
         if self.tokens and above < self.tokens[0] and self.tokens[-1] <= upto:
             return self
         first, end = (bisect_right(self.tokens, bound) for bound in (above, upto))
@@ -101,13 +100,12 @@ def time_ms(token: bytes) -> int:
 
 
 class Unique:
-    """The entries of items that come in the order of their sort keys: a token counts where it comes first.
+    """Passes each token of items once, where it comes first. The items come in the order of their sort keys.
 
-    Rule 1: Who has the same items chooses the same. A delta `T` sorts before every pack that holds `T`, so a single
-    delta wins.
+    Rule 1: The same items give the same choice. A delta `T` sorts before every pack with `T`, so a single delta wins.
     Rule 2: An item sorts by its highest token, and its times lie within `span_ms`: after an item of the time t none
-    comes with a token older than t - span_ms, and what is older is forgotten. Memory: the tokens of two spans.
-    Rule 3: A token above all that came is new, and is not looked up: most are, where one process writes a lane.
+    comes with a token older than t - span_ms, so it forgets older tokens. Memory: the tokens of two spans.
+    Rule 3: A token above all that came is new, without a look-up: most are, where one process writes a lane.
 
     again: the entries that came again, with whatever change.
     """
@@ -120,7 +118,7 @@ class Unique:
         self._highest = b""
 
     def new(self, entries: Entries) -> Entries:
-        """Those of the next item's entries whose tokens come for the first time."""
+        """The entries of the next item whose tokens come for the first time."""
         found = entries.tokens
         if not found:
             return entries
@@ -140,7 +138,7 @@ class Unique:
 
 
 class _Came:
-    """Tokens that came. A set is made of them when it is asked, because mostly it is not."""
+    """Tokens that came. It makes a set of them only when `having` needs one, because mostly nobody calls that."""
 
     def __init__(self) -> None:
         self._set: set[bytes] = set()
@@ -150,7 +148,7 @@ class _Came:
         self._more.append(tokens)
 
     def having(self, tokens: Iterable[bytes]) -> set[bytes]:
-        """Those of `tokens` that came."""
+        """The `tokens` that came before."""
         self._set.update(*self._more)
         self._more.clear()
         return self._set.intersection(tokens)

@@ -1,10 +1,10 @@
 """Every error that this library raises on purpose.
 
-Rule 1: A docstring says what happened, whether anything was written, and what to do next.
+Rule 1: A docstring and a message say what happened, whether anything was written, and what to do next, in this order.
 Rule 2: A caller who catches `LedgerError` has caught them all.
 Rule 3: An error that concerns one change carries it as `delta`, ready for `Ledger.apply`.
 Rule 4: An error that a public call raises or answers carries as `cost` what the call cost, as a receipt does.
-Rule 5: An error of a call that only reads says nothing of writing.
+Rule 5: The message of a call that only reads leaves out that nothing was written.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 
 def shown(value: object, most: int = 40) -> str:
-    """What was passed, as a message shows it: short, ASCII, a … where it was cut, and never a failure of its own."""
+    """What the caller passed, as a message shows it: short, in ASCII, with a … where it is cut. It never fails."""
     try:
         text = ascii(value)
         return text if len(text) <= most else f"{text[: most - 1]}…"
@@ -24,10 +24,11 @@ def shown(value: object, most: int = 40) -> str:
 
 
 NOT_WRITTEN = " Nothing was written."
+"""A message of InvalidInput says it at its end, or where its `why` does: before what to do."""
 
 
 class LedgerError(Exception):
-    """The root of the tree. `delta`: the Delta it concerns, or None. `cost`: the Cost of the call, or None."""
+    """The root of the tree. `delta`: the Delta that failed, or None. `cost`: the Cost of the call, or None."""
 
     delta: Any = None
     cost: Any = None
@@ -39,25 +40,25 @@ class LedgerError(Exception):
         return text.replace(NOT_WRITTEN, "") if self.of_read else text
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copied and pickled as it is, whatever its class takes to be made."""
+        """Copy and pickle it as it is, whatever arguments its class takes."""
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class Again(LedgerError):
     """Make the same call again, later and slower: with the same idempotency key and `at` a change counts once.
 
-    The base of all errors that ask for nothing else. A call without a key is another change each time: apply `delta`.
+    The base of all errors whose only remedy that is. A call without a key is another change each time: apply `delta`.
     """
 
 
 class InvalidInput(LedgerError, ValueError):
-    """An argument is not acceptable. Nothing was written. Correct it; a retry of the same call fails again."""
+    """An argument is not acceptable. Nothing was written. Correct the argument: the same call fails again."""
 
     _so = NOT_WRITTEN
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"{why}{self._so}")
-        self.why = why
+        super().__init__(why if NOT_WRITTEN in why else f"{why}{self._so}")
+        self.why = why.replace(NOT_WRITTEN, "")
 
 
 class InvalidCounter(InvalidInput):
@@ -69,7 +70,7 @@ class InvalidChange(InvalidInput):
 
 
 class InvalidKey(InvalidInput):
-    """An idempotency key is not text of 1 to 1,024 bytes, or `at` and it did not come together. Nothing was written."""
+    """An idempotency key is not text of 1 to 1,024 bytes, or it or `at` came alone. Nothing was written."""
 
 
 class InvalidTime(InvalidInput):
@@ -80,12 +81,12 @@ class InvalidTime(InvalidInput):
 class InvalidSettings(InvalidInput):
     """Settings are out of range or contradict each other. Nothing was sent. The message names the settings."""
 
-    _so = ""  # whoever makes settings asked for nothing to be written
+    _so = ""  # who makes settings sends nothing yet
 
 
 class InvalidMessage(InvalidInput):
-    """A JSON message is no change as docs/producers.md describes it. `field` names what is wrong, or is None. Nothing
-    was written. Correct its sender."""
+    """A JSON message is no change as docs/producers.md describes it. Nothing was written. Correct its sender. `field`
+    names what is wrong, or is None."""
 
     def __init__(self, why: str, field: str | None = None) -> None:
         super().__init__(why)
@@ -93,53 +94,51 @@ class InvalidMessage(InvalidInput):
 
 
 class NotQueued(Again):
-    """The queue did not confirm a message; it may or may not be in it. Nothing was written to the table by this call.
+    """The queue did not confirm a message, so the message may or may not be in it. Nothing was written to the table.
     Send the same change again, with the same idempotency key and `at`: it counts once."""
 
 
 class TokenConflict(LedgerError):
-    """The same counter, key and time was already used for another change. Nothing was written: that change is kept.
+    """The same counter, key and time already name another change. Nothing was written: that change stays.
 
-    Use a new idempotency key for what is really a new change. A Region that has not received the first one accepts the
-    second: the last writer wins, unless the first was folded before; then clean and `verify` report the other.
+    Use a new idempotency key for a change that is really new. A Region that has not received the first change accepts
+    the second: the last writer wins. If a compactor folded the first one before, clean and `verify` report the other.
     """
 
 
 class TableError(LedgerError):
-    """The table did not do what was asked; the subclasses say what is known."""
+    """The table did not answer a request as it should; the subclass says what is known of it."""
 
 
 class OutcomeUnknown(TableError, Again):
     """A write may or may not have been applied (a time-out, a lost connection or a 5xx answer).
 
-    Of an add: pass `error.delta` to `Ledger.apply`, here or in another Region, or call again with the same idempotency
-    key and `at` if you gave them. A call without a key would be a new change. A compactor starts again next time.
+    After an add, pass `error.delta` to `Ledger.apply`, in any Region, or call again with the same idempotency key and
+    `at` if you gave them. A call without a key would be a new change. A compactor starts again by itself.
     """
 
     def __str__(self) -> str:
-        retry = (
-            " To retry, pass this error's delta to Ledger.apply, or call again with the same idempotency_key and at if "
-            "you gave them: it counts once."
-        )
-        return f"{super().__str__()}{retry if self.delta is not None else ''}"
+        apply = "" if self.delta is None else "pass this error's delta to Ledger.apply, or "
+        retry = f"To retry, {apply}call again with the same idempotency_key and at if you gave them: it counts once."
+        return f"{super().__str__()} {retry}"
 
 
 class Unavailable(TableError, Again):
-    """A read got no answer, or a write found no connection and was never sent. Nothing was written. Check `region` and
-    `endpoint_url`; the retries of the SDK are already used up."""
+    """A read got no answer, or a write found no connection and never left this process. Nothing was written. The SDK
+    has used up its retries: check `region` and `endpoint_url`, then call again."""
 
 
 class Throttled(TableError, Again):
-    """The table refused a request for lack of capacity, also after retries. Nothing was written. Call again, slower."""
+    """The table refused a request, and its retries, for lack of capacity. Nothing was written. Call again, slower."""
 
 
 class TransactionConflict(TableError, Again):
-    """A request kept meeting a transaction on the same item, or a write of it in another Region where Regions are
-    strongly consistent. Nothing was written. Call again."""
+    """At each try a transaction held the item, or another Region was writing it (where Regions are strongly
+    consistent). Nothing was written. Call again."""
 
 
 class NotAllowed(TableError):
-    """Credentials are missing or lack the permission that the message names. Nothing was written."""
+    """Credentials are missing or lack the permission that the message names. Nothing was written. Give them."""
 
 
 class TableMissing(TableError):
@@ -147,31 +146,33 @@ class TableMissing(TableError):
 
 
 class TableMismatch(TableError):
-    """The table refused the shape of a request. Nothing was written. It needs the string keys `pk` and `sk`."""
+    """The table refused the form of a request. Nothing was written. Make a table with the string keys `pk` and `sk`."""
 
 
 class ItemTooLarge(TableError):
-    """The item would have more than 400 KB. Nothing was written, and no retry helps."""
+    """The item would have more than 400 KB. Nothing was written. No retry helps."""
 
 
 class DamagedItem(LedgerError):
-    """The item `pk`, `sk` is not what its key says it is. Nothing was written, and it is never read as 0.
+    """The item `pk`, `sk` is not what its key says. Nothing was written, and no read takes it for 0.
 
-    What was written there by hand or by another program must be moved or put right. A damaged checkpoint is recomputed
-    by `Compactor.rebuild`; a damaged segment must come from a backup.
+    Move or correct what a person or another program wrote there. `Compactor.rebuild` recomputes a damaged checkpoint; a
+    damaged segment must come from a backup.
     """
 
     def __init__(self, pk: str, sk: str, why: str) -> None:
-        super().__init__(f"The item pk={pk!r}, sk={sk!r} is damaged or not ours: {why}.")
+        super().__init__(
+            f"The item pk={pk!r}, sk={sk!r} is damaged or not ours: {why}. It was left as it is. Correct or move it."
+        )
         self.pk, self.sk, self.why = pk, sk, why
 
 
 class LaneDamaged(LedgerError):
     """A lane's checkpoint and segments contradict each other. Nothing was written; the compactor leaves the lane alone.
 
-    Only a restore, a replica that was made again or a hand in the table can do this. Stop the compactor, look at the
-    lane, then `Compactor.rebuild`. Raised by that, of a lane with a gate: a token is listed with two outcomes, and only
-    a person can say which of them counts.
+    Only a restore, a replica that was made again or somebody who edits the table can do this. Stop the compactor, look
+    at the lane, then call `Compactor.rebuild`. That raises it of a lane with a gate where segments list a token with
+    two outcomes: only a person can say which of them counts.
     """
 
 
@@ -179,35 +180,35 @@ class SettingsMismatch(LedgerError):
     """This process's settings contradict the table's `shape` item. Nothing was written, and no value was read.
 
     Correct the process: with other shards or Regions it would add where nobody reads, or read only a part; without a
-    limit it would pass it. A limit that the shape lacks `ledgerctl init` adds; a table whose Regions are strongly
-    consistent takes limited counters alone. Asked again at the next call.
+    limit it would pass that limit. `ledgerctl init` adds a limit that the shape lacks. A table whose Regions are
+    strongly consistent takes limited counters alone. The next call reads the shape again.
     """
 
 
 class LaneUnread(LedgerError):
-    """Changes stand in a lane that no reader of these settings looks at: they are in no value. None of them is lost.
+    """A lane that no reader of these settings looks at holds changes: they are in no value. None of them is lost.
 
-    Somebody added with other `regions` or `shards`, or without the counter's limit. Correct whose settings are wrong,
-    then move the changes: docs/operations/values.md, `lanes-unread`.
+    Somebody added with other `regions` or `shards`, or without the counter's limit. Correct the settings that are
+    wrong, then move the changes: docs/operations.md, `lanes-unread`.
     """
 
 
 class ReadTooSlow(LedgerError):
-    """A read took longer than `read_time_max_ms`, several times over. Nothing was written. Compact, then read again."""
+    """A read took longer than `read_time_max_ms`, several times. Nothing was written. Compact, then read again."""
 
 
 class NotYetReplicated(Again):
-    """This Region does not hold every segment that its checkpoint counts. Nothing was written. Ask again later."""
+    """This Region does not hold every segment that its checkpoint counts yet. Nothing was written. Call again later."""
 
 
 class LimitReached(LedgerError):
-    """A limit is in the way of a change or a hold, in all Regions together. Nothing counts, and that is final for its
+    """A change or a hold would pass a limit, in all Regions together. Nothing of it counts, and that is final for its
     token: the same call is refused again, whatever comes back meanwhile. A new attempt needs a new idempotency key.
 
     counter: whose limit it is. limit: the floor or the ceiling in the way. available: how far the value could still go
-    towards it in all Regions together, from 0 up, also towards a floor. Both are None of a refusal that is repeated.
-    remembered: whether this process asked for both up to a second before, for another call. resets_at: of a period,
-    when the next one begins, by UTC (`Period.end` says it of a zone); else None.
+    towards it in all Regions together, from 0 up, also towards a floor. Both are None when a refusal is repeated.
+    remembered: whether this process read both up to a second before, for another call. resets_at: when the period after
+    the counter's begins, by UTC (`Period.end` says it of a zone); None for a counter without periods.
     """
 
     def __init__(
@@ -225,9 +226,9 @@ class LimitReached(LedgerError):
 
 
 class PeriodOver(LedgerError):
-    """The counter's period is over, by its name and this clock: it takes no more changes and holds, or nobody may look
-    at it, because its items are deleted. Nothing was written, now or by a further attempt. An earlier attempt, whose
-    answer was lost, may count: the history says. `counter` names it, `since` says from when on.
+    """The counter's period is over, by its name and this clock: it takes no more changes and holds, or it can no longer
+    be read, because the table deletes its items. Nothing was written, and no further attempt writes. An earlier attempt
+    whose answer was lost may count: look into the history. counter: its name. since: from when on.
     """
 
     def __init__(self, *args: object, counter: str = "", since: datetime | None = None) -> None:
@@ -236,17 +237,17 @@ class PeriodOver(LedgerError):
 
 
 class OutOfReach(Again):
-    """The rights here are too few, and a Region that may have more could not be asked. Nothing was decided."""
+    """The rights here are too few, and a Region that may have more did not answer. Nothing was decided. Call again."""
 
 
 class TransferStuck(Again):
-    """A transfer's debit counts, its credit was refused, and so was giving back: the source's room was taken meanwhile.
-    Nothing is lost. The same call again asks to give back under the next key, and goes on until that counts, once.
+    """A transfer's debit counts, its target refused the credit, and its source refused the refund, because others took
+    the room meanwhile. Nothing is lost. Make the same call again, until a refund counts: each tries the next key.
     """
 
 
 class HoldEnded(LedgerError):
-    """A hold was captured, released or expired before: `state`. `actual`: what counts of it. Nothing was written."""
+    """The hold was captured, released or expired before: `state`. `actual`: what counts of it. Nothing was written."""
 
     def __init__(self, message: str, state: str = "expired", actual: int = 0) -> None:
         super().__init__(message)
@@ -254,26 +255,26 @@ class HoldEnded(LedgerError):
 
 
 class NoSuchHold(LedgerError):
-    """There is no such hold in its lane: it was never granted, or it is damaged. Nothing was written."""
+    """The lane has no such hold: nobody granted it, or its id is damaged. Nothing was written. Use `Hold.id`."""
 
 
 class LimitMismatch(LedgerError):
-    """This process's limit contradicts the counter's gate: other sides are limited. Or the counter has changes from
-    before it had a limit, which no gate decided. Nothing was written.
+    """This process's limit has other sides than the counter's gate. Or the counter has changes from before it had a
+    limit, which no gate decided. Nothing was written. Correct the settings, or count under another name.
     """
 
 
 class GateLost(LedgerError):
-    """A lane's gate is gone, though it decided before. Nothing was written, and nothing is decided until it is back.
+    """A lane's gate is gone, though it decided before. Nothing was written. The lane decides nothing until it is back.
 
-    Only a restore or a hand in the table can do this. Restore its items, then `Compactor.rebuild`: what the gate had
-    decided and not filed is in no other item.
+    Only a restore or somebody who edits the table can do this. Restore its items, then call `Compactor.rebuild`: what
+    the gate had decided and not filed is in no other item.
     """
 
 
 class GaveUp(Again):
-    """Others kept writing what this call was to write. Nothing is lost.
+    """Others kept writing the item that this call was to write. Nothing is lost.
 
-    A compactor's step met another compactor, or a commit still landing: the next run goes on. A gate changed at each of
-    many tries: nothing was decided. While it was rebuilt: stop whoever writes it before you rebuild again.
+    A compactor met another compactor, or a commit that was still landing: the next run goes on. A gate changed at each
+    of many tries: nothing was decided. A gate changed during a rebuild: stop whoever writes it, then rebuild again.
     """

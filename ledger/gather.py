@@ -1,15 +1,16 @@
-"""Group commit: while a put is in flight, further adds gather, and leave together in one request.
+"""Group commit: while a put is in flight, further adds gather, and then leave together in one request.
 
-Rule 1: Nobody waits for a timer: a change that finds nothing in flight is put at once, alone, as `add` does; who waits
-leaves when that put returns.
-Rule 2: First come, first sent: the first that waits leads, and takes with it whoever waits by then.
+Rule 1: Nobody waits for a timer: a change that finds nothing in flight is put at once, alone; those that wait leave
+when that put returns.
+Rule 2: First come, first sent: the first that waits leads, and takes with it all that wait by then.
 Rule 3: A put that is stuck holds nobody: the first that waits leads after WAIT_S, as long as fewer than IN_FLIGHT_MAX
 puts are in flight. The first alone has a timer, so however many wait, one thread wakes up for nothing.
-Rule 4: Every caller gets an outcome of its own, whatever befalls the one that led; who is interrupted, at whatever
-line, leaves nothing in the queue. So what is taken out of it is noted first, and `_leave` may come from anywhere.
+Rule 4: Every caller gets an outcome of its own, whatever happens to the leader; a caller that is interrupted, at any
+line, leaves nothing in the queue. So the leader notes its batch before it takes it out, and `_leave` may come from
+anywhere.
 Rule 5: Lanes without a limit share a queue: each request takes the changes of up to so many lanes as it has places for.
 A limited lane has a queue of its own, because its gate decides its changes together.
-Rule 6: What a put costs is no more its leader's than anybody else's: each change that went in it has an equal share.
+Rule 6: Each change that went in a put has an equal share of its cost, the leader's too.
 """
 
 import threading
@@ -26,15 +27,17 @@ from ledger.values import Delta, Lane, Receipt
 
 WAIT_S = 0.05  # how long a change waits for a put before it that does not return
 IN_FLIGHT_MAX = 4  # puts of a queue at once
-WAITING_MAX = 4 * PACK_CHANGES  # changes of a queue that wait; who comes then waits for room, outside
+WAITING_MAX = 4 * PACK_CHANGES  # changes of a queue that wait; a further one waits for room, outside
 LANES_MAX = 25  # lanes of one request
 
 
 @dataclass(slots=True, eq=False)
 class Waiter:
-    """A change that waits. woken: True where it may lead. batch: whom it leads, itself too. cost: its share."""
+    """A change that waits. queue: the limited lane that has its own, None for the shared one. woken: True where it may
+    lead. batch: those that it leads, itself too. cost: its share."""
 
     delta: Delta
+    queue: Lane | None = None
     woken: SimpleQueue[bool] = field(default_factory=SimpleQueue)
     batch: Sequence["Waiter"] = ()
     outcome: Outcome | None = None
@@ -43,7 +46,7 @@ class Waiter:
 
 @dataclass(slots=True)
 class Queue:
-    """The changes of some lanes that wait, in their order, and those that lead a put in flight."""
+    """Changes that wait, in their order, and those that lead a put in flight."""
 
     name: Lane | None
     waiting: deque[Waiter] = field(default_factory=deque)
@@ -53,7 +56,7 @@ class Queue:
         return bool(self.waiting) and self.waiting[0] is waiter
 
     def first_batch(self) -> Sequence[Waiter]:
-        """Those that fit one request, in their order."""
+        """The first changes that fit one request, in their order."""
         lanes: set[Lane] = set()
         batch: list[Waiter] = []
         for waiter in islice(self.waiting, PACK_CHANGES):
@@ -64,18 +67,17 @@ class Queue:
         return tuple(batch)
 
     def drop(self, gone: Sequence[Waiter]) -> None:
-        left = {*gone}
-        self.waiting = deque(each for each in self.waiting if each not in left)
+        leaving = {*gone}
+        self.waiting = deque(waiter for waiter in self.waiting if waiter not in leaving)
 
     def wake_first(self, *, leads: bool) -> None:
-        """A wake-up too many costs a look."""
+        """Wake the first that waits. A wake-up too many costs a look."""
         if self.waiting:
             self.waiting[0].woken.put(leads)
 
 
 class Gatherer:
-    """Sends changes for many threads. send(deltas) answers an outcome for each, in order. is_limited(lane): whether
-    its changes travel alone."""
+    """Sends changes for many threads. send(deltas): the outcomes. is_limited(lane): whether it travels alone."""
 
     def __init__(
         self, send: Callable[[Sequence[Delta]], Sequence[Outcome]], is_limited: Callable[[Lane], bool]
@@ -88,7 +90,7 @@ class Gatherer:
 
     def add(self, delta: Delta) -> Receipt:
         """Record one change. Raises its LedgerError; Unavailable (nothing written) after `close`."""
-        waiter = Waiter(delta)
+        waiter = Waiter(delta, delta.lane if self._is_limited(delta.lane) else None)
         try:
             outcome = self._outcome(waiter)
         except BaseException:
@@ -101,19 +103,19 @@ class Gatherer:
         return outcome
 
     def close(self) -> None:
-        """Take no further changes; when it returns, every one that was taken has its outcome."""
+        """Refuse further changes; when it returns, each change that was taken has its outcome."""
         with self._lock:
             self._closed = True
             self._changed.notify_all()
             self._changed.wait_for(lambda: not self._queues)
 
     def _outcome(self, waiter: Waiter) -> Outcome:
-        name = self._queue_of(waiter)
         with self._lock:
-            self._changed.wait_for(lambda: self._closed or self._has_room(name))
+            self._changed.wait_for(lambda: self._closed or self._has_room(waiter.queue))
             if self._closed:
-                raise failed(Unavailable("The ledger is closed. Nothing was written."), waiter.delta)
-            queue = self._queues.setdefault(name, Queue(name))
+                closed = Unavailable("The ledger is closed. Nothing was written. Apply the delta to an open ledger.")
+                raise failed(closed, waiter.delta)
+            queue = self._queues.setdefault(waiter.queue, Queue(waiter.queue))
             queue.waiting.append(waiter)
             leads = queue.is_first(waiter) and not queue.leaders
         while waiter.outcome is None:
@@ -122,15 +124,11 @@ class Gatherer:
             leads = False
         return waiter.outcome
 
-    def _queue_of(self, waiter: Waiter) -> Lane | None:
-        lane = waiter.delta.lane
-        return lane if self._is_limited(lane) else None
-
     def _has_room(self, name: Lane | None) -> bool:
         return name not in self._queues or len(self._queues[name].waiting) < WAITING_MAX
 
     def _woken(self, queue: Queue, waiter: Waiter) -> bool:
-        """Wait until somebody wakes the waiter, or, of the first, until its time is over. Whether it may lead then."""
+        """Wait until somebody wakes the waiter; the first one waits for WAIT_S at most. Whether it may lead then."""
         with self._lock:
             timeout = WAIT_S if queue.is_first(waiter) else None
         try:
@@ -154,23 +152,23 @@ class Gatherer:
     def _put(self, batch: Sequence[Waiter]) -> None:
         with Meter() as meter:
             try:
-                outcomes = self._send([each.delta for each in batch])
+                outcomes = self._send([waiter.delta for waiter in batch])
             finally:
                 share = meter.take().share(len(batch))
-                for each in batch:
-                    each.cost = share
-        for each, outcome in zip(batch, outcomes, strict=True):
-            each.outcome = outcome
+                for waiter in batch:
+                    waiter.cost = share
+        for waiter, outcome in zip(batch, outcomes, strict=True):
+            waiter.outcome = outcome
 
     def _leave(self, gone: Sequence[Waiter], waiter: Waiter) -> None:
-        """Wake everybody whom the waiter led, and the first that waits, which may lead now. gone: who waits no more."""
+        """Wake all that the waiter led, and the first that waits, which may lead now. gone: those that wait no more."""
         with self._lock:
-            for each in waiter.batch:
-                if each.outcome is None:
-                    unknown = "The put was interrupted. Call again with the same key, or apply the delta."
-                    each.outcome = failed(OutcomeUnknown(unknown), each.delta)
-                each.woken.put(False)
-            queue = self._queues.get(self._queue_of(waiter))
+            for led in waiter.batch:
+                if led.outcome is None:
+                    unknown = OutcomeUnknown("The put was interrupted. It may or may not have been applied.")
+                    led.outcome = failed(unknown, led.delta)
+                led.woken.put(False)
+            queue = self._queues.get(waiter.queue)
             if queue is None:  # another sent the waiter, and was the last to leave
                 return
             queue.drop(gone)

@@ -1,8 +1,8 @@
-"""How the values stand in the table: the only file that knows attribute names and the shape of keys.
+"""The format of the items of lanes: only this file knows their attribute names and keys.
 
 Rule 1: The formats are public (docs/data-model.md) and never change.
-Rule 2: Further attributes are ignored; one of ours that is missing or not as described is a DamagedItem.
-Rule 3: Each item of a period's lane says when it retires, and no other item does: the table's time to live is that.
+Rule 2: It ignores further attributes; one of ours that is missing or not as described is a DamagedItem.
+Rule 3: Each item of a period's lane says when it retires, for the table's time to live; no other item does.
 """
 
 from collections.abc import Callable
@@ -26,10 +26,10 @@ SHAPE_KEY = Key("shape", "shape")
 RETIRES = "retires"
 """Seconds since 1970; the attribute of the table's time to live."""
 CONSISTENCY = "consistency"
-"""Of the shape: DescribeTable's MultiRegionConsistency, where it was ever STRONG."""
+"""An attribute of the shape: DescribeTable's MultiRegionConsistency, where it was ever STRONG."""
 _CHECKPOINT, _NOTE = "checkpoint", "clean"
 FREE_BYTES = 60
-"""Of a checkpoint's first KB, for attributes to come."""
+"""Bytes of a checkpoint's first KB that stay free for attributes to come."""
 
 Value = TypeVar("Value")
 
@@ -69,7 +69,7 @@ def segments_of_hi(hi: str) -> str:
 
 
 def lane_of(pk: str) -> tuple[str, Lane] | None:
-    """("delta" or "fold", the lane) of a partition key; None when it is not one of ours."""
+    """("delta" or "fold", the lane) of a partition key; None when the key is of neither."""
     kind, _, lane = pk.partition("#")
     try:
         return (kind, Lane.parse(lane)) if kind in ("delta", "fold") else None
@@ -107,7 +107,7 @@ def highest_of(sk: str) -> str | None:
 
 
 def entries_of(lane: Lane, item: Item) -> Entries:
-    """What a delta or a pack holds."""
+    """The entries of a delta or a pack."""
 
     def decode() -> Entries:
         sk = text_of(item, "sk")
@@ -124,18 +124,18 @@ def entries_of(lane: Lane, item: Item) -> Entries:
 
 
 def as_seen(item: Item) -> Item:
-    """What a delta or a pack that was read must still have to be the same: a pack's key tells its content."""
+    """The attributes by which a delta or a pack is still the one that was read: a pack's key names its content."""
     names = ("pk", "sk") if is_pack(key_of(item).sk) else ("pk", "sk", "change")
     return {name: item[name] for name in names}
 
 
 def tail_after(token: str | None) -> str | None:
-    """A sort key just below every item that holds a token above `token`, but for items that hold a lower one too."""
+    """A sort key just below every item that holds a token above `token`, except items that hold a lower one too."""
     return None if token is None else f"{token}$"
 
 
 def tail_upto(token: str) -> str:
-    """A sort key just above every item that may hold a token at or below `token`: packs reach above what they hold."""
+    """A sort key just above every item that may hold a token at or below `token`: a pack sorts by its highest token."""
     return f"{tokens.last_of(min(tokens.time_ms(token) + PACK_SPAN_MS, tokens.TIME_MS_MAX))}$"
 
 
@@ -154,7 +154,7 @@ def checkpoint_item(checkpoint: Checkpoint) -> Item:
 
 
 def room_for_days(checkpoint: Checkpoint) -> int:
-    """The bytes that the days of a checkpoint may take, so that it costs one write unit as without them."""
+    """How many bytes the days of a checkpoint may take, so that it costs one write unit as without them."""
     return WRITE_UNIT_BYTES - FREE_BYTES - item_bytes({**checkpoint_item(checkpoint), "days": {"B": b""}})
 
 
@@ -168,7 +168,7 @@ def checkpoint_of(lane: Lane, item: Item) -> Checkpoint:
 
 
 def version_of(item: Item | None) -> int | None:
-    """The version that an item carries, be the rest of it damaged or not; None when it carries none that can be."""
+    """The version of an item, also of a damaged one; None when it has no possible version."""
     try:
         version = integer(item or {}, "version")
     except ValueError:
@@ -210,7 +210,7 @@ def note_of(lane: Lane, item: Item) -> CleanNote:
 
 
 def shape_item(shape: Shape, there: Item | None = None) -> Item:
-    """What else the item that is `there` holds stays in it."""
+    """The item of a shape. All else that the item `there` holds stays in it."""
     rules = [{"M": {"prefix": {"S": prefix}, "shards": number(n)}} for prefix, n in sorted(shape.shards.items())]
     limits = [{"M": {"prefix": {"S": prefix}, **_limit(limit)}} for prefix, limit in sorted(shape.limits.items())]
     periods = [
@@ -234,7 +234,7 @@ def shape_item(shape: Shape, there: Item | None = None) -> Item:
 
 def shape_of(item: Item) -> Shape:
     def decode() -> Shape:
-        regions = tuple(text_of({"regions": each}, "regions") for each in list_of(item, "regions"))
+        regions = tuple(text_of({"regions": region}, "regions") for region in list_of(item, "regions"))
         shards = _by_prefix(item, "shards", lambda rule: integer(rule, "shards"))
         limits = _by_prefix(item, "limits", _limit_of) if "limits" in item else {}
         periods = _by_prefix(item, "periods", _keep_of) if "periods" in item else {}
@@ -245,7 +245,7 @@ def shape_of(item: Item) -> Shape:
 
 
 def _by_prefix(item: Item, name: str, decode: Callable[[Item], Value]) -> dict[str, Value]:
-    rules = [each.get("M", {}) for each in list_of(item, name)]
+    rules = [rule.get("M", {}) for rule in list_of(item, name)]
     found = {text_of(rule, "prefix"): decode(rule) for rule in rules}
     if len(found) != len(rules):
         raise ValueError(f"{name} has a prefix twice")

@@ -1,11 +1,11 @@
-"""`Limit`: what a counter's value never passes; `Threshold`: what somebody wants to know it to have passed; `Shape`.
+"""`Limit`: what a counter's value never passes; `Threshold`: a number that somebody wants to know it passed; `Shape`.
 
 Rule 1: A Limit's sides and its region are for the counter's life, because its first rights follow from them.
 Rule 2: A counter begins at 0, so 0 is within every limit.
-Rule 3: A Threshold is strict: `above=1_000` holds at 1,001 and not at 1,000, `below=10` at 9 and not at 10. One of a
-limit is a number of its own for each counter, and follows the limit as it is set now, never that of the settings.
-Rule 4: A counter that no crossing was published of is outside all of its thresholds.
-Rule 5: A Threshold decides nothing: whatever it says may change at any time, and nobody's adds or reads look at it.
+Rule 3: A Threshold is strict: `above=1_000` holds at 1,001 and not at 1,000, `below=10` at 9 and not at 10. A threshold
+of a limit has a number of its own for each counter, and follows the limit as it is set now, never that of the settings.
+Rule 4: A counter without a published crossing is outside all of its thresholds.
+Rule 5: A Threshold decides nothing: it may change at any time, and no add and no read looks at it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ SIDES = (DOWN, UP)
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What the value of a counter never passes. Amounts are whole; without a floor, or a ceiling, that side is free.
+    """What the value of a counter never passes. Amounts are whole; a side without a floor, or a ceiling, is free.
 
-    region: where the counter's first rights are, and where `set_limit` writes; for the counter's life. It must be named
-    where there are any: a ceiling above 0, or a floor below it. Raises InvalidSettings.
+    region: where the counter's first rights are, and where `set_limit` writes; for the counter's life. Name it where
+    there are such rights: with a ceiling above 0, or a floor below 0. Raises InvalidSettings.
     """
 
     floor: int | None = None
@@ -48,14 +48,14 @@ class Limit:
         if self.region is not None:
             check_region(self.region, InvalidSettings)
         elif any(self.opening(side) for side in SIDES):
-            raise InvalidSettings(f"{self} needs a region: where its first rights are, the same in every process.")
+            raise InvalidSettings(f"{self} names no region. Give the one where its first rights are, in every process.")
 
     def has(self, side: str) -> bool:
         """Whether the gates of the counter have that right."""
         return (self.floor if side == DOWN else self.ceiling) is not None
 
     def opening(self, side: str) -> int:
-        """The first rights of a side, before anything is decided."""
+        """How many first rights a side has, before anything is decided."""
         return -(self.floor or 0) if side == DOWN else self.ceiling or 0
 
     def opens(self, region: str, shard: int) -> bool:
@@ -65,7 +65,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Which lanes and limits a table's counters have: what every process must agree on.
+    """Which lanes and limits a table's counters have; every process must agree on it.
 
     version: how often it was written. is_strong: whether its Regions are strongly consistent with each other, so that
     it takes neither transactions nor time to live.
@@ -90,10 +90,10 @@ class Shape:
 
 
 IN, OUT = "in", "out"
-"""The sides of a threshold: what it says holds of the value, or does not."""
+"""The sides of a threshold: it holds for the value, or it does not."""
 
 BOUNDS = ("above", "below", "of_ceiling", "left")
-"""What a threshold may be of: numbers, then parts of a limit."""
+"""The kinds of threshold: numbers, then parts of a limit."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _UNNAMED = "{kind}-{bound}"
@@ -101,14 +101,14 @@ _UNNAMED = "{kind}-{bound}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """One of four things to pass, of which two follow each counter's limit as it is set now. Raises InvalidSettings.
+    """A number that a value may pass, given in one of four ways. Two follow the limit. Raises InvalidSettings.
 
-    above, below: a whole number, of magnitude at most 10**18. of_ceiling: that share of the ceiling, rounded down to a
-    whole number, is passed; a float above 0 and at most 1, taken as it is written. left: less than so much is left,
-    down to the floor or up to the ceiling, whichever the counter has; 0 to 10**18, so 1 says that nothing is left.
-    name: what its crossings are filed under; 1 to 64 letters, digits, . _ -; default: such as above-1000. A name keeps
-    its state, so a threshold with another number and the same name goes on from the side where the first one was.
-    region: which Region evaluates it and tells its crossings; default: the first of the settings' regions.
+    above, below: a whole number, of magnitude at most 10**18. of_ceiling: the value is above that share of the ceiling,
+    rounded down to a whole number; a float above 0 and at most 1, taken as it is written. left: less than so much is
+    left, down to the floor or up to the ceiling, whichever the counter has; 0 to 10**18, so 1 means that nothing is
+    left. name: of its crossings' items; 1 to 64 letters, digits, . _ -; default: such as above-1000. A name keeps its
+    state, so a threshold with another number and the same name goes on from the side where the first one was. region:
+    which Region evaluates it and publishes its crossings; default: the first of the settings' regions.
     """
 
     above: int | None = None
@@ -135,8 +135,8 @@ class Threshold:
             check_region(self.region, InvalidSettings)
 
     def at(self, floor: int | None, ceiling: int | None) -> Threshold | None:
-        """What it comes to under a limit, as above or below a number; None where it says nothing under that limit: it
-        lacks the side, or has both where one was meant."""
+        """The same threshold under a limit, as above or below a number. None where the limit lacks its side, or has
+        both sides and `left` could mean either."""
         if self.of_ceiling is None and self.left is None:
             return self
         above: int | None = None
@@ -152,7 +152,7 @@ class Threshold:
         return replace(self, above=above, below=below, of_ceiling=None, left=None)
 
     def side_of(self, value: int) -> str:
-        """IN where what it says holds of the value, else OUT. One of a limit says nothing of a value: `at` does."""
+        """IN where it holds for the value, else OUT. For a threshold of a limit first ask `at` for its number."""
         if self.above is not None:
             return IN if value > self.above else OUT
         if self.below is not None:
@@ -161,7 +161,7 @@ class Threshold:
 
 
 def _expected(kind: str, bound: object) -> str | None:
-    """What the bound of a threshold should be; None for one that fits."""
+    """What a threshold's bound should be; None for a bound that fits."""
     if kind == "of_ceiling":
         return None if type(bound) is float and 0 < bound <= 1 else "a float above 0 and at most 1"
     if type(bound) is int and (0 if kind == "left" else -CHANGE_MAX) <= bound <= CHANGE_MAX:
@@ -170,13 +170,13 @@ def _expected(kind: str, bound: object) -> str | None:
 
 
 def check_thresholds(name: str, given: object, regions: Sequence[str]) -> None:
-    """Raises InvalidSettings for what contradicts itself. name: how the sentence names the setting."""
-    if not isinstance(given, tuple | list) or any(type(each) is not Threshold for each in given):
+    """Raises InvalidSettings for thresholds that contradict each other. name: how the message names the setting."""
+    if not isinstance(given, tuple | list) or any(type(threshold) is not Threshold for threshold in given):
         raise InvalidSettings(f"{name}={shown(given)} is not a tuple of Thresholds for a prefix.")
-    for each in given:
-        if each.region not in (None, *regions):
+    for threshold in given:
+        if threshold.region not in (None, *regions):
             known = shown(tuple(regions), 200)
-            raise InvalidSettings(f"{name}: {each.name} is told in no Region of regions={known}.")
+            raise InvalidSettings(f"{name}: no Region of regions={known} publishes {threshold.name}.")
     for one, other in permutations(given, 2):
         if one.name == other.name:
             raise InvalidSettings(f"{name} has two thresholds with the name {one.name}: nobody could tell them apart.")
@@ -190,19 +190,19 @@ def check_thresholds(name: str, given: object, regions: Sequence[str]) -> None:
 
 
 def check_of_limits(name: str, thresholds: Sequence[Threshold], limits: Sequence[Limit]) -> None:
-    """Raises InvalidSettings for thresholds of a limit that say nothing. limits: those that their counters may have."""
-    for each in thresholds:
-        if each.of_ceiling is not None and not any(limit.has(UP) for limit in limits):
-            none = "has no counter with a ceiling: give it one in limits, or say above= a number."
-            raise InvalidSettings(f"{name}: {each.name} {none}")
-        if each.left is not None and not limits:
-            none = "has no counter with a limit: give it one in limits, or say above= or below= a number."
-            raise InvalidSettings(f"{name}: {each.name} {none}")
-        if each.left is not None and any(limit.has(DOWN) and limit.has(UP) for limit in limits):
-            both = "has counters with a floor and a ceiling: say which is meant, by above= or below= a number."
-            raise InvalidSettings(f"{name}: {each.name} {both}")
+    """Raises InvalidSettings for a threshold of a limit that its counters lack. limits: those that they may have."""
+    for threshold in thresholds:
+        if threshold.of_ceiling is not None and not any(limit.has(UP) for limit in limits):
+            none = "has no counter with a ceiling: give it one in limits, or use above= with a number."
+            raise InvalidSettings(f"{name}: {threshold.name} {none}")
+        if threshold.left is not None and not limits:
+            none = "has no counter with a limit: give it one in limits, or use above= or below= with a number."
+            raise InvalidSettings(f"{name}: {threshold.name} {none}")
+        if threshold.left is not None and any(limit.has(DOWN) and limit.has(UP) for limit in limits):
+            both = "has counters with a floor and a ceiling: choose one, by above= or below= with a number."
+            raise InvalidSettings(f"{name}: {threshold.name} {both}")
 
 
 def _said(threshold: Threshold, regions: Sequence[str]) -> tuple[object, ...]:
-    """What it is of, and who tells of it: the same one may be told in several Regions."""
+    """The bounds of a threshold and the Region that publishes it: several Regions may publish the same one."""
     return *(getattr(threshold, kind) for kind in BOUNDS), threshold.region or regions[0]

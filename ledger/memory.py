@@ -1,12 +1,12 @@
 """A table in memory that answers every request as DynamoDB does: for tests, also those of the library's users.
 
-Rule 1: One Region, one replica, strongly consistent always. What can be otherwise in a replica is a method of its own:
-the simulator's Replica is such a table, whose items lag, land and are replicated.
-Rule 2: Items are never changed in place, so what was answered stays as it was.
+Rule 1: It is one Region, one replica, always strongly consistent. What can be otherwise in a replica is a method of its
+own: the simulator's Replica is such a table, whose items lag, land and replicate.
+Rule 2: It never changes an item in place, so an answer stays as it was.
 Rule 3: A request it does not know is a TypeError.
 Rule 4: Nothing replicates by itself.
 Rule 5: A lane is in the directory with its first delta, pack or gate, as if the service listed it at once, unless
-`lists` is False. Every answer has what is listed so; `items` holds what was put and nothing besides.
+`lists` is False. Every answer has these entries; `items` holds only what was put.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from ledger.lane import directory
 from ledger.requests import Item, Key, Request, Update, Write, key_of, or_error, outcome
 
 TOKEN_MS = 600_000
-"""How long the token of a transaction is remembered."""
+"""How long it remembers the token of a transaction."""
 
 
 class MemoryTable:
-    """A table in memory. Thread-safe. `page_size` items make a page of a Query or a Scan.
+    """A table in memory. It is thread-safe. `page_size` items make a page of a Query or a Scan.
 
-    `peers` maps the names of other Regions to their tables, for requests At them; a Region that is not there is
-    Unavailable. `lists`: each lane that is written to is in the directory, as the deployed service has it, so that
+    `peers` maps the names of other Regions to their tables, for requests At them; a Region that it lacks is
+    Unavailable. `lists`: the directory has each lane with an item, as in the deployed service, so that
     `Reader.counters` names its counter.
     """
 
@@ -129,22 +129,21 @@ class MemoryTable:
 
     def _answer_at(self, region: str, request: Request) -> Any:
         if region not in self.peers:
-            raise Unavailable(f"This table has no peer {region}. Nothing was written.")
+            raise Unavailable(f"This table has no peer {region}. Nothing was written. Give `tables=` or `peers=`.")
         return self.peers[region].answer(request)
 
     def _now_ms(self) -> int:
         return 0  # it has no clock, and forgets no token
 
     def _there(self, key: Key) -> Item | None:
-        """What a write finds."""
+        """The item that a write finds."""
         return self.items.get(key) or self._listed.get(key)
 
     def _seen(self, key: Key, consistent: bool) -> Item | None:
-        """What a read finds."""
+        """The item that a read finds."""
         return self.items.get(key) or self._listed.get(key)
 
     def _sort_keys(self, pk: str) -> Sequence[str]:
-        """Those of an item collection, in order."""
         return self._sorted.get(pk, [])
 
     def _scan(self, after: Key | None) -> requests.KeyPage:
@@ -154,7 +153,7 @@ class MemoryTable:
         return requests.KeyPage(tuple(found), found[-1] if start + len(found) < len(every) else None)
 
     def _land(self, writes: list[tuple[Key, Item | None]]) -> Any:
-        """The answer to a transaction, whose writes are visible at once."""
+        """Apply a transaction, whose writes are visible at once; its answer."""
         for key, item in writes:
             self._store(key, item)
 
@@ -174,7 +173,7 @@ class MemoryTable:
             insort(self._sorted.setdefault(key.pk, []), key.sk)
 
     def _list(self, key: Key, item: Item) -> None:
-        """The lane of a delta or a gate is in the directory from here on, and retires with it."""
+        """Put the lane of a delta or a gate into the directory; the entry retires with the lane."""
         kind, lane = items.lane_of(key.pk) or ("delta", gates.lane_of(key))
         if kind == "delta" and lane is not None:
             entry = directory.key_of(lane)

@@ -2,11 +2,10 @@
 many of these as {"changes": [...]}.
 
 Rule 1: The key and the time are in the body, because an SQS MessageId changes when a message is redriven.
-Rule 2: Nothing is guessed or converted, so a message that is not exactly as described is refused, with the name of the
-field; one of many changes as a whole, because whoever wrote one of them wrongly may have meant the others otherwise.
-Rule 3: What `dumps` writes, `loads` reads as the same change, and `loads_many` reads every message. The format is
-public: docs/producers.md.
-Rule 4: A change with `then` is a transfer, and nothing else is: whoever reads the message can finish it.
+Rule 2: It guesses and converts nothing: it refuses a message that is not exactly as described, and names the field. It
+refuses a message of many changes as a whole: a sender that wrote one wrongly may have meant the others otherwise.
+Rule 3: `loads` reads what `dumps` wrote as the same change, `loads_many` every message. The format: docs/producers.md.
+Rule 4: A change with `then` is a transfer, and nothing else is: every reader of the message can finish it.
 """
 
 import json
@@ -26,7 +25,7 @@ NAMES, OF_THEN = (tuple(f.name for f in fields(each)) for each in (Change, Then)
 OPTIONAL = {"region", "then"}
 MANY = "changes"
 NO_XML = {0xFFFE: r"\ufffe", 0xFFFF: r"\uffff"}
-"""What JSON may hold and SQS refuses, with all messages of the request, if it is not escaped."""
+"""Characters that JSON may hold and that SQS refuses, with all messages of the request, unless they are escaped."""
 
 _HOUR = r"([01]\d|2[0-3])"
 _RFC_3339 = re.compile(rf"\d{{4}}-\d\d-\d\d[Tt]{_HOUR}:\d\d:\d\d(\.\d{{1,9}})?([Zz]|[+-]{_HOUR}:\d\d)", re.ASCII)
@@ -50,17 +49,17 @@ def dumps_many(changes: Iterable[Change]) -> str:
 
 
 def joined(texts: Sequence[str]) -> str:
-    """The message of several changes, from the message of each; of one, that is its own."""
+    """The message of several changes, from the message of each; a single one stays as it is."""
     return texts[0] if len(texts) == 1 else f'{{"{MANY}":[{",".join(texts)}]}}'
 
 
 def loads(text: str) -> Change:
-    """The change that a message of one asks for. Raises InvalidMessage."""
+    """The change in a message of one. Raises InvalidMessage."""
     return _change(parsed(text))
 
 
 def loads_many(text: str) -> list[Change]:
-    """The changes that a message asks for, of one or of many; at least one. Raises InvalidMessage."""
+    """The changes in a message of one or of many; at least one. Raises InvalidMessage."""
     said = parsed(text)
     if not isinstance(said, dict) or MANY not in said:
         return [_change(said)]
@@ -74,7 +73,7 @@ def loads_many(text: str) -> list[Change]:
 
 
 def parsed(text: str) -> object:
-    """What JSON says, if it says every field once and only numbers that are numbers. Raises InvalidMessage."""
+    """The value of a JSON text. Raises InvalidMessage, also where a field comes twice or a number is none (NaN)."""
     try:
         return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
     except InvalidMessage:
@@ -99,7 +98,6 @@ def time_text(at: datetime) -> str:
 
 
 def _change(said: object) -> Change:
-    """The change that an object of JSON is. Raises InvalidMessage."""
     given = _members(said, "The change", NAMES, OPTIONAL)
     at, then = _named("at", time_of, given["at"]), _named("then", _then, given.get("then"))
     return _checked(Change(**{**given, "at": at, "then": then}))
@@ -110,7 +108,7 @@ def _then(said: object) -> Then | None:
 
 
 def _members(said: object, what: str, names: Sequence[str], optional: Collection[str] = ()) -> dict[str, Any]:
-    """The members of an object of JSON, if they are those. Raises InvalidMessage."""
+    """The members of an object of JSON. Raises InvalidMessage where one is unknown or missing."""
     if not isinstance(said, dict):
         raise InvalidMessage(f"{what} is JSON, but not an object.")
     for name in said:
@@ -123,7 +121,7 @@ def _members(said: object, what: str, names: Sequence[str], optional: Collection
 
 
 def _each(make: Callable[[Any], Made], many: Iterable[object]) -> list[Made]:
-    """What is made of each of many changes. Raises InvalidMessage, which names the change."""
+    """`make` of each of many changes. Raises InvalidMessage, which names the change."""
     made = []
     for i, one in enumerate(many):
         try:
@@ -152,7 +150,7 @@ def _transfer(change: Change) -> Change:
 
 
 def _named(name: str, check: Callable[[object], Made], given: object) -> Made:
-    """What the check answers. Raises InvalidMessage, which names the field."""
+    """The checked value. Raises InvalidMessage, which names the field."""
     try:
         return check(given)
     except InvalidInput as error:
@@ -190,7 +188,7 @@ CHECKS: tuple[tuple[str, Callable[[object], object]], ...] = (
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     said = dict(pairs)
     if len(said) < len(pairs):
-        raise InvalidMessage("The message says a field twice.")
+        raise InvalidMessage("The message has a field twice.")
     return said
 
 

@@ -1,8 +1,8 @@
-"""What each public call came to: its cost, on its answer or its error, and `Observed`, for who gave `observe=`.
+"""Puts the cost of each public call on its answer or its error, and reports each as `Observed` to an `observe=`.
 
-Rule 1: a call is told once, when it is over: also one that failed, was cancelled or was interrupted.
-Rule 2: an observer changes no answer and loses no change: what it raises is logged once, at WARNING, and goes no
-further, nor does what the log raises; only an interruption does. What an observer asks itself is told to nobody.
+Rule 1: each call is reported once, when it is over, also if it failed, was cancelled or was interrupted.
+Rule 2: an observer changes no answer and loses no change: its first error is logged at WARNING, and no error of it or
+of the log goes further; only an interruption does. Calls that an observer makes itself are not reported.
 Rule 3: a call inside another one's meter (`cost.py`) adds its cost to it.
 """
 
@@ -30,13 +30,13 @@ LOG = logging.getLogger("ledger")
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """A public call that is over.
+    """A public call that is over, for `observe=`.
 
     name: class and method, such as "ledger.add", also of an awaited call. milliseconds: how long the caller waited.
     cost: of all its requests. outcome: "recorded", "replayed" or "accepted", as the receipt says, "mixed" where those
-    of one `add_many` differ; "read" of a reader's calls; "done" of others that went well. Else the name of the error's
-    class; of `add_many` and `Compactor.run` that of the first error among the answers; "LimitReached" of a transfer
-    that did not move.
+    of one `add_many` differ; "read" for a reader's calls; "done" for others that went well. Else the name of the
+    error's class; for `add_many` and `Compactor.run` the class of the first error among the answers; "LimitReached" for
+    a transfer that did not move.
     """
 
     name: str
@@ -53,25 +53,25 @@ Observe = Callable[[Observed], object]
 
 
 class Observer:
-    """Tells an `observe=`, if there is one. Raises InvalidInput for what cannot be called or would be awaited."""
+    """Reports to an `observe=`, if there is one. Raises InvalidInput for what cannot be called or would be awaited."""
 
     def __init__(self, observe: Observe | None) -> None:
         if observe is not None and not callable(observe):
-            raise InvalidInput(f"observe={shown(observe)} cannot be called: it is a function that takes an Observed.")
+            raise InvalidInput(f"observe={shown(observe)} is no function. Nothing was written. Give one.")
         if iscoroutinefunction(observe) or iscoroutinefunction(type(observe).__call__):
-            raise InvalidInput(f"observe={shown(observe)} would have to be awaited: it is a plain function.")
+            raise InvalidInput(f"observe={shown(observe)} must be awaited. Nothing was written. Give a plain function.")
         self._observe = observe
         self._has_failed = False
 
-    def tell(self, over: Observed) -> None:
-        if self._observe is None or _TELLING.get():
+    def report(self, over: Observed) -> None:
+        if self._observe is None or _REPORTING.get():
             return
         try:
-            _TELLING.set(True)
+            _REPORTING.set(True)
             answer = self._observe(over)
             if iscoroutine(answer):
                 answer.close()
-                raise TypeError("observe= answered a coroutine, which nobody awaits: it is a plain function.")
+                raise TypeError("observe= returned a coroutine, which nobody awaits. Give a plain function.")
         except BaseException as failure:
             # Nothing is awaited here, so asyncio's CancelledError, which is not imported for it, cancels no task.
             if not isinstance(failure, Exception) and type(failure).__name__ != "CancelledError":
@@ -79,25 +79,25 @@ class Observer:
             has_failed, self._has_failed = self._has_failed, True
             if not has_failed:
                 with suppress(Exception):
-                    LOG.warning("observe= failed: calls go on, and it is not told if it fails again", exc_info=True)
+                    LOG.warning("observe= failed: calls go on, and its next failures are not logged", exc_info=True)
         finally:
-            _TELLING.set(False)
+            _REPORTING.set(False)
 
 
-_TELLING: ContextVar[bool] = ContextVar("ledger-telling", default=False)
+_REPORTING: ContextVar[bool] = ContextVar("ledger-reporting", default=False)
 
 
 def of_receipts(answer: Any) -> str:
     """The outcome of an add, or of many."""
     if not isinstance(answer, list):
         return str(answer.outcome)
-    errors = [each for each in answer if isinstance(each, LedgerError)]
-    outcomes = {each.outcome for each in answer} if not errors else {type(errors[0]).__name__}
+    errors = [one for one in answer if isinstance(one, LedgerError)]
+    outcomes = {receipt.outcome for receipt in answer} if not errors else {type(errors[0]).__name__}
     return outcomes.pop() if len(outcomes) == 1 else MIXED if outcomes else DONE
 
 
 def of_transfer(answer: Any) -> str:
-    """The outcome of a transfer: one that was refused is told as an add is that was."""
+    """The outcome of a transfer: a refused one has that of a refused add."""
     return DONE if answer.outcome == "moved" else "LimitReached"
 
 
@@ -105,8 +105,6 @@ Outcome = str | Callable[[Any], str]
 
 
 class _Call:
-    """A call that goes on."""
-
     __slots__ = ("_began", "_meter", "_name", "_observer", "_outcome", "_reads", "cost")
 
     def __init__(self, observer: Observer, name: str, reads: bool) -> None:
@@ -128,16 +126,16 @@ class _Call:
         if self._meter.outer is not None and self.cost is not NOTHING:
             self._meter.outer.add(self.cost)
         waited_ms = (perf_counter() - self._began) * 1_000
-        self._observer.tell(Observed(self._name, waited_ms, self.cost, self._outcome))
+        self._observer.report(Observed(self._name, waited_ms, self.cost, self._outcome))
 
     def answered(self, answer: Any, outcome: Outcome) -> Any:
-        """The answer, which now says what it cost, where it can."""
+        """The answer, with what it cost where it has a place for that."""
         self.cost = self._meter.take()
         self._outcome = outcome if isinstance(outcome, str) else outcome(answer)
         if isinstance(answer, list):
-            sent = [each for each in answer if getattr(each, "delta", None) is not None]
+            sent = [one for one in answer if getattr(one, "delta", None) is not None]
             share = self.cost.share(len(sent) or 1)
-            return [_paid(each, share if each.delta is not None else NOTHING) for each in answer]
+            return [_paid(one, share if one.delta is not None else NOTHING) for one in answer]
         return _paid(answer, self.cost)
 
 
@@ -154,7 +152,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def observed(name: str, outcome: Outcome = of_receipts) -> Callable[[Method], Method]:
-    """For a public method of an object with an `_observer`, at once or awaited."""
+    """Decorates a public method of an object with an `_observer`, plain or awaited."""
 
     def decorate(method: Method) -> Method:
         @wraps(method)

@@ -1,14 +1,13 @@
-"""What a ledger's calls ask of the table, as programs: `Ledger` runs them, `AsyncLedger` awaits them.
+"""The programs of a ledger's calls: `Ledger` runs them, `AsyncLedger` awaits them.
 
-Rule 1: what a caller passes is checked when the program is made, before anything is sent, so every refusal says that
-nothing was written.
+Rule 1: making a program checks what the caller passes, before anything is sent, so a refusal has written nothing.
 Rule 2: with a key the token follows from the counter, the key and `at`, so that a retry names the same item; without
-one it is drawn here, once, and is the caller's to keep.
-Rule 3: the table's shape is asked for before the first request.
-Rule 4: a counter with a limit has gates and no deltas; no other way leads to it. What knows gates is imported where one
-is asked, because a process without limits never needs that third of the package.
-Rule 5: a change that fails before anything was sent has its own error, with its delta.
-Rule 6: a period takes changes of its own time alone, and none when it is over, by name and clock (periods/keep.py).
+one this file draws it, once, and the caller keeps it.
+Rule 3: the table's shape is read before the first request.
+Rule 4: a counter with a limit has gates and no deltas; no other way leads to it. A function that needs gates imports
+their modules itself, because a process without limits never needs that third of the package.
+Rule 5: a change that fails before anything was sent has an error of its own, with its delta.
+Rule 6: a period takes only changes of its own time, and none when it is over, by name and clock (periods/keep.py).
 """
 
 from __future__ import annotations
@@ -44,12 +43,11 @@ if TYPE_CHECKING:
     from ledger.gate.gates import Gates, SoldOut
 
 
-COUNTERS_MAX = 10_000  # whose gates a process keeps at hand
+COUNTERS_MAX = 10_000  # counters whose gates a process keeps at hand
 
 
 class Rules:
-    """What the calls of one ledger go by: its settings, clock and entropy, as for Ledger, and what it has learnt of the
-    table."""
+    """What the calls of one ledger share: settings, clock, entropy, as for Ledger, and what it learnt of the table."""
 
     def __init__(self, settings: Settings, clock: clocks.Clock, entropy: clocks.Entropy) -> None:
         self.settings = check_settings(settings)
@@ -61,14 +59,14 @@ class Rules:
         self.shape = ShapeCheck(settings, writes=True)
         self.sold_out: SoldOut | None = None
         self.gates = lru_cache(COUNTERS_MAX)(self._gates)
-        """Those of a counter; None when it has no limit."""
+        """A counter's gates; None when it has no limit."""
         if settings.limits:
             from ledger.gate.gates import SoldOut
 
             self.sold_out = SoldOut()
 
     def randomness(self) -> bytes:
-        """That of a token."""
+        """The random bytes of a token. Raises InvalidInput for an entropy that returns others."""
         answer: object = self._entropy(size := tokens.RANDOM_BYTES)
         if type(answer) is not bytes or len(answer) != size:
             raise InvalidInput(f"entropy({size}) returns {size} bytes, not {shown(answer)}.")
@@ -82,33 +80,33 @@ class Rules:
         return Gates.of(self.settings, counter, self.sold_out)
 
 
-def prepare(rules: Rules, asked: Change) -> Delta:
-    """The delta of a change that is asked for now. Raises InvalidInput."""
-    if asked.then is not None:
-        raise InvalidInput("A Change with `then` is a transfer: Ledger.transfer does both, or the queue of changes.")
-    token = _token(rules, asked)
-    return Delta(_lane(rules.settings, asked, token), token, asked.change)
+def prepare(rules: Rules, change: Change) -> Delta:
+    """The delta of a new request for a change. Raises InvalidInput."""
+    if change.then is not None:
+        raise InvalidInput("A Change with `then` is a transfer. Nothing was written. Call transfer, or queue it.")
+    token = _token(rules, change)
+    return Delta(_lane(rules.settings, change, token), token, change.change)
 
 
 def prepare_many(rules: Rules, changes: Iterable[Change], pack: bool) -> list[Delta | LedgerError]:
-    """The delta of each change, or why it has none. Raises InvalidInput for what is no Change."""
+    """The delta of each change, or the error that says why it has none. Raises InvalidInput for what is no Change."""
     deltas = [or_error(prepare, rules, change) for change in check_changes("add_many", changes)]
     check_flag("pack", pack)
     return deltas
 
 
-def prepare_hold(rules: Rules, asked: Change, expires: timedelta) -> Delta:
-    """The delta that a hold sets aside, whose token says until when. Raises InvalidInput."""
+def prepare_hold(rules: Rules, change: Change, expires: timedelta) -> Delta:
+    """The delta of a hold; its token says until when it holds. Raises InvalidInput."""
     length_ms = check_length(expires)
-    token = tokens.with_length(_token(rules, asked, tokens.HOLD), length_ms)
-    delta = Delta(_lane(rules.settings, asked, token), token, asked.change)
+    token = tokens.with_length(_token(rules, change, tokens.HOLD), length_ms)
+    delta = Delta(_lane(rules.settings, change, token), token, change.change)
     if delta.change == 0:
         raise InvalidChange("A hold is of 1 to 10**18, either way: 0 sets nothing aside.")
     return delta
 
 
 def ours(settings: Settings, delta: Delta) -> Delta:
-    """The delta in a lane that knows how many shards this table has. Raises InvalidInput."""
+    """The delta, in a lane that knows how many shards the counter has. Raises InvalidInput."""
     given: object = delta
     if not isinstance(given, Delta):
         raise InvalidInput(f"apply takes a Delta: prepare's, a receipt's or an error's, not {shown(given)}.")
@@ -117,33 +115,35 @@ def ours(settings: Settings, delta: Delta) -> Delta:
     if lane != expected or lane.region not in settings.regions:
         raise InvalidInput(
             f"No reader looks at the lane {lane}: regions={settings.regions!r}, and this token's shard is "
-            f"{expected.shard}. The settings must be those with which the delta was prepared."
+            f"{expected.shard}. Nothing was written. Use the settings with which the delta was prepared."
         )
     check_of_period(settings, lane.counter, tokens.time_ms(delta.token))
     return replace(delta, lane=expected)
 
 
-def _token(rules: Rules, asked: Change, kind: str = "") -> str:
-    counter, key, at = check_counter(asked.counter), asked.idempotency_key, asked.at
+def _token(rules: Rules, change: Change, kind: str = "") -> str:
+    counter, key, at = check_counter(change.counter), change.idempotency_key, change.at
     if key is None and at is None:
         now_ms = rules.clock()
         if not 0 <= now_ms <= tokens.TIME_MS_MAX:
             raise InvalidTime(f"The clock says {now_ms} ms since 1970; a change's time is from 1970 to the year 10889.")
         return tokens.make(now_ms, rules.randomness())
     if key is None:
-        raise InvalidKey("at came without idempotency_key; they go together.")
+        raise InvalidKey("at came without idempotency_key. Nothing was written. Give both or neither.")
     if at is None:
-        raise InvalidKey("idempotency_key came without at; they go together, and both must be the same on a retry.")
+        raise InvalidKey(
+            "idempotency_key came without at. Nothing was written. Give both, and the same ones on every retry."
+        )
     return tokens.keyed(counter, check_key(key), check_at(at, rules.clock), kind)
 
 
-def _lane(settings: Settings, asked: Change, token: str) -> Lane:
-    region = settings.region if asked.region is None else asked.region
+def _lane(settings: Settings, change: Change, token: str) -> Lane:
+    region = settings.region if change.region is None else change.region
     if type(region) is not str or region not in settings.regions:
         raise InvalidInput(f"region={shown(region)} is not one of regions={settings.regions!r}.")
     if settings.periods:
-        check_of_period(settings, asked.counter, tokens.time_ms(token))
-    return settings.lane_for(asked.counter, token, region)
+        check_of_period(settings, change.counter, tokens.time_ms(token))
+    return settings.lane_for(change.counter, token, region)
 
 
 def add(rules: Rules, delta: Delta) -> Program[Receipt]:
@@ -158,8 +158,7 @@ def add(rules: Rules, delta: Delta) -> Program[Receipt]:
 
 
 def check_first(rules: Rules, delta: Delta) -> Program[None]:
-    """What comes before the first request of a change. Raises PeriodOver and what the shape's check raises, with the
-    delta."""
+    """The checks before a change's first request. Raises PeriodOver and those of the shape's check, with the delta."""
     check_takes(rules.settings, delta, rules.clock())
     try:
         yield from rules.shape.program(delta.lane.counter)
@@ -171,14 +170,14 @@ def check_first(rules: Rules, delta: Delta) -> Program[None]:
 def add_many(
     rules: Rules, deltas: Sequence[Delta | LedgerError], pack: bool
 ) -> Generator[Request | AtOnce, Any, list[Outcome]]:
-    """An outcome for each, in order; an error that stands in a delta's place is its outcome."""
+    """An outcome for each delta, in order; an error that stands in a delta's place is its outcome."""
     outcomes: dict[int, Any] = {i: _taken(rules, delta) for i, delta in enumerate(deltas)}
     sent = {i: delta for i, delta in outcomes.items() if isinstance(delta, Delta)}
     try:
         if sent:
             yield from rules.shape.program()
     except LedgerError as failure:
-        return [each if isinstance(each, LedgerError) else failed(failure, each) for each in outcomes.values()]
+        return [one if isinstance(one, LedgerError) else failed(failure, one) for one in outcomes.values()]
     lacking = yield from _lacking(rules, sent.values())
     outcomes |= {i: failed(error, delta) for i, delta in sent.items() if (error := lacking.get(delta.lane.counter))}
     parts: dict[Lane | None, dict[int, Delta]] = {}  # a limited lane each, and under None all that have no limit
@@ -206,7 +205,7 @@ def _taken(rules: Rules, delta: Delta | LedgerError) -> Delta | LedgerError:
 
 
 def _lacking(rules: Rules, deltas: Iterable[Delta]) -> Program[dict[str, LedgerError]]:
-    """The counters whose periods the table's shape lacks, or that could not be asked for or are refused, and why."""
+    """The counters that the check of the table's shape refuses or could not check, each with its error."""
     lacking: dict[str, LedgerError] = {}
     is_strong = rules.shape.is_strong
     for counter in dict.fromkeys(delta.lane.counter for delta in deltas if delta.lane.retires_s or is_strong):
@@ -218,7 +217,7 @@ def _lacking(rules: Rules, deltas: Iterable[Delta]) -> Program[dict[str, LedgerE
 
 
 def lane_outcomes(rules: Rules, deltas: Sequence[Delta]) -> Program[Sequence[Outcome]]:
-    """Changes of one limited lane, to its gate; or of lanes without a limit: one as `add` does, several in packs."""
+    """Add changes of one limited lane, or of lanes without a limit: a single one as `add` does, several in packs."""
     counter = deltas[0].lane.counter
     gates = rules.gates(counter)
     if gates is None and len(deltas) > 1:
@@ -227,7 +226,7 @@ def lane_outcomes(rules: Rules, deltas: Sequence[Delta]) -> Program[Sequence[Out
         if gates is None:
             return [(yield from lanes.add(deltas[0]))]
         yield from rules.shape.program(counter)
-    except LedgerError as error:  # that of a change alone stays itself, with its cause
+    except LedgerError as error:  # the error of a change alone stays itself, with its cause
         return [error] if gates is None else [failed(error, delta) for delta in deltas]
     from ledger.gate import decide
 
@@ -235,7 +234,7 @@ def lane_outcomes(rules: Rules, deltas: Sequence[Delta]) -> Program[Sequence[Out
 
 
 def hold(rules: Rules, delta: Delta) -> Program[None]:
-    """Returns when a hold that was prepared is granted."""
+    """Grant a hold that was prepared."""
     from ledger.gate import decide
 
     check_takes(rules.settings, delta, rules.clock())
@@ -272,7 +271,7 @@ def set_limit(rules: Rules, counter: str, *, floor: int | None = None, ceiling: 
             term.check_takes(rules.clock())
         for name, bound, beyond in (("floor", floor, 1), ("ceiling", ceiling, -1)):
             if term is None and type(bound) is int and bound * beyond > 0:
-                raise InvalidInput(f"{counter}: each period begins at 0, so {name}={bound} is within none.")
+                raise InvalidInput(f"{counter}: each period begins at 0, and {name}={bound} leaves that out.")
     yield from _limited(rules, counter, "set_limit", lambda gates: decide.set_limit(gates, floor, ceiling))
 
 
@@ -284,7 +283,7 @@ def _held(rules: Rules, hold: Hold, caller: str) -> Delta:
 
 
 def _limited(rules: Rules, counter: str, caller: str, program: Callable[[Gates], Program[Result]]) -> Program[Result]:
-    """The program of the gates of a counter that must have a limit, once the shape is known to fit."""
+    """The program of the gates of a counter that must have a limit, behind the check of the shape."""
     from ledger.gate.gates import Gates
 
     made = program(Gates.limited(rules.settings, counter, caller, rules.sold_out))

@@ -1,9 +1,9 @@
 """`ChangeQueue`: puts changes on an SQS queue, for the function that adds them (service/add_from_queue).
 
-Rule 1: A message is checked before it is sent, so that no poison leaves this process.
-Rule 2: Key and time are in the body, so sending a change again is harmless and is what every failure asks for.
-Rule 3: A message has as many changes as MESSAGE_BYTES_MAX allows, so transport costs less than the count. What befalls
-a message befalls each of its changes, and is told of each by an error of its own.
+Rule 1: `send` checks a message before it sends it, so that no poison leaves this process.
+Rule 2: Key and time are in the body, so sending a change again is harmless, and is the remedy for every failure.
+Rule 3: A message has as many changes as MESSAGE_BYTES_MAX allows, so transport costs less than the count. If a message
+fails, each of its changes fails with an error of its own.
 Rule 4: This module is imported only by those who use it, and a client is made only by `ChangeQueue`.
 """
 
@@ -32,15 +32,16 @@ ENTRIES_MAX = 10
 """Messages of one SendMessageBatch."""
 
 REQUEST_BYTES_MAX = 262_144
-"""What the messages of a SendMessageBatch may have together: the 256 KiB that SQS and its engines take everywhere (SQS
-itself takes 1 MiB since August 2025). It bills each 64 KiB of a request, so a larger one would not be cheaper."""
+"""The size of all messages of a SendMessageBatch: the 256 KiB that SQS and its engines take everywhere (SQS itself
+takes 1 MiB since August 2025). It bills each 64 KiB of a request, so a larger one would not be cheaper."""
 
 MESSAGE_BYTES_MAX = REQUEST_BYTES_MAX // ENTRIES_MAX
 """Some 250 changes. The longest change has 7 KB."""
 
 TRIES_MAX = 4
-"""How often an entry is sent that the queue refused by its own fault, the SDK's retries of a request aside."""
+"""How often an entry is sent that the queue refused by a fault of its own, the SDK's retries of a request aside."""
 
+AGAIN = "It may or may not be in the queue. Send the change again: it counts once."
 PAUSE_BASE_S = 0.1
 CONFIG = Config(
     connect_timeout=2, read_timeout=5, retries={"mode": "standard", "total_max_attempts": 4}, tcp_keepalive=True
@@ -48,10 +49,10 @@ CONFIG = Config(
 
 
 class ChangeQueue:
-    """Sends changes to the standard queue at `url`. Thread-safe; make one a process and keep it.
+    """Sends changes to the standard queue at `url`. It is thread-safe: make one in each process and keep it.
 
-    client: a boto3 SQS client, else one is made, with this library's time-outs and retries, for `region` or the
-    process's own. Raises InvalidInput. pause(seconds) and jitter() -> [0, 1) may be given by tests.
+    client: a boto3 SQS client; without it the queue makes one with this library's time-outs and retries, for `region`
+    or the process's own. pause(seconds) and jitter() -> [0, 1) are for tests. Raises InvalidInput.
     """
 
     def __init__(
@@ -71,8 +72,8 @@ class ChangeQueue:
         self._jitter = jitter
 
     def send(self, change: Change) -> str:
-        """Queue one change, in a message of its own; returns the MessageId. It needs its idempotency key and `at`, and
-        `region` when it may go to another Region's queue later.
+        """Queue one change, in a message of its own, and return the MessageId. The change needs its idempotency key and
+        `at`, and `region` when it may go to another Region's queue later.
 
         Raises InvalidInput (nothing sent; InvalidMessage names the field) and NotQueued (send the same change again).
         """
@@ -82,11 +83,11 @@ class ChangeQueue:
         return sent
 
     def send_many(self, changes: Iterable[Change]) -> list[str | LedgerError]:
-        """Queue many changes in few messages, ten messages a request: for each change, in order, the MessageId of the
-        message that it travels in, or a LedgerError of its own; no Change raises.
+        """Queue many changes in few messages, ten messages a request. It returns for each change, in order, the
+        MessageId of the message that it travels in, or a LedgerError of its own; no Change raises.
 
-        A change that cannot be added keeps its message in the queue, whose other changes are then added again, and
-        count once. Raises InvalidInput, before anything is sent, for what is no Change, such as a tuple.
+        A change that cannot be added keeps its message in the queue. The other changes of the message are then added
+        again, and count once. Raises InvalidInput, before anything is sent, for what is no Change, such as a tuple.
         """
         results = [or_error(dumps, change) for change in check_changes("send_many", changes)]
         texts = {n: text for n, text in enumerate(results) if isinstance(text, str)}
@@ -99,7 +100,7 @@ class ChangeQueue:
         return results
 
     def _batch(self, bodies: dict[int, str]) -> dict[int, str | LedgerError]:
-        """One request; what the queue refused by its own fault again, a bounded number of times."""
+        """Send one request, and again what the queue refused by a fault of its own, a bounded number of times."""
         results: dict[int, str | LedgerError] = {}
         todo = list(bodies)
         for attempt in range(TRIES_MAX):
@@ -114,18 +115,17 @@ class ChangeQueue:
         self, entries: Sequence[SendMessageBatchRequestEntryTypeDef]
     ) -> tuple[dict[int, str | LedgerError], list[int]]:
         """The answer for each entry, and which of them are worth sending again."""
-        unnamed = NotQueued("The queue's answer does not name the message. Send the change again.")
+        unnamed = NotQueued(f"The queue's answer does not name the message. {AGAIN}")
         results: dict[int, str | LedgerError] = {int(entry["Id"]): unnamed for entry in entries}
         try:
             answer = self._client.send_message_batch(QueueUrl=self.url, Entries=entries)
-        except (ClientError, BotoCoreError, RuntimeError) as failure:  # credentials that stay expired: RuntimeError
-            why = f"SendMessageBatch failed ({failure}). Send the change again: it counts once."
-            return dict.fromkeys(results, NotQueued(why)), []
+        except (ClientError, BotoCoreError) as failure:
+            return dict.fromkeys(results, NotQueued(f"SendMessageBatch failed ({failure}). {AGAIN}")), []
         results |= {int(sent["Id"]): sent["MessageId"] for sent in answer.get("Successful", [])}
         failed = answer.get("Failed", [])
         for entry in failed:
-            why = f"The queue refused the message ({entry['Code']}: {entry.get('Message', '')})."
-            results[int(entry["Id"])] = NotQueued(f"{why} Send the change again: it counts once.")
+            why = f"The queue did not take the message ({entry['Code']}: {entry.get('Message', '')})."
+            results[int(entry["Id"])] = NotQueued(f"{why} {AGAIN}")
         return results, [int(entry["Id"]) for entry in failed if not entry["SenderFault"]]
 
 

@@ -1,9 +1,9 @@
-"""What a program asks of the table, and what it is sent back.
+"""The requests that a program yields to the table, and the answers that it gets.
 
 Rule 1: the protocol's steps are generators that yield these values and do nothing else, so every point where the world
 can change is a visible `yield`.
 Rule 2: a request says all that its answer depends on; a table that does not know a request raises TypeError.
-Rule 3: a failure is a LedgerError, raised at the `yield` that asked.
+Rule 3: a failure is a LedgerError, raised at the `yield` of the request.
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -39,7 +39,7 @@ def keyed(key: Key, **attributes: Mapping[str, Any]) -> Item:
 
 
 class Put(NamedTuple):
-    """PutItem, IF the condition holds of the item under its key (None: whatever is there). Answer: None when written;
+    """PutItem, IF the condition holds for the item under its key (None: whatever is there). Answer: None when written;
     else the item that was there ({}: none), or AlreadyThere(None) where the role may insert and not look."""
 
     item: Item
@@ -51,7 +51,7 @@ class Put(NamedTuple):
 
 
 class Update(NamedTuple):
-    """UpdateItem, which makes the item where there is none. Answer: as that of Put; `shows`: Written when written.
+    """UpdateItem, which makes the item where there is none. Answer: as for Put; with `shows` Written when written.
 
     Raises TableMismatch when an action does not fit the item, and ItemTooLarge above 400 KB. Its expressions have at
     most 4 KB and 300 operands.
@@ -64,13 +64,13 @@ class Update(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What an Update made of its item."""
+    """An Update's item, as it is since."""
 
     item: Item
 
 
 class Delete(NamedTuple):
-    """DeleteItem. Answer: as that of Put; None also when there was nothing and no condition says that it must be."""
+    """DeleteItem. Answer: as for Put; None also when there was nothing and no condition needed it."""
 
     key: Key
     condition: Condition | None = None
@@ -80,18 +80,18 @@ Write = Put | Update | Delete
 
 
 def holds(write: Write, there: Item | None) -> bool:
-    """Whether a write's condition holds of the item that is there."""
+    """Whether a write's condition holds for the item that is there."""
     return write.condition is None or write.condition.holds(there or {})
 
 
 def refusals(found: Sequence[tuple[Write, Item | None]]) -> tuple[Item | None, ...] | None:
-    """The answer to a transaction of these writes, each with the item that is there: None if every condition holds."""
+    """The answer to a transaction of writes, each with the item that is there: None if every condition holds."""
     refused = tuple(None if holds(write, there) else there or {} for write, there in found)
     return refused if any(there is not None for there in refused) else None
 
 
 def becomes(write: Write, there: Item | None) -> Item | None:
-    """What a write makes of the item that is there (None: none). Raises ItemTooLarge and TableMismatch (an Update)."""
+    """The item after a write to the one that is there (None: none). An Update raises ItemTooLarge and TableMismatch."""
     match write:
         case Put(item):
             return item
@@ -99,16 +99,16 @@ def becomes(write: Write, there: Item | None) -> Item | None:
             return None
     after = updated(there or keyed(write.key), write.actions)
     if item_bytes(after) > ITEM_BYTES_MAX:
-        raise ItemTooLarge(f"{write.key} would have {item_bytes(after):,} bytes. Nothing was written.")
+        raise ItemTooLarge(f"{write.key} would have {item_bytes(after):,} bytes. Nothing was written. No retry helps.")
     return after
 
 
 class Transact(NamedTuple):
     """TransactWriteItems, of at most 100 writes of different keys. Answer: None when all were written; else for each
-    what was there if its condition failed ({}: nothing), or None if it held.
+    write what was there if its condition failed ({}: nothing), or None if it held.
 
-    `token`: any text. The table remembers it for ten minutes, in its Region: the same transaction under it is answered
-    None again and written once, another one raises TokenConflict.
+    `token`: any text. The table remembers it for ten minutes, in its Region: it writes the same transaction under it
+    once and answers None again; another one raises TokenConflict.
     """
 
     writes: tuple[Write, ...]
@@ -117,13 +117,13 @@ class Transact(NamedTuple):
 
 class PutMany(NamedTuple):
     """Conditional puts (Absent), each on its own, in few requests. Answer: for each item, in order, None when written,
-    AlreadyThere, or the LedgerError of that item. Never raises."""
+    AlreadyThere, or the LedgerError of that item. It never raises."""
 
     items: tuple[Item, ...]
 
 
 class AlreadyThere(NamedTuple):
-    """The condition of one write of several failed: nothing was written. The other item, where the store showed it."""
+    """The condition of one write of several failed: it wrote nothing. item: the other, where the store showed it."""
 
     item: Item | None
 
@@ -153,7 +153,7 @@ class Query(NamedTuple):
 
 
 class Page(NamedTuple):
-    """`last` is the sort key to go on after, or None when this was the last page."""
+    """A page of a Query. last: the sort key to go on after, or None when this was the last page."""
 
     items: tuple[Item, ...]
     last: str | None
@@ -161,7 +161,7 @@ class Page(NamedTuple):
 
 class DeleteMany(NamedTuple):
     """Deletes, each on its own and only while the item still has the attributes given, in few requests. Answer: for
-    each None when it is gone, AlreadyThere when another is in its place, or its LedgerError. Never raises."""
+    each None when it is gone, AlreadyThere when another is in its place, or its LedgerError. It never raises."""
 
     items: tuple[Item, ...]
 
@@ -184,20 +184,20 @@ class KeyPage(NamedTuple):
 
 
 class Together(NamedTuple):
-    """Several requests at once. Answer: for each, in their order, its answer or its LedgerError. Never raises."""
+    """Several requests at once. Answer: for each, in order, its answer or its LedgerError. It never raises."""
 
     requests: tuple[Put | Get | GetMany | Query, ...]
 
 
 class At(NamedTuple):
-    """A request to another Region's endpoint. Answer: that of the request. Raises Unavailable where nobody answers."""
+    """A request to another Region's endpoint. Answer: the inner request's. Raises Unavailable where nobody answers."""
 
     region: str
     request: "Request"
 
 
 class Now(NamedTuple):
-    """What time is it? Answer: an Instant. Asked of the process, not of the table."""
+    """What time is it? Answer: an Instant, by the process and not by the table."""
 
 
 class Instant(NamedTuple):
@@ -208,7 +208,7 @@ class Instant(NamedTuple):
 
 
 def in_time(began: Instant, ended: Instant, most_ms: int) -> bool:
-    """Whether both clocks agree that no more than `most_ms` passed; a frozen process stops one of them."""
+    """Whether both clocks agree that no more than `most_ms` passed: a process that freezes stops one of them."""
     return 0 <= ended.wall_ms - began.wall_ms <= most_ms and ended.steady_ms - began.steady_ms <= most_ms
 
 
@@ -216,7 +216,7 @@ Request = Write | Transact | PutMany | DeleteMany | Get | GetMany | Query | Scan
 
 
 def or_error(call: Callable[..., Result], *args: Any) -> Result | LedgerError:
-    """What a call answers, or the LedgerError that it raises."""
+    """What a call returns, or the LedgerError that it raises."""
     try:
         return call(*args)
     except LedgerError as error:
@@ -224,13 +224,13 @@ def or_error(call: Callable[..., Result], *args: Any) -> Result | LedgerError:
 
 
 def outcome(answer: Any) -> AlreadyThere | LedgerError | None:
-    """The outcome of one write among several, from what it was answered alone, or its error."""
+    """The outcome of one write among several, from the answer that it had alone, or its error."""
     known = answer is None or isinstance(answer, AlreadyThere | LedgerError)
     return answer if known else AlreadyThere(answer or None)
 
 
 def answered(answers: Answers) -> Answers:
-    """The answers to several requests, of which each was answered. Raises the first that is a LedgerError."""
+    """The answers to several requests. Raises the first that is a LedgerError."""
     for answer in answers:
         if isinstance(answer, LedgerError):
             raise answer
@@ -238,31 +238,32 @@ def answered(answers: Answers) -> Answers:
 
 
 class Table(Protocol):
-    """Whatever answers requests: DynamoDB (`table.py`), a dictionary (`memory.py`), a simulator.
+    """Anything that answers requests: DynamoDB (`table.py`), a dictionary (`memory.py`), a simulator.
 
-    An attribute `one_at_a_time = True`: its answers depend on the order of the requests, so no class of this library
-    asks it from several threads. `may_be_cut_off = True`: who is elsewhere asks it At, by the table of its own Region.
+    With an attribute `one_at_a_time = True` its answers depend on the order of the requests, so no class of this
+    library sends it requests from several threads. With `may_be_cut_off = True` a process elsewhere reaches it At its
+    Region, through the table of its own Region.
     """
 
     def answer(self, request: Request, /) -> Any: ...
 
 
 def run(program: Generator[Any, Any, Result], table: Table, now: Callable[[], Instant]) -> Result:
-    """Drive a program to its end, by a table and a clock."""
+    """Drive a program to its end, with a table and a clock."""
     return drive(program, lambda request: now() if isinstance(request, Now) else table.answer(request))
 
 
 def drive(program: Generator[Any, Any, Result], answer: Callable[[Any], Any]) -> Result:
-    """Send a program the answer to each of its yields, and raise failures where it asked."""
+    """Send a program the answer to each of its yields, and raise failures there."""
     try:
-        asked = next(program)
+        request = next(program)
         while True:
             try:
-                given = answer(asked)
+                given = answer(request)
             except Exception as failure:
-                asked = program.throw(failure)
+                request = program.throw(failure)
             else:
-                asked = program.send(given)
+                request = program.send(given)
     except StopIteration as end:
         result: Result = end.value
         return result

@@ -1,8 +1,8 @@
 """Settings: what a process must know of the table and of the protocol's times.
 
-Rule 1: Frozen and checked when made, so that settings that contradict each other never reach the table.
+Rule 1: Settings are frozen and check themselves, so that settings that contradict each other never reach the table.
 Rule 2: Only `from_env` reads the environment, and an argument wins over it.
-Rule 3: What cannot be read names its variable; what is spelt otherwise than a setting is an error, and never left out.
+Rule 3: An error names the variable that cannot be read. A key that is no setting is an error: nobody skips it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Made = TypeVar("Made", Limit, Threshold)
 FOLD_MAX_LIMIT = ENTRIES_MAX
 
 _OF_AWS = r"[a-z]+(-[a-z]+)*-(central|(north|south)(east|west)?|east|west)-\d{1,2}"
-"""AWS adds Regions and areas, so its names are known by their form and not from a list."""
+"""The form of AWS's names: AWS adds Regions and areas, so a list would grow old."""
 
 SHARDS_MAX = 1_000
 REGION_FROM = "AWS_REGION"
@@ -39,7 +39,7 @@ REGION_FROM = "AWS_REGION"
 LEAST = {"allowed_lateness_ms": 0} | dict.fromkeys(
     ("keep_ms", "read_time_max_ms", "fold_min", "fold_max", "clean_units_per_s"), 1
 )
-"""The numbers of the settings, and the least that each may be."""
+"""The settings that are numbers, and the least value of each."""
 
 FLAGS = ("clean", "insert_only", "unshared_limits")
 
@@ -54,19 +54,18 @@ class Settings:
     shards: counter-name prefix -> number of shards; the longest prefix that fits decides; a counter's number is fixed
     for its life.
     limits: counter-name prefix -> Limit, as with shards; a counter of none has no limit.
-    thresholds: counter-name prefix -> Thresholds, as with shards, that the service tells of; they may change. One of a
-    limit (of_ceiling, left) is refused where no counter of its prefix can have that side.
+    thresholds: counter-name prefix -> Thresholds, as with shards, whose crossings the service publishes; they may
+    change. Settings refuse one of a limit (of_ceiling, left) where no counter of its prefix can have that side.
     periods: counter-name prefix -> Keep, as with shards: such a counter's name ends with a period
     ("llm:key:k1@2026-11"), takes changes of that period alone, and retires by itself.
     A table that has a shape refuses other shards, limits and periods and fewer regions (SettingsMismatch), and the
-    first use of a limit or of periods that it lacks. unshared_limits: use such ones, to which nobody without them is
-    held.
+    first use of a limit or of periods that it lacks. unshared_limits: use them though that binds no other process.
     allowed_lateness_ms: how long after the instant in its token a delta may arrive without becoming a stray.
     keep_ms: how long a folded delta stays after every Region has its checkpoint; above read_time_max_ms.
-    read_time_max_ms: a read that took longer starts again. fold_min, fold_max: deltas of one commit.
+    read_time_max_ms: a read that took longer starts again. fold_min, fold_max: how many deltas one commit takes.
     clean: False keeps folded deltas as items for ever; every settle then reads all of them again.
-    clean_units_per_s: write units that the clean of a lane takes at most, of the 1,000 that its partition key has.
-    insert_only: put deltas and packs by PartiQL INSERT alone, so that no writer's role need be able to replace one.
+    clean_units_per_s: write units a second that the clean of a lane takes at most, of the 1,000 that its partition key
+    has. insert_only: put deltas and packs by PartiQL INSERT alone, so that a writer's role may replace none.
     """
 
     table: str
@@ -88,7 +87,7 @@ class Settings:
     unshared_limits: bool = False
 
     def __post_init__(self) -> None:
-        if type(self.regions) not in (tuple, list):  # a text would become its letters
+        if type(self.regions) not in (tuple, list):  # a text would become a tuple of letters
             raise InvalidSettings(f"regions={shown(self.regions)} is not a tuple of Region names.")
         object.__setattr__(self, "regions", tuple(self.regions) or (self.region,))
         self._check_place()
@@ -100,25 +99,25 @@ class Settings:
             if type(limit) is not Limit:
                 raise InvalidSettings(f"{name}={shown(limit)} is not a Limit for a prefix.")
             if limit.region not in (None, *self.regions):
-                at = f"in no Region of regions={shown(self.regions, 200)}"
-                raise InvalidSettings(f"{name}: {shown(limit, 120)} has its first rights {at}.")
+                other = f"a Region that regions={shown(self.regions, 200)} lacks"
+                raise InvalidSettings(f"{name}: {shown(limit, 120)} has its first rights in {other}.")
         for name, keep in self._by_prefix("periods", "Keeps"):
             if type(keep) is not Keep:
                 raise InvalidSettings(f"{name}={shown(keep)} is not a Keep for a prefix.")
         for prefix in filter(is_dated, [*self.periods, *filter(self.keep_of, self.limits)]):
             raise InvalidSettings(
-                f"limits, periods: the prefix {prefix} names a period. What holds for a base holds for its periods; "
-                "set_limit sets the limit of one."
+                f"limits, periods: the prefix {prefix} names a period, and a period has what its base has. Name the "
+                "base; set_limit sets the limit of one period."
             )
         self._check_carried()
         for name, thresholds in self._by_prefix("thresholds", "tuples of Thresholds"):
             check_thresholds(name, thresholds, self.regions)
-        object.__setattr__(self, "thresholds", {prefix: tuple(some) for prefix, some in self.thresholds.items()})
-        for prefix, some in self.thresholds.items():
-            check_of_limits(f"thresholds[{shown(prefix)}]", some, self._limits_of_thresholds(prefix))
+        object.__setattr__(self, "thresholds", {prefix: tuple(given) for prefix, given in self.thresholds.items()})
+        for prefix, given in self.thresholds.items():
+            check_of_limits(f"thresholds[{shown(prefix)}]", given, self._limits_of_thresholds(prefix))
 
     def _by_prefix(self, setting: str, what: str) -> Iterator[tuple[str, Any]]:
-        """A copy of what is said of prefixes stands in the place of the mapping. Each, with how an error names it."""
+        """Copy a setting that maps prefixes. Yield how an error names each of its values, and the value."""
         given = getattr(self, setting)
         if not isinstance(given, Mapping):
             raise InvalidSettings(f"{setting}={shown(given)} is not a mapping from prefixes to {what}.")
@@ -126,7 +125,7 @@ class Settings:
         for prefix, said in given.items():
             if not is_prefix(prefix):
                 raise InvalidSettings(
-                    f"{setting}[{shown(prefix)}]: a prefix is text that a counter's name begins with, printable ASCII "
+                    f"{setting}[{shown(prefix)}]: a prefix is the beginning of a counter's name: printable ASCII "
                     "characters without spaces."
                 )
             yield f"{setting}[{shown(prefix)}]", said
@@ -138,8 +137,8 @@ class Settings:
             limits = [*([own] if own is not None else []), *below]
             if keep.carry and (not limits or any(not limit.ceiling for limit in limits)):
                 raise InvalidSettings(
-                    f"periods[{shown(prefix)}]: carry={keep.carry} is of what is left of a ceiling, and not every "
-                    "counter there has one above 0."
+                    f"periods[{shown(prefix)}]: carry={keep.carry} carries what is left of a ceiling, and not every "
+                    "counter there has a ceiling above 0."
                 )
 
     def _check_place(self) -> None:
@@ -158,7 +157,7 @@ class Settings:
         for region in self.regions if self.endpoint_url is None else ():
             if not _fits(_OF_AWS, region):
                 raise InvalidSettings(
-                    f"regions={regions}: AWS has no Region {region}. With an endpoint_url it is taken."
+                    f"regions={regions}: AWS has no Region {region}. Only an endpoint_url allows other names."
                 )
 
     def _check_numbers(self) -> None:
@@ -171,7 +170,7 @@ class Settings:
         if self.keep_ms <= self.read_time_max_ms:
             raise InvalidSettings(
                 f"keep_ms={self.keep_ms} must be above read_time_max_ms={self.read_time_max_ms}: "
-                "else a delta could be deleted while a read still needs it."
+                "else clean could delete a delta that a read still needs."
             )
         if self.fold_min > self.fold_max:
             raise InvalidSettings(f"fold_min={self.fold_min} is above fold_max={self.fold_max}.")
@@ -183,7 +182,7 @@ class Settings:
         return _of_prefix(self.limits, counter, None)
 
     def keep_of(self, counter: str) -> Keep | None:
-        """What holds for the periods of a counter; None where no prefix of periods fits its name."""
+        """The Keep of a counter's periods; None where no prefix of periods fits its name."""
         return _of_prefix(self.periods, counter, None)
 
     def term_of(self, counter: str) -> Term | None:
@@ -192,17 +191,17 @@ class Settings:
         return None if keep is None else term_of(counter, keep)
 
     def retires_s(self, counter: str) -> int:
-        """From when on the table may delete the counter's items, in seconds since 1970; 0: never."""
+        """The second since 1970 from which on the table may delete the counter's items; 0: never."""
         term = self.term_of(counter)
         return 0 if term is None else term.retires_s
 
     def is_kept(self, counter: str, now_ms: int) -> bool:
-        """Whether a counter is one to look at: not when it is a period whose items may retire."""
+        """Whether a counter can be read: not when it is a period whose items may retire."""
         term = self.term_of(counter)
         return term is None or now_ms < term.kept_until_ms
 
     def check_kept(self, counter: str, now_ms: int) -> None:
-        """Raises PeriodOver for a counter that nobody may look at any more; InvalidCounter."""
+        """Raises PeriodOver for a counter that can no longer be read, and InvalidCounter."""
         term = self.term_of(check_counter(counter))
         if term is not None:
             term.check_kept(now_ms)
@@ -218,13 +217,13 @@ class Settings:
         return _of_prefix(self.thresholds, counter, ())
 
     def told_here(self, counter: str) -> tuple[Threshold, ...]:
-        """Those of them that this Region publishes."""
+        """The thresholds of a counter that this Region publishes."""
         return tuple(filter(self._is_told_here, self.thresholds_of(counter)))
 
     @property
     def tells(self) -> bool:
-        """Whether this Region tells of any threshold."""
-        return any(self._is_told_here(each) for some in self.thresholds.values() for each in some)
+        """Whether this Region publishes any threshold."""
+        return any(self._is_told_here(threshold) for given in self.thresholds.values() for threshold in given)
 
     def _is_told_here(self, threshold: Threshold) -> bool:
         return (threshold.region or self.regions[0]) == self.region
@@ -234,7 +233,7 @@ class Settings:
         return _of_prefix(self.shards, counter, 1)
 
     def lane_for(self, counter: str, token: str, region: str) -> Lane:
-        """The lane of a change. A retry must find that of its first attempt, so it follows from these alone."""
+        """The lane of a change. It follows from these alone, so that a retry finds the lane of its first attempt."""
         number = self.shards_of(counter)
         shard = tokens.draw(token, number) if number > 1 else 0
         return Lane(region, shard, counter, number, self.retires_s(counter) if self.periods else 0)
@@ -247,8 +246,8 @@ class Settings:
         return tuple(Lane(region, shard, counter, number, at_s) for region in regions for shard in range(number))
 
     def known(self, lane: Lane) -> Lane:
-        """The lane with when it retires, and the number of its counter's shards, so that a pack with tokens of another
-        is reported as damage; that of a lane that nobody reads stays as it is. Raises InvalidInput.
+        """The lane with the time when it retires, and with the number of its counter's shards, so that a pack with
+        tokens of another shard is reported as damage. A lane that nobody reads keeps its own.
         """
         shards = self.shards_of(check_lane(lane).counter)
         shards = shards if lane.shard < shards else lane.shards
@@ -303,13 +302,12 @@ def _fits(pattern: str, text: object) -> bool:
 
 
 def _of_prefix(rules: Mapping[str, Rule], counter: str, default: Rule) -> Rule:
-    """What is said of the longest prefix that fits a name."""
     prefix = longest(rules, counter)
     return default if prefix is None else rules[prefix]
 
 
 def _parsed(name: str, variable: str, text: object) -> Any:
-    """The setting `name`, of the text of its variable. Raises InvalidSettings."""
+    """The setting `name`, read from the text of its variable. Raises InvalidSettings."""
     parse, expected = _READ[name]
     try:
         if type(text) is not str:
@@ -318,16 +316,16 @@ def _parsed(name: str, variable: str, text: object) -> Any:
     except InvalidSettings as error:
         raise InvalidSettings(f"{variable}: {error.why}") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
-        raise InvalidSettings(f"{variable}={shown(text, 200)} cannot be read as {name}: give {expected}.") from None
+        raise InvalidSettings(f"{variable}={shown(text, 200)} cannot be read as {name}: it is {expected}.") from None
 
 
 def _read_by_prefix(make: Callable[[Any], Rule]) -> Callable[[str], dict[str, Rule]]:
-    """What reads an object of JSON, and makes a rule of what that says of each prefix."""
+    """A function that reads an object of JSON and makes a rule of each prefix's value."""
     return lambda text: {prefix: make(said) for prefix, said in json.loads(text, object_pairs_hook=_once).items()}
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON; of two that are said of one prefix nobody knows which is meant."""
+    """An object of JSON. Raises ValueError where a prefix has two values: nobody knows which is meant."""
     if len(dict(pairs)) < len(pairs):
         raise ValueError
     return dict(pairs)
@@ -336,7 +334,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _thresholds(said: object) -> tuple[Threshold, ...]:
     if not isinstance(said, list):
         raise TypeError
-    return tuple(_made(Threshold, each) for each in said)
+    return tuple(_made(Threshold, threshold) for threshold in said)
 
 
 def _keep(said: object) -> Keep:
@@ -366,4 +364,4 @@ _READ: dict[str, tuple[Callable[[str], Any], str]] = {
     **dict.fromkeys(FLAGS, (lambda text: {"true": True, "false": False}[text.lower()], "true or false")),
     **dict.fromkeys(LEAST, (int, "an int")),
 }
-"""How the text of a setting's variable is read, and what an error asks for."""
+"""The function that reads a setting's variable, and the text that an error expects."""

@@ -1,8 +1,8 @@
-"""DynamoDB itself, and which table a class asks: the only file that calls boto3's operations.
+"""DynamoDB itself, and which table a class uses: only this file calls boto3's operations.
 
 Rule 1: it does what the steps of `exchange.py` say, one after the other, and decides nothing.
-Rule 2: clients or tables that are not given are made: DynamoDB, with this library's clients.
-Rule 3: a process asks for its own Region as it is, and for another one At it.
+Rule 2: a caller who gives no clients and no tables gets DynamoDB, with this library's clients.
+Rule 3: a request to the process's own Region is plain, one to another Region is At it.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from ledger.settings import Settings
 class DynamoTable:
     """Answers requests from a DynamoDB table in `region`, and those At another Region from there.
 
-    insert_only: deltas and packs are put by PartiQL INSERT. clients(region) gives the boto3 client of a Region;
-    pause(seconds) and jitter() -> [0, 1) may be given by tests.
+    insert_only: put deltas and packs by PartiQL INSERT. clients(region) returns the boto3 client of a Region;
+    pause(seconds) and jitter() -> [0, 1) are for tests.
     """
 
     def __init__(
@@ -50,9 +50,9 @@ class DynamoTable:
     def of(
         cls, settings: Settings, clients: Mapping[str, DynamoDBClient] | None = None, region: str | None = None
     ) -> DynamoTable:
-        """The table of `settings`, seen from `region` (default: its own), with clients made where none is given."""
+        """The table of `settings`, seen from `region` (default: its own). It makes the clients that are not given."""
         if any(map(failures.is_async, (clients or {}).values())):
-            raise InvalidInput("The client is one of aiobotocore: AsyncLedger and AsyncReader take it.")
+            raise InvalidInput("A client is aiobotocore's. Nothing was written. Use AsyncLedger and AsyncReader.")
         given = {region: failures.note_attempts(client) for region, client in (clients or {}).items()}
         return cls(
             settings.table,
@@ -79,25 +79,25 @@ class DynamoTable:
 
 
 class ByRegion:
-    """Several tables, as a process in the Region `here` reaches them."""
+    """The tables of several Regions, as a process in the Region `here` reaches them."""
 
     def __init__(self, here: str, tables: Mapping[str, Table]) -> None:
         self._here, self._tables = here, tables
         self.one_at_a_time = any(getattr(table, "one_at_a_time", False) for table in tables.values())
 
     def answer(self, request: Request, /) -> Any:
-        """The answer of the Region that is asked. Raises Unavailable where there is none."""
+        """The answer of the request's Region. Raises Unavailable where that has no table."""
         if isinstance(request, At):
-            asked = self._tables.get(request.region)
-            if asked is None:
-                raise Unavailable(f"There is no table for the Region {request.region}. Nothing was written.")
-            if not getattr(asked, "may_be_cut_off", False):
-                return asked.answer(request.request)
+            table = self._tables.get(request.region)
+            if table is None:
+                raise Unavailable(f"There is no table for {request.region}. Nothing was written. Name it in tables=.")
+            if not getattr(table, "may_be_cut_off", False):
+                return table.answer(request.request)
         return self._tables[self._here].answer(request)
 
 
 class Given(TypedDict, total=False):
-    """Where the table is, as `table_of` takes it: for AsyncLedger clients of aiobotocore, tables that are awaited."""
+    """Where the table is, as `table_of` takes it; for AsyncLedger with aiobotocore's clients, and awaited tables."""
 
     client: Any
     clients: Mapping[str, Any] | None
@@ -114,12 +114,11 @@ def table_of(
     tables: Mapping[str, Table] | None = None,
     make: Callable[[Settings, Mapping[str, Any] | None], Table] = DynamoTable.of,
 ) -> Table:
-    """The table that answers for these settings. Raises InvalidInput, and InvalidSettings for tables that lack a
-    Region."""
+    """The table that answers for these settings. Raises InvalidInput, and InvalidSettings where a Region lacks one."""
     given = {"client": client, "clients": clients, "table": table, "tables": tables}
-    names = [name for name, each in given.items() if each is not None]
+    names = [name for name, value in given.items() if value is not None]
     if len(names) > 1:
-        raise InvalidInput(f"{' and '.join(names)} were given; one of them says where the table is.")
+        raise InvalidInput(f"{' and '.join(names)} came together. Nothing was written. Give one of them.")
     for name in ("clients", "tables"):
         if given[name] is not None and not isinstance(given[name], Mapping):
             raise InvalidInput(f"{name} is a mapping by Region, not {shown(given[name])}.")
@@ -129,15 +128,15 @@ def table_of(
         return make(settings, {settings.region: client} if client is not None else clients)
     lacking = [region for region in settings.regions if region not in tables]
     if lacking:
-        raise InvalidSettings(f"tables lacks {lacking} of regions={settings.regions!r}.")
+        raise InvalidSettings(f"tables lacks {lacking} of regions={settings.regions!r}. Give one for each Region.")
     return ByRegion(settings.region, {region: check_table(tables[region]) for region in settings.regions})
 
 
 def check_table(table: Table) -> Table:
-    """`table` itself; raises InvalidInput for what answers no requests."""
+    """`table` itself; raises InvalidInput for an object that answers no requests."""
     if not callable(getattr(table, "answer", None)):
         raise InvalidInput(
-            f"A table answers requests, as a MemoryTable does; {shown(table)} has no answer(). The name of a table "
-            "goes into Settings(table=...)."
+            f"A table answers requests, as a MemoryTable does; {shown(table)} has no answer(). Nothing was written. "
+            "The name of a table goes into Settings(table=...)."
         )
     return table

@@ -1,11 +1,11 @@
 """Tokens: the ULIDs that name deltas, order them and make retries harmless.
 
-Rule 1: The only file that touches `ulid`.
+Rule 1: Only this file uses `ulid`.
 Rule 2: The time and the randomness always come from outside.
 Rule 3: A retry of the same (counter, idempotency key, at) yields the same token.
 Rule 4: Only the canonical 26 characters are a token, because the order of the text must be the order of the bytes.
-Rule 5: The token of a hold says until when it holds, rounded up to what two bytes can say, by a thousandth at most: the
-length is part of the token, so a retry cannot name another.
+Rule 5: The token of a hold says until when it holds, rounded up, by a thousandth at most, to fit two bytes: the length
+is part of the token, so a retry cannot name another.
 Source of the format: https://github.com/ulid/spec
 """
 
@@ -30,10 +30,10 @@ def make(time_ms: int, randomness: bytes) -> str:
 
 
 def keyed(counter: str, idempotency_key: str, time_ms: int, kind: str = "") -> str:
-    """The token of a change that names itself: the same arguments always give the same token.
+    """The token of a change whose caller gave it a key: the same arguments always give the same token.
 
     The 80 bits are the head of SHA-256 over the counter and the key, with the counter's length in front, so that
-    ("ab", "c") and ("a", "bc") differ. kind: what it is that has the key, where that is no change.
+    ("ab", "c") and ("a", "bc") differ. kind: put before these where the key is no change's, such as HOLD.
     """
     text = f"{kind}{len(counter)}:{counter}{idempotency_key}".encode()
     return make(time_ms, hashlib.sha256(text).digest()[:RANDOM_BYTES])
@@ -56,7 +56,7 @@ def from_bytes(data: bytes) -> str:
 
 
 def time_ms(token: str) -> int:
-    """When the change was first asked for, in milliseconds since 1970."""
+    """When the change was first requested, in milliseconds since 1970."""
     return int.from_bytes(to_bytes(token)[:6], "big")
 
 
@@ -66,7 +66,7 @@ def last_of(time_ms: int) -> str:
 
 
 def before(token: str) -> str | None:
-    """The token just below, or None for the lowest."""
+    """The next lower token, or None for the lowest."""
     number = int.from_bytes(to_bytes(token), "big")
     return from_bytes((number - 1).to_bytes(16, "big")) if number else None
 
@@ -82,25 +82,24 @@ def side(token: bytes, sides: int) -> int:
 
 
 def first_of(time_ms: int) -> bytes:
-    """The 16 bytes of the lowest token of that millisecond; of the lowest of all for times before 1970."""
+    """The 16 bytes of the lowest token of that millisecond; for times before 1970 the lowest of all."""
     return max(0, time_ms).to_bytes(6, "big") + bytes(RANDOM_BYTES)
 
 
 HOLD = "hold:"
-"""What is hashed with the key of a hold, so that no change has its token."""
+"""Hashed in front of a hold's key, so that no change has its token."""
 
 HOLD_MS_MAX = 400 * 86_400_000
-"""No hold is longer."""
+"""The longest time of a hold."""
 
 
 def hold_token(counter: str, idempotency_key: str, time_ms: int, length_ms: int) -> str:
-    """The token of a hold that names itself: the same arguments always give the same, and no change has it."""
+    """The token of a hold whose caller gave it a key: the same arguments always give the same, and no change has it."""
     return with_length(keyed(counter, idempotency_key, time_ms, HOLD), length_ms)
 
 
 def with_length(token: str, length_ms: int) -> str:
-    """A token whose last two bytes say how long its hold is, so 64 random bits are left: 11 bits and 5 of exponent,
-    rounded up."""
+    """A token whose last two bytes are its hold's length (11 bits, 5 of exponent, rounded up): 64 random bits stay."""
     exponent = 0
     while (mantissa := -(-length_ms >> exponent)) > 0x7FF:
         exponent += 1

@@ -22,11 +22,11 @@ from ledger.lane.days import Days
 from ledger.ranges import CHANGE_MAX, COUNT_MAX, SHARD_MAX, VERSION_MAX
 
 PACK_SPAN_MS = 10_000
-"""The times of a pack's changes lie within so many milliseconds: part of the format for ever, because whoever reads
+"""The times of a pack's changes lie within so many milliseconds. It is part of the format for ever, because a reader of
 packs in order forgets a token so long after it. It is the default lateness, so a batch that is on time fits one."""
 
 PACK_NAME_CHARS = 32
-"""Hexadecimal digits of SHA-256 over a pack's entries that its sort key has."""
+"""How many hexadecimal digits of SHA-256 over a pack's entries its sort key has."""
 
 _SHARD = re.compile(r"0|[1-9][0-9]{0,5}")
 
@@ -41,9 +41,9 @@ class Then:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change to one counter, as a caller asks for it in `Ledger.add_many`; the arguments are those of `add`.
+    """One change to one counter, for `Ledger.add_many`; the arguments are those of `add`.
 
-    then: makes it a transfer, for a queue alone: a change below 0, and the same above 0 that follows if this counts.
+    then: makes it a transfer, for a queue alone: this change is below 0, and the same above 0 follows if it counts.
     """
 
     counter: str
@@ -56,21 +56,21 @@ class Change:
 
 def check_changes(caller: str, changes: object) -> list[Change]:
     """`changes` as a list; raises InvalidInput unless they are several Changes, whatever is in them."""
-    if not isinstance(changes, Iterable) or isinstance(changes, str | bytes):  # a text would be refused by the letter
+    if not isinstance(changes, Iterable) or isinstance(changes, str | bytes):  # else each letter would be refused
         raise InvalidInput(f"{caller} takes several Change(counter, change, ...), not {shown(changes)}.")
-    asked = list(changes)
-    for i, change in enumerate(asked):
+    several = list(changes)
+    for i, change in enumerate(several):
         if not isinstance(change, Change):
             raise InvalidInput(f"{caller} takes Change(counter, change, ...); changes[{i}] is {shown(change)}.")
-    return asked
+    return several
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Lane:
     """A part of a counter. Only the compactor of its own `region` writes anything but deltas for it.
 
-    shards: how many the counter has, where that is known (else 0). retires_s: the second since 1970 from which on the
-    table may delete its items, of a period; else 0. Neither is a part of the lane's name.
+    shards: how many the counter has, where that is known (else 0). retires_s: for a period, the second since 1970 from
+    which on the table may delete the lane's items; else 0. Neither is a part of the lane's name.
     """
 
     region: str
@@ -92,7 +92,7 @@ class Lane:
 
     @classmethod
     def parse(cls, text: object) -> Lane:
-        """The lane of such a text. Raises InvalidInput."""
+        """The lane that such a text names. Raises InvalidInput."""
         parts = text.split("#", 2) if isinstance(text, str) else []
         if len(parts) != 3 or not _SHARD.fullmatch(parts[1]):
             raise InvalidInput(f"A lane is <Region>#<shard>#<counter>, such as eu-west-1#0#stock, not {shown(text)}.")
@@ -101,7 +101,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """One change in one lane, named by its token. Applied any number of times, in any Region, it counts once."""
+    """One change in one lane, named by its token. Apply it any number of times, in any Region: it counts once."""
 
     lane: Lane
     token: str
@@ -117,7 +117,7 @@ class Delta:
 
     @property
     def at(self) -> datetime:
-        """When the change was first asked for."""
+        """When the change was first requested."""
         return to_datetime(tokens.time_ms(self.token))
 
 
@@ -126,9 +126,9 @@ class Receipt:
     """The acknowledgement of a change: from now on it counts exactly once.
 
     outcome: "recorded" when this call put the delta, "replayed" when the same change was already there. A retry that
-    comes after the delta was compacted and cleaned is "recorded" again, and still counts once. "accepted": it is in the
-    table in a pack (with `insert_only` also where its token was taken and the role may not look); whether it was there
-    before is not told. cost: of the call; of one with many changes each has an equal share, so that they add up.
+    comes after the delta was compacted and cleaned is "recorded" again, and still counts once. "accepted": the change
+    is in the table in a pack (with `insert_only` also where its token was taken and the role may not look); nobody
+    learns whether it was there before. cost: of the call; each change of a call with many has an equal share.
     """
 
     outcome: Literal["recorded", "replayed", "accepted"]
@@ -138,11 +138,10 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """What a transfer came to, for ever.
+    """The result of a transfer, for ever.
 
     outcome: "moved"; "refused" by the source's limit; "refunded", because the target's limit refused it: then nothing
-    has moved either. debit, credit: the receipts of what was added, None of what was not; a debit that was refunded has
-    one. cost: of the call.
+    has moved either. debit, credit: their receipts, None without an add; a refunded debit has one. cost: of the call.
     """
 
     outcome: Literal["moved", "refused", "refunded"]
@@ -153,8 +152,8 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The sum of all segments of a lane: what a reader adds the tail to. days: the same by day; None where an earlier
-    version wrote it, which said nothing of days."""
+    """The sum of all segments of a lane, to which a reader adds the tail. days: the same by day; None where an earlier
+    version of this library wrote the checkpoint, without days."""
 
     lane: Lane
     total: int
@@ -178,7 +177,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """Changes of one lane in one item. Its name follows from its content, so that no put changes what stands there."""
+    """Changes of one lane in one item. Its content gives its name, so no put changes what stands under that name."""
 
     lane: Lane
     entries: Entries
@@ -220,7 +219,7 @@ class Segment:
         return cls(lane, hi, version, Entries.of(packed(delta.token, delta.change) for delta in deltas))
 
     def __iter__(self) -> Iterator[tuple[bytes, int]]:
-        """Each entry: the 16 bytes of the token, and the change."""
+        """Yield each entry: the 16 bytes of the token, and the change."""
         return iter(self.entries)
 
     def __len__(self) -> int:
@@ -229,7 +228,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class CleanNote:
-    """At `noted_ms`, every Region had answered with a checkpoint of at least `version`."""
+    """Every Region had answered with a checkpoint of at least `version` by `noted_ms`."""
 
     lane: Lane
     version: int
@@ -241,5 +240,5 @@ class CleanNote:
 
 
 def longest(prefixes: Iterable[str], counter: str) -> str | None:
-    """The longest of the prefixes that fit a name; None when none fits."""
+    """The longest prefix that fits a name; None when none fits."""
     return max((prefix for prefix in prefixes if counter.startswith(prefix)), key=len, default=None)

@@ -177,7 +177,7 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Sca
 
 
 def _show(call: Call, name: str, verification: Verification) -> None:
-    value = "cannot be told" if verification.value is None else f"{verification.value:,}"
+    value = "no value" if verification.value is None else f"{verification.value:,}"
     call.say(f"{name}: its events give {value}")
     rows = [
         (str(lane.lane), "?" if lane.value is None else f"{lane.value:,}", f"{lane.pending:,}", f"{lane.strays:,}")

@@ -84,7 +84,7 @@ def _sums(checkpoint: Checkpoint) -> str:
 
 def rebuild_all(call: Call, lanes: Iterable[Lane]) -> tuple[dict[str, list[str]], dict[str, LedgerError]]:
     """Rebuild those of `lanes` that are of --region, and the gates of limited counters. By counter: what its rebuild
-    says is lost or owed, in sentences; and why it failed. Raises the error of all, where all failed."""
+    says is lost or below 0, in sentences; and why it failed. Raises the error of all, where all failed."""
     lanes_of: defaultdict[str, set[Lane]] = defaultdict(set)
     for lane in lanes:
         if lane.region == call.settings.region or call.settings.limit_of(lane.counter) is not None:

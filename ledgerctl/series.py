@@ -1,6 +1,6 @@
 """`series`: what changed of a counter in each step of time, as bars, as a table or as a file.
 
-Rule 1: The steps are those of `Reader.series`; only how far `--last` goes back is reckoned here, by the zone's clocks.
+Rule 1: The steps are those of `Reader.series`; only how far `--last` goes back is computed here, by the zone's clocks.
 Rule 2: A bar begins at 0, so what goes down lies on the other side of it.
 """
 

@@ -7,7 +7,7 @@ CountersPage some names, and where to go on     Place    a place among them
 Standing     what is left of a limit      Room      how far a value can go
 PeriodBalance  a period of a counter
 Crossed      a threshold that holds       Top       the largest counters
-Series       what changed, step by step   Step      one of its steps
+Series       changes, step by step        Step      one of its steps
 """
 
 from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position

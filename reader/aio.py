@@ -1,7 +1,7 @@
 """`AsyncReader`: a Reader whose calls are awaited, on aiobotocore.
 
-Rule 1: what is asked and what is answered is that of `Reader`, by the same programs (`calls.py`).
-Rule 2: of tasks that ask for the same counter at once one loads; if it fails or is cancelled, the next one does.
+Rule 1: its calls send and answer what those of `Reader` do, by the same programs (`calls.py`).
+Rule 2: of tasks that read the same counter at once, one loads; if it fails or is cancelled, the next one does.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from reader.calls import Calls
 
 
 class AsyncReader(Edge):
-    """Reads counters inside `async with`, for the tasks of one event loop; make one a loop and keep it.
+    """Reads counters inside `async with`, for the tasks of one event loop: make one in each loop and keep it.
 
     client and table as for AsyncLedger; all arguments, answers and errors are otherwise those of `Reader`.
     """
@@ -45,7 +45,7 @@ class AsyncReader(Edge):
     @observed("reader.value", READ)
     async def value(self, counter: str) -> int:
         """As `Reader.value`."""
-        return (await self._read(*self._calls.asked(counter, self.ttl, 0))).value
+        return (await self._read(*self._calls.checked(counter, self.ttl, 0))).value
 
     @observed("reader.values", READ)
     async def values(self, counters: Iterable[str]) -> dict[str, int]:
@@ -60,7 +60,7 @@ class AsyncReader(Edge):
     @observed("reader.read", READ)
     async def read(self, counter: str, max_age: float = 0, *, behind: float = 0) -> Balance:
         """As `Reader.read`."""
-        return await self._read(*self._calls.asked(counter, max_age, behind))
+        return await self._read(*self._calls.checked(counter, max_age, behind))
 
     async def _read(self, counter: str, most_s: float, behind_ms: int) -> Balance:
         self._check_loop()
@@ -71,7 +71,7 @@ class AsyncReader(Edge):
             return known or (await self._load([counter]))[counter]
 
     history = awaited(Calls.history, "reader.history", READ)
-    """As `Reader.history`; all its requests are made when it is awaited."""
+    """As `Reader.history`; it sends all its requests when you await it."""
     history_page = awaited(Calls.history_page, "reader.history_page", READ)
     """As `Reader.history_page`."""
     series = awaited(Calls.series, "reader.series", READ)

@@ -1,4 +1,4 @@
-"""What a reader answers: balances and entries."""
+"""The answers of a reader: balances and entries."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,11 +20,11 @@ SORT_KEY_BYTES_MAX = 1_024
 class Balance:
     """A counter at an instant: the sum of a real set of changes.
 
-    value: the sum. count: how many changes it sums. as_of: when the read began; of a read with `behind`, the instant
-    before which nothing that came in time is missing. pending: how many of the changes are still in the tail.
-    oldest_pending: when the oldest of these was asked for, None without any. by_region: the value's parts by the Region
-    where the changes were asked for. cached: whether an earlier read's answer was used. closed: of a counter with a
-    limit, whether the value is certainly within it: a Region may show a sale before the transfer that it lived on.
+    value: the sum. count: how many changes it sums. as_of: when the read began; for a read with `behind`, the instant
+    before which no change that came in time is missing. pending: how many of the changes are still in the tail.
+    oldest_pending: when the oldest of these was requested, None without any. by_region: the value's parts by the Region
+    where the changes were requested. cached: whether the answer is that of an earlier read. closed: for a counter with
+    a limit, whether the value is certainly within it: a Region may show a sale before the rights that came for it.
     cost: what the read cost; nothing when its answer came from the cache.
     """
 
@@ -40,7 +40,7 @@ class Balance:
 
 
 class _Read:
-    """What an entry that was read is made of: the token's 16 bytes. Token and time are made when they are looked at."""
+    """The content of an entry that was read: the token's 16 bytes. It makes token and time when they are used."""
 
     __slots__ = ("_data",)
 
@@ -56,7 +56,7 @@ class _Read:
 
 @dataclass(frozen=True, slots=True)
 class Entry(_Read):
-    """One change of a counter's history. `at`: when it was first asked for; `region`: where."""
+    """One change of a counter's history. `at`: when it was first requested; `region`: where."""
 
     token: str
     at: datetime
@@ -69,7 +69,7 @@ Change = tuple[bytes, int, str]
 
 
 def entries_of(changes: Iterable[Change]) -> Iterator[Entry]:
-    """An Entry for each change; they are many, so nothing is made that perhaps nobody looks at."""
+    """Yield an Entry for each change. They are many, so an Entry makes nothing at which perhaps nobody looks."""
     new, put = object.__new__, object.__setattr__
     for data, change, region in changes:
         entry = new(Entry)
@@ -113,7 +113,7 @@ class Place:
 
 
 def _is_key_text(text: object) -> bool:
-    """Whether it can be a part of a key, of whatever item."""
+    """Whether the text can be a part of any item's key."""
     try:
         return type(text) is str and len(text.encode()) <= SORT_KEY_BYTES_MAX
     except UnicodeEncodeError:
@@ -123,7 +123,7 @@ def _is_key_text(text: object) -> bool:
 @dataclass(frozen=True, slots=True)
 class CountersPage:
     """A part of the list of counters, by bucket and then by name; it may be empty. `next`: where to go on, or None when
-    this was the last page. damaged: items of the directory that name no lane, and were passed by."""
+    this was the last page. damaged: items of the directory that name no lane, and were skipped."""
 
     counters: tuple[str, ...]
     next: Place | None

@@ -1,11 +1,11 @@
 """The balances that a `Reader` remembers.
 
-Rule 1: A balance is a whole read's answer, never a mixture.
-Rule 2: Its age is counted from the beginning of that read.
-Rule 3: Many threads that ask for the same counter at once cause one load: who asks while another loads waits for it. A
-load that fails fails for its thread alone, and the next one loads. A cache is one process's: what another thread was
-loading or changing at a fork stays so in the child for ever.
-Rule 4: What it answers is the caller's own: what is done to it does not reach the cache.
+Rule 1: A balance is the answer of one whole read, never a mixture.
+Rule 2: Its age counts from the beginning of that read.
+Rule 3: Many threads that read the same counter at once cause one load: a thread that comes while another loads waits
+for it. A load that fails fails for its thread alone, and the next thread loads. A cache belongs to one process: a load
+or a change that another thread had begun at a fork would stay unfinished in the child for ever.
+Rule 4: It returns copies: what a caller does to one does not reach the cache.
 """
 
 import threading
@@ -24,7 +24,7 @@ LOADS_AWAITED_MAX = 2
 
 
 class Cache:
-    """Balances that are younger than `ttl` seconds. Thread-safe."""
+    """Balances that are younger than `ttl` seconds. It is thread-safe."""
 
     def __init__(self, ttl: float, clock: Clock) -> None:
         self._clock = clock
@@ -33,9 +33,7 @@ class Cache:
         self._loading: dict[str, object] = {}
 
     def young(self, counters: Sequence[str], most_s: float) -> dict[str, Balance]:
-        """Those that are here and younger than `most_s`, by name. One from the future is none of them: a clock that
-        stepped back cannot tell its age.
-        """
+        """The balances younger than `most_s`, by name. It leaves out those from the future: a clock stepped back."""
         with self._condition:
             now_ms = self._clock()
             known = {counter: self._balances.get(counter) for counter in counters}
@@ -46,14 +44,12 @@ class Cache:
         }
 
     def keep(self, balances: Mapping[str, Balance]) -> None:
-        kept = {name: replace(each, by_region=dict(each.by_region)) for name, each in balances.items()}
+        kept = {name: replace(found, by_region=dict(found.by_region)) for name, found in balances.items()}
         with self._condition:
             self._balances.update(kept)
 
     def balance(self, counter: str, most_s: float, load: Callable[[], Balance]) -> Balance:
-        """One that is younger than `most_s`, from here or from another thread's load; else what load() answers, and
-        keeps.
-        """
+        """A balance younger than `most_s`, from here or from another thread's load; else that of load()."""
         mine = object()
         with self._condition:
             for _ in range(LOADS_AWAITED_MAX):

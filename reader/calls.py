@@ -1,7 +1,7 @@
-"""What a reader's calls ask of the table: `Reader` sends it, `AsyncReader` awaits it.
+"""The programs of a reader's calls: `Reader` runs them, `AsyncReader` awaits them.
 
-Rule 1: what a caller passes is checked before anything is sent, then the table's shape is asked for.
-Rule 2: a period whose items may have retired is none to look at: of what is left nobody knows what is missing.
+Rule 1: each checks what the caller passes before anything is sent, then reads the table's shape.
+Rule 2: none reads a period whose items may have retired: nobody knows which of them are missing.
 """
 
 import heapq
@@ -52,8 +52,8 @@ class Calls:
 
     # -- balances ------------------------------------------------------------------------------------------------------
 
-    def asked(self, counter: str, max_age: float, behind: float) -> tuple[str, float, int]:
-        """What is read: the counter, how many seconds old a remembered balance may be, how many ms it may be behind."""
+    def checked(self, counter: str, max_age: float, behind: float) -> tuple[str, float, int]:
+        """The checked arguments: the counter, how many seconds a cached balance may be old, how many ms behind."""
         counter = check_counter(counter)
         behind_ms = int(seconds("behind", behind) * 1_000)
         return counter, 0 if behind_ms else min(seconds("max_age", max_age), self.ttl), behind_ms
@@ -131,7 +131,7 @@ class Calls:
         return (yield from top(self.settings.regions, prefix, self._wanted(prefix), best))
 
     def largest(self, names: Sequence[str], n: int, *, by: str, behind: float = BEHIND_S) -> Program[list[Row]]:
-        """The rows of `top` among counters whose names are known."""
+        """The rows of `top` among the counters with these names."""
         best = self._best(n, by, behind)
         yield from best.read(names)
         return best.rows
@@ -157,7 +157,7 @@ class Calls:
     ) -> Program[Series]:
         self.settings.lanes_of(counter)  # a name is checked before anything else
         now: Instant = yield Now()
-        until_ms = now.wall_ms + 1 if until is None else past_ms("until", until, now)  # with what was asked for now
+        until_ms = now.wall_ms + 1 if until is None else past_ms("until", until, now)  # with the changes of now
         since_ms = past_ms("since", since, now)
         if since_ms >= until_ms:
             raise InvalidInput("since is not before until.")
@@ -225,7 +225,7 @@ class Calls:
         return [Hold(held) for held in (yield from open_holds(gates))]
 
     def _first(self, counter: str) -> Program[None]:
-        """What comes before the first request about a counter. Raises PeriodOver and what the shape's check raises."""
+        """The checks before the first request about a counter. Raises PeriodOver and what the shape's check raises."""
         self._check_kept([counter])
         yield from self._shape.program(counter)
 

@@ -1,4 +1,4 @@
-"""What a reader takes: each check raises InvalidInput or a subclass of it, before anything is sent."""
+"""The checks of a reader's arguments: each raises InvalidInput or a subclass of it, before anything is sent."""
 
 from ledger import tokens
 from ledger.checks import check_counter, check_time, to_datetime
@@ -17,14 +17,14 @@ def check_count(name: str, count: object) -> None:
 
 
 def prefix_of(given: object) -> str:
-    """What names begin with; "" for all of them. Raises InvalidCounter."""
+    """The prefix itself; "" is the prefix of all names. Raises InvalidCounter."""
     return "" if isinstance(given, str) and not str.__len__(given) else check_counter(given)
 
 
 def check_page(limit: object, after: object, kind: type) -> None:
     check_count("limit", limit)
     if after is not None and not isinstance(after, kind):
-        raise InvalidInput(f"after is the next of an earlier page, not {shown(after)}.")
+        raise InvalidInput(f"after is the `next` of an earlier page, not {shown(after)}.")
 
 
 def seconds(name: str, value: object) -> float:
@@ -44,7 +44,7 @@ def above(lane: Lane, since_ms: int | None, after: Position | None) -> str | Non
 
 
 def past_ms(name: str, at: object, now: Instant) -> int:
-    """Milliseconds since 1970 of an instant that is not before it, and is over."""
+    """Milliseconds since 1970 of an instant from 1970 to now. Raises InvalidTime."""
     at_ms = check_time(name, at)
     if not 0 <= at_ms <= now.wall_ms:
         clock = to_datetime(now.wall_ms).isoformat()

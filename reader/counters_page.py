@@ -1,11 +1,11 @@
-"""The program `counters_page`: the names of counters, a page after the other, from the directory of lanes.
+"""The program `counters_page` reads the names of counters, page by page, from the directory of lanes.
 
 Rule 1: A name is on a page once, however many lanes its counter has: those of a Region stand in one bucket, by shard
-and then by name, so the shards and Regions of a bucket are merged by name, as far as all of them were read.
-Rule 2: The order is by bucket, then by name, so what is written meanwhile moves no place, and a place never expires.
+and then by name, so a page merges the shards and Regions of a bucket by name, as far as all of them were read.
+Rule 2: The order is by bucket, then by name, so a write meanwhile moves no place, and a place never expires.
 Rule 3: A page with names reads BUCKETS_MAX buckets at most behind those without one, and may be short: there is more as
-long as `next` says so. It is empty only where there is no more.
-Rule 4: An item that names no lane is passed by, and told.
+long as it has a `next`. It is empty only where there is no more.
+Rule 4: A page skips an item that names no lane, and reports it.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,10 +19,10 @@ from reader.balance import CountersPage, Place
 
 BUCKETS_MAX = 64
 AT_ONCE_MAX = 8
-"""Buckets that are asked for together; one at first, so that a full one costs nobody the others."""
+"""Buckets that are read together; one at first, so that a full one costs nobody the others."""
 
 Wanted = Callable[[str], bool]
-"""Whether a name is one to list. None is that does not begin with the prefix."""
+"""Whether a name is to be listed: one without the prefix never is."""
 
 _HIGH = "\x7f"
 """Above every character of a name."""
@@ -38,8 +38,7 @@ class Stream(NamedTuple):
 def counters_page(
     regions: Sequence[str], prefix: str, wanted: Wanted, after: Place | None, most: int
 ) -> Program[CountersPage]:
-    """The next `most` names that begin with `prefix` and are wanted; none only at the end. Raises DamagedItem and the
-    TableErrors."""
+    """The next `most` wanted names with `prefix`; none only at the end. Raises DamagedItem and the TableErrors."""
     damaged: dict[Key, None] = {}
     while True:
         page = yield from _page(regions, prefix, wanted, after, most)
@@ -54,32 +53,33 @@ def _page(regions: Sequence[str], prefix: str, wanted: Wanted, after: Place | No
     last = min(first + BUCKETS_MAX, BUCKETS)
     names: list[str] = []
     damaged: dict[Key, None] = {}
-    bucket, at_once = first, 1
-    while bucket < last:
-        some = range(bucket, min(bucket + at_once, last))
-        lows = {each: max(above if each == first else "", _just_below(prefix)) for each in some}
-        firsts = (_query(region, each, "0", lows[each], most) for each in some for region in regions)
+    begin, at_once = first, 1
+    while begin < last:
+        read = range(begin, min(begin + at_once, last))
+        lows = {bucket: max(above if bucket == first else "", _just_below(prefix)) for bucket in read}
+        firsts = (_query(region, bucket, "0", lows[bucket], most) for bucket in read for region in regions)
         pages: tuple[Page, ...] = answered((yield Together(tuple(firsts))))
-        for n, each in enumerate(some):
+        for n, bucket in enumerate(read):
             if len(names) == most:
-                return CountersPage(tuple(names), Place(each), tuple(damaged))
+                return CountersPage(tuple(names), Place(bucket), tuple(damaged))
             streams: list[Stream] = []
             for region, page in zip(regions, pages[n * len(regions) :], strict=False):
-                streams += yield from _streams(bucket_pk(region, each), page, lows[each], prefix, wanted, most, damaged)
+                pk, low = bucket_pk(region, bucket), lows[bucket]
+                streams += yield from _streams(pk, page, low, prefix, wanted, most, damaged)
             upto = min((stream.upto for stream in streams if stream.upto is not None), default=None)
             names += sorted({name for stream in streams for name in stream.names if upto is None or name <= upto})
             if len(names) > most:
-                return CountersPage(tuple(names[:most]), Place(each, names[most - 1]), tuple(damaged))
+                return CountersPage(tuple(names[:most]), Place(bucket, names[most - 1]), tuple(damaged))
             if upto is not None:
-                return CountersPage(tuple(names), Place(each, upto), tuple(damaged))
-        bucket, at_once = some.stop, min(2 * at_once, AT_ONCE_MAX)
-    return CountersPage(tuple(names), Place(bucket) if bucket < BUCKETS else None, tuple(damaged))
+                return CountersPage(tuple(names), Place(bucket, upto), tuple(damaged))
+        begin, at_once = read.stop, min(2 * at_once, AT_ONCE_MAX)
+    return CountersPage(tuple(names), Place(begin) if begin < BUCKETS else None, tuple(damaged))
 
 
 def _streams(
     pk: str, page: Page, low: str, prefix: str, wanted: Wanted, most: int, damaged: dict[Key, None]
 ) -> Program[list[Stream]]:
-    """The streams of a bucket, of every shard that is there; `page` is the first of shard 0, and of what follows."""
+    """The streams of a bucket, one for each shard in it; `page` is the first of shard 0, and of those behind it."""
     found: list[Stream] = []
     shard = "0"
     for _ in range(SHARDS_MAX):
@@ -108,5 +108,5 @@ def _query(region: str, bucket: int, shard: str, low: str, most: int) -> Query:
 
 
 def _just_below(prefix: str) -> str:
-    """What is below every name that begins so, and above every other that is below them."""
+    """A text below every name with the prefix, and above all other names below these."""
     return prefix[:-1] + chr(ord(prefix[-1]) - 1) + _HIGH if prefix else ""

@@ -1,10 +1,10 @@
-"""The programs `measure`, a counter's value beside its thresholds, and `crossed`, which of them hold.
+"""The programs `measure`, which reads a counter's value beside its thresholds, and `crossed`: those that hold.
 
-Rule 1: The value, and the limit that a threshold is of, come from one strong read.
-Rule 2: A threshold is of the limit as it is set now, in the gate with the first rights; where there is no such gate
-yet, of that with which the counter would open: of a period its base's, else as the settings say. What a period that is
-over leaves to the next one is still of its own limit here, else December would publish that November was full.
-Rule 3: A threshold says nothing of a counter whose limit lacks its side: it neither holds nor ceases to hold.
+Rule 1: The value, and the limit of a threshold, come from one strong read.
+Rule 2: A threshold follows the limit as it is set now, in the gate with the first rights; where there is no such gate
+yet, the limit with which the counter would open: for a period its base's, else that of the settings. The part of its
+ceiling that a period passed on still belongs to its own limit here, else December would publish that November was full.
+Rule 3: A threshold does not apply to a counter whose limit lacks its side: it neither holds nor ceases to hold.
 """
 
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ from reader.standing import standing_of
 
 @dataclass(frozen=True, slots=True)
 class Crossed:
-    """A threshold that holds of a counter's value.
+    """A threshold that holds for a counter's value.
 
-    name: the threshold's. above, below: its number, one of the two; what one of a limit came to. value: what was read;
-    as_of: when that read began.
+    name: the threshold's. above, below: its number, in one of the two, also that of a threshold of a limit. value: as
+    it was read; as_of: when that read began.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Crossed:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """thresholds: those given, in their order, as above or below a number; None for one that says nothing here."""
+    """thresholds: those given, in order, as above or below a number; None for one that does not apply here."""
 
     value: int
     as_of: datetime
@@ -49,7 +49,7 @@ def measure(counter: str, thresholds: Sequence[Threshold], settings: Settings) -
     gates = Gates.of(settings, counter)
     if gates is None:
         balance = (yield from balances([counter], settings, consistent=True))[counter]
-        return Measured(balance.value, balance.as_of, tuple(each.at(None, None) for each in thresholds))
+        return Measured(balance.value, balance.as_of, tuple(threshold.at(None, None) for threshold in thresholds))
     began: Instant = yield Now()
     (copies,) = yield from standings([gates], consistent=True)
     if not copies.has_opened(gates):
@@ -57,14 +57,15 @@ def measure(counter: str, thresholds: Sequence[Threshold], settings: Settings) -
     found = standing_of(gates, copies, began)
     carried = sum(gate.carried for gate in copies.gates)
     ceiling = None if found.ceiling is None else found.ceiling + carried
-    return Measured(found.value, found.as_of, tuple(each.at(found.floor, ceiling) for each in thresholds))
+    at_limit = tuple(threshold.at(found.floor, ceiling) for threshold in thresholds)
+    return Measured(found.value, found.as_of, at_limit)
 
 
 def crossed(counter: str, thresholds: Sequence[Threshold], settings: Settings) -> Program[tuple[Crossed, ...]]:
-    """Those that hold now, in their order. Raises what `measure` does."""
+    """The thresholds that hold now, in order. Raises what `measure` does."""
     seen = yield from measure(counter, thresholds, settings)
     return tuple(
-        Crossed(each.name, each.above, each.below, seen.value, seen.as_of)
-        for each in seen.thresholds
-        if each is not None and each.side_of(seen.value) == IN
+        Crossed(threshold.name, threshold.above, threshold.below, seen.value, seen.as_of)
+        for threshold in seen.thresholds
+        if threshold is not None and threshold.side_of(seen.value) == IN
     )

@@ -1,9 +1,9 @@
-"""The programs `decided` and `decided_page`: the changes that a lane's gate decided, all of them or a page.
+"""The programs `decided` and `decided_page` read the changes that a lane's gate decided, all of them or a page.
 
-Rule 1: the gate first (version v): what is filed up to v was put before, and what is not filed is in the gate.
-Rule 2: segments come in the order of `hi` and may interleave; none that follows one whose `low` is at or above a token
-lists that token (ledger/gate/past.py). So a page reads on until such a one.
-Rule 3: what counts nothing, a refusal or a hold that was let go, is no entry.
+Rule 1: read the gate first (version v): all that is filed up to v was put before, and the rest is in the gate.
+Rule 2: segments come in the order of `hi` and may interleave; after one whose `low` is at or above a token, none lists
+that token (ledger/gate/past.py). So a page reads on until such a segment.
+Rule 3: an outcome that counts nothing, a refusal or a released hold, is no entry.
 """
 
 from collections.abc import Iterable
@@ -42,7 +42,7 @@ def decided_page(
 def _late(
     lane: Lane, gate: Gate, found: dict[str, int], above: str | None, upto: str | None, most: int, consistent: bool
 ) -> Program[None]:
-    """They stand in the order of their tokens, so the lowest `most` are enough."""
+    """Add late entries. They stand in the order of their tokens, so the lowest `most` are enough."""
     kept = 0
     pages = Pages(Query(items.past_pk(lane), f"{items.LATE_FROM}{above or ''}", items.LATE_UPTO, most, consistent))
     while pages.more and kept < most:

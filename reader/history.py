@@ -1,11 +1,11 @@
-"""The programs `history`, every change of a lane, and `page`, the first above a token: from its segments and its tail.
+"""The programs `history` and `page` read every change of a lane, or the first above a token, from segments and tail.
 
-Rule 1: The checkpoint first (version v), then the segments of versions up to v, then the tail above its watermark.
+Rule 1: Read the checkpoint first (version v), then the segments of versions up to v, then the tail above its watermark.
 Rule 2: The entries must be as many as the checkpoint counts, else a replica does not hold them all yet. For a page the
-segment of version v must be there, else its transaction is still landing and all is read again.
-Rule 3: The segments of one hi are merged, however many they are, because their entries interleave.
-Rule 4: The read's time is bounded as in `read`; of a page only the tail's, because segments never change. What a page
-keeps is itself, and the segments of one Query.
+segment of version v must be there, else its transaction is still landing, and the page reads all again.
+Rule 3: It merges the segments of one hi, however many they are, because their entries interleave.
+Rule 4: The read's time is bounded as in `read`; for a page only the tail's, because segments never change. A page keeps
+its entries and the segments of one Query in memory.
 """
 
 import heapq
@@ -22,10 +22,10 @@ from reader.balance import Change, Entry, entries_of
 from reader.read import restart
 
 SEGMENTS_AT_ONCE = 4
-"""Segments that the first Query asks for, and each further one for twice as many: they are small, or of one hi."""
+"""Segments that the first Query reads; each further one reads twice as many: they are small, or of one hi."""
 
 SEGMENTS_MAX = 1_024
-"""Most segments of one Query, whose page holds 1 MB at most."""
+"""The most segments of one Query, whose page holds 1 MB at most."""
 
 TOKENS_UPTO = b"\xff" * 16
 
@@ -65,14 +65,14 @@ def changes(lane: Lane, segments: Sequence[Segment], tail: Sequence[bytes]) -> I
 
 
 def entries(lane: Lane, segments: Sequence[Segment], tail: Sequence[bytes]) -> Iterator[Entry]:
-    """The same as entries."""
+    """The same, as entries."""
     return entries_of(changes(lane, segments, tail))
 
 
 def page(
     lane: Lane, above: str | None, upto: str | None, most: int, *, consistent: bool, read_time_max_ms: int
 ) -> Program[list[Entry]]:
-    """The first `most` entries of a lane with tokens above `above`, at or below `upto`, in their order.
+    """The first `most` entries of a lane with tokens above `above`, at or below `upto`, in order.
 
     Raises DamagedItem, NotYetReplicated, ReadTooSlow and the TableErrors.
     """
@@ -103,7 +103,7 @@ def _tail(
 def _folded(
     lane: Lane, checkpoint: Checkpoint, above: str | None, upto: str | None, most: int, consistent: bool
 ) -> Program[Found | None]:
-    """The entries from segments; None when the segments are seen not to be those of the checkpoint."""
+    """The entries from segments; None when these are not all segments of the checkpoint."""
     lowest = Lowest(tokens.to_bytes(above) if above else b"", tokens.to_bytes(upto) if upto else TOKENS_UPTO, most)
     after = items.segments_of_hi(above) if above else items.SEGMENTS_FROM
     size = SEGMENTS_AT_ONCE
@@ -126,8 +126,8 @@ def _folded(
 class Lowest:
     """The lowest `most` entries above `above`, at or below `upto`, of segments that come in the order of their hi.
 
-    count, newest: the number of all entries that came, wanted or not, and the highest version. hi: of the segment that
-    came last; complete: the one before it, up to which every segment came.
+    count, newest: the number of all entries that came, wanted or not, and the highest version. hi: of the last segment
+    that came; complete: the hi before it, up to which every segment came.
     """
 
     above: bytes
@@ -149,6 +149,6 @@ class Lowest:
         self.entries = list(islice(heapq.merge(self.entries, *wanted), self.most))
 
     def is_final(self) -> bool:
-        """Whether no segment that is still to come can hold an entry that belongs here."""
+        """Whether no later segment can hold an entry that belongs here."""
         last = self.entries[-1][0] if len(self.entries) == self.most else self.upto
         return tokens.from_bytes(last) <= self.complete

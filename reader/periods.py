@@ -1,7 +1,7 @@
-"""The program `periods`: what each of some periods of a counter came to.
+"""The program `periods` reads the balance of several periods of a counter.
 
-Rule 1: Those of a limited counter are read together, from their gates as this Region has them; so are the others.
-Rule 2: One that has not opened has the limit with which it would, that of its base.
+Rule 1: It reads the periods of a limited counter together, from their gates as this Region has them; and so the others.
+Rule 2: A period that has not opened has the limit of its base, with which it would open.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reader.standing import Standing, standing_of
 
 @dataclass(frozen=True, slots=True)
 class PeriodBalance:
-    """A period of a counter. start, end: by its zone's calendar. standing: of a counter with a limit."""
+    """A period of a counter. start, end: by its zone's calendar. standing: for a counter with a limit."""
 
     counter: str
     start: datetime

@@ -1,14 +1,14 @@
-"""The programs `read`, the sum of some lanes, true at every moment, and `balances`, of several counters together.
+"""The programs `read`, for the sum of lanes, true at every moment, and `balances`, for several counters together.
 
-Rule 1: for every lane the checkpoint is read before its tail, never after, so that an entry folded in between is
-counted by the tail and not missed.
+Rule 1: for every lane the program reads the checkpoint before the tail, never after, so that the tail counts an entry
+folded in between, and nobody misses it.
 Rule 2: the tail is everything strictly above the watermark, all pages.
-Rule 3: a read that took longer than `read_time_max_ms` by either clock is none, because by then a folded delta may be
-cleaned; the clocks are asked before its first request and after its last. It starts again from the checkpoint, as does
-one that met a checkpoint without its segments: a replica does not hold them all yet.
+Rule 3: a read that took longer than `read_time_max_ms` by either clock does not count, because by then clean may have
+deleted a folded delta; it reads the clocks before its first request and after its last. It starts again from the
+checkpoint, as does a read that met a checkpoint without its segments: a replica does not hold them all yet.
 Rule 4: a lane whose watermark is at most `behind_ms` old may do without its tail: its checkpoint has every change that
-was asked for until then and came in time.
-Rule 5: counters with a limit are read from their gates, which hold it all: one request for any number of them.
+was requested until then and came in time.
+Rule 5: counters with a limit are read from their gates alone: one request for any number of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,9 +34,9 @@ Found = TypeVar("Found")
 def restart(
     what: object, attempt: Callable[[Instant], Program[tuple[Found | None, bool]]], read_time_max_ms: int
 ) -> Program[tuple[Instant, Found]]:
-    """When the read began that was whole, and what it found.
+    """Run attempts until one is whole: when that one began, and what it found.
 
-    attempt(began) answers what it found, or None when segments are missing, and whether its time is bounded.
+    attempt(began) returns what it found, or None when segments are missing, and whether its time is bounded.
     Raises ReadTooSlow, NotYetReplicated and what an attempt raises.
     """
     for _ in range(STARTS_MAX):
@@ -52,16 +52,17 @@ def restart(
             "Nothing was written. Let the compactor run, then read again."
         )
     raise NotYetReplicated(
-        f"{what}: this Region does not hold every segment that its checkpoint counts. Ask again later."
+        f"{what}: this Region does not hold every segment that its checkpoint counts yet. Nothing was written. Call "
+        "again later."
     )
 
 
 @dataclass(frozen=True, slots=True)
 class LaneSum:
-    """What a lane holds: the checkpoint's sum, and the tail's on top. pending: the entries of the tail.
+    """The sum of a lane: the checkpoint's and the tail's. pending: the entries of the tail.
 
-    oldest_ms: the time of the tail's lowest token, None without a tail. until_ms: the watermark's time, where the tail
-    was left out.
+    oldest_ms: the time of the tail's lowest token, or None. until_ms: the watermark's time, where the tail was left
+    out.
     """
 
     lane: Lane
@@ -105,14 +106,14 @@ def _is_young(checkpoint: Checkpoint | None, since_ms: int) -> bool:
     return checkpoint is not None and tokens.time_ms(checkpoint.watermark) >= since_ms
 
 
-def read_all(tails: Sequence[TailSum], each: Callable[[Entries], object] = len) -> Program[None]:
-    """Read tails to their ends, and call `each` with what is new. The pages of all lanes are asked for together."""
+def read_all(tails: Sequence[TailSum], use: Callable[[Entries], object] = len) -> Program[None]:
+    """Read tails to their ends, and call `use` with new entries. It reads the pages of all lanes together."""
     left = list(tails)
     while left:
         pages: tuple[Page, ...] = answered((yield Together(tuple(tail.next for tail in left))))
         for tail, page in zip(left, pages, strict=True):
             for entries in tail.take(page):
-                each(entries)
+                use(entries)
         left = [tail for tail in left if tail.more]
 
 

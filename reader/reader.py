@@ -1,4 +1,4 @@
-"""`Reader`: what others call to know a counter."""
+"""`Reader`: reads counters."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from reader.top import BEHIND_S, Top
 
 
 class Reader:
-    """Reads counters in this Region. Thread-safe; make one a process and keep it.
+    """Reads counters in this Region. It is thread-safe: make one in each process and keep it.
 
-    ttl: how many seconds `value` and `values` may answer from the cache. consistent: whether reads are strongly
-    consistent in this Region (twice the read units); False may lag by what a replica node lags, and is a true sum too.
-    client, clock, table and observe as for Ledger.
+    ttl: for how many seconds `value` and `values` may answer from the cache. consistent: whether reads are strongly
+    consistent in this Region (twice the read units); with False they may lag as a replica node lags, and are true sums
+    too. client, clock, table and observe as for Ledger.
     """
 
     def __init__(
@@ -52,15 +52,15 @@ class Reader:
 
     @observed("reader.value", READ)
     def value(self, counter: str) -> int:
-        """The counter's value, at most `ttl` seconds old. A counter that nobody wrote is 0.
+        """The counter's value, at most `ttl` seconds old; 0 for a counter that nobody wrote.
 
         Raises InvalidCounter, SettingsMismatch, DamagedItem, ReadTooSlow, Unavailable and the other TableErrors.
         """
-        return self._read(*self._calls.asked(counter, self.ttl, 0)).value
+        return self._read(*self._calls.checked(counter, self.ttl, 0)).value
 
     @observed("reader.values", READ)
     def values(self, counters: Iterable[str]) -> dict[str, int]:
-        """The values of several counters, at most `ttl` seconds old, those not in the cache read together."""
+        """The values of several counters, at most `ttl` seconds old. It reads those outside of the cache together."""
         names = self._calls.names(counters)
         known = self._cache.value.young(names, self.ttl)
         lacking = [name for name in names if name not in known]
@@ -71,19 +71,19 @@ class Reader:
     def read(self, counter: str, max_age: float = 0, *, behind: float = 0) -> Balance:
         """The counter's balance, at most `max_age` seconds old; 0 reads the table.
 
-        The cache keeps nothing for longer than `ttl`, so a `max_age` above it is as good as `ttl`, without an error.
+        The cache keeps nothing for longer than `ttl`, so a `max_age` above that means `ttl`, without an error.
 
-        behind: how many seconds the table's answer may be behind. Lanes that were folded up to at most so long ago are
-        answered by their checkpoint alone: one request and a read unit a lane (half, if not `consistent`), however many
-        changes a second there are. The balance holds every change asked for before `as_of`, but for those that came
-        later than the allowed lateness and are not settled yet; lanes that were folded further may hold later ones too.
-        Such an answer is neither taken from the cache nor kept in it.
+        behind: how many seconds the table's answer may be behind. For lanes that were folded up to at most so long ago
+        it reads the checkpoint alone: one request and a read unit a lane (half, if not `consistent`), however many
+        changes a second there are. The balance has every change requested before `as_of`, except those that came later
+        than the allowed lateness and are not settled yet; lanes that were folded further may have later ones too. The
+        cache neither gives nor keeps such an answer.
 
-        Such a balance is no value of the past: `value_at` answers that.
+        Such a balance is not a value of the past: read that with `value_at`.
 
         Raises as `value` does.
         """
-        return self._read(*self._calls.asked(counter, max_age, behind))
+        return self._read(*self._calls.checked(counter, max_age, behind))
 
     def _read(self, counter: str, most_s: float, behind_ms: int) -> Balance:
         if most_s:
@@ -98,11 +98,11 @@ class Reader:
 
     @observed("reader.history", READ)
     def history(self, counter: str, *, since: datetime | None = None, until: datetime | None = None) -> Iterator[Entry]:
-        """Every change that is in the value, in the order of time; a stray is there after the next settle.
+        """Every change in the value, in the order of time; a stray is there after the next settle.
 
         since (included) and until (excluded) are aware datetimes.
-        Holds 24 bytes a change in memory. Raises InvalidInput, DamagedItem, NotYetReplicated (this Region's replica
-        lacks a segment: ask again), ReadTooSlow and the TableErrors, all before the first entry.
+        It holds 24 bytes a change in memory. Raises InvalidInput, DamagedItem, NotYetReplicated (this Region's replica
+        lacks a segment: call again), ReadTooSlow and the TableErrors, all before the first entry.
         """
         return self._run(self._calls.history(counter, since=since, until=until))
 
@@ -116,14 +116,14 @@ class Reader:
         after: Position | None = None,
         limit: int = 100,
     ) -> HistoryPage:
-        """The next `limit` entries of `history` above `after`; of each lane some segments are read, and of a tail the
-        page and what packs may hold in between: about ten seconds of it, whatever the limit.
+        """The next `limit` entries of `history` above `after`. For each lane it reads a part of the segments, and of a
+        tail the page and what packs may hold in between: about ten seconds of it, whatever the limit.
 
-        Every segment of a range of time that the page touches is read, one for each settle it has seen; no more than
-        the page and 1 MB of them is held in memory.
-        Each page is read at its own time: a stray that is settled below `after` meanwhile is in no later page. In a
-        Region that is not the home of a lane, a page may lack entries whose segment has not been replicated yet.
-        Raises as `history` does.
+        It reads every segment of each range of time that the page touches, one for each settle that the range has seen,
+        and holds no more than the page and 1 MB of segments in memory.
+        Each page is read at its own time: no later page has a stray that is settled below `after` meanwhile. In a
+        Region that is not the home of a lane, a page may lack entries whose segment has not arrived yet. Raises as
+        `history` does.
         """
         return self._run(self._calls.history_page(counter, since=since, until=until, after=after, limit=limit))
 
@@ -138,15 +138,15 @@ class Reader:
         zone: str | None = None,
         limit: int = STEPS_MAX,
     ) -> Series:
-        """What changed in each step of time, and the value at its end: the steps that cover the time from `since` to
-        `until` (now), so that the first may begin before `since`, and the last end after `until`.
+        """The changes in each step of time, and the value at its end. The steps cover the time from `since` to `until`
+        (now), so the first may begin before `since`, and the last may end after `until`.
 
         every: "hour", "day", "week" (from Monday), "month" or a timedelta. zone: the IANA name of the zone whose days
-        these are, else UTC; hours and timedeltas are counted from its midnight before `since`. limit: the most steps,
-        1 to 10,000. Days of UTC, and what is longer, take one read unit a lane and the tail, as far back as the
-        checkpoint still knows days; of what is shorter or cut otherwise, the segments are read, 24 bytes a change.
+        these are, default UTC; hours and timedeltas count from its midnight before `since`. limit: the most steps, 1 to
+        10,000. Days of UTC, and longer steps, take one read unit a lane and the tail, as far back as the checkpoint
+        still knows days; for shorter steps and other borders it reads the segments, 24 bytes a change.
 
-        Holds what a history read at that moment sums to; a stray is there after the next settle.
+        The sums are those of a history read at that moment; a stray is there after the next settle.
         Raises InvalidInput (more steps than `limit`, no such zone), InvalidTime (before 1970, in the future) and what
         `history` raises.
         """
@@ -154,58 +154,59 @@ class Reader:
 
     @observed("reader.value_at", READ)
     def value_at(self, counter: str, instant: datetime) -> int:
-        """The sum of all changes asked for before `instant`, an aware datetime that is over: of those that are in the
+        """The sum of all changes requested before `instant`, an aware datetime of the past, as far as they are in the
         value now. A change that comes later, for an earlier time, alters it.
 
-        Reads one item a lane, the tail, and the segments of the day of `instant` (or of the month or year, where the
+        It reads one item a lane, the tail, and the segments of the day of `instant` (or of the month or year, where the
         checkpoint no longer knows the day). Raises as `series` does.
         """
         return self._run(self._calls.value_at(counter, instant))
 
     @observed("reader.counters", READ)
     def counters(self, prefix: str = "", *, after: Place | None = None, limit: int = 100) -> CountersPage:
-        """The next `limit` names of counters that begin with `prefix`, behind `after`, by the directory of lanes.
+        """The next `limit` names of counters that begin with `prefix`, behind `after`, from the directory of lanes.
 
-        In the order of the directory's buckets, which is not that of names. Behind the first names a page reads 64 of
-        the 256 buckets at most, in every Region (half a read unit each), so it may have fewer than `limit`; only the
-        last has none. Go on until `next` is None. A counter is there once the service or a compactor has listed it: the
-        service some seconds after its first change; where there is none, the next `Compactor.run`, which scans.
+        They come in the order of the directory's buckets, which is not that of names. Behind the first names a page
+        reads 64 of the 256 buckets at most, in every Region (half a read unit each), so it may have fewer than `limit`;
+        only the last page has none. Go on until `next` is None. The service lists a counter some seconds after its
+        first change; without the service, the next `Compactor.run` does, which scans.
         Raises InvalidInput, SettingsMismatch, DamagedItem and the TableErrors.
         """
         return self._run(self._calls.counters(prefix, after=after, limit=limit))
 
     @observed("reader.top", READ)
     def top(self, prefix: str = "", n: int = 10, *, by: str = "value", behind: float = BEHIND_S) -> Top:
-        """The `n` largest of the counters that begin with `prefix` (up to 1,000 of them), by their "value", how many
-        "changes" they have, or how many of these are "pending". It reads them all, those that `counters` lists.
+        """The `n` largest counters, up to 1,000, that begin with `prefix`, by their "value", by how many "changes" they
+        have, or by how many of these are "pending". It reads all counters that `counters` lists.
 
         behind: how many seconds a value may be behind, as for `read`; 0 reads every tail, and so does by="pending".
-        Each balance is true at its own `as_of`; a counter that changes meanwhile is ranked as it was read. The cache
-        takes no part in it, and `pending` is of the tails that were read.
+        Each balance is true at its own `as_of`; a counter that changes meanwhile has the rank of the moment when it was
+        read. The call does not use the cache, and `pending` counts the tails that it read.
 
-        What it costs: of the names, 256 Queries a Region and some for each 1,000 names, half a read unit each. Of each
+        Its cost: for the names, 256 Queries a Region and some for each 1,000 names, half a read unit each. For each
         lane a checkpoint or a gate: one request for 100 of them, a unit each. And one Query, of a unit or more, for
-        each lane without a limit that has no checkpoint of the last `behind` seconds: one that is quiet, or was never
-        folded. So the values of 8,000 counters with one lane each are 80 requests where they have a limit or were
-        folded lately, and up to 8,080 where they were not, or with behind=0. Not `consistent`, units are half.
+        each lane without a limit that has no checkpoint of the last `behind` seconds, because it is quiet, or was never
+        folded. So the values of 8,000 counters with one lane each take 80 requests where they have a limit or were
+        folded lately, and up to 8,080 where they were not, or with behind=0. If not `consistent`, units are half.
 
-        Raises InvalidInput and what `counters` and `value` raise: one counter that cannot be read ends it.
+        Raises InvalidInput and what `counters` and `value` raise: one counter that cannot be read ends the call.
         """
         return self._run(self._calls.top(prefix, n, by=by, behind=behind))
 
     @observed("reader.crossed", READ)
     def crossed(self, counter: str) -> tuple[Crossed, ...]:
-        """The thresholds of the settings that hold of a counter now, whichever Region publishes them. One strong read;
-        none of a counter without thresholds. It keeps and publishes nothing: the service does.
+        """The thresholds of the settings that hold for a counter now, whichever Region publishes them. It makes one
+        strong read; none for a counter without thresholds. It keeps and publishes nothing: the service does.
 
-        One of a limit is compared with the limit as it is set, and left out where the counter's limit lacks its side.
-        Raises as `value` does, and LimitMismatch.
+        A threshold of a limit is compared with the limit as it is set, and left out where the counter's limit lacks its
+        side. Raises as `value` does, and LimitMismatch.
         """
         return self._run(self._calls.crossed(counter))
 
     @observed("reader.standing", READ)
     def standing(self, counter: str) -> Standing:
-        """Where a limited counter stands: its value, its limit, what of it is left, held and on its way. One request.
+        """Where a limited counter stands: its value, its limit, and what of it is left, held and on its way. One
+        request.
 
         Raises InvalidInput (a counter without a limit), LimitMismatch and what `value` raises.
         """
@@ -213,8 +214,8 @@ class Reader:
 
     @observed("reader.periods", READ)
     def periods(self, base: str, period: Period, last: int = 12) -> tuple[PeriodBalance, ...]:
-        """What the last periods of a counter came to, up to that of now, the oldest first; not those that are kept no
-        longer. base: the name without its period. The periods are read together: of a limited counter half a read unit
+        """The last periods of a counter, up to the current one, the oldest first; without those that are kept no
+        longer. base: the name without its period. It reads the periods together: for a limited counter half a read unit
         to one each.
 
         Raises InvalidInput (a name that no prefix of `periods` fits) and what `value` raises.
@@ -223,8 +224,8 @@ class Reader:
 
     @observed("reader.holds", READ)
     def holds(self, counter: str) -> list[Hold]:
-        """The holds of a limited counter that nobody has ended yet, those that end first, first: read at the home of
-        each lane, a request and one for each that was filed. For operators: it grows with the number of holds.
+        """The open holds of a limited counter, those that end first, first. It reads at the home of each lane: a
+        request, and one for each filed hold. It is for operators, because it grows with the number of holds.
 
         Raises InvalidInput (a counter without a limit), LimitMismatch, DamagedItem and the TableErrors.
         """

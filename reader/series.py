@@ -1,12 +1,12 @@
-"""The program `series`: what changed in each step of time, and what the counter was worth at its end.
+"""The program `series` reads the changes in each step of time, and the counter's value at its end.
 
-Rule 1: The checkpoints first, then the tails above their watermarks, as in `read`, and its time is bounded so.
-Rule 2: What a checkpoint counts is taken from its own days, bucket by bucket, which replicate with it.
-Rule 3: A sum cannot be cut. Of a bucket that a border cuts (hours; another zone's days; a day that went together with
-its month) the entries are read from the segments, and so are all of a checkpoint without days.
-Rule 4: They are believed only if they are as many as the bucket counts. Else a replica lacks a segment, and all is read
+Rule 1: It reads the checkpoints first, then the tails above their watermarks, as in `read`, and in a bounded time.
+Rule 2: It takes what a checkpoint counts from that checkpoint's days, bucket by bucket, which replicate with it.
+Rule 3: A sum cannot be cut. If a border cuts a bucket (hours; another zone's days; a day that merged into its month) it
+reads the bucket's entries from the segments, and so all entries of a checkpoint without days.
+Rule 4: It uses these only if they are as many as the bucket counts. Else a replica lacks a segment, and it reads all
 again: a bar would be short, and nothing would show it.
-Rule 5: Of a counter with a limit the changes are what its gates decided; a gate has no days.
+Rule 5: The changes of a counter with a limit are those that its gates decided; a gate has no days.
 """
 
 from bisect import bisect_left, bisect_right
@@ -32,9 +32,9 @@ from reader.steps import in_zone
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The changes asked for from `start` (included) to `end` (excluded), as clocks of the zone show these instants.
+    """The changes requested from `start` (included) to `end` (excluded), as clocks of the zone show these instants.
 
-    change: their sum. count: how many they are. value: the sum of all changes asked for before `end`.
+    change: their sum. count: how many they are. value: the sum of all changes requested before `end`.
     """
 
     start: datetime
@@ -46,7 +46,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Steps that follow each other, those without changes too. as_of: when the read began. cost: what it cost.
+    """Steps that follow each other, also those without changes. as_of: when the read began. cost: what it cost.
 
     A change that comes later belongs to the step of its `at`, so it alters that one and the values from there on.
     """
@@ -57,7 +57,7 @@ class Series:
 
 
 class Bars:
-    """The changes before the first border, from each border to the next, and from the last one on: number and sum."""
+    """Number and sum of the changes before the first border, from each border to the next, and from the last one on."""
 
     def __init__(self, borders_ms: Sequence[int]) -> None:
         self.numbers, self.totals = ([0] * (len(borders_ms) + 1) for _ in range(2))
@@ -68,7 +68,7 @@ class Bars:
         return bisect_right(self._starts, first) != bisect_right(self._starts, upto)
 
     def add(self, first: bytes, number: int, total: int) -> None:
-        """Changes of one bar, of which this is the first token that there may be."""
+        """Add changes to the bar of `first`, the lowest token that they may have."""
         bar = bisect_right(self._starts, first)
         self.numbers[bar] += number
         self.totals[bar] += total
@@ -96,7 +96,7 @@ def series(
 def bars(
     counter: str, borders_ms: Sequence[int], settings: Settings, *, consistent: bool
 ) -> Program[tuple[Instant, Bars]]:
-    """When the read began, and what there is between these instants, in ascending order.
+    """When the read began, and the changes between these instants, which come in ascending order.
 
     Raises DamagedItem, NotYetReplicated, ReadTooSlow and the TableErrors.
     """
@@ -125,11 +125,11 @@ def bars(
 
 
 Span = tuple[bytes, bytes, int, int]
-"""A bucket: the lowest and the highest token that it may count; how many changes it counts, and their sum."""
+"""A bucket: the lowest and the highest token that it may count; how many changes it counts; their sum."""
 
 
 def _spans(checkpoint: Checkpoint) -> Iterator[Span]:
-    """What a checkpoint counts, in the order of time; in one, where it does not say of which days."""
+    """The buckets of a checkpoint, in the order of time; a single one for a checkpoint without days."""
     if checkpoint.days is None:
         yield tokens.first_of(0), HIGHEST, checkpoint.count, checkpoint.total
         return
@@ -139,9 +139,9 @@ def _spans(checkpoint: Checkpoint) -> Iterator[Span]:
 
 
 def _folded(lane: Lane, checkpoint: Checkpoint, found: Bars, consistent: bool) -> Program[bool]:
-    """Add what a checkpoint counts; whether all of it was there. Buckets that follow each other are read together."""
-    for is_cut, some in groupby(_spans(checkpoint), key=lambda span: found.cut(span[0], span[1])):
-        spans = list(some)
+    """Add what a checkpoint counts; whether all of it was there. It reads buckets that follow each other together."""
+    for is_cut, group in groupby(_spans(checkpoint), key=lambda span: found.cut(span[0], span[1])):
+        spans = list(group)
         if is_cut:
             listed = yield from _listed(lane, checkpoint.version, spans[0][0], spans[-1][1], found, consistent)
             if listed != sum(number for _, _, number, _ in spans):
@@ -153,7 +153,7 @@ def _folded(lane: Lane, checkpoint: Checkpoint, found: Bars, consistent: bool) -
 
 
 def _listed(lane: Lane, version: int, first: bytes, upto: bytes, found: Bars, consistent: bool) -> Program[int]:
-    """Add the entries from one token up to another that segments list, up to a version; how many there are."""
+    """Add the entries from one token up to another that segments up to a version list; how many there are."""
     lowest, number, size, last = tokens.from_bytes(first), 0, SEGMENTS_AT_ONCE, ""
     above = bound(tokens.before(lowest), LOWEST)
     after = items.segments_before(lowest)
@@ -162,7 +162,7 @@ def _listed(lane: Lane, version: int, first: bytes, upto: bytes, found: Bars, co
         page: Page = yield from pages.read()
         for item in page.items:
             segment = items.segment_of(lane, item)
-            if last and segment.hi != last:  # what follows lists later tokens alone
+            if last and segment.hi != last:  # all further segments list later tokens alone
                 return number
             last = segment.hi if tokens.to_bytes(segment.hi) >= upto else ""
             if segment.version <= version:

@@ -1,9 +1,9 @@
-"""What a limited counter's gates have left, as a Region sees it, and the holds that nobody has ended yet.
+"""What a limited counter's gates have left, as a Region has them, and the open holds.
 
-Rule 1: what can be taken, what is held and what counts sum to the limit, so what is held follows from the others.
-Rule 2: the copies of other Regions' gates are each of their own moment; what is `here` is certain in a strong read.
-Rule 3: for holds each lane is asked strongly at its home: its gate, then the notes of filed holds. A note is no hold:
-its token is looked up, because the note of a decided one may stay.
+Rule 1: what is left, what is held and what counts sum to the limit, so what is held follows from the others.
+Rule 2: the copies of other Regions' gates are each of their own moment; `here` is certain in a strong read.
+Rule 3: for holds it reads each lane strongly at its home: the gate, then the notes of filed holds. A note is no hold:
+it looks up the token, because the note of a decided hold may stay.
 """
 
 from collections.abc import Sequence
@@ -34,9 +34,10 @@ class Room:
 class Standing:
     """Where a limited counter stands.
 
-    value: what counts; count: of how many changes. floor, ceiling: the limit as it is set now. available: what can be
-    taken in all Regions together; here: of that, what this one gives without asking another; moving: of that, what is
-    on its way between lanes. held: what open holds set aside. as_of, closed: as of a Balance.
+    value: the sum of the changes that count; count: how many they are. floor, ceiling: the limit as it is set now.
+    available: how much is left in all Regions together; here: the part of that which this Region gives without a
+    request to another; moving: the part of it on its way between lanes. held: what open holds set aside. as_of, closed:
+    as for a Balance.
     """
 
     value: int
@@ -57,8 +58,8 @@ def standing_of(gates: Gates, copies: Copies, began: Instant) -> Standing:
     ours = [gate for gate in seen if gate.lane.region == gates.here]
     floor, ceiling = (gates.bound(side, copies.gates) for side in (DOWN, UP))
 
-    def now_in(some: Sequence[Gate]) -> dict[str, int]:
-        return {side: sum(gate.rights.get(side, 0) for gate in some) for side in SIDES}
+    def now_in(several: Sequence[Gate]) -> dict[str, int]:
+        return {side: sum(gate.rights.get(side, 0) for gate in several) for side in SIDES}
 
     available = {side: sum(gate.own(side) for gate in seen) for side in SIDES}
     now = now_in(seen)
@@ -83,7 +84,7 @@ def standing_of(gates: Gates, copies: Copies, began: Instant) -> Standing:
 
 
 def open_holds(gates: Gates) -> Program[list[Delta]]:
-    """What each set aside, those that end first, first. Raises LimitMismatch, DamagedItem and the TableErrors."""
+    """The deltas of open holds, those that end first, first. Raises LimitMismatch, DamagedItem and the TableErrors."""
     found: list[Delta] = []
     for lane in gates.lanes:
         found += yield from _of_lane(gates, lane)
@@ -97,7 +98,7 @@ def _of_lane(gates: Gates, lane: Lane) -> Program[list[Delta]]:
     gate = gates.gate(lane, item)
     found = dict(gate.held)
     notes = yield from gates.home(lane, every_item(items.hold_pk(lane), None, None, consistent=True))
-    for token, amount in (items.hold_of(lane, each) for each in notes):
+    for token, amount in (items.hold_of(lane, note) for note in notes):
         if token not in gate.recent and token not in found:
             known = yield from look_up(gates, lane, token)
             if known is not None and known.outcome is None:

@@ -1,8 +1,8 @@
-"""The steps of a series: at which instants one ends and the next begins.
+"""The borders of a series: the instants at which one step ends and the next begins.
 
 Rule 1: Days, weeks (from Monday) and months are those of the zone's calendar, so a day has 23 or 25 hours where clocks
-change. Hours and timedeltas are elapsed time, counted from the zone's midnight before `since`.
-Rule 2: A zone takes part in what is shown alone: nothing that counts depends on its rules, which states change.
+change. Hours and timedeltas are elapsed time from the zone's midnight before `since` on.
+Rule 2: A zone affects only what is shown: nothing that counts depends on its rules, which states change.
 """
 
 from collections.abc import Iterator
@@ -29,9 +29,9 @@ def check_every(every: object) -> str | timedelta:
 
 
 def borders(since_ms: int, until_ms: int, every: str | timedelta, zone: tzinfo, limit: int) -> list[int]:
-    """Where the steps begin that cover the time from `since_ms` to `until_ms`, and where the last one ends.
+    """The borders of the steps that cover the time from `since_ms` to `until_ms`, the end of the last one included.
 
-    Raises InvalidInput where they are more than `limit`.
+    Raises InvalidInput for more than `limit` steps.
     """
     found: list[int] = []
     for border_ms in _from(since_ms, _HOUR if every == "hour" else every, zone):
@@ -39,7 +39,7 @@ def borders(since_ms: int, until_ms: int, every: str | timedelta, zone: tzinfo, 
         if border_ms >= until_ms or len(found) > limit:
             break
     if found[-1] < until_ms:
-        raise InvalidInput(f"These are more than {limit:,} steps. Ask for a shorter time, or for longer steps.")
+        raise InvalidInput(f"These are more than {limit:,} steps. Choose a shorter time, or longer steps.")
     return found
 
 

@@ -1,9 +1,9 @@
-"""The counters with the most of something: `Best`, of those that were read, and the program `top`, which reads all.
+"""The largest counters: `Best`, among those that were read, and the program `top`, which reads all.
 
 Rule 1: BATCH counters are read together, so that one request brings the checkpoints or the gates of up to 100 lanes. A
-Query has one lane's tail, so what a batch costs beyond that is a Query for each lane that cannot do without.
-Rule 2: No more is held in memory than a page of names, a batch, and the rows asked for.
-Rule 3: Of two counters with as much of it the one whose name comes first is the larger.
+Query has one lane's tail, so a batch costs a further Query for each lane whose tail must be read.
+Rule 2: Memory holds no more than a page of names, a batch, and `n` rows.
+Rule 3: Of two counters with the same amount the one whose name comes first is the larger.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,11 +17,11 @@ from reader.counters_page import Wanted, counters_page
 
 BATCH = 100
 NAMES = 1_000
-"""Of a page of the directory."""
+"""Names on a page of the directory."""
 
 BEHIND_S = 300.0
 BY = {"value": "value", "changes": "count", "pending": "pending"}
-"""What counters are compared by, and the name that a Balance has for it."""
+"""By what counters are compared, and the name of it in a Balance."""
 
 Row = tuple[str, Balance]
 
@@ -29,7 +29,7 @@ Row = tuple[str, Balance]
 @dataclass(frozen=True, slots=True)
 class Top:
     """The largest counters. rows: (name, balance), the largest first. counters: how many were read. damaged: items of
-    the directory that name no lane, and were passed by. cost: of it all, also of the names."""
+    the directory that name no lane, and were skipped. cost: of the whole call, with the names."""
 
     rows: tuple[Row, ...]
     counters: int
@@ -38,9 +38,9 @@ class Top:
 
 
 class Best:
-    """The n counters with the most, of those that were read. rows: the largest first. count: of all that were read.
+    """The n largest of the counters that were read. rows: the largest first. count: how many were read.
 
-    balances: the program that reads some counters together.
+    balances: the program that reads several counters together.
     """
 
     def __init__(self, n: int, by: str, balances: Callable[[Sequence[str]], Program[dict[str, Balance]]]) -> None:
@@ -49,7 +49,7 @@ class Best:
         self._n, self._attribute, self._balances = n, BY[by], balances
 
     def read(self, names: Sequence[str]) -> Program[None]:
-        """Read these counters too. Raises what a read of each of them raises."""
+        """Read these counters too. Raises what reading one of them raises."""
         for start in range(0, len(names), BATCH):
             found = yield from self._balances(names[start : start + BATCH])
             self.rows = nsmallest(self._n, [*self.rows, *found.items()], key=self._place)

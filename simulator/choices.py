@@ -1,8 +1,7 @@
-"""Every decision of a history, so that a history can be run again and written down.
+"""Every decision of a history, so that you can run a history again and write it down.
 
-Rule 1: Nothing in the simulator is random but what is picked here.
-Rule 2: 0 is always the harmless pick (the first in line, no fault), so a shorter or smaller list of picks is a simpler
-history.
+Rule 1: Only the picks of this file are random in the simulator.
+Rule 2: The pick 0 is harmless (the first in line, no fault), so a shorter or smaller list is a simpler history.
 Rule 3: A list that has ended goes on with zeros.
 """
 
@@ -11,7 +10,7 @@ from collections.abc import Sequence
 
 
 class Drawn:
-    """Picks from a seed; `picks` is what was picked so far."""
+    """Picks from a seed; `picks` has all picks so far."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed).random
@@ -47,4 +46,4 @@ class Replayed:
 
 
 Choices = Drawn | Replayed
-"""What the simulator asks when something could go one way or another."""
+"""Where the simulator picks when something could go one way or another."""

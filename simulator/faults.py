@@ -1,9 +1,8 @@
-"""Which faults a history has, and how often: each history gets its own mix.
+"""The faults of a history, and how often they happen: each history gets its own mix.
 
 Rule 1: Frequencies are per thousand requests or steps.
 Rule 2: A mix is drawn from the history's own choices, and most faults are off in most histories (swarm testing:
-https://doi.org/10.1145/2338965.2336763), because a history with every fault at once rarely gets far enough to show any
-of them.
+https://doi.org/10.1145/2338965.2336763), because a history with every fault at once rarely gets far enough to show one.
 """
 
 from dataclasses import dataclass
@@ -15,18 +14,18 @@ from simulator.choices import Choices
 class Faults:
     """How often a request meets each fault, per thousand; clocks are milliseconds.
 
-    throttled: refused. conflicting: refused, because of a write of the same item in another Region. dropped: never
-    arrives, no answer. lost: applied, no answer. late: no answer, applied some time after. unreadable: a read without
-    an answer. crash: the process ends and starts again. pause: it stands still for 20 to 1,000 steps, its monotonic
-    clock too if `frozen`. cut: per thousand steps, a Region is cut off or joined again. skew_ms: how wrong clocks may
-    be. lag_steps: how far an eventually consistent read may lag. slow_replication, slow_landing: items arrive, and a
-    transaction's items become visible, an order of magnitude later. slow_reads, slow_visits: readers, compactors stand
-    still for some steps between their requests. remade: a Region's replica is lost and made again from what the others
-    hold, once a history.
+    throttled: the table refuses it. conflicting: the table refuses it, because of a write of the same item in another
+    Region. dropped: it never arrives, without an answer. lost: applied, without an answer. late: without an answer,
+    applied some time after. unreadable: a read without an answer. crash: the process ends and starts again. pause: the
+    process stands still for 20 to 1,000 steps, its monotonic clock too if `frozen`. cut: per thousand steps, a Region
+    is cut off or joined again. skew_ms: how wrong clocks may be. lag_steps: how far an eventually consistent read may
+    lag. slow_replication, slow_landing: items arrive, and a transaction's items become visible, an order of magnitude
+    later. slow_reads, slow_visits: readers, compactors stand still for a few steps between their requests. remade: a
+    Region's replica is lost and made again from what the others hold, once in a history.
 
-    A Simulation, the double for tests of your own, heeds all of those that befall requests and Regions: throttled,
-    conflicting, dropped, lost, late, unreadable, cut, lag_steps, slow_replication and slow_landing. It refuses the
-    others, with ValueError: they befall the processes of a history.
+    A Simulation, the double for tests of your own, plays all faults of requests and Regions: throttled, conflicting,
+    dropped, lost, late, unreadable, cut, lag_steps, slow_replication and slow_landing. It refuses the others, with
+    ValueError: they happen to the processes of a history.
     """
 
     throttled: int = 0
@@ -55,21 +54,21 @@ OF_PROCESSES = ("crash", "pause", "frozen", "skew_ms", "slow_reads", "slow_visit
 def mix(choices: Choices) -> Faults:
     """A mix of faults for one history."""
 
-    def some(most: int, per_mille: int = 400) -> int:
+    def rate(most: int, per_mille: int = 400) -> int:
         return choices.pick(most) + 1 if choices.chance(per_mille) else 0
 
     return Faults(
-        throttled=some(60),
-        dropped=some(80),
-        lost=some(150),
-        late=some(120),
-        unreadable=some(40),
-        crash=some(60),
-        pause=some(60, 600),
+        throttled=rate(60),
+        dropped=rate(80),
+        lost=rate(150),
+        late=rate(120),
+        unreadable=rate(40),
+        crash=rate(60),
+        pause=rate(60, 600),
         frozen=choices.chance(300),
-        cut=some(20),
-        skew_ms=some(100),
-        lag_steps=some(60),
+        cut=rate(20),
+        skew_ms=rate(100),
+        lag_steps=rate(60),
         slow_replication=choices.chance(500),
         slow_landing=choices.chance(400),
         slow_reads=choices.chance(500),

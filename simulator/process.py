@@ -1,7 +1,7 @@
-"""A process of a history: it runs programs of the shipped code, one request a step, with its own clocks and faults.
+"""A process of a history runs programs of the shipped code, one request a step, with its own clocks and faults.
 
 Rule 1: A process sees the world only through the requests that its programs yield.
-Rule 2: What befalls it (a pause, a crash, a lost answer) happens between two of them.
+Rule 2: Its faults (a pause, a crash, a lost answer) happen between two of them.
 Rule 3: A program's failure is raised in its script, as in real life.
 """
 
@@ -20,25 +20,25 @@ PAUSES_STEPS = (20, 50, 100, 300, 1_000, 2_000)
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
-    """Asked by a script: wait that many steps."""
+    """A request of a script: wait that many steps."""
 
     steps: int
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Asked by a script: go on in another Region, as a message does that is delivered there."""
+    """A request of a script: go on in another Region, as a message does that is delivered there."""
 
     region: str
 
 
 Script = Generator[Request | Sleep | Move, Any, None]
 Log = Callable[[str, object, object], None]
-"""Told (who, what was asked, what came of it)."""
+"""Takes (who, the request or the happening, its result)."""
 
 
 class Process:
-    """Runs `script()` in `region`, again from its start after a crash."""
+    """Runs `script()` in `region`, and again from its start after a crash."""
 
     def __init__(
         self, name: str, region: str, script: Callable[[], Script], world: World, faults: Faults, log: Log | None
@@ -49,7 +49,7 @@ class Process:
         self.asleep_until = 0
         self.skew_ms = 0
         """How much its wall clock is ahead of true time."""
-        self._stopped_ms = 0  # what its monotonic clock missed while it was frozen
+        self._stopped_ms = 0  # how much its monotonic clock missed while it was frozen
         self._script = script
         self._world = world
         self._faults = faults
@@ -67,21 +67,16 @@ class Process:
 
     @property
     def is_local(self) -> bool:
-        """Whether its next step touches nothing that others see or change: its start, the end of a transaction."""
+        """Whether its next step touches nothing that others see or change: a start, or the end of a transaction."""
         return self._running is None or self._landing is not None
 
     @property
     def asks_the_time(self) -> bool:
-        """Whether its next step is to ask for the time."""
+        """Whether its next step reads the time."""
         return isinstance(self._request, Now)
 
-    @property
-    def can_crash(self) -> bool:
-        """Whether it has begun and not ended."""
-        return self._running is not None and not self.done
-
     def step(self) -> None:
-        """Send the request that its script waits with, and run the script up to its next one."""
+        """Send the request at which its script waits, and run the script up to the next one."""
         if self._running is None:
             self._running = self._script()
             self._go(None)
@@ -98,7 +93,7 @@ class Process:
         self.asleep_until = max(self.asleep_until, self._world.step) + steps
         if self._faults.frozen:
             self._stopped_ms += steps * self._world.step_ms
-        self._tell("stands still", f"{steps} steps")
+        self._note("stands still", f"{steps} steps")
 
     def _go(self, answer: Any) -> None:
         """Give the script an answer, or raise it there, and take its next request."""
@@ -125,7 +120,7 @@ class Process:
         assert request is not None
         if happens(world, self._faults.crash):
             return self.crash()
-        answer = send(world, self.region, request, self._faults, self._tell)
+        answer = send(world, self.region, request, self._faults, self._note)
         if isinstance(answer, Landing):
             self._landing = answer
             return None
@@ -137,8 +132,8 @@ class Process:
             self._running.close()
         self._running = self._request = self._landing = None
         self.region = self._first_region
-        self._tell("crashes", "")
+        self._note("crashes", "")
 
-    def _tell(self, what: object, came: object) -> None:
+    def _note(self, what: object, result: object) -> None:
         if self._log is not None:
-            self._log(self.name, what, came)
+            self._log(self.name, what, result)

@@ -1,11 +1,11 @@
-"""A global table with multi-Region strong consistency: a mode of the simulated table.
+"""A global table with multi-Region strong consistency, as a mode of the simulated table.
 
-Rule 1: A strong read in any Region is the newest; an eventual one is what has arrived there, as in the other mode.
-Rule 2: A write's condition is held against the newest. For some steps the write is in flight: one from another Region
-to the same item fails, as nothing was written.
-Rule 3: A Region that reaches neither another one nor the witness (the third place where there are two) answers eventual
-reads alone.
-Rule 4: It has no transactions. What such a one is answered AWS does not say: here it is what ValidationException is.
+Rule 1: A strong read in any Region returns the newest item; an eventual one what has arrived there.
+Rule 2: A write's condition is compared with the newest item. For a few steps the write is in flight: a write from
+another Region to the same item fails meanwhile, and writes nothing.
+Rule 3: A Region that reaches neither another one nor the witness (a third place beside two) answers only eventual
+reads.
+Rule 4: It has no transactions. AWS does not say how the table answers one: here with a TableMismatch.
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/V2globaltables_HowItWorks.html
 """
 
@@ -33,7 +33,7 @@ class StrongReplica(Replica):
     def lose(self) -> None:
         super().lose()
         self.in_flight: dict[Key, int] = {}
-        """Until which step a write of an item is, that was sent here."""
+        """The step until which a write of an item is in flight, for writes that were sent here."""
 
     def _newest(self, key: Key) -> Cell | None:
         cells = (replica.cell(key) for replica in self._world.replicas.values())

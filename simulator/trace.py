@@ -23,22 +23,22 @@ from simulator.world import Landing
 
 
 class Trace:
-    """Collects what happens. `lines` are at most `most`, the last ones."""
+    """Collects what happens. `lines` has the last `most` lines."""
 
     def __init__(self, most: int = 400) -> None:
         self.lines: list[str] = []
         self._most = most
 
-    def __call__(self, who: str, what: object, came: object) -> None:
-        asked, answer = in_words(what, came)
-        self.lines.append(f"{who:<24} {asked}{' -> ' if answer else ''}{answer}")
+    def __call__(self, who: str, what: object, result: object) -> None:
+        request, answer = in_words(what, result)
+        self.lines.append(f"{who:<24} {request}{' -> ' if answer else ''}{answer}")
         del self.lines[: -self._most]
 
 
-def in_words(what: object, came: object) -> tuple[str, str]:
-    """What was asked or happened, and what came of it."""
-    done = came is None and isinstance(what, Put | Update | Delete | Transact | DeleteMany)
-    return _said(what), "" if came == "" else "done" if done else _said(came)
+def in_words(what: object, result: object) -> tuple[str, str]:
+    """The request or the happening, and its result, in words."""
+    done = result is None and isinstance(what, Put | Update | Delete | Transact | DeleteMany)
+    return _said(what), "" if result == "" else "done" if done else _said(result)
 
 
 def _said(what: object) -> str:
@@ -92,7 +92,7 @@ def _key(key: Key) -> str:
 
 
 def _short(text: str) -> str:
-    """A key without what is the same in every line of a trace: the middle of its tokens."""
+    """A key without the middle of its tokens, which is the same in every line of a trace."""
     parts = [f"…{part[-4:]}" if len(part) == 26 else part.lstrip("0") or part for part in text.split("#")]
     return "#".join(parts)
 

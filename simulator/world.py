@@ -1,15 +1,14 @@
-"""A table in several Regions as DynamoDB promises it, and no better: the double that histories are played on.
+"""A table in several Regions as DynamoDB promises it, and no better: histories are played on it.
 
-Rule 1: Deterministic from its choices.
-Rule 2: No I/O, no sleep, no thread.
-Rule 3: It knows requests, not counters. Each Region has a replica.
+Rule 1: Its choices determine all that it does.
+Rule 2: It has no I/O, no sleep, no thread.
+Rule 3: It knows requests, and no counters. Each Region has a replica.
 Rule 4: A write is strongly visible at home at once and reaches other Regions item by item, as late and in any order as
-the choices say, the last writer winning per item. A transaction is decided at once and becomes visible item by item,
+the choices say; for each item the last writer wins. A transaction is decided at once and becomes visible item by item,
 also to strong reads.
 Rule 5: Until it has landed its items answer other writes with TransactionConflict. An eventually consistent read may
 see any recent state of each item.
-Rule 6: An item whose `retires` is over is deleted some time after, in any Region, in any order; as a write, a deletion
-reaches the others.
+Rule 6: It deletes an item some time after its `retires`, in any Region, in any order; that is replicated as a write.
 Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html (isolation levels) and
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/V2globaltables_HowItWorks.html (last writer wins).
 """
@@ -27,7 +26,7 @@ from ledger.requests import Item, Key, KeyPage, Request, or_error
 from simulator.choices import Choices
 
 Stamp = tuple[int, int]
-"""Orders the writes of an item: the Region's clock, then a running number. The largest wins everywhere."""
+"""The order of an item's writes: the Region's clock, then a running number. The largest wins everywhere."""
 
 PAST_MAX = 6
 
@@ -43,14 +42,14 @@ class Cell:
 
 @dataclass(slots=True)
 class Landing:
-    """A transaction that was decided and is becoming visible; `left` are the writes that have not."""
+    """A transaction that is decided and becoming visible; `left` has the writes that are not visible yet."""
 
     region: str
     left: list[tuple[Key, Item | None]]
 
 
 class Replica(MemoryTable):
-    """One Region's copy of the table. Its items are `cells`, so that a late read can see what was there before."""
+    """One Region's copy of the table. Its items are `cells`, so that a read that lags can see earlier states."""
 
     def __init__(self, world: World, region: str) -> None:
         super().__init__(page_size=world.page_size, lists=False)
@@ -58,11 +57,11 @@ class Replica(MemoryTable):
         self.lose()
 
     def lose(self) -> None:
-        """Nothing is there, and nothing on its way to it."""
+        """Lose all items, and all writes on their way here."""
         self.cells: dict[str, dict[str, Cell]] = {}
         self.locked: set[Key] = set()
         self.inbox: dict[Key, tuple[Item | None, Stamp, str]] = {}
-        """What other Regions wrote and has not arrived: only the newest write of each item, and its Region."""
+        """Writes of other Regions that have not arrived: only the newest write of each item, and its Region."""
 
     def cell(self, key: Key) -> Cell | None:
         return self.cells.get(key.pk, {}).get(key.sk)
@@ -116,10 +115,11 @@ class Replica(MemoryTable):
 
 
 class World:
-    """The table `regions` share. `lag_steps`: how far an eventually consistent read may lag; `page_size`: of a Query.
+    """The table of several `regions`. `lag_steps`: how far an eventually consistent read may lag; `page_size`: of a
+    Query.
 
-    `clock_skew_ms`: how much a Region's clock, by which the last writer is known, runs ahead of true time; `replica`:
-    how each Region's copy is made, such as `strong.StrongReplica`.
+    `clock_skew_ms`: how much a Region's clock, which decides the last writer, is ahead of true time; `replica`: makes
+    each Region's copy, such as `strong.StrongReplica`.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class World:
         self._writes = 0
 
     def answer(self, region: str, request: Request) -> Any:
-        """What `region` answers at this moment. A Transact may return its Landing: None, once it has landed."""
+        """The answer of `region` at this moment. For a Transact it may be a Landing: None, once it has landed."""
         return self.replicas[region].answer(request)
 
     def _write(self, region: str, key: Key, item: Item | None) -> None:
@@ -187,7 +187,7 @@ class World:
         return [(r, key) for r, inbox in inboxes for key, (_, _, home) in inbox.items() if not self.is_cut(r, home)]
 
     def deliver(self, region: str, key: Key) -> None:
-        """One item's newest write arrives in a Region; an older one than it holds is dropped."""
+        """Let one item's newest write arrive in a Region; it drops a write older than its own item."""
         item, stamp, _ = self.replicas[region].inbox.pop(key)
         cell = self.replicas[region].cell(key)
         if cell is None or cell.stamp < stamp:
@@ -202,7 +202,7 @@ class World:
         World._write(self, region, key, None)  # nobody wrote it, so nobody who watches writes sees it
 
     def land(self, landing: Landing, which: int) -> None:
-        """One item of a transaction becomes visible."""
+        """Make one item of a transaction visible."""
         key, item = landing.left.pop(which)
         self.replicas[landing.region].locked.discard(key)
         self._write(landing.region, key, item)
@@ -210,20 +210,20 @@ class World:
             self.landings.remove(landing)
 
     def apply_late(self, which: int) -> None:
-        """A write arrives whose sender has stopped waiting for it."""
+        """Let a write arrive whose sender has stopped waiting for it."""
         region, request = self.late.pop(which)
         or_error(self.answer, region, request)
 
     def remake(self, region: str) -> None:
-        """A Region's replica is lost, and made again from what the others hold, who agree on it among themselves.
+        """Lose a Region's replica, and make it again from what the others hold, which agree on it among themselves.
 
-        What had not left the Region is lost, item by item, and with it whatever was on its way there or landing.
+        Writes that had not left the Region are lost, item by item, and so are those on their way there or landing.
         """
         newest: dict[Key, tuple[Stamp, Item | None, str]] = {}
         others = [other for other in self.regions if other != region]
         for other in others:
             inbox = self.replicas[other].inbox
-            self.replicas[other].inbox = {key: each for key, each in inbox.items() if each[2] != region}
+            self.replicas[other].inbox = {key: write for key, write in inbox.items() if write[2] != region}
             for pk, cells in self.replicas[other].cells.items():
                 for sk, cell in cells.items():
                     key = Key(pk, sk)
@@ -240,14 +240,14 @@ class World:
         self.late = [(home, request) for home, request in self.late if home != region]
 
     def settle_late(self, region: str | None = None) -> None:
-        """Whatever was sent in a Region, or any, and whose sender stopped waiting has arrived and landed."""
-        for late in [each for each in self.late if region in (None, each[0])]:
+        """Let all late writes of a Region, or of all, arrive and land."""
+        for late in [write for write in self.late if region in (None, write[0])]:
             self.apply_late(self.late.index(late))
             self._land_all(region)
         self._land_all(region)
 
     def quiesce(self) -> None:
-        """Everything on its way arrives: Regions are joined, late writes applied, transactions land, nodes catch up."""
+        """Let everything on its way arrive: join Regions, apply late writes, land transactions, let nodes catch up."""
         self.cut.clear()
         self.settle_late()
         for region, key in self.deliverable():
@@ -255,7 +255,7 @@ class World:
         self.step += self.lag_steps + 1
 
     def forget(self) -> None:
-        """Drop what is deleted everywhere and no read can see any more: for a world that runs for hours."""
+        """Drop items that are deleted everywhere and that no read can see any more, for a world that runs for hours."""
         on_its_way = {key for replica in self.replicas.values() for key in (*replica.inbox, *replica.locked)}
         for replica in self.replicas.values():
             for pk, cells in replica.cells.items():
@@ -265,6 +265,6 @@ class World:
                         del cells[sk]
 
     def _land_all(self, region: str | None) -> None:
-        for landing in [each for each in self.landings if region in (None, each.region)]:
+        for landing in [landing for landing in self.landings if region in (None, landing.region)]:
             while landing.left:
                 self.land(landing, 0)

@@ -1,4 +1,4 @@
-"""Budgets of calls that are paid for, such as those of LLMs: reserve an estimate before a call, settle its cost after.
+"""Budgets for calls that cost money, such as those of LLMs: reserve an estimate before a call, settle its cost after.
 
 Rule 1: this package stands on the ledger, in any framework, and nothing else in `ledger` imports it.
 """

@@ -1,11 +1,11 @@
-"""`Budgets`: what a call may cost is reserved before it, and what it did cost is settled after it.
+"""`Budgets`: reserve what a call may cost before it, and settle what it did cost after it.
 
 Rule 1: a budget is a limited counter. Nothing here decides: no cache, no copy, no reset; a period is in the name.
-Rule 2: what is reserved ends with the call, however it ends, and by itself when the process dies.
-Rule 3: a call that fails before it said a cost counts nothing. One that said none and ended well, or was left, by a
-cancelled task or after a time-out, counts its estimate: what is not known is not free.
-Rule 4: a task that is cancelled while a budget is asked leaves no hold that the answer would have brought, unless the
-call has a name by which others may make it, too.
+Rule 2: a reservation ends with its call, however that ends, and by itself when the process dies.
+Rule 3: a call that fails before it has a cost counts nothing. A call without a cost that ended well, or that a
+cancelled task or a time-out left, counts its estimate: an unknown cost is not free.
+Rule 4: a task that is cancelled during a reservation releases the hold that the answer brings, unless the call has a
+name by which others may make it, too.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ TIMEOUT = timedelta(minutes=10)
 
 
 class Budgets:
-    """Reserves in the limited counters of a ledger. Thread-safe as the ledger is; make one a process and keep it.
+    """Reserves in the limited counters of a ledger. It is as thread-safe as the ledger: make one in each process.
 
-    ledger: a Ledger, or an AsyncLedger for `async with` alone. timeout: what no call takes longer than; what is held
-    ends by itself then. over: a cost above the estimate fills the budget, and what does not fit is counted in the
-    counter `over` and its name, which has no limit: the two together are what was spent. clock: as of a Ledger.
+    ledger: a Ledger, or an AsyncLedger for `async with` alone. timeout: no call takes longer; then its reservation ends
+    by itself. over: a cost above the estimate fills the budget, and the rest of it counts in a counter named `over` and
+    the budget's name, which has no limit: the two together are what was spent. clock: as for Ledger.
     """
 
     def __init__(
@@ -54,28 +54,28 @@ class Budgets:
         self.clock = clocks.checked(clock)
 
     def now(self) -> datetime:
-        """By this object's clock, in UTC: what the name of a day's or a month's budget is made of."""
+        """The time by this object's clock, in UTC, from which you make the name of a day's or a month's budget."""
         return to_datetime(self.clock())
 
     def reserve(
         self, counters: Iterable[str], estimate: int, *, call: str | None = None, at: datetime | None = None
     ) -> Call:
-        """A call that may cost `estimate` in each of these counters; nothing is held before `with` or `async with`.
+        """A call that may cost `estimate` in each of these counters. It holds nothing before `with` or `async with`.
 
-        estimate, and every cost: a whole number from 0 to 10**18, such as micro-dollars or tokens. call, at: who asks
-        again for the same call names both again, in any process of this Region, and reserves once; also after an error
-        by which a reservation was not decided. A call that has ended, or was refused, is made again under a new name.
-        Raises InvalidInput.
+        estimate, and every cost: a whole number from 0 to 10**18, such as micro-dollars or tokens. call, at: the name
+        of the call. Give both again to repeat the call, in any process of this Region: it reserves once, also after an
+        error. A call that has ended, or was refused, needs a new name. Raises InvalidInput.
         """
         names = check_counters(counters)
         for name in names:
             beside = check_counter(self.over + name)
             if self.ledger.settings.limit_of(beside) is not None:
                 raise InvalidInput(
-                    f"{beside} counts what {name} refuses of a cost, and has a limit: give another over=."
+                    f"{beside} counts what {name} refuses of a cost, and has a limit. Nothing was written. Give "
+                    "another over=."
                 )
         if (call is None) is not (at is None):
-            raise InvalidKey("call and at go together: both name the call, and both are the same when it is repeated.")
+            raise InvalidKey("call or at came alone. Nothing was written. Give both, and the same to repeat the call.")
         when = self.now() if at is None else to_datetime(check_time("at", at))
         call_name = CallName(uuid.uuid4().hex if call is None else check_key(call), when, shared=call is not None)
         check_key(call_name.rest)
@@ -83,9 +83,8 @@ class Budgets:
 
 
 class Call:
-    """What one call reserved. `with` and `async with` raise OverBudget and what `Ledger.hold_all` raises, before the
-    call; on leaving, what `Ledger.capture` raises, as a note where the block failed: then `close` again counts the same
-    cost, once.
+    """A call and what it reserved. `with` and `async with` raise OverBudget and what `Ledger.hold_all` raises, before
+    the call; on leaving, what `Ledger.capture` raises, as a note where the block failed: then `close` again.
     """
 
     def __init__(self, budgets: Budgets, counters: list[str], estimate: int, name: CallName) -> None:
@@ -96,33 +95,30 @@ class Call:
         self.estimate = estimate
         self.holds: tuple[Hold, ...] = ()
         self.cost: int | None = None
-        """What was said last."""
+        """The last cost that `settle` got."""
         self.ended = False
         self._was_opened = False
         self.over: Mapping[str, int] = MappingProxyType({})
-        """When it has ended: what a budget refused to take of the cost."""
+        """After the end: how much of the cost each budget refused."""
 
     def settle(self, cost: int) -> None:
-        """Say what the call costs, all in all; again as more is known. It is written when the block is left, by an
-        exception or a cancelled task, too. Raises InvalidInput: then the estimate counts, or what was said if that is
-        more, until another cost is said; and for a call that has ended.
+        """Set what the call costs, all in all; again as you know more. It is written at the end of the block, also
+        after an exception or a cancelled task. Raises InvalidInput for a bad cost: then the estimate counts, or the
+        last cost if that is more, until you set another; and for a call that has ended.
         """
         if self.ended:
-            raise InvalidInput(f"The call {self.id} has ended: what else it cost is an `add` to its budgets.")
+            raise InvalidInput(f"The call {self.id} has ended. Nothing was written. `add` the rest to its budgets.")
         self.cost = max(self.estimate, self.cost or 0)
         self.cost = check_cost("cost", cost)
 
     def open(self) -> Call:
-        """As `with`, for code that ends elsewhere: call `close` there. Raises InvalidInput the second time."""
-        self._check_new()
+        """As `with`, for code that ends elsewhere: there, call `close`."""
         self.holds = tuple(run(self._reserved(), self._budgets.ledger))
         self._was_opened = True
         return self
 
     def close(self, *, failed: bool = False) -> None:
-        """End what `open` began: the cost that was said counts; if none was, all of the estimate, or nothing if the
-        call `failed` or was never open, such as one that was refused.
-        """
+        """End what `open` began: the cost from `settle` counts, else the estimate, or nothing if the call `failed`."""
         self._keep(run(self._ended(failed), self._budgets.ledger))
 
     def __enter__(self) -> Call:
@@ -149,9 +145,9 @@ class Call:
         return self
 
     async def aclose(self, *, failed: bool = False, tries: int = TRIES_MAX) -> None:
-        """As `close`. When its task is cancelled meanwhile it goes on to its end, and the task is cancelled then.
+        """As `close`. If its task is cancelled meanwhile it goes on to its end, and then the task is cancelled.
 
-        tries: how often each write is asked until it is decided; with one, the first that is not is raised at once.
+        tries: how often each write is sent until it is decided; with one, the first error is raised at once.
         """
 
         async def closed() -> None:
@@ -192,10 +188,10 @@ class Call:
         """An error at the end hides no failure of the block."""
         if failure is None:
             raise error
-        failure.add_note(f"{self.id}, cost={self.cost}: not settled: {error}")
+        failure.add_note(f"The cost of the call {self.id}, {self.cost}, is not settled: {error}")
 
     async def _let_go(self, reservation: asyncio.Task[Sequence[Hold]]) -> None:
-        """Release what is granted to a task that was cancelled, unless others may hold it by the same name."""
+        """Release what a cancelled task was granted, unless others may hold it by the same name."""
         with suppress(LedgerError):
             holds = await reservation
             if not self._name.shared:

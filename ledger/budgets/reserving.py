@@ -1,14 +1,14 @@
-"""The programs of a budget: reserve an estimate in several at once, settle what it cost, let it go.
+"""The programs of a budget: reserve an estimate in several at once, settle the cost, let a reservation go.
 
 Rule 1: all budgets or none, as `Ledger.hold_all` holds.
-Rule 2: every write has a name of its own, from the call's id and time, so that a repetition counts once. The holds of a
-call that nobody may repeat are named by the ledger: what is not decided of them is released at once.
-Rule 3: a cost is never dropped. What is above the hold, or comes after it ended, is the rest. It is added whole; where
-its budget refuses that, it is halved again and again, and each part is asked for under a name of its own. So the budget
-is filled to the last unit. What it refuses of the parts is counted under another name, without a limit.
+Rule 2: every write has a name of its own, from the call's id and time, so that a repetition counts once. The ledger
+names the holds of a call that nobody may repeat, and releases those that are undecided at once.
+Rule 3: a cost is never dropped. The part above the hold, or after its end, is the rest. `settle` adds the rest whole;
+if the budget refuses that, it halves the rest again and again, and adds each part under a name of its own. So the parts
+fill the budget to the last unit. The parts that it refuses count in another counter, without a limit.
 Rule 4: a gate answers a name once, and for ever, a refusal too. Parts and their names follow from the rest alone, so
 whoever settles again, in any process and whatever room came back, gets the same answers and counts nothing twice.
-Rule 5: what a table did not decide is asked again, some times; then its error is raised.
+Rule 5: an undecided request is sent again, TRIES_MAX times at most; then its error is raised.
 """
 
 from __future__ import annotations
@@ -29,19 +29,20 @@ TRIES_MAX = 5
 
 
 class OverBudget(LimitReached):
-    """A budget has too little left for an estimate: `counter` names it, `estimate` is what was asked. No budget holds
-    anything of the call; one whose release failed, which a note says, until its time is over. A new attempt is a new
-    call.
+    """A budget has too little left for an estimate: `counter` names the budget. No budget holds anything of the call;
+    if a release failed, a note says so, and that hold ends with its time. Make a new call for a new attempt.
     """
 
     def __init__(self, counter: str, estimate: int) -> None:
-        super().__init__(f"The budget {counter} has less than {estimate} left. Nothing of this call counts.")
+        super().__init__(
+            f"The budget {counter} has less than {estimate} left. Nothing of this call counts. Retry with a new call."
+        )
         self.counter = counter
         self.estimate = estimate
 
     @classmethod
     def of(cls, refused: LimitReached, estimate: int) -> OverBudget:
-        """That of a limit that refused an estimate, with its notes."""
+        """The error of a budget whose limit refused an estimate, with the refusal's notes."""
         error = cls(str(refused.counter), estimate)
         error.__dict__.update(refused.__dict__)
         return error
@@ -52,8 +53,8 @@ class OverBudget(LimitReached):
 
 @dataclass(frozen=True, slots=True)
 class CallName:
-    """What a call's writes are named by: its id and when it was first asked for. shared: its caller named it, so others
-    may make the same call. region: where, if that need not be the ledger's.
+    """The name of a call's writes: its id and when it was first requested. shared: its caller named it, so others may
+    make the same call. region: where it was requested, if that may not be the ledger's Region.
     """
 
     id: str
@@ -63,16 +64,16 @@ class CallName:
 
     @property
     def rest(self) -> str:
-        """The name of what is added above the hold, or after it ended."""
+        """The name of the add above the hold, or after its end."""
         return f"{self.id}/rest"
 
     def part(self, number: int) -> str:
-        """The name of a part of the rest. Shorter than `rest`, which is checked to fit."""
+        """The name of a part of the rest. It is shorter than `rest`, whose length is checked."""
         return f"{self.id}/{number}"
 
 
 def again(request: Callable[[Any], Any], tries: int = TRIES_MAX) -> Program[Any]:
-    """Ask until the table decides. Raises what the ledger does."""
+    """Send a request until the table decides it. Raises what the ledger raises."""
     for _ in range(tries - 1):
         with suppress(Again):
             return (yield request)
@@ -96,7 +97,7 @@ def _holds(counters: Sequence[str], estimate: int, name: CallName, expires: time
 
 
 def release(holds: Sequence[Hold]) -> Program[None]:
-    """Let every hold go that has not ended. Raises what `Ledger.release` does, after all were tried."""
+    """Let every hold go that has not ended. Tries all, then raises what `Ledger.release` raised first."""
     failures: list[LedgerError] = []
     for hold in holds:
         try:
@@ -112,10 +113,10 @@ def release(holds: Sequence[Hold]) -> Program[None]:
 def settle(
     counters: Sequence[str], holds: Sequence[Hold], cost: int, name: CallName, over: str, tries: int = TRIES_MAX
 ) -> Program[dict[str, int]]:
-    """Count `cost` in each counter, once, however often this is called. Answers what each budget refused to take.
+    """Count `cost` in each counter, once, however often you call it. Returns how much each budget refused.
 
-    Raises what `Ledger.capture` and `Ledger.add` do, after all were tried: then the same again. With one try, the first
-    that is not decided is raised at once.
+    Tries all, then raises the first error of `Ledger.capture` and `Ledger.add`: call again. With one try it raises at
+    once.
     """
     refused: dict[str, int] = {}
     failures: list[LedgerError] = []
@@ -136,12 +137,12 @@ def settle(
 
 
 def _capture(hold: Hold, cost: int, tries: int) -> Program[int]:
-    """What is left to count when the hold has taken what it can."""
+    """How much of the cost is left when the hold has taken what it can."""
     used = min(cost, hold.amount)
     try:
         yield from again(lambda ledger: ledger.capture(hold, used), tries)
     except HoldEnded as ended:
-        # Captured before, with another cost: that one counts. Over or released: nothing counts yet.
+        # A hold that was captured before, with another cost, counts that one. Over or released: nothing counts yet.
         return 0 if ended.state == "captured" else cost
     return cost - used
 
@@ -158,7 +159,7 @@ def _filled(counter: str, rest: int, name: CallName, tries: int) -> Program[int]
 
 
 def parts(rest: int) -> Iterator[int]:
-    """Halves, from the larger to the smaller: those that fit, taken in this order, are as much as fits."""
+    """Yield halves, from the larger to the smaller: those that fit, taken in this order, are as much as fits."""
     while rest:
         yield rest - rest // 2
         rest //= 2
@@ -177,27 +178,27 @@ def _add(counter: str, change: int, key: str, name: CallName) -> Callable[[Any],
 
 
 def check_counters(counters: object) -> list[str]:
-    """The names of budgets, each once; one text is one name. Raises InvalidInput."""
+    """The names of budgets, each once; a text is a single name. Raises InvalidInput."""
     if not isinstance(counters, Iterable):
         raise InvalidInput(f"The budgets of a call are the names of counters, [] for none, not {shown(counters)}.")
     return list(dict.fromkeys(map(check_counter, [counters] if isinstance(counters, str) else counters)))
 
 
 def may_be_billed(end: BaseException | None) -> bool:
-    """Whether a call that ended like this may be paid for: it was answered, or nobody waited for the answer.
+    """Whether a call with this end may cost money: it got an answer, or nobody waited for the answer.
 
-    A time-out is an error with that in its name: those of httpx, OpenAI, Anthropic and botocore are no TimeoutError.
-    Of a group, as a TaskGroup raises it, one is enough.
+    A time-out is an error with "timeout" in its name: those of httpx, OpenAI, Anthropic and botocore are no
+    TimeoutError. In a group, as a TaskGroup raises it, one is enough.
     """
     if isinstance(end, BaseExceptionGroup):
         return any(map(may_be_billed, end.exceptions))
-    return not isinstance(end, Exception) or any("timeout" in each.__name__.lower() for each in type(end).__mro__)
+    return not isinstance(end, Exception) or any("timeout" in kind.__name__.lower() for kind in type(end).__mro__)
 
 
 def check_cost(name: str, cost: object) -> int:
     """`cost` itself; raises InvalidChange unless it is a whole number from 0 to 10**18."""
     if not isinstance(cost, int) or isinstance(cost, bool) or cost < 0:
         raise InvalidChange(
-            f"{name}={shown(cost)} is no cost: a whole number of 0 or more in the budget's unit, such as micro-dollars."
+            f"{name}={shown(cost)} is no cost. A cost is a whole number from 0 in the budget's unit (micro-dollars)."
         )
     return check_change(cost)

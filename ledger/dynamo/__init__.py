@@ -1,1 +1,1 @@
-"""The edge to DynamoDB: what is asked (`ask`), how it is sent (`send`, `exchange`), and what failed (`failures`)."""
+"""The edge to DynamoDB: its operations (`ask`), sending them (`send`, `exchange`), and what failed (`failures`)."""

@@ -1,7 +1,7 @@
-"""DynamoDB, awaited: the only file that calls aiobotocore's operations.
+"""DynamoDB, awaited: only this file calls aiobotocore's operations.
 
 Rule 1: it does what the steps of `exchange.py` say, as `table.py` does, and decides nothing.
-Rule 2: a client, and whoever uses it, stay in one event loop.
+Rule 2: a client and its users stay in one event loop.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ledger.table import Given, table_of
 Arguments = ParamSpec("Arguments")
 
 AsyncClient = Any
-"""A DynamoDB client of aiobotocore, which is typed by nobody here."""
+"""A DynamoDB client of aiobotocore, for which this library has no types."""
 
 
 @asynccontextmanager
@@ -46,7 +46,8 @@ async def make_async_client(region: str, endpoint_url: str | None = None) -> Asy
         from aiobotocore.config import AioConfig
         from aiobotocore.session import get_session
     except ModuleNotFoundError:
-        raise InvalidInput("aiobotocore is not installed: in a clone, pip install '.[async]'.") from None
+        why = "aiobotocore is not installed. Nothing was written. In a clone, pip install '.[async]'."
+        raise InvalidInput(why) from None
     config = AioConfig(**OPTIONS, user_agent=f"aiobotocore/{aiobotocore.__version__} exact-counter")
     async with AsyncExitStack() as stack:
         made = get_session().create_client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=config)
@@ -60,10 +61,10 @@ async def make_async_client(region: str, endpoint_url: str | None = None) -> Asy
 
 
 async def answered(response: Awaitable[Any]) -> Any:
-    """An awaited response. A client that is closed fails it, as any connection that ends does.
+    """An awaited response. A closed client fails it, as any connection that ends does.
 
-    aiohttp then cancels who waits for a connection, as if somebody had cancelled that task; what comes later meets a
-    session that is not there, and one of another event loop meets that.
+    When the client closes, aiohttp cancels a task that waits for a connection, as if somebody had cancelled that task.
+    A later request finds no session, and one from another event loop finds the wrong loop.
     """
     try:
         return await response
@@ -74,12 +75,12 @@ async def answered(response: Awaitable[Any]) -> Any:
         raise ConnectionClosedError(endpoint_url="of a client that is closed", error=cancelled) from cancelled
     except HTTPClientError as failure:
         if isinstance(failure.kwargs.get("error"), AttributeError | RuntimeError):
-            failure.args = ("the client is closed, or of another event loop: each loop needs its own",)
+            failure.args = ("the client is closed, or of another event loop; each loop needs its own",)
         raise
 
 
 class AsyncDynamoTable:
-    """As DynamoTable, but answer() is awaited. pause(seconds) may be given by tests."""
+    """As DynamoTable, but `answer` is awaited. pause(seconds) is for tests."""
 
     def __init__(
         self,
@@ -92,12 +93,12 @@ class AsyncDynamoTable:
         self._exchange = Exchange(settings.table, settings.region, random.random, settings.insert_only)
         given: Mapping[str, AsyncClient] = clients or {}
         if any(isinstance(client, BaseClient) and not is_async(client) for client in given.values()):
-            raise InvalidInput("The client is one of boto3, whose calls cannot be awaited: aiobotocore's are needed.")
+            raise InvalidInput("A client is boto3's, and cannot be awaited. Nothing was written. Use aiobotocore's.")
         self._clients = {region: note_attempts(client) for region, client in given.items()}
         self._pause = pause
 
     async def open(self, stack: AsyncExitStack) -> None:
-        """Make the clients that were not given, and leave them to `stack`. Raises NotAllowed and InvalidSettings."""
+        """Make the clients that the caller did not give; `stack` closes them. Raises NotAllowed and InvalidSettings."""
         for region in self._settings.regions if self._settings.limits else [self._settings.region]:
             if region not in self._clients:
                 made = make_async_client(region, self._settings.endpoint_url)
@@ -121,7 +122,7 @@ class AsyncDynamoTable:
 
 
 class Edge:
-    """What AsyncLedger and AsyncReader share: `async with` in one event loop, programs awaited there, nowhere else."""
+    """The base of AsyncLedger and AsyncReader: `async with` in one event loop, where alone programs are awaited."""
 
     def __init__(self, settings: Settings, calls: Any, observe: Observe | None, **given: Unpack[Given]) -> None:
         for unknown in sorted(given.keys() - Given.__annotations__.keys()):
@@ -134,7 +135,8 @@ class Edge:
 
     async def __aenter__(self) -> Self:
         if self._loop is not None:
-            raise InvalidInput(f"This {type(self).__name__} is in an `async with` already.")
+            used = f"This {type(self).__name__} is in an `async with` already."
+            raise InvalidInput(f"{used} Nothing was written. Make another one.")
         self._loop = asyncio.get_running_loop()
         async with AsyncExitStack() as stack:
             stack.callback(setattr, self, "_loop", None)
@@ -149,7 +151,8 @@ class Edge:
     def _check_loop(self) -> None:
         if self._loop is not asyncio.get_running_loop():
             where = "outside of" if self._loop is None else "in another event loop than"
-            raise InvalidInput(f"This {type(self).__name__} is used {where} its `async with`: each loop needs its own.")
+            used = f"This {type(self).__name__} is used {where} its `async with`."
+            raise InvalidInput(f"{used} Nothing was written. Make one in each loop.")
 
     async def _run(self, program: Generator[Any, Any, Result]) -> Result:
         self._check_loop()
@@ -159,7 +162,7 @@ class Edge:
         if isinstance(request, Now):
             return self._calls.now()
         if isinstance(request, AtOnce):
-            return await asyncio.gather(*(drive(each, self._answer) for each in request.parts))
+            return await asyncio.gather(*(drive(part, self._answer) for part in request.parts))
         answer = self._table.answer(request)
         return await answer if isawaitable(answer) else answer
 
@@ -169,7 +172,7 @@ def awaited(
     name: str,
     outcome: Outcome = of_receipts,
 ) -> Callable[Concatenate[Any, Arguments], Coroutine[Any, Any, Result]]:
-    """A method that awaits a program, made from the edge's `calls`, and is observed under this name."""
+    """A method that awaits a program of the edge's calls, and is observed under this name."""
 
     @observed(name, outcome)
     @wraps(call)
@@ -182,4 +185,4 @@ def awaited(
 @coroutine
 def drive(program: Generator[Any, Any, Result], answer: Callable[[Any], Awaitable[Any]]) -> Generator[Any, Any, Result]:
     """As `requests.drive`, awaited. A cancellation is no failure: it ends the program where it waits."""
-    return (yield from through(program, lambda asked: answer(asked).__await__()))
+    return (yield from through(program, lambda request: answer(request).__await__()))

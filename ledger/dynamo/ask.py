@@ -1,7 +1,7 @@
-"""What a request is as an operation of DynamoDB, and what the operation's answer means: pure, for every way of sending.
+"""A request as an operation of DynamoDB, and the meaning of the operation's answer: pure, for every way of sending.
 
-Rule 1: nothing is sent here, and nothing waits; a request that one call answers is one operation with its arguments.
-Rule 2: a write asks for the item that made its condition fail, so that nobody reads it again.
+Rule 1: this file sends nothing and waits for nothing; a request that one call answers is one operation.
+Rule 2: a write requests the item that made its condition fail, so that nobody reads it again.
 Rule 3: the text of a statement follows from the names of the item's attributes alone; values are parameters.
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Operations_Amazon_DynamoDB.html
 """
@@ -68,7 +68,7 @@ def insert(table: str, item: Item) -> dict[str, Any]:
 
 
 def is_insert(put: Put) -> bool:
-    """Whether an INSERT does what a put asks for: that of a delta, or of a pack, whose key says what it holds."""
+    """Whether an INSERT can stand for a put: for that of a delta, or of a pack, whose key names its content."""
     found = items.lane_of(put.key.pk)
     in_a_lane = found is not None and found[0] == "delta"
     return in_a_lane and put.condition == (None if items.is_pack(put.key.sk) else Absent())
@@ -84,9 +84,10 @@ def delete(table: str, item: Item) -> dict[str, Any]:
 
 
 def key_of(item: Any) -> Key:
-    """The key of what DynamoDB answered. Raises TableMismatch where it is not two strings."""
+    """The key of an item from DynamoDB. Raises TableMismatch where it is not two strings."""
     if "S" not in item.get("pk", {}) or "S" not in item.get("sk", {}):
-        raise errors.TableMismatch(f"An item has the keys {sorted(item)}. The table needs the string keys pk and sk.")
+        found = f"An item has the keys {sorted(item)}. Nothing was written."
+        raise errors.TableMismatch(f"{found} The table needs the string keys pk and sk.")
     return Key(item["pk"]["S"], item["sk"]["S"])
 
 

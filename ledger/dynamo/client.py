@@ -1,15 +1,15 @@
 """The clients of this library: their time-outs, retries and pool, because boto3's own defaults changed in 1.44.
 
 Rule 1: Only documented options of botocore's Config.
-Rule 2: What spares CPU on every request may take nothing from an answer or an error. botocore does not validate
-parameters, because requests are built from values that checked themselves.
-Rule 3: What the table refuses is an error all the same. The User-Agent header is fixed, because botocore would put it
-together twice for every request, a tenth of the client's CPU: it names botocore and this library, but not the
-machine, nor AWS_SDK_UA_APP_ID. Whoever needs either passes a `client=` of their own. A client is one process's: two
-processes on one connection, as after a fork, may take each other's answers. A parent's client stays in the cache,
+Rule 2: Saving CPU on every request may take nothing from an answer or an error. botocore does not validate parameters,
+because requests are built from values that checked themselves.
+Rule 3: A request that the table refuses is an error all the same. The User-Agent header is fixed, because botocore
+would put it together twice for every request, a tenth of the client's CPU: it names botocore and this library, but not
+the machine, nor AWS_SDK_UA_APP_ID. If you need either, pass a `client=` of your own. A client belongs to one process:
+two processes on one connection, as after a fork, may take each other's answers. A parent's client stays in the cache,
 because closing it may need a lock that another thread of the parent held.
-Rule 4: boto3's default session makes the clients where the process has one, because it may have a profile. Else one of
-botocore, which boto3's is made of, does: boto3 would import s3transfer and multiprocessing first.
+Rule 4: boto3's default session makes the clients where the process has one, because it may have a profile. Else a
+session of botocore, on which boto3's is built, makes them: boto3 would import s3transfer and multiprocessing first.
 """
 
 from __future__ import annotations
@@ -48,9 +48,7 @@ _making_a_client = PerProcess(threading.Lock)
 
 
 def make_client(region: str, endpoint_url: str | None = None, session: Session | None = None) -> DynamoDBClient:
-    """DynamoDB's client, as `client_of` makes it; of a session a new one. Raises InvalidSettings and NotAllowed."""
-    if endpoint_url is not None and not is_url(endpoint_url):
-        raise url_refused(endpoint_url, "it is no URL")
+    """DynamoDB's client, as `client_of` makes it; with a session a new one. Raises InvalidSettings and NotAllowed."""
     make = client_of if session is None else functools.partial(_made, session)
     try:
         client: DynamoDBClient = make("dynamodb", region, endpoint_url)
@@ -62,13 +60,13 @@ def make_client(region: str, endpoint_url: str | None = None, session: Session |
 
 
 def client_of(service: str, region: str, endpoint_url: str | None = None) -> Any:
-    """A client with our time-outs, retries and pool. One a process for each service, Region and endpoint."""
+    """A client with our time-outs, retries and pool: one in each process for a service, Region and endpoint."""
     with _making_a_client.value:  # a session is not thread-safe while it makes a client
         return _client(service, region, endpoint_url, os.getpid())
 
 
-def url_refused(endpoint_url: str | None, failure: object) -> InvalidSettings:
-    return InvalidSettings(f"endpoint_url={shown(endpoint_url, 200)} is refused by boto3: {failure}.")
+def url_refused(endpoint_url: str | None, failure: ValueError) -> InvalidSettings:
+    return InvalidSettings(f"boto3 refuses endpoint_url={shown(endpoint_url, 200)}: {failure}.")
 
 
 @functools.cache
@@ -82,7 +80,7 @@ def _made(session: Session, service: str, region: str, endpoint_url: str | None)
 
 
 def process_session() -> Session:
-    """What boto3's default session is made of where the process has one, else one of botocore."""
+    """The botocore session inside boto3's default session where the process has one, else one of botocore."""
     default = getattr(sys.modules.get("boto3"), "DEFAULT_SESSION", None)
     session: Session = _session() if default is None else default._session
     return session

@@ -1,9 +1,9 @@
-"""HTTP connections to one endpoint, on http.client: what FastClient sends by.
+"""HTTP connections to one endpoint, on http.client, for FastClient.
 
-Rule 1: One that is not made fails with what says that nothing was sent; whatever comes later may have been sent.
-Rule 2: A connection is kept only after a whole answer, and looked at before its next request, because servers close
-what is idle. So no answer is ever that of another request.
-Rule 3: A forked child has its own: two processes that read from one socket may take each other's answers.
+Rule 1: If a connection cannot be made, its error means that nothing was sent; a later error leaves that open.
+Rule 2: A connection is kept only after a whole answer, and checked before its next request, because servers close idle
+ones. So no request ever gets the answer of another.
+Rule 3: A forked child has its own connections: two processes that read from one socket may take each other's answers.
 """
 
 import socket
@@ -32,7 +32,7 @@ class Answer(NamedTuple):
 
 
 class Connections:
-    """As many as there are requests at once; POOL stay open. ca_file: of who may sign the endpoint's certificate."""
+    """As many connections as requests at once; POOL stay open. ca_file: who may sign the endpoint's certificate."""
 
     def __init__(self, endpoint_url: str, ca_file: str | None) -> None:
         url = urlsplit(endpoint_url)
@@ -43,7 +43,7 @@ class Connections:
         self._idle = PerProcess(deque[socket.socket])
 
     def send(self, headers: dict[str, str], body: bytes) -> Answer:
-        """Raises botocore's errors of connections."""
+        """The answer to a request. Raises botocore's errors of connections."""
         head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         if len(head.splitlines()) != len(headers):
             raise exceptions.HTTPClientError(error="a header of more than one line")
@@ -91,7 +91,7 @@ class Connections:
 
 
 def _standing(idle: deque[socket.socket]) -> socket.socket | None:
-    """An idle connection of which the server has not sent its end."""
+    """An idle connection that the server has not closed, or None."""
     with suppress(IndexError):  # another thread may have taken the last one
         while wait_for_read(connection := idle.pop(), 0):
             connection.close()

@@ -1,11 +1,11 @@
-"""What a request consumed, as its answer says: pure, for every way of sending.
+"""What a request consumed, by its answer: pure, for every way of sending.
 
-Rule 1: DynamoDB's own word counts, and it is asked for with every request. Of a batch it is of all its statements, of a
-transaction under a token that was there already it is of reads.
-Rule 2: A refused condition tells nothing. It costs the larger of the item that is there, which was asked for too, and
-the one to be written (of an Update: the one that is there); a cancelled transaction costs that twice for each item.
+Rule 1: DynamoDB's own number counts; every request asks for it. A batch has one for all its statements; a transaction
+under a token that was there already has one of reads.
+Rule 2: The answer to a refused condition has no number. It costs the larger of the item that is there, which the answer
+shows, and the one to be written (for an Update: the former); a cancelled transaction costs that twice for each item.
 Rule 3: No other error costs anything: AWS names no units for it.
-Rule 4: Reckoning fails no call: an answer or an error that cannot be read told nothing.
+Rule 4: Counting the cost fails no call: an answer or an error that cannot be read has an unknown cost.
 Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html and
 https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 """
@@ -39,7 +39,7 @@ def of_answer(answer: Arguments, *, writes: bool) -> Cost:
 
 
 def of_failure(arguments: Arguments, answer: Arguments | None, attempts: int) -> Cost:
-    """answer: that of an error; None: none came."""
+    """The cost of a request that failed. answer: the error's; None: no answer came."""
     sent = min(attempts, 1)
     if answer is None:
         return Cost(sent, attempts, untold=sent)
@@ -54,17 +54,17 @@ def _refused(arguments: Arguments, answer: Arguments) -> int:
         return 0
     if "TransactItems" not in arguments:
         return write_units(_bytes(arguments, answer))
-    actions = [action for each in arguments["TransactItems"] for action in each.values()]
+    actions = [action for write in arguments["TransactItems"] for action in write.values()]
     reasons = answer.get("CancellationReasons") or [{}] * len(actions)
     sizes = [_bytes(action, reason) for action, reason in zip(actions, reasons, strict=False)]
     return sum(write_units(size, transactional=True) for size in sizes)
 
 
 def _bytes(action: Arguments, reason: Arguments) -> int:
-    """The larger of the item that a write asks for and the one that is there."""
+    """The larger size of the item in a write and the one that is there."""
     if "Statement" in action:
         names = _PUT_BY_STATEMENT.findall(action["Statement"])
-        asked = sum(len(name.encode()) for name in names) + sum(map(value_bytes, action["Parameters"]))
+        size = sum(len(name.encode()) for name in names) + sum(map(value_bytes, action["Parameters"]))
     else:
-        asked = item_bytes(action.get("Item") or action["Key"])
-    return max(asked, item_bytes(reason.get("Item") or {}))
+        size = item_bytes(action.get("Item") or action["Key"])
+    return max(size, item_bytes(reason.get("Item") or {}))

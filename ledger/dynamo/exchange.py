@@ -1,7 +1,7 @@
-"""From a request to its answer by operations of DynamoDB, as steps: `DynamoTable` and `AsyncDynamoTable` do them.
+"""The steps from a request to its answer by operations of DynamoDB: `DynamoTable` and `AsyncDynamoTable` do them.
 
-Rule 1: what is asked, and what an answer means, is in `ask.py`; sending, and sending again, in `send.py`.
-Rule 2: every page, every unprocessed key and item is seen to.
+Rule 1: `ask.py` has the operations and the meaning of their answers; `send.py` sends, and sends again.
+Rule 2: it goes on until no page and no unprocessed key or item is left.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ class Exchange(Endpoint):
     """The steps to a table's answers, as seen from a Region."""
 
     def metered(self) -> "Exchange":
-        """The same, for the call that goes on here."""
+        """The same, with the meter of the current call."""
         return Exchange(self.name, self.region, self.jitter, self.insert_only, here())
 
     def answer(self, request: Request) -> Steps[Any]:
@@ -60,11 +60,11 @@ class Exchange(Endpoint):
         return Written(response["Attributes"]) if isinstance(request, Update) and request.shows else None
 
     def _delete(self, item: Item) -> Steps[Item | None]:
-        """None when it is gone; else the other item that is in its place."""
+        """Delete an item. None when it is gone; else the other item that is in its place."""
         return (yield from self._write(requests.Delete(key_of(item), has(item)))) or None
 
     def _insert(self, put: Put) -> Steps[Item | AlreadyThere | None]:
-        """A put of a delta or a pack that can replace nothing; an INSERT does not tell what is there."""
+        """Put a delta or a pack by an INSERT, which can replace nothing and does not show what is there."""
         for _ in range(TRIES_MAX):
             try:
                 yield from self.persist(Operation("execute_statement", ask.insert(self.name, put.item)), True)
@@ -73,7 +73,7 @@ class Exchange(Endpoint):
                 if failures.code_of(error.__cause__) not in failures.DUPLICATE:
                     raise
             if put.condition is None:
-                return None  # a pack: what stands under its name is the same
+                return None  # a pack: the item under its name is the same
             try:
                 there: Item | None = yield from self.answer(Get(put.key))
             except errors.NotAllowed as refused:
@@ -87,7 +87,7 @@ class Exchange(Endpoint):
     def _each(
         self, items: Sequence[Item], statement: ask.Statement, single: Callable[[Item], Steps[Any]]
     ) -> Steps[tuple[AlreadyThere | LedgerError | None, ...]]:
-        """Conditional writes, each on its own: as statements, many a request; what PartiQL is refused goes alone."""
+        """Conditional writes, each on its own: as statements, many a request; alone where PartiQL is not allowed."""
         chunks = _chunks(items, ask.STATEMENTS_MAX)
         answers = yield from flat([self._batch(chunk, statement) for chunk in chunks])
         refused = [i for i, answer in enumerate(answers) if isinstance(answer, errors.NotAllowed)]
@@ -97,7 +97,8 @@ class Exchange(Endpoint):
         return tuple(answers)
 
     def _batch(self, items: Sequence[Item], statement: ask.Statement) -> Steps[list[AlreadyThere | LedgerError | None]]:
-        """Conditional writes in one request; those that met a conflict or throttling again, a few times."""
+        """Conditional writes in one request; those that met a conflict or throttling are sent again, TRIES_MAX at
+        most."""
         answers: dict[int, AlreadyThere | LedgerError | None] = {}
         todo = list(range(len(items)))
         for attempt in range(TRIES_MAX):
@@ -116,7 +117,7 @@ class Exchange(Endpoint):
             return [type(error)(*error.args) for _ in statements]
         unanswered = [{"Error": {"Code": "no response"}}] * (len(statements) - len(answer["Responses"]))
         resent = failures.attempts_of(answer) > 1
-        return [_statement_answer(each.get("Error"), resent) for each in (*answer["Responses"], *unanswered)]
+        return [_statement_answer(part.get("Error"), resent) for part in (*answer["Responses"], *unanswered)]
 
     def _get_batch(self, keys: Sequence[Key], consistent: bool) -> Steps[list[Item | None]]:
         found: dict[Key, Item] = {}
@@ -128,11 +129,11 @@ class Exchange(Endpoint):
             if not todo:
                 return [found.get(key) for key in keys]
             yield self.back_off(attempt)
-        raise errors.Throttled(f"BatchGetItem left keys unprocessed {TRIES_MAX} times. Nothing was written.")
+        raise errors.Throttled(f"BatchGetItem left keys {TRIES_MAX} times. Nothing was written. Call again, slower.")
 
 
 def _statement_answer(error: Any, resent: bool) -> AlreadyThere | LedgerError | None:
-    """What a response to one statement says. One refused after the batch was `resent` may have been applied before."""
+    """The answer to one statement. One that was refused after the batch was `resent` may have been applied before."""
     if not error:
         return None
     code, message = error.get("Code", ""), error.get("Message", "")

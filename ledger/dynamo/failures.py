@@ -1,11 +1,11 @@
-"""What a failure of botocore means: the one place where a ClientError becomes one of ours.
+"""What a failure of botocore means: here alone a ClientError becomes one of our errors.
 
-Rule 1: Whatever may have been applied is OutcomeUnknown, never a plain failure.
+Rule 1: A write that may have been applied is OutcomeUnknown, never a plain failure.
 Rule 2: A refusal counts as "nothing was written" only when no earlier attempt of the same write can have been applied.
-Rule 3: An unknown code of a write is OutcomeUnknown. No connection means that nothing was sent only when no attempt of
-the call found one: `note_attempts`.
-Rule 4: What is no JSON, such as half an answer, is no answer: botocore takes it for an empty one, and a read would find
-nothing where something stands.
+Rule 3: An unknown code of a write is OutcomeUnknown. A missing connection means that nothing was sent only when no
+attempt of the call found one: `note_attempts`.
+Rule 4: A body that is no JSON, such as half an answer, is no answer: botocore takes it for an empty one, so a read
+would find nothing.
 Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html and
 https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 """
@@ -79,11 +79,11 @@ _NO_TRANSACTIONS = (  # AWS says that it is an error there, and not which
 
 _NO_CONNECTION = (EndpointConnectionError, ConnectTimeoutError)
 _SENT = "exact-counter-sent"
-NEVER_SENT = "No attempt of this call found a connection: nothing was sent."
+"""How many attempts of a call may have reached DynamoDB."""
 
 
 class ConditionFailed(Exception):
-    """Not a failure to a program. `there`: for each write what was there if its condition failed, or None."""
+    """A condition failed: programs get it as an answer. `there`: what was there, by write; None where it held."""
 
     def __init__(self, *there: Item | None) -> None:
         self.there = there
@@ -91,14 +91,14 @@ class ConditionFailed(Exception):
 
 def is_async(client: object) -> bool:
     """Whether it is a client of aiobotocore, whose calls are awaited."""
-    return any(each.__name__ == "AioBaseClient" for each in type(client).__mro__)
+    return any(kind.__name__ == "AioBaseClient" for kind in type(client).__mro__)
 
 
 def note_attempts(client: DynamoDBClient) -> DynamoDBClient:
-    """`client` itself, whose failures now carry the note NEVER_SENT where it is true, and which takes no half answer;
-    what is no client stays so.
+    """`client` itself, whose failures now say how many attempts may have reached DynamoDB, and which takes no half
+    answer. An object that is no client stays as it is.
 
-    botocore raises what its last attempt met and does not say what those before it met. Twice is once.
+    botocore raises what its last attempt met and does not say what earlier ones met. A second call changes nothing.
     """
     if issubclass(type(client), BaseClient):
         client.meta.events.register("needs-retry.dynamodb", _note_attempt, unique_id="ledger-attempts")
@@ -130,10 +130,10 @@ def _check_json(http_response: Any, content: bytes) -> None:
 
 
 def _note_attempt(request_dict: Any, caught_exception: Exception | None = None, **_: Any) -> None:
-    """After each attempt of a call, the last one too; the request's context is the call's own.
+    """Count each attempt of a call that may have reached DynamoDB; the request's context is the call's own.
 
-    aiobotocore has one error for a connection that broke and for one that was never made: this one aiohttp names, and
-    any other error of aiohttp may have come after the request.
+    aiobotocore has one error for a connection that broke and for one that was never made. aiohttp names the second; any
+    other error of aiohttp may have come after the request.
     """
     context, error = request_dict["context"], getattr(caught_exception, "kwargs", {}).get("error")
     of_aiohttp = {kind.__name__ for kind in type(error).__mro__ if kind.__module__.startswith("aiohttp.")}
@@ -142,17 +142,15 @@ def _note_attempt(request_dict: Any, caught_exception: Exception | None = None, 
     sent = context[_SENT] = context.get(_SENT, 0) + was_sent
     if caught_exception is not None:
         vars(caught_exception)[_SENT] = sent
-        if not sent:
-            caught_exception.add_note(NEVER_SENT)
 
 
 def _note_sent(exception: Exception, context: Any, **_: Any) -> None:
-    """When a call raises what is no answer of DynamoDB, such as AWS STS's refusal of credentials for a next attempt."""
+    """Note the attempts on an error that is no answer of DynamoDB, such as AWS STS's refusal of credentials."""
     vars(exception).setdefault(_SENT, context.get(_SENT, 0))
 
 
-def attempts(failure: Exception) -> int:
-    """How many HTTP requests there were."""
+def attempts(failure: ClientError | BotoCoreError) -> int:
+    """How many HTTP requests a failed call made."""
     unknown = 0 if isinstance(failure, NoCredentialsError | PartialCredentialsError) else 1
     answered = attempts_of(failure.response) if isinstance(failure, ClientError) else unknown
     noted: int = vars(failure).get(_SENT, answered)
@@ -160,15 +158,15 @@ def attempts(failure: Exception) -> int:
 
 
 def attempts_of(answer: Any) -> int:
-    """How many HTTP requests a response came after, itself included; 1 where it does not say."""
+    """How many HTTP requests the call of a response made; 1 where the response does not say."""
     try:
         return 1 + int(answer["ResponseMetadata"]["RetryAttempts"])
     except (LookupError, TypeError, ValueError):
         return 1
 
 
-def error_of(failure: Exception, operation: str, writes: bool, table: str) -> Exception:
-    """Our error for botocore's. A write that was sent more than once, and refused only then, may have been applied."""
+def error_of(failure: ClientError | BotoCoreError, operation: str, writes: bool, table: str) -> Exception:
+    """Our error for botocore's. A write that was sent more than once, and then refused, may have been applied."""
     sent = vars(failure).get(_SENT)
     if not isinstance(failure, ClientError):
         if isinstance(failure, NoCredentialsError | PartialCredentialsError) and not sent:
@@ -181,7 +179,7 @@ def error_of(failure: Exception, operation: str, writes: bool, table: str) -> Ex
     message = answer["Error"].get("Message", str(failure))
     if code == "ConditionalCheckFailed":
         reasons = answer.get("CancellationReasons") or [{"Code": code, **answer}]
-        return ConditionFailed(*((each.get("Item") or {}) if each.get("Code") == code else None for each in reasons))
+        return ConditionFailed(*((why.get("Item") or {}) if why.get("Code") == code else None for why in reasons))
     sent_before = sent or attempts_of(answer) > 1
     if writes and (sent_before or code == "TransactionInProgressException"):
         return no_answer(operation, writes, f"{code}: {message}")
@@ -189,7 +187,7 @@ def error_of(failure: Exception, operation: str, writes: bool, table: str) -> Ex
 
 
 def code_of(failure: BaseException | None) -> str:
-    """The code of a ClientError, for a cancelled transaction that of the reason that matters most; else ""."""
+    """The code of a ClientError; for a cancelled transaction the code of the reason that matters most; else ""."""
     if not isinstance(failure, ClientError):
         return ""
     answer: Any = failure.response
@@ -197,12 +195,12 @@ def code_of(failure: BaseException | None) -> str:
     if code != "TransactionCanceledException":
         return code.removesuffix("Exception") if code == "ConditionalCheckFailedException" else code
     reasons = {reason.get("Code") for reason in answer.get("CancellationReasons") or ()}
-    telling = ("ConditionalCheckFailed", "ValidationError", *sorted(CONFLICT), *sorted(THROTTLING))
-    return next((reason for reason in telling if reason in reasons), code)
+    in_order = ("ConditionalCheckFailed", "ValidationError", *sorted(CONFLICT), *sorted(THROTTLING))
+    return next((reason for reason in in_order if reason in reasons), code)
 
 
 def denied(failure: BaseException | None) -> bool:
-    """Whether the role lacks a permission: not that its credentials are missing, wrong or expired."""
+    """Whether the role lacks a permission; missing, wrong or expired credentials are something else."""
     return code_of(failure) in DENIED
 
 
@@ -212,14 +210,14 @@ def known(code: str, message: str) -> LedgerError | None:
         return None
     kind, next_step = _REFUSALS[code]
     if kind is errors.TableMismatch and "Item size" in message:
-        kind, next_step = errors.ItemTooLarge, ""
+        kind, next_step = errors.ItemTooLarge, " No retry helps."
     elif kind is errors.TableMismatch and message.startswith("transact_write_items "):
         next_step += _NO_TRANSACTIONS
     return kind(f"{message.rstrip('. ')}. Nothing was written.{next_step}")
 
 
-def no_client(failure: Exception) -> LedgerError:
-    return errors.NotAllowed(f"There is no client: {failure}. Nothing was written.")
+def no_client(failure: BotoCoreError) -> LedgerError:
+    return errors.NotAllowed(f"boto3 makes no client: {failure}. Nothing was written. Give this process credentials.")
 
 
 def no_answer(operation: str, writes: bool, why: str) -> LedgerError:

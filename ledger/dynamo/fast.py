@@ -1,10 +1,10 @@
-"""A client for what this library asks of DynamoDB, on http.client: two fifths of the CPU of boto3's at most.
+"""A client for this library's operations, on http.client: it takes two fifths of the CPU of boto3's at most.
 
-Rule 1: Each request costs its JSON, its signature and http.client. What happens once (the endpoint, credentials) or is
-rare (bytes in an answer, errors, when to send again) is up to a botocore client, which itself sends nothing.
-Rule 2: An operation fails with what boto3's client would raise, attempts included. An answer that is cut off, fails its
-checksum or is no JSON is none: the request is sent again.
-Rule 3: What it would pass over in silence is refused when it is made.
+Rule 1: Each request costs its JSON, its signature and http.client. A botocore client, which itself sends nothing, does
+what happens once (the endpoint, credentials) or is rare (bytes in an answer, errors, when to send again).
+Rule 2: An operation raises what boto3's client would raise, attempts included. An answer that is cut off, fails its
+checksum or is no JSON counts as none: the request is sent again.
+Rule 3: It refuses at its start each setting that it would otherwise ignore.
 Sources: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html and
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.LowLevelAPI.html
 """
@@ -43,9 +43,9 @@ _encode = json.JSONEncoder(separators=(",", ":"), default=lambda value: b64encod
 
 
 class FastClient(Base):
-    """What `client=` and `clients=` take in place of a boto3 client of that Region. Threads may share it.
+    """A client for `client=` and `clients=`, in place of a boto3 client of that Region. Threads may share it.
 
-    session: one of botocore's, for its credentials and settings; else the process's, as for every client of ours.
+    session: one of botocore's, for its credentials and settings; default: the process's, as for every client of ours.
     Raises InvalidSettings and NotAllowed.
     """
 
@@ -64,7 +64,7 @@ class FastClient(Base):
         return partial(self._call, operation.title().replace("_", ""))
 
     def close(self) -> None:
-        """Close this process's connections that no call uses; a later call opens another."""
+        """Close the connections of this process that no call uses; a later call opens another."""
         self._connections.close()
 
     def _call(self, name: str, /, **arguments: Any) -> Any:
@@ -100,7 +100,7 @@ class FastClient(Base):
         return parsed
 
     def _parsed(self, answer: Answer, model: Any) -> dict[str, Any]:
-        """What boto3 makes of it. Raises HTTPClientError for what DynamoDB never says."""
+        """The answer as boto3 parses it. Raises HTTPClientError for a body that DynamoDB never sends."""
         status, headers, content = answer
         try:
             if status < 300:
@@ -114,7 +114,7 @@ class FastClient(Base):
             shape = model.service_model.shape_for_error_code(code)
             return parsed if shape is None else parsed | self._parser.parse(given, shape)
         except Exception as error:
-            raise exceptions.HTTPClientError(error=f"DynamoDB never answers {content[:99]!r}") from error
+            raise exceptions.HTTPClientError(error=f"DynamoDB never sends {content[:99]!r}") from error
 
     def _signed(self, name: str, body: bytes) -> dict[str, str]:
         """The headers of a request, signed by version 4. Raises NoCredentialsError, and what a refresh raises."""
@@ -139,7 +139,7 @@ class FastClient(Base):
 
 
 def _host(meta: Any) -> str:
-    """What requests name as their host. Raises InvalidSettings where more than that would be asked of them."""
+    """The host header of requests. Raises InvalidSettings where the endpoint needs more than this client does."""
     url = urlsplit(str(meta.endpoint_url))
     refused = {
         "a path in an endpoint": url.path not in ("", "/") or url.query,
@@ -147,5 +147,5 @@ def _host(meta: Any) -> str:
         "account_id_endpoint_mode=required": getattr(meta.config, "account_id_endpoint_mode", "") == "required",
     }
     for what in (what for what, is_set in refused.items() if is_set):
-        raise InvalidSettings(f"FastClient does not know {what} ({meta.endpoint_url}): a boto3 client does.")
+        raise InvalidSettings(f"FastClient does not know {what} ({meta.endpoint_url}). Use a boto3 client.")
     return url.netloc.rpartition("@")[2].lower().removesuffix({"http": ":80", "https": ":443"}[url.scheme])

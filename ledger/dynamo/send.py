@@ -1,10 +1,10 @@
-"""Sending operations of DynamoDB, as steps for whoever does them, at once or awaited: both have the same answers.
+"""Sending operations of DynamoDB, as steps that a caller does, blocking or awaited: both get the same answers.
 
-Rule 1: nothing is sent here and nothing waits: a step says what to send, how long to wait, what to do at once.
-Rule 2: a response comes back in one place, `Endpoint.send`; a failure becomes one of ours there (`failures.py`), and
-what it all consumed is counted (`consumed.py`).
-Rule 3: a conflict or throttling is tried again a bounded number of times, with jitter and the same ClientRequestToken,
-because the SDK never does that for a cancelled transaction.
+Rule 1: this file sends nothing and waits for nothing: a step says what to send, how long to wait, what to do at once.
+Rule 2: a response comes back in one place, `Endpoint.send`. There a failure becomes one of our errors (`failures.py`),
+and the cost is counted (`consumed.py`).
+Rule 3: after a conflict or throttling it sends again, a bounded number of times, with jitter and the same
+ClientRequestToken, because the SDK never does that for a cancelled transaction.
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 """
 
@@ -27,20 +27,20 @@ PAUSE_BASE_S = 0.05
 
 
 class Send(NamedTuple):
-    """Send an operation to a Region. Answer: the response; botocore's failure is raised here."""
+    """Send an operation to a Region. Answer: the response; botocore's failure is raised at the `yield`."""
 
     region: str
     operation: Operation
 
 
 class Wait(NamedTuple):
-    """Answer: None, when the time is over."""
+    """Wait. Answer: None, when the time is over."""
 
     seconds: float
 
 
 class AtOnce(NamedTuple):
-    """Answer: what each of these generators comes to, in order; they raise nothing."""
+    """Run generators that raise nothing at once. Answer: what each returns, in order."""
 
     parts: tuple[Generator[Any, Any, Any], ...]
 
@@ -50,14 +50,14 @@ Steps = Generator[Step, Any, Result]
 
 
 def method_of(clients: Callable[[str], Any], send: Send) -> Callable[..., Any]:
-    """The method of a Region's client that sends it. Raises NotAllowed, Unavailable, InvalidInput: nothing was sent."""
+    """The method of a Region's client for an operation. Raises NotAllowed, Unavailable and InvalidInput."""
     try:
         client = clients(send.region)
     except BotoCoreError as failure:  # such as a profile that does not exist
         raise failures.no_client(failure) from failure
     if client is None:
         raise errors.Unavailable(
-            f"The client for {send.region} is closed: its `async with` is over. Nothing was written."
+            f"The client for {send.region} is closed: its `async with` is over. Nothing was written. Make a new ledger."
         )
     method: Callable[..., Any] | None = getattr(client, send.operation.name, None)
     if method is None:
@@ -67,7 +67,7 @@ def method_of(clients: Callable[[str], Any], send: Send) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A table as a Region answers for it. insert_only: as for DynamoTable. meter: of the call that goes on."""
+    """A table at a Region's endpoint. insert_only: as for DynamoTable. meter: of the current call."""
 
     name: str
     region: str
@@ -76,7 +76,7 @@ class Endpoint:
     meter: Meter = field(default_factory=Meter)
 
     def persist(self, operation: Operation, writes: bool) -> Steps[Any]:
-        """Send; again, with the same arguments, while the failure is one that passes."""
+        """Send an operation; again, with the same arguments, while it meets conflicts or throttling."""
         unknown: errors.OutcomeUnknown | None = None
         for attempt in range(TRIES_MAX):
             try:
@@ -91,7 +91,7 @@ class Endpoint:
         raise AssertionError("unreachable")
 
     def send(self, operation: Operation, writes: bool) -> Steps[Any]:
-        """The one place where a response comes back, whoever sends."""
+        """Send an operation; every response comes back here."""
         name, arguments = operation
         self.meter.begin()
         try:
@@ -111,7 +111,7 @@ class Endpoint:
 
 
 def all_of(parts: Sequence[Steps[Any]]) -> Steps[list[Any]]:
-    """What each part answers, or its LedgerError, in order; asked for at once when there is more than one."""
+    """What each part returns, or its LedgerError, in order; several parts run at once."""
     if len(parts) == 1:
         answers = [(yield from _or_failure(parts[0]))]
     else:
@@ -123,7 +123,7 @@ def all_of(parts: Sequence[Steps[Any]]) -> Steps[list[Any]]:
 
 
 def flat(parts: Sequence[Steps[Sequence[Any]]]) -> Steps[list[Any]]:
-    """The answers of all parts as one list. Raises their first LedgerError."""
+    """The results of all parts as one list. Raises their first LedgerError."""
     return [*chain(*answered((yield from all_of(parts))))]
 
 

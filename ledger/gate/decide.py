@@ -1,20 +1,20 @@
-"""What a gate decides: a change, a group of changes, a hold and the end of a hold; and another limit.
+"""The programs by which a gate decides a change, a group of changes and a hold; and `set_limit`.
 
-Rule 1: a token is decided once, by one conditional Update, and a refusal is a decision, too; a second call is answered
-as the first one was, for ever. The Update asks that the token is open; where it is not certain from the gate alone that
-it is new, it is looked up first, and the Update asks that nothing was filed since.
-Rule 2: where the rights are too few, the other lanes are asked for theirs. Refused is only what all lanes together
-cannot take, and only while the rights here are still too few.
-Rule 3: where a lane could not be asked nothing is decided (OutOfReach).
-Rule 4: what the process remembers to be sold out is refused at once, if the rights here are still too few.
-Rule 5: a group asks what each of its tokens would ask, and the rights that they need together. What is decided already
-is answered, what may have been filed is looked up, and the rest travels again. Where the rights do not suffice for all,
-each is decided alone: one refusal does not fail the others.
-Rule 6: an error of a change carries its delta; one of a hold carries none, because to apply it would be an add.
-Rule 7: what a tighter limit takes away must be there as rights, so it is obtained first; what it gives comes with it.
-Both are reckoned from the limit that stands in the gate that had the first rights, which is written IF nobody has set
-the limit since it was seen, so of two at once one looks again. Whether a side is limited is for the counter's life.
-Rule 8: what this process remembers to be sold out is forgotten when a limit is set.
+Rule 1: one conditional Update decides a token, once, and a refusal is a decision, too; a second call gets the answer of
+the first, for ever. The Update's condition is that the token is open. Where the gate alone cannot show that the token
+is new, the program looks it up first, and the condition is that nothing was filed since.
+Rule 2: where the rights are too few, the program gets some from the other lanes. It refuses a change only if all lanes
+together have too few, and only while the rights here are still too few.
+Rule 3: if a lane does not answer, nothing is decided (OutOfReach).
+Rule 4: if the process remembers that a side is sold out, it refuses at once, if the rights here are still too few.
+Rule 5: the Update of a group has the conditions of each of its tokens, and takes the rights that they need together. If
+it fails, tokens that are decided get their answers, those that may have been filed are looked up, and the others travel
+again. Where the rights do not suffice for all, each is decided alone: one refusal does not fail the others.
+Rule 6: an error of a change carries its delta; an error of a hold carries none, because applying it would be an add.
+Rule 7: a tighter limit takes rights away, so the program obtains them first; a wider one brings rights with it. Both
+are computed from the limit in the gate that had the first rights. That gate is written IF nobody has set the limit
+since it was read, so of two calls at once one reads again. Whether a side is limited is for the counter's life.
+Rule 8: setting a limit makes this process forget what was sold out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,8 +37,8 @@ from ledger.tokens import until_ms
 from ledger.values import Delta, Lane, Receipt
 
 PAUSE_MS = 200
-"""Whoever is short waits up to so long, two round trips across Regions, and looks again before it asks elsewhere: of
-many who are short at once, the first to ask brings enough for all."""
+"""A call that is short waits up to so long, two round trips across Regions, and reads again before it goes to another
+Region: of many that are short at once, the first to go brings enough for all."""
 
 
 def decide_change(gates: Gates, delta: Delta, *, hold: bool = False) -> Program[Decision]:
@@ -47,7 +47,7 @@ def decide_change(gates: Gates, delta: Delta, *, hold: bool = False) -> Program[
     side, need = DOWN if delta.change < 0 else UP, abs(delta.change)  # the right that it takes, and how much of it
     seen: int | None = None
     slack_ms: int | None = None
-    left: Left | None = None  # which is too little: it is refused
+    left: Left | None = None  # too little is left: the change is refused
     for _ in range(TRIES_MAX):
         began: Instant = yield Now()
         left = left or gates.sold_out.knows(lane.counter, side, need, began)
@@ -77,7 +77,7 @@ def decide_change(gates: Gates, delta: Delta, *, hold: bool = False) -> Program[
                 return found
             seen, slack_ms = gate.version, slack_after(gate, token)
         elif need == 0 or not gates.limit.has(side) or gate.rights[side] >= need:
-            gates.sold_out.forget(lane.counter, side)  # it came meanwhile
+            gates.sold_out.forget(lane.counter, side)  # enough came meanwhile
             left = None
         elif left is None:
             left = yield from obtain(gates, lane, side, need, tokens.draw(token, PAUSE_MS))
@@ -93,7 +93,7 @@ Decisions = dict[str, Decision | LedgerError]
 
 
 def add_group(gates: Gates, lane: Lane, changes: Mapping[str, int]) -> Program[Decisions]:
-    """A decision or an error for each token. At most GROUP_MAX. Raises nothing of what `add` raises."""
+    """A decision or an error for each token, GROUP_MAX at most. It raises none of the errors that `add` raises."""
     decided: Decisions = {}
     left = dict(changes)
     seen: int | None = None
@@ -121,7 +121,7 @@ def add_group(gates: Gates, lane: Lane, changes: Mapping[str, int]) -> Program[D
                 if known is not None:
                     there[token] = known
         except LedgerError:
-            break  # what became of it each learns alone
+            break  # each one learns its outcome alone
         decided |= there
         left = {token: change for token, change in left.items() if token not in there}
         seen = gate.version if len(unsure) > len(there.keys() & set(unsure)) else None
@@ -136,7 +136,7 @@ def add_group(gates: Gates, lane: Lane, changes: Mapping[str, int]) -> Program[D
 
 
 def add(gates: Gates, delta: Delta) -> Program[Receipt]:
-    """Raises LimitReached, TokenConflict, and what `decide_change` does, each with `delta`."""
+    """Decide a change. Raises LimitReached, TokenConflict, and what `decide_change` raises, each with `delta`."""
     try:
         return receipt(delta, (yield from decide_change(gates, delta)))
     except LedgerError as error:
@@ -145,15 +145,15 @@ def add(gates: Gates, delta: Delta) -> Program[Receipt]:
 
 
 def add_many(gates: Gates, deltas: Sequence[Delta]) -> Program[list[Outcome]]:
-    """An answer for each of some changes of one lane, in order; those of a token go together."""
+    """Decide several changes of one lane: an outcome for each, in order. Changes with one token are decided once."""
     first: dict[str, Delta] = {}
     for delta in deltas:
         first.setdefault(delta.token, delta)
     todo = list(first.values())
     decided: Decisions = {}
     for start in range(0, len(todo), updates.GROUP_MAX):
-        some = {delta.token: delta.change for delta in todo[start : start + updates.GROUP_MAX]}
-        decided |= yield from add_group(gates, todo[0].lane, some)
+        group = {delta.token: delta.change for delta in todo[start : start + updates.GROUP_MAX]}
+        decided |= yield from add_group(gates, todo[0].lane, group)
     return [_answer(delta, decided, is_first=delta is first[delta.token]) for delta in deltas]
 
 
@@ -169,9 +169,9 @@ def _answer(delta: Delta, decided: Mapping[str, Decision | LedgerError], *, is_f
 
 
 def hold(gates: Gates, delta: Delta) -> Program[None]:
-    """Returns when the hold is granted, now or before. Raises HoldEnded, and what `add` does, without a delta."""
+    """Grant a hold, unless it was granted before. Raises HoldEnded, and what `add` raises, without a delta."""
     now: Instant = yield Now()
-    if until_ms(delta.token) <= now.wall_ms:  # a retry is told what became of it; nothing new is granted
+    if until_ms(delta.token) <= now.wall_ms:  # a retry learns the outcome; no new hold is granted
         decision, _ = yield from find(gates, delta.lane, delta.token)
         if decision is None:
             raise InvalidTime("The hold would be over already: `expires` counts from `at`.")
@@ -181,8 +181,8 @@ def hold(gates: Gates, delta: Delta) -> Program[None]:
 
 
 def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[Gate]:
-    """The gate with the new limit; a bound that is None stays as it is. Raises LimitReached when the value, or what is
-    held, is beyond it: nothing is set; InvalidInput for bounds that are none, or of other sides; and what `add` raises.
+    """Set another limit; the gate with it. A bound that is None stays as it is. Raises LimitReached when the value with
+    all holds is beyond it (nothing was written), InvalidInput for wrong bounds, and what `add` raises.
     """
     given = _checked(gates, {DOWN: floor, UP: ceiling})
     lane = gates.first
@@ -196,14 +196,14 @@ def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[G
         if low is not None and high is not None and low > high:
             raise InvalidInput(f"The floor {low} is above the ceiling {high}.")
         if gate.bounds == wanted:
-            gates.sold_out.forget(lane.counter, *SIDES)  # it may be this call that set it, and had no answer
+            gates.sold_out.forget(lane.counter, *SIDES)  # perhaps an earlier try set it and got no answer
             return gate
         short = [(side, need) for side, need in gate.taken_by(wanted).items() if need > gate.rights[side]]
         for side, need in short:
             if (left := (yield from obtain(gates, lane, side, need))) is not None:
                 raise LimitReached(
-                    f"{lane.counter}: floor={low}, ceiling={high} is beyond what counts and what is "
-                    "held. Nothing was written.",
+                    f"{lane.counter}: the value and its holds are beyond floor={low}, ceiling={high}. Nothing was "
+                    "written. Set a wider limit, or wait until holds end.",
                     counter=lane.counter,
                     **left._asdict(),
                     resets_at=resets_at(lane),
@@ -220,19 +220,19 @@ def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[G
 
 
 def _lacks(gate: Gate, name: str) -> DamagedItem:
-    """The gate that had the first rights has the limit as it is set; another limit's gate is none of these settings."""
+    """The error of the gate that had the first rights where it lacks an attribute of the limit, which it must have."""
     key = items.gate_key(gate.lane)
-    return DamagedItem(key.pk, key.sk, f"{name} is missing, where the counter's first rights were")
+    return DamagedItem(key.pk, key.sk, f"{name} is missing, though the counter's first rights were here")
 
 
 def _checked(gates: Gates, wanted: Mapping[str, int | None]) -> Mapping[str, int | None]:
     limit = gates.limit
     if limit.region is None:
-        raise InvalidInput(f"{limit} names no region, so there is no gate that a limit could be set in.")
+        raise InvalidInput(f"{limit} names no region, so no gate has a limit to set.")
     for side in SIDES:
         amount = wanted[side]
         if amount is not None and not limit.has(side):
-            raise InvalidInput(f"{limit} limits another side; which are limited is for the counter's life.")
+            raise InvalidInput(f"{limit} has no such side, and a counter keeps its sides for its life.")
         if amount is not None and (type(amount) is not int or abs(amount) > CHANGE_MAX):
             raise InvalidInput(f"A limit is an int of magnitude at most 10**18, not {shown(amount)}.")
     if all(amount is None for amount in wanted.values()):

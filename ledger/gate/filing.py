@@ -1,17 +1,17 @@
-"""What leaves the gate: `roll` files it, and `write` where a full gate refuses. past.py says what became of a token.
+"""`roll` files what leaves a gate; `write` does so where a full gate refuses an Update. past.py finds what was filed.
 
-Rule 1: copied first, all puts acknowledged; removed after, in one Update IF `version` is the one of the gate that was
-seen. Who loses leaves a harmless copy of what was decided. Nobody waits for a roll.
-Rule 2: each segment, late entry and hold is named by what it says, and put only where there is none, so nobody's role
-need be able to overwrite one. What is there already says the same: a late entry with the version of an earlier copy,
-by which its token was decided, too.
-Rule 3: what leaves keeps a fingerprint in the gate until its token is at or below `low`, which only rises; the segment
-says the `low` of the gate that it was seen in. Nothing at or below `low` keeps one.
-Rule 4: what lies an hour or more above the new `low` stays, because the time of a fingerprint comes round.
-Rule 5: `low` never passes now, or the changes of now would have to be looked up; rather more fingerprints stay.
-Rule 6: what lies ahead of now never stands in a segment, because everything earlier would be looked up through all
-that follow. A few such entries stay until their time has come; of more each is filed alone, as what is late.
-Rule 7: a write that a full gate refuses files first, whatever it writes.
+Rule 1: a roll first copies, until all puts are acknowledged; then it removes, in one Update IF the gate's `version` is
+still the one that it read. A roll that loses leaves a harmless copy of what was decided. Nobody waits for a roll.
+Rule 2: the content of each segment, late entry and hold gives its name, and it is put only where there is none, so no
+role needs the right to overwrite one. An item that is there already says the same: a late entry perhaps with the
+version of an earlier copy, by which its token was decided, too.
+Rule 3: a token that leaves keeps a fingerprint in the gate until it is at or below `low`, which only rises; no token at
+or below `low` keeps one. The segment has the `low` of the gate from which it was copied.
+Rule 4: a token an hour or more above the new `low` stays, because the time of a fingerprint comes round.
+Rule 5: `low` never passes now, else every new change would need a look-up; the gate rather keeps more fingerprints.
+Rule 6: no segment lists a token that is ahead of now, because look-ups of all earlier tokens would go through all
+segments that follow. A few such tokens stay until their time has come; if they are many, each is filed as a late entry.
+Rule 7: a write that a full gate refuses files first, then writes again.
 """
 
 from collections.abc import Collection, Iterable
@@ -29,36 +29,36 @@ from ledger.values import Lane
 FILED_MAX = 250  # entries of one roll: an expression removes 300
 HOLDS_FILED_MAX = 40
 FAR_MS = 3_600_000
-SLACK_FALLS = 128  # of the slack, this part goes with each roll
-LATE_MS_MAX = 10_000  # what is later than that says nothing about the others
+SLACK_FALLS = 128  # each roll takes this part of the slack away
+LATE_MS_MAX = 10_000  # a later token says nothing about the others
 
-# When, and how much, is filed decides nothing but cost, so processes may differ, and histories replace these.
+# When a roll files, and how much, changes nothing but the cost, so processes may differ, and histories replace these.
 UNIT_BYTES = 1_024  # a write of a gate costs one unit for each of these that it has begun
-ENTRY_BYTES = 32  # about, of a decided token or a hold
+ENTRY_BYTES = 32  # about the size of a decided token or a hold
 ENOUGH = 6  # decided tokens for which a gate has room before it begins another unit
-BESIDE = 8  # as many decided tokens that are ahead of now stay
+BESIDE = 8  # so many decided tokens that are ahead of now may stay
 HOLDS_BESIDE = 8  # holds stay while they leave room for so many decided tokens
 HOLDS_LEFT = 4  # of holds that leave too little room all but so many are filed, the oldest first
-DRAW = 4  # one in so many of those who decide looks whether the gate is full
+DRAW = 4  # one call in so many that decide looks whether the gate is full
 SLACK_MS = 250  # how far `low` stays behind what is filed, where changes have not come later
 MARKS_OF_HOLDS = 64  # fingerprints that a gate keeps so that its holds are above `low`, and end without a look-up
-MOVED_MAX = 1_500  # fingerprints of a gate
+MOVED_MAX = 1_500  # fingerprints of a gate, at most
 
 
 def room(gate: Gate, size: int = 1) -> int:
-    """How many decided tokens and holds a gate takes before it begins another unit. size: of the group that it takes
-    at once."""
+    """How many decided tokens and holds fit a gate before it begins another unit. size: of a group that comes at
+    once."""
     least = gate.base_bytes + ENTRY_BYTES * max(ENOUGH, size)
     return (-(-least // UNIT_BYTES) * UNIT_BYTES - gate.base_bytes) // ENTRY_BYTES
 
 
 def is_full(gate: Gate, size: int = 1) -> bool:
-    """Whether it may begin another unit before somebody else looks."""
+    """Whether the gate may begin another unit before another call looks."""
     return len(gate.recent) + len(gate.held) + max(DRAW, size) > room(gate, size)
 
 
 def slack_after(gate: Gate, token: str) -> int | None:
-    """What `slack` becomes when a token comes that is at or below `low`, so that the next ones need no look-up."""
+    """The new `slack` after a token at or below `low`, so that the next such tokens need no look-up."""
     if token > gate.low:
         return None
     slack_ms = SLACK_MS if gate.slack_ms is None else gate.slack_ms
@@ -67,7 +67,7 @@ def slack_after(gate: Gate, token: str) -> int | None:
 
 
 def roll(gates: Gates, gate: Gate) -> Program[Gate | None]:
-    """File what can be, of a gate as it was seen; the gate after that, None if this call took nothing out of it."""
+    """File what a gate can spare, as it was read; the gate after that, None if this call took nothing out of it."""
     now: Instant = yield Now()
     was_ms = gate.slack_ms or 0
     slack_ms = max(SLACK_MS, was_ms - was_ms // SLACK_FALLS)
@@ -90,16 +90,16 @@ def roll(gates: Gates, gate: Gate) -> Program[Gate | None]:
 
 
 def looks(token: str) -> bool:
-    """Whether who decides this token looks at the gate afterwards, and files what is enough. The last bits say which
-    shard the token is of, and how long a hold is, so others are drawn."""
+    """Whether the call that decides this token looks at the gate afterwards, and files. The token's last bits say its
+    shard, and how long a hold is, so other bits decide."""
     return to_bytes(token)[6] % DRAW == 0
 
 
 def perhaps_roll(gates: Gates, lane: Lane, item: Item, token: str, size: int = 1) -> Program[None]:
-    """Begin a roll if the gate is full and it is this token's turn. item: the gate as it is since the decision, or
-    nothing. size: of the group that was decided.
+    """Roll the gate if it is full and this token's call looks. item: the gate as it is since the decision, or nothing.
+    size: of the group that was decided.
 
-    Raises nothing, also where the gate is damaged: the decision stands, and an error would be of the roll.
+    It raises no LedgerError, even where the gate is damaged: the decision stands, and an error would be the roll's.
     """
     if not item:
         return
@@ -112,8 +112,8 @@ def perhaps_roll(gates: Gates, lane: Lane, item: Item, token: str, size: int = 1
 
 
 def write(gates: Gates, lane: Lane, update: Update) -> Program[Item | Written]:
-    """What the gate answers to an Update: Written, of nothing where it does not show the item. A gate that is too large
-    for it is filed first. Raises ItemTooLarge where nothing can be filed, what `Gates.read` raises, and GaveUp."""
+    """The gate's answer to an Update: Written, with an empty item where the Update does not show it. It files a gate
+    that is too large first. Raises ItemTooLarge where nothing can be filed, GaveUp and what `Gates.read` raises."""
     for _ in range(TRIES_MAX):
         try:
             answer: Item | Written | None = yield gates.at(lane, update)
@@ -127,8 +127,7 @@ def write(gates: Gates, lane: Lane, update: Update) -> Program[Item | Written]:
 
 
 def _new_low(gate: Gate, now_ms: int, slack_ms: int) -> tuple[str, str, list[str]]:
-    """Up to where must be looked up after this roll; the last token that is not ahead of now; which decided tokens are
-    filed."""
+    """The `low` after this roll; the last token that is not ahead of now; the decided tokens to file."""
     recent = sorted(gate.recent)[:FILED_MAX]
     newest_ms = min(now_ms, time_ms(max((*recent, *gate.held), default=gate.top)))
     low, newest = max(gate.low, last_of(max(0, newest_ms - slack_ms))), last_of(newest_ms)
@@ -138,7 +137,7 @@ def _new_low(gate: Gate, now_ms: int, slack_ms: int) -> tuple[str, str, list[str
 
 
 def _too_many(gate: Gate, low: str) -> list[str]:
-    """The oldest holds, if they leave too little room."""
+    """The oldest holds, to file, if all leave too little room."""
     if not _is_crowded(gate):
         return []
     oldest = sorted(gate.held)[: len(gate.held) - HOLDS_LEFT]
@@ -156,10 +155,10 @@ def _is_near(token: str, low: str) -> bool:
 def _kept(
     gate: Gate, gone: Collection[str], low: str, now_ms: int, held: Iterable[str]
 ) -> tuple[str, frozenset[bytes]]:
-    """`low`, below the holds that stay where that keeps few fingerprints, and higher where there would be too many, but
-    not above now; and those of what lies above it."""
+    """`low`, and the fingerprints of filed tokens above it. `low` is below the holds that stay where that keeps few
+    fingerprints, and higher where there would be too many, but not above now."""
     ends = {mark: end_ms(gate.low, distance(mark, gate.low)) for mark in gate.moved}
-    for token in gone:  # one that is late may have the fingerprint of one that is not
+    for token in gone:  # a late token may have the fingerprint of one that is not late
         mark = fingerprint(token)
         ends[mark] = max(end_ms(token, 0), ends.get(mark, 0))
     low = _below(held, max(gone, default=low), ends.values(), gate.low, low)
@@ -172,8 +171,8 @@ def _kept(
 
 
 def _below(held: Iterable[str], newest: str, ends: Collection[int], least: str, low: str) -> str:
-    """Below the oldest hold from which on few fingerprints are kept: what is above `low` is filed with all others when
-    it ends, and by itself if it is not. newest: of what is filed, which must lie near."""
+    """A `low` below the oldest hold from which on few fingerprints are kept: a hold above `low` is filed with the
+    others when it ends, and alone if it is not above. newest: the last filed token, which must be near."""
     for token in held:
         below = max(least, last_of(time_ms(token) - 1))
         first_ms = _first_above(below)
@@ -183,5 +182,5 @@ def _below(held: Iterable[str], newest: str, ends: Collection[int], least: str, 
 
 
 def _first_above(low: str) -> int:
-    """The first millisecond of which a token may be above `low`."""
+    """The first millisecond with a token that may be above `low`."""
     return time_ms(low) + (low == last_of(time_ms(low)))

@@ -1,14 +1,13 @@
-"""What a gate is, what a token becomes in it, what its caller is answered, and what is kept of one that was filed.
+"""A gate, the outcome of a token in it, the answer to the token's caller, and the fingerprint of a filed token.
 
-Rule 1: a right is what a gate may take without asking: `down`, to lower the value; `up`, to raise it. It has one only
-for a side that is limited. The rights of all gates, what is on its way between them and what holds keep, sum to
-`value - floor` and to `ceiling - value`, so a gate that keeps its rights at or above 0 keeps the limit.
-Rule 2: what a gate gave to another and what it took over from another are cumulative: neither ever falls.
+Rule 1: a right is an amount that a gate may take by itself: `down`, to lower the value; `up`, to raise it. A gate has
+rights only for a side that is limited. The rights of all gates, with those on their way between gates and those in
+holds, sum to `value - floor` and to `ceiling - value`, so gates that keep their rights at or above 0 keep the limit.
+Rule 2: the sums that a gate gave to another and took over from another are cumulative: neither ever falls.
 Rule 3: a token is decided once; its outcome is the change that counts, or one of three that count nothing.
-Rule 4: a fingerprint has four bytes, of its token's time and random bits: two tokens may have the same, a token never
-has two. The time comes round after 2.3 hours, so a fingerprint is kept only while its token lies above `low`, and no
-further than an hour.
-Rule 5: who asks for something else under a token that is taken gets a TokenConflict, or how the hold ended.
+Rule 4: a fingerprint has four bytes, from its token's time and random bits: two tokens may share one, a token never has
+two. The time comes round after 2.3 hours, so a gate keeps one only while its token is above `low`, by an hour at most.
+Rule 5: a call for something else under a token that is taken gets a TokenConflict, or the way in which the hold ended.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,22 +24,22 @@ from ledger.tokens import until_ms
 from ledger.values import Delta, Lane, Receipt
 
 REFUSED, RELEASED, EXPIRED = -(2**63), -(2**63) + 1, -(2**63) + 2
-"""Outcomes that are no changes: a limit was in the way; a hold was let go; a hold's time was over."""
+"""Outcomes that are no changes: the limit refused it; a hold was released; a hold's time was over."""
 STATES: Mapping[int | None, str] = {RELEASED: "released", EXPIRED: "expired"}
 
 
 def change_of(outcome: int) -> int:
-    """What an outcome changes the value by."""
+    """By how much an outcome changes the value."""
     return outcome if abs(outcome) <= CHANGE_MAX else 0
 
 
 def counts(outcome: int) -> bool:
-    """Whether an outcome is one of the changes that a counter's `count` is of."""
+    """Whether an outcome is a change, which a counter's `count` counts."""
     return abs(outcome) <= CHANGE_MAX
 
 
 def check_outcome(outcome: int) -> int:
-    """`outcome` itself; raises ValueError for a number that is none."""
+    """`outcome` itself; raises ValueError for a number that is no outcome."""
     if not counts(outcome) and outcome not in (REFUSED, RELEASED, EXPIRED):
         raise ValueError(f"{outcome} is no outcome")
     return outcome
@@ -58,12 +57,12 @@ def fingerprint(token: str) -> bytes:
 
 
 def distance(mark: bytes, low: str) -> int:
-    """How many slices the time of a fingerprint that is kept lies above that of the `low` it is kept with."""
+    """How many slices a fingerprint's time is above that of its gate's `low`."""
     return (int.from_bytes(mark[:2], "big") - _slice(tokens.time_ms(low))) % _SLICES
 
 
 def end_ms(low: str, slices: int) -> int:
-    """The last millisecond of the slice that lies so many above that of `low`."""
+    """The last millisecond of the slice so many slices above that of `low`."""
     return (tokens.time_ms(low) // SLICE_MS + slices + 1) * SLICE_MS - 1
 
 
@@ -72,14 +71,14 @@ def _slice(time_ms: int) -> int:
 
 
 LOWEST = "0" * 26
-"""The token below which nothing need be looked up in a gate that never filed anything."""
+"""The `low` of a gate that never filed anything, and so needs no look-up."""
 
 Cell = tuple[str, str]
 """Another lane of the counter, as "<Region>#<shard>", and a side."""
 
 
 def name_of(lane: Lane) -> str:
-    """What tells a lane from the other lanes of its counter."""
+    """The name of a lane among the lanes of its counter."""
     return f"{lane.region}#{lane.shard}"
 
 
@@ -87,11 +86,11 @@ def name_of(lane: Lane) -> str:
 class Gate:
     """The gate of a lane, as it was read.
 
-    recent: token -> outcome, decided and not filed. held: token -> what is set aside. total, count: of what is filed.
-    version: how many rolls are finished. low: what is at or below it must be looked up. top: the highest token filed.
-    moved: the fingerprints of what was filed above `low`. given, got: to and from other lanes, ever. bounds: the limit
-    as it stands, by side, in the gate that had the first rights; epoch: how often it was set. carried: what left it for
-    the next period, ever; took: what it has from the period before.
+    recent: token -> outcome, decided and not filed. held: token -> amount set aside. total, count: of the filed
+    changes. version: how many rolls are finished. low: a token at or below it needs a look-up. top: the highest token
+    filed. moved: the fingerprints of tokens filed above `low`. given, got: rights to and from other lanes, ever.
+    bounds: the limit as it is set, by side, in the gate that had the first rights; epoch: how often it was set.
+    carried: the rights that left it for the next period, ever; took: those that it has from the period before.
     """
 
     lane: Lane
@@ -114,20 +113,20 @@ class Gate:
 
     def __post_init__(self) -> None:
         if not all(map(tokens.is_token, (self.low, self.top, *self.recent, *self.held))):
-            raise ValueError("low, top and what is decided or held are named by ULIDs")
+            raise ValueError("low, top and the tokens that are decided or held are no ULIDs")
         if self.recent.keys() & self.held.keys():
             raise ValueError("a token is held and decided")
         if not (0 <= self.version <= VERSION_MAX and 0 <= self.count <= COUNT_MAX):
             raise ValueError(f"version must be from 0 to {VERSION_MAX} and count from 0 to {COUNT_MAX}")
         if min(self.epoch, self.slack_ms or 0, self.carried, self.took) < 0:
-            raise ValueError("slack, epoch and what was carried are at least 0")
+            raise ValueError("slack, epoch, carried or took is below 0")
         set_to = [amount for side in SIDES if (amount := self.bounds[side]) is not None]
         if any(abs(amount) > CHANGE_MAX for amount in set_to) or set_to != sorted(set_to):
             raise ValueError("floor and ceiling are at most 10**18, either way, and floor is not above ceiling")
-        if not all(len(each) == FINGERPRINT_BYTES for each in self.moved):
+        if not all(len(mark) == FINGERPRINT_BYTES for mark in self.moved):
             raise ValueError(f"a fingerprint has {FINGERPRINT_BYTES} bytes")
         if any(amount < 0 for amount in (*self.given.values(), *self.got.values())):
-            raise ValueError("what was given or taken over is at least 0")
+            raise ValueError("an amount that was given or taken over is below 0")
         for outcome in self.recent.values():
             check_outcome(outcome)
         if any(not 0 < abs(amount) <= CHANGE_MAX for amount in self.held.values()):
@@ -135,7 +134,7 @@ class Gate:
 
     @classmethod
     def new(cls, lane: Lane, limit: Limit) -> Self:
-        """A gate that decided nothing yet."""
+        """A gate that has decided nothing yet."""
         opens = limit.opens(lane.region, lane.shard)
         rights = {side: limit.opening(side) if opens else 0 for side in SIDES if limit.has(side)}
         bounds = {DOWN: limit.floor, UP: limit.ceiling} if opens else dict.fromkeys(SIDES)
@@ -152,27 +151,27 @@ class Gate:
 
     @property
     def others(self) -> set[str]:
-        """The names of the lanes that it gave to or got from: they have gates, or had them."""
+        """The names of the lanes to which it gave rights, or from which it got some: they have gates, or had them."""
         return {name for name, _ in (*self.given, *self.got)}
 
     def own(self, side: str) -> int:
-        """The rights that the lane would have if nothing had ever been moved: what others were given, and not what was
-        taken over. The sum over all lanes is what can be taken, wherever it is."""
+        """The rights that the lane would have if none had ever moved between lanes. The sum over all lanes is what a
+        change can take, wherever the rights are."""
         return self.rights.get(side, 0) - self.received(side)
 
     def received(self, side: str) -> int:
-        """What was got from other lanes, less what was given to them."""
+        """The rights that it got from other lanes, less those that it gave to them."""
         got, given = (sum(n for (_, of), n in cells.items() if of == side) for cells in (self.got, self.given))
         return got - given
 
     def taken_by(self, wanted: Mapping[str, int | None]) -> dict[str, int]:
-        """The rights that another limit takes away; below 0: that it gives. wanted: the bound of each limited side."""
+        """The rights that another limit takes away; below 0: that it brings. wanted: the bound of each limited side."""
         change = {side: (wanted[side] or 0) - (self.bounds[side] or 0) for side in self.rights}
-        return {side: each if side == DOWN else -each for side, each in change.items()}
+        return {side: amount if side == DOWN else -amount for side, amount in change.items()}
 
     @property
     def base_bytes(self) -> int:
-        """About how many bytes it has beside what is decided or held."""
+        """About how many bytes it has beside the tokens that are decided or held."""
         cells = len(self.given) + len(self.got)
         return EMPTY_BYTES + 2 * len(self.lane.counter) + FINGERPRINT_BYTES * len(self.moved) + CELL_BYTES * cells
 
@@ -186,13 +185,13 @@ class Gate:
 
 
 def shares(changes: Iterable[int]) -> tuple[int, int]:
-    """What changes that are set aside take: of `down`, and of `up`."""
+    """The rights that changes take when they are set aside: of `down`, and of `up`."""
     given = list(changes)
-    return sum(max(0, -each) for each in given), sum(max(0, each) for each in given)
+    return sum(max(0, -change) for change in given), sum(max(0, change) for change in given)
 
 
 class Left(NamedTuple):
-    """The floor or the ceiling, as it is set, and what all lanes together had left towards it; None: not seen.
+    """The floor or the ceiling, as it is set, and how much all lanes together had left towards it; None: not seen.
 
     remembered: by an earlier call of this process.
     """
@@ -204,8 +203,8 @@ class Left(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a token stands for: its outcome, or that it is a hold of this amount which goes on. before: it was decided
-    before this call. left: what was seen, of a refusal."""
+    """What a token stands for: its outcome, or an open hold of this amount. before: it was decided before this call.
+    left: of a refusal, how much was left."""
 
     outcome: int | None = None
     held: int | None = None
@@ -214,7 +213,7 @@ class Decision:
 
 
 def receipt(delta: Delta, decision: Decision) -> Receipt:
-    """Raises LimitReached and TokenConflict, where the token does not stand for this change."""
+    """The receipt of a change. Raises LimitReached and TokenConflict where its token stands for something else."""
     if decision.outcome == REFUSED:
         raise refused(delta, decision)
     if decision.held is not None:
@@ -227,7 +226,7 @@ def receipt(delta: Delta, decision: Decision) -> Receipt:
 
 
 def check_granted(delta: Delta, decision: Decision) -> None:
-    """Raises HoldEnded, LimitReached and TokenConflict, where its token does not stand for this hold."""
+    """Raises HoldEnded, LimitReached and TokenConflict where the hold's token stands for something else."""
     if decision.held not in (None, delta.change):
         _conflict(delta, f"a hold of {decision.held}")
     if decision.outcome == REFUSED:
@@ -239,11 +238,12 @@ def check_granted(delta: Delta, decision: Decision) -> None:
 def ended(held: Delta, outcome: int | None) -> HoldEnded:
     state, actual = STATES.get(outcome, "captured"), change_of(outcome or 0)
     what = f"captured: {actual} of {held.change} counts" if state == "captured" else f"{state}: nothing of it counts"
-    return HoldEnded(f"{held.lane.counter}: the hold {held.token} was {what}. Nothing was written.", state, actual)
+    why = f"{held.lane.counter}: the hold {held.token} was {what}. Nothing was written."
+    return HoldEnded(f"{why} A new hold needs a new idempotency key.", state, actual)
 
 
 def resets_at(lane: Lane) -> datetime | None:
-    """When a lane's next period begins, by UTC; None of a counter without periods."""
+    """When the period after a lane's begins, by UTC; None for a counter without periods."""
     span = parted(lane.counter)[1] if lane.retires_s else None
     return None if span is None else span.end.replace(tzinfo=UTC)
 
@@ -264,5 +264,5 @@ def refused(delta: Delta, decision: Decision) -> LimitReached:
 def _conflict(delta: Delta, what: str) -> NoReturn:
     raise TokenConflict(
         f"{delta.lane.counter}: the token {delta.token} already stands for {what}, not for {delta.change}. Nothing was "
-        "written; what it stands for counts. A new change needs a new idempotency key."
+        "written; the first use stays. A new change needs a new idempotency key."
     )

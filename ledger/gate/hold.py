@@ -1,8 +1,7 @@
-"""`Hold`: a part of a limit that is set aside for a while. It is a value: its text names it in any process.
+"""`Hold`: a part of a limit, set aside for a while. It is a value: its text names it in any process.
 
-Rule 1: what decides is in the table. A hold knows which one it is, of how much and until when, and not whether it goes
-on.
-Rule 2: its text says all of it, so that a capture and a release need nothing else; the counter's name stands beside it.
+Rule 1: the table decides. A Hold knows its name, its amount and its end, and does not know whether it is still open.
+Rule 2: its text has all of this, so that a capture and a release need only that and the counter's name.
 """
 
 from __future__ import annotations
@@ -17,22 +16,21 @@ from ledger.errors import HoldEnded, InvalidInput, LedgerError, shown
 from ledger.tokens import until_ms
 from ledger.values import Delta, Lane, Receipt
 
-SHOWN_MAX = 130  # of an id that is none: all of one that is damaged at its end
+SHOWN_MAX = 130  # characters of a wrong id that an error shows: all of an id that is damaged at its end
 
 
 class Hold:
-    """A hold that was granted: `amount` of `counter` is set aside until `until`, by the clock of who is short of it.
+    """A granted hold: `amount` of `counter` is set aside until `until`, by the clock of a process that is short of it.
 
-    ends: the Ledger that ends it. With `with`, leaving the block releases what was not captured in it. In another
-    process, where it came as its `id` or pickled, `Ledger.parse_hold(counter, id)` makes it anew, or `Ledger.capture`
-    and `Ledger.release` end it.
+    ends: the Ledger that ends it. The end of a `with` block releases a hold that was not captured in it. In another
+    process, with its `id` or a pickle, `Ledger.parse_hold(counter, id)` makes it anew, or a Ledger ends it.
     """
 
     __slots__ = ("_ends", "_is_over", "delta")
 
     def __init__(self, delta: Delta, ends: Any = None) -> None:
         if not isinstance(delta, Delta):
-            raise InvalidInput(f"A hold is of a Delta, not {shown(delta)}: Hold.parse reads its id.")
+            raise InvalidInput(f"A Hold takes a Delta, not {shown(delta)}. Nothing was written. Hold.parse takes ids.")
         self.delta = delta
         self._ends = ends
         self._is_over = False
@@ -47,18 +45,18 @@ class Hold:
 
     @property
     def until(self) -> datetime:
-        """`at` and the length that was asked for, rounded up by a thousandth at most."""
+        """`at` and the length that `expires` gave, rounded up by a thousandth at most."""
         return to_datetime(until_ms(self.delta.token))
 
     @property
     def id(self) -> str:
-        """What names it beside its counter: `<token>.<Region>.<shard>.<amount>`, 1 to 120 characters fit for a URL."""
+        """Its name beside its counter: `<token>.<Region>.<shard>.<amount>`, 1 to 120 characters, safe in a URL."""
         lane = self.delta.lane
         return f"{self.delta.token}.{lane.region}.{lane.shard}.{self.amount}"
 
     @classmethod
     def parse(cls, counter: str, id: str, ends: Any = None) -> Self:
-        """The hold with this `id` of a counter, or InvalidInput. `Ledger.parse_hold` gives one that ends itself."""
+        """The hold of this `id`; `Ledger.parse_hold` returns one that can end itself. Raises InvalidInput."""
         given: object = id
         parts = given.split(".") if isinstance(given, str) else []
         try:
@@ -68,7 +66,7 @@ class Hold:
             raise InvalidInput(f"{shown(id, SHOWN_MAX)} is the id of no hold: {error.why}") from None
         except ValueError:
             raise InvalidInput(
-                f"{shown(id, SHOWN_MAX)} is the id of no hold: <token>.<Region>.<shard>.<amount>."
+                f"{shown(id, SHOWN_MAX)} is the id of no hold: an id is <token>.<Region>.<shard>.<amount>."
             ) from None
         if hold.id != id:
             raise InvalidInput(f"{shown(id, SHOWN_MAX)} is the id of no hold; {hold.id} is one.")
@@ -88,8 +86,8 @@ class Hold:
     def _who(self) -> Any:
         if self._ends is None:
             raise InvalidInput(
-                "This hold came from elsewhere: ask Ledger.parse_hold(counter, id) for one that can end itself, or "
-                "pass this one to capture or release of a Ledger."
+                "This hold came from elsewhere, so it knows no Ledger. Nothing was written. Make it anew with "
+                "Ledger.parse_hold(counter, id), or pass it to a Ledger's capture or release."
             )
         return self._ends
 
@@ -105,7 +103,7 @@ class Hold:
                 self.release()
 
     def _leaving(self, failure: BaseException | None) -> suppress:
-        """What fails here hides no failure of the block; a hold that is not released ends by itself."""
+        """A failed release hides no failure of the block; a hold that is not released ends by itself."""
         return suppress(HoldEnded) if failure is None else suppress(LedgerError)
 
     def __eq__(self, other: object) -> bool:

@@ -1,8 +1,8 @@
-"""How a hold ends: by a capture, or by a release. (A hold whose time is over is ended by whoever is short: move.py.)
+"""How a hold ends: by a capture, or by a release. (A process that is short ends a hold whose time is over: move.py.)
 
-Rule 1: a hold's own token decides its end: in the gate IF the hold is there as it was granted; of one that was filed as
-any token that is looked up. What was not used goes back in the same Update, and the opposite right comes with what was.
-The note of a filed hold is deleted after that; one that stays is harmless.
+Rule 1: a hold's own token decides its end: in the gate IF the hold is there as it was granted; a filed hold is decided
+as any token that is looked up. The unused part goes back in the same Update, and the used part brings the opposite
+right. Then the note of a filed hold is deleted; a note that stays is harmless.
 """
 
 from ledger.errors import NoSuchHold
@@ -18,23 +18,23 @@ from ledger.values import Delta, Receipt
 
 
 def end(gates: Gates, held: Delta, outcome: int) -> Program[Decision]:
-    """End a hold of `held.change`, as it was granted, with what counts, RELEASED or EXPIRED; or say how it had ended.
-    Raises NoSuchHold, and what `decide_change` does but OutOfReach."""
+    """End a hold of `held.change`, as it was granted, with a change that counts, RELEASED or EXPIRED; or find how it
+    had ended. Raises NoSuchHold, and what `decide_change` raises but OutOfReach."""
     lane, token, amount, limit = held.lane, held.token, held.change, gates.limit
     granted = gates.sold_out.is_in_gate(lane.counter, token)
     for _ in range(TRIES_MAX):
         known, filed = (Decision(held=amount), None) if granted else (yield from find(gates, lane, token))
         if known is None or known.outcome == REFUSED:
             raise NoSuchHold(
-                f"{lane}: there is no hold {token}: it was never granted, or its id is damaged or of another counter. "
-                "Nothing was written. Use the id as `hold` gave it."
+                f"{lane}: there is no hold {token}: nobody granted it, or its id is damaged or of another counter. "
+                "Nothing was written. Use the id that `hold` gave."
             )
         if known.held is None:
             return known
         if known.held != amount:
             raise NoSuchHold(
                 f"{lane}: the hold {token} is of {known.held}, not of {amount}: its id is damaged. Nothing was "
-                "written. Use the id as `hold` gave it."
+                "written. Use the id that `hold` gave."
             )
         granted = False
         answer = yield from write(gates, lane, updates.end(lane, limit, {token: amount}, outcome, filed))
@@ -49,7 +49,7 @@ def end(gates: Gates, held: Delta, outcome: int) -> Program[Decision]:
 
 
 def capture(gates: Gates, held: Delta, amount: int) -> Program[Receipt]:
-    """Raises HoldEnded, NoSuchHold and what `add` does, without a delta."""
+    """Count a part of a hold. Raises HoldEnded, NoSuchHold and what `add` raises, without a delta."""
     decision = yield from end(gates, held, amount)
     if decision.outcome != amount:
         raise ended(held, decision.outcome)
@@ -57,7 +57,7 @@ def capture(gates: Gates, held: Delta, amount: int) -> Program[Receipt]:
 
 
 def release(gates: Gates, held: Delta) -> Program[None]:
-    """Raises as `capture`; nothing where it was released before."""
+    """Let a hold go. Raises as `capture`, but nothing where it was released before."""
     decision = yield from end(gates, held, RELEASED)
     if decision.outcome != RELEASED:
         raise ended(held, decision.outcome)

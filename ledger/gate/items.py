@@ -1,8 +1,8 @@
-"""How gates, what they filed and holds stand in the table: the only file that knows their keys and attributes.
+"""The format of gates, of what they filed, and of holds: only this file knows their keys and attributes.
 
-Rule 1: the formats are public (docs/gates.md) and never change; further attributes are ignored.
-Rule 2: all of a lane is written at the endpoint of its Region alone.
-Rule 3: a segment's name tells its content, so that two rolls never write two things under one name.
+Rule 1: the formats are public (docs/data-model.md) and never change; it ignores further attributes.
+Rule 2: all items of a lane are written at the endpoint of its Region alone.
+Rule 3: a segment's content gives its name, so that two rolls never write two things under one name.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from ledger.values import Lane
 
 @dataclass(frozen=True, slots=True)
 class Filed:
-    """A segment of a gate: outcomes that a roll saw, with the `low` of the gate that it saw them in."""
+    """A segment of a gate: outcomes that a roll copied, with the `low` that the gate had then."""
 
     lane: Lane
     hi: str
@@ -84,7 +84,7 @@ def late_key(lane: Lane, token: str) -> Key:
 
 
 def late_from(token: str) -> str:
-    """A sort key just below every late entry of `token` and of those above it."""
+    """A sort key just below every late entry of `token` and of the tokens above it."""
     return f"{LATE_FROM}{before(token) or ''}"
 
 
@@ -103,7 +103,7 @@ def segments_from(token: str) -> str:
 
 
 def cell_name(kind: str, cell: Cell) -> str:
-    """The attribute of what was given to a lane, or got from it."""
+    """The attribute for rights that were given to a lane, or got from it."""
     return f"{kind}:{cell[0]}:{cell[1]}"
 
 
@@ -211,7 +211,7 @@ def hold_item(lane: Lane, token: str, amount: int) -> Item:
 
 
 def hold_of(lane: Lane, item: Item) -> tuple[str, int]:
-    """(token, what is set aside). Raises DamagedItem."""
+    """(token, amount set aside). Raises DamagedItem."""
 
     def decode() -> tuple[str, int]:
         token = text_of(item, "sk").rpartition("#")[2]

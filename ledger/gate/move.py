@@ -1,19 +1,20 @@
-"""The program `obtain`: rights for a lane that has too few, from holds that are over (`free`) and from the other lanes.
+"""The program `obtain` gets rights for a lane that has too few, from holds that are over (`free`) and from other lanes.
 
-Rule 1: a lane *gives* by one Update at its own endpoint, the asking one *takes over* by one at its own. Both cells are
-cumulative, and a take-over compares what it had, so a crash, a loss, a copy that is late and a repetition cost nothing.
-Rule 2: how much a lane gives is sized by what its gate itself answers, and it is asked until it has none or there is
-enough. Before it counts as empty, the holds there that are over are ended, until there is enough. Of many who ask for
-one lane at once it gives to the first: the others see that, and take it over.
-Rule 3: there is too little only if the lanes' own rights (what was moved cancels out) sum to too little, and each was
-asked. Enough, but on its way to a third lane: it is taken over there, on its behalf.
-Rule 4: another Region that does not answer is asked once for all its lanes, and the process remembers it for a second.
-Rule 5: who gives away more than is needed keeps in proportion to how busy both are, so that nobody asks for each seat.
-Rule 6: whoever is short of rights ends the holds that are over, by its own clock; there is no sweeper. An end in the
-gate asks that the entry is the very one that was seen. The end of a filed one is decided by its own token, as any token
-that is looked up: nothing was filed since, and the gate does not know it.
-Rule 7: the item of a hold is a note. That of a decided token is only deleted; that of a hold in the gate is left alone.
-A page of notes is looked up and ended together. What ended leaves the gate on the way, when it is full.
+Rule 1: a lane *gives* by one Update at its own endpoint, and the lane that is short *takes over* by one at its own.
+Both cells are cumulative, and a take-over compares its old cell, so a crash, a loss, a late copy or a repetition is
+harmless.
+Rule 2: the answer of a lane's own gate says how much it gives, and the program goes on with it until it has none or
+there is enough. Before it counts as empty, the program ends the holds there that are over, until there is enough. If
+many want rights for one lane at once, the first gets them: the others see that, and take them over.
+Rule 3: there is too little only if the lanes' own rights (moves cancel out) sum to too little, and each lane answered.
+If there is enough, but on its way to a third lane, the program takes it over there, on that lane's behalf.
+Rule 4: a Region that does not answer gets one request for all its lanes, and the process remembers it for a second.
+Rule 5: a lane may give more than is needed, in proportion to how busy both are, so that none fetches seat by seat.
+Rule 6: a process that is short of rights ends the holds that are over, by its own clock; there is no sweeper. The
+condition for an end in the gate is that the entry is the very one that was read. A filed hold's own token decides its
+end, as any token that is looked up: nothing was filed since, and the gate does not know it.
+Rule 7: the item of a hold is a note. The note of a decided token is only deleted; the note of a hold in the gate stays.
+A page of notes is looked up and ended together. A gate that gets full on the way files the ends.
 """
 
 from collections.abc import Mapping
@@ -36,20 +37,20 @@ NOTES_OF_PAGE = 25
 
 
 class Silent(NamedTuple):
-    """This lane could not be asked."""
+    """This lane did not answer."""
 
     lane: Lane
     why: LedgerError | str
 
 
-class AllAsked(NamedTuple):
-    """All lanes answered, by their names, and this one is still short."""
+class AllAnswered(NamedTuple):
+    """All lanes answered; their gates by name. This lane is still short."""
 
     known: dict[str, Gate]
 
 
 def free(gates: Gates, gate: Gate, side: str | None = None, need: int = 0) -> Program[Gate]:
-    """The gate after holds that are over have ended there: all of them, or until it has the rights that are needed."""
+    """End holds that are over: all of them, or until the gate has the rights that are needed. The gate after that."""
     now: Instant = yield Now()
     for _ in range(TRIES_MAX):
         over = dict(sorted(gate.over(now.wall_ms).items())[: updates.EXPIRED_MAX])
@@ -68,7 +69,7 @@ def _has(gate: Gate, side: str | None, need: int) -> bool:
 
 
 def _of_page(gates: Gates, gate: Gate, notes: dict[str, int]) -> Program[Gate]:
-    """End what is not decided, then delete the notes of all that are."""
+    """End the holds of a page that are not decided, then delete the notes of all that are."""
     for _ in range(TRIES_MAX):
         unknown = [token for token in notes if token not in gate.recent and token not in gate.held]
         look_up = outcomes_of(gate.lane, sorted(unknown))
@@ -86,52 +87,52 @@ def _of_page(gates: Gates, gate: Gate, notes: dict[str, int]) -> Program[Gate]:
 
 
 def _end(gates: Gates, gate: Gate, update: Update) -> Program[tuple[Gate, bool]]:
-    """The gate after an Update that ends holds, filed where it is full; and whether they ended."""
+    """The gate after an Update that ends holds, rolled where it is full; and whether they ended."""
     answer = yield from write(gates, gate.lane, update)
     if not isinstance(answer, Written):
         return gates.gate(gate.lane, answer), False
     gates.sold_out.forget(gate.lane.counter, *SIDES)
     gate = gates.gate(gate.lane, answer.item)
     if is_full(gate):
-        with suppress(LedgerError):  # the holds have ended; whoever comes next files
+        with suppress(LedgerError):  # the holds have ended; the next call files
             gate = (yield from roll(gates, gate)) or gate
     return gate, True
 
 
 def forget(gates: Gates, lane: Lane, notes: dict[str, int]) -> Program[None]:
-    """Delete the notes of holds that ended; one that stays is found to be decided, and deleted then."""
+    """Delete the notes of holds that ended. If a note stays, a later call finds its token decided, and deletes it."""
     if notes:
         keys = tuple(keyed(items.hold_key(lane, token)) for token in notes)
         yield gates.at(lane, DeleteMany(keys))
 
 
 def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) -> Program[Left | None]:
-    """None: there may be enough here now. Else what all lanes together have left, which is too little. pause_ms: how
-    long it waits for others to bring it before it asks another Region. Raises OutOfReach where one could not be asked,
-    and else what reading and writing this lane's gate raises.
+    """Get rights for a lane. None: there may be enough here now. Else how much all lanes together have left, which is
+    too little. pause_ms: how long it waits for others to bring rights before it goes to another Region. Raises
+    OutOfReach where a lane did not answer, and what reading and writing this lane's gate raises.
     """
     gate = yield from free(gates, (yield from gates.read(lane)), side, need)
     if gate.rights[side] >= need:
         return None
-    match (yield from _ask_others(gates, gate, side, need, pause_ms)):
+    match (yield from _from_others(gates, gate, side, need, pause_ms)):
         case Silent(other, why):
             raise OutOfReach(
-                f"{lane}: {need} is more than is left here, and {other} could not be asked: {why} Nothing was decided. "
-                "The same call again."
+                f"{lane}: {need} is more than is left here, and {other} did not answer: {why} Nothing was decided. "
+                "Call again."
             ) from (why if isinstance(why, LedgerError) else None)
-        case AllAsked(known):
-            left = sum(each.own(side) for each in known.values())
+        case AllAnswered(known):
+            left = sum(other.own(side) for other in known.values())
             if left < need:
                 return Left(gates.bound(side, known.values()), max(0, left))
             yield from _deliver(gates, known, side)
     return None
 
 
-def _ask_others(gates: Gates, gate: Gate, side: str, need: int, pause_ms: int) -> Program[Silent | AllAsked | None]:
-    """Take over what is on its way here, then ask one lane after the other until there is enough, which is None."""
+def _from_others(gates: Gates, gate: Gate, side: str, need: int, pause_ms: int) -> Program[Silent | AllAnswered | None]:
+    """Take over rights on their way here, then get some from one lane after the other. None: there is enough."""
     lane = gate.lane
     others = [other for other in gates.lanes if other != lane]
-    copies: dict[Lane, Gate] = {}  # what is known at the lane's home of the other gates, perhaps some time ago
+    copies: dict[Lane, Gate] = {}  # the other gates as the lane's home has them, perhaps old
     if others:
         found = yield gates.at(lane, GetMany(tuple(map(items.gate_key, others)), consistent=False))
         copies = {other: gates.gate(other, item) for other, item in zip(others, found, strict=True) if item}
@@ -140,7 +141,7 @@ def _ask_others(gates: Gates, gate: Gate, side: str, need: int, pause_ms: int) -
             gate = yield from take_over(gates, gate, copy, side)
     known, silent = {name_of(lane): gate}, list[Silent]()
     down: dict[str, LedgerError | str] = {**gates.sold_out.silent((yield Now()))}
-    for other in sorted(others, key=lambda each: _promise(copies.get(each), each, lane, side)):
+    for other in sorted(others, key=lambda other: _promise(copies.get(other), other, lane, side)):
         if gate.rights[side] < need and other.region in down:
             silent.append(Silent(other, down[other.region]))
             continue
@@ -150,7 +151,7 @@ def _ask_others(gates: Gates, gate: Gate, side: str, need: int, pause_ms: int) -
         if gate.rights[side] >= need:
             return None
         try:
-            there, gate = yield from _ask(gates, gate, other, copies.get(other), side, need)
+            there, gate = yield from _from(gates, gate, other, copies.get(other), side, need)
             known[name_of(other)] = there
         except LedgerError as error:
             silent.append(Silent(other, error))
@@ -160,11 +161,11 @@ def _ask_others(gates: Gates, gate: Gate, side: str, need: int, pause_ms: int) -
                     gates.sold_out.note_silent(other.region, error, (yield Now()))
     if gate.rights[side] >= need:
         return None
-    return silent[0] if silent else AllAsked(known | {name_of(lane): gate})
+    return silent[0] if silent else AllAnswered(known | {name_of(lane): gate})
 
 
 def take_over(gates: Gates, gate: Gate, giver: Gate, side: str) -> Program[Gate]:
-    """The gate, once what the giver is seen to have given has arrived."""
+    """Take over what the giver has given so far. The gate after that."""
     cell = name_of(giver.lane), side
     given = giver.given.get((name_of(gate.lane), side), 0)
     for _ in range(TRIES_MAX):
@@ -176,12 +177,12 @@ def take_over(gates: Gates, gate: Gate, giver: Gate, side: str) -> Program[Gate]
 
 
 def _promise(copy: Gate | None, other: Lane, lane: Lane, side: str) -> tuple[bool, int]:
-    """Lanes of the same Region first, then those that have most."""
+    """The order of lanes: those of the same Region first, then those with most rights."""
     return other.region != lane.region, -(copy.rights[side] if copy else 0)
 
 
-def _ask(gates: Gates, gate: Gate, other: Lane, copy: Gate | None, side: str, need: int) -> Program[tuple[Gate, Gate]]:
-    """(the other gate as it answered last, this gate), when there is enough here or nothing more there."""
+def _from(gates: Gates, gate: Gate, other: Lane, copy: Gate | None, side: str, need: int) -> Program[tuple[Gate, Gate]]:
+    """Get rights from another lane, until there is enough here or nothing more there: (its gate, this gate)."""
     there = copy if copy is not None and copy.rights[side] > 0 else (yield from gates.read(other))
     freed = False
     for _ in range(TRIES_MAX):
@@ -203,19 +204,19 @@ def _ask(gates: Gates, gate: Gate, other: Lane, copy: Gate | None, side: str, ne
 
 
 def _share(giver: Gate, taker: Gate, side: str) -> int:
-    """What the giver can do without, by how fast tokens came to both of late."""
+    """How much the giver can do without, by how fast tokens came to both lately."""
     fast, slow = _pace(taker), _pace(giver)
     return int(giver.rights[side] * fast / (fast + slow))
 
 
 def _pace(gate: Gate) -> float:
-    """Tokens a second among those that are not filed, and a little for what is not seen."""
+    """Tokens a second among those that are not filed, and one for those that are not seen."""
     times = [time_ms(token) for token in gate.recent]
     return len(times) * 1_000 / (1_000 + max(times) - min(times)) + 1 if times else 1.0
 
 
 def _deliver(gates: Gates, known: Mapping[str, Gate], side: str) -> Program[None]:
-    """What was given to a lane and has not been taken over there is taken over on its behalf."""
+    """Take over, on each lane's behalf, what others gave to it and it has not taken over."""
     for giver in known.values():
         for name, of in giver.given:
             if of == side and name in known:

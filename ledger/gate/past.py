@@ -1,11 +1,11 @@
-"""What left the gate: `look_up`, `outcomes_of` and `find` say what became of a token.
+"""`look_up`, `outcomes_of` and `find` find the outcome of a token that left the gate.
 
-Rule 1: a token is looked up after the gate was read, strongly, at the lane's home; who acts on the answer does so IF
-the gate's `version` is still the one that was read. Whatever was filed up to that version had been put before.
-Rule 2: segments are read upwards from the first whose `hi` is not below the token, until one lists it, or one has
-`low` at or above it: whatever filed it comes before that one, because `hi` never falls with the version. Copies of
-rolls that lost list only what was decided, so they answer as well as any.
-Rule 3: many are looked up by the same Queries, which pass over what lies between two of them where it is much.
+Rule 1: a look-up comes after a read of the gate, strongly, at the lane's home; a program acts on its answer IF the
+gate's `version` is still the one that it read. Everything that was filed up to that version had been put before.
+Rule 2: a look-up reads segments upwards from the first whose `hi` is not below the token, until one lists it, or one
+has `low` at or above it: a segment that lists the token comes before that one, because `hi` never falls with the
+version. Copies of rolls that lost list only decided tokens, so they answer as well as any.
+Rule 3: many tokens are looked up by the same Queries, which skip a long stretch between two of them.
 """
 
 from ledger.gate import items
@@ -20,7 +20,7 @@ LATE_OF_PAGE = 50
 
 
 def look_up(gates: Gates, lane: Lane, token: str) -> Program[Decision | None]:
-    """None: it was never decided, and is no hold."""
+    """The decision of a token that the gate does not know. None: it was never decided, and is no hold."""
     pages = Pages(Query(items.past_pk(lane), items.segments_from(token), items.SEGMENTS_UPTO, SEGMENTS_OF_PAGE))
     notes = Get(items.late_key(lane, token)), Get(items.hold_key(lane, token))
     late, hold, page = answered((yield gates.at(lane, Together((*notes, pages.next)))))
@@ -34,7 +34,7 @@ def look_up(gates: Gates, lane: Lane, token: str) -> Program[Decision | None]:
 
 
 def find(gates: Gates, lane: Lane, token: str) -> Program[tuple[Decision | None, int | None]]:
-    """What became of a token, and the gate's version at which it was found to be filed (None: the gate knows)."""
+    """The decision of a token, and the gate's version at which it was found filed (None: the gate knows it)."""
     missed = -1
     for _ in range(TRIES_MAX):
         gate = yield from gates.read(lane)
@@ -43,19 +43,19 @@ def find(gates: Gates, lane: Lane, token: str) -> Program[tuple[Decision | None,
         known = yield from look_up(gates, lane, token)
         if known is not None or missed == gate.version:
             return known, gate.version
-        missed = gate.version  # it may have ended and been filed meanwhile: look at the gate once more
+        missed = gate.version  # it may have ended and been filed meanwhile: read the gate once more
     raise gave_up(lane)
 
 
 def known_in(gate: Gate, token: str) -> Decision | None:
-    """What the gate itself knows of a token."""
+    """The decision of a token in the gate itself; None where the gate does not know it."""
     if token in gate.recent:
         return Decision(gate.recent[token])
     return Decision(held=gate.held[token]) if token in gate.held else None
 
 
 def outcomes_of(lane: Lane, names: list[str]) -> Program[dict[str, int]]:
-    """Of some tokens, in their order, that the gate does not know: those that were decided. At the lane's home."""
+    """The outcomes of tokens that the gate does not know, which come in order. It runs at the lane's home."""
     found: dict[str, int] = {}
     left = names
     while left:
@@ -72,7 +72,7 @@ def outcomes_of(lane: Lane, names: list[str]) -> Program[dict[str, int]]:
 
 
 def _listed(lane: Lane, left: list[str], pages: Pages[Query], page: Page) -> Program[dict[str, int]]:
-    """Of some tokens, in their order, those that segments list; the first page is read."""
+    """The outcomes that segments list, of tokens that come in order. page: the first, which the caller has read."""
     found: dict[str, int] = {}
     while True:
         for item in page.items:

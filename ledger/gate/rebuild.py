@@ -1,16 +1,16 @@
-"""The program `rebuild`: the gates of a counter are written anew from what they filed, after a restore or damage.
+"""The program `rebuild` writes the gates of a counter anew from what they filed, after a restore or damage.
 
-Rule 1: an operator's tool, while nobody writes the counter's gates. A gate is written IF it is the one that was read.
-Rule 2: what is listed is decided for ever, whatever its version: in the table's truth, or in a future that a restore
-undid. What a gate has and nothing lists it keeps.
-Rule 3: `low` and `top` are at or above all that is known, tokens and names of segments, so each token known is looked
-up; and one that a look-up would miss, because somebody went on before the rebuild, gets a late entry.
-Rule 4: changes that a gate counts and nothing lists stay in its value, as one change of their sum.
-Rule 5: rights follow from what all gates together decided, hold and moved (`settle`). What was on its way between two
-lanes has arrived: what was given and what was got are the higher of both. Rights are moved, as given and got, until no
-lane owes some while another has some.
-Rule 6: what all lanes together lack stays owed, as rights below 0. Every Update asks for the rights that it takes, so
-the value goes no further beyond its limit than it is; and who owes and needs some is given them by the others.
+Rule 1: it is an operator's tool, while nobody writes the counter's gates. It writes a gate IF it is as it was read.
+Rule 2: a listed token is decided for ever, whatever its version: in the table's truth, or in a future that a restore
+undid. A gate keeps the tokens that it has and nothing lists.
+Rule 3: `low` and `top` are at or above all known tokens and names of segments, so each known token is looked up. A
+token that a look-up would miss, because somebody went on before the rebuild, gets a late entry.
+Rule 4: changes that a gate counts and nothing lists stay in its value, as one change with their sum.
+Rule 5: rights follow from what all gates together decided, hold and moved (`settle`). Rights on their way between two
+lanes have arrived: given and got become the higher of both. Then rights move until no lane is below 0 while others have
+some.
+Rule 6: the rights that all lanes together lack stay below 0. Every Update has the rights that it takes as its
+condition, so the value goes no further beyond its limit; a lane below 0 gets the rights that it needs from the others.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,17 +32,17 @@ Way = tuple[str, str, str]
 
 
 def settle(found: Sequence[Books], seen: Sequence[Gate]) -> list[Gate]:
-    """The gates, each beside the books of its lane, with the rights and the cells that are theirs."""
-    kept = [(gate, {**gate.held, **each.open(gate)}) for each, gate in zip(found, seen, strict=True)]
+    """The gates, in the order of the books of their lanes, with the rights and the cells that follow from all books."""
+    kept = [(gate, {**gate.held, **read.open(gate)}) for read, gate in zip(found, seen, strict=True)]
     sent = _sent(seen)
-    due = [_due(*each, sent) for each in kept]
+    due = [_due(gate, held, sent) for gate, held in kept]
     for way, amount in list(_moves(due)):
         sent[way] = sent.get(way, 0) + amount
-    return [_due(*each, sent) for each in kept]
+    return [_due(gate, held, sent) for gate, held in kept]
 
 
 def _sent(seen: Iterable[Gate]) -> dict[Way, int]:
-    """What went from lane to lane, ever, as the one or the other of them knows more of it."""
+    """The rights that went from lane to lane, ever: the higher sum of what giver and taker know."""
     sent: dict[Way, int] = {}
     for gate in seen:
         name = name_of(gate.lane)
@@ -54,7 +54,7 @@ def _sent(seen: Iterable[Gate]) -> dict[Way, int]:
 
 
 def _due(gate: Gate, held: Mapping[str, int], sent: Mapping[Way, int]) -> Gate:
-    """The gate with all that was sent from it and to it, and the rights that follow."""
+    """The gate with all rights that went from it and to it, and the rights that follow."""
     name = name_of(gate.lane)
     given = {(taker, side): n for (giver, taker, side), n in sent.items() if giver == name}
     got = {(giver, side): n for (giver, taker, side), n in sent.items() if taker == name}
@@ -64,7 +64,7 @@ def _due(gate: Gate, held: Mapping[str, int], sent: Mapping[Way, int]) -> Gate:
 
 
 def _moves(due: Sequence[Gate]) -> Iterator[tuple[Way, int]]:
-    """What goes from those that have some to those that owe some."""
+    """Yield the rights that go from lanes that have some to lanes below 0."""
     for side in due[0].rights:
         left = {name_of(gate.lane): gate.rights[side] for gate in due}
         for taker in left:
@@ -77,12 +77,12 @@ def _moves(due: Sequence[Gate]) -> Iterator[tuple[Way, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """What became of a lane. gate: as it was written.
+    """A lane after its rebuild. gate: as it was written.
 
-    was: as it was read; None where it was missing or damaged: what it had not filed is lost, and of a limit that was
-    set since the settings' one it is not known. lost: changes that it counted and nothing lists; lost_sum: of these,
-    in the value; below 0: so many more are listed than it counted, and they count. twice: tokens that it had decided
-    otherwise than what is listed, which counts. late: the entries that were added.
+    was: as it was read; None where it was missing or damaged: then what it had not filed is lost, and a limit that was
+    set in it is unknown. lost: changes that it counted and nothing lists; lost_sum: their sum, which is in the value;
+    below 0: so many more are listed than it counted, and they count. twice: tokens that it had decided otherwise than
+    the list, which counts. late: the entries that were added.
     """
 
     gate: Gate
@@ -94,35 +94,35 @@ class Rebuilt:
 
     @property
     def told(self) -> list[str]:
-        """What an operator must know, in sentences."""
+        """Sentences that an operator must know."""
         lane = self.gate.lane
         sentences = []
         if self.was is None:
-            sentences.append("no gate could be read: what it had not filed, if there was one, is lost.")
+            sentences.append("its gate could not be read: if there was one, what it had not filed is lost.")
         if self.lost > 0:
             sentences.append(
                 f"{self.lost} changes of sum {self.lost_sum} are in the value and their tokens are lost: a retry of "
                 "one of these counts again."
             )
         elif self.lost < 0:
-            sentences.append(f"{-self.lost} changes of sum {-self.lost_sum} are listed that its gate did not count.")
+            sentences.append(f"{-self.lost} listed changes of sum {-self.lost_sum} count that its gate did not count.")
         if self.twice:
-            sentences.append(f"it had decided otherwise than is listed, which counts: {', '.join(self.twice)}.")
+            sentences.append(f"it had decided otherwise than the list, which counts: {', '.join(self.twice)}.")
         sentences += [
-            f"{-n} {side} are owed: what was decided is beyond the limit. It goes no further; when changes have made "
-            "it up, rebuild once more."
+            f"it lacks {-n} of {side}: the value is beyond the limit, and goes no further. When changes have brought "
+            "it back, rebuild once more."
             for side, n in self.gate.rights.items()
             if n < 0
         ]
-        return [f"{lane}: {each}" for each in sentences]
+        return [f"{lane}: {sentence}" for sentence in sentences]
 
 
 def rebuild(gates: Gates) -> Program[list[Rebuilt]]:
     """Write each gate of a counter anew, while nobody writes any of them; also those that are missing or damaged.
 
-    Where the gate that had the first rights is gone, the limit is that of the settings: what `set_limit` had set must
-    be set again. What is owed is made up by changes of the other direction. Until a rebuild after them a lane that
-    owes nothing may take what came back to it.
+    Where the gate that had the first rights is gone, the limit is that of the settings: call `set_limit` again where it
+    had set another. Changes in the other direction bring back rights that are below 0. Until a rebuild after them, a
+    lane that is not below 0 may take what came back to it.
     Raises GaveUp (somebody wrote a gate: stop that, then rebuild again before anybody writes), LaneDamaged (a token is
     listed with two outcomes: nothing was written), DamagedItem (of an item that is no gate: nothing was written),
     LimitMismatch and the TableErrors.
@@ -130,34 +130,37 @@ def rebuild(gates: Gates) -> Program[list[Rebuilt]]:
     found: list[Books] = []
     for lane in gates.lanes:
         found.append((yield from gates.home(lane, books(lane))))
-    alone = [_recounted(gates, each) for each in found]
-    settled = settle(found, [each.gate for each in alone])
-    rebuilt = [replace(each, gate=gate) for each, gate in zip(alone, settled, strict=True)]
-    for each in rebuilt:
-        for token, outcome in each.late.items():
-            yield gates.at(each.gate.lane, Put(items.late_item(each.gate.lane, token, outcome, each.gate.version)))
-    for before, each in zip(found, rebuilt, strict=True):
-        item = items.gate_item(each.gate)
+    alone = [_recounted(gates, read) for read in found]
+    settled = settle(found, [made.gate for made in alone])
+    rebuilt = [replace(made, gate=gate) for made, gate in zip(alone, settled, strict=True)]
+    for made in rebuilt:
+        for token, outcome in made.late.items():
+            yield gates.at(made.gate.lane, Put(items.late_item(made.gate.lane, token, outcome, made.gate.version)))
+    for before, made in zip(found, rebuilt, strict=True):
+        item = items.gate_item(made.gate)
         unchanged = has(before.item) if before.item is not None else Absent()
         answer: Item | None = yield gates.at(before.lane, Put(item, unchanged))
         if answer is not None and answer != item:
-            raise GaveUp(f"{before.lane}: its gate changed meanwhile. Stop whoever writes it, then rebuild again.")
+            raise GaveUp(
+                f"{before.lane}: its gate changed meanwhile. It was not written; other gates may have been. Stop "
+                "whoever writes it, then rebuild again."
+            )
     return rebuilt
 
 
 def _recounted(gates: Gates, found: Books) -> Rebuilt:
-    """The gate that follows from what is listed; its rights and cells are as they were."""
+    """The gate that follows from the lists; its rights and cells are as they were."""
     lane, was = found.lane, None
     with suppress(DamagedItem):
         was = gates.gate(lane, found.item) if found.item is not None else None
     gate = was or Gate.new(lane, gates.limit)
-    filed = filed_by(gate, found.listed).values()
-    lost, lost_sum = gate.count - sum(map(counts, filed)), gate.total - sum(map(change_of, filed))
+    known = filed_by(gate, found.listed).values()
+    lost, lost_sum = gate.count - sum(map(counts, known)), gate.total - sum(map(change_of, known))
     late = (_correction(gate, lost, lost_sum) if lost > 0 else {}) | _missed(found)
     listed = _listed_once(found) | late
     recent = {token: outcome for token, outcome in gate.recent.items() if token not in listed}
     highest = max(
-        (gate.low, gate.top, *gate.recent, *gate.held, *listed, *found.notes, *(each.hi for each in found.segments))
+        (gate.low, gate.top, *gate.recent, *gate.held, *listed, *found.notes, *(filed.hi for filed in found.segments))
     )
     after = replace(
         gate,
@@ -179,14 +182,14 @@ def _listed_once(found: Books) -> dict[str, int]:
     for _, token, outcome in found.listed:
         if listed.setdefault(token, outcome) != outcome:
             raise LaneDamaged(
-                f"{found.lane}: {token} is listed as {listed[token]} and as {outcome}, and only a person can say which "
-                "of them counts. Nothing was written."
+                f"{found.lane}: {token} is listed as {listed[token]} and as {outcome}. Nothing was written. Only a "
+                "person can say which of them counts: correct the other."
             )
     return listed
 
 
 def _correction(gate: Gate, lost: int, lost_sum: int) -> dict[str, int]:
-    """Entries that keep a sum in the value. The same for the same loss, so that a second run adds nothing."""
+    """Entries that keep a sum in the value. The same loss gives the same ones, so that a second run adds nothing."""
     entries: dict[str, int] = {}
     while lost_sum:
         part = max(-CHANGE_MAX, min(CHANGE_MAX, lost_sum))
@@ -197,7 +200,7 @@ def _correction(gate: Gate, lost: int, lost_sum: int) -> dict[str, int]:
 
 
 def _missed(found: Books) -> dict[str, int]:
-    """The entries of segments that a look-up ends before: a lower segment says that it need not go on."""
+    """The entries that a look-up does not reach, because a lower segment ends it."""
     missed: dict[str, int] = {}
     known = {token for _, token, _ in found.late}
     low = ""

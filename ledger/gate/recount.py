@@ -1,17 +1,17 @@
-"""The programs that read limited lanes whole: their standing, all that they decided, and a recount of it, `audited`.
+"""The programs that read limited lanes whole: their standing, all that they decided, and a recount of that, `audited`.
 
-Rule 1: a counter's value is the sum of what each gate says. A read takes copies of other Regions' gates, each of its
-own moment, so it may have a sale without the delivery that funded it. It is *closed* when everything that was taken
-over is seen as given: then it is certainly within the limit.
-Rule 2: a history is what the gate has not filed, and what segments and late entries of its version or older list. It
-must list as many changes as the gate counts, else it is read again: a roll went by.
-Rule 3: an audit writes nothing. It reads each lane strongly at its home, and again if its gate was written meanwhile.
-Rule 4: every outcome is listed once, whatever copies there are; what is listed up to the gate's version, and is not in
-the gate, is what its `total` and `count` say. What is listed above it is in the gate, with the same outcome.
-Rule 5: the rights of a gate are its first ones, its value, what it got, less what it gave and what holds keep. What a
-lane got is read before the lane that gave it, which can only have given more since.
-Rule 6: a gate is missed by the very traces by which nobody makes it anew (gates.py): what its lane filed, and what
-another gate has from it or for it. It may have been made meanwhile, so it is asked for once more.
+Rule 1: a counter's value is the sum of its gates' values. A read takes copies of other Regions' gates, each of its own
+moment, so it may have a sale without the rights that came for it. It is *closed* when it has every amount that was
+taken over as given, too: then it is certainly within the limit.
+Rule 2: a history has what the gate has not filed, and what segments and late entries of its version or older list. It
+must have as many changes as the gate counts, else it is read again, because a roll came between.
+Rule 3: an audit writes nothing. It reads each lane strongly at its home, and again if its gate changed meanwhile.
+Rule 4: every token has one outcome, however many copies list it. Those that are listed up to the gate's version, and
+are not in the gate, give its `total` and `count`. Those above that version are in the gate, with the same outcome.
+Rule 5: the rights of a gate are its first ones, its value and what it got, less what it gave and what its holds keep.
+An audit reads a lane that got rights before it reads the giver again, which can only have given more since.
+Rule 6: an audit misses a gate by the same traces that forbid making it anew (gates.py): what its lane filed, and what
+another gate has from it or for it. Somebody may have made it meanwhile, so the audit reads it once more.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,23 +31,23 @@ TRIES_MAX = 5
 GONE = "its gate is gone"
 
 Listed = tuple[int, str, int]
-"""(version, token, outcome), as often as it is listed."""
+"""(version, token, outcome), once for each time that it is listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The gates of a counter as one Region sees them; those that are not there have decided nothing."""
+    """The gates of a counter as one Region has them; a missing gate has decided nothing."""
 
     gates: tuple[Gate, ...]
 
     @classmethod
     def of(cls, gates: Gates, found: Sequence[Item | None]) -> "Standing":
-        """From the items of its gates, in the order of the lanes. Raises DamagedItem and LimitMismatch."""
+        """The standing in the items of the gates, in the order of the lanes. Raises DamagedItem and LimitMismatch."""
         there = zip(gates.lanes, found, strict=True)
         return cls(tuple(gates.gate(lane, item) for lane, item in there if item is not None))
 
     def has_opened(self, gates: Gates) -> bool:
-        """Whether the gate with the first rights is seen, and so the limit as it is set."""
+        """Whether it has the gate with the first rights, and so the limit as it is set."""
         return any(gates.limit.opens(gate.lane.region, gate.lane.shard) for gate in self.gates)
 
     @property
@@ -60,7 +60,7 @@ class Standing:
 
     @property
     def is_closed(self) -> bool:
-        """Whether every lane that got something is seen with the lane that gave it."""
+        """Whether it has, for every lane that got rights, the giver with at least as much given."""
         known = {name_of(gate.lane): gate for gate in self.gates}
         return all(
             name in known and known[name].given.get((name_of(gate.lane), side), 0) >= got
@@ -70,7 +70,7 @@ class Standing:
 
 
 def standings(counters: Sequence[Gates], *, consistent: bool) -> Program[list[Standing]]:
-    """One request for them all: what the process's own Region holds. Raises DamagedItem, LimitMismatch, TableErrors."""
+    """The standing of counters in this Region, by one request. Raises DamagedItem, LimitMismatch and TableErrors."""
     keys = tuple(items.gate_key(lane) for gates in counters for lane in gates.lanes)
     found = iter((yield GetMany(keys, consistent)))
     return [Standing.of(gates, [next(found) for _ in gates.lanes]) for gates in counters]
@@ -79,8 +79,8 @@ def standings(counters: Sequence[Gates], *, consistent: bool) -> Program[list[St
 def outcomes(lane: Lane, *, consistent: bool) -> Program[dict[str, int]]:
     """Every token that the lane decided, in order, with its outcome.
 
-    What counts is whole. From copies, in a Region that lags, refusals and holds that ended without a change may be
-    missing: the gate does not count them. Raises NotYetReplicated, DamagedItem and the TableErrors.
+    All changes are there. From copies, in a Region that lags, refusals and holds that ended without a change may be
+    missing, because the gate does not count them. Raises NotYetReplicated, DamagedItem and the TableErrors.
     """
     for _ in range(TRIES_MAX):
         item: Item | None = yield Get(items.gate_key(lane), consistent)
@@ -91,11 +91,11 @@ def outcomes(lane: Lane, *, consistent: bool) -> Program[dict[str, int]]:
         left = filed_by(gate, [*late, *_entries_of(segments)])
         if sum(map(counts, left.values())) == gate.count:
             return dict(sorted((left | dict(gate.recent)).items()))
-    raise NotYetReplicated(f"{lane}: not all that its gate counts is here yet. Nothing was written. Ask again later.")
+    raise NotYetReplicated(f"{lane}: not all that its gate counts is here yet. Nothing was written. Call again later.")
 
 
 def filed_by(gate: Gate, listed: Iterable[Listed]) -> dict[str, int]:
-    """What the gate says that it filed: up to its version, and no longer in it."""
+    """The outcomes that the gate filed by its own count: listed up to its version, and no longer in it."""
     return {token: n for version, token, n in listed if version <= gate.version and token not in gate.recent}
 
 
@@ -121,7 +121,7 @@ Audited = dict[Lane, tuple[Gate | None, list[str]]]
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """All that stands at a lane's home. notes: of filed holds."""
+    """All items at a lane's home. notes: of filed holds."""
 
     lane: Lane
     item: Item | None
@@ -134,17 +134,17 @@ class Books:
         return [*self.late, *_entries_of(self.segments)]
 
     def open(self, gate: Gate) -> dict[str, int]:
-        """The filed holds that go on: their tokens are decided nowhere."""
+        """The filed holds that are still open: their tokens are decided nowhere."""
         known = gate.recent.keys() | gate.held.keys() | {token for _, token, _ in self.listed}
         return {token: amount for token, amount in self.notes.items() if token not in known}
 
 
 def books(lane: Lane) -> Program[Books]:
-    """Asked for at the lane's home."""
+    """Read the books of a lane; run it at the lane's home."""
     item: Item | None = yield Get(items.gate_key(lane))
     segments, late = yield from past_in(lane, consistent=True)
     notes = yield from every_item(items.hold_pk(lane), None, None, consistent=True)
-    return Books(lane, item, segments, late, dict(items.hold_of(lane, each) for each in notes))
+    return Books(lane, item, segments, late, dict(items.hold_of(lane, note) for note in notes))
 
 
 def audited(gates: Gates) -> Program[Audited]:
@@ -183,7 +183,7 @@ def _at_rest(gates: Gates, lane: Lane) -> Program[tuple[Books, Gate | None]]:
         again: Item | None = yield gates.at(lane, Get(items.gate_key(lane)))
         if again == found.item:
             return found, gates.gate(lane, again) if again is not None else None
-    raise GaveUp(f"{lane}: its gate was written {TRIES_MAX} times while it was recounted. Nothing was written.")
+    raise GaveUp(f"{lane}: others wrote its gate during each of {TRIES_MAX} recounts. Nothing was written. Call again.")
 
 
 def _listed(found: Books, gate: Gate) -> list[str]:

@@ -1,10 +1,11 @@
-"""The Updates of a gate, each one conditional request: pure, from values to requests.
+"""The Updates of a gate, each a conditional request: pure, from values to requests.
 
-Rule 1: `decide`, `refuse`, `hold` and a group ask that the token is *open*: in neither map, and either fresh (above
-`low`, with no fingerprint of its own in `moved`) or looked up, and nothing was filed since (`version` is as seen).
-Rule 2: a right is taken only where there is enough of it; a side that is not limited has none, and every Update checks
+Rule 1: `decide` (also of a group), `refuse` and `hold` have the condition that the token is *open*: in neither map, and
+either fresh (above `low`, with no fingerprint of its own in `moved`) or looked up, and nothing was filed since
+(`version` is as read).
+Rule 2: an Update takes rights only where there are enough; a side without a limit has none, and every Update checks
 that, so a process with another limit changes nothing.
-Rule 3: sent twice, as an SDK may, each does what it does once: its own effect breaks its condition.
+Rule 3: an SDK may send an Update twice, and it takes effect once: its own effect breaks its condition.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -34,20 +35,20 @@ def decide(
     shows: bool = True,
 ) -> Update:
     """Each token stands for its change. seen: the version at which those that are not fresh were looked up. shows:
-    whether the gate is asked for, as it is then."""
+    whether the answer shows the gate after the Update."""
     net = sum(changes.values())
     more = [] if slack_ms is None else [Set("slack", number(slack_ms))]
     return _update(lane, limit, {RECENT: changes}, _open(changes, seen), down=net, up=-net, more=more, shows=shows)
 
 
 def hold(lane: Lane, limit: Limit, token: str, amount: int, seen: int | None = None) -> Update:
-    """Set aside the right that the amount takes. The opposite one comes with its capture."""
+    """Set aside the rights that the amount takes. The opposite ones come with its capture."""
     down, up = shares([amount])
     return _update(lane, limit, {HELD: {token: amount}}, _open([token], seen), down=-down, up=-up)
 
 
 def refuse(lane: Lane, limit: Limit, token: str, amount: int, seen: int | None = None) -> Update:
-    """The token stands for a refusal, if there is still too little."""
+    """The token stands for a refusal, if the rights are still too few."""
     down, up = shares([amount])
     taken = {DOWN: down, UP: up}
     short = [Not(AtLeast(side, number(n))) for side, n in taken.items() if limit.has(side) and n]
@@ -57,8 +58,8 @@ def refuse(lane: Lane, limit: Limit, token: str, amount: int, seen: int | None =
 def end(
     lane: Lane, limit: Limit, amounts: Mapping[str, int], outcome: int = EXPIRED, filed: int | None = None
 ) -> Update:
-    """Holds end: all whose time is over, or one otherwise. What it used counts, the rest goes back. filed: the version
-    at which they were found to be filed."""
+    """End holds: several whose time is over, or one with another outcome. The used part counts, the rest goes back.
+    filed: the version at which they were found filed."""
     used = change_of(outcome)
     back_down, back_up = shares(amounts.values())
     if filed is None:
@@ -72,7 +73,7 @@ def end(
 
 
 def give(giver: Gate, to: Cell, amount: int) -> Update:
-    """Rights leave for another lane, if none left for it since the gate was seen."""
+    """Rights leave for another lane, if none left for it since the gate was read."""
     cell = items.cell_name("given", to)
     was = _was(cell, giver.given.get(to))
     actions = (Add(to[1], -amount), Add(cell, amount))
@@ -80,7 +81,7 @@ def give(giver: Gate, to: Cell, amount: int) -> Update:
 
 
 def take_over(gate: Gate, giver: Cell, given: int) -> Update:
-    """What another lane has given, ever, has arrived here."""
+    """The rights that another lane has given, ever, arrive here."""
     name, got = items.cell_name("got", giver), gate.got.get(giver)
     was = _was(name, got)
     actions = (Add(giver[1], given - (got or 0)), Set(name, number(given)))
@@ -88,7 +89,7 @@ def take_over(gate: Gate, giver: Cell, given: int) -> Update:
 
 
 def set_limit(gate: Gate, limit: Limit, wanted: Mapping[str, int | None]) -> Update:
-    """The limit is another one, on the same sides. What it takes away must be here, as rights."""
+    """Set another limit, on the same sides. The rights that it takes away must be here."""
     actions = [Set(items.BOUNDS[side], number(amount)) for side, amount in wanted.items() if amount is not None]
     taken = gate.taken_by(wanted)
     epoch = Set("epoch", number(gate.epoch + 1))
@@ -103,13 +104,13 @@ def carry_out(gate: Gate, amount: int) -> Update:
 
 
 def carry_in(gate: Gate, carried: int) -> Update:
-    """What the period before has carried, ever, has arrived here."""
+    """The rights that the period before has carried, ever, arrive here."""
     return _carry(gate, carried - gate.took, Set("took", number(carried)))
 
 
 def _carry(gate: Gate, more: int, cell: Action) -> Update:
-    """The ceiling moves with the rights, so what is due follows from it as ever. It is another limit, so who carried
-    or set one since the gate was seen is noticed."""
+    """The ceiling moves with the rights, so the rights that are due follow from it as always. It is another limit, so
+    the condition fails if somebody carried or set one since the gate was read."""
     ceiling = Set(items.BOUNDS[UP], number((gate.bounds[UP] or 0) + more))
     actions = (Add(UP, more), ceiling, cell, Set("epoch", number(gate.epoch + 1)))
     enough = AtLeast(UP, number(-more)) if more < 0 else Not(Absent(UP))
@@ -119,7 +120,7 @@ def _carry(gate: Gate, more: int, cell: Action) -> Update:
 def finish_roll(
     gate: Gate, filed: Iterable[str], holds: Iterable[str], low: str, top: str, moved: frozenset[bytes], slack_ms: int
 ) -> Update:
-    """What was copied leaves the gate, if nothing was filed since it was seen."""
+    """Copied tokens leave the gate, if nothing was filed since it was read."""
     gone = {token: gate.recent[token] for token in filed}
     total = gate.total + sum(map(change_of, gone.values()))
     count = gate.count + sum(map(counts, gone.values()))
@@ -163,7 +164,7 @@ def _update(
     more: Iterable[Action] = (),
     shows: bool = True,
 ) -> Update:
-    """Entries of the two maps, and rights that are moved, if the gate has them, and so is there."""
+    """Write entries of the two maps, and move rights, if the gate has the limited sides; so there must be one."""
     checks = [*conditions]
     actions: list[Action] = [Set((name, token), number(n)) for name, of in entries.items() for token, n in of.items()]
     for side, change in ((DOWN, down), (UP, up)):

@@ -1,1 +1,1 @@
-"""Lanes without a limit: a change is put (`add`), read (`tail`), and found (`directory`); `shape` is the table's."""
+"""Lanes without a limit: `add` puts changes, `tail` reads them, `directory` lists lanes; `shape` checks the table's."""

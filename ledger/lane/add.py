@@ -1,15 +1,15 @@
-"""The program `add`: one conditional put a change; and `add_packed`: many changes, many of them in one item.
+"""The programs `add`, one conditional put for a change, and `add_packed`, many changes in few items.
 
-Rule 1: A delta is put IF attribute_not_exists(pk), so a change that is there already is a success (replayed) and
-another change under the same token is a TokenConflict. Nothing is read first.
-Rule 2: A batch never gives up the condition, because an unconditional put could replace a delta by another change.
-Rule 3: Where a role may insert and not look, what stands under a token that is taken may be this change or another. So
-the change is put once more as a pack of one, whose key says what it holds: it is there for certain ("accepted"), counts
-once, and if another change has its token, clean and verify report it.
-Rule 4: A pack's name follows from its content, so no put, repeated, late or from elsewhere, changes what stands there,
-and one that is there already is a success. So nobody learns whether a change was there before.
-Rule 5: A pack has changes of one lane, whose times lie within PACK_SPAN_MS. What goes with nothing else is put alone,
-as `add` does, and has its definite outcome.
+Rule 1: A delta is put IF attribute_not_exists(pk), so a change that is there already is a success (replayed), and
+another change under the same token is a TokenConflict. Nobody reads first.
+Rule 2: A batch keeps the condition, because an unconditional put could replace a delta by another change.
+Rule 3: Where a role may insert and not look, the item under a token that is taken may hold this change or another. So
+the change is put once more as a pack of one, whose key names its content: it is there for certain ("accepted"), counts
+once, and if another change has its token, clean and verify report that.
+Rule 4: A pack's content gives its name, so no put, repeated, late or from elsewhere, changes the item of that name, and
+a pack that is there already is a success. So nobody learns whether a change was there before.
+Rule 5: A pack has changes of one lane, whose times lie within PACK_SPAN_MS. A change that goes with no other is put
+alone, as `add` does, and has its definite outcome.
 """
 
 import copy
@@ -23,7 +23,7 @@ from ledger.requests import AlreadyThere, Item, Program, Put, PutMany, Together,
 from ledger.values import PACK_SPAN_MS, Delta, Lane, Pack, Receipt
 
 Named = tuple[Lane, str]
-"""A lane and a token: what names a delta."""
+"""A lane and a token: the name of a delta."""
 
 
 def add(delta: Delta) -> Program[Receipt]:
@@ -40,7 +40,7 @@ def add(delta: Delta) -> Program[Receipt]:
 
 
 def add_many(deltas: Iterable[Delta]) -> Program[list[Receipt | LedgerError]]:
-    """Put many deltas: a receipt or an error for each, in order. A token that comes twice is sent once."""
+    """Put many deltas: a receipt or an error for each, in order. It sends a token that comes twice once."""
     results: list[Receipt | LedgerError] = []
     todo = list(deltas)
     first = _first(todo)
@@ -70,7 +70,7 @@ def _outcome(delta: Delta, answer: AlreadyThere | LedgerError | None) -> Program
                 return Receipt("recorded", delta)
             case AlreadyThere(item=there) if there is not None:
                 return _replayed(delta, there)
-            case AlreadyThere():  # the store did not show which change is there: a single put does
+            case AlreadyThere():  # the store did not show which change is there; a single put does
                 return (yield from add(delta))
             case error:
                 raise error
@@ -83,8 +83,8 @@ def _replayed(delta: Delta, there: Item) -> Receipt:
     change = items.delta_of(delta.lane, there).change
     if key_of(there) != items.delta_key(delta):
         raise TableMismatch(
-            f"The table holds {key_of(there)} where {items.delta_key(delta)} goes: its keys are not pk and sk. "
-            "Nothing was written."
+            f"The table holds {key_of(there)} where {items.delta_key(delta)} goes. Nothing was written. The table "
+            "needs the string keys pk and sk."
         )
     if change != delta.change:
         raise TokenConflict(
@@ -95,7 +95,7 @@ def _replayed(delta: Delta, there: Item) -> Receipt:
 
 
 PACK_CHANGES = 400
-"""Most changes of a pack that is put here: ten write units, and 2 % above what any number can reach (docs/costs.md)."""
+"""The most changes of a pack: ten write units, a cost 2 % above the least that any number reaches (docs/costs.md)."""
 
 Outcome = Receipt | LedgerError
 
@@ -103,7 +103,7 @@ Outcome = Receipt | LedgerError
 def add_packed(deltas: Iterable[Delta]) -> Program[list[Outcome]]:
     """Put many deltas in few items: a receipt or an error for each, in order; each error has its own `delta`.
 
-    Of a token that comes with two changes the first is sent, the others are a TokenConflict.
+    If a token comes with two changes it sends the first; the other is a TokenConflict.
     """
     todo = list(deltas)
     first = _first(todo)
@@ -125,13 +125,12 @@ def add_packed(deltas: Iterable[Delta]) -> Program[list[Outcome]]:
     results = []
     for delta in todo:
         key = delta.lane, delta.token
-        results.append(_told(delta, outcomes[first[key]], again=key in again))
+        results.append(_own(delta, outcomes[first[key]], again=key in again))
         again.add(key)
     return results
 
 
 def _first(deltas: Iterable[Delta]) -> dict[Named, Delta]:
-    """Of deltas with one name the first alone."""
     first: dict[Named, Delta] = {}
     for delta in deltas:
         first.setdefault((delta.lane, delta.token), delta)
@@ -139,14 +138,14 @@ def _first(deltas: Iterable[Delta]) -> dict[Named, Delta]:
 
 
 def failed(failure: LedgerError, delta: Delta) -> LedgerError:
-    """A failure as one change's own: raised in several threads, one object would gather all their tracebacks."""
+    """A copy of a failure for one change: one object, raised in several threads, would gather all their tracebacks."""
     error = copy.copy(failure)
     error.delta = delta
     return error
 
 
 def _groups(deltas: Iterable[Delta]) -> Iterator[list[Delta]]:
-    """The deltas that go together into one item, in the order of their tokens."""
+    """Yield the deltas that go together into one item, in the order of their tokens."""
     group: list[Delta] = []
     for delta in sorted(deltas, key=lambda delta: (delta.lane, delta.token)):
         if group and not _fits(group, delta):
@@ -162,13 +161,13 @@ def _fits(group: Sequence[Delta], delta: Delta) -> bool:
     return delta.lane == group[0].lane and span_ms <= PACK_SPAN_MS and len(group) < PACK_CHANGES
 
 
-def _told(delta: Delta, outcome: Outcome, *, again: bool) -> Outcome:
-    """The outcome of the change that was sent under a token, as that of one that was asked for under it."""
+def _own(delta: Delta, outcome: Outcome, *, again: bool) -> Outcome:
+    """The outcome of a requested change, from that of the change that was sent under its token."""
     sent = outcome.delta
     if sent is not None and delta.change != sent.change:
         conflict = TokenConflict(
             f"{delta.lane.counter}: the token {delta.token} came twice, with {sent.change} and with {delta.change}; "
-            "the first was sent. Nothing was written for the second: a new change needs a new idempotency key."
+            "the first was sent. Nothing was written for the second. A new change needs a new idempotency key."
         )
         return failed(conflict, delta)
     if isinstance(outcome, Receipt):

@@ -1,8 +1,8 @@
-"""A crossing, and how it stands in the table: the only file that knows its key and its attributes.
+"""A crossing and its format: only this file knows its key and its attributes.
 
-Rule 1: The format is public (docs/data-model.md); further attributes are ignored, and kept.
-Rule 2: It is written at the endpoint of the Region in its key alone, so every condition decides.
-Rule 3: Each Update may come twice, or long after its sender stopped waiting: its own effect, or that of the next one,
+Rule 1: The format is public (docs/data-model.md); it ignores further attributes, and keeps them.
+Rule 2: A crossing is written at the endpoint of the Region in its key alone, so every condition decides.
+Rule 3: An Update may come twice, or long after its sender stopped waiting: its own effect, or that of the next one,
 breaks its condition, or it writes what is there.
 Rule 4: The crossings of one threshold are numbered from 1, in one Region.
 """
@@ -27,11 +27,11 @@ NUMBERS = ("number", "value", "at_ms", "told")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crossing:
-    """The last crossing of a threshold. number: how many there were. side: which one the value came to.
+    """The last crossing of a threshold. number: how many there were. side: the one to which the value came.
 
-    region: which one keeps and publishes it. name, above, below: of the threshold, as it was then; above or below is
-    what one of a limit came to. value: what was
-    read; at_ms: when that read began, by the clock of who read. told: the number of the last one that was published.
+    region: the one that keeps and publishes it. name, above, below: of the threshold, as it was then; a threshold of a
+    limit has its number in above or below. value: as it was read; at_ms: when that read began, by the reader's clock.
+    told: the number of the last crossing that was published.
     """
 
     region: str
@@ -50,10 +50,10 @@ class Crossing:
         cls, before: Crossing | None, region: str, counter: str, threshold: Threshold, value: int, at_ms: int
     ) -> Crossing:
         """The crossing that follows `before`, which was published, at this value."""
-        told = before.number if before is not None else 0
+        last = before.number if before is not None else 0
         named: Any = {"region": region, "counter": counter}
         named |= {name: getattr(threshold, name) for name in ("name", *BOUNDS)}
-        return cls(**named, number=told + 1, side=threshold.side_of(value), value=value, at_ms=at_ms, told=told)
+        return cls(**named, number=last + 1, side=threshold.side_of(value), value=value, at_ms=at_ms, told=last)
 
     @property
     def is_told(self) -> bool:
@@ -82,14 +82,14 @@ def crossing_of(region: str, counter: str, name: str, item: Item) -> Crossing:
         numbers = {name: integer(item, name) for name in there}
         crossing = Crossing(region=region, counter=counter, name=name, side=text_of(item, "side"), **numbers)
         if crossing.side not in (IN, OUT) or not 0 <= crossing.told <= crossing.number:
-            raise ValueError("its side is neither in nor out, or more was told than there was")
+            raise ValueError("its side is neither in nor out, or told is above number")
         return crossing
 
     return decoded(item, key.pk, decode, key.sk)
 
 
 def cross(before: Crossing | None, crossing: Crossing, retires_s: int = 0) -> Update:
-    """Keep a crossing, IF the last one is as it was seen. retires_s: of a period, when the table may delete it."""
+    """Keep a crossing, IF the last one is as it was read. retires_s: when the table may delete that of a period."""
     seen: Condition = Absent() if before is None else Equals("number", number(before.number))
     numbers = {name: getattr(crossing, name) for name in (*BOUNDS, *NUMBERS)}
     actions = [Remove(name) if value is None else Set(name, number(value)) for name, value in numbers.items()]

@@ -1,11 +1,10 @@
-"""Sums by day: how many changes of each day (UTC) a checkpoint counts, and what they sum to.
+"""Sums by day: how many changes of each day (UTC) a checkpoint counts, and their sum.
 
-Rule 1: They are a part of the checkpoint and of no item of their own, and sum to its count and total: else they would
+Rule 1: They are a part of the checkpoint, not an item of their own, and sum to its count and total: else they would
 replicate before it or after it, and a chart would show half of a settle.
-Rule 2: They take no write unit: the oldest days go together into their month, months into their year, years into one
-bucket, until they fit the room that the checkpoint's first KB has left. What went together never comes apart.
-Rule 3: A bucket is a number of days since 1970, also beyond the last year of `date`: the calendar repeats itself after
-400 years.
+Rule 2: They take no write unit: the oldest days merge into their month, months into their year, years into one bucket,
+until they fit the room that the checkpoint's first KB has left. Merged days never come apart.
+Rule 3: A bucket's name is a number of days since 1970, also beyond the years of `date`: the calendar repeats after 400.
 """
 
 from bisect import bisect_left
@@ -26,11 +25,11 @@ DAY, MONTH, YEAR, ALL = range(4)
 _EPOCH = date(1970, 1, 1)
 _CYCLE_DAYS = 146_097
 _WISHED = {DAY: 31, MONTH: 24, YEAR: 5}
-"""How many buckets of each grain are kept, in proportion, where there is no room for all."""
+"""In which proportion buckets of each grain are kept, where there is no room for all."""
 
 
 class Bucket(NamedTuple):
-    """How many changes of the day `day` (since 1970), or of the month, year or all that begins there; and their sum."""
+    """Number and sum of the changes of the day `day` (since 1970), or of the month, year or all that begins there."""
 
     day: int
     number: int
@@ -43,7 +42,7 @@ Sums = dict[int, tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """Buckets in the order of time. froms: from which day on each holds a day, a month, a year; before: one for all."""
+    """Buckets in the order of time. froms: the days from which on each holds a day, a month, a year; before: all."""
 
     buckets: tuple[Bucket, ...] = ()
     froms: tuple[int, int, int] = (0, 0, 0)
@@ -60,7 +59,7 @@ class Days:
 
     @classmethod
     def of(cls, sums: Mapping[int, tuple[int, int]], froms: tuple[int, int, int] = (0, 0, 0)) -> "Days":
-        """Sums by day, or of finer buckets, as the buckets that these `froms` make."""
+        """Sums by day, or of finer buckets, in the buckets that these `froms` make."""
         empty = cls((), froms)
         found: Sums = {}
         for day, (number, total) in sums.items():
@@ -69,7 +68,7 @@ class Days:
 
     @classmethod
     def read(cls, data: bytes) -> "Days":
-        """The days in such bytes; raises ValueError unless they are some."""
+        """The days in these bytes; raises ValueError if the bytes are no days."""
         numbers = _numbers(data)
         if len(numbers) < 3 or len(numbers) % 3:
             raise ValueError("days are not three numbers, then three for each bucket")
@@ -84,7 +83,7 @@ class Days:
 
     @property
     def data(self) -> bytes:
-        """As it stands in the table."""
+        """The bytes in the table."""
         numbers, before = [*self.froms], 0
         for day, number, total in self.buckets:
             numbers += (day - before, number, total << 1 if total >= 0 else (-total << 1) - 1)
@@ -93,15 +92,15 @@ class Days:
 
     @property
     def sums(self) -> tuple[int, int]:
-        """How many changes all buckets count, and what these sum to."""
+        """How many changes all buckets count, and their sum."""
         return sum([bucket.number for bucket in self.buckets]), sum([bucket.total for bucket in self.buckets])
 
     def grain(self, day: int) -> int:
-        """What a bucket that holds this day holds: DAY, MONTH, YEAR or ALL."""
+        """How much the bucket with this day holds: DAY, MONTH, YEAR or ALL."""
         return next((grain for grain, since in enumerate(self.froms) if day >= since), ALL)
 
     def start(self, day: int) -> int:
-        """The first day of the bucket that holds this one."""
+        """The first day of the bucket with this day."""
         return _start(day, self.grain(day))
 
     def end(self, day: int) -> int:
@@ -110,26 +109,26 @@ class Days:
         return self.froms[YEAR] if grain == ALL else _next(day, grain)
 
     def plus(self, entries: Entries) -> "Days":
-        """With these entries, each in its day, or in the month, year or all that its day is in by now."""
+        """The days with these entries, each in its day, or in the month, year or all into which its day has merged."""
         sums = {day: (number, total) for day, number, total in self.buckets}
         add_to(sums, entries)
         return self.of(sums, self.froms)
 
     def fitted(self, room: int) -> "Days":
-        """Coarser, the oldest first, until it takes at most so many bytes."""
+        """The days, merged from the oldest on, until they take at most so many bytes."""
         days = self
         while len(days.data) > room and days.buckets[-1].day >= days.froms[YEAR]:
             days = days._coarser()
         return days
 
     def _coarser(self) -> "Days":
-        """The oldest buckets of the grain of which there are most go together."""
+        """The days with the oldest buckets merged of the grain that has most of them."""
         there = Counter(self.grain(bucket.day) for bucket in self.buckets)
         grain = max(_WISHED, key=lambda grain: there[grain] / _WISHED[grain])
         oldest = next(bucket.day for bucket in self.buckets if self.grain(bucket.day) == grain)
         coarser = min(grain + 1, YEAR)
         end = _next(_start(oldest, coarser), coarser)
-        days, months, years = (max(since, end) if each <= grain else since for each, since in enumerate(self.froms))
+        days, months, years = (max(since, end) if unit <= grain else since for unit, since in enumerate(self.froms))
         return self.of({day: (number, total) for day, number, total in self.buckets}, (days, months, years))
 
 
@@ -150,13 +149,13 @@ def _add(sums: Sums, day: int, number: int, total: int) -> None:
 
 
 def ms_of(day: int) -> int:
-    """When a day begins; of one after all tokens, the end of their time."""
+    """When a day begins, in milliseconds; for a day after all tokens, the end of their time."""
     return min(day * DAY_MS, TIME_MS_MAX + 1)
 
 
 @lru_cache(4_096)
 def _start(day: int, grain: int) -> int:
-    """The first day of the day, month, year or all that holds this one."""
+    """The first day of the day, month, year or all with this day."""
     if grain in (DAY, ALL):
         return day if grain == DAY else 0
     cycle, rest = divmod(day, _CYCLE_DAYS)

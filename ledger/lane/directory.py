@@ -1,12 +1,12 @@
-"""The directory of lanes: one item for each lane that was ever written to, so that whoever wants the lanes reads lanes.
+"""The directory of lanes: one item for each lane that was ever written to, so that nobody scans the table for lanes.
 
-Rule 1: An item says that there is a lane, and nothing else: written twice it is the same, and it is never removed.
-Rule 2: It is written in its lane's own Region alone; the others read what is replicated.
+Rule 1: An item says that there is a lane, and nothing else: a second write changes nothing, and nobody removes it.
+Rule 2: It is written in its lane's own Region alone; the others read the replicated item.
 Rule 3: The bucket follows from the counter's name, so all lanes of a counter in a Region stand in one bucket.
-Rule 4: `with_changes` and `counters_below` find changes that no gate decided. A replica shows what has arrived in it.
-Who opens a gate looks at its own, and asks no other Region: one that is down stops no opening. Who adds a limit asks
-the directory of each Region at its endpoint: one that is down stops it.
-Rule 5: A lane in a directory may have a gate and nothing else, so its lane is asked for changes.
+Rule 4: `with_changes` and `counters_below` find changes that no gate decided. A replica shows what has arrived in it. A
+process that opens a gate reads its own replica alone, so a Region that is down stops no opening. A process that adds a
+limit reads the directory of each Region at its endpoint, so a Region that is down stops it.
+Rule 5: A lane in a directory may have a gate and nothing else, so only its items show whether it has changes.
 Formats: docs/data-model.md. Who writes it, and when: docs/compaction.md.
 """
 
@@ -23,7 +23,7 @@ from ledger.settings import Settings
 from ledger.values import Lane, longest
 
 BUCKETS = 256
-AT_ONCE = 8  # buckets that are asked for together
+AT_ONCE = 8  # buckets that are read together
 
 
 def bucket_of(counter: str) -> int:
@@ -43,7 +43,7 @@ def item_of(lane: Lane) -> Item:
 
 
 def lane_of(key: Key) -> Lane | None:
-    """The lane that an item of the directory is of; None: it is damaged, or an item of something else."""
+    """The lane of an item of the directory; None: the item is damaged, or of something else."""
     region = key.pk.removeprefix("lane#").rpartition("#")[0]
     try:
         lane = Lane.parse(f"{region}#{key.sk}")
@@ -53,19 +53,19 @@ def lane_of(key: Key) -> Lane | None:
 
 
 def page_of(region: str, bucket: int, after: str | None = None, limit: int | None = None) -> Query:
-    """What asks for a page of a bucket, from behind the sort key `after`; eventually consistent."""
+    """The Query for a page of a bucket, behind the sort key `after`; eventually consistent."""
     return Query(bucket_pk(region, bucket), after, None, limit, False)
 
 
 class Listing(NamedTuple):
-    """lanes: in order. damaged: keys in the directory that name no lane, which are passed by."""
+    """lanes: in order. damaged: keys in the directory that name no lane; they are skipped."""
 
     lanes: list[Lane]
     damaged: list[Key]
 
 
 def listing(region: str) -> Program[Listing]:
-    """All that the directory of a Region says: a Query a bucket, AT_ONCE at a time. Raises the TableErrors."""
+    """All lanes in the directory of a Region: a Query for each bucket, AT_ONCE at a time. Raises the TableErrors."""
     found = Listing([], [])
     for first in range(0, BUCKETS, AT_ONCE):
         buckets = [Pages(page_of(region, bucket)) for bucket in range(first, first + AT_ONCE)]
@@ -80,12 +80,12 @@ def listing(region: str) -> Program[Listing]:
     return found
 
 
-NAMES_MAX = 10  # counters that are named; there may be more
+NAMES_MAX = 10  # counters that a message names; there may be more
 LANES_AT_ONCE = 50
 
 
 def with_changes(lanes: Sequence[Lane], *, consistent: bool = True) -> Program[list[Lane]]:
-    """Those of the lanes that hold a delta or a checkpoint, in one round trip. Raises the TableErrors."""
+    """The lanes that hold a delta or a checkpoint, by one round trip. Raises the TableErrors."""
     checkpoints = GetMany(tuple(map(items.checkpoint_key, lanes)), consistent)
     there, *pages = answered((yield Together((checkpoints, *(first_delta(lane, consistent) for lane in lanes)))))
     found = zip(lanes, there, pages, strict=True)
@@ -105,10 +105,10 @@ def counters_below(
     *,
     anything: bool = False,
 ) -> Program[list[str]]:
-    """Counters with changes of which one of the prefixes is the longest of all rules; the first few of each Region.
+    """Counters with changes for which one of the prefixes is the longest of all rules; the first few of each Region.
 
-    everywhere: each Region is asked at its endpoint; else what has arrived here of each. anything: those without
-    changes, too. Raises the TableErrors.
+    everywhere: read each Region at its endpoint; else what has arrived here of each. anything: also those without
+    changes. Raises the TableErrors.
     """
     names = set[str]()
     for region in regions:
@@ -119,14 +119,15 @@ def counters_below(
             continue  # a Region whose replica is still to be made
         except TableError as error:
             raise type(error)(
-                f"{region} was not asked which counters it has, and a limit is added when every Region answers: {error}"
+                f"{region} did not say which counters it has, and a limit is added only when every Region answers: "
+                f"{error} The shape was left as it is. Run it again when {region} answers."
             ) from error
     return sorted(names)
 
 
 def _in_region(prefixes: Collection[str], rules: Collection[str], region: str, anything: bool) -> Program[set[str]]:
     listed = (yield from listing(region)).lanes
-    lanes = [each for each in listed if longest(rules, each.counter) in prefixes]
+    lanes = [lane for lane in listed if longest(rules, lane.counter) in prefixes]
     names = {lane.counter for lane in lanes} if anything else set[str]()
     if names:
         return names

@@ -1,6 +1,6 @@
-"""What of a process's settings contradicts the table's shape: sentences with both values and what to do.
+"""The sentences that say where a process's settings contradict the table's shape, with both values and what to do.
 
-The rules are those of shape.py; here they are in words, without a request.
+The rules are those of shape.py; this file puts them into words, without a request.
 """
 
 import json
@@ -17,12 +17,12 @@ HOUR_MS, WEEK_MS = 3_600_000, 7 * 86_400_000
 
 
 def of_periods(settings: Settings) -> list[str]:
-    """The prefixes of shards that are those of a period."""
+    """The prefixes of shards that name a period."""
     return [prefix for prefix in settings.shards if settings.term_of(prefix) is not None]
 
 
 def too_late(settings: Settings, shape: Shape, now_ms: int) -> list[str]:
-    """The shards that would be those of a period in which somebody may have written."""
+    """A sentence for each prefix of shards whose period may already have changes."""
     wrong = []
     for prefix in settings.shards.keys() - shape.shards.keys():
         term = settings.term_of(prefix)
@@ -30,31 +30,31 @@ def too_late(settings: Settings, shape: Shape, now_ms: int) -> list[str]:
         if term is not None and term.first_ms - early_ms <= now_ms + HOUR_MS:
             wrong.append(
                 f"shards[{prefix!r}]: that period has begun, or begins within the hour somewhere, and may have changes "
-                "in other lanes. Give the shards to a later one."
+                "in other lanes. Give the shards to a later period."
             )
     return sorted(wrong)
 
 
 def mismatches(settings: Settings, shape: Shape) -> list[str]:
-    """What of the settings contradicts the shape: sentences with both values and what to do."""
+    """A sentence for each contradiction between the settings and the shape."""
     wrong = unlike(settings, shape)
     if settings.region not in shape.regions:
         wrong.append(
-            f"The table has regions={shape.regions!r}, this process region={settings.region!r}: nobody need read what "
-            "is added there. Name a Region of the table (AWS_REGION), or add this one first (ledgerctl init, make "
+            f"The table has regions={shape.regions!r}, this process region={settings.region!r}: others may not read "
+            "what is added there. Name a Region of the table (AWS_REGION), or add this one first (ledgerctl init, make "
             "deploy)."
         )
     return wrong
 
 
 def unlike(settings: Settings, shape: Shape) -> list[str]:
-    """What of the settings no process may have, nor any later shape."""
+    """A sentence for each setting that neither a process nor a later shape may have."""
     wrong = []
     to_come = {*of_periods(settings)}
     if {**settings.shards, **shape.shards} != dict(
         settings.shards
     ) or settings.shards.keys() - to_come - shape.shards.keys():
-        theirs, ours = (shown(dict(sorted(each.shards.items())), SHOWN_MAX) for each in (shape, settings))
+        theirs, ours = (shown(dict(sorted(side.shards.items())), SHOWN_MAX) for side in (shape, settings))
         wrong.append(
             f"The table has shards={theirs}, this process shards={ours}: it would add where nobody reads. Start it "
             "with the table's (LEDGER_SHARDS); the number of a counter's shards never changes."
@@ -70,15 +70,15 @@ def unlike(settings: Settings, shape: Shape) -> list[str]:
             wrong.append(
                 f"The table has limits[{prefix!r}]={limit}, this process {settings.limits.get(prefix)}: it would write "
                 "what no gate decides, or decide otherwise. Start it with the table's (LEDGER_LIMITS). A prefix keeps "
-                "its limit; that of a counter is changed by set_limit."
+                "its limit; set_limit changes that of a counter."
             )
     for prefix, keep in sorted(shape.periods.items()):
         own = settings.periods.get(prefix)
         if own is None or (own.late, own.keep) != (keep.late, keep.keep):
             wrong.append(
-                f"The table has periods[{prefix!r}]={_said(keep)}, this process {_said(own)}: what retires by one "
-                "would be read by the other. Start it with the table's (LEDGER_PERIODS); late and keep of a prefix "
-                "never change."
+                f"The table has periods[{prefix!r}]={_said(keep)}, this process {_said(own)}: it would read periods "
+                "whose items retire, or keep them longer. Start it with the table's (LEDGER_PERIODS); late and keep of "
+                "a prefix never change."
             )
     return wrong
 
@@ -92,9 +92,9 @@ def unfit(settings: Settings, counters: Iterable[str]) -> str:
         ):
             if lacks:
                 return (
-                    f"The counter {counter!r} has {what}, and the table multi-Region strong consistency: {why}. Only "
-                    "counters with a limit and without periods work there. Count it in a table of the default mode. "
-                    "Nothing was written."
+                    f"The counter {counter!r} has {what}, and the table multi-Region strong consistency: {why}. "
+                    "Nothing was written. Only counters with a limit and without periods work there: count this one in "
+                    "a table of the default mode."
                 )
     return ""
 
@@ -108,10 +108,10 @@ def _said(keep: Keep | None) -> str:
 
 
 def lacking(rules: Sequence[tuple[str, str]], settings: Settings) -> str:
-    """Why a process may not use a limit or periods that the shape lacks. rules: of which kind, and the prefix."""
+    """Why a process may not use limits or periods that the shape lacks. rules: the kind and the prefix of each."""
     values = {
         "limits": {
-            prefix: {name: each for name, each in asdict(limit).items() if each is not None}
+            prefix: {name: value for name, value in asdict(limit).items() if value is not None}
             for prefix, limit in settings.limits.items()
         },
         "periods": {prefix: _of_keep(keep) for prefix, keep in settings.periods.items()},
@@ -122,8 +122,7 @@ def lacking(rules: Sequence[tuple[str, str]], settings: Settings) -> str:
     )
     names = ", ".join(f"{kind}[{prefix!r}]" for kind, prefix in rules)
     return (
-        f"The table's shape lacks {names}: a process without them is not refused, and adds past them. Run "
-        f"`ledgerctl init` with {variables} and else this process's settings, or deploy with them. "
-        "To use them all the same: Settings(unshared_limits=True), LEDGER_UNSHARED_LIMITS=true. Nothing was "
-        "written."
+        f"The table's shape lacks {names}: it does not stop a process without them, which adds past them. Nothing was "
+        f"written. Run `ledgerctl init` with {variables} and otherwise this process's settings, or deploy with them. "
+        "To use them all the same: Settings(unshared_limits=True), LEDGER_UNSHARED_LIMITS=true."
     )

@@ -1,27 +1,27 @@
-"""`Named`: items of a lane that somebody names, and the compactor settles.
+"""`Named`: items of a lane that somebody names, for the compactor to settle.
 
-Rule 1: Who names them, such as `ring`, loads nothing of the compactor.
+Rule 1: A module that names them, such as `ring`, loads nothing of the compactor.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 KEYS_MAX, BETWEEN_MAX = 5_000, 10
-"""Of what is named, as much as the messages of one batch name; more is named by fewer and wider ranges."""
+"""How many keys and ranges name items, as many as the messages of one batch have; more need fewer, wider ranges."""
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """Items of a lane by their sort keys. between: pairs of a first and a last one, and all that are in between."""
+    """Items of a lane by their sort keys. between: pairs of a first and a last key, for all items in between, too."""
 
     keys: tuple[str, ...] = ()
     between: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, keys: Iterable[str]) -> "Named":
-        """These; many are named by the first and the last."""
-        some = sorted(set(keys))
-        return cls(tuple(some)) if len(some) <= KEYS_MAX else cls((), ((some[0], some[-1]),))
+        """These keys; if they are many, the range from the first to the last."""
+        names = sorted(set(keys))
+        return cls(tuple(names)) if len(names) <= KEYS_MAX else cls((), ((names[0], names[-1]),))
 
     def __bool__(self) -> bool:
         return bool(self.keys or self.between)

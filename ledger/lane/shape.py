@@ -1,21 +1,21 @@
-"""The table's shape: what Regions, shards, limits and periods all its processes share, held against a process's own.
+"""The table's shape: the Regions, shards, limits and periods of all its processes, compared with a process's own.
 
-Rule 1: It is asked for strongly, in the process's own Region, before the first program of each Ledger, Reader and
-Compactor.
-Rule 2: What came of it is remembered, a failure is not.
+Rule 1: It is read strongly, in the process's own Region, before the first program of each Ledger, Reader and Compactor.
+Rule 2: A process remembers that its settings fit; it does not remember a failure.
 Rule 3: A table without the item and a role that may not read it go on unchecked. Shards are equal. Every Region of the
 shape is in `regions`, else a reader misses its lanes and a clean does not ask it, and `region` is one of the shape's.
 Every limit of the shape is in `limits`, else a process would add deltas that no gate has decided; and so are its
 periods, else one would add what never retires, or read what has.
-Rule 4: `regions`, `limits` and `periods` may name more, but a prefix that the shape lacks is refused at the first use
-of it, since nobody else is held to it. Where a table has no shape, who uses a limit first writes it, if absent.
-Rule 5: the shape only ever grows, by Regions, limits and periods. A limit is never added for some counters of another,
-because their gates have decided by that, nor for counters that have changes, which no gate would know; and periods only
-where there is no counter yet.
-Rule 6: Shards grow by those of a period that begins in more than an hour: as `at` is five minutes ahead at most, nobody
+Rule 4: `regions`, `limits` and `periods` may name more, but the first use of a prefix that the shape lacks is refused,
+because no other process is bound by it. Where a table has no shape, the first process that uses a limit writes it.
+Rule 5: the shape only ever grows, by Regions, limits and periods. It never gets a limit for some counters of another
+limit, because their gates have decided by that, nor for counters that have changes, which no gate would know. It gets
+periods only where there is no counter yet.
+Rule 6: Shards grow by those of a period that begins in more than an hour: `at` is five minutes ahead at most, so nobody
 can have written there. Processes get them first and the shape last, as with limits.
-Rule 7: where the shape says that the table has multi-Region strong consistency, who adds is refused each counter that
-has no limit, or a period. `ledgerctl init` notes it there, because only an operator's role may describe a table.
+Rule 7: where the shape says that the table has multi-Region strong consistency, a process that adds refuses each
+counter that has no limit, or a period. `ledgerctl init` notes it there, because only an operator's role may describe a
+table.
 """
 
 import logging
@@ -37,15 +37,15 @@ from ledger.values import longest
 TRIES_MAX = 5
 KINDS = ("limits", "periods", "shards")
 Rule = tuple[str, str]
-"""Of which of these kinds, and the prefix."""
+"""A kind and a prefix."""
 LOG = logging.getLogger("ledger")
 
 
 class ShapeCheck:
-    """Asks a table once whether `settings` fit its shape, and has each limit at its first use.
+    """Checks once whether `settings` fit the table's shape, and at the first use of a limit whether the shape has it.
 
-    writes: of a process that adds, which writes the shape where there is none. Thread-safe without a lock, so that
-    nobody waits for another: threads that come at once before the first answer ask once each.
+    writes: whether the process adds, and so writes the shape where there is none. It is thread-safe without a lock, so
+    that no thread waits for another: threads that come at once before the first answer read the shape once each.
     """
 
     def __init__(self, settings: Settings, *, writes: bool = False) -> None:
@@ -53,28 +53,28 @@ class ShapeCheck:
         rules = {"limits": settings.limits, "periods": settings.periods, "shards": of_periods(settings)}
         self._rules: Mapping[str, Collection[str]] = {} if settings.unshared_limits else rules
         self._shared: Collection[Rule] | None = None
-        """What need not be asked for again; None: nothing was asked."""
+        """The rules that need no further read; None: nothing was read."""
         self.is_known = False
-        """Whether nothing is left to ask for, or to refuse."""
+        """Whether nothing is left to read, or to refuse."""
         self.is_strong = False
-        """Whether counters without a limit are refused."""
+        """Whether it refuses counters without a limit."""
 
     def ask(self, table: Table, now: Callable[[], Instant], *counters: str) -> None:
         """Run `program`."""
         run(self.program(*counters), table, now)
 
     def program(self, *counters: str) -> Program[None]:
-        """The settings fit, and the shape has the limits and periods of these counters.
+        """Check that the settings fit, and that the shape has the limits and periods of these counters.
 
-        Raises SettingsMismatch, DamagedItem and the TableErrors: nothing was written; the next call asks again.
+        Raises SettingsMismatch, DamagedItem and the TableErrors: nothing was written; the next call reads it again.
         """
         if self.is_known:
             return
         wanted = {
             (kind, prefix)
             for kind, prefixes in self._rules.items()
-            for each in counters
-            if (prefix := longest(prefixes, each)) is not None
+            for counter in counters
+            if (prefix := longest(prefixes, counter)) is not None
         }
         if self._shared is None or not wanted <= {*self._shared}:
             yield from self._ask(wanted)
@@ -95,7 +95,7 @@ class ShapeCheck:
                 shared = {(kind, prefix) for kind in KINDS for prefix in getattr(shape, kind)}
         except NotAllowed as refused:
             if not failures.denied(refused.__cause__):
-                return  # no valid credentials: what follows says so; with some, it is asked again
+                return  # no valid credentials: the next request says so; with some, the shape is read again
         if rules := sorted(wanted.difference(shared)):
             raise SettingsMismatch(lacking(rules, self._settings))
         self.is_strong = self._writes and shape is not None and shape.is_strong
@@ -103,14 +103,14 @@ class ShapeCheck:
 
 
 def _first(settings: Settings) -> Program[Shape | None]:
-    """The shape, written if absent, by who uses a limit first; None where it cannot be, which is logged once."""
+    """Write the shape, if absent, at the first use of a limit; the shape. None where that fails, which it logs."""
     try:
         yield from check_growth(settings, None, everywhere=False)
         yield Put(items.shape_item(_shape_of(settings)), Absent())
     except (TableError, SettingsMismatch) as error:
-        limits, periods = (shown(dict(each), SHOWN_MAX) for each in (settings.limits, settings.periods))
-        held_to = f"limits={limits} and periods={periods}"
-        LOG.warning("the table has no shape, so nobody is held to %s; `ledgerctl init` writes it. %s", held_to, error)
+        limits, periods = (shown(dict(rules), SHOWN_MAX) for rules in (settings.limits, settings.periods))
+        ours = f"limits={limits} and periods={periods}"
+        LOG.warning("the table has no shape, so no process must have %s; `ledgerctl init` writes it. %s", ours, error)
         return None
     return (yield from check(settings))
 
@@ -127,7 +127,7 @@ def stored() -> Program[Shape | None]:
 
 
 def check(settings: Settings) -> Program[Shape | None]:
-    """The table's shape, which the settings fit. Raises SettingsMismatch, too."""
+    """The table's shape. Raises SettingsMismatch where the settings do not fit it."""
     shape = yield from stored()
     if shape is not None and (wrong := mismatches(settings, shape)):
         raise SettingsMismatch(f"{' '.join(wrong)} Nothing was written.")
@@ -139,8 +139,7 @@ def write(settings: Settings, is_strong: bool | None = None) -> Program[Literal[
     are still to come to the one there. is_strong: whether the table has multi-Region strong consistency, if known.
 
     Raises SettingsMismatch where it would change or lose anything else, limit counters that have changes in any Region,
-    or give counters periods that are there; DamagedItem and the TableErrors, also those of a Region that cannot be
-    asked for them.
+    or give periods to counters that are there; DamagedItem and the TableErrors, also of a Region that does not answer.
     """
     of_settings = replace(_shape_of(settings), is_strong=bool(is_strong))
     for _ in range(TRIES_MAX):
@@ -162,7 +161,7 @@ def write(settings: Settings, is_strong: bool | None = None) -> Program[Literal[
 
 
 def check_growth(settings: Settings, shape: Shape | None, *, everywhere: bool = True) -> Program[None]:
-    """Raises SettingsMismatch where the shape would not be written with these settings, and what `write` does."""
+    """Raises SettingsMismatch where a shape with these settings may not be written, and what `write` raises."""
     limits, periods, regions = {*settings.limits}, {*settings.periods}, settings.regions
     if shape is not None:
         limits, periods, regions = limits.difference(shape.limits), periods.difference(shape.periods), shape.regions
@@ -180,14 +179,14 @@ def check_growth(settings: Settings, shape: Shape | None, *, everywhere: bool = 
     if names:
         raise SettingsMismatch(
             f"limits[{' '.join(map(repr, sorted(limits)))}]: the counters {' '.join(names[:NAMES_MAX])} have changes "
-            "that no gate decided. A counter that has changes gets no limit: choose another name or prefix, and bring "
-            "a value there with one change. Nothing was written; the shape was left as it is."
+            "that no gate decided, and a counter that has changes gets no limit. Nothing was written; the shape was "
+            "left as it is. Choose another name or prefix, and bring a value there with one change."
         )
     if periods:
         names = yield from counters_below(periods, settings.periods, settings, regions, everywhere, anything=True)
     if names:
         raise SettingsMismatch(
             f"periods[{' '.join(map(repr, sorted(periods)))}]: there are the counters {' '.join(names[:NAMES_MAX])}, "
-            "whose items never retire, and which would take no changes without a period. Choose another prefix. "
-            "Nothing was written; the shape was left as it is."
+            "whose items never retire, and which would take no changes without a period. Nothing was written; the "
+            "shape was left as it is. Choose another prefix."
         )

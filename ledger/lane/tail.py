@@ -1,14 +1,13 @@
 """The tail: the entries of a lane's deltas and packs above its watermark, each token once; and how pages are read.
 
-Rule 1: A token above the watermark stands only in items whose sort key is above it too, whatever else they hold; so
-every item that holds it is seen, and the first of them is chosen (entries.py).
+Rule 1: A token above the watermark stands only in items whose sort key is above it too, whatever else they hold; so a
+read sees every item that holds it, and chooses the first (entries.py).
 Rule 2: Packs overlap, so the order of items is not the order of tokens. An entry is *complete* when no later item can
 hold a lower one: items sort by their highest token and span PACK_SPAN_MS at most.
 Rule 3: `Pages` is the one way to read what may not fit into one answer: `while pages.more: page = yield from
 pages.read()`, so no loop forgets to go on after a page. After PAGES_MAX pages there is an error, because a loop that
-stops in silence answers with a part.
-Rule 4: `through` sends what `step` answers into a program, and failures too; `at` sends a program's requests to another
-Region.
+stops in silence returns a part.
+Rule 4: `through` sends the answers and failures of `step` into a program; `at` sends its requests to another Region.
 """
 
 from bisect import bisect_left
@@ -23,14 +22,14 @@ from ledger.values import PACK_SPAN_MS, Lane
 
 PAGES_MAX = 1_000_000  # stops a loop that would never end; a page holds 1 MB
 
-Asked = TypeVar("Asked", Query, Scan)
+Paged = TypeVar("Paged", Query, Scan)
 
 
-class Pages(Generic[Asked]):
-    """`next` asks for the next page; `more` says whether there is one."""
+class Pages(Generic[Paged]):
+    """`next` is the request for the next page; `more` says whether there is one."""
 
-    def __init__(self, first: Asked) -> None:
-        self.next: Asked = first
+    def __init__(self, first: Paged) -> None:
+        self.next: Paged = first
         self.more = True
         self._read = 0
 
@@ -40,12 +39,12 @@ class Pages(Generic[Asked]):
         return self.take(page)
 
     def take(self, page: Any) -> Any:
-        """Go on after `page`, which was the answer to `next`, and answer it. Raises Unavailable as `read` does."""
+        """Go on after `page`, the answer to `next`, and return it. Raises Unavailable as `read` does."""
         self._read += 1
         self.more = page.last is not None
         if self.more and self._read == PAGES_MAX:
             what = getattr(self.next, "pk", "The table")
-            raise Unavailable(f"{what} has more than {PAGES_MAX:,} pages, and no more are read: a part is no answer.")
+            raise Unavailable(f"{what} has more than {PAGES_MAX:,} pages: a part is no answer. Nothing was written.")
         self.next = self.next._replace(after=page.last)
         return page
 
@@ -53,7 +52,7 @@ class Pages(Generic[Asked]):
 def every_item(
     pk: str, after: str | None, upto: str | None, *, most: int | None = None, consistent: bool
 ) -> Program[list[Item]]:
-    """All items (or the first `most`) with sort keys above `after`, at or below `upto`, in order."""
+    """Every item (or the first `most`) with a sort key above `after`, at or below `upto`, in order."""
     pages = Pages(Query(pk, after, upto, most, consistent))
     found: list[Item] = []
     while pages.more and len(found) != most:
@@ -67,7 +66,7 @@ def every_item(
 def through(
     program: Generator[Any, Any, Result], step: Callable[[Any], Generator[Any, Any, Any]]
 ) -> Generator[Any, Any, Result]:
-    """The program with `step(request)` in the place of each request: it yields what is really asked, and answers."""
+    """The program with `step(request)` in the place of each request: that yields real ones, and returns the answer."""
     try:
         request = next(program)
         while True:
@@ -83,7 +82,7 @@ def through(
 
 
 def at(region: str, program: Program[Result]) -> Program[Result]:
-    """The program with each request of its table at that Region, but for those that name one themselves."""
+    """The program, with each request to its table at that Region, except those that name a Region themselves."""
 
     def step(request: Request) -> Program[Any]:
         return (yield request if isinstance(request, Now | Pause | At) else At(region, request))
@@ -91,7 +90,7 @@ def at(region: str, program: Program[Result]) -> Program[Result]:
     return through(program, step)
 
 
-LIMIT_MAX = 1_024  # items of one Query that asks for few at first
+LIMIT_MAX = 1_024  # items of one Query, of those that begin with few
 
 LOWEST, HIGHEST = b"", b"\xff" * tokens.BYTES
 
@@ -127,7 +126,7 @@ class TailSum(Pages[Query]):
 class Tail:
     """The entries of a lane above `above`, at or below `upto`, in the order of their tokens.
 
-    limit: items that the first Query asks for, and each further one for twice as many; None: as many as fit a page.
+    limit: how many items the first Query reads; each further one reads twice as many. None: as many as fit a page.
     """
 
     def __init__(
@@ -142,7 +141,7 @@ class Tail:
         self._complete = LOWEST  # a token below it is complete
 
     def take(self, most: int | None = None) -> Program[list[bytes]]:
-        """The lowest `most` entries that were not taken yet, 24 bytes each. Raises DamagedItem and the TableErrors."""
+        """The lowest `most` entries that nobody took yet, 24 bytes each. Raises DamagedItem and the TableErrors."""
         while self._pages.more and (most is None or self._ready < most):
             yield from self._read()
         ready = self._found[: self._ready if most is None else min(self._ready, most)]

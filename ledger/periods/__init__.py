@@ -1,1 +1,1 @@
-"""Periods: a counter of every month, day or hour, whose name ends with it, and which retires by itself."""
+"""Periods: a counter for each month, day or hour, whose name ends with it and whose items retire by themselves."""

@@ -1,12 +1,12 @@
-"""The program `carry`: what a period has left goes to the next one, where somebody is short of it.
+"""The program `carry` moves what a period has left to the next one, when a call there is short.
 
-Rule 1: It is two Updates of one gate each, in the limit's Region: rights leave the old gate, and what ever left it is
-taken over in the new one. Both amounts are cumulative, so a crash between the two, a repetition and two who carry at
-once lose and double nothing; whoever is short next goes on.
-Rule 2: Bounds move with the rights, so all else about a gate follows as ever; both Updates ask that nobody has set the
-limit since the gate was seen. A ceiling is at most 10**18: what would pass it is not taken over.
-Rule 3: Nothing is carried before the old period is over in every zone. What its holds give back later is carried then.
-Rule 4: Where the gate with the old period's first rights was never made there is nothing to carry, and it is not made.
+Rule 1: It is two Updates of one gate each, in the limit's Region: rights leave the old gate, and the new one takes over
+all that ever left it. Both amounts are cumulative, so a crash between the two, a repetition and two calls at once lose
+and double nothing; the next call that is short goes on.
+Rule 2: Bounds move with the rights, so all else about a gate follows as always; the condition of both Updates is that
+nobody has set the limit since the gate was read. A ceiling is at most 10**18: the new gate takes no more.
+Rule 3: It carries nothing before the old period is over in every zone. It carries later what its holds give back later.
+Rule 4: If nobody made the gate with the old period's first rights, there is nothing to carry, and it stays unmade.
 """
 
 from ledger.errors import OutOfReach, TableError
@@ -21,7 +21,7 @@ from ledger.requests import Get, Instant, Item, Now, Program, Written
 
 
 def carry(gates: Gates) -> Program[bool]:
-    """Whether anything came. Raises OutOfReach where the old gate does not answer, and what reading gates raises."""
+    """Carry what is left; whether anything came. Raises OutOfReach (no answer) and what reading gates raises."""
     earlier = gates.earlier
     now: Instant = yield Now()
     if earlier is None or not earlier.since_ms <= now.wall_ms < earlier.until_ms:
@@ -31,13 +31,13 @@ def carry(gates: Gates) -> Program[bool]:
         return (yield from _taken_in(gates, carried)) if carried else False
     except TableError as error:
         raise OutOfReach(
-            f"{gates.first}: what the period before has left may be enough, and was not carried: {error} Nothing was "
-            "decided. The same call again."
+            f"{gates.first}: what the period before has left may be enough, and could not be carried: {error} Nothing "
+            "was decided. Call again."
         ) from error
 
 
 def _carried_out(before: Gates, most: int) -> Program[int]:
-    """What was ever carried out of the old gate, as much as may be by now."""
+    """Carry as much out of the old gate as may leave it by now; the sum that ever left it."""
     lane, available = before.first, most
     for _ in range(TRIES_MAX):
         item: Item | None = yield before.at(lane, Get(items.gate_key(lane)))
@@ -45,7 +45,7 @@ def _carried_out(before: Gates, most: int) -> Program[int]:
             return 0
         gate = before.gate(lane, item)
         amount = min(most - gate.carried, available)
-        if amount > gate.rights[UP]:  # the other lanes may have it, or holds that are over, or it is on its way
+        if amount > gate.rights[UP]:  # the rest may be in other lanes, in holds that are over, or on its way
             left = yield from obtain(before, lane, UP, amount)
             available = amount if left is None else left.available or 0
             continue

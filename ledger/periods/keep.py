@@ -1,10 +1,10 @@
-"""`Keep`: how long changes of a period may come late, and how long it is kept; `Term`: what follows for one name.
+"""`Keep`: how late changes of a period may come, and how long it is kept; `Term`: the times that follow for one name.
 
 Rule 1: A name is good for changes whose time is in its period by UTC, up to 14 hours earlier, or up to 12 hours later:
-no zone of the world is further. So no database of zones takes part in what counts.
-Rule 2: Nothing is added later than `late` after that, and no hold is captured later than `keep`, by name and clock
+no zone of the world is further. So what counts needs no database of zones.
+Rule 2: A period takes no change later than `late` after that, and no capture later than `keep`, by name and clock
 alone. Else a late retry would find nothing where its first attempt has retired, and count again.
-Rule 3: Items retire 30 days after all of this, so a clock may be wrong by so much; nobody looks at a period then.
+Rule 3: Items retire 30 days after all of this, so a clock may be wrong by so much; no read looks at a period then.
 Rule 4: A base, a name below such a prefix without a period, decides nothing; so a period is no base.
 """
 
@@ -28,12 +28,12 @@ SECOND = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keep:
-    """What holds for all periods of a prefix. Raises InvalidSettings.
+    """The rules for all periods of a prefix. Raises InvalidSettings.
 
     late: how long after its end a period takes changes: longer than any retry (a queue keeps messages 14 days). keep:
-    how long after its end it can be read, and its holds end; then its items retire. Both are whole seconds, `late` is
-    at most `keep`, `keep` at most 36,525 days, and neither ever changes. carry: how much of what a period leaves of its
-    ceiling the next one gets, at most; it may change.
+    how long after its end you can read it, and end its holds; then its items retire. Both are whole seconds, `late` is
+    at most `keep`, `keep` at most 36,525 days, and neither ever changes. carry: how much of a period's unused ceiling
+    the next one gets, at most; it may change.
     """
 
     late: timedelta
@@ -58,7 +58,7 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A name with a period, and what its prefix keeps. Times are milliseconds since 1970."""
+    """A name with a period, and the Keep of its prefix. Times are milliseconds since 1970."""
 
     base: str
     span: Span
@@ -90,12 +90,12 @@ class Term:
 
     @property
     def closes_ms(self) -> int:
-        """From when on nothing is added."""
+        """From when on the period takes no changes."""
         return self.end_ms + self.keep.late // timedelta(milliseconds=1)
 
     @property
     def kept_until_ms(self) -> int:
-        """From when on nobody looks at it."""
+        """From when on it cannot be read."""
         return self.end_ms + self.keep.keep // timedelta(milliseconds=1)
 
     @property
@@ -107,23 +107,23 @@ class Term:
         return self.first_ms <= time_ms < self.end_ms
 
     def check_takes(self, now_ms: int) -> None:
-        """Raises PeriodOver where nothing is added any more."""
+        """Raises PeriodOver where the period takes no more changes."""
         if now_ms >= self.closes_ms:
             raise self._over(self.closes_ms, "takes no more changes, so that its value stays what it was")
 
     def check_kept(self, now_ms: int) -> None:
-        """Raises PeriodOver where nobody looks any more."""
+        """Raises PeriodOver where the period can no longer be read."""
         if now_ms >= self.kept_until_ms:
             raise self._over(self.kept_until_ms, "is kept no longer, and its items retire")
 
     def _over(self, since_ms: int, why: str) -> PeriodOver:
         since = to_datetime(since_ms)
-        said = f"{self.name}: since {since:%Y-%m-%dT%H:%MZ} the period {why}. Nothing was written."
-        return PeriodOver(said, counter=self.name, since=since)
+        over = f"{self.name}: since {since:%Y-%m-%dT%H:%MZ} the period {why}. Nothing was written. No retry helps."
+        return PeriodOver(over, counter=self.name, since=since)
 
 
 @lru_cache(TERMS_MAX)
 def term_of(counter: str, keep: Keep) -> Term | None:
-    """None of a base."""
+    """The term of a counter; None for a base."""
     base, span = parted(counter)
     return None if span is None else Term(base, span, keep)

@@ -1,9 +1,9 @@
-"""What the end of a counter's name says of time: `llm:key:k1@2026-11` is of November 2026.
+"""The period at the end of a counter's name: `llm:key:k1@2026-11` is of November 2026.
 
-Rule 1: A name says no zone, so its calendar is read as that of UTC here, and as that of a zone by `Period` alone.
-Rule 2: A text is a period only in the one spelling that this file writes: of two names for one month one is none.
-Rule 3: A base, and a prefix of limits or periods, holds no MARK before four digits. So what is said of a period by its
-name, such as shards, is of no other base, and no period has a limit by the settings that its base has not.
+Rule 1: A name has no zone: this file reads its calendar as UTC's, and `Period` alone reads it as a zone's.
+Rule 2: A text is a period only in the one spelling that this file writes, so no month has two names.
+Rule 3: A base, and a prefix of limits or periods, has no MARK before four digits. So a setting for the name of a
+period, such as shards, holds for no other base, and no period has a limit by the settings that its base has not.
 """
 
 import re
@@ -24,7 +24,7 @@ _TEXTS: Mapping[str, str] = {"year": "%Y", "month": "%Y-%m", "week": "%G-W%V", "
 
 
 class Span(NamedTuple):
-    """A period: what it is of, the day of the month on which it begins, and its first moment, by a calendar alone."""
+    """A period: its unit, the day of the month on which it begins, and its first moment, by a calendar alone."""
 
     unit: str
     anchor: int
@@ -49,7 +49,7 @@ class Span(NamedTuple):
 
 
 def around(unit: str, anchor: int, moment: datetime) -> Span:
-    """The period that a moment of a calendar is in. Raises ValueError and OverflowError beyond the calendar's years."""
+    """The period of a moment of a calendar. Raises ValueError and OverflowError beyond the calendar's years."""
     day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     match unit:
         case "hour":
@@ -84,12 +84,12 @@ def span_of(text: str) -> Span | None:
 
 
 def is_dated(text: str) -> bool:
-    """Whether a text holds what the text of a period begins with."""
+    """Whether a text has the beginning of a period's text in it."""
     return _DATED.search(text) is not None
 
 
 def parted(counter: str) -> tuple[str, Span | None]:
-    """The base of a name, and the period at its end; the whole name and None where it has none."""
+    """The base of a name, and the period at its end; the whole name and None where it has no period."""
     base, mark, text = counter.rpartition(MARK)
     span = span_of(text) if mark and base else None
     return (base, span) if span is not None else (counter, None)

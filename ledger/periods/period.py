@@ -1,7 +1,6 @@
-"""`Period`: which period of a zone's calendar a moment is in, and its name. Pure, and no part of what counts.
+"""`Period`: the period of a moment in a zone's calendar, and its name. Nothing that counts depends on it.
 
-Rule 1: A name is chosen once, with `at`, where a change is made: two machines with different databases of zones would
-name two counters for one change.
+Rule 1: Choose a name once, with `at`, where you make a change: two machines may have different databases of zones.
 Source of the zones: the machine's database, or the package tzdata (https://docs.python.org/3/library/zoneinfo.html).
 """
 
@@ -35,11 +34,11 @@ class Period:
             raise InvalidInput(f"unit={shown(self.unit)} is none of {', '.join(UNITS)}.")
         if type(self.anchor) is not int or not 1 <= self.anchor <= (ANCHOR_MAX if self.unit == "month" else 1):
             day = f"the day from 1 to {ANCHOR_MAX} on which a month begins, and of months alone"
-            raise InvalidInput(f"anchor={shown(self.anchor)}: it is {day}.")
+            raise InvalidInput(f"anchor={shown(self.anchor)} is not {day}.")
         zone_of(self.zone)
 
     def name(self, base: str, at: datetime) -> str:
-        """The counter of the period that `at` is in: "llm:key:k1@2026-11". Raises InvalidTime and InvalidCounter."""
+        """The counter of the period of `at`: "llm:key:k1@2026-11". Raises InvalidTime and InvalidCounter."""
         return self._named(base, self._around("at", at))
 
     def start(self, name: str) -> datetime:
@@ -61,12 +60,12 @@ class Period:
             if check_time("start", self._moment(span.start)) >= last_ms:
                 break
             if len(found) == NAMES_MAX:
-                raise InvalidInput(f"There are more than {NAMES_MAX:,} periods from since to until: ask for fewer.")
+                raise InvalidInput(f"From since to until are more than {NAMES_MAX:,} periods. Name a shorter time.")
             found.append(self._named(base, span))
         return found
 
     def last(self, base: str, number: int, at: datetime) -> list[str]:
-        """The counters of that many periods, 1 to 10,000, the last of which `at` is in. Raises as `names`."""
+        """The counters of that many periods, 1 to 10,000, the last of which is the one of `at`. Raises as `names`."""
         if type(number) is not int or not 1 <= number <= NAMES_MAX:
             raise InvalidInput(f"{shown(number)} is no number of periods from 1 to {NAMES_MAX:,}.")
         spans = [self._around("at", at)]
@@ -109,8 +108,8 @@ def check_base(base: str) -> str:
     """`base` itself. Raises InvalidCounter."""
     if is_dated(check_counter(base)):
         raise InvalidCounter(
-            f"{base} is no base: a base has no {MARK} before four digits, because a period begins so. Give the name "
-            "without its period."
+            f"{base} is no base: a base has no {MARK} before four digits, because a period begins so. Nothing was "
+            "written. Give the name without its period."
         )
     return base
 
@@ -127,6 +126,6 @@ def zone_of(zone: object) -> tzinfo:
     except (ZoneInfoNotFoundError, ValueError, OSError):
         pass
     raise InvalidInput(
-        f"There is no time zone {shown(zone)} here: zone is an IANA name such as Europe/Paris. "
+        f"This machine has no time zone {shown(zone)}: zone is an IANA name such as Europe/Paris. Nothing was written. "
         "On a system without time zones, install the package tzdata."
     )

@@ -1,1 +1,1 @@
-"""Calls of several steps over several counters, each step decided once for ever: all or none, in the end."""
+"""Calls of several steps over several counters. Each step is decided once for ever; in the end all count, or none."""

@@ -1,6 +1,6 @@
-"""What a Ledger does in several steps: `hold_all` and `transfer`, as its methods.
+"""The methods of a Ledger that take several steps: `hold_all` and `transfer`.
 
-Rule 1: nothing is decided here: the programs of this folder are run, as AsyncLedger awaits them.
+Rule 1: they only run the programs of this folder, which AsyncLedger awaits.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ledger.values import Transfer
 
 
 class SagaCalls:
-    """Of a Ledger."""
+    """The base of Ledger."""
 
     _rules: Rules
     _observer: Observer
@@ -36,22 +36,20 @@ class SagaCalls:
         at: datetime | None = None,
         region: str | None = None,
     ) -> Holds:
-        """Set `amount` aside in each of several limited counters, or in none: by a hold of each, one after the other,
-        each at the price of a hold.
+        """Set `amount` aside in each of several limited counters, or in none. It makes a hold in one after the other.
 
         counters: the narrowest first (key, team, organisation), so that a call that is refused takes nothing from
-        others meanwhile. With a key the same call again, here or elsewhere, holds once, and has the same answer. The
-        rest is as for `hold`.
+        others meanwhile. With a key you may repeat the call, anywhere: it holds once. The rest is as for `hold`.
 
-        Raises what `hold` does. After LimitReached, whose `counter` refused, nothing is held, and that is final for
-        the key. After another error what was granted is released, or, of a call with a key, is held until `expires` is
-        over or the same call goes on. What could not be released a note of the error names: it ends by itself.
+        Raises what `hold` raises. After LimitReached, whose `counter` refused, nothing is held, and that is final for
+        the key. After another error a call without a key releases the holds it was granted; those of a call with a key
+        stay until `expires` is over or you repeat the call. A note names unreleased holds: they end by themselves.
         """
         from ledger.saga import hold_all
 
-        asked = hold_all.prepare(self._rules, counters, amount, expires, idempotency_key, at, region)
-        self._run(hold_all.hold_all(self._rules, asked))
-        return Holds(Hold(delta, self) for delta in asked.deltas)
+        call = hold_all.prepare(self._rules, counters, amount, expires, idempotency_key, at, region)
+        self._run(hold_all.hold_all(self._rules, call))
+        return Holds(Hold(delta, self) for delta in call.deltas)
 
     @observed("ledger.transfer", of_transfer)
     def transfer(
@@ -64,15 +62,14 @@ class SagaCalls:
         at: datetime,
         region: str | None = None,
     ) -> Transfer:
-        """Move `amount`, 1 to 10**18, from one counter to another, exactly once. An `add` to each, and a third one back
-        where the target's limit refuses it. Until it returns, the amount may be missing in both, and is never in both.
+        """Move `amount`, 1 to 10**18, from one counter to another, exactly once. It makes an `add` to each, and a third
+        one back where the target's limit refuses it. Before it returns, the amount may be in neither, never in both.
 
         idempotency_key: up to 1,012 bytes. After any error but InvalidInput repeat the call, with the same key, `at`
-        and `region`, in any process, until it returns: whoever does finishes it. Or send it to the queue of changes,
-        which does that. The rest is as for `add`.
+        and `region`, in any process, until it returns. Or send it to the queue of changes. The rest is as for `add`.
 
-        Raises InvalidInput, SettingsMismatch (nothing written), TransferStuck and what `add` does but LimitReached:
-        what a limit refuses is the `outcome`. PeriodOver is final, also for a transfer that was left half-way.
+        Raises InvalidInput, SettingsMismatch (nothing written), TransferStuck and what `add` raises but LimitReached: a
+        refusal is an `outcome`. PeriodOver is final, also for a transfer that is half-way.
         """
         from ledger.saga.steps import transfer_of
         from ledger.saga.transfer import transfer

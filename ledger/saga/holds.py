@@ -1,7 +1,7 @@
-"""`Holds`: the holds of one call in several counters, granted together, which end together.
+"""`Holds`: the holds of one call in several counters, which are granted together and end together.
 
-Rule 1: each hold ends by itself and once. What ends them all tries each, and then raises the first failure.
-Rule 2: nothing here knows a gate, so that whoever imports the ledger does not load one.
+Rule 1: each hold ends by itself, once. A method that ends them all tries each, and then raises the first failure.
+Rule 2: nothing here knows a gate, so that importing the ledger loads none.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ledger.values import Receipt
 
 
 class Holds(tuple[Hold, ...]):
-    """Holds in the order in which their counters were named: a tuple. `with` releases what was not captured in it.
+    """A tuple of holds, in the order of the call's counters. The end of a `with` block releases uncaptured ones.
 
     In another process `Holds([ledger.parse_hold(counter, id), ...])` makes them anew. Raises InvalidInput for anything
     but holds, such as those of an AsyncLedger.
@@ -34,15 +34,15 @@ class Holds(tuple[Hold, ...]):
         return super().__new__(cls, each)
 
     def capture(self, amount: int | None = None) -> tuple[Receipt, ...]:
-        """As `Ledger.capture`, the same amount of each: a receipt each, in order.
+        """As `Ledger.capture`, with the same amount for each: a receipt each, in order.
 
-        Raises what that raises, after all were tried: then the same again captures the others.
+        Tries all, then raises the first error: call it again to capture the others.
         """
         outcomes = [or_error(hold.capture, amount) for hold in self]
-        return tuple(each for each in answered(outcomes) if isinstance(each, Receipt))
+        return tuple(outcome for outcome in answered(outcomes) if isinstance(outcome, Receipt))
 
     def release(self) -> None:
-        """Let each go that has not ended. Raises what `Ledger.release` does but HoldEnded, after all were tried."""
+        """Let each hold go that has not ended. Tries all, then raises the first error but HoldEnded."""
         self.__exit__(None, None, None)
 
     def __enter__(self) -> Holds:
@@ -53,7 +53,7 @@ class Holds(tuple[Hold, ...]):
     def __exit__(
         self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
     ) -> None:
-        stack = ExitStack()  # which tries all
+        stack = ExitStack()  # it tries all
         for hold in reversed(self):
             stack.push(hold)
         stack.__exit__(kind, failure, trace)

@@ -1,8 +1,8 @@
-"""The steps of a transfer, as changes: debit, credit and refund, whose names follow from that of the transfer.
+"""The steps of a transfer, as changes: debit, credit and refund, whose keys follow from the transfer's key.
 
-Rule 1: the key of each step follows from that of the transfer, and its lane from the Region where the transfer was
-first asked for. So whoever finishes it, in any process and in any Region, repeats the same steps.
-Rule 2: the key of a transfer leaves room for what a step adds to it, so that no step fails for its key after a debit.
+Rule 1: the key of each step follows from the transfer's key, and its lane from the Region where the transfer was first
+requested. So any process that finishes it, in any Region, repeats the same steps.
+Rule 2: the key of a transfer leaves room for what a step adds to it, so that no key is too long after a debit.
 """
 
 from datetime import datetime
@@ -12,13 +12,13 @@ from ledger.errors import InvalidChange, InvalidInput, InvalidKey, shown
 from ledger.values import Change, Then
 
 LONGEST = "/back/999999"
-"""What a step adds to the key of its transfer, at most."""
+"""The longest text that a step adds to the transfer's key."""
 
 
 def transfer_of(
     source: str, target: str, amount: int, idempotency_key: str, at: datetime, region: str | None = None
 ) -> Change:
-    """A transfer, as the change of its source and what follows. Raises InvalidInput."""
+    """A transfer, as the change of its source and the one that follows. Raises InvalidInput."""
     number = check_change(amount)
     if number < 1:
         raise InvalidChange(f"A transfer is of 1 to 10**18, from the source to the target, not of {shown(amount)}.")
@@ -26,7 +26,7 @@ def transfer_of(
 
 
 def checked(change: Change) -> Change:
-    """A change with what follows it, if the two are a transfer. Raises InvalidInput."""
+    """`change` itself, if it and the change that follows it are a transfer. Raises InvalidInput."""
     then: object = change.then
     if not isinstance(then, Then):
         raise InvalidInput(f"What follows a change is Then(counter, change), not {shown(then)}.")
@@ -54,6 +54,6 @@ def credit(of: Change, region: str) -> Change:
 
 
 def refund(of: Change, region: str, number: int) -> Change:
-    """The last step, where the credit was refused: the refund that is tried after so many others."""
+    """The last step, where the credit was refused: the refund after `number` others."""
     key = f"{of.idempotency_key}/back" + (f"/{number}" if number else "")
     return Change(of.counter, -of.change, key, of.at, region)

@@ -1,14 +1,14 @@
-"""The program `transfer`: an amount leaves one counter and comes to another, exactly once, in at most three steps.
+"""The program `transfer` moves an amount from one counter to another, exactly once, in at most three steps.
 
-Rule 1: debit first, then the credit, then, only where the credit is refused, the refund. In between the amount is
-missing, never there twice. No step is a hold: one that is over before its capture could be neither taken nor paid back.
-Rule 2: a step is decided once, and for ever; nobody goes on before the one before it is decided. A refund is refused
-where others took the room that the debit made. Then it is asked for under the next key, which all try in the same
-order, each only where the one before was refused: so at most one of them counts.
-Rule 3: a call asks for one new refusal at most, because the next key would meet the same limit a moment later.
+Rule 1: the debit comes first, then the credit, then, only where the credit is refused, the refund. In between the
+amount is missing, never there twice. No step is a hold: one that is over before its capture could be neither taken nor
+paid back.
+Rule 2: a step is decided once, and for ever; no call goes on before the step is decided. The source refuses a refund if
+others took the room that the debit made. Then the call tries it under the next key. All calls try the keys in the same
+order, each only after a refusal of the one before: so at most one refund counts.
+Rule 3: a call causes one new refusal at most, because the next key would meet the same limit a moment later.
 Rule 4: both counters must take changes before the debit is added, by the clock and by the table's shape. A transfer
-that is found half-way when the period of one is over and late stays so, because nobody can tell then that the credit of
-a slower process is not on its way.
+that is half-way when a period and its `late` are over stays so, because a slower credit may be on its way.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ledger.values import Change, Transfer
 
 
 def transfer(rules: Rules, of: Change) -> Program[Transfer]:
-    """Raises TransferStuck, and what `add` does but LimitReached: then the same again. PeriodOver is final."""
+    """Raises TransferStuck, and what `add` raises but LimitReached: then run it again. PeriodOver is final."""
     first = programs.prepare(rules, steps.debit(of))
     second = programs.prepare(rules, steps.credit(of, first.lane.region))
     for delta in (first, second):
@@ -42,21 +42,21 @@ def transfer(rules: Rules, of: Change) -> Program[Transfer]:
         yield from _refund(rules, of, first.lane.region)
         return Transfer("refunded", debit)
     except LedgerError as error:
-        ends = "No call finishes the transfer" if isinstance(error, PeriodOver) else "The same call again finishes it"
+        ends = "No call finishes the transfer" if isinstance(error, PeriodOver) else "Call again: that finishes it"
         error.add_note(f"{of.counter}: {of.change} counts. {ends}.")
         raise
     return Transfer("moved", debit, credit)
 
 
 def _refund(rules: Rules, of: Change, region: str) -> Program[None]:
-    """Returns when one refund counts. Raises TransferStuck after a refusal that is new."""
+    """Try refunds until one counts. Raises TransferStuck after a refusal that is new."""
     for number in count():
         try:
             yield from programs.add(rules, programs.prepare(rules, steps.refund(of, region, number)))
             return
         except LimitReached as refused:
-            if refused.limit is not None:  # one that is repeated names none
+            if refused.limit is not None:  # a repeated refusal names no limit
                 raise TransferStuck(
                     f"{of.counter}: {of.change} counts, {refused.counter} has no room to take it back, and the target "
-                    "had none for it. Nothing is lost. Make room, then the same call again."
+                    "had none for it. Nothing is lost. Make room, then call again."
                 ) from refused

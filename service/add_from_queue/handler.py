@@ -47,7 +47,7 @@ POISON = (errors.InvalidInput, errors.TokenConflict, errors.PeriodOver)
 """What no retry changes."""
 
 TOGETHER = (errors.TableError, errors.OutOfReach, errors.GaveUp, errors.GateLost, errors.LimitMismatch)
-"""What befalls many changes at once."""
+"""Errors that many changes have at once."""
 
 WAIT_S, WAIT_MAX_S = 30, 900
 

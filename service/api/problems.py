@@ -4,7 +4,7 @@ Rule 1: Every answer that is not a success is one of these.
 Rule 2: A problem's type is a name in docs/http-api.md and says the same as its status always does.
 Rule 3: A write's says whether anything was written; a read's says nothing of it.
 Rule 4: No text of a problem holds an amount, an exception that is not ours, or a key, but the canonical spelling of one
-that was refused for its spelling. A hold that ended is told by its state alone: what of it counts is an amount. The
+that was refused for its spelling. For a hold that ended it has the state alone: what of it counts is an amount. The
 members of `over-budget` say what is left, because whoever reserves chooses by that; its text does not.
 Rule 5: Of a library's error the first class that fits decides, and what fits none is for the operator.
 """

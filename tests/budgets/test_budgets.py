@@ -231,7 +231,7 @@ def test_a_cost_that_could_not_be_written_is_raised_or_noted_and_written_by_the_
         call = budgets.reserve([A, B], 600)
         with pytest.raises(type(end) if end else Throttled) as failed:
             spend(call, 250, end=end)
-        assert end is None or failed.value.__notes__ == [f"{call.id}, cost=250: not settled: slower"]
+        assert end is None or failed.value.__notes__ == [f"The cost of the call {call.id}, 250, is not settled: slower"]
         assert (call.ended, world.stands(A), world.stands(B)) == (False, (0, 600), (250, 0))
         call.close()
         assert (call.ended, world.stands(A), world.stands(B)) == (True, (250, 0), (250, 0))
@@ -271,8 +271,8 @@ def test_bad_input_is_refused_before_anything_is_held(world: TwoRegions) -> None
         ({"counters": None}, InvalidInput, r"the names of counters, \[\] for none, not None"),
         ({"counters": [["llm:key"]]}, InvalidCounter, "not"),
         ({"counters": ["key-1"]}, InvalidInput, "has no limit"),
-        ({"call": "req-7"}, InvalidKey, "call and at go together"),
-        ({"at": at}, InvalidKey, "call and at go together"),
+        ({"call": "req-7"}, InvalidKey, "call or at came alone"),
+        ({"at": at}, InvalidKey, "call or at came alone"),
         ({"call": "x" * 1_020, "at": at}, InvalidKey, "1,025"),
         ({"call": "req-7", "at": at.replace(tzinfo=None)}, errors.InvalidTime, "no time zone"),
     ]
@@ -303,7 +303,7 @@ def test_budgets_that_could_not_hold_are_refused_when_they_are_made(world: TwoRe
             Budgets(world.ledger(), timeout=timeout)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="kept by a Ledger"):
         Budgets("counters")
-    with pytest.raises(InvalidInput, match="give another over="):  # it would refuse the rest of a cost
+    with pytest.raises(InvalidInput, match="Give another over="):  # it would refuse the rest of a cost
         Budgets(world.ledger(), over="llm:over:").reserve([A], 1)
     now = Budgets(Ledger(world.settings(), table=MemoryTable())).now()
     assert abs(now - datetime.now(UTC)) < timedelta(minutes=5)
@@ -405,5 +405,5 @@ def test_what_a_loop_that_ends_cuts_off_is_settled_all_the_same(world: TwoRegion
 
 
 def test_an_awaited_ledger_is_refused_by_a_call_that_blocks(world: TwoRegions) -> None:
-    with pytest.raises(InvalidInput, match="cannot be asked by a function that blocks"):
+    with pytest.raises(InvalidInput, match="A call that blocks got an AsyncLedger"):
         world.budgets(ledger=AwaitedLedger(world)).reserve([A], 1).open()

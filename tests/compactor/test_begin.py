@@ -113,7 +113,7 @@ def test_who_may_only_read_cannot_tell_what_is_lost_from_what_is_landing_and_giv
     home.before(Put, fail(NotAllowed("Only reads are allowed. Nothing was written.")))
     home.now_ms += LANDING_MAX_MS
     for program in (begin(LANE), verify(LANE), fold_it()):
-        with refused(home, GaveUp, "only a role that may put"):
+        with refused(home, GaveUp, "with a role that may put"):
             home.run(program)
 
 

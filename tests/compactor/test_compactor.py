@@ -208,7 +208,7 @@ def test_a_damaged_lane_is_reported_and_stays_as_it_is() -> None:
 def test_a_version_that_none_can_follow_is_not_rebuilt_and_one_of_too_many_digits_is() -> None:
     home, away = lanes()
     a_version_that_none_can_follow(home)
-    says = rf"^{LANE}: no checkpoint can follow what stands in the table: .*9999999999.* Nothing was written\. Look at"
+    says = rf"^{LANE}: no checkpoint can follow the one in the table: .*9999999999.* Nothing was written\. Look at"
     with refused(home, LaneDamaged, says):
         compactor(home, away).rebuild(COUNTER)
     home, away = lanes()

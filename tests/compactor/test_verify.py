@@ -64,7 +64,7 @@ def _another_change(home: Region) -> None:
     home.put(Delta(LANE, token(2), 99))
 
 
-REBUILD = "range. Stop the compactor, then rebuild the lane."
+REBUILD = "range. Nothing was written. Stop the compactor, then rebuild the lane."
 HARMS: dict[str, tuple[Callable[[Region], None], list[list[str]]]] = {
     "total": (lambda home: home.forget_days(total={"N": "7"}), [["checkpoint's total is 7"]]),
     "count": (lambda home: home.forget_days(count={"N": "9"}), [["checkpoint's count is 9"]]),

@@ -162,7 +162,7 @@ REFUSED = [
     (BOTH, 'limits={"":{"ceiling":9,"region":"eu-west-1"}}', "ledger:canary, the counter of the canaries"),
     (BOTH, 'periods={"":{"late_s":0,"keep_s":0}}', "ledger:canary, the counter of the canaries, ends with no period"),
     (BOTH, "thresholds=low", "LEDGER_THRESHOLDS='low' cannot be read as thresholds"),
-    (BOTH, 'thresholds={"stock:":[{"below":10,"region":"ap-south-1"}]}', "below-10 is told in no Region of regions="),
+    (BOTH, 'thresholds={"stock:":[{"below":10,"region":"ap-south-1"}]}', "publishes below-10"),
     (BOTH, "ringEverySeconds=300 allowedLatenessMs=235000", "a fold may be 600 s after its change"),
     (BOTH, "keepMs=70000 allowedLatenessMs=80000", "keepMs=70000 is below allowedLatenessMs=80000"),
     (BOTH, "allowedLatenessMs=1999", "allowedLatenessMs=1999 is not a number from 2000"),

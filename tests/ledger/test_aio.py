@@ -309,10 +309,10 @@ async def test_a_block_opens_its_clients_once_and_who_goes_on_when_it_is_left_wr
 
 
 def test_a_client_of_the_other_kind_and_an_unknown_argument_are_refused(client: Any) -> None:
-    with pytest.raises(InvalidInput, match="one of boto3"):
+    with pytest.raises(InvalidInput, match="client is boto3's"):
         AsyncLedger(settings(), client=client)
     aio: Any = type("DynamoDB", (type("AioBaseClient", (), {}),), {})()
-    with pytest.raises(InvalidInput, match="one of aiobotocore"):
+    with pytest.raises(InvalidInput, match="client is aiobotocore's"):
         Ledger(settings(), client=aio)
     made: Any
     for made in (AsyncLedger, AsyncReader):
@@ -322,5 +322,5 @@ def test_a_client_of_the_other_kind_and_an_unknown_argument_are_refused(client: 
 
 @pytest.mark.skipif(find_spec("aiobotocore") is not None, reason="aiobotocore is here")
 async def test_without_aiobotocore_a_ledger_says_what_to_install() -> None:
-    with pytest.raises(InvalidInput, match=r"in a clone, pip install '\.\[async\]'"):
+    with pytest.raises(InvalidInput, match=r"In a clone, pip install '\.\[async\]'"):
         await AsyncLedger(settings()).__aenter__()

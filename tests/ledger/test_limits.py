@@ -85,7 +85,7 @@ def test_each_region_decides_alone_while_it_has_rights_and_asks_the_other_when_i
     moved = sale.world.reader(B).standing(STOCK).here.down
     assert moved
     assert sale.add(STOCK, -moved, sale.there) == "recorded"
-    error = raised(errors.OutOfReach, "eu-west-1#0#.* could not be asked", sale.add, STOCK, -57, sale.there)
+    error = raised(errors.OutOfReach, "eu-west-1#0#.* did not answer", sale.add, STOCK, -57, sale.there)
     sale.home.down = False
     sale.world.now_ms += 1_001
     raised(errors.LimitReached, "Nothing", sale.there.apply, error.delta)
@@ -213,7 +213,7 @@ def test_a_hold_is_a_value_that_travels_as_its_id_or_pickled(sale: Pair) -> None
     assert hold.id == f"{hold.delta.token}.{A}.0.4"
     assert repr(hold).startswith(f"Hold('{SEATS}', 4, until=")
     for call in (same.release, same.capture, same.__enter__):
-        raised(errors.InvalidInput, r"elsewhere: ask Ledger\.parse_hold\(counter, id\) for one that can", call)
+        raised(errors.InvalidInput, r"elsewhere.* Make it anew with Ledger\.parse_hold\(counter, id\)", call)
     assert sorted(each.amount for each in sale.world.reader().holds(SEATS)) == [2, 4]
     with sale.there.parse_hold(SEATS, other.id) as parsed:
         assert parsed == other
@@ -221,7 +221,7 @@ def test_a_hold_is_a_value_that_travels_as_its_id_or_pickled(sale: Pair) -> None
     with hold:  # another process has captured it
         pass
     assert (sale.world.reader().holds(SEATS), sale.value()) == ([], 4)
-    raised(errors.InvalidInput, "A hold is of a Delta", Hold, hold)
+    raised(errors.InvalidInput, "A Hold takes a Delta", Hold, hold)
 
 
 def test_an_id_that_was_spoiled_is_the_id_of_no_hold_and_one_of_another_names_none(sale: Pair) -> None:
@@ -297,12 +297,12 @@ def test_a_limit_is_set_for_one_counter_and_the_other_side_stays(sale: Pair) -> 
     assert [sale.world.reader().standing(counter).ceiling for counter in (SEATS, "seats:other")] == [12, 10]
     both = World(limits={SEATS: Limit(floor=-1, ceiling=1, region=A)}).ledger()
     for ledger, counter, bounds, says in (
-        (sale.here, SEATS, {"floor": 0}, "limits another side"),
+        (sale.here, SEATS, {"floor": 0}, "has no such side"),
         (sale.here, SEATS, {}, "a floor, a ceiling or both"),
         (sale.here, SEATS, {"ceiling": 0.5}, "int of magnitude"),
         (sale.here, SEATS, {"ceiling": 10**18 + 1}, "int of magnitude"),
         (sale.here, STOCK, {"floor": -1}, "names no region"),
-        (sale.here, "likes", {"floor": 0}, "has no limit in limits="),
+        (sale.here, "likes", {"floor": 0}, "has no limit.*in limits="),
         (both, SEATS, {"floor": 2}, "above the ceiling"),
         (both, SEATS, {"floor": 2, "ceiling": 1}, "above the ceiling"),
     ):
@@ -328,7 +328,7 @@ def test_a_standing_says_what_is_left_here_and_everywhere_what_is_held_and_on_it
     moved = sale.world.reader().standing(SEATS)
     assert (moved.here.up, moved.moving, moved.available) == (gates[0].rights["up"] - 2, Room(None, 2), Room(None, 4))
     for call in (sale.world.reader().standing, sale.world.reader().holds):
-        raised(errors.InvalidInput, "has no limit in limits=", call, "likes")
+        raised(errors.InvalidInput, "has no limit.*in limits=", call, "likes")
 
 
 def test_a_read_a_history_and_its_pages_are_of_what_counts(sale: Pair) -> None:
@@ -518,6 +518,6 @@ def test_a_limit_is_not_added_for_counters_that_have_changes_or_while_a_region_c
             shaped(world)
     assert sum(each.startswith("together: getmany checkpoint") for each in world.home.in_short) == 2  # one each time
     world.away.down = True
-    with refused(world.home, errors.Unavailable, f"{B} was not asked .*a limit is added when every Region answers"):
+    with refused(world.home, errors.Unavailable, f"{B} did not say .*a limit is added only when every Region answers"):
         shaped(world)
     assert shaped(world, limits={}) == "kept"

@@ -210,7 +210,7 @@ def test_what_is_no_plain_function_is_refused() -> None:
     for made in (Ledger, Reader, AsyncLedger, AsyncReader, Compactor):
         where: Any = {"tables": {A: Region()}} if made is Compactor else {"table": Region()}
         for odd in (5, "print", ["print"], awaits, Awaits()):
-            with pytest.raises(InvalidInput, match=r"observe=.* (cannot be called|would have to be awaited)"):
+            with pytest.raises(InvalidInput, match=r"observe=.* (is no function|must be awaited)"):
                 cast(Any, made)(SETTINGS, **where, observe=odd)
 
 

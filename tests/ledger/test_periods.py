@@ -116,7 +116,7 @@ def test_what_is_no_period_is_refused_with_the_remedy() -> None:
             call()
     carried = Keep(late=timedelta(0), keep=timedelta(0), carry=1)
     for limits in ({}, {"llm:": Limit(floor=0)}, {**LIMITS, "llm:free": Limit(floor=0)}):
-        with pytest.raises(InvalidSettings, match="carry=1 is of what is left of a ceiling"):
+        with pytest.raises(InvalidSettings, match="carry=1 carries what is left of a ceiling"):
             world(limits=limits, periods={"llm:": carried}).settings()
     of_one = ({"limits": {NAME: Limit(ceiling=5, region=A)}, "periods": {"llm:": KEEP}}, {"periods": {NAME: KEEP}})
     for each in of_one:
@@ -323,7 +323,7 @@ def test_who_cannot_ask_what_the_period_before_has_left_decides_nothing() -> Non
     keyed = made.key()
     old = gates.gate_key(Lane(A, 0, NAME))
     made.home.before(lambda request: getattr(request, "key", None) == old, fail(Unavailable("down")), times=1)
-    with pytest.raises(OutOfReach, match="was not carried"):
+    with pytest.raises(OutOfReach, match="could not be carried"):
         made.ledger().add(NEXT, 3, **keyed)
     assert made.ledger().add(NEXT, 3, **keyed).outcome == "recorded"
     assert made.reader().standing(NEXT).ceiling == 50 + 20

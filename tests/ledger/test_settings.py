@@ -34,17 +34,17 @@ WRONG: list[tuple[str, list[Any], str]] = [  # a setting, values that it cannot 
     *((name, ["false", None], f"{name}=") for name in ("clean", "insert_only", "unshared_limits")),
     *((name, [least - 1], f"{name}={least - 1} is not an int from {least}") for name, least in LEAST.items()),
     ("keep_ms", ["600000", 1.5, True, tokens.TIME_MS_MAX + 1], "keep_ms="),
-    ("keep_ms", [60_000], "keep_ms=60000 must be above read_time_max_ms=60000: else a delta could be deleted"),
+    ("keep_ms", [60_000], "keep_ms=60000 must be above read_time_max_ms=60000: else clean could delete a delta"),
     ("fold_min", [9_000], "fold_min=9000 is above fold_max=8000"),
     ("fold_max", [FOLD_MAX_LIMIT + 1], f"fold_max={FOLD_MAX_LIMIT + 1} is above"),
     ("shards", [{"stock:": n} for n in (0, SHARDS_MAX + 1, True, "4")], r"shards\['stock:'\]="),
     *((name, [5, "ab"], f"{name}=.* is not a mapping") for name in ("shards", "limits", "thresholds")),
     *(
-        (name, [{prefix: said} for prefix in ("stock :", "a" * 257, 5)], rf"{name}\[.*\]: a prefix is text")
+        (name, [{prefix: said} for prefix in ("stock :", "a" * 257, 5)], rf"{name}\[.*\]: a prefix is the beginning")
         for name, said in (("shards", 4), ("limits", Limit(floor=0)), ("thresholds", (LOW,)))
     ),
     ("limits", [{"a:": 5}], "is not a Limit"),
-    ("limits", [{"a:": Limit(floor=-1, region="eu-wst-1")}], r"in no Region of regions=\(.eu-west-1"),
+    ("limits", [{"a:": Limit(floor=-1, region="eu-wst-1")}], r"in a Region that regions=\(.eu-west-1"),
 ]
 WRONG_THRESHOLDS: list[tuple[Any, str]] = [
     ([LOW, Threshold(below=5, name="below-10")], "two thresholds with the name below-10"),
@@ -54,7 +54,7 @@ WRONG_THRESHOLDS: list[tuple[Any, str]] = [
     ([Threshold(of_ceiling=0.9), Threshold(of_ceiling=0.90, name="near")], "of-ceiling-0.9 and near say the same"),
     ([LOW, Threshold(above=9)], "above=9 and below=10 contradict each other"),
     ([Threshold(above=5), LOW], "above=5 and below=10 contradict each other"),
-    ([Threshold(above=5, region="ap-south-1")], r"above-5 is told in no Region of regions=\('eu-west-1', .*\)\.$"),
+    ([Threshold(above=5, region="ap-south-1")], r"no Region of regions=\('eu-west-1', .*\) publishes above-5\.$"),
     *((some, "is not a tuple of Thresholds") for some in ([{"below": 10}], LOW, "ab")),
 ]
 
@@ -77,7 +77,7 @@ def test_a_region_is_known_by_the_form_of_its_name_unless_there_is_an_endpoint()
     for region in [*known, "eu-west-9", "nz-central-12", "eusc-de-southwest-1"]:
         assert settings(region=region).region == region
     for typed in ("eu-wst-1", "eu-west", "eu-west-1a", "west-1", "eu"):
-        with pytest.raises(InvalidSettings, match=f"AWS has no Region {typed}. With an endpoint_url it is taken"):
+        with pytest.raises(InvalidSettings, match=f"AWS has no Region {typed}. Only an endpoint_url"):
             settings(region=typed)
         assert settings(region=typed, endpoint_url="http://localhost:1").region == typed
 
@@ -195,7 +195,7 @@ def test_a_threshold_of_a_limit_is_refused_where_no_counter_of_its_prefix_can_ha
         (share, {"": up, "a:": down}, {}, "no counter with a ceiling"),
         (share, {"a:b:": up}, beside, "no counter with a ceiling"),
         (left, {"b:": up}, {}, "left-3 has no counter with a limit: .* above= or below="),
-        (left, {"a:": both}, {}, "left-3 has counters with a floor and a ceiling: say which"),
+        (left, {"a:": both}, {}, "left-3 has counters with a floor and a ceiling: choose one"),
         (left, {"a:": up, "a:b:": both}, {}, "left-3 has counters with a floor and a ceiling"),
     ):
         with pytest.raises(InvalidSettings, match=says):
@@ -279,8 +279,8 @@ UNREADABLE: list[tuple[str, list[str], str]] = [
     ),
     ("THRESHOLDS", ['{"a": [{"below": 1.5}]}'], "LEDGER_THRESHOLDS: below=1.5 is not an int"),
     ("THRESHOLDS", ['{"a": [{"of_ceiling": 1}]}'], "LEDGER_THRESHOLDS: of_ceiling=1 is not a float"),
-    ("CLEAN", ["no", "0"], "LEDGER_CLEAN=.*give true or false"),
-    ("KEEP_MS", ["10m", "1.5", "0x10"], "LEDGER_KEEP_MS=.*give an int"),
+    ("CLEAN", ["no", "0"], "LEDGER_CLEAN=.*it is true or false"),
+    ("KEEP_MS", ["10m", "1.5", "0x10"], "LEDGER_KEEP_MS=.*it is an int"),
     ("FOLD_MIN", ["9"], "fold_min=9"),  # held against the others
 ]
 

@@ -154,7 +154,7 @@ def test_two_who_finish_one_transfer_at_once_move_it_once(bob: int) -> None:
         ({"target": "a b"}, errors.InvalidCounter, "A counter's name"),
         ({"source": 7}, errors.InvalidCounter, "A counter's name"),
         ({"idempotency_key": None}, errors.InvalidKey, "is text"),
-        ({"at": None}, errors.InvalidKey, "go together"),
+        ({"at": None}, errors.InvalidKey, "came without"),
         ({"idempotency_key": "k" * (KEY_BYTES_MAX - len(LONGEST) + 1)}, errors.InvalidKey, "at most 1,012 bytes"),
         ({"at": "now"}, errors.InvalidTime, "aware datetime"),
         ({"region": "mars"}, errors.InvalidInput, "is not one of regions"),
@@ -211,5 +211,5 @@ def test_a_change_with_what_follows_is_for_a_queue_and_no_ledger_adds_half_of_it
     world.home.asked.clear()
     (refused,) = world.ledger().add_many([Change(ANN, -5, **world.key(), then=Then(BOB, 5))])
     assert isinstance(refused, errors.InvalidInput)
-    assert "Ledger.transfer does both" in str(refused)
+    assert "Call transfer" in str(refused)
     assert world.home.asked == []

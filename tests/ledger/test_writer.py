@@ -89,7 +89,7 @@ def test_what_is_there_in_place_of_a_change_is_no_receipt(world: World) -> None:
         ({**key, "change": {"N": "7"}}, TokenConflict, r"already stands for a change of 7, not -6\. Nothing was wr"),
         *(({**key, **change}, DamagedItem, delta.token) for change in ({}, {"change": {"S": "-6"}})),
         ({}, DamagedItem, "is damaged"),
-        ({**items.delta_item(delta), "sk": {"S": "0" * 26}}, TableMismatch, "keys are not pk and sk"),
+        ({**items.delta_item(delta), "sk": {"S": "0" * 26}}, TableMismatch, "needs the string keys pk and sk"),
     ]
     for there, error, says in theirs:
         world.home.after(Put, lambda *_, there=there: there, times=1)

@@ -289,7 +289,7 @@ def test_a_limit_is_shown_and_set_as_far_as_what_counts_allows() -> None:
     tables("add seats:1 8")
     assert tables("limit seats:1").out == f"seats:1  limit: ceiling 10; set in {A}\n"
     assert tables.json("limit seats:1 --ceiling 8") == [{"counter": "seats:1", "ceiling": 8}]
-    refused(tables("limit seats:1 --ceiling 7", 1), 1, "is beyond what counts", "ledgerctl standing")
+    refused(tables("limit seats:1 --ceiling 7", 1), 1, "and its holds are beyond", "ledgerctl standing")
     for counter, ceiling in (("seats:1", 8), ("seats:2", 10)):
         shown = {"counter": counter, "floor": None, "ceiling": ceiling, "region": A}
         assert tables.json(f"limit {counter}") == [shown | NO_COST]

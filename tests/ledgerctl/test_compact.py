@@ -129,7 +129,7 @@ def test_compact_and_verify_report_lanes_that_nobody_reads(tables: Tables) -> No
     near, far = Lane(A, 1, "c"), Lane("ap-south-1", 700, "c")
     tables.table.put(*(Delta(lane, "015JGGKGE064BG4X58772SZHBM", 1) for lane in (near, far)))
     for lane in (near, far):
-        tables("compact", 1, says=f"{lane}: there are changes in this lane")
+        tables("compact", 1, says=f"{lane}: this lane has changes")
     for command, unread in (("verify c", [near]), ("verify", [near]), ("verify --scan", [far, near])):
         checked = tables.json(command, 1)[0]
         assert (checked["ok"], checked["unread"]) == (False, [*map(str, unread)])
@@ -191,10 +191,10 @@ def test_a_dry_run_decides_as_a_rebuild_does_and_writes_nothing(tables: Tables) 
     tables.table.alter(CHECKPOINT, version={"N": "7"})
     soon = tables.clock.now_ms
     tables.clock.now_ms += 600_000
-    tables("rebuild c --yes", 1, says="no segment to rebuild it from")
+    tables("rebuild c --yes", 1, says="no segment to rebuild that from")
     failing = tables.json("rebuild c --dry-run", 1)[0]["lanes"][0]
-    assert (failing["would"], "no segment to rebuild it from" in failing["error"]) == ("fail", True)
-    tables("verify c", 1, says="c: its events give cannot be told")
+    assert (failing["would"], "no segment to rebuild that from" in failing["error"]) == ("fail", True)
+    tables("verify c", 1, says="c: its events give no value")
     tables.clock.now_ms = soon
     tables.table.alter(CHECKPOINT, version={"N": "1"})
     tables.table.drop(items.note_key(LANE))

@@ -86,7 +86,7 @@ TYPED = [
     ("hold c\t-2\t--expires\t5m", "has no limit"),
     *((f"{command} c", "has no limit") for command in ("holds", "standing", "limit")),
     ("limit stock:1\t--floor\t1", "names no region"),
-    ("limit seats:1\t--floor\t1", "limits another side"),
+    ("limit seats:1\t--floor\t1", "has no such side"),
     ("limit seats:1\t--ceiling\tten", "is not a whole number"),
     ("capture seats:1\tx", "is the id of no hold"),
     (f"capture seats:1\t{HOLD}\t2", "captured from 0 to 1"),

@@ -199,7 +199,7 @@ def test_all_counters_are_rebuilt_and_the_gates_of_limited_ones(tables: Tables) 
 
 def test_one_counter_that_fails_stops_no_other(tables: Tables) -> None:
     break_a_lane(tables)
-    said = tables("rebuild --all --yes", 1, says="c3: eu-west-1#0#c3: there is a checkpoint but no segment")
+    said = tables("rebuild --all --yes", 1, says="c3: eu-west-1#0#c3: it has a checkpoint, and no segment")
     assert said.out == "rebuilt 5 counters in eu-west-1\n"
     (document,) = tables.json("rebuild --all --yes", 1)
     assert (document["rebuilt"], list(document["failed"])) == (5, ["c3"])

@@ -34,9 +34,9 @@ AGAIN_MAX = 60
 
 @dataclass(slots=True)
 class OpenCall:
-    """owner: LiteLLM's id of the call that reserved, of which its attempts may have others; None of one that came to
-    the proxy. details: what LiteLLM's log events of it are called with. forget: takes back what would end it when it is
-    left. noted: what its answers cost; last: of what that was told last.
+    """owner: LiteLLM's id of the call that reserved; its attempts may have others; None of one that came to the proxy.
+    details: the arguments of LiteLLM's log events of it. forget: takes back what would end it when it is left. noted:
+    what its answers cost; last: the answer that was noted last.
     """
 
     call: Call
@@ -58,15 +58,15 @@ class OpenCall:
         return None if answered else self.asked.input
 
     def note(self, cost: int | None, of: object) -> None:
-        """One more answer, or failure, told once for each time that the hooks are installed; where its cost cannot be
-        told the estimate counts.
+        """Note one more answer, or failure, which LiteLLM reports once for each time that the hooks are installed;
+        where its cost is unknown the estimate counts.
         """
         if of is self.last:
             return
         self.last = of
         if cost is None:
             cost = self.call.estimate
-            log.warning("%s: the cost of an answer cannot be told, so its estimate of %d counts", self.call.id, cost)
+            log.warning("%s: the cost of an answer is unknown, so its estimate of %d counts", self.call.id, cost)
         self.noted = (self.noted or 0) + cost
 
 

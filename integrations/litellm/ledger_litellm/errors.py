@@ -33,7 +33,7 @@ class RepeatsUnasked(litellm.BadRequestError, ImportError):
 
 
 class IncompleteCall(InvalidInput):
-    """A call lacks what its budget is named by, or what its price could be told from. Nothing was called."""
+    """A call lacks what gives its budget a name, or what gives it a price. Nothing was called."""
 
 
 def refusal(error: LedgerError, model: str) -> Any:

@@ -5,8 +5,8 @@ Rule 2: the prices of a deployment, or of a call of the SDK, come before those t
 a request to the proxy count for nothing: its client wrote them.
 Rule 3: of several prices of a token the dearest that may apply counts: of any tier where the call names one, of a
 prompt of its length, of what it writes to a cache, of reasoning.
-Rule 4: what cannot be told or counted is None and never 0: then what the operator said counts, or the call is refused.
-Counts are LiteLLM's own. Nothing is fetched.
+Rule 4: an unknown amount is None and never 0: then what the operator said counts, or the call is refused. Counts are
+LiteLLM's own. Nothing is fetched.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ PICTURE = 50_000
 def estimated(
     unit: str, model: str, data: Mapping[str, Any], *, own: bool = False, picture: int = PICTURE
 ) -> tuple[Asked, int] | None:
-    """What a request asks for, and what it costs with all that may be answered; None when that cannot be told.
+    """What a request asks for, and what it costs with all that may be answered; None when that is unknown.
 
     own: the call's prices are the program's own. picture: the most tokens that a picture counts.
     """
@@ -124,7 +124,7 @@ def _infos(deployment: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
 
 
 def _listed(deployment: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    """LiteLLM's entries of the model, and of the one by which its price is to be told."""
+    """LiteLLM's entries of the model, and of the one that has its price."""
     names = [deployment["model"], *(of.get("base_model") for of in (deployment, *_infos(deployment)))]
     for name in names:
         with suppress(Exception):  # LiteLLM raises several kinds for a model that it does not know

@@ -1,7 +1,7 @@
 """What a LiteLLM call did cost, in micro-dollars or in tokens.
 
 Rule 1: prices and token counts are LiteLLM's own, of the deployment that answered.
-Rule 2: what cannot be told is None and never 0: then the estimate counts.
+Rule 2: an unknown cost is None and never 0: then the estimate counts.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Asked:
 
 
 def cost_of(asked: Asked, response: Any, logging: Any) -> int | None:
-    """What an answer cost; None when that cannot be told. logging: the call's own object of LiteLLM."""
+    """What an answer cost; None when that is unknown. logging: the call's own object of LiteLLM."""
     details = getattr(logging, "model_call_details", None) or {}
     if details.get("cache_hit") is True:
         return 0
@@ -78,7 +78,7 @@ def _texts(response: Any) -> Iterator[str]:
 
 
 def streamed_cost(asked: Asked, chunks: Sequence[Any], logging: Any) -> int | None:
-    """What the chunks of a stream cost, however many came; None when that cannot be told."""
+    """What the chunks of a stream cost, however many came; None when that is unknown."""
     with suppress(Exception):  # chunks of another form, such as bytes
         answer = litellm.stream_chunk_builder(list(chunks), count_prompt_tokens=lambda: asked.prompt)
         return cost_of(asked, answer, logging)
@@ -86,8 +86,8 @@ def streamed_cost(asked: Asked, chunks: Sequence[Any], logging: Any) -> int | No
 
 
 def logged_cost(asked: Asked, kwargs: Mapping[str, Any], response: Any) -> int | None:
-    """What a log event of an answer says that it cost; None when that cannot be told. 0 stands there for a price that
-    is not known, too.
+    """What a log event of an answer says that it cost; None when that is unknown. 0 stands there for an unknown price,
+    too.
     """
     if asked.unit != "tokens" and kwargs.get("response_cost"):
         return _told(kwargs["response_cost"])
