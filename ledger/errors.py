@@ -189,7 +189,7 @@ class LaneUnread(LedgerError):
     """A lane that no reader of these settings looks at holds changes: they are in no value. None of them is lost.
 
     Somebody added with other `regions` or `shards`, or without the counter's limit. Correct the settings that are
-    wrong, then move the changes: docs/operations.md, `lanes-unread`.
+    wrong, then move the changes: docs/operations/values.md, `lanes-unread`.
     """
 
 

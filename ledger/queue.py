@@ -119,7 +119,7 @@ class ChangeQueue:
         results: dict[int, str | LedgerError] = {int(entry["Id"]): unnamed for entry in entries}
         try:
             answer = self._client.send_message_batch(QueueUrl=self.url, Entries=entries)
-        except (ClientError, BotoCoreError) as failure:
+        except (ClientError, BotoCoreError, RuntimeError) as failure:  # credentials that stay expired: RuntimeError
             return dict.fromkeys(results, NotQueued(f"SendMessageBatch failed ({failure}). {AGAIN}")), []
         results |= {int(sent["Id"]): sent["MessageId"] for sent in answer.get("Successful", [])}
         failed = answer.get("Failed", [])
@@ -134,7 +134,9 @@ def _client(region: str | None) -> SQSClient:
         return boto3.client("sqs", region_name=region, config=CONFIG)
     except (BotoCoreError, TypeError, ValueError) as failure:  # no Region, none of AWS, no credentials
         why = str(failure).rstrip(".")
-        raise InvalidInput(f"There is no SQS client for region={shown(region)}: {why}.") from failure
+        raise InvalidInput(
+            f"boto3 makes no SQS client for region={shown(region)}: {why}. Nothing was written. Name its Region."
+        ) from failure
 
 
 def _messages(texts: Mapping[int, str]) -> Iterator[list[int]]:

@@ -112,13 +112,16 @@ class Call:
         self.cost = check_cost("cost", cost)
 
     def open(self) -> Call:
-        """As `with`, for code that ends elsewhere: there, call `close`."""
+        """As `with`, for code that ends elsewhere: there, call `close`. Raises InvalidInput the second time."""
+        self._check_new()
         self.holds = tuple(run(self._reserved(), self._budgets.ledger))
         self._was_opened = True
         return self
 
     def close(self, *, failed: bool = False) -> None:
-        """End what `open` began: the cost from `settle` counts, else the estimate, or nothing if the call `failed`."""
+        """End what `open` began: the cost from `settle` counts, else the estimate, or nothing if the call `failed` or
+        nobody opened it, as after a refusal.
+        """
         self._keep(run(self._ended(failed), self._budgets.ledger))
 
     def __enter__(self) -> Call:

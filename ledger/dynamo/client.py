@@ -49,6 +49,8 @@ _making_a_client = PerProcess(threading.Lock)
 
 def make_client(region: str, endpoint_url: str | None = None, session: Session | None = None) -> DynamoDBClient:
     """DynamoDB's client, as `client_of` makes it; with a session a new one. Raises InvalidSettings and NotAllowed."""
+    if endpoint_url is not None and not is_url(endpoint_url):
+        raise url_refused(endpoint_url, "it is no URL")
     make = client_of if session is None else functools.partial(_made, session)
     try:
         client: DynamoDBClient = make("dynamodb", region, endpoint_url)
@@ -65,7 +67,7 @@ def client_of(service: str, region: str, endpoint_url: str | None = None) -> Any
         return _client(service, region, endpoint_url, os.getpid())
 
 
-def url_refused(endpoint_url: str | None, failure: ValueError) -> InvalidSettings:
+def url_refused(endpoint_url: str | None, failure: object) -> InvalidSettings:
     return InvalidSettings(f"boto3 refuses endpoint_url={shown(endpoint_url, 200)}: {failure}.")
 
 

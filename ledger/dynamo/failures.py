@@ -149,7 +149,7 @@ def _note_sent(exception: Exception, context: Any, **_: Any) -> None:
     vars(exception).setdefault(_SENT, context.get(_SENT, 0))
 
 
-def attempts(failure: ClientError | BotoCoreError) -> int:
+def attempts(failure: Exception) -> int:
     """How many HTTP requests a failed call made."""
     unknown = 0 if isinstance(failure, NoCredentialsError | PartialCredentialsError) else 1
     answered = attempts_of(failure.response) if isinstance(failure, ClientError) else unknown
@@ -165,7 +165,7 @@ def attempts_of(answer: Any) -> int:
         return 1
 
 
-def error_of(failure: ClientError | BotoCoreError, operation: str, writes: bool, table: str) -> Exception:
+def error_of(failure: Exception, operation: str, writes: bool, table: str) -> Exception:
     """Our error for botocore's. A write that was sent more than once, and then refused, may have been applied."""
     sent = vars(failure).get(_SENT)
     if not isinstance(failure, ClientError):
@@ -216,7 +216,7 @@ def known(code: str, message: str) -> LedgerError | None:
     return kind(f"{message.rstrip('. ')}. Nothing was written.{next_step}")
 
 
-def no_client(failure: BotoCoreError) -> LedgerError:
+def no_client(failure: Exception) -> LedgerError:
     return errors.NotAllowed(f"boto3 makes no client: {failure}. Nothing was written. Give this process credentials.")
 
 

@@ -1,6 +1,6 @@
 """The format of gates, of what they filed, and of holds: only this file knows their keys and attributes.
 
-Rule 1: the formats are public (docs/data-model.md) and never change; it ignores further attributes.
+Rule 1: the formats are public (docs/gates.md) and never change; it ignores further attributes.
 Rule 2: all items of a lane are written at the endpoint of its Region alone.
 Rule 3: a segment's content gives its name, so that two rolls never write two things under one name.
 """

@@ -87,7 +87,7 @@ def test_a_queue_without_a_client_for_its_region_is_refused(monkeypatch: pytest.
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
         monkeypatch.delenv(name, raising=False)
     for region in (None, "", "eu west 1", 5):
-        with pytest.raises(InvalidInput, match=f"There is no SQS client for region={region!r}: "):
+        with pytest.raises(InvalidInput, match=f"boto3 makes no SQS client for region={region!r}: "):
             ChangeQueue("https://sqs.eu-west-1.amazonaws.com/1/changes", region=cast(Any, region))
 
 
