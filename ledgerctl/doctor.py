@@ -18,7 +18,7 @@ from ledger.errors import LedgerError, NotAllowed, TableMissing
 from ledger.gate import items as gates
 from ledger.lane import directory
 from ledger.lane.fits import mismatches
-from ledger.lane.shape import KINDS, stored
+from ledger.lane.shape import KINDS, is_strong, stored
 from ledger.limit import Shape
 from ledger.requests import GetMany, KeyPage, Scan
 from ledger.settings import Settings
@@ -71,7 +71,7 @@ def _findings(call: Call) -> Iterator[Finding]:
         yield from shape.replica_findings(settings, home["Table"])
     for region in settings.regions:
         yield from _region(call, region)
-    yield _shape(call, is_strong=not isinstance(home, LedgerError) and shape.is_strong(home["Table"]))
+    yield _shape(call, strong=not isinstance(home, LedgerError) and is_strong(home["Table"]))
     yield from _lanes(call)
     yield from permissions(call)
 
@@ -106,7 +106,7 @@ def _clock(call: Call, answer: Any) -> Finding:
     return judged(abs(skew_ms) <= SKEW_WARN_MS, "clock", "within two seconds of AWS", ahead, remedy, level)
 
 
-def _shape(call: Call, is_strong: bool) -> Finding:
+def _shape(call: Call, strong: bool) -> Finding:
     """The table's `shape` item against the settings."""
     what, settings = "shape", call.settings
     try:
@@ -120,7 +120,7 @@ def _shape(call: Call, is_strong: bool) -> Finding:
         remedy = "Nobody tells a process with other regions, shards or limits: `ledgerctl init` writes it."
         return Finding("warn", what, "the table has none", remedy)
     wrong, lacking = mismatches(settings, there), lacked(settings, there)
-    lacking += ["the mode of the table"] if is_strong and not there.is_strong else []
+    lacking += ["the mode of the table"] if strong and not there.is_strong else []
     if lacking and not wrong:
         says = f"lacks {' '.join(lacking)}; a process without them is not refused, and adds past them"
         remedy = "`ledgerctl init` with these settings adds them; until then their use is refused."

@@ -12,7 +12,7 @@ from typing import Any
 from ledger.errors import LedgerError, NotAllowed, SettingsMismatch, TableMissing
 from ledger.items import RETIRES
 from ledger.lane.fits import unlike
-from ledger.lane.shape import check_growth, stored, write
+from ledger.lane.shape import check_growth, is_strong, stored, write
 from ledger.limit import Shape
 from ledgerctl import shape
 from ledgerctl.call import Call
@@ -92,10 +92,13 @@ def make_ready(call: Call, steps: Steps, *, deletion_protection: bool) -> None:
             steps.say(f"{home}: items of periods retire")  # replicas follow, and refuse to be asked within the hour
         if _turned_recovery_on(call, region):
             steps.say(f"{region}: point-in-time recovery is on")
+    strong = False
     for region in regions:
-        refuse(call, region, table := active(call, region), "That was left as it is.")
-    for region in regions:  # last, because from then on a process that does not name them is refused
-        done = call.on_table(write(replace(call.settings, region=region), shape.is_strong(table)), call.tables[region])
+        table = active(call, region)
+        refuse(call, region, table, "Nothing was changed there.")
+        strong = strong or is_strong(table)
+    for region in regions:  # last, because from then on every process refuses to run that does not name them
+        done = call.on_table(write(replace(call.settings, region=region), strong), call.tables[region])
         if done != "kept":
             steps.say(f"{region}: {SHAPE_STEPS[done]}")
 

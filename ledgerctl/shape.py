@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from ledger.items import RETIRES
+from ledger.lane.shape import is_strong
 from ledger.settings import Settings
 
 Level = Literal["ok", "warn", "fail"]
@@ -76,10 +77,6 @@ def backups_findings(region: str, answer: Mapping[str, Any], single: bool = Fals
     on = described.get("PointInTimeRecoveryStatus") == "ENABLED"
     remedy = "Nothing else brings a deleted item back: run `ledgerctl init`, which turns it on."
     return [judged(on, f"{region} point-in-time recovery", "on", "off", remedy, "warn")]
-
-
-def is_strong(table: Mapping[str, Any]) -> bool:
-    return table.get("MultiRegionConsistency") == "STRONG"
 
 
 def replica_findings(settings: Settings, table: Mapping[str, Any]) -> list[Finding]:

@@ -21,7 +21,7 @@ has no limit, or a period. `ledgerctl init` notes it there, because only an oper
 import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from ledger import items
 from ledger.conditions import Absent
@@ -191,3 +191,8 @@ def check_growth(settings: Settings, shape: Shape | None, *, everywhere: bool = 
             "whose items never retire, and which would take no changes without a period. Choose another prefix. "
             "Nothing was written; the shape was left as it is."
         )
+
+
+def is_strong(table: Mapping[str, Any]) -> bool:
+    """Whether a table, as DescribeTable shows it, has multi-Region strong consistency (rule 7)."""
+    return table.get("MultiRegionConsistency") == "STRONG"
