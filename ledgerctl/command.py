@@ -34,8 +34,8 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(wanted: bool) -> None:
+    if wanted:
         typer.echo(f"ledgerctl {__version__}")
         raise typer.Exit
 
