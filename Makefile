@@ -15,7 +15,7 @@ PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --
 
 .DEFAULT_GOAL := help
 .PHONY: help dev engine demo demo-web browser test check docs api bench litellm compare simulate explore mistakes \
-  mutants versions model contract torture package preflight deploy remove e2e smoke
+  mutants dist model contract torture package preflight deploy remove e2e smoke
 
 help:
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,7 +53,7 @@ check: docs ## check lint, format and types, and build the pages
 docs: $(VENV)/.made ## write docs/openapi.json from the routes, and build/docs/index.html with all pages and the reference
 	@$(BIN)/python -m service.api.openapi
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
-	@echo "build/docs/index.html: $$(find build/docs -name '*.html' | wc -l) pages"
+	@echo "build/docs: $$(find build/docs -name "*.html" | wc -l) pages. To read and search them: python3 -m http.server -d build/docs 8000, then http://127.0.0.1:8000"
 
 api: ARGS ?= --memory
 api: $(VENV)/.made ## run the HTTP API on 127.0.0.1:8080, in memory; ARGS= uses the table of the LEDGER_* environment
@@ -84,17 +84,27 @@ mistakes: $(VENV)/.made ## plant mistakes in a copy of the code and see the hist
 mutants: $(VENV)/.made $(ENGINE)/.made ## change lines of the code by a seed: the tests must notice; ARGS="--sample 9 compactor/fold.py"
 	@$(BIN)/python -m lab.mutants $(ARGS)
 
+WHEEL     := $(CURDIR)/build/wheel
+ON_WHEEL  := -P -m pytest -q -o pythonpath=
 PYTHON313 ?= python3.13 $(wildcard $(HOME)/.pyenv/versions/3.13.*/bin/python)
-versions: $(VENV)/.made $(OLDEST)/.made $(ENGINE)/.made ## run the tests with the oldest packages of pyproject.toml, and on Lambda's Python; PYTHON313=... names it
-	@PYTHONPATH=$(OLDEST) $(BIN)/python -m pytest -q tests/ledger tests/reader $(ARGS)
+dist: $(VENV)/.made $(OLDEST)/.made $(ENGINE)/.made ## build wheel and sdist, check them, and test the wheel with the oldest packages and on Lambda's Python; PYTHON313=...
+	@rm -rf dist $(WHEEL)
+	@mkdir -p build
+	@$(BIN)/python -m build --no-isolation --outdir dist . > build/dist.txt 2>&1 || { cat build/dist.txt; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(WHEEL) dist/*.whl
+	@PYTHONPATH=$(WHEEL):$(CURDIR)/$(OLDEST) $(BIN)/python -P -c 'import ledger; assert "$(WHEEL)" in ledger.__file__, ledger.__file__'
+	@PYTHONPATH=$(WHEEL):$(CURDIR)/$(OLDEST) $(BIN)/python $(ON_WHEEL) \
+	  tests/ledger tests/reader tests/ledgerctl/test_app.py tests/ledgerctl/test_failures.py $(ARGS)
 	@for python in $(PYTHON313); do "$$python" -c "" 2> /dev/null || continue; \
 	  $(MAKE) --no-print-directory lambda PYTHON313="$$python" && exit; exit 1; done; \
 	  echo "NOT RUN on Python 3.13: none that starts is on PATH or among pyenv's versions. PYTHON313=... names one."
+	@$(BIN)/python -m pytest -q tests/wheel $(ARGS)
+	@ls dist/*
 
 .PHONY: lambda
 lambda: $(ENGINE)/.made
 	@$(MAKE) --no-print-directory VENV=$(LAMBDA) PYTHON="$(PYTHON313)" $(LAMBDA)/.made
-	@LEDGER_ENGINE=$(CURDIR)/$(ENGINE)/bin/ministack $(LAMBDA)/bin/python -m pytest -q \
+	@PYTHONPATH=$(WHEEL) LEDGER_ENGINE=$(CURDIR)/$(ENGINE)/bin/ministack $(LAMBDA)/bin/python $(ON_WHEEL) \
 	  tests/ledger tests/reader tests/compactor tests/service tests/infra $(ARGS)
 
 model: $(VENV)/.made ## check the TLA+ model (needs Java and Maven): half an hour; ARGS=one-delta: one configuration

@@ -1,23 +1,16 @@
-"""`ledgerctl`, and `python -m ledgerctl`: every command, in the order in which help lists them."""
+"""`ledgerctl`, and `python -m ledgerctl`."""
 
 import signal
 import sys
-from importlib import import_module
-
-FILES = (
-    *("init", "add", "revert", "transfer", "get", "standing", "history", "series", "list", "compaction"),
-    *("rebuild", "restore", "redrive", "imports", "cost", "doctor"),
-)
 
 try:
-    for name in FILES:
-        import_module(f"ledgerctl.{name}")  # adds its commands
-    from ledgerctl.command import app
+    import rich  # noqa: F401
+
+    from ledgerctl.app import app
 except ModuleNotFoundError as missing:
     if missing.name not in ("rich", "typer"):
         raise
     sys.exit(f"ledgerctl needs {missing.name}, which is not installed: in a clone, pip install '.[cli]'")
-
 
 __all__ = ["app", "main"]
 

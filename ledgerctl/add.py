@@ -25,8 +25,6 @@ from ledger.message import time_of, time_text
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import (
-    COUNTERS,
-    LIMITS,
     NEGATIVE,
     At,
     Counter,
@@ -90,7 +88,7 @@ def sending(name: Named, what: str) -> Iterator[None]:
         raise Wrong("OutcomeUnknown", message, remedy, UNKNOWN if name.made else known) from None
 
 
-@command("add", COUNTERS, context_settings=NEGATIVE)
+@command("add", context_settings=NEGATIVE)
 def add(
     call: Call,
     counter: NewCounter,
@@ -123,7 +121,7 @@ def length_typed(text: str) -> timedelta:
     return timedelta(**{UNITS[match[2]]: int(match[1])})
 
 
-@command("hold", LIMITS, context_settings=NEGATIVE)
+@command("hold", context_settings=NEGATIVE)
 def hold(
     call: Call,
     counters: Annotated[list[str], typer.Argument(help="A counter, or several: the narrowest first.")],
@@ -157,7 +155,7 @@ def _fields(held: Hold) -> dict[str, object]:
     return {"id": held.id, "counter": held.counter, "amount": held.amount, "until": time_text(held.until)}
 
 
-@command("holds", LIMITS)
+@command("holds")
 def holds(call: Call, counter: Counter) -> None:
     """List the open holds of a limited counter, the next to end first.
 
@@ -175,7 +173,7 @@ def holds(call: Call, counter: Counter) -> None:
     call.note_cost()
 
 
-@command("capture", LIMITS, context_settings=NEGATIVE)
+@command("capture", context_settings=NEGATIVE)
 def capture(
     call: Call,
     counter: Counter,
@@ -190,7 +188,7 @@ def capture(
     call.say(f"{outcome}: {change:+,} to {counter}; {means}", style="green")
 
 
-@command("release", LIMITS)
+@command("release")
 def release(call: Call, counter: Counter, id_: Id) -> None:
     """Release a hold: nothing of it counts."""
     call.ledger.release(Hold.parse(counter, id_))

@@ -183,6 +183,27 @@ class Call:
         if not self.json:
             self.err.print(text, style=style, soft_wrap=True)
 
+    @property
+    def has_bars(self) -> bool:
+        """Whether somebody looks at standard error."""
+        return not self.json and self.err.is_interactive and self.err.file.isatty()
+
+    @contextmanager
+    def progress(self, what: str, total: int | None, *, shown: bool = True) -> Iterator[Callable[..., None]]:
+        """A bar with counts on standard error, until the work ends; yields what to call with how many more are done.
+
+        total: None where nobody knows it. shown: nothing else is printed to the terminal meanwhile.
+        """
+        if not (shown and self.has_bars):
+            yield lambda done=1: None
+            return
+        from rich import progress as of  # which only people need
+
+        columns = (of.TextColumn("{task.description}"), of.BarColumn(), of.MofNCompleteColumn(), of.TimeElapsedColumn())
+        there: Any = {"console": self.err, "transient": True, "redirect_stdout": False, "redirect_stderr": False}
+        with of.Progress(*columns, **there) as bar:
+            yield functools.partial(bar.advance, bar.add_task(what, total=total))
+
     def note_cost(self) -> None:
         self.note(show.cost(self.meter.take()))
 

@@ -12,43 +12,17 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
-from ledger import __version__
 from ledger.errors import shown
+from ledgerctl.app import LOADED
 from ledgerctl.call import Call, Surroundings
 from ledgerctl.failures import Wrong
 from ledgerctl.show import NUMBER
 
-COUNTERS, LIMITS, COMPACTION, TABLE = "Counters", "Limits", "Compaction", "The table, its queue and its bill"
-"""The groups of commands, as help shows them."""
 
-app = typer.Typer(
-    name="ledgerctl",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    help="Operate exact counters on DynamoDB. Options such as --table and --region stand behind the command: "
-    "`ledgerctl get --help`.",
-    epilog="Exit codes: 0 fine; 1 the data is wrong, or a limit or a condition refused; 2 your input is wrong; 3 AWS "
-    "refused or gave no answer: run it again; 4 nobody knows whether an `add`, a `hold` or a `transfer` without --key "
-    "was applied: repeat it only by the command it prints; 70 a defect of ledgerctl; 130 interrupted.",
-)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"ledgerctl {__version__}")
-        raise typer.Exit
-
-
-VERSION = typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-
-
-@app.callback()
-def _program(version: Annotated[bool, VERSION] = False) -> None: ...
-
-
-def command(name: str, group: str, **settings: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Register `function(call, …)` under `name`, with the common options behind its own. group: in the help."""
+def command(name: str, **settings: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make `function(call, …)` the command `name` of app.py, with the common options behind its own."""
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
@@ -64,7 +38,9 @@ def command(name: str, group: str, **settings: Any) -> Callable[[Callable[..., N
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {each.name: each.annotation for each in parameters}
         called.__doc__ = function.__doc__
-        app.command(name, rich_help_panel=group, **settings)(called)
+        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        alone.command(name, **settings)(called)
+        LOADED[name] = get_command(alone)
         return function
 
     return register

@@ -23,7 +23,7 @@ from ledger.settings import Settings
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.command import COMPACTION, Counters, Prefix, Scan, command
+from ledgerctl.command import Counters, Prefix, Scan, command
 from ledgerctl.failures import DATA
 from ledgerctl.lanes import chosen, each_of, exit_code_of, found
 
@@ -50,7 +50,7 @@ def badness(each: LaneLag, todo: list[str]) -> tuple[bool, int, int, int, int]:
     return each.damage is not None, each.strays, due, each.to_clean, each.tail
 
 
-@command("lag", COMPACTION)
+@command("lag")
 def lag_(
     call: Call,
     counters: Counters = None,
@@ -65,7 +65,7 @@ def lag_(
     else:
         every = found(call, prefix, scan=scan).lanes
         lanes = [lane for lane in every if lane.region in settings.regions and settings.limit_of(lane.counter) is None]
-    outcomes = each_of(lanes, lambda lane: call.run(lag(lane), lane.region))
+    outcomes = each_of(call, "lanes", lanes, lambda lane: call.run(lag(lane), lane.region))
     seen = [outcome for _, outcome in outcomes if isinstance(outcome, LaneLag)]
     missing = [(lane, outcome) for lane, outcome in outcomes if isinstance(outcome, LedgerError)]
     todo = {each.lane: to_do(each, settings, now_ms) for each in seen}
@@ -97,7 +97,7 @@ def _show_lag(call: Call, seen: list[LaneLag], todo: Mapping[Lane, list[str]], n
         call.note(damage, "red")
 
 
-@command("compact", COMPACTION)
+@command("compact")
 def compact(call: Call, counters: Counters = None) -> None:
     """Clean, fold and settle the lanes of this Region. Without counters, a scan finds the lanes that need it.
 
@@ -108,7 +108,7 @@ def compact(call: Call, counters: Counters = None) -> None:
     if not names:
         scanned = call.run(find_lanes(call.settings))
         names = sorted({lane.counter for lane in scanned.needy})
-    outcomes = each_of(names, call.compactor.compact)
+    outcomes = each_of(call, "counters", names, call.compactor.compact)
     report = Report.total(outcome for _, outcome in outcomes if isinstance(outcome, Report))
     problems = [(name, outcome) for name, outcome in outcomes if isinstance(outcome, LedgerError)]
     problems += [(str(lane), error_of(lane)) for lane in scanned.unread]
@@ -137,7 +137,7 @@ def compact(call: Call, counters: Counters = None) -> None:
         raise typer.Exit(DATA if report.conflicts else exit_code_of([error for _, error in problems]))
 
 
-@command("verify", COMPACTION)
+@command("verify")
 def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Scan = False) -> None:
     """Recount counters from their events and compare.
 
@@ -153,7 +153,7 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Sca
 
     different = strays = 0
     failed: list[LedgerError] = []
-    for name, outcome in each_of(names, verified):
+    for name, outcome in each_of(call, "counters", names, verified):
         if isinstance(outcome, LedgerError):
             failed.append(outcome)
             call.note(f"{name}: {outcome}", "red")

@@ -20,7 +20,7 @@ import typer
 from ledger.lane.add import PACK_CHANGES
 from ledger.settings import SHARDS_MAX
 from ledgerctl.call import Call
-from ledgerctl.command import TABLE, command
+from ledgerctl.command import command
 from ledgerctl.failures import Wrong
 
 PAGE = "https://aws.amazon.com/dynamodb/pricing/on-demand/"
@@ -110,7 +110,7 @@ def amount(text: str) -> float:
     return float(number) * SCALE[scale] * (SECONDS if rate else 1)
 
 
-@command("cost", TABLE)
+@command("cost")
 def cost(
     call: Call,
     changes: Annotated[str, typer.Option(help="Changes a month, such as 10M, or a second, such as 40/s.")],

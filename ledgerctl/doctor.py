@@ -24,7 +24,7 @@ from ledger.requests import GetMany, KeyPage, Scan
 from ledger.settings import Settings
 from ledgerctl import shape
 from ledgerctl.call import Call
-from ledgerctl.command import TABLE, command
+from ledgerctl.command import command
 from ledgerctl.failures import DATA
 from ledgerctl.lanes import named
 from ledgerctl.permissions import ROLES, permissions
@@ -43,7 +43,7 @@ LOOKS = (
 """What `doctor` looks at in each Region: its name, the request, and the function that judges the answer."""
 
 
-@command("doctor", TABLE)
+@command("doctor")
 def doctor(call: Call) -> None:
     """Check table, replicas, backups, clock, settings and permissions.
 

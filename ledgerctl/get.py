@@ -15,14 +15,14 @@ from ledger.errors import ReadTooSlow, Throttled, TransactionConflict, Unavailab
 from ledger.message import time_text
 from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.command import COUNTERS, Counter, command
+from ledgerctl.command import Counter, command
 from ledgerctl.failures import meaning
 from reader import Balance
 
 PASSING = (ReadTooSlow, Throttled, TransactionConflict, Unavailable)
 
 
-@command("get", COUNTERS)
+@command("get")
 def get(
     call: Call,
     counter: Counter,
@@ -55,7 +55,7 @@ def get(
     call.say(f"{show.moment(balance.as_of)}  {show.cost(consumed)}", style="dim")
 
 
-@command("watch", COUNTERS)
+@command("watch")
 def watch(
     call: Call,
     counter: Counter,

@@ -22,7 +22,7 @@ from ledger.message import time_text
 from ledger.values import Delta
 from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.command import COUNTERS, Counter, Counters, FileFormat, Prefix, Scan, command
+from ledgerctl.command import Counter, Counters, FileFormat, Prefix, Scan, command
 from ledgerctl.failures import Wrong
 from ledgerctl.lanes import chosen
 from reader import Entry
@@ -37,7 +37,7 @@ class Format(StrEnum):
     csv = "csv"
 
 
-@command("history", COUNTERS)
+@command("history")
 def history(
     call: Call,
     counter: Counter,
@@ -74,7 +74,7 @@ def _pages(call: Call, counter: str, bounds: dict[str, Any], left: int) -> Itera
             return
 
 
-@command("export", COUNTERS)
+@command("export")
 def export(
     call: Call,
     counters: Counters = None,
@@ -89,7 +89,8 @@ def export(
     """
     names, seen = chosen(call, counters, prefix, scan=scan)
     late = 0
-    with _opened(out) as file:
+    shown = out is not None or not call.out.is_terminal
+    with _opened(out) as file, call.progress("counters", len(names), shown=shown) as more:
 
         def every() -> Iterator[tuple[str, Entry]]:
             nonlocal late
@@ -99,6 +100,7 @@ def export(
                 late += len(waiting)
                 for entry in with_strays(call.reader.history(name), waiting):
                     yield name, entry
+                more()
 
         count = write_changes(file, format_.value, every())
     if late:

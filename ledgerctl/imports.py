@@ -27,19 +27,19 @@ from ledger.lane.add import Outcome
 from ledger.settings import Settings
 from ledger.values import Delta, Lane, Receipt
 from ledger.writer import add_deltas
+from ledgerctl import rows as files
 from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.command import COUNTERS, FileFormat, command
+from ledgerctl.command import FileFormat, command
 from ledgerctl.failures import DATA, cut_off
 from ledgerctl.rows import DEFAULT, BadRow, BadRows, Columns, Row, change_of, check_template, filled, number_of, rows_of
-from ledgerctl.rows import opened as opened_rows
 
 BATCH = 500
 OF_ROW = TokenConflict | LimitReached | PeriodOver
 """Errors of a row alone."""
 
 
-@command("import", COUNTERS)
+@command("import")
 def import_(
     call: Call,
     file: Annotated[str, typer.Argument(help="A CSV with a header, or JSONL; - is standard input.")],
@@ -62,7 +62,7 @@ def import_(
     kind = format_.value if format_ else "csv" if path.suffix.lower() == ".csv" else "jsonl"
     columns = Columns(counter, change, key or DEFAULT.key, at)
     with ExitStack() as stack:
-        source = _standard_input() if file == "-" else stack.enter_context(opened_rows(path))
+        source = _standard_input() if file == "-" else stack.enter_context(files.opened(path))
         names, rows = rows_of(source, kind)
         by_token = key is None and (names is None or "token" in names)
         for option, template in asdict(columns).items():
@@ -74,8 +74,11 @@ def import_(
         stack.callback(bad.close)
         done = Import(call, columns, by_token, home_region, bad, dry_run)
         try:
-            while batch := list(islice(rows, BATCH)):
-                done.put(batch)
+            with call.progress("lines", files.lines_of(path) if file != "-" and call.has_bars else None) as more:
+                while batch := list(islice(rows, BATCH)):
+                    before = done.line
+                    done.put(batch)
+                    more(done.line - before)
         except (LedgerError, KeyboardInterrupt) as failure:
             said = f"The import stopped: {done}; every row before line {done.line:,} is done."
             remedy = "Run it again: nothing counts twice." + (f"\nBad rows so far: {bad.path}" if bad.count else "")

@@ -16,7 +16,7 @@ from ledger.lane.shape import check_growth, is_strong, stored, write
 from ledger.limit import Shape
 from ledgerctl import shape
 from ledgerctl.call import Call
-from ledgerctl.command import TABLE, Unprotected, command
+from ledgerctl.command import Unprotected, command
 from ledgerctl.failures import DATA, NO_ANSWER, Wrong, meaning
 
 POLL_S, ACTIVE_LOOKS_MAX = 2.0, 900  # half an hour, because a replica of a large table takes its time
@@ -32,7 +32,7 @@ CREATE: dict[str, Any] = {
 }
 
 
-@command("init", TABLE)
+@command("init")
 def init(call: Call, no_deletion_protection: Unprotected = False) -> None:
     """Make the table, with a replica in every Region of --regions. Run it again after any failure."""
     home, name = call.settings.region, call.settings.table

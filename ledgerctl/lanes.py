@@ -120,13 +120,23 @@ def _listed(call: Call, prefix: str, *, at_home: bool) -> Found:
     return Found(sorted(kept))
 
 
-def each(names: Sequence[Name], work: Callable[[Name], Done]) -> list[Done]:
-    """The outcomes in order, some at a time; the first alone, because it reads the table's shape, once for all."""
-    with ThreadPoolExecutor(WORKERS) as workers:
-        return [*map(work, names[:1]), *workers.map(carried(work), names[1:])]
+def each(call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Done]) -> list[Done]:
+    """The outcomes in order, some at a time; the first alone, because it reads the table's shape, once for all.
+
+    what: the word for the names in the bar."""
+    with call.progress(what, len(names)) as more, ThreadPoolExecutor(WORKERS) as workers:
+
+        def counted(name: Name) -> Done:
+            done = work(name)
+            more()
+            return done
+
+        return [*map(counted, names[:1]), *workers.map(carried(counted), names[1:])]
 
 
-def each_of(names: Sequence[Name], work: Callable[[Name], Done]) -> list[tuple[Name, Done | LedgerError]]:
+def each_of(
+    call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Done]
+) -> list[tuple[Name, Done | LedgerError]]:
     """The outcome or the error of each counter or lane, in order, some at a time. Raises the error if all fail."""
 
     def one(name: Name) -> tuple[Name, Done | LedgerError]:
@@ -135,7 +145,7 @@ def each_of(names: Sequence[Name], work: Callable[[Name], Done]) -> list[tuple[N
         except LedgerError as error:
             return name, error
 
-    outcomes = each(names, one)
+    outcomes = each(call, what, names, one)
     errors = [outcome for _, outcome in outcomes if isinstance(outcome, LedgerError)]
     if errors and len(errors) == len(names):
         raise errors[0]

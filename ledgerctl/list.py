@@ -15,7 +15,7 @@ from ledger.periods.name import MARK, span_of
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.command import COUNTERS, Prefix, Scan, command
+from ledgerctl.command import Prefix, Scan, command
 from ledgerctl.lanes import found
 from reader.calls import Calls
 from reader.top import BEHIND_S
@@ -27,7 +27,7 @@ class By(StrEnum):
     pending = "pending"
 
 
-@command("list", COUNTERS)
+@command("list")
 def list_(
     call: Call,
     prefix: Prefix = "",
@@ -67,7 +67,7 @@ def list_(
     _say_some(call, len(rows), len(lanes_of), seen.limits)
 
 
-@command("top", COUNTERS)
+@command("top")
 def top(
     call: Call,
     prefix: Prefix = "",

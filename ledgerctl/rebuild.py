@@ -20,7 +20,7 @@ from ledger.lane.shape import ShapeCheck
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.command import COMPACTION, Scan, agree, command
+from ledgerctl.command import Scan, agree, command
 from ledgerctl.failures import DATA, NO_ANSWER, Wrong
 from ledgerctl.lanes import each, exit_code_of, found
 from ledgerctl.rebuilding import Unwritten, plan, rebuild_all
@@ -30,7 +30,7 @@ STOP_WRITERS = "Stop all that add to the counter or hold of it (docs/operations.
 UNDONE = "Nothing was rebuilt."
 
 
-@command("rebuild", COMPACTION)
+@command("rebuild")
 def rebuild(
     call: Call,
     counter: Annotated[str | None, typer.Argument(help="The counter's name; or --all.")] = None,
@@ -67,7 +67,7 @@ def _of_all(call: Call, lanes: list[Lane], yes: bool, dry_run: bool) -> None:
     own = [lane for lane in lanes if lane.region == region and settings.limit_of(lane.counter) is None]
     what = f"{show.counted(len(own), 'lane')} of {region} and {show.counted(len(limited), 'limited counter')}"
     if dry_run:
-        plans = each(own, lambda lane: plan(call, lane))
+        plans = each(call, "lanes", own, lambda lane: plan(call, lane))
         would = {how: sum(planned.would == how for planned in plans) for how in ("write", "delete", "nothing", "fail")}
         failing = {str(planned.lane): str(planned.error) for planned in plans if planned.error is not None}
         call.document({"region": region, "would": would, "limited": limited, "failing": failing, "written": False})

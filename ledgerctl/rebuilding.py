@@ -89,7 +89,7 @@ def rebuild_all(call: Call, lanes: Iterable[Lane]) -> tuple[dict[str, list[str]]
     for lane in lanes:
         if lane.region == call.settings.region or call.settings.limit_of(lane.counter) is not None:
             lanes_of[lane.counter].add(lane)
-    outcomes = each_of(sorted(lanes_of), lambda name: _rebuilt(call, name, lanes_of[name]))
+    outcomes = each_of(call, "counters", sorted(lanes_of), lambda name: _rebuilt(call, name, lanes_of[name]))
     done = {name: outcome for name, outcome in outcomes if not isinstance(outcome, LedgerError)}
     return done, {name: outcome for name, outcome in outcomes if isinstance(outcome, LedgerError)}
 

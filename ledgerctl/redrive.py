@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from ledger.dynamo.failures import code_of
 from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.command import TABLE, command
+from ledgerctl.command import command
 from ledgerctl.failures import INTERRUPTED, NO_ANSWER, Wrong
 
 POLL_S = 2.0
@@ -31,7 +31,7 @@ KEPT = (
 Which = StrEnum("Which", ["changes", "work", "failed"])
 
 
-@command("redrive", TABLE)
+@command("redrive")
 def redrive(
     call: Call,
     which: Annotated[Which, typer.Argument(help="The queue whose dead letters to move; `failed` only counts.")],

@@ -23,7 +23,7 @@ from ledger.requests import Get, Item, Key, Put, keyed
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.command import TABLE, Unprotected, command
+from ledgerctl.command import Unprotected, command
 from ledgerctl.failures import DATA, Wrong, cut_off, meaning
 from ledgerctl.init import Steps, active, make_ready, refuse_another_shape
 from ledgerctl.lanes import each_of, found, named
@@ -36,7 +36,7 @@ SWITCH = """Now switch, as docs/deploying.md#restoring-from-a-backup has it:
 3. send again what came after {moment}, with the same keys and times: what is there counts once."""
 
 
-@command("restore", TABLE)
+@command("restore")
 def restore(
     call: Call,
     to: Annotated[str, typer.Option(help="The name of the new table.")],
@@ -160,7 +160,7 @@ class Restored:
         self.steps.say(f"{what} rebuilt: {len(done):,}")
 
     def _verify(self, counters: list[str]) -> None:
-        outcomes = each_of(counters, self.call.compactor.verify)
+        outcomes = each_of(self.call, "counters", counters, self.call.compactor.verify)
         wrong = [name for name, outcome in outcomes if not (isinstance(outcome, Verification) and outcome.ok)]
         for _, outcome in outcomes:
             for difference in [str(outcome)] if isinstance(outcome, LedgerError) else outcome.differences:

@@ -19,12 +19,12 @@ from ledger.message import time_text
 from ledgerctl import show
 from ledgerctl.add import named, sending
 from ledgerctl.call import Call
-from ledgerctl.command import COUNTERS, Counter, agree, command
+from ledgerctl.command import Counter, agree, command
 from ledgerctl.failures import DATA, Wrong
 from reader import Entry, Position
 
 
-@command("revert", COUNTERS)
+@command("revert")
 def revert(
     call: Call,
     counter: Counter,

@@ -44,6 +44,14 @@ def opened(path: Path) -> TextIO:
     return path.open(encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
+def lines_of(path: Path) -> int | None:
+    """How many lines a file has; None of a pipe, which can be read only once."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        return sum(1 for _ in file)
+
+
 class Row(NamedTuple):
     """A row. line: where it begins. raw: as the file has it. why: nobody can read it, and `fields` is empty."""
 

@@ -17,7 +17,7 @@ from ledger.message import time_text
 from ledger.periods.period import zone_of
 from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.command import COUNTERS, Counter, command
+from ledgerctl.command import Counter, command
 from ledgerctl.failures import Wrong
 from ledgerctl.history import Format, write_rows
 from reader.steps import STEPS_MAX
@@ -34,7 +34,7 @@ class Every(StrEnum):
     month = "month"
 
 
-@command("series", COUNTERS)
+@command("series")
 def series(
     call: Call,
     counter: Counter,

@@ -14,7 +14,7 @@ from ledger import Period
 from ledger.message import time_text
 from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.command import LIMITS, Counter, command, whole_number
+from ledgerctl.command import Counter, command, whole_number
 from reader import Standing
 
 
@@ -26,7 +26,7 @@ class Unit(StrEnum):
     hour = "hour"
 
 
-@command("standing", LIMITS)
+@command("standing")
 def standing(call: Call, counter: Counter) -> None:
     """Show a limited counter: its value, its limit, and what is left and held."""
     found = call.reader.standing(counter)
@@ -47,7 +47,7 @@ def standing(call: Call, counter: Counter) -> None:
     call.note(f"{show.moment(found.as_of)}  {show.cost(consumed)}")
 
 
-@command("limit", LIMITS)
+@command("limit")
 def limit(
     call: Call,
     counter: Counter,
@@ -73,7 +73,7 @@ def limit(
     call.say(f"{counter}  {_bounds(found)}; {where}")
 
 
-@command("periods", LIMITS)
+@command("periods")
 def periods(
     call: Call,
     base: Annotated[str, typer.Argument(help="The counter's name without its period.")],

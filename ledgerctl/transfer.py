@@ -13,7 +13,7 @@ from ledger.errors import InvalidInput, LedgerError, PeriodOver, SettingsMismatc
 from ledger.message import time_text
 from ledgerctl.add import Named, named
 from ledgerctl.call import Call
-from ledgerctl.command import COUNTERS, NEGATIVE, At, HomeRegion, Key, command, whole_number
+from ledgerctl.command import NEGATIVE, At, HomeRegion, Key, command, whole_number
 from ledgerctl.failures import DATA, INTERRUPTED, NO_ANSWER, UNKNOWN, Wrong
 
 Amount = Annotated[int, typer.Argument(help="1 or more, such as 2550.", metavar="AMOUNT", parser=whole_number)]
@@ -22,7 +22,7 @@ Target = Annotated[str, typer.Argument(help="The counter that it comes to.")]
 LEFT = "`ledgerctl standing COUNTER` shows what is left, held and on its way."
 
 
-@command("transfer", COUNTERS, context_settings=NEGATIVE)
+@command("transfer", context_settings=NEGATIVE)
 def transfer(
     call: Call,
     source: Source,

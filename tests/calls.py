@@ -6,7 +6,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).parent.parent
+import ledger
+
+ROOTS = {Path(__file__).parents[1], Path(ledger.__file__).parents[1]}  # `make dist` runs the tests on the wheel
 OURS = ("ledger", "reader", "compactor", "service")
 
 
@@ -51,7 +53,8 @@ def passed(call: Callable[[], Any], *, below: str = "", without: tuple[str, ...]
 def _name_of(frame: FrameType, without: tuple[str, ...]) -> str:
     """ "" for what is not counted."""
     code, path = frame.f_code, Path(frame.f_code.co_filename)
-    if not path.is_relative_to(ROOT) or code.co_name.endswith(("comp>", "<genexpr>")):
+    files = [str(path.relative_to(root)) for root in ROOTS if path.is_relative_to(root)]
+    if not files or code.co_name.endswith(("comp>", "<genexpr>")):
         return ""
-    file = str(path.relative_to(ROOT))
+    file = min(files, key=len)
     return f"{file}:{code.co_qualname}" if file.partition("/")[0] in OURS and file not in without else ""

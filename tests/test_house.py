@@ -251,6 +251,7 @@ def test_there_is_one_version() -> None:
     assert PROJECT["project"]["dynamic"] == ["version"]
     assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "ledger.__version__"}
     assert openapi.document()["info"]["version"] == __version__
+    assert re.findall(r"^## \[(.+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0] == __version__
     assert f"git checkout v{__version__} &&" in (ROOT / "docs" / "deploying.md").read_text()
 
 
@@ -259,6 +260,6 @@ MODULES = [path.relative_to(ROOT) for folder in KNOWS for path in sorted((ROOT /
 
 
 def test_a_package_is_typed_and_its_modules_open_by_saying_what_they_are_with_numbered_rules() -> None:
-    assert all((ROOT / package / "py.typed").is_file() for package in OURS)
+    assert all((ROOT / package / "py.typed").is_file() for package in (*OURS, "simulator"))
     assert [name for name in NAMES if not ast.get_docstring(tree(name))] == []
     assert not [path for path in MODULES if SPOKEN.search(ast.get_docstring(tree(str(path))) or "")]

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("infra", "lab", "ledgerctl", "service", "tests")
@@ -52,5 +53,15 @@ def test_ci_starts_every_target_of_the_makefile() -> None:
     commands = re.sub(r"#.*", "", (ROOT / ".ci" / "run").read_text())
     started = set(re.findall(r"\b(?:make|asked) ([a-z0-9-]+)", commands))
     part_of_another = {"docs"}  # of check
-    assert started > {"engine", "test", "versions"}
+    assert started > {"engine", "test", "dist"}
     assert targets - started == part_of_another
+
+
+def test_a_forge_runs_what_a_clean_clone_must_pass_and_releases_what_make_dist_made() -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())["jobs"]
+    steps = {name: [step.get("uses") or step["run"] for step in job["steps"]] for name, job in jobs.items()}
+    assert steps["test"][-1] == "env -u GITHUB_ACTIONS .ci/run"
+    assert jobs["release"]["needs"] == "test"
+    assert steps["release"][-2] == "env -u GITHUB_ACTIONS make dist"
+    actions = [step for job in steps.values() for step in job if step.startswith("actions/")]
+    assert [step for step in actions if not re.fullmatch(r"actions/[a-z-]+@v\d+\.\d+\.\d+", step)] == []

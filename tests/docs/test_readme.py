@@ -30,7 +30,9 @@ from tests.docs.pages import DOCS, RECIPES, ROOT, blocks, rows
 README = ROOT / "README.md"
 DATA_MODEL = DOCS / "data-model.md"
 SETTINGS = DOCS / "settings.md"
-PAGES = sorted([README, ROOT / "CHANGELOG.md", ROOT / "lab" / "spec" / "README.md", *DOCS.rglob("*.md")])
+PAGES = sorted(
+    [README, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", ROOT / "lab" / "spec" / "README.md", *DOCS.rglob("*.md")]
+)
 LANE = Lane("eu-west-1", 0, "stock:85123A")
 
 

@@ -1,0 +1,97 @@
+"""What the program is before a command is called: its help, a word that it does not know, a shell's Tab; and its bars
+on a terminal."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from ledgerctl.app import COMMANDS, app, loaded
+
+NEEDED_BY_COMMANDS = ("boto3", "botocore", "ledger", "reader", "compactor")
+LOADS = f"""
+import atexit, runpy, sys
+atexit.register(lambda: print([name for name in {NEEDED_BY_COMMANDS} if name in sys.modules], file=sys.stderr))
+sys.argv = ["ledgerctl", *sys.argv[1:]]
+runpy.run_module("ledgerctl", run_name="__main__")
+"""
+
+
+def alone(*typed: str, **environ: str) -> tuple[int, str, str]:
+    """Exit code, output, and errors with what was loaded of NEEDED_BY_COMMANDS, of a process of its own."""
+    command = [sys.executable, "-c", LOADS, *typed]
+    ran = subprocess.run(command, env=os.environ | environ, capture_output=True, text=True, check=False)
+    return ran.returncode, ran.stdout, ran.stderr
+
+
+def test_the_line_of_a_command_in_help_is_the_first_paragraph_of_its_own_help() -> None:
+    for command in app.registered_commands:
+        first, _, _ = loaded(str(command.name)).help.partition("\n\n")
+        assert command.help == " ".join(first.split()), "write it in ledgerctl/app.py"
+
+
+def test_help_and_a_word_that_is_no_command_load_neither_boto3_nor_the_library() -> None:
+    code, out, loaded = alone("--help")
+    assert (code, loaded) == (0, "[]\n")
+    assert all(f"{name} " in out for lines in COMMANDS.values() for name in lines)
+    code, out, err = alone("gett")
+    assert (code, out, err.splitlines()[-1]) == (2, "", "[]")
+    assert "Did you mean 'get'?" in err
+    assert alone("get", "--help")[2] != "[]\n"
+
+
+def test_a_shell_completes_commands_and_loads_only_the_one_whose_options_it_completes() -> None:
+    def completed(words: str) -> tuple[str, str]:
+        number = str(len(words.split(" ")) - 1)
+        _, out, err = alone(_LEDGERCTL_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=number)
+        return out, err
+
+    assert completed("ledgerctl hist") == ("history\n", "[]\n")
+    assert completed("ledgerctl history --un")[0] == "--until\n"
+
+
+ON_ONE_TABLE = """
+import shlex, sys
+from ledgerctl.app import app
+from tests.ledgerctl.support import Tables
+world = Tables().world
+for typed in sys.argv[1:]:
+    print("$", file=sys.stderr)
+    app(shlex.split(typed), obj=world, standalone_mode=False)
+"""
+
+
+def on_a_terminal(*typed: str) -> list[str]:
+    """What each command writes to standard error where that is a terminal, without control sequences."""
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-c", ON_ONE_TABLE, *typed]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs, env=os.environ | {"TERM": "xterm"}) as ran:
+        os.close(theirs)
+        written = b""
+        try:
+            while part := os.read(ours, 4096):
+                written += part
+        except OSError:  # Linux ends a terminal so
+            pass
+    os.close(ours)
+    text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", written.decode())
+    assert ran.returncode == 0, text
+    return text.split("$")[1:]
+
+
+def test_a_terminal_shows_how_many_are_done_of_how_many(tmp_path: Path) -> None:
+    rows, copy = tmp_path / "rows.jsonl", tmp_path / "copy.jsonl"
+    row = '{{"counter": "c{}", "change": 1, "idempotency_key": "{}", "at": "2010-12-01T08:26:00Z"}}\n'
+    rows.write_text("".join(row.format(n % 3, n) for n in range(1_001)))
+    bars = {
+        f"import {rows}": ("lines", "1001"),
+        f"export --out {copy}": ("counters", "3"),
+        "verify": ("counters", "3"),
+        "rebuild --all --yes": ("counters", "3"),
+        "rebuild --all --dry-run": ("lanes", "3"),
+    }
+    for shown, bar in zip(on_a_terminal(*bars), bars.values(), strict=True):
+        assert {*re.findall(r"(\w+) ━+ +(\d+)/\2 ", shown)} == {bar}, shown
+    assert len(copy.read_text().splitlines()) == 1_001
+    assert [shown.split() for shown in on_a_terminal(f"import {rows} --json", "verify --json")] == [[], []]
