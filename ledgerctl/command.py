@@ -37,7 +37,8 @@ def command(name: str, **settings: Any) -> Callable[[Callable[..., None]], Calla
         parameters = [context, *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *common))]
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {each.name: each.annotation for each in parameters}
-        called.__doc__ = function.__doc__
+        paragraphs = (function.__doc__ or "").split("\n\n")  # Typer would keep the breaks of the source's lines
+        called.__doc__ = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
         alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
         alone.command(name, **settings)(called)
         LOADED[name] = get_command(alone)

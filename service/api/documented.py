@@ -76,7 +76,7 @@ ROUTES = {
 }
 """By the name of its method in `Routes` or `Sagas`."""
 
-GROUPS = list(dict.fromkeys(route.tags[0] for route in ROUTES.values()))
+GROUPS: list[Any] = list(dict.fromkeys(route.tags[0] for route in ROUTES.values()))
 
 ABOUT = (
     "Exact counters: a change that is acknowledged counts exactly once. Every failure is an RFC 9457 problem; "
