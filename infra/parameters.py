@@ -26,7 +26,7 @@ GIVEN = ("name", "regions", "streamArn", "tellsThresholds")
 """The parameters that infra.deploy sets, from NAME, REGIONS and what it finds out."""
 
 FOLDED_S, LATE_S = 60, 600
-"""The seconds that a visit may take after its ring, and those after which canary-late is raised (infra/alarms.yml). A
+"""The seconds that a visit may take after its ring, and those after which canary-late is in alarm (infra/alarms.yml). A
 ring with a shorter delay than LATE_S fits the 900 s of SQS, also for a change that is 300 s ahead."""
 
 NUMBERS = {
@@ -104,7 +104,7 @@ def _rings(said: Parameters) -> Iterator[str]:
     lateness_ms, folded_s = int(said["allowedLatenessMs"]), ring_delay_s(said) + FOLDED_S
     if folded_s >= LATE_S:
         both = f"ringEverySeconds={said['ringEverySeconds']} and allowedLatenessMs={lateness_ms}"
-        yield f"{both}: a fold may be {folded_s} s after its change, and canary-late is raised after {LATE_S} s."
+        yield f"{both}: a fold may be {folded_s} s after its change, and canary-late is in alarm after {LATE_S} s."
     if int(said["keepMs"]) < lateness_ms:
         both = f"keepMs={said['keepMs']} is below allowedLatenessMs={lateness_ms}"
         yield f"{both}: a retry in time may come after the clean, and write its delta again for the compactor to clean."

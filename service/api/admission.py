@@ -1,7 +1,7 @@
 """What every request passes before the router: the checks of its path, method, query, body's size and type, and key.
 
-Rule 1: The limits of what is read come first. Nothing here touches the table. HEAD is read as GET. The stage is
-API Gateway's `$default` (infra/api.yml), which is in no path.
+Rule 1: The bounds of a request come first. Nothing here touches the table. HEAD counts as GET. The stage is API
+Gateway's `$default` (infra/api.yml), which is in no path.
 Rule 2: A path alone never says for certain which counter is meant. API Gateway's HTTP API decodes it twice and cuts it
 between, at the first `?`, so the paths of `a`, `a?b` and `%61` arrive alike; another gateway resolves dots or merges
 slashes. So a read names its counter in the query, and a write with a name in its path names it again in its body:

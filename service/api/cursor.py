@@ -17,7 +17,7 @@ _PLACE = re.compile(r"1\.([0-9A-Z]{26})\.([a-z0-9-]{1,32})\.([0-9a-f]{8})")
 _LISTED = re.compile(r"1\.([0-9]{1,3})\.([0-9a-f]{8})\.(.*)", re.DOTALL)
 CURSOR = "^[A-Za-z0-9_-]{52,94}$"
 AFTER = "^[A-Za-z0-9_-]{16,1400}$"
-"""What a cursor of a history is written with, and one of the list."""
+"""The characters of a cursor of a history, and of one of the list."""
 
 
 def text_of(counter: str, position: Position) -> str:
