@@ -140,7 +140,7 @@ def error_of(lane: Lane) -> LaneUnread:
     return LaneUnread(
         f"{lane}: there are changes in this lane, and no reader of these settings looks at it: they are in no value. "
         "Nothing is lost. Somebody adds with other regions or shards, or without its limit: see `lanes-unread` in "
-        "docs/operations.md."
+        "docs/operations/values.md."
     )
 
 

@@ -1,4 +1,4 @@
-"""What an operator runs by hand; docs/operations.md says when.
+"""What an operator runs by hand; docs/operations/runbooks.md says when.
 
 `python -i docs/runbooks.py` in a clone, and call it.
 """

@@ -184,6 +184,8 @@ class AsyncHold(_Granted, Hold):
 class AsyncHolds(_Granted, Holds):
     """Holds of an AsyncLedger, as an AsyncHold is a Hold."""
 
+    _of = AsyncHold
+
     async def capture(self, amount: int | None = None) -> tuple[Receipt, ...]:  # type: ignore[override]
         """As `Holds.capture`."""
         outcomes: list[Receipt | LedgerError] = []

@@ -7,6 +7,7 @@ Rule 2: a value of the caller's that fails while it is looked at is the caller's
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
 
 from ledger.errors import InvalidChange, InvalidCounter, InvalidInput, InvalidKey, InvalidTime, shown
 from ledger.ranges import CHANGE_MAX
@@ -36,6 +37,14 @@ def check_counter(counter: object) -> str:
 def is_prefix(prefix: object) -> bool:
     """Whether names of counters can begin with it; with the empty one all do."""
     return type(prefix) is str and re.fullmatch(r"[!-~]{0,256}", prefix) is not None
+
+
+def is_url(url: object) -> bool:
+    """Whether it is an endpoint: http or https, a host, a port that can be one."""
+    try:
+        return type(url) is str and re.fullmatch(r"https?://\S+", url) is not None and urlsplit(url).port != 0
+    except ValueError:
+        return False
 
 
 def check_flag(name: str, flag: object, error: type[InvalidInput] = InvalidInput) -> bool:

@@ -188,7 +188,7 @@ class LaneUnread(LedgerError):
     """Changes stand in a lane that no reader of these settings looks at: they are in no value. None of them is lost.
 
     Somebody added with other `regions` or `shards`, or without the counter's limit. Correct whose settings are wrong,
-    then move the changes: docs/operations.md, `lanes-unread`.
+    then move the changes: docs/operations/values.md, `lanes-unread`.
     """
 
 

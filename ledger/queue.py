@@ -66,7 +66,7 @@ class ChangeQueue:
         if type(url) is not str or not url:
             raise InvalidInput(f"url is the URL of a queue, not {shown(url)}.")
         self.url = url
-        self._client = client if client is not None else boto3.client("sqs", region_name=region, config=CONFIG)
+        self._client = client if client is not None else _client(region)
         self._pause = pause
         self._jitter = jitter
 
@@ -118,7 +118,7 @@ class ChangeQueue:
         results: dict[int, str | LedgerError] = {int(entry["Id"]): unnamed for entry in entries}
         try:
             answer = self._client.send_message_batch(QueueUrl=self.url, Entries=entries)
-        except (ClientError, BotoCoreError) as failure:
+        except (ClientError, BotoCoreError, RuntimeError) as failure:  # credentials that stay expired: RuntimeError
             why = f"SendMessageBatch failed ({failure}). Send the change again: it counts once."
             return dict.fromkeys(results, NotQueued(why)), []
         results |= {int(sent["Id"]): sent["MessageId"] for sent in answer.get("Successful", [])}
@@ -127,6 +127,14 @@ class ChangeQueue:
             why = f"The queue refused the message ({entry['Code']}: {entry.get('Message', '')})."
             results[int(entry["Id"])] = NotQueued(f"{why} Send the change again: it counts once.")
         return results, [int(entry["Id"]) for entry in failed if not entry["SenderFault"]]
+
+
+def _client(region: str | None) -> SQSClient:
+    try:
+        return boto3.client("sqs", region_name=region, config=CONFIG)
+    except (BotoCoreError, TypeError, ValueError) as failure:  # no Region, none of AWS, no credentials
+        why = str(failure).rstrip(".")
+        raise InvalidInput(f"There is no SQS client for region={shown(region)}: {why}.") from failure
 
 
 def _messages(texts: Mapping[int, str]) -> Iterator[list[int]]:

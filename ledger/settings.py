@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ledger import tokens
-from ledger.checks import check_counter, check_flag, is_prefix
+from ledger.checks import check_counter, check_flag, is_prefix, is_url
 from ledger.entries import ENTRIES_MAX
 from ledger.errors import InvalidInput, InvalidSettings, shown
 from ledger.limit import Limit, Threshold, check_of_limits, check_thresholds
@@ -152,9 +152,9 @@ class Settings:
             raise InvalidSettings(f"region={shown(self.region)} is not one of regions={regions}.")
         if len({*self.regions}) < len(self.regions):
             raise InvalidSettings(f"regions={regions} names a Region twice.")
-        if self.endpoint_url is not None and not _fits(r"https?://\S+", self.endpoint_url):
+        if self.endpoint_url is not None and not is_url(self.endpoint_url):
             url = shown(self.endpoint_url, 200)
-            raise InvalidSettings(f"endpoint_url={url} does not start with http:// or https://.")
+            raise InvalidSettings(f"endpoint_url={url} is no URL such as http://localhost:8000 or https://example.com.")
         for region in self.regions if self.endpoint_url is None else ():
             if not _fits(_OF_AWS, region):
                 raise InvalidSettings(

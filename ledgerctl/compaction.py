@@ -171,7 +171,7 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Sca
     call.say(said, style=None if different else "green")
     call.note_cost()
     if different:
-        call.note("docs/operations.md#verify-difference-a-recount-differs says what to do.", "yellow")
+        call.note("docs/operations/values.md#verify-difference-a-recount-differs says what to do.", "yellow")
     if different or failed:
         raise typer.Exit(DATA if different else exit_code_of(failed))
 

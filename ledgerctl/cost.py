@@ -1,7 +1,7 @@
 """`cost`: what a workload costs a month, before it exists: measured units times AWS's list prices, right to a tenth.
 
-Rule 1: `make bench` measured the units on 2026-11-23. docs/costs.md states the same prices and prints three bills, and
-a test holds them against this.
+Rule 1: `make bench` measured the units on 2026-11-23. docs/bills.txt states the same prices, docs/costs.md three
+bills, and a test holds them against this.
 Rule 2: Changes come evenly to all counters, none late, and enough of them to fold; each counter has a lane for each of
 its shards in each Region.
 Rule 3: A deleted delta costs the units of its put once more; a kept one costs its bytes, each month that it is there.
@@ -26,7 +26,7 @@ from ledgerctl.failures import Wrong
 PAGE = "https://aws.amazon.com/dynamodb/pricing/on-demand/"
 PRICES = {"write": 0.625, "read": 0.125, "storage": 0.45}  # of us-east-1: a million units; a GB-month with recovery
 
-# What else a thing takes, in dollars, by the prices of docs/costs.md:
+# What else a thing takes, in dollars, by the prices of docs/bills.txt:
 MESSAGE = 0.55e-6  # of work: sent and received by the ten, 23 ms of a function of 1 GB, a look
 VISITED = 0.02e-6  # a change: what a visit reads
 QUEUED = 0.15e-6  # a change of the queue: sent and received by the ten, 60 ms of 512 MB a batch

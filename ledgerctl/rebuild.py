@@ -25,8 +25,10 @@ from ledgerctl.failures import DATA, NO_ANSWER, Wrong
 from ledgerctl.lanes import each, exit_code_of, found
 from ledgerctl.rebuilding import Unwritten, plan, rebuild_all
 
-STOP_COMPACTOR = "Stop the compactor of the Region first (docs/operations.md#stop-and-start-the-compactor)."
-STOP_WRITERS = "Stop all that add to the counter or hold of it (docs/operations.md#a-limited-counter-after-a-restore)."
+STOP_COMPACTOR = "Stop the compactor of the Region first (docs/operations/runbooks.md#stop-and-start-the-compactor)."
+STOP_WRITERS = (
+    "Stop all that add to the counter or hold of it (docs/operations/runbooks.md#a-limited-counter-after-a-restore)."
+)
 UNDONE = "Nothing was rebuilt."
 
 

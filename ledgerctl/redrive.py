@@ -26,7 +26,7 @@ NEEDS = (
 GOES_ON = "A move that SQS began goes on: `aws sqs list-message-move-tasks` shows it. Or run it again."
 KEPT = (
     "Nothing was moved: these are notices. The sweep runs again by itself, and within a day it finds the lanes of a "
-    "stream batch that Lambda gave up (docs/operations.md#work-dlq)."
+    "stream batch that Lambda gave up (docs/operations/compactor.md#work-dlq)."
 )
 Which = StrEnum("Which", ["changes", "work", "failed"])
 

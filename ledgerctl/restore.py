@@ -156,7 +156,7 @@ class Restored:
         if failed:
             why = "; ".join(f"{name}: {error}" for name, error in list(failed.items())[:3])
             message = f"{show.counted(len(failed), 'counter')} could not be rebuilt: {why}"
-            raise Wrong("NotRebuilt", message, "See docs/operations.md#verify-and-rebuild-a-counter.", DATA)
+            raise Wrong("NotRebuilt", message, "See docs/operations/runbooks.md#verify-and-rebuild-a-counter.", DATA)
         self.steps.say(f"{what} rebuilt: {len(done):,}")
 
     def _verify(self, counters: list[str]) -> None:
@@ -167,7 +167,9 @@ class Restored:
                 self.call.note(difference, "red")
         if wrong:
             message = f"{show.counted(len(wrong), 'counter')} of {len(counters):,} do not add up: {named(wrong)}."
-            raise Wrong("NotVerified", message, "See docs/operations.md#verify-difference-a-recount-differs.", DATA)
+            raise Wrong(
+                "NotVerified", message, "See docs/operations/values.md#verify-difference-a-recount-differs.", DATA
+            )
         self.steps.say(f"counters that add up: {len(counters):,} of {len(counters):,}")
 
 

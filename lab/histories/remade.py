@@ -2,9 +2,10 @@
 
 Rule 1: It ends a history, while a commit is on its way to another Region, and some of what is on its way still arrives.
 Rule 2: Everybody has crashed, a long time has passed, and what had not left the Region is lost, so nobody has to find
-it. The operator does what docs/operations.md says: each lane is rebuilt, with no compactor at work; then they go on. In
-some histories that is noticed late: compactors and writers go on first. Where a checkpoint had left the Region, and no
-segment of the lane, the operator deletes it by hand: what was cleaned is lost, the rest is the tail again.
+it. The operator does what docs/operations/runbooks.md says: each lane is rebuilt, with no compactor at work; then they
+go on. In some histories that is noticed late: compactors and writers go on first. Where a checkpoint had left the
+Region, and no segment of the lane, the operator deletes it by hand: what was cleaned is lost, the rest is the tail
+again.
 """
 
 from contextlib import suppress

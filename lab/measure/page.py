@@ -21,12 +21,10 @@ from lab.measure.speed import COUNTERS, THREADS, Pace
 
 PAGE, TABLES = (Path(__file__).with_name(name) for name in ("page.md", "tables.txt"))
 GROUPS = {
-    "crashes, lost answers": ("at once", "late", "no reply", "crash"),
-    "repeats within 10 minutes": ("twice", "9 min"),
-    "later repeats": ("11 min", "1 day", "8 days"),
+    "one Region": ("at once", "late", "no reply", "crash", "twice", "9 min", "11 min", "1 day", "8 days"),
     "two Regions": ("Regions", "cut off", "failover"),
 }
-"""The scenarios by what a reader has to fear; together they are all."""
+"""The scenarios by where they happen; together they are all."""
 
 LIMITS = {"everywhere": "yes, in all Regions", "hard": "yes, in one Region", "soft": "nearly", "none": "no"}
 RIVALS = ("", "requests", "write units", "CPU, bare put = 1", "comes again", "answer lost", "process dies")

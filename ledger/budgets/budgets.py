@@ -98,6 +98,7 @@ class Call:
         self.cost: int | None = None
         """What was said last."""
         self.ended = False
+        self._was_opened = False
         self.over: Mapping[str, int] = MappingProxyType({})
         """When it has ended: what a budget refused to take of the cost."""
 
@@ -112,13 +113,15 @@ class Call:
         self.cost = check_cost("cost", cost)
 
     def open(self) -> Call:
-        """As `with`, for code that ends elsewhere: call `close` there."""
+        """As `with`, for code that ends elsewhere: call `close` there. Raises InvalidInput the second time."""
+        self._check_new()
         self.holds = tuple(run(self._reserved(), self._budgets.ledger))
+        self._was_opened = True
         return self
 
     def close(self, *, failed: bool = False) -> None:
         """End what `open` began: the cost that was said counts; if none was, all of the estimate, or nothing if the
-        call `failed`.
+        call `failed` or was never open, such as one that was refused.
         """
         self._keep(run(self._ended(failed), self._budgets.ledger))
 
@@ -135,12 +138,14 @@ class Call:
 
     async def aopen(self) -> Call:
         """As `open`."""
+        self._check_new()
         reservation = go_on(run_async(self._reserved(), self._budgets.ledger))
         try:
             self.holds = tuple(await asyncio.shield(reservation))
         except asyncio.CancelledError:
             go_on(self._let_go(reservation))
             raise
+        self._was_opened = True
         return self
 
     async def aclose(self, *, failed: bool = False, tries: int = TRIES_MAX) -> None:
@@ -168,8 +173,12 @@ class Call:
     def _reserved(self) -> Program[Sequence[Hold]]:
         return reserving.reserve(self.counters, self.estimate, self._name, self._budgets.timeout)
 
+    def _check_new(self) -> None:
+        if self._was_opened or self.ended:
+            raise InvalidInput(f"The call {self.id} was opened before: reserve another one.")
+
     def _ended(self, failed: bool, tries: int = TRIES_MAX) -> Program[dict[str, int]]:
-        if self.cost is None and failed:
+        if self.cost is None and (failed or not self._was_opened):
             yield from reserving.release(self.holds)
             return {}
         cost = self.estimate if self.cost is None else self.cost

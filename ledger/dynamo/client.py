@@ -26,6 +26,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError
 from botocore.session import Session, get_session
 
+from ledger.checks import is_url
 from ledger.clocks import PerProcess
 from ledger.dynamo.failures import DynamoDBClient, no_client, note_attempts
 from ledger.errors import InvalidSettings, shown
@@ -48,13 +49,15 @@ _making_a_client = PerProcess(threading.Lock)
 
 def make_client(region: str, endpoint_url: str | None = None, session: Session | None = None) -> DynamoDBClient:
     """DynamoDB's client, as `client_of` makes it; of a session a new one. Raises InvalidSettings and NotAllowed."""
+    if endpoint_url is not None and not is_url(endpoint_url):
+        raise url_refused(endpoint_url, "it is no URL")
     make = client_of if session is None else functools.partial(_made, session)
     try:
         client: DynamoDBClient = make("dynamodb", region, endpoint_url)
     except BotoCoreError as failure:  # such as a profile that does not exist
         raise no_client(failure) from failure
-    except ValueError as failure:  # botocore looks at the whole URL
-        raise url_refused(endpoint_url, failure) from None
+    except ValueError as failure:  # botocore looks at the whole URL, and a credential process may answer no JSON
+        raise no_client(failure) if endpoint_url is None else url_refused(endpoint_url, failure) from None
     return client
 
 
@@ -64,7 +67,7 @@ def client_of(service: str, region: str, endpoint_url: str | None = None) -> Any
         return _client(service, region, endpoint_url, os.getpid())
 
 
-def url_refused(endpoint_url: str | None, failure: ValueError) -> InvalidSettings:
+def url_refused(endpoint_url: str | None, failure: object) -> InvalidSettings:
     return InvalidSettings(f"endpoint_url={shown(endpoint_url, 200)} is refused by boto3: {failure}.")
 
 

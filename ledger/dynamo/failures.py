@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.client import BaseClient
 from botocore.exceptions import (
-    BotoCoreError,
     ClientError,
     ConnectionClosedError,
     ConnectTimeoutError,
@@ -152,7 +151,7 @@ def _note_sent(exception: Exception, context: Any, **_: Any) -> None:
     vars(exception).setdefault(_SENT, context.get(_SENT, 0))
 
 
-def attempts(failure: ClientError | BotoCoreError) -> int:
+def attempts(failure: Exception) -> int:
     """How many HTTP requests there were."""
     unknown = 0 if isinstance(failure, NoCredentialsError | PartialCredentialsError) else 1
     answered = attempts_of(failure.response) if isinstance(failure, ClientError) else unknown
@@ -168,7 +167,7 @@ def attempts_of(answer: Any) -> int:
         return 1
 
 
-def error_of(failure: ClientError | BotoCoreError, operation: str, writes: bool, table: str) -> Exception:
+def error_of(failure: Exception, operation: str, writes: bool, table: str) -> Exception:
     """Our error for botocore's. A write that was sent more than once, and refused only then, may have been applied."""
     sent = vars(failure).get(_SENT)
     if not isinstance(failure, ClientError):
@@ -219,7 +218,7 @@ def known(code: str, message: str) -> LedgerError | None:
     return kind(f"{message.rstrip('. ')}. Nothing was written.{next_step}")
 
 
-def no_client(failure: BotoCoreError) -> LedgerError:
+def no_client(failure: Exception) -> LedgerError:
     return errors.NotAllowed(f"There is no client: {failure}. Nothing was written.")
 
 

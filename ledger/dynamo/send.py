@@ -99,7 +99,7 @@ class Endpoint:
         except LedgerError:  # of `method_of`: there is no client
             self.meter.end(NOTHING)
             raise
-        except (ClientError, BotoCoreError) as failure:
+        except (ClientError, BotoCoreError, RuntimeError) as failure:  # credentials that stay expired: RuntimeError
             refused = getattr(failure, "response", None)
             self.meter.end(consumed.of_failure(arguments, refused, failures.attempts(failure)))
             raise failures.error_of(failure, name, writes, self.name) from failure

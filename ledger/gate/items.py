@@ -1,6 +1,6 @@
 """How gates, what they filed and holds stand in the table: the only file that knows their keys and attributes.
 
-Rule 1: the formats are public (docs/data-model.md) and never change; further attributes are ignored.
+Rule 1: the formats are public (docs/gates.md) and never change; further attributes are ignored.
 Rule 2: all of a lane is written at the endpoint of its Region alone.
 Rule 3: a segment's name tells its content, so that two rolls never write two things under one name.
 """

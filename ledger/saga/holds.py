@@ -6,10 +6,12 @@ Rule 2: nothing here knows a gate, so that whoever imports the ledger does not l
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
+from ledger.errors import InvalidInput, shown
 from ledger.gate.hold import Hold
 from ledger.requests import answered, or_error
 from ledger.values import Receipt
@@ -18,8 +20,18 @@ from ledger.values import Receipt
 class Holds(tuple[Hold, ...]):
     """Holds in the order in which their counters were named: a tuple. `with` releases what was not captured in it.
 
-    In another process `Holds([ledger.parse_hold(counter, id), ...])` makes them anew.
+    In another process `Holds([ledger.parse_hold(counter, id), ...])` makes them anew. Raises InvalidInput for anything
+    but holds, such as those of an AsyncLedger.
     """
+
+    _of: type[Hold] = Hold
+
+    def __new__(cls, holds: Iterable[Hold] = ()) -> Self:
+        each = tuple(holds)
+        for hold in each:
+            if type(hold) is not cls._of:
+                raise InvalidInput(f"Holds are of a Ledger's holds, not {shown(hold)}.")
+        return super().__new__(cls, each)
 
     def capture(self, amount: int | None = None) -> tuple[Receipt, ...]:
         """As `Ledger.capture`, the same amount of each: a receipt each, in order.

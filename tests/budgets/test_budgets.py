@@ -281,6 +281,22 @@ def test_bad_input_is_refused_before_anything_is_held(world: TwoRegions) -> None
             world.budgets().reserve(**{"counters": [A], "estimate": 1, **given}).open()
 
 
+def test_a_call_is_opened_once_and_what_was_not_opened_counts_nothing(world: TwoRegions) -> None:
+    call = world.budgets().reserve([A], 10)
+    with call:
+        call.settle(5)
+        with pytest.raises(InvalidInput, match="opened before"):
+            call.open()
+    for again in (call.open, lambda: asyncio.run(call.aopen())):
+        with pytest.raises(InvalidInput, match="opened before"):
+            again()
+    refused = world.budgets().reserve([A], 10**9)
+    with pytest.raises(OverBudget):
+        refused.open()
+    refused.close()
+    assert world.stands(A) == (5, 0)
+
+
 def test_budgets_that_could_not_hold_are_refused_when_they_are_made(world: TwoRegions) -> None:
     for timeout in (timedelta(0), timedelta(seconds=-1), 60):
         with pytest.raises(InvalidInput, match="timeout is a timedelta above 0"):

@@ -164,7 +164,7 @@ def test_run_and_verify_tell_of_every_lane_that_a_producer_with_other_shards_wro
         assert checked.value == Reader(settings(), table=home, clock=lambda: home.now_ms).read(COUNTER).value
         home.copy_to(away)
         home.now_ms += KEEP_MS
-    assert "see `lanes-unread` in docs/operations.md" in str(report.problems[lanes[0]])
+    assert "see `lanes-unread` in docs/operations/values.md" in str(report.problems[lanes[0]])
 
 
 def test_verify_looks_at_the_next_shards_and_not_further() -> None:

@@ -84,7 +84,7 @@ def test_the_page_on_a_gate_that_is_gone_has_its_steps_in_order() -> None:
     assert re.findall(r"^\d\. \*\*(.+?)\*\*", page, re.M) == steps
 
 
-def test_a_visit_of_a_cold_lane_reads_what_the_page_on_costs_says(account: Account) -> None:
+def test_a_visit_of_a_cold_lane_reads_what_the_units_say(account: Account) -> None:
     def visit(counter: str, changes: int, compactor: Compactor) -> float:
         """After so many changes more."""
         for number in range(changes):
@@ -95,8 +95,8 @@ def test_a_visit_of_a_cold_lane_reads_what_the_page_on_costs_says(account: Accou
             compactor.compact(counter)
         return bill[0].read_units
 
-    costs = " ".join((DOCS / "costs.md").read_text().split())
-    (said,) = re.findall(r"about (\d) for a lane that was never folded, (\d) to (\d) for another", costs)
+    units = (DOCS / "units.txt").read_text()
+    (said,) = re.findall(r"about (\d) for a lane that was never folded, (\d) to (\d) for another", units)
     never, least, most = map(int, said)
     assert visit("never-folded", 5, Compactor(SETTINGS)) == never
     visit("folded-once", 5, Compactor(EAGER))

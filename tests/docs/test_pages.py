@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -14,8 +15,11 @@ import pytest
 
 from ledger import Cost, Observed, errors
 from ledger.memory import MemoryTable
+from service.add_from_queue.handler import AddFromQueue
+from service.observe import Watch
 from tests.docs.conftest import Account, Names, value
-from tests.docs.pages import DOCS, ROOT, Dies, instead, source
+from tests.docs.pages import DOCS, RECIPES, ROOT, Dies, instead, mortal, prose, source
+from tests.ledger.test_queue import Queue
 from tests.service.support import sqs
 
 Page = Callable[[str | Path], Names]
@@ -38,6 +42,11 @@ def test_the_python_of_a_page_prints_what_its_comments_say(page: Page, path: Pat
         compile(source(path), path.name, "exec")
     elif path not in ELSEWHERE:
         page(path)
+
+
+def test_a_recipe_has_at_most_300_words_round_its_code() -> None:
+    words = {path.stem: len(prose(path).split()) for path in RECIPES.glob("*.md")}
+    assert {name: number for name, number in words.items() if number > 300} == {}
 
 
 def test_each_call_is_a_line_of_the_log_and_a_metric(page: Page, caplog: pytest.LogCaptureFixture) -> None:
@@ -102,6 +111,26 @@ def test_between_its_two_changes_money_is_missing_and_never_doubled(page: Page, 
     with account.bill() as out:
         wallet["paid_out"]("out-9", "wallet:bob", 50, at, wallet["withdraw"]("out-9", "wallet:bob", 50, at))
     assert (wallet["on_its_way"](*everyone), out[0].write_units) == (0, 3)
+
+
+def test_a_transfer_by_hand_that_died_is_finished_by_the_queue_and_a_refused_credit_comes_back(page: Page) -> None:
+    wallet, at = page("wallet"), now()
+    ledger, payment = wallet["ledger"], ("pay-21", "wallet:ann", "wallet:bob", 200, at)
+    with instead(wallet, ledger=mortal(ledger, 2)), pytest.raises(Dies):
+        wallet["by_hand"](*payment)
+    queue, before = Queue(), wallet["reader"].read("wallet:bob").value
+    wallet["by_queue"](queue.open(), *payment)
+    service = AddFromQueue(ledger, Watch.here("test", io.StringIO()), pack=False)
+    assert service(sqs(*queue.batches[0])) == {"batchItemFailures": []}
+    assert wallet["by_hand"](*payment)
+    assert wallet["reader"].read("wallet:bob").value == before + 200
+
+    def full(counter: str, *change: int, **named: Any) -> object:
+        return fails(errors.LimitReached("No.")) if counter == "wallet:bob" else ledger.add(counter, *change, **named)
+
+    with instead(wallet, ledger=SimpleNamespace(add=full)):
+        assert not wallet["by_hand"]("pay-22", "wallet:ann", "wallet:bob", 300, at)
+    assert wallet["on_its_way"]("outside", "wallet:ann", "wallet:bob") == 0
 
 
 def test_places_of_a_buyer_who_does_not_pay_are_sold_again(page: Page, account: Account) -> None:

@@ -78,4 +78,4 @@ def test_every_error_of_an_add_has_its_row_which_says_whether_anything_was_writt
         assert whether.startswith("no") == ("othing was written" in str(ERRORS[name].__doc__)), name
     same = [named(what) for what, _, do in ANSWERS if "the same again" in do and "then the same" not in do]
     assert {name for name in LEAVES if issubclass(ERRORS[name], errors.Again)} == set().union(*same)
-    assert f"| one put, up to {client.ATTEMPTS} times in all |" in RETRIES.read_text()
+    assert f": one put, up to {client.ATTEMPTS} times in all." in RETRIES.read_text()

@@ -25,19 +25,16 @@ from ledger.memory import MemoryTable
 from ledger.ranges import CHANGE_MAX
 from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
 from ledger.values import PACK_SPAN_MS, Delta, Lane, Segment
-from tests.docs.pages import DOCS, RECIPES, ROOT, blocks, rows
+from tests.docs.pages import DOCS, RECIPES, ROOT, blocks, prose, rows
+from tests.service.support import METRICS
 
 README = ROOT / "README.md"
 DATA_MODEL = DOCS / "data-model.md"
+GATES = DOCS / "gates.md"
 SETTINGS = DOCS / "settings.md"
-PAGES = sorted(
-    [README, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", ROOT / "lab" / "spec" / "README.md", *DOCS.rglob("*.md")]
-)
+OTHERS = ("CHANGELOG.md", "CONTRIBUTING.md", "lab/spec/README.md", "tests/README.md")
+PAGES = sorted([README, *(ROOT / name for name in OTHERS), *DOCS.rglob("*.md")])
 LANE = Lane("eu-west-1", 0, "stock:85123A")
-
-
-def prose(page: Path) -> str:
-    return re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
 def code(cell: str) -> list[str]:
@@ -69,13 +66,11 @@ def test_the_rows_in_the_data_model_are_those_that_its_example_leaves() -> None:
     assert shown == written
 
 
-def test_the_traces_of_the_obvious_design_are_those_that_are_found_and_the_shortest_is_in_the_readme() -> None:
+def test_the_traces_of_the_obvious_design_are_those_that_are_found() -> None:
     page = (DOCS / "traces.txt").read_text()
     for cast in NAIVE_CASTS:
         trace = "\n".join(explore.explore(cast).trace)
         assert re.sub(r"delta#eu-west-1#0#c[/ ]", "", trace) in page
-    (shortest,) = (block for block in blocks(README, "text") if "WRONG" in block)
-    assert shortest in page
 
 
 def test_the_figures_in_the_readme_are_those_that_its_commands_printed() -> None:
@@ -108,8 +103,33 @@ def test_every_file_and_folder_that_is_named_or_linked_exists() -> None:  # anch
         assert [name for name in sorted(named) if not (ROOT / name).exists()] == [], page
 
 
+def test_every_page_and_section_that_the_code_names_exists() -> None:
+    rooms = [
+        "compactor",
+        "infra",
+        "integrations",
+        "lab",
+        "ledger",
+        "ledgerctl",
+        "reader",
+        "service",
+        "simulator",
+        "tests",
+    ]
+    files = [ROOT / "serverless.yml", *(path for room in rooms for path in (ROOT / room).rglob("*.*"))]
+    code = "".join(path.read_text() for path in files if path.suffix in (".py", ".yml"))
+    for page, section in set(re.findall(r"\b(docs/[\w/-]+\.(?:md|txt))(?:#([\w-]+))?", code)):
+        headings = re.findall(r"^#+ (.*)$", (ROOT / page).read_text(), re.MULTILINE)
+        slugs = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+        assert not section or section in slugs, (page, section)
+
+
+def test_the_metrics_in_their_file_are_all_that_the_functions_publish() -> None:
+    assert set(re.findall(r"^([A-Z]\w+) {2,}\w", (DOCS / "metrics.txt").read_text(), re.MULTILINE)) == METRICS
+
+
 def test_every_recipe_is_in_the_index_and_every_make_target_that_is_named_exists() -> None:
-    linked = set(re.findall(r"^\| \[[^]]+\]\(([\w-]+\.md)\)", (RECIPES / "README.md").read_text(), re.MULTILINE))
+    linked = set(re.findall(r"^- \[[^]]+\]\(([\w-]+\.md)\)", (RECIPES / "README.md").read_text(), re.MULTILINE))
     assert linked == {page.name for page in RECIPES.glob("*.md")} - {"README.md"}
     named = {target for page in PAGES for target in re.findall(r"\bmake ([a-z]+)\b", "; ".join(code(prose(page))))}
     named |= set(re.findall(r"^make ([a-z]+)", "".join(text for page in PAGES for text in blocks(page, "sh")), re.M))
@@ -181,5 +201,6 @@ def test_every_attribute_in_the_data_model_is_one_of_the_code() -> None:
     written |= {name for item in of_gates for name, value in item.items() if next(iter(value)) in "NSB"}
     crossing = Crossing.after(None, LANE.region, LANE.counter, Threshold(below=1), 0, 1)
     written |= {str(action.path) for action in cross(None, crossing).actions} - {"above", "below"}  # one row of both
-    tables = re.findall(r"^\| `(\w+)` \([NSB]\) \|", DATA_MODEL.read_text(), re.MULTILINE)
+    described = DATA_MODEL.read_text() + GATES.read_text()
+    tables = re.findall(r"^\| `(\w+)` \([NSB]\) \|", described, re.MULTILINE)
     assert written == {*tables, "pk", "sk", "change", "entries", "outcome"} - {"slack"}  # not in a new gate

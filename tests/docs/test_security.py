@@ -1,4 +1,4 @@
-"""What docs/security.md says that an operator's commands ask for, against what they ask."""
+"""What docs/policies.txt says that an operator's commands ask for, against what they ask."""
 
 import re
 from datetime import timedelta
@@ -12,15 +12,12 @@ from tests.docs.pages import ROOT
 from tests.infra.roles import Account, Table
 from tests.world import A, B, settings, two_regions
 
-TABLE = (ROOT / "docs" / "security.md").read_text().partition("#### Verify and rebuild")[2].partition("\n###")[0]
-ROW = re.compile(r"^\| (?P<actions>[\w, ]+) \| (?P<items>[^|]+) \| (?P<verify>✓?) ?\| (?P<rebuild>✓?) ?\|$", re.M)
+TABLE = (ROOT / "docs" / "policies.txt").read_text().partition("The same of a limited counter")[2]
 SAID = {
     (command, action, kind)
-    for row in ROW.finditer(TABLE)
-    for command in ("verify", "rebuild")
-    if row[command]
-    for action in row["actions"].split(", ")
-    for kind in re.findall(r"`(\w+)(?:#R#\*)?`", row["items"])
+    for commands, action, items in re.findall(r"^(verify|rebuild|verify, rebuild) {2,}(\w+) on (.+)$", TABLE, re.M)
+    for command in commands.split(", ")
+    for kind in re.findall(r"(\w+)(?:#R#\*)?", items)
 }
 
 

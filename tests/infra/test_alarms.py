@@ -1,4 +1,4 @@
-"""Every alarm reaches somebody, is explained on docs/operations.md, and watches metrics that exist."""
+"""Every alarm reaches somebody, is explained on a page of docs/operations/, and watches metrics that exist."""
 
 import json
 import re
@@ -9,8 +9,9 @@ import pytest
 from tests.infra.template import ROOT, of_type, target
 from tests.service.support import METRICS
 
-OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
-COSTS = (ROOT / "docs" / "costs.md").read_text()
+DOCS = ROOT / "docs"
+OPERATIONS = {page.relative_to(ROOT).as_posix(): page.read_text() for page in DOCS.glob("operations/*.md")}
+COSTS = "".join((DOCS / name).read_text() for name in ("costs.md", "bills.txt"))
 SOURCE = "".join(path.read_text() for path in sorted((ROOT / "service").rglob("*.py")))
 PUBLISHED = {name for name in METRICS if f'"{name}"' in SOURCE}
 OF_THRESHOLDS = {"CrossingsTold", "CrossingsUntold"}
@@ -36,8 +37,14 @@ def metrics_of(alarm: dict[str, Any]) -> list[dict[str, Any]]:
     return [{**stat["Metric"], "Statistic": stat["Stat"]} for stat in stats] if "Metrics" in alarm else [alarm]
 
 
-def test_every_alarm_is_explained_on_a_page_and_mails_that_it_began_and_ended(alarms: dict[str, Any]) -> None:
-    assert sorted(re.findall(r"^### `([a-z0-9-]+)`\n\n.", OPERATIONS, re.M)) == sorted(alarms)
+def test_every_alarm_names_its_page_and_mails_that_it_began_and_ended(alarms: dict[str, Any]) -> None:
+    explained = {
+        name: page for page, text in OPERATIONS.items() for name in re.findall(r"^## `([a-z0-9-]+)`\n\n.", text, re.M)
+    }
+    named = {name: alarm["AlarmDescription"].partition(" (docs/")[2] for name, alarm in alarms.items()}
+    assert {name: f"docs/{page.removesuffix(')')}" for name, page in named.items()} == explained
+    listed = re.findall(r"\[([a-z0-9-]+)\]\((operations/.+?)#\1\)", (DOCS / "operations.md").read_text())
+    assert sorted((name, f"docs/{page}") for name, page in listed) == sorted(explained.items())
     for name, alarm in alarms.items():
         assert alarm["ComparisonOperator"] == "GreaterThanThreshold", name
         assert alarm["AlarmActions"] == alarm["OKActions"] == [{"Ref": "AlarmsTopic"}], name

@@ -184,9 +184,11 @@ def test_a_write_whose_credentials_end_after_its_first_attempt_may_have_been_app
     server.script = [Line(then="close")]
     refused = ClientError({"Error": {"Code": "AccessDenied", "Message": "No."}}, "AssumeRole")
     gone = CredentialRetrievalError(provider="a role", error_msg="gone")
+    expired = RuntimeError("Credentials were refreshed, but the refreshed credentials are still expired.")
     for failure, requests, error in (
         *((refused, 0, NotAllowed), (refused, 1, OutcomeUnknown)),
         *((gone, 0, Unavailable), (gone, 1, OutcomeUnknown)),
+        *((expired, 0, Unavailable), (expired, 1, OutcomeUnknown)),
     ):
         session = Session()
         vars(session)["_credentials"] = Signing(requests, copy(failure))

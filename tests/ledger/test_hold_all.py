@@ -4,12 +4,12 @@ import pickle
 import random
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from ledger import Hold, Holds, Keep, Ledger, Limit, Settings, errors
-from ledger.aio import AsyncHolds, AsyncLedger
+from ledger.aio import AsyncHold, AsyncHolds, AsyncLedger
 from ledger.budgets import Budgets, OverBudget
 from ledger.checks import to_datetime, to_ms
 from ledger.clocks import entropy
@@ -239,6 +239,9 @@ def test_holds_end_together_and_a_block_releases_what_was_not_captured_in_it() -
     assert ([world.value(name) for name in NAMES], held(world)) == ([3, 2, 2], [0, 0, 0])
     with pytest.raises(errors.InvalidInput, match="came from elsewhere"), moved:
         pass
+    for wrong in (AsyncHold(moved[0].delta), 1):
+        with pytest.raises(errors.InvalidInput, match="Holds are of a Ledger's holds, not"):
+            Holds([cast(Hold, wrong)])
 
 
 def test_what_ends_all_tries_each_before_it_raises_the_first_failure() -> None:

@@ -55,6 +55,10 @@ def no_answer(entries: list[dict[str, str]]) -> dict[str, Any]:
     raise EndpointConnectionError(endpoint_url="url")
 
 
+def expired(entries: list[dict[str, str]]) -> dict[str, Any]:
+    raise RuntimeError("Credentials were refreshed, but the refreshed credentials are still expired.")
+
+
 def test_what_is_refused_lost_or_not_named_is_not_called_queued(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ledger.queue.MESSAGE_BYTES_MAX", 1)  # messages so short that each holds one change
     queue = Queue()
@@ -65,6 +69,7 @@ def test_what_is_refused_lost_or_not_named_is_not_called_queued(monkeypatch: pyt
         ([refused(by_sender=False)] * TRIES_MAX, 2, [0]),
         ([refused(by_sender=True)], 1, [0]),
         ([taken, no_answer], 12, [10, 11]),
+        ([expired], 1, [0]),
         ([lambda entries: {}], 1, [0]),
     ]
     for answers, number, lost in outcomes:
@@ -75,6 +80,15 @@ def test_what_is_refused_lost_or_not_named_is_not_called_queued(monkeypatch: pyt
     assert Queue().open().send(small(0)) == "message-0"
     with pytest.raises(NotQueued, match="counts once"):
         Queue(refused(by_sender=True)).open().send(small(0))
+
+
+def test_a_queue_without_a_client_for_its_region_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    for region in (None, "", "eu west 1", 5):
+        with pytest.raises(InvalidInput, match=f"There is no SQS client for region={region!r}: "):
+            ChangeQueue("https://sqs.eu-west-1.amazonaws.com/1/changes", region=cast(Any, region))
 
 
 def test_poison_never_leaves_the_process_and_what_is_no_change_is_a_mistake_of_the_whole_batch() -> None:

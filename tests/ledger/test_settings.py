@@ -30,7 +30,7 @@ WRONG: list[tuple[str, list[Any], str]] = [  # a setting, values that it cannot 
     ("regions", [(B,)], f"region='{A}' is not one of regions="),
     ("regions", [(A, A)], "regions=.* twice"),
     ("regions", [(A, "us east"), A, None], "regions="),
-    ("endpoint_url", ["localhost:8000", 8000], "endpoint_url="),
+    ("endpoint_url", ["localhost:8000", 8000, "http://x:port", "http://x:99999", "http://x:0"], "endpoint_url="),
     *((name, ["false", None], f"{name}=") for name in ("clean", "insert_only", "unshared_limits")),
     *((name, [least - 1], f"{name}={least - 1} is not an int from {least}") for name, least in LEAST.items()),
     ("keep_ms", ["600000", 1.5, True, tokens.TIME_MS_MAX + 1], "keep_ms="),

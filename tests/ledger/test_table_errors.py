@@ -3,6 +3,7 @@
 import io
 import socket
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -33,6 +34,7 @@ from ledger.dynamo.consumed import ASK
 from ledger.dynamo.fast import FastClient
 from ledger.dynamo.send import PAUSE_BASE_S, TRIES_MAX
 from ledger.errors import (
+    InvalidSettings,
     LedgerError,
     NotAllowed,
     OutcomeUnknown,
@@ -463,6 +465,22 @@ def test_a_process_makes_one_client_for_a_region_and_an_endpoint_with_our_time_o
     assert make_client("eu-west-1", "http://127.0.0.1:1") is client
     assert make_client("us-east-1", "http://127.0.0.1:1") is not client
     assert make_client("eu-west-1", "http://127.0.0.1:2") is not client
+    for wrong in ("http://127.0.0.1:port", "ftp://127.0.0.1"):
+        with pytest.raises(InvalidSettings, match=f"endpoint_url='{wrong}' is refused"):
+            make_client("eu-west-1", wrong)
+
+
+def test_credentials_that_cannot_be_read_are_not_the_endpoints_fault(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "config"
+    file.write_text("[default]\ncredential_process = /bin/echo 'not JSON'\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(file))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(NotAllowed, match="There is no client: "):
+        make_client("eu-west-1", session=get_session())
 
 
 def test_a_client_is_of_boto3s_default_session_where_the_process_has_one(monkeypatch: pytest.MonkeyPatch) -> None:

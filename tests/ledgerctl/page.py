@@ -25,7 +25,7 @@ from ledgerctl.__main__ import app
 from ledgerctl.call import Surroundings
 from tests.ledgerctl.support import ONCE, signed_in
 
-PAGES = [Path(__file__).parents[2] / "docs" / name for name in ("ledgerctl.md", "first-hour.md")]
+PAGES = [Path(__file__).parents[2] / "docs" / name for name in ("ledgerctl.txt", "first-hour.md")]
 SESSION = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^(\$ .*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 FILE = re.compile(r"^```\w+ title=\"(\S+)\"\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -71,7 +71,7 @@ HOLD = f"{'0' * 26}.{A}.0.1"
 TYPED = [
     ("get a b", "printable ASCII characters without spaces"),
     ("get c\t--regions\tus-east-1", "region='eu-west-1' is not one of"),
-    ("get c\t--endpoint-url\tftp://x", "does not start with http"),
+    ("get c\t--endpoint-url\tftp://x", "is no URL such as http"),
     (f"add c\t{'1' * 30}", "at most 10**18"),
     *((f"add c\t{number}", "is not a whole number") for number in ("1_000", " 3", "٣", "--3", "1.0")),
     ("add c\t1\t--key\tk", "--key and --at go together"),

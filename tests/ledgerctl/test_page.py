@@ -1,4 +1,4 @@
-"""The sessions in docs/ledgerctl.md and docs/first-hour.md are what the commands print."""
+"""The sessions in docs/ledgerctl.txt and docs/first-hour.md are what the commands print."""
 
 import re
 import subprocess
@@ -22,7 +22,7 @@ def check_sessions(page: Path, engine: Engine) -> None:
 
 def test_the_sessions_of_the_page_are_what_the_commands_print_and_every_command_has_a_heading(engine: Engine) -> None:
     check_sessions(LEDGERCTL, engine)
-    headings = " ".join(re.findall(r"^### (.*)$", LEDGERCTL.read_text(), re.MULTILINE))
+    headings = " ".join(re.findall(r"^### (.*)$", LEDGERCTL.with_suffix(".md").read_text(), re.M))
     assert {*re.findall(r"[a-z]+", headings)} == {command.name for command in app.registered_commands}
 
 
