@@ -17,7 +17,7 @@ class Route(NamedTuple):
     summary: str
     responses: dict[int, Any]
     status_code: int = 200
-    tags: list[str] = []  # noqa: RUF012
+    tags: list[str] | None = None
 
 
 def _counts(now: str, before: str) -> dict[int, Any]:
@@ -38,45 +38,35 @@ _MOVED = {
 }
 _HOLDS = "/counters/<counter>/holds"
 
-
-def _group(name: str, **routes: Route) -> dict[str, Route]:
-    return {method: route._replace(tags=[name]) for method, route in routes.items()}
-
-
-ROUTES = {
-    **_group(
-        "Add a change",
-        add=Route("POST", "/counters/<counter>/deltas", "add", "Add a change", _ADDED, 201),
-        add_many=Route("POST", "/deltas", "addMany", "Add up to 100 changes", _BULK),
-    ),
-    **_group(
-        "Read",
-        read_or_list=Route("GET", "/counters", "readAny", "Read a counter, or list counters", _READS),
-        history=Route("GET", "/history", "historyAny", "List a counter's changes", _READS),
-        series=Route("GET", "/series", "series", "List what changed, step by step", _READS),
-        periods=Route("GET", "/periods", "periods", "List the values of a counter's periods", _READS),
-    ),
-    **_group(
-        "Limits and holds",
-        standing=Route("GET", "/standing", "standingAny", "Read what is left of a limit", _READS),
-        hold=Route("POST", _HOLDS, "hold", "Hold a part of a limit", _HELD, 201),
-        capture=Route("POST", f"{_HOLDS}/<id>/capture", "capture", "Count a hold", _CAPTURED, 201),
-        release=Route("POST", f"{_HOLDS}/<id>/release", "release", "Release a hold", _RELEASED, 204),
-    ),
-    **_group(
-        "Reservations",
-        reserve=Route("POST", "/reservations", "reserve", "Hold an amount in several counters", _RESERVED, 201),
-        settle=Route("POST", "/reservations/settle", "settle", "Count the cost of a reservation", _SETTLED),
-        release_all=Route("POST", "/reservations/release", "releaseAll", "Release a reservation", _RELEASED, 204),
-    ),
-    **_group(
-        "Transfers",
-        transfer=Route("POST", "/transfers", "transfer", "Move an amount to another counter", _MOVED, 201),
-    ),
+_GROUPS: dict[str, dict[str, Route]] = {
+    "Add a change": {
+        "add": Route("POST", "/counters/<counter>/deltas", "add", "Add a change", _ADDED, 201),
+        "add_many": Route("POST", "/deltas", "addMany", "Add up to 100 changes", _BULK),
+    },
+    "Read": {
+        "read_or_list": Route("GET", "/counters", "readAny", "Read a counter, or list counters", _READS),
+        "history": Route("GET", "/history", "historyAny", "List a counter's changes", _READS),
+        "series": Route("GET", "/series", "series", "List what changed, step by step", _READS),
+        "periods": Route("GET", "/periods", "periods", "List the values of a counter's periods", _READS),
+    },
+    "Limits and holds": {
+        "standing": Route("GET", "/standing", "standingAny", "Read what is left of a limit", _READS),
+        "hold": Route("POST", _HOLDS, "hold", "Hold a part of a limit", _HELD, 201),
+        "capture": Route("POST", f"{_HOLDS}/<id>/capture", "capture", "Count a hold", _CAPTURED, 201),
+        "release": Route("POST", f"{_HOLDS}/<id>/release", "release", "Release a hold", _RELEASED, 204),
+    },
+    "Reservations": {
+        "reserve": Route("POST", "/reservations", "reserve", "Hold an amount in several counters", _RESERVED, 201),
+        "settle": Route("POST", "/reservations/settle", "settle", "Count the cost of a reservation", _SETTLED),
+        "release_all": Route("POST", "/reservations/release", "releaseAll", "Release a reservation", _RELEASED, 204),
+    },
+    "Transfers": {
+        "transfer": Route("POST", "/transfers", "transfer", "Move an amount to another counter", _MOVED, 201),
+    },
 }
+ROUTES = {name: route._replace(tags=[group]) for group, routes in _GROUPS.items() for name, route in routes.items()}
 """By the name of its method in `Routes` or `Sagas`."""
-
-GROUPS: list[Any] = list(dict.fromkeys(route.tags[0] for route in ROUTES.values()))
+GROUPS: list[Any] = list(_GROUPS)
 
 ABOUT = (
     "Exact counters: a change that is acknowledged counts exactly once. Every failure is an RFC 9457 problem; "
