@@ -26,12 +26,13 @@ dev: $(VENV)/.made $(ENGINE)/.made ## make .venv from the locks; every other tar
 engine: $(VENV)/.made $(ENGINE)/.made ## run a DynamoDB on this computer with a table in it, until Ctrl-C: docs/first-hour.md
 	@$(BIN)/python -m lab.engines
 
-demo: $(VENV)/.made $(ENGINE)/.made ## play two Regions on this computer; EVENTS=file.csv: your own events; CAPTURE=file keeps what it prints
+demo: DAY = $(if $(FULL)$(EVENTS),,--limit 300)
+demo: $(VENV)/.made $(ENGINE)/.made ## play a flash sale, and 300 events in two Regions; FULL=1: a whole day's; EVENTS=file.csv: yours; CAPTURE=file keeps what it prints
 ifdef CAPTURE
-	@echo "$$ make demo ARGS='$(ARGS)'" > "$(CAPTURE)"
-	@COLUMNS=80 NO_COLOR=1 $(BIN)/python -m lab.run demo $(ARGS) >> "$(CAPTURE)"
+	@echo "$$ make demo$(if $(FULL), FULL=1)$(if $(ARGS), ARGS='$(ARGS)')" > "$(CAPTURE)"
+	@COLUMNS=80 NO_COLOR=1 $(BIN)/python -m lab.run demo $(DAY) $(ARGS) >> "$(CAPTURE)"
 else
-	@$(BIN)/python -m lab.run demo $(if $(EVENTS),--events "$(EVENTS)") $(ARGS)
+	@$(BIN)/python -m lab.run demo $(if $(EVENTS),--events "$(EVENTS)") $(DAY) $(ARGS)
 endif
 
 demo-web: $(VENV)/.made ## serve the live page on 127.0.0.1: watch and disturb two simulated Regions; PORT=8090

@@ -1,7 +1,7 @@
-"""The cable between the two Regions of a scene: every item that one has written and the other does not hold yet.
+"""The cable between the two Regions of a scene: every item that one Region wrote and the other does not hold yet.
 
 Rule 1: An item takes its own share of the lag, so items overtake each other; a slider that moves is felt at once.
-Rule 2: While it is cut nothing moves, and what was under way sets out again when it is healed.
+Rule 2: While it is cut nothing moves. What was under way sets out again when it is healed.
 Rule 3: It knows keys, not what is in the items.
 """
 
@@ -16,7 +16,7 @@ SHOWN_MAX = 60  # items of one direction that are shown one by one
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """An item's way: since when, and its share of the lag in per cent. number: what tells it from others."""
+    """An item's way: since when, and its share of the lag in per cent. number: its own."""
 
     number: int
     since_ms: int
@@ -24,7 +24,7 @@ class Way:
 
 
 class Cable:
-    """`carry` once a step; `ways` is what is on it."""
+    """Call `carry` once a step; `ways` returns what is on it."""
 
     def __init__(self, world: World, choices: Choices) -> None:
         self._world, self._choices = world, choices
@@ -33,7 +33,7 @@ class Cable:
         self._cut = False
 
     def carry(self, now_ms: int, lag_ms: int, *, cut: bool) -> None:
-        """Deliver what has had its time."""
+        """Deliver every item whose time has come."""
         for region, replica in self._world.replicas.items():
             for key in replica.inbox:
                 if (region, key) not in self._ways:

@@ -1,9 +1,9 @@
-"""What customers ask for on the live page: new changes, and the same ones again, with the truth about them.
+"""What customers send on the live page: new changes, and some of them again, with the truth about them.
 
-Rule 1: The truth is a list of changes, each once, and it is summed with no code of a counter.
-Rule 2: A change that comes again is the same, perhaps through the other Region, and perhaps long after it was cleaned:
-its answer was lost. Of a thousand, LATE_PER_MILLE come LATE_MS late, as from a slow queue.
-Rule 3: All from the choices.
+Rule 1: The truth is a list of changes, each once. No code of a counter sums it.
+Rule 2: A change whose answer was lost comes again, perhaps through the other Region, and perhaps long after it was
+cleaned. Of a thousand changes, LATE_PER_MILLE come LATE_MS late, as from a slow queue.
+Rule 3: The choices decide everything.
 """
 
 import heapq
@@ -27,7 +27,7 @@ class Change(NamedTuple):
 
 
 class Customers:
-    """`value` and `count` are the truth: every change that was asked for, once. They are numbered from 0 on."""
+    """`value` and `count` are the truth: every change that a customer sent, once. Numbers begin at 0."""
 
     def __init__(self, regions: Sequence[str], choices: Choices) -> None:
         self.value = self.redelivered = 0

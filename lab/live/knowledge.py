@@ -1,8 +1,8 @@
-"""What a Region can know: the changes that were made there, and those of which the link has brought word.
+"""What a Region can know: the changes that were made there, and those that the link has brought.
 
-Rule 1: A change is known where its delta is, or a checkpoint that counts it; what was known once is known for ever.
-Rule 2: What a checkpoint counts is told by the segments of its home, up to its version; what a change comes to, by the
-customers. No number that a counter computed is used.
+Rule 1: A Region knows a change when it holds its delta, or a checkpoint that counts it, and then for ever.
+Rule 2: The segments of a checkpoint's home, up to its version, say which changes it counts. The customers' list says
+how much each adds. It uses no number that a counter computed.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class Knowledge:
         return known
 
     def value(self, region: str) -> int:
-        """What they come to."""
+        """The sum of the changes that this Region can know now."""
         self.known(region)
         return self._sums[region]
 
@@ -42,7 +42,7 @@ class Knowledge:
         return {numbers[sk] for sk, cell in cells.items() if cell.item and sk in numbers}
 
     def _in_checkpoint(self, region: str, lane: Lane) -> set[int]:
-        """What the commits since the last look counted, as far as their segments have landed at home."""
+        """The changes that commits since the last look counted, if their segments have landed at home."""
         version = items.version_of(self._world.replicas[region].item(items.checkpoint_key(lane))) or 0
         seen = self._versions.get((region, lane), 0)
         found = set[int]()

@@ -2,29 +2,33 @@
 
 Rule 1: It only looks, and every number is one that a program read, or is summed from the customers' list.
 Rule 2: A number is judged by what its Region could know when it was read, this library's like the others'; at rest by
-the truth.
+the truth, and then each design has a verdict.
 """
 
 from typing import Any
 
 from lab.designs.design import SingleItem
 from lab.live.scene import Reading, Scene
-from lab.live.scripts import COUNTERS, DESIGNS, REGIONS, SETTINGS
+from lab.live.scripts import COUNTERS, DESIGNS, REGIONS, SALE, SEATS, SELLERS, SETTINGS
 from ledger import items
 from ledger.requests import Key
 from ledger.values import Lane
 
 WORK = (
-    "For ADD the cable brings one number, which overwrites what was added here meanwhile; for this library it brings "
-    "the changes."
+    "For this library the cable brings the changes. For ADD it brings one number, which replaces what the other Region "
+    "added meanwhile. Now cut the link."
 )
-CUT = "What they write piles up. Nobody can know what is over there: each number is judged by what its Region can know."
-CRASH = "It died before it heard the answer: the worst moment. It goes on from its checkpoint."
+CUT = (
+    "What they write piles up, and neither can know what the other one counts. So the page judges each number by what "
+    "its Region can know. Now heal the link."
+)
+CRASH = "It died before the answer came, which is the worst moment. It goes on from its checkpoint."
 COMING = (
-    "Everything arrives, in any order, some of it twice. This library adds it up; the last number that ADD wrote "
+    "Everything arrives, in any order, some of it twice. This library adds it up. The last number that ADD wrote "
     "replaces what the other Region counted."
 )
-REST = "What is wrong now stays wrong. Move “New changes” to go on, or start over."
+
+ATOMIC = {SingleItem.item_key(counter).pk for counter in (COUNTERS["atomic"], SALE)}
 
 
 def picture(scene: Scene) -> dict[str, Any]:
@@ -35,9 +39,12 @@ def picture(scene: Scene) -> dict[str, Any]:
         "now_ms": scene.now_ms,
         "controls": scene.controls.model_dump(),
         "truth": truth.value,
-        "says": f"the sum of {several(truth.count, 'change')}, each once; delivered again: {truth.redelivered:,}",
+        "says": f"{several(truth.count, 'change')}; {truth.redelivered:,} came again",
         "verdict": verdict,
         "caption": caption,
+        "step": _step(scene),
+        "verdicts": [_verdict(scene, design) for design in DESIGNS] if scene.resting else [],
+        "sale": {"seats": SEATS, "sellers": {design: _seller(scene, design) for design in SELLERS}},
         "designs": names,
         "lines": {"known": "what it can know", "truth": "truth"} | dict(reversed(names.items())),
         "regions": [_region(scene, region) for region in REGIONS],
@@ -51,19 +58,21 @@ def now(scene: Scene) -> tuple[str, str]:
     if scene.controls.paused:
         return "Paused.", "“Step” goes on to the next request of a writer or a compactor of this library."
     if scene.resting:
-        return _at_rest(scene), REST
+        return "At rest. What is wrong now stays wrong.", ""
     for region in REGIONS:
         if scene.compactor_is(region) == "crashed":
             after = _after_crash(scene, region)
             return f"The compactor of {region} crashed right after a write. {after}".strip(), CRASH
     if scene.controls.cut:
-        return "The link is cut: both Regions go on counting, and neither waits for the other.", CUT
+        return "The link is cut. Both Regions go on counting, and neither waits.", CUT
+    if scene.controls.writes_per_s and scene.was_cut:
+        return "The link is back, and what piled up comes over.", f"{COMING} Now let it rest."
     if scene.controls.writes_per_s:
-        return "Both Regions are at work, and changes are on their way between them.", WORK
+        return "Two Regions count the tickets that they sell.", WORK
     if coming := scene.on_their_way:
         again = several(scene.truth.waiting, "change")
         return f"No new changes. On their way: {several(coming, 'message')}; to be delivered again: {again}.", COMING
-    return "Everything has arrived: the compactors and the readers have the last word.", COMING
+    return "Everything has arrived. Now the compactors finish, and the readers look once more.", COMING
 
 
 def judged(scene: Scene, design: str, reading: Reading) -> tuple[str, str]:
@@ -71,14 +80,12 @@ def judged(scene: Scene, design: str, reading: Reading) -> tuple[str, str]:
     at_rest = scene.resting
     off = reading.value - (scene.truth.value if at_rest else reading.known)
     if off == 0 and reading.count in (None, reading.known_count):
-        return "exact", "equals the truth" if at_rest else "all it can know"
+        return "exact", "the truth" if at_rest else "all it can know"
     if at_rest:
-        return "wrong", f"wrong for good: {signed(off)}"
+        return "wrong", f"{signed(off)} for good"
     if design == "ours" and not reading.is_wrong:
-        return "behind", f"true, {several(reading.behind, 'change')} behind"
-    if design == "ours":
-        return "wrong", f"off by {signed(off)}"
-    return "off", f"{signed(off)}: lost, doubled or on its way"
+        return "behind", f"{several(reading.behind, 'change')} behind"
+    return "wrong" if design == "ours" else "off", f"off by {signed(off)}"
 
 
 def several(number: int, what: str) -> str:
@@ -98,7 +105,7 @@ def _region(scene: Scene, region: str) -> dict[str, Any]:
         counters[design] = {"value": reading.value, "mood": mood, "note": note}
     return {
         "name": region,
-        "know": f"can know {read.known:,}: {read.known_count:,} of {several(scene.truth.count, 'change')}",
+        "know": f"can know {read.known:,}",
         "counters": counters,
         "compactor": scene.compactor_is(region),
         "state": _state(scene, region),
@@ -126,15 +133,38 @@ def _after_crash(scene: Scene, region: str) -> str:
     return f"Since the crash: {several(wrong, 'wrong reading')}." if wrong else "The crash changed no number."
 
 
-def _at_rest(scene: Scene) -> str:
-    def words(design: str) -> str:
-        offs = [scene.readings[region][design].value - scene.truth.value for region in REGIONS]
-        return "equals the truth" if not any(offs) else f"is wrong for good ({', '.join(map(signed, offs))})"
+def _step(scene: Scene) -> int:
+    """How far a visitor has come: counting, cut, healed, coming to rest, at rest."""
+    if scene.resting:
+        return 4
+    if not scene.controls.writes_per_s:
+        return 3
+    return 1 if scene.controls.cut else 2 * scene.was_cut
 
-    return (
-        f"At rest: this library {words('ours')} in both Regions, "
-        f"atomic ADD {words('atomic')}, the naive merge {words('merge')}."
-    )
+
+def _verdict(scene: Scene, design: str) -> dict[str, Any]:
+    """At rest: what both Regions read, and whether it is the truth."""
+    truth, values = scene.truth.value, sorted({scene.readings[region][design].value for region in REGIONS})
+    is_right = values == [truth]
+    return {
+        "design": design,
+        "mood": "exact" if is_right else "wrong",
+        "reads": f"{truth:,} = {truth:,}" if is_right else " / ".join(f"{value:,}" for value in values),
+        "note": "the truth" if is_right else ", ".join(signed(value - truth) for value in values),
+    }
+
+
+def _seller(scene: Scene, design: str) -> dict[str, Any]:
+    """How many seats a design has sold, and to how many too many; or how many customers wait, or were refused."""
+    answers = scene.answers[design].values()
+    sold, waiting = sum(answers), scene.truth.count - len(answers)
+    if sold > SEATS:
+        mood, note = "wrong", f"{sold - SEATS:,} without a seat"
+    elif sold < SEATS:
+        mood, note = "behind", f"{waiting:,} wait" if waiting else f"{SEATS - sold:,} left"
+    else:
+        mood, note = "exact", f"{len(answers) - sold:,} refused" if len(answers) > sold else "sold out"
+    return {"name": SELLERS[design].name, "sold": sold, "mood": mood, "note": note}
 
 
 def _cable(scene: Scene, region: str) -> dict[str, Any]:
@@ -151,4 +181,4 @@ def _design_of(key: Key) -> str:
     """Whose item that is."""
     if key.pk == items.delta_pk(Lane(SETTINGS.region, 0, COUNTERS["merge"])):
         return "merge"
-    return "atomic" if key.pk == SingleItem.item_key(COUNTERS["atomic"]).pk else "ours"
+    return "atomic" if key.pk in ATOMIC else "ours"

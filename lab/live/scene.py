@@ -5,6 +5,7 @@ Rule 2: Every design meets the same changes, deliveries, lag and cuts.
 Rule 3: Every reading is kept with what its Region could know at that moment.
 Rule 4: A crash comes right after a compactor's write, which is the worst moment.
 Rule 5: A visitor's request is taken whole or refused with BadControl.
+Rule 6: A seat is sold to every customer who was answered yes, whatever a counter says.
 """
 
 from collections import Counter, deque
@@ -18,7 +19,7 @@ from lab.live.cable import Cable
 from lab.live.controls import BadControl, Controls
 from lab.live.customers import COUNTER, Customers
 from lab.live.knowledge import Knowledge
-from lab.live.scripts import DESIGNS, REGIONS, SETTINGS
+from lab.live.scripts import DESIGNS, REGIONS, SELLERS, SETTINGS
 from ledger.requests import DeleteMany, Put, Transact
 from simulator.choices import Drawn
 from simulator.faults import NONE
@@ -37,7 +38,7 @@ CRASH_BY_STEPS = 300  # a crash waits for the compactor's next write, but no lon
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read, and the sum and number of the changes that the Region could know then.
+    """The value that a reader got, and the sum and number of the changes that the Region could know then.
 
     count: of how many changes the read knows that it is the sum; None where it does not know.
     """
@@ -54,7 +55,7 @@ class Reading:
 
     @property
     def is_wrong(self) -> bool:
-        """Of a read that counts: it is behind and true, or it is wrong."""
+        """Whether a read that counts is neither the sum of what its Region knows nor behind it."""
         return self.behind < 0 or (self.behind == 0 and self.value != self.known)
 
 
@@ -62,6 +63,7 @@ class Scene:
     """`step()` lets 10 milliseconds pass; `set`, `crash`, `come_to_rest` and `step_to_next` are what a visitor does.
 
     By Region, `readings`: the last of each design; `since_crash`: those of ours since the last crash there.
+    By design, `answers`: which customers have a seat, and which were refused. `was_cut`: the link, at some time.
     """
 
     def __init__(self, seed: int = 1, controls: Controls | None = None) -> None:
@@ -82,6 +84,8 @@ class Scene:
         self.readings = {region: dict.fromkeys(DESIGNS, Reading()) for region in REGIONS}
         self.since_crash: dict[str, list[Reading]] = {}
         self.done: dict[str, Counter[str]] = {region: Counter() for region in REGIONS}
+        self.answers: dict[str, dict[int, bool]] = {design: {} for design in SELLERS}
+        self.was_cut = False
         self._calm_steps = 0  # for how long everything has been delivered, compacted and read
         self._armed: dict[str, int] = {}
         self._down_until = dict.fromkeys(REGIONS, 0)
@@ -105,6 +109,7 @@ class Scene:
         """Change controls."""
         self.controls = self.controls.with_(given)
         self.world.cut = {REGIONS[1]} if self.controls.cut else set()
+        self.was_cut |= self.controls.cut
 
     def crash(self, region: object) -> None:
         """Crash the compactor of a Region (and the naive merge's job there) right after its next write."""
@@ -136,7 +141,7 @@ class Scene:
 
     @property
     def on_their_way(self) -> int:
-        """Changes that somebody sends or will send again, and items on the cable or becoming visible."""
+        """How many changes somebody sends or will send again, and items are on the cable or becoming visible."""
         items = sum(len(replica.inbox) for replica in self.world.replicas.values()) + len(self.world.landings)
         return self.truth.waiting + len(self._writers) + items
 
@@ -158,6 +163,12 @@ class Scene:
         for change, region in self.truth.deliveries(world.now_ms, STEP_MS, controls):
             self._writers += [
                 self._enter(f"{design} writer", region, partial(scripts.sends, design, change)) for design in DESIGNS
+            ]
+            self._writers += [
+                self._enter(
+                    f"{design} buyer", region, partial(scripts.buys, design, change, partial(self._sold, design))
+                )
+                for design in SELLERS
             ]
         for region in REGIONS:
             self._housekeep(region)
@@ -207,6 +218,11 @@ class Scene:
             self.rows.appendleft([f"{self.now_ms / 1_000:.2f}", region, who, asked, came])
         if who == "compactor" and isinstance(request, Put | Transact | DeleteMany):
             self._writes[region] += 1
+
+    def _sold(self, design: str, customer: int, has_seat: bool) -> None:
+        """A customer who was answered yes once has a seat."""
+        answers = self.answers[design]
+        answers[customer] = has_seat or answers.get(customer, False)
 
     def _saw(self, region: str, design: str, value: int, count: int | None) -> None:
         """A reader of a design in a Region came back."""

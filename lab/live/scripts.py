@@ -1,4 +1,4 @@
-"""Who acts on the live page: writers, readers and compactors of this library, and of the two designs everybody tries.
+"""Who acts on the live page: writers, readers and compactors of this library and of two obvious designs, and buyers.
 
 Rule 1: Ours are the shipped programs; all three are designs of `lab.designs`.
 Rule 2: A change is sent to all three alike, and again until it is acknowledged, as a queue does.
@@ -13,6 +13,7 @@ from compactor.visit import visit
 from lab.designs import Design
 from lab.designs.atomic import Atomic
 from lab.designs.item_collection import NaiveMerge, Ours
+from lab.designs.with_limit import Limited
 from lab.live.customers import COUNTER, Change
 from ledger.errors import DamagedItem, LaneDamaged, LedgerError
 from ledger.requests import Instant, Now
@@ -34,8 +35,8 @@ SETTINGS = Settings(
 )
 """The protocol's times, shortened so that a change is folded and cleaned while one watches."""
 
-RETRY, READ, VISIT, MERGE, CHART = (Sleep(steps) for steps in (20, 15, 100, 300, 50))
-"""Rests between two tries, reads, visits, merges and series."""
+RETRY, BUY, READ, VISIT, MERGE, CHART = (Sleep(steps) for steps in (20, 100, 15, 100, 300, 50))
+"""Rests between two tries, tries to buy, reads, visits, merges and series."""
 
 BAR_MS, BARS = 4_000, 30
 """The steps of the chart: what would be the hours of a day takes two minutes here."""
@@ -47,6 +48,13 @@ DESIGNS: dict[str, Design] = {
 }
 COUNTERS = {"ours": COUNTER, "atomic": COUNTER, "merge": "naive-merge"}
 """The same counter. The naive merge has a list of changes of its own, and every Region works on it."""
+
+SALE, SEATS = "seats", 100
+SELLERS: dict[str, Design] = {
+    "ours": Limited(name="this library", settings=SETTINGS, ceiling=SEATS),
+    "atomic": Atomic(name="conditional ADD", ceiling=SEATS),
+}
+"""The sale: whoever makes a change also asks for one seat."""
 
 
 def sends(design: str, change: Change) -> Script:
@@ -60,9 +68,21 @@ def sends(design: str, change: Change) -> Script:
             yield RETRY
 
 
+def buys(design: str, change: Change, answered: Callable[[int, bool], None]) -> Script:
+    """A customer asks for a seat until the answer is yes or no. `answered` gets the customer's number and whether."""
+    own = SELLERS[design].of(change.home, REGIONS)
+    while True:
+        try:
+            outcome = yield from own.add(SALE, 1, str(change.number), change.made_ms)
+            answered(change.number, outcome != "refused")
+            return
+        except LedgerError:
+            yield BUY
+
+
 def reads(design: str, see: Callable[[int, int | None], None]) -> Script:
-    """Strong reads for ever. `see` is given the value, and of how many changes it is the sum; None where the read does
-    not know."""
+    """Strong reads for ever. `see` gets the value, and how many changes it sums up; None where the read does not
+    know."""
     own, counter = DESIGNS[design], COUNTERS[design]
     while True:
         yield READ
@@ -78,7 +98,7 @@ def reads(design: str, see: Callable[[int, int | None], None]) -> Script:
 
 
 def charts(see: Callable[[list[int]], None]) -> Script:
-    """What changed of ours in each of the last steps, read for ever."""
+    """Reads for ever by how much our counter changed in each of the last steps."""
     while True:
         yield CHART
         now: Instant = yield Now()
@@ -92,7 +112,7 @@ def charts(see: Callable[[list[int]], None]) -> Script:
 
 
 def compacts(settings: Settings, done: Counter[str]) -> Script:
-    """Visits to the lanes of its own Region, for ever. `done` counts what they did, also those cut short."""
+    """Visits the lanes of its own Region for ever. `done` counts what a visit did, even if it failed."""
     while True:
         yield VISIT
         for lane in settings.lanes_of(COUNTER, settings.region):
@@ -106,7 +126,7 @@ def compacts(settings: Settings, done: Counter[str]) -> Script:
 
 
 def check_passes(error: LedgerError) -> None:
-    """Raises what nothing in the scene can cause."""
+    """Raises an error that nothing in the scene can cause."""
     if isinstance(error, DamagedItem | LaneDamaged):
         raise error
 

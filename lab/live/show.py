@@ -1,6 +1,6 @@
 """A scene as its visitors see it: time passes while somebody asks for its picture.
 
-Rule 1: One lock is round the scene.
+Rule 1: One lock guards the scene.
 Rule 2: A fifth of a second is twenty steps at most, so a slow computer shows a slow scene, and while nobody watches no
 time passes.
 """

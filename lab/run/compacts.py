@@ -1,6 +1,6 @@
 """A compactor process: runs over and over, with a clock a little askew, until it is killed.
 
-Rule 1: It writes what it did after each run, so what it did in a run that was killed is not in it.
+Rule 1: It records a run after its end, so the record lacks what a killed run did.
 Rule 2: A problem that a fault cannot cause (a damaged lane, a change that differs from its segment) is recorded as
 broken.
 """
@@ -34,7 +34,7 @@ def main(plan: Plan, region: str, twin: int, generation: int) -> None:
 
 
 def record(recorder: Recorder, name: str, report: Report) -> None:
-    """One line for a run, and one for everything that must not be."""
+    """Records a run in one line, and each thing that must not happen in another."""
     figures = {figure: getattr(report, figure) for figure in FIGURES}
     recorder.write(name, "ok", "compact", [], **figures)
     for token in report.conflicts:

@@ -1,6 +1,6 @@
 """What happens to the processes and the Regions of a run: kills, pauses and partitions.
 
-Rule 1: Everything follows from the seed and the passing of time.
+Rule 1: The seed and the passing of time decide everything.
 Rule 2: `turn` never waits.
 Rule 3: When it is over, nothing is paused or cut off any more.
 """
@@ -24,7 +24,7 @@ MOSTLY_COMPACTORS = 0.8
 
 
 class Disturber:
-    """What acts on the processes, on replication and, through `proxy`, on every request."""
+    """Disturbs the processes, replication and, through `proxy`, every request."""
 
     def __init__(
         self, plan: Plan, children: Children, processes: Processes, replicator: Replicator, proxy: Connection
@@ -52,7 +52,7 @@ class Disturber:
         if self._partitioned:
             self._cut()
 
-    # -- each ends with how long until it is due again -----------------------------------------------------------------
+    # -- each returns how long until it is due again -------------------------------------------------------------------
 
     def _kill(self) -> Between:
         name = self._someone()

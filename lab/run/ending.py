@@ -1,7 +1,7 @@
 """The end of a run: a replay, compaction to rest, and what both Regions say then.
 
-Rule 1: Some of what was acknowledged is sent again, as a replay a year later would, before everything is counted.
-Rule 2: Whoever looks here asks the engine itself; what is written goes through the proxy, which is calm by now.
+Rule 1: It sends some acknowledged changes again, as a replay a year later would, before it reads every counter.
+Rule 2: It reads from the engine itself, and writes through the proxy, which makes no faults by now.
 """
 
 import random
@@ -30,7 +30,7 @@ Values = dict[str, dict[str, int]]
 
 
 def end(plan: Plan, engine: Engine, replicator: Replicator, histories: Histories) -> tuple[Values, list[str]]:
-    """Brings the table to rest; what is read of every counter then, and what is wrong."""
+    """Brings the table to rest; the value of every counter then, and what is wrong."""
     rng = random.Random(f"{plan.seed} end")
     settings = {region: replace(plan.settings(region, "", engine.endpoint_url), fold_min=1) for region in REGIONS}
     names = sorted(histories)
@@ -55,7 +55,7 @@ def end(plan: Plan, engine: Engine, replicator: Replicator, histories: Histories
 
 
 def _replay(plan: Plan, histories: Histories, rng: random.Random) -> None:
-    """Sends some of what was acknowledged once more, through any Region."""
+    """Sends some acknowledged changes once more, through any Region."""
     again = [
         plan.change(Asked(change.number, change.home, change.at_ms))
         for history in histories.values()
@@ -73,7 +73,7 @@ def _values_of(reader: Reader, names: Sequence[str]) -> dict[str, int]:
 
 
 def _judged(histories: Histories, values: Values, readers: Mapping[str, Reader], rng: random.Random) -> Iterator[str]:
-    """What is wrong with the witnesses; of some of them with their histories, too."""
+    """What is wrong with the witnesses, and with the histories of some of them."""
     for name, history in histories.items():
         if is_witness(name):
             listed: dict[str, list[int]] = {}

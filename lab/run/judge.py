@@ -1,7 +1,7 @@
 """Judges the recorded history of a run, counter by counter, by lab/histories/checker.py's rules of a read: pure.
 
-Rule 1: Only witnesses, whose sums name their deltas, are read and judged here; a user's own are held against the truth.
-Rule 2: What was asked for and what is owed is known by the one clock of all processes.
+Rule 1: It judges witnesses alone, because their sums name their deltas. A user's counters are compared with the truth.
+Rule 2: One clock of all processes says when a change was sent, and from when on a read has to hold it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from lab.run.record import CounterHistory, Histories, Line, Read
 
 
 def check(lines: Sequence[Line], histories: Histories) -> Iterator[str]:
-    """Everything wrong before the end: what nothing here can cause, and reads."""
+    """Everything wrong before the end: wrong reads, and errors that no fault here can cause."""
     for line in lines:
         if line["type"] == "broken":
             yield f"{line['process']}, {line['f']} {line['value']}: {line['error']}"
@@ -33,7 +33,7 @@ def _wrong(history: CounterHistory, read: Read) -> str | None:
 def check_end(history: CounterHistory, values: Mapping[str, int], listed: Mapping[str, Sequence[int]]) -> Iterator[str]:
     """What is wrong with a counter after everything was delivered and compacted.
 
-    values: what each Region reads; listed: the changes that each Region lists, where that was asked for.
+    values: what each Region reads; listed: the changes that each Region lists, where somebody listed them.
     """
     changes = [change for change in history.changes.values() if change.may_count]
     acknowledged = {change.delta for change in changes if change.acknowledged}

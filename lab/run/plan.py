@@ -1,9 +1,9 @@
 """What one run is: everything that every process of it must know, drawn from a seed and a profile.
 
 Rule 1: Change `n` is event `n`. Witnesses among the counters take the changes 4^0, 4^1, …, so a sum names its deltas.
-Rule 2: One clock for all processes: the machine's monotonic one, and wall time is that plus a constant, so no step of
-the wall clock can excuse a violation. Compactors see it askew by at most SKEW_MAX_MS; the judgement allows for that.
-Rule 3: A floor of a profile is so far below what a run does that only a run that shows nothing misses it.
+Rule 2: All processes have one clock: the machine's monotonic one. Wall time is that plus a constant, so no step of the
+wall clock can excuse a violation. A compactor's is wrong by at most SKEW_MAX_MS, which the judgement allows for.
+Rule 3: A floor of a profile is so low that only a run that shows nothing misses it.
 Rule 4: The times are short, in proportion to the real ones: keep is above a read's longest time.
 """
 
@@ -11,7 +11,7 @@ import random
 import time
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from lab.engines.proxy_faults import FAULTS, Mix
@@ -47,7 +47,7 @@ class Profile:
     at most. resending_s: for how long, once half of the writers are done. kills: processes are killed. faults: what the
     proxy does; None draws a mix.
 
-    floors: what a run must have of each, at least, as (number, share of what was asked of it).
+    floors: what a run must have of each, at least, as (number, share of its changes or operations).
     """
 
     pause_s: float
@@ -57,15 +57,24 @@ class Profile:
     faults: Mix | None
     floors: Mapping[str, tuple[int, float]]
 
+    def floors_of(self, asked: int) -> dict[str, int]:
+        """What a run of so many changes or operations must have of each, at least."""
+        return {name: max(least, int(asked * share)) for name, (least, share) in self.floors.items()}
+
 
 GENTLE_KINDS = ("500 after it applied", "answer dropped after it applied", "throttled", "repeated late")
+GENTLE_AGAIN_MS = (300, 4_000)
 
 GENTLE = Profile(
-    pause_s=4.5,
-    again_s=7.0,
+    pause_s=2.0,
+    again_s=2.0,
     resending_s=60.0,
     kills=False,
-    faults={fault: 0.01 for fault in FAULTS if fault.kind in GENTLE_KINDS},
+    faults={
+        replace(fault, again_ms=fault.again_ms and GENTLE_AGAIN_MS): 0.01
+        for fault in FAULTS
+        if fault.kind in GENTLE_KINDS
+    },
     floors={
         "changes acknowledged": (1, 1.0),
         "of them owed to strong reads": (1, 0.01),
@@ -144,7 +153,7 @@ class Plan:
         return [number for number, event in enumerate(self.events) if is_witness(event.counter)]
 
     def counter_to_read(self, rng: random.Random, reached: int) -> str:
-        """A witness; `reached` is the latest change that was asked for."""
+        """A witness; `reached` is the latest change that somebody sent."""
         latest = bisect_right(self.witnessed, reached)
         back = rng.randint(1, LATEST if rng.random() < OFTEN else OLDER)
         return self.events[self.witnessed[max(0, latest - back)]].counter

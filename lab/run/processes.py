@@ -1,9 +1,8 @@
 """Who takes part in a run: writers, readers, and compactors in each Region; and how far they have come.
 
-Rule 1: A process that is started again knows its generation. The server that they are forked from loads this module,
-so that a restart costs little; nothing is connected and no thread is started in it.
-Rule 2: One that ends by itself, but for a writer that has done its share, is an error of the run and not a quiet
-one.
+Rule 1: A process that starts again knows its generation. The server that forks them loads this module, so that a
+restart costs little; it connects to nothing and starts no thread.
+Rule 2: A process that ends by itself fails the run, unless it is a writer that has done its share.
 """
 
 import logging
@@ -50,17 +49,16 @@ class Processes:
         self._mains[name](self._generations[name])
 
     @property
-    def reached(self) -> int:
-        """The latest change that was asked for."""
-        latest: int = max(self._reached)
-        return latest
+    def asked(self) -> int:
+        """How many changes the writers have sent, without the latest of each thread."""
+        return sum(reached // SLOTS for reached in self._reached)
 
     def writing(self) -> bool:
         """Whether any writer has something left to send."""
         return any(self._children.alive(name) for name in self._writers)
 
     def mostly_asked(self) -> bool:
-        """Whether half of the writing threads have asked for all of their share."""
+        """Whether half of the writing threads have sent all of their share."""
         middle: int = sorted(self._reached)[SLOTS // 2]
         return middle + SLOTS >= self._plan.changes
 

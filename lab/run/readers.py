@@ -1,7 +1,7 @@
 """A reader process: its threads read counters that are being written, one by one and several at once.
 
 Rule 1: A read that may come from the cache began, for the judgement, when the answer in the cache was read.
-Rule 2: What the library raises that a fault cannot cause is recorded as broken.
+Rule 2: An error of the library that no fault can cause is recorded as broken.
 """
 
 import time
@@ -23,7 +23,7 @@ WEAK, CACHED, SEVERAL = 0.1, 0.2, 0.1
 SEVERAL_COUNTERS = 5
 
 Found = tuple[int | None, list[tuple[str, int, int | None]]]
-"""Since when at the earliest what was read may be of (None: the read itself), and (counter, sum, count) of each."""
+"""When the read began at the earliest (None: when it was called), and (counter, sum, count) of each."""
 
 
 def main(plan: Plan, reader: int, generation: int, reached: Any, stop: Any) -> None:
@@ -58,7 +58,7 @@ class ReaderThread(Worker):
             time.sleep(self._rng.uniform(*PAUSE_S))
 
     def _values(self, counters: Sequence[str]) -> Found:
-        """From the cache or not: not said. What is in it was read at most so long before the call."""
+        """The answer does not say whether it comes from the cache, where a value is at most TTL_S old."""
         since_ns = time.monotonic_ns() - int(TTL_S * 1e9)
         values = self.strong.values(counters)
         return since_ns, [(counter, values[counter], None) for counter in counters]

@@ -6,9 +6,9 @@ Rule 2: Types: invoke; ok (it happened); fail (it certainly did not); info (it m
 here can cause). Times are nanoseconds of the one monotonic clock. A process has one operation open at a time.
 Rule 3: An add's value is [[change, home, at_ms], …] when invoked and [[change, how], …] when
 it completes, where how is ok, fail or info for each change. A read's is [counter, …], then [[counter, sum, count], …].
-Rule 4: Counter by counter, a delta was asked for when its first add was invoked, unless each of its adds certainly
-failed; it was acknowledged when one of them was ok; it is owed to strong reads at home from when an add through its
-home Region was ok on time. An add whose process was killed has no line for its end: it may have happened.
+Rule 4: Of each counter, a delta may count from when its first add was invoked, unless all its adds certainly failed.
+It is acknowledged when one of them was ok. A strong read at home must hold it once an add through its home Region was
+ok on time. An add whose process was killed has no line for its end: it may have happened.
 """
 
 import json
@@ -47,7 +47,7 @@ class Recorder:
 
 
 class Worker:
-    """One thread of a process: acts until `stop.value` is true, or its share is done, under a name of its own."""
+    """One thread of a process, under a name of its own: it acts until `stop.value` is true or its share is done."""
 
     def __init__(self, name: str, seed: int, recorder: Recorder, f: str) -> None:
         self._name, self._recorder, self._f = name, recorder, f
@@ -64,7 +64,7 @@ class Worker:
             self.broken(error)
 
     def broken(self, error: Exception, value: object = ()) -> None:
-        """Records what nothing here can cause."""
+        """Records an error that no fault here can cause."""
         self._recorder.write(self._name, "broken", self._f, value, error=f"{type(error).__name__}: {error}")
 
 

@@ -31,16 +31,20 @@ LAG_MS = (20, 900)
 TURN_S = 0.05
 CALM_TURNS, CALM_TURN_S = 240, 0.25
 RUN_TIMEOUT_S = 3_600
+WARM_S, MEASURED_S = 2, 4  # all writers begin at once; the pace of what they send after that says how long a run takes
+NEARLY = 0.9  # of the changes: then the last writers alone make the pace
+REST_S, REST_CHANGES = 25, 1_000  # what comes after the last change: waits, and as much work as so many changes
 VIOLATIONS_MAX = 20
-RECORDED = ("packed", "folded", "settled", "cleaned", "gave_up")  # what writers and compactors lived to record
+VISITED = ("folded", "settled", "cleaned")  # what compactors lived to record
+RECORDED = ("packed", *VISITED, "gave_up")  # and writers
 
 Say = Callable[[str], None]
-"""Called with what a run is doing."""
+"""Takes what a run is doing, over and over; or once how long it takes."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What a run was and what is wrong. values: what each Region reads at the end, if it came to that."""
+    """What happened in a run, and what is wrong. values: what each Region reads at the end, if the run got there."""
 
     operations: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
@@ -49,19 +53,18 @@ class Outcome:
     values: Values = field(default_factory=dict)
 
     def lacks(self, profile: Profile, asked: int) -> list[str]:
-        """What a run of which so much was asked did too little of, so that no violation says nothing."""
+        """What a run of so many changes or operations did too little of: then no violation proves nothing."""
         done = self.operations + self.events
         done["operations"] = sum(self.operations.values())
         done["faults"] = sum(count for name, count in self.faults.items() if name != "requests")
-        floors = {name: max(least, int(asked * share)) for name, (least, share) in profile.floors.items()}
         return [
             f"{name}: {done[name]:,}, and a run of {asked:,} has at least {least:,}"
-            for name, least in floors.items()
+            for name, least in profile.floors_of(asked).items()
             if done[name] < least
         ]
 
 
-def play(plan: Plan, say: Say) -> Outcome:
+def play(plan: Plan, say: Say, estimate: Say = lambda _: None) -> Outcome:
     outcome = Outcome()
     with ExitStack() as stack:
         engine = stack.enter_context(Engine())
@@ -75,8 +78,8 @@ def play(plan: Plan, say: Say) -> Outcome:
         replicator = stack.enter_context(Replicator(engine, TABLE, REGIONS, rng, *LAG_MS))
         processes = Processes(plan, children)
         disturber = Disturber(plan, children, processes, replicator, control)
-        _write(plan, processes, disturber, say)
-        say("what is under way arrives")
+        _write(plan, processes, disturber, say, estimate)
+        say("waiting for what is under way")
         outcome.faults = _calm(control)
         replicator.drain(ending.DRAIN_TIMEOUT_MS)
         lines = record.merged(Path(plan.folder).glob("*.jsonl"))
@@ -84,31 +87,61 @@ def play(plan: Plan, say: Say) -> Outcome:
         outcome.operations, outcome.events = _operations(lines), disturber.counts + _events(lines, histories)
         outcome.violations += itertools.islice(judge.check(lines, histories), VIOLATIONS_MAX)
         if not outcome.violations:
-            say("a replay, the compactors come to rest, both Regions are counted")
+            say("sending some changes again, compacting, and reading every counter in both Regions")
             outcome.values, wrong = ending.end(plan, engine, replicator, histories)
             outcome.violations += wrong[:VIOLATIONS_MAX]
     return outcome
 
 
-def _write(plan: Plan, processes: Processes, disturber: Disturber, say: Say) -> None:
-    """Lets the disturber act until the writers have done their share."""
-    deadline = time.monotonic() + RUN_TIMEOUT_S
+def seconds_left(changes: int, looks: Sequence[tuple[float, int]]) -> int | None:
+    """How long a run of so many changes goes on, by its first and its last look (second, changes sent); None too early
+    or too late to say."""
+    (first_s, first), (last_s, last) = looks[0], looks[-1]
+    if last_s - first_s < MEASURED_S or not first < last < NEARLY * changes:
+        return None
+    return round(REST_S + (changes + REST_CHANGES - last) * (last_s - first_s) / (last - first))
+
+
+def _write(plan: Plan, processes: Processes, disturber: Disturber, say: Say, estimate: Say) -> None:
+    """Lets the disturber act until the writers have done their share, and the compactors so much that it can show."""
+    began = time.monotonic()
+    deadline = began + RUN_TIMEOUT_S
     asked_for: float | None = None
-    while processes.writing() and time.monotonic() < deadline:
+    looks: list[tuple[float, int]] = []
+    is_estimated = False
+    while time.monotonic() < deadline and (processes.writing() or _lacks_visits(plan)):
         if processes.mostly_asked():  # a while is left for what is sent again
             asked_for = asked_for or time.monotonic()
             deadline = min(deadline, asked_for + plan.profile.resending_s)
         disturber.turn()
         processes.check()
         met = ", ".join(f"{count:,} {name}" for name, count in sorted(disturber.counts.items()))
-        say(f"{processes.reached + 1:,} of {plan.changes:,} changes; {met}")
+        asked = processes.asked
+        if time.monotonic() > began + WARM_S:
+            looks = [*looks[:1], (time.monotonic(), asked)]
+        left_s = seconds_left(plan.changes, looks) if looks else None
+        about = "" if left_s is None else f", about {left_s} s left"
+        say(f"{asked:,} of {plan.changes:,} changes{about}; {met}")
+        if left_s is not None and not is_estimated:
+            is_estimated = True
+            estimate(f"It takes about {round(left_s, -1)} s more, by the pace of the first {asked:,}.")
         time.sleep(TURN_S)
     disturber.clear()
     processes.dismiss()
 
 
+def _lacks_visits(plan: Plan) -> bool:
+    """Whether the compactors have still to settle or to clean what a run must have at least."""
+    done: Counter[str] = Counter()
+    for path in Path(plan.folder).glob("compactor-*.jsonl"):
+        for line in record.lines_of(path):
+            done.update({figure: line.get(figure, 0) for figure in VISITED})
+    floors = plan.profile.floors_of(plan.changes)
+    return any(done[figure] < floors.get(figure, 0) for figure in VISITED)
+
+
 def _calm(control: Connection) -> Counter[str]:
-    """Lets every request that is still under way arrive; the faults by kind."""
+    """Waits until every request that is still under way has arrived; the faults by kind."""
     control.send(("calm",))
     for _ in range(CALM_TURNS):
         control.send(("counts",))

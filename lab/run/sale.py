@@ -2,10 +2,9 @@
 
 Rule 1: It is played on the simulated table, because no emulator replicates with a lag or can be cut: the same buyers,
 faults and cut for each design, from a seed.
-Rule 2: A buyer who gets no answer asks again, and from the other Region every second time, until the answer is yes or
-no. What was answered is believed.
-Rule 3: A seat is sold to whoever was answered yes. A refusal is wrong if a seat was free at that moment: of ours by
-what its gates had decided, of the others by who had been answered yes.
+Rule 2: A buyer who gets no answer asks again, every second time in the other Region, until the answer is yes or no.
+Rule 3: Whoever gets a yes has a seat. A refusal is wrong if a seat was free at that moment: for ours by what its gates
+had decided, for the others by how many had got a yes.
 """
 
 import heapq
@@ -43,7 +42,7 @@ class Buyer:
 @dataclass(frozen=True, slots=True)
 class Way:
     """sell: whether a buyer who asks in a Region has a seat; raises LedgerError where there is no answer. is_free:
-    whether a seat is free, after so many buyers were answered yes."""
+    whether a seat is free after so many buyers got a yes."""
 
     name: str
     sell: Callable[[str, Buyer], bool]
@@ -93,7 +92,7 @@ def limited(simulation: Simulation, ceiling: int = SEATS) -> Way:
 
 @dataclass(frozen=True, slots=True)
 class Sold:
-    """What came of a sale. wrongly_refused: buyers who were refused while a seat was free."""
+    """How a sale ended. wrongly_refused: how many buyers were refused while a seat was free."""
 
     name: str
     sold: int

@@ -1,7 +1,7 @@
-"""What the demo prints: the sale, the summary and the verdict.
+"""What the demo prints: the sale, the summary and the verdicts.
 
 Rule 1: No line is wider than 80 columns, and nothing is said by colour alone.
-Rule 2: The verdict comes last. It fails also where a run or a sale shows too little.
+Rule 2: The verdicts come last. One fails also where a run or a sale shows too little.
 """
 
 from collections import Counter
@@ -17,53 +17,64 @@ from lab.run.sale import SEATS, Sold
 
 BUSIEST = 5
 NAME_MAX = 18
+WHYS = 5  # sentences of what is wrong that are printed
 
 
-def print_sale(console: Console, results: Sequence[Sold]) -> bool:
-    """Print a flash sale in each design, ours first; whether it is as it must be."""
-    table = _table("", "sold", "oversold", "left empty", "refused", "wrongly refused *")
+def print_sale(console: Console, results: Sequence[Sold]) -> None:
+    """Print what each design made of a flash sale."""
     for sold in results:
-        wrong = (_marked(f"{n:,}", n == 0) for n in (sold.oversold, sold.empty, sold.wrongly_refused))
-        oversold, empty, wrongly = wrong
-        table.add_row(sold.name, f"{sold.sold:,}", oversold, empty, f"{sold.refused:,}", wrongly)
-    table.caption, table.caption_justify = "* while a seat was free", "left"
-    console.print(table)
+        empty = f", {sold.empty:,} left empty" if sold.empty else ""
+        over = f", {sold.oversold:,} too many" if sold.oversold else ""
+        wrongly = f", {sold.wrongly_refused:,} refused while a seat was free" if sold.wrongly_refused else ""
+        _print_verdict(console, sold.is_right, f"{sold.name:<{NAME_MAX}}{sold.sold:,} sold{empty}{over}{wrongly}")
+
+
+def sale_verdict(results: Sequence[Sold]) -> tuple[bool, str]:
+    """Whether a flash sale is as it must be, ours first, and what to say of it."""
     ours, *others = results
     if not ours.is_right:
-        console.print("[bold red]Our sale is wrong.[/] Please report it, with the seed.")
-    elif any(other.is_right for other in others):
-        console.print("[bold red]This sale shows too little:[/] another design kept to the seats, too.")
-    else:
-        console.print(f"[bold green]Ours sold {SEATS:,}, refused the rest, and nobody while a seat was free.[/]")
-        return True
-    return False
+        return False, "The sale: ours is wrong. Please report it, with the seed."
+    if any(other.is_right for other in others):
+        return False, "The sale shows too little: another design kept to the seats, too."
+    return True, f"The sale: {SEATS:,} of {SEATS:,} seats sold, and nobody refused while one was free."
 
 
 def closing(
-    console: Console, outcome: Outcome, truth: Mapping[str, int], events: Sequence[Event], lacks: Sequence[str]
+    console: Console,
+    sale: Sequence[Sold],
+    outcome: Outcome,
+    truth: Mapping[str, int],
+    events: Sequence[Event],
+    lacks: Sequence[str],
 ) -> bool:
     """Print the summary, and at the end what was proved, or what was not and why; whether it was."""
     done, faults = outcome.events, outcome.faults.copy()
     requests = faults.pop("requests")
     console.print(
-        f"{requests:,} requests, of which met a fault {faults.total():,}; partitions {done['partitions']}, "
-        f"freezes {done['pauses']}\n"
-        f"changes: {done['packed']:,} put in packs, {done['folded']:,} folded, {done['settled']:,} settled, "
-        f"{done['cleaned']:,} cleaned\n"
-        f"{outcome.operations['read ok']:,} reads on the way"
+        f"{requests:,} requests met {faults.total():,} faults. Cuts of the link: {done['partitions']}, "
+        f"frozen processes: {done['pauses']}.\n"
+        f"The compactors folded {done['folded']:,} changes, settled {done['settled']:,} that came late, "
+        f"and cleaned {done['cleaned']:,}.\n"
+        f"{outcome.operations['read ok']:,} reads were checked on the way."
     )
     if outcome.values:
         console.print(summary(outcome, truth, events))
     wrong = [*outcome.violations, *wrong_values(outcome, truth)]
     if wrong:
-        console.print("[bold red]A number of ours is wrong.[/] Please report it, with the events and the seed:")
+        verdict = "A number of ours is wrong. Please report it, with the events and the seed:"
     elif lacks:
-        console.print("[bold red]This run shows too little.[/] No number of ours is wrong, but too few are:")
+        verdict = "The events show too little. No number of ours is wrong, but too few are:"
     else:
-        console.print("[bold green]Every number of ours is right, in both Regions, and every read was a true sum.[/]")
-    for sentence in [*wrong, *lacks]:
+        verdict = "The events: every number is right in both Regions, every read was a true sum."
+    is_sold, sold = sale_verdict(sale)
+    _print_verdict(console, is_sold, sold)
+    _print_verdict(console, not wrong and not lacks, verdict)
+    whys = [*wrong, *lacks]
+    for sentence in whys[:WHYS]:
         console.print(f"- {escape(sentence)}")
-    return not wrong and not lacks
+    if len(whys) > WHYS:
+        console.print(f"- and {len(whys) - WHYS} more")
+    return is_sold and not wrong and not lacks
 
 
 def wrong_values(outcome: Outcome, truth: Mapping[str, int]) -> list[str]:
@@ -86,6 +97,10 @@ def summary(outcome: Outcome, truth: Mapping[str, int], events: Sequence[Event])
         sums = [sum(values.get(counter, 0) for counter in counters) for values in outcome.values.values()]
         table.add_row(escape(name[:NAME_MAX]), f"{true:,}", *(_marked(f"{each:,}", each == true) for each in sums))
     return table
+
+
+def _print_verdict(console: Console, is_right: bool, sentence: str) -> None:
+    console.print(f"[bold green]✓[/] {escape(sentence)}" if is_right else f"[bold red]✗[/] {escape(sentence)}")
 
 
 def _marked(text: str, is_right: bool) -> str:

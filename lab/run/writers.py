@@ -1,9 +1,9 @@
-"""A writer process: its threads ask for their share of the changes, retry what is unknown, and send some again later.
+"""A writer process: its threads send their share of the changes, retry what is unknown, and send some again later.
 
-Rule 1: A change is asked for with its idempotency key and instant, by whoever sends it: first, again, elsewhere, or in
-the place of a process that was killed.
-Rule 2: What was invoked stands in the record first; a process that takes over reads there how far its predecessor came.
-Rule 3: Whatever the library raises that a fault cannot cause is recorded as broken.
+Rule 1: Whoever sends a change sends its idempotency key and instant: first, again, elsewhere, or in the place of a
+process that was killed.
+Rule 2: An invocation is recorded before it is sent. A process that takes over reads there how far its predecessor came.
+Rule 3: An error of the library that no fault can cause is recorded as broken.
 """
 
 import heapq
@@ -41,7 +41,7 @@ Outcome = Receipt | LedgerError
 
 
 def main(plan: Plan, writer: int, generation: int, reached: Any, stop: Any) -> None:
-    """Writes until this writer's share is asked for and sent again, or `stop.value` is true.
+    """Writes until this writer has sent its share, and some of it again, or `stop.value` is true.
 
     `reached[slot]` says how far a thread came, for the readers.
     """
@@ -86,7 +86,7 @@ class WriterThread(Worker):
             )
 
     def take_over(self, before: list[Line]) -> None:
-        """Goes on where a killed predecessor stopped: sends most of what it left open, and some of the rest, again."""
+        """Goes on where a killed predecessor stopped: it sends most of what that left open again, and some more."""
         mine = f"writer {self._slot} "
         lines = [line for line in before if line["process"].startswith(mine) and line["f"] == "add"]
         asked = [Asked(*each) for line in lines if line["type"] == "invoke" for each in line["value"]]
@@ -120,7 +120,7 @@ class WriterThread(Worker):
         return Asked(number, self._plan.home_of(region, self._rng), at_ms)
 
     def _send(self, batch: list[Asked], region: str) -> None:
-        """Those that are left open go once more, and some of the others."""
+        """Sends a batch, and plans to send what it leaves open again, and some of the rest."""
         value = [[asked.number, asked.home, asked.at_ms] for asked in batch]
         self._recorder.write(self._name, "invoke", "add", value, region=region)
         outcomes = self._put(region, [self._plan.change(asked) for asked in batch])
@@ -134,7 +134,7 @@ class WriterThread(Worker):
                 self._send_later(asked)
 
     def _put(self, region: str, changes: Sequence[Change]) -> Sequence[Outcome]:
-        """One change alone; several as deltas, in packs, or each by a thread of its own, which gather."""
+        """Sends one change alone, several as deltas or packs, or each by a thread of its own, so that they gather."""
         if len(changes) == 1:
             return [_alone(self.ledgers[region], changes[0])]
         drawn = self._rng.random()

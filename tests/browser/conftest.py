@@ -32,11 +32,14 @@ class Page:
 
     def look(self, size: tuple[int, int] = (1280, 1500)) -> None:
         """Load the page in a window of this size."""
+        self.resize(size)
+        self.driver.get(self._url)
+        self.wait(lambda: len(self.all("article")) == 2)
+
+    def resize(self, size: tuple[int, int]) -> None:
         width, height = size
         window = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.cdp("Emulation.setDeviceMetricsOverride", **window)
-        self.driver.get(self._url)
-        self.wait(lambda: len(self.all("article")) == 2)
 
     def wait(self, holds: Callable[[], object]) -> None:
         """Until it holds, with a limit."""
@@ -61,9 +64,25 @@ class Page:
     def run(self, script: str, *arguments: Any) -> Any:
         return self.driver.execute_script(script, *arguments)
 
-    def bottom(self, selector: str) -> float:
-        """Where an element ends, below the top of the window."""
-        return float(self.run("return document.querySelector(arguments[0]).getBoundingClientRect().bottom", selector))
+    def edge(self, selector: str, edge: str = "bottom") -> float:
+        """Where an element ends (or begins: left, top), from the window's top left corner."""
+        script = "return document.querySelector(arguments[0]).getBoundingClientRect()[arguments[1]]"
+        return float(self.run(script, selector, edge))
+
+    def color(self, selector: str) -> str:
+        return str(self.run("return getComputedStyle(document.querySelector(arguments[0])).color", selector))
+
+    def palette(self, name: str) -> str:
+        """A colour of the page, as the browser writes it."""
+        script = """const probe = document.body.appendChild(document.createElement("i"));
+          probe.style.color = `var(${arguments[0]})`; const color = getComputedStyle(probe).color; probe.remove();
+          return color"""
+        return str(self.run(script, name))
+
+    def mark(self, selector: str) -> str:
+        """What the page writes before an element: a check mark or a cross."""
+        script = "return getComputedStyle(document.querySelector(arguments[0]), '::before').content"
+        return str(self.run(script, selector)).strip('" ')
 
     def cdp(self, command: str, **arguments: Any) -> Any:
         return self.driver.execute_cdp_cmd(command, arguments)

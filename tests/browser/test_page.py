@@ -1,12 +1,15 @@
 """What a visitor sees and can do on the live page, in a real browser."""
 
 from base64 import b64decode
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
+import pytest
 from PIL import Image
 from selenium.webdriver import Keys
 
+from ledger.lane.add import add
 from tests.browser.conftest import Page
 
 
@@ -39,7 +42,7 @@ def test_a_paused_scene_goes_on_by_single_requests_and_the_keyboard_reaches_ever
     first = page.text("#rows tr")
     page.click("#step")
     page.wait(lambda: page.text("#rows tr") != first)
-    controls = [control for control in page.all("button, input") if control.is_displayed()]
+    controls = [control for control in page.all("button, input, summary") if control.is_displayed()]
     assert all(control.accessible_name for control in controls)
     reached = set()
     for _ in range(len(controls) + 1):  # once it leaves the page, and comes in again at its top
@@ -54,16 +57,88 @@ def test_a_paused_scene_goes_on_by_single_requests_and_the_keyboard_reaches_ever
 
 
 def test_what_teaches_is_on_the_first_screen_and_the_controls_stay(page: Page) -> None:
-    """What happens, the cable and what both Regions read of each design; a minus is one."""
-    page.look((1440, 900))
-    page.wait(lambda: page.number("#truth") > 20 and page.all(".track i"))
-    for region in ("eu-west-1", "us-east-1"):
-        assert page.bottom(f"[data-region='{region}'] figure") < 900
-    assert page.run("return document.documentElement.scrollWidth <= innerWidth")
+    """What happens, the sale, the cable and what both Regions read of each design; on a phone, too. A minus is one."""
+    for size in PHONE, WIDE:
+        page.look(size)
+        page.wait(lambda: page.number("#truth") > 20 and page.all(".track i"))
+        for region in ("eu-west-1", "us-east-1"):
+            assert page.edge(f"[data-region='{region}'] figure svg") < size[1]
+        assert not overflowing(page)
     assert "-" not in page.text(".counters")
     page.run("scrollTo(0, 400)")
-    page.wait(lambda: 0 < page.bottom("#cut") < 60)
+    page.wait(lambda: 0 < page.edge("#cut") < 60)
 
+
+def test_the_end_is_three_verdicts_in_the_colours_of_their_outcomes_and_the_reasons_fold(page: Page) -> None:
+    page.look(PHONE)
+    page.wait(lambda: page.number("#truth") > 0)
+    began = page.edge("#regions", "top")
+    assert [button.accessible_name for button in page.all(".buttons button")][:2] == ["Cut the link", "Let it rest"]
+    assert (step(page), page.all("#why summary")[0].is_displayed()) == ("Count", False)
+    page.click("#cut")
+    page.wait(lambda: beyond(page, "atomic") > 20)
+    assert step(page) == "Cut"
+    assert beyond(page, "ours") == 0
+    assert page.number("[data-design='atomic'] .sold") > 100 >= page.number("[data-design='ours'] .sold")
+    page.click("#rest")
+    page.wait(lambda: page.all("#verdicts li"))
+    truth = page.text("#truth")
+    assert page.text("#verdicts").startswith(f"{truth} = {truth}\nthis library: the truth")
+    for selector, mark, color in (("li:first-child", "✓", "--good"), ("li:last-child", "✗", "--bad")):
+        assert page.mark(f"#verdicts {selector} strong") == mark
+        assert page.color(f"#verdicts {selector}") == page.palette(color)
+    assert step(page) == "Verdict"
+    assert page.edge("#regions", "top") == began
+    assert not page.all("#why dl")[0].is_displayed()
+    for size in WIDE, PHONE:
+        page.resize(size)
+        assert not overflowing(page)
+    page.all("#why summary")[0].send_keys(Keys.ENTER)
+    page.wait(lambda: page.all("#why dl")[0].is_displayed())
+    assert not overflowing(page)
+
+
+def test_a_wrong_library_has_a_red_verdict_and_the_page_follows_the_dark(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lab.designs.item_collection.add", lambda delta: add(replace(delta, change=delta.change + 1)))
+    page.wait(lambda: page.number("#truth") > 10)
+    page.click("#rest")
+    page.wait(lambda: page.all("#verdicts li"))
+    light = page.color("body")
+    page.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    page.wait(lambda: page.color("body") != light)
+    assert page.mark("#verdicts li strong") == "✗"
+    assert page.color("#verdicts li") == page.palette("--bad")
+    page.cdp("Emulation.setEmulatedMedia", features=[])
+
+
+def beyond(page: Page, design: str) -> float:
+    """How far the seats that a design sold stand out of the hall."""
+    box = f".sale [data-design='{design}']"
+    return page.edge(f"{box} .over", "right") - page.edge(f"{box} .hall", "right")
+
+
+def step(page: Page) -> str:
+    return page.text("#steps [aria-current]")
+
+
+def overflowing(page: Page) -> list[str]:
+    """What stands out of the window, or out of a box that it is in, at its right."""
+    return list(
+        page.run(
+            """
+            const page = document.documentElement, right = (box) => box.getBoundingClientRect().right;
+            const cut = [...document.querySelectorAll("main :is(p, strong, span, li, button, dd)")]
+              .filter((box) => box.checkVisibility() && !box.closest("table, button"))
+              .filter((box) => right(box) > right(box.closest(".card") ?? document.body));
+            return [...cut.map((box) => box.textContent), ...(page.scrollWidth > innerWidth ? ["the page"] : [])];
+            """
+        )
+    )
+
+
+PHONE, WIDE = (390, 844), (1440, 900)
 
 PICTURE = Path(__file__).resolve().parents[2] / "build" / "browser" / "live.webp"
 """For the README: `make browser PICTURE=docs/live.webp` keeps it."""
@@ -96,7 +171,7 @@ def test_a_disturbed_page_makes_a_moving_picture_of_less_than_two_megabytes(page
     durations = [FRAME_MS] * (len(frames) - 1) + [LAST_MS]
     frames[0].save(PICTURE, save_all=True, append_images=frames[1:], duration=durations, loop=0, quality=50, method=4)
     assert not acts
-    assert page.text("#verdict").startswith("At rest: this library equals the truth in both")
+    assert page.text("#verdicts").startswith(f"{page.text('#truth')} = ")
     truth = page.number("#truth")
     assert page.values("ours") == [truth, truth] != page.values("atomic")
     assert len(frames) > 50

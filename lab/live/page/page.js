@@ -48,6 +48,11 @@ on($("#rest"), () => ask({ rest: true }));
 on($("#step"), () => ask({ step: true }));
 on($("#again"), () => ask({ begin: true }));
 
+/** What a narrow window folds, and a visitor opens. */
+const wide = matchMedia("(min-width: 960px)");
+wide.onchange = () => { for (const box of document.querySelectorAll(".folds")) box.open = wide.matches; };
+wide.onchange();
+
 // -- what the page shows --------------------------------------------------------------------------------------------
 
 /** Sets a text only when it is another one: a screen reader hears what changed, and nothing is laid out in vain. */
@@ -61,12 +66,15 @@ function show(next) {
   for (const slider of document.querySelectorAll("input[type=range]")) {
     if (Date.now() - (held[slider.id] ?? 0) > HELD_MS) showSlider(slider, controls[slider.id]);
   }
-  document.body.classList.toggle("cut", controls.cut);
-  write($("#cut"), controls.cut ? "Heal the link" : "Cut the link");
-  write($("#paused"), controls.paused ? "Go on" : "Pause");
+  for (const name of ["cut", "paused"]) document.body.classList.toggle(name, controls[name]);
+  write($("#cut span"), controls.cut ? "Heal the link" : "Cut the link");
+  write($("#paused span"), controls.paused ? "Go on" : "Pause");
   turn($("#step"), controls.paused);
   write($("#truth"), number.format(picture.truth));
   for (const part of ["says", "verdict", "caption"]) write($(`#${part}`), picture[part]);
+  showSteps(picture.step);
+  showVerdicts(picture.verdicts);
+  showSale(picture.sale);
   picture.cable.forEach(showWay);
   picture.regions.forEach(showRegion);
   showRequests(picture.requests);
@@ -77,6 +85,51 @@ function showSlider(slider, value) {
   const text = number.format(value) + slider.dataset.unit;
   write($(`output[for=${slider.id}]`), text);
   slider.setAttribute("aria-valuetext", text);
+}
+
+function showSteps(now) {
+  document.body.dataset.step = now;
+  [...$("#steps").children].forEach((step, at) => {
+    step.classList.toggle("done", at <= now);
+    if (at === now) step.setAttribute("aria-current", "step");
+    else step.removeAttribute("aria-current");
+  });
+}
+
+function showVerdicts(verdicts) {
+  const list = $("#verdicts");
+  document.body.classList.toggle("rests", verdicts.length > 0);
+  if (!verdicts.length) list.replaceChildren();
+  verdicts.forEach(({ design, mood, reads, note }, at) => {
+    const box = list.children[at] ?? list.appendChild(document.createElement("li"));
+    box.dataset.mood = mood;
+    for (const [tag, text] of [["strong", reads], ["span", `${picture.designs[design]}: ${note}`]]) {
+      write($(tag, box) ?? box.appendChild(document.createElement(tag)), text.replaceAll("-", "−"));
+    }
+  });
+}
+
+/** A hall is as wide as its seats; who was sold a seat that is not there stands beyond its edge. */
+function showSale({ seats, sellers }) {
+  write($("#sale-title"), `Seats sold, of ${number.format(seats)}`);
+  const most = Math.max(1.6 * seats, ...Object.values(sellers).map(({ sold }) => sold));
+  Object.entries(sellers).forEach(([design, { name, sold, mood, note }]) => {
+    const box = $(`.sale [data-design=${design}]`) ?? makeSeller(design, name);
+    box.dataset.mood = mood;
+    write($(".sold", box), number.format(sold));
+    write($(".note", box), note);
+    $(".hall", box).style.width = `${(100 * seats) / most}%`;
+    $(".taken", box).style.width = `${(100 * Math.min(sold, seats)) / seats}%`;
+    $(".over", box).style.width = `${(100 * Math.max(0, sold - seats)) / seats}%`;
+  });
+}
+
+function makeSeller(design, name) {
+  const box = $("#seller").content.cloneNode(true).firstElementChild;
+  box.dataset.design = design;
+  write($(".name", box), name);
+  $(".sale").append(box);
+  return box;
 }
 
 function showWay(way, index) {
@@ -141,7 +194,7 @@ function makeRegion(region) {
     write($("dt", box), name);
   }
   for (const [line, name] of Object.entries(picture.lines)) {
-    $("svg", article).appendChild(document.createElementNS("http://www.w3.org/2000/svg", "path")).setAttribute("class", line);
+    $("figure svg", article).appendChild(document.createElementNS("http://www.w3.org/2000/svg", "path")).setAttribute("class", line);
     const key = $("figcaption", article).appendChild(document.createElement("span"));
     key.className = `key ${line}`;
     key.textContent = name;
@@ -177,7 +230,10 @@ function showRequests(requests) {
   while (body.rows.length > requests.length) body.deleteRow(-1);
   requests.forEach((texts, at) => {
     body.rows[at].classList.toggle("again", texts.at(-1).startsWith("there already"));
-    texts.forEach((text, cell) => write(body.rows[at].cells[cell], text));
+    texts.forEach((text, cell) => {
+      write(body.rows[at].cells[cell], text);
+      body.rows[at].cells[cell].title = text;
+    });
   });
 }
 

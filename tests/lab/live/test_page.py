@@ -10,7 +10,7 @@ import pytest
 from lab.live.controls import Controls
 from lab.live.picture import picture
 from lab.live.scene import Scene
-from lab.live.scripts import BAR_MS, BARS
+from lab.live.scripts import BAR_MS, BARS, SEATS
 from lab.live.server import Server
 from ledger.lane.add import add
 from tests.world import A, B
@@ -28,7 +28,7 @@ def at_rest(scene: Scene) -> Any:
 
 
 def test_a_number_is_judged_by_what_its_region_can_know_and_at_rest_ours_alone_equals_the_truth() -> None:
-    scene = Scene(7, Controls(lag_ms=800, duplicates_percent=30, writes_per_s=10))
+    scene = Scene(7, Controls(lag_ms=800, duplicates_percent=30, writes_per_s=16))
     for step in range(800):
         if step == 400:
             scene.set({"cut": True})
@@ -49,7 +49,11 @@ def test_a_number_is_judged_by_what_its_region_can_know_and_at_rest_ours_alone_e
         assert scene.now_ms < BAR_MS * (BARS - 1)  # so that no change is older than the chart
         assert (len(region["chart"]), sum(region["chart"])) == (BARS, ours)
         assert sum(change > 0 for change in region["chart"]) > 1
-    assert found["verdict"].startswith("At rest: this library equals the truth in both Regions, atomic ADD is")
+    assert [verdict["mood"] for verdict in found["verdicts"]] == ["exact", "wrong", "wrong"]
+    assert found["verdicts"][0]["reads"] == f"{scene.truth.value} = {scene.truth.value}"
+    ours, add = found["sale"]["sellers"].values()
+    assert (ours["sold"], ours["note"]) == (SEATS, f"{scene.truth.count - SEATS} refused")
+    assert add["note"] == f"{add['sold'] - SEATS} without a seat"
     assert all(scene.done[A][done] + scene.done[B][done] for done in ("folded", "settled", "cleaned"))
 
 
@@ -59,8 +63,10 @@ def test_a_library_that_reads_too_much_is_called_wrong(monkeypatch: pytest.Monke
     monkeypatch.setattr("lab.designs.item_collection.add", planted)
     for _ in range(400):
         scene.step()
-    assert moods(scene) == {"wrong"}
-    assert "this library is wrong for good (+" in at_rest(scene)["verdict"]
+    assert "wrong" in moods(scene)
+    verdict = at_rest(scene)["verdicts"][0]
+    assert verdict["mood"] == "wrong"
+    assert verdict["note"].startswith("+")
 
 
 def test_the_page_alone_is_answered_loads_nothing_from_elsewhere_and_a_bad_wish_changes_nothing() -> None:

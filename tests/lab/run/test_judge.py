@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,9 @@ from lab.run import __main__ as program
 from lab.run import judge
 from lab.run.plan import GENTLE, LATENESS_MS, ROUGH, Plan, numbered
 from lab.run.record import Line, Recorder, histories_of, lines_of
-from lab.run.round import Outcome
+from lab.run.round import REST_S, Outcome, seconds_left
 from lab.run.sale import BUYERS, SEATS, Sold, flash_sale, limited, sale
-from lab.run.screen import print_sale, wrong_values
+from lab.run.screen import closing, print_sale, sale_verdict, wrong_values
 from tests.world import A, B
 
 LATE_NS = LATENESS_MS * 1_000_000
@@ -140,4 +141,21 @@ def test_ours_sells_every_seat_and_no_more_the_others_do_not_and_a_sale_that_sho
     assert (wide.oversold, wide.is_right) == (1, False)
     results: list[tuple[list[Sold], bool]] = [([ours, conditional, shares], True), ([ours, ours], False)]
     for sold, is_right in [*results, ([wide, conditional], False)]:
-        assert print_sale(Console(quiet=True), sold) == is_right
+        assert sale_verdict(sold)[0] == is_right
+    outcome = Outcome(faults=Counter({"requests": 1}), values={A: {"stock": 5}})
+    for held, truth, marks in ([ours, shares], 5, "✓✓"), ([ours, ours], 5, "✗✓"), ([ours, shares], 6, "✓✗-"):
+        console = Console(record=True, soft_wrap=True, file=StringIO())
+        print_sale(console, held)
+        assert closing(console, held, outcome, {"stock": truth}, [], []) == (marks == "✓✓")
+        lines = console.export_text().splitlines()
+        assert "".join(line[0] for line in lines[-len(marks) :]) == marks
+        assert max(map(len, lines)) <= 80
+
+
+def test_how_long_a_run_takes_follows_from_the_pace_of_its_first_changes() -> None:
+    for too_soon in [(2.0, 100)], [(2, 100), (3, 200)], [(2, 100), (9, 100)], [(2, 550), (9, 560)]:
+        assert seconds_left(600, too_soon) is None
+    quick, slow = (seconds_left(600, [(2, 100), (2 + seconds, 200)]) for seconds in (10, 40))
+    assert quick is not None
+    assert slow is not None
+    assert (slow - REST_S) == 4 * (quick - REST_S)
