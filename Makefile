@@ -20,14 +20,14 @@ PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --
 help:
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-dev: $(VENV)/.made $(ENGINE)/.made ## make .venv from the locks (every other target does it when needed)
+dev: $(VENV)/.made $(ENGINE)/.made ## make .venv from the locks; every other target does it when it must
 	@echo "ready: source $(BIN)/activate"
 
-engine: $(VENV)/.made $(ENGINE)/.made ## a DynamoDB on this computer with a table in it, until Ctrl-C: docs/first-hour.md
+engine: $(VENV)/.made $(ENGINE)/.made ## run a DynamoDB on this computer with a table in it, until Ctrl-C: docs/first-hour.md
 	@$(BIN)/python -m lab.engines
 
 demo: DAY = $(if $(FULL)$(EVENTS),,--limit 300)
-demo: $(VENV)/.made $(ENGINE)/.made ## a flash sale, and 300 events in two Regions; FULL=1: a whole day's; EVENTS=file.csv: yours; CAPTURE=file keeps what it prints
+demo: $(VENV)/.made $(ENGINE)/.made ## play a flash sale, and 300 events in two Regions; FULL=1: a whole day's; EVENTS=file.csv: yours; CAPTURE=file keeps what it prints
 ifdef CAPTURE
 	@echo "$$ make demo$(if $(FULL), FULL=1)$(if $(ARGS), ARGS='$(ARGS)')" > "$(CAPTURE)"
 	@COLUMNS=80 NO_COLOR=1 $(BIN)/python -m lab.run demo $(DAY) $(ARGS) >> "$(CAPTURE)"
@@ -35,7 +35,7 @@ else
 	@$(BIN)/python -m lab.run demo $(if $(EVENTS),--events "$(EVENTS)") $(DAY) $(ARGS)
 endif
 
-demo-web: $(VENV)/.made ## the live page on 127.0.0.1: watch and disturb two simulated Regions; PORT=8090
+demo-web: $(VENV)/.made ## serve the live page on 127.0.0.1: watch and disturb two simulated Regions; PORT=8090
 	@$(BIN)/python -m lab.live $(if $(PORT),--port "$(PORT)") $(ARGS)
 
 browser: $(VENV)/.made ## test the live page in a headless browser (chromium and chromium-driver), and write its moving picture: PICTURE=file
@@ -46,37 +46,37 @@ test: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## run the tests, those besid
 	@PYTHONPATH=$(ASYNC) $(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 tests/aio $(ARGS)
 	@$(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 $(ARGS)
 
-check: docs ## lint, format and type checks, and the pages
+check: docs ## check lint, format and types, and build the pages
 	@$(BIN)/python -m ruff check .
 	@$(BIN)/python -m ruff format --check .
 	@$(BIN)/python -m mypy
 
-docs: $(VENV)/.made ## docs/openapi.json from the routes, and build/docs/index.html: all pages, the reference from the docstrings
+docs: $(VENV)/.made ## write docs/openapi.json from the routes, and build/docs/index.html with all pages and the reference
 	@$(BIN)/python -m service.api.openapi
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 	@echo "build/docs: $$(find build/docs -name "*.html" | wc -l) pages. To read and search them: python3 -m http.server -d build/docs 8000, then http://127.0.0.1:8000"
 
 api: ARGS ?= --memory
-api: $(VENV)/.made ## the HTTP API on 127.0.0.1:8080, in memory; ARGS= asks the table of the LEDGER_* environment
+api: $(VENV)/.made ## run the HTTP API on 127.0.0.1:8080, in memory; ARGS= uses the table of the LEDGER_* environment
 	@$(BIN)/python -m service.api.local $(ARGS)
 
-bench: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## what all costs, each figure beside its goal; ten minutes; writes docs/bench.txt; ARGS=--small
+bench: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## measure costs, each beside its goal, in ten minutes; writes docs/bench.txt; ARGS=--small
 	@$(BIN)/python -m lab.measure.bench $(ARGS)
 
 CUSTOMERS ?= 8
-litellm: $(LITELLM)/.made ## integrations/litellm: types, tests with the real package and its proxy, budgets under load; CUSTOMERS=250
+litellm: $(LITELLM)/.made ## check integrations/litellm: types, tests with the real package and proxy, budgets under load; CUSTOMERS=250
 	@cd integrations/litellm && $(CURDIR)/$(BIN)/python -m mypy
 	@cd integrations/litellm && PYTHONPATH=$(CURDIR)/$(LITELLM) $(CURDIR)/$(BIN)/python -m pytest -q $(ARGS)
 	@cd integrations/litellm && PYTHONPATH=$(CURDIR)/$(LITELLM) $(CURDIR)/$(BIN)/python -m budgets_lab --customers "$(CUSTOMERS)"
 
-compare: $(VENV)/.made $(ENGINE)/.made $(RIVALS)/.made ## every published way of counting beside this one; writes docs/comparison.md; EVENTS=file.csv, ARGS=--small
+compare: $(VENV)/.made $(ENGINE)/.made $(RIVALS)/.made ## measure every published way of counting; writes docs/comparison.md; EVENTS=file.csv, ARGS=--small
 	@$(BIN)/python -m lab.engines.dynamodb_local || true # without it, the demo's engine
 	@$(BIN)/python -m lab.measure.compare $(if $(EVENTS),"$(EVENTS)") $(ARGS)
 
-simulate: $(VENV)/.made ## seeded histories of the shipped code, with faults; SEEDS=100000 for more
+simulate: $(VENV)/.made ## play seeded histories of the shipped code, with faults; SEEDS=100000 for more
 	@$(BIN)/python -m lab.histories $(if $(SEEDS),--seeds "$(SEEDS)") $(ARGS)
 
-explore: $(VENV)/.made ## every order of the steps of small casts, with crashes; and how the obvious design breaks
+explore: $(VENV)/.made ## play every order of the steps of small casts, with crashes; and show how the obvious design breaks
 	@$(BIN)/python -m lab.histories.explore $(ARGS)
 
 mistakes: $(VENV)/.made ## plant mistakes in a copy of the code and see the histories find each; ARGS="'the naive merge'"
@@ -111,11 +111,11 @@ lambda: $(ENGINE)/.made
 model: $(VENV)/.made ## check the TLA+ model (needs Java and Maven): half an hour; ARGS=one-delta: one configuration
 	@$(BIN)/python -m lab.spec.check $(ARGS)
 
-contract: $(VENV)/.made $(ENGINE)/.made ## one contract on four tables, DynamoDB Local too (needs a JDK and Maven)
+contract: $(VENV)/.made $(ENGINE)/.made ## test one contract on four tables, DynamoDB Local too (needs a JDK and Maven)
 	@$(BIN)/python -m lab.engines.dynamodb_local
 	@$(BIN)/python -m pytest -q tests/contract $(ARGS)
 
-torture: $(VENV)/.made $(ENGINE)/.made ## processes killed and requests spoiled on a real engine; ARGS="--operations 100000"
+torture: $(VENV)/.made $(ENGINE)/.made ## kill processes and spoil requests on a real engine; ARGS="--operations 100000"
 	@$(BIN)/python -m lab.run torture $(ARGS)
 
 # STAGE, REGIONS (the first one has the table's stack), NAME and PARAMS="name=value …" of serverless.yml.
@@ -127,14 +127,14 @@ UPDATES := build/package/*/*update-stack.json
 DEPLOY  := $(BIN)/python -m infra.deploy
 TO       = --stage "$(STAGE)" --regions "$(REGIONS)" --name "$(NAME)" $(ARGS)
 
-package: $(VENV)/.made node_modules/.made ## build the zip and all templates and check them; calls no AWS
+package: $(VENV)/.made node_modules/.made ## build the zip and all templates and check them; does not call AWS
 	@rm -rf build/package
 	@$(DEPLOY) package $(TO)
 	@# W3005: the framework says that a function needs its role twice, by reference and by DependsOn
 	@$(BIN)/cfn-lint --regions $(REGIONS) --ignore-checks W3005 -- build/package/*.json $(UPDATES)
 	@LEDGER_PACKAGED="$$(echo $(UPDATES) | tr ' ' :)" $(BIN)/python -m pytest -q tests/infra
 
-preflight: $(VENV)/.made node_modules/.made ## ask AWS whether a deployment would work, and make nothing: STAGE=, REGIONS=, PARAMS=
+preflight: $(VENV)/.made node_modules/.made ## check whether a deployment would work, and change nothing: STAGE=, REGIONS=, PARAMS=
 	@$(DEPLOY) preflight $(TO)
 
 deploy: $(VENV)/.made node_modules/.made ## deploy to AWS: STAGE=dev REGIONS="eu-west-1 us-east-1"
@@ -147,10 +147,10 @@ remove: $(VENV)/.made node_modules/.made ## remove the service from AWS and keep
 cdk: $(CDK)/.made # docs/recipes/terraform.md on what `make package` made, with its 470 MB
 	@LEDGER_PACKAGED="$$(echo $(UPDATES) | tr ' ' :)" $(BIN)/python -m pytest -q tests/infra/test_recipes.py $(ARGS)
 
-e2e: $(VENV)/.made $(ENGINE)/.made node_modules/.made ## deploy to an engine here, use it from outside, compare; ARGS=--breaks: break it, see its alarms
+e2e: $(VENV)/.made $(ENGINE)/.made node_modules/.made ## deploy to an engine here, use it from outside, compare; ARGS=--breaks: break it, check its alarms
 	@$(BIN)/python -m lab.e2e $(if $(EVENTS),--events "$(EVENTS)") $(ARGS)
 
-smoke: $(VENV)/.made node_modules/.made ## see in your AWS account what rests on AWS's word, and clean up (again: make smoke-clean ID=); ARGS=--table, --here
+smoke: $(VENV)/.made node_modules/.made ## try in your AWS account what rests on AWS's word, and clean up (again: make smoke-clean ID=); ARGS=--table, --here
 	@$(BIN)/python -m lab.smoke --regions "$(REGIONS)" $(ARGS)
 
 .PHONY: smoke-clean

@@ -1,4 +1,4 @@
-"""The edge of the deployer: clients and stacks of AWS, what is said, time. And how a command is refused."""
+"""The edge of the deployer: AWS clients and stacks, printing, time; and how a command refuses."""
 
 import time
 from collections.abc import Iterator
@@ -9,15 +9,15 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 CONFIG = Config(connect_timeout=5, read_timeout=60, retries={"mode": "adaptive", "total_max_attempts": 5})
-"""Adaptive: IAM's simulation takes few requests a second, and make preflight has hundreds."""
+"""Adaptive, because IAM's simulation takes few requests a second, and `make preflight` has hundreds."""
 
 
 class DeploymentRefused(Exception):
-    """Something is not as it must be; the message says what, what was changed if anything was, and what to do."""
+    """Something is not as it must be. The message says what, what was changed, and what to do."""
 
 
 class Stack(NamedTuple):
-    """As CloudFormation describes it. One that is not there has no status."""
+    """A stack, as CloudFormation describes it. One that is not there has no status."""
 
     status: str
     protected: bool
@@ -37,11 +37,11 @@ WHOLE = tuple(f"{done}_COMPLETE" for done in ("CREATE", "UPDATE", "UPDATE_ROLLBA
 
 BY_A_PERSON = {
     "REVIEW_IN_PROGRESS": "execute the change set that waits, such as an import, or `aws cloudformation delete-stack`",
-    "UPDATE_FAILED": "`aws cloudformation rollback-stack`",
-    "UPDATE_ROLLBACK_FAILED": "mend what its events name, then `aws cloudformation continue-update-rollback`",
+    "UPDATE_FAILED": "run `aws cloudformation rollback-stack`",
+    "UPDATE_ROLLBACK_FAILED": "mend what its events name, then run `aws cloudformation continue-update-rollback`",
 }
 OR_ELSE = "find out why in its events, turn off its termination protection and delete it, which keeps a table"
-"""What a person does with a stack in a state that CloudFormation does not update."""
+"""What a person does with a stack that CloudFormation cannot update in its state."""
 
 
 def client(service: Any, region: str) -> Any:

@@ -1,12 +1,12 @@
 """Builds the one zip that all functions share: our packages and the locked dependencies.
 
-Rule 1: What goes in is decided by requirements-service.lock and its hashes; pip takes wheels only, for the target and
-not for this machine.
+Rule 1: requirements-service.lock and its hashes decide what goes in; pip takes wheels only, for the target and not for
+this machine.
 Rule 2: The same files, and the same Python for rule 4, make the same bytes: sorted names, one time stamp, one mode.
-Rule 3: botocore brings the models of all AWS services (27 MB). Only those in MODELS are packed.
-Rule 4: Bytecode is packed, because a function cannot keep what it compiles: without it each cold start compiles all
-that it imports, and takes 2.5 times the CPU. It is made by a Python of the target's version; where there is none the
-zip works as well, slower. Nothing compares it with its source: both are of one zip.
+Rule 3: botocore brings the models of all AWS services (27 MB). The zip has only those in MODELS.
+Rule 4: The zip has bytecode, because a function cannot keep what it compiles: without it each cold start compiles all
+that it imports, and takes 2.5 times the CPU. A Python of the target's version makes it; without one the zip works as
+well, slower. Nothing compares bytecode with its source: both are in one zip.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ PYTHONS = {
     "lambda": ("3 13", [*os.environ.get("PYTHON313", "python3.13").split(), sys.executable]),
     "here": (f"{sys.version_info.major} {sys.version_info.minor}", [sys.executable]),
 }
-"""The version that runs a target, and where a Python of it may be."""
+"""The version that runs a target, and the commands that may start a Python of it."""
 
 TIME = (1980, 1, 1, 0, 0, 0)
 MODE = 0o644
@@ -46,17 +46,17 @@ MIB = 1024 * 1024
 
 
 def build(target: str) -> Path:
-    """Makes the zip that serverless.yml names and answers its path. Raises DeploymentRefused."""
+    """Make the zip that serverless.yml names. Returns its path. Raises DeploymentRefused."""
     files, python = [*_files(_dependencies(target))], python_of(target)
     if python is None:
-        say("the zip has no bytecode, so cold starts are slower: PYTHON313=... names a Python 3.13")
+        say("the zip has no bytecode, so cold starts are slower: name a Python 3.13, PYTHON313=...")
     with tempfile.TemporaryDirectory() as folder:
         write(ARTIFACT, [*files, *(bytecode(files, Path(folder), python) if python is not None else ())])
     return ARTIFACT
 
 
 def python_of(target: str) -> str | None:
-    """The first Python that starts and has the version that runs the target."""
+    """The first Python that starts and has the target's version; None: there is none."""
     version, pythons = PYTHONS[target]
     for python in filter(None, map(shutil.which, pythons)):
         command = [python, "-c", "import sys; print(*sys.version_info[:2])"]
@@ -66,19 +66,19 @@ def python_of(target: str) -> str | None:
 
 
 def bytecode(files: Iterable[tuple[str, Path]], folder: Path, python: str) -> list[tuple[str, Path]]:
-    """What this Python compiles the modules to, by its name in the zip. Raises DeploymentRefused."""
+    """The bytecode that a Python makes of the modules, by its name in the zip. Raises DeploymentRefused."""
     for name, file in files:
         if name.endswith(".py"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, folder / name)
     command = [python, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", "-s", str(folder)]
     if subprocess.run([*command, str(folder)], check=False).returncode != 0:
-        raise DeploymentRefused(f"{python} could not compile what is packed, see above. Nothing was deployed")
+        raise DeploymentRefused(f"{python} could not compile the packages. Nothing was deployed. See its message above")
     return [(file.relative_to(folder).as_posix(), file) for file in folder.rglob("*.pyc")]
 
 
 def write(path: Path, files: Iterable[tuple[str, Path]]) -> None:
-    """Writes a zip of files under their names; whole, or not at all."""
+    """Write a zip of files under their names, whole or not at all."""
     partial = path.with_suffix(".partial")
     with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, file in sorted(files):
@@ -99,7 +99,7 @@ def sizes(path: Path) -> str:
 
 
 def _dependencies(target: str) -> Path:
-    # Named after the lock, so that it is fetched once, and a build after the first needs no network.
+    # The lock names the folder, so pip fetches once, and a build after the first needs no network.
     digest = hashlib.sha256(LOCK.read_bytes() + repr((TARGETS[target], sys.version_info[:2])).encode()).hexdigest()[:16]
     directory = BUILD / f"{target}-{digest}"
     if directory.is_dir():
@@ -109,7 +109,8 @@ def _dependencies(target: str) -> Path:
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
     command += ["--require-hashes", "--no-deps", "--only-binary=:all:", "--target", str(partial), *TARGETS[target]]
     if subprocess.run([*command, "--requirement", str(LOCK)], check=False).returncode != 0:
-        raise DeploymentRefused(f"pip could not install {LOCK.name} for {target}, see above. Nothing was deployed")
+        why = f"pip could not install {LOCK.name} for {target}"
+        raise DeploymentRefused(f"{why}. Nothing was deployed. See its message above")
     partial.rename(directory)
     return directory
 
@@ -117,7 +118,7 @@ def _dependencies(target: str) -> Path:
 def _files(dependencies: Path) -> Iterator[tuple[str, Path]]:
     for root, directory in [*((ROOT, ROOT / package) for package in PACKAGES), (dependencies, dependencies)]:
         if not directory.is_dir():
-            raise DeploymentRefused(f"there is no {directory} to pack; build in a whole checkout. Nothing was deployed")
+            raise DeploymentRefused(f"there is no {directory} to pack. Nothing was deployed. Build in a whole checkout")
         for file in directory.rglob("*"):
             path = file.relative_to(root)
             if file.is_file() and not is_skipped(path):

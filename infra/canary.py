@@ -1,9 +1,9 @@
-"""Between two Regions of a deployment: the canary of the one that was deployed, until what it added is read and folded.
+"""Between two Regions of a deployment: wait until the service has read and folded what the first one's canary added.
 
-Rule 1: A canary's answer is service/canary's. It adds; and it tells up to which time its lane is folded. So it is asked
-again until that is the time of what it added first.
-Rule 2: What fails is asked again until the time is over, because a role that is new may not be known everywhere yet. A
-wrong value is never asked again.
+Rule 1: A canary's answer is that of service/canary. Each call adds, and says up to which time its lane is folded. So
+the deployer calls it again until that is the time of what the first call added.
+Rule 2: The deployer calls a canary that fails again until the time is over, because a new role may not be known
+everywhere yet. It never calls again after a wrong value.
 Rule 3: The deployment stops, and says what is deployed where and what to do.
 """
 
@@ -14,11 +14,11 @@ from infra import aws
 
 POLL_S = 10
 SPARE_S = 120
-"""Beyond two rings: a cold start, a stream's shard that is found, a role that becomes known."""
+"""Beyond two rings: a cold start, the time until Lambda finds a stream's shard, the time until a role is known."""
 
 
 class CheckFailed(Exception):
-    """What a Region's canary did not do; the message says it, and in which Region."""
+    """A Region's canary did not do what it must; the message says what, and in which Region."""
 
 
 class Answer(BaseModel):
@@ -31,12 +31,12 @@ class Answer(BaseModel):
 
 
 def bound_s(ring_delay_s: int) -> int:
-    """How long a canary is asked; `ring_delay_s` is from a change that rings to the look at its lane."""
+    """The most seconds to wait for a canary. ring_delay_s: from a change that rings to the look at its lane."""
     return 2 * ring_delay_s + SPARE_S
 
 
 def wait_for(name: str, region: str, within_s: int) -> float:
-    """Ask the function `name` until what it added is folded: how many seconds it took. Raises CheckFailed."""
+    """Call the function `name` until what it added is folded. Returns the seconds that took. Raises CheckFailed."""
     newest_ms: int | None = None
     problem = ""
     for passed_s in aws.polls(within_s, POLL_S):
@@ -51,7 +51,7 @@ def wait_for(name: str, region: str, within_s: int) -> float:
             raise CheckFailed(f"the canary of {region} {why} (value-wrong)")
         if answer.folded_ms is not None and answer.folded_ms >= newest_ms:
             return passed_s
-        problem = f"what the canary of {region} added was read, and is not folded (canary-late)"
+        problem = f"the canary of {region} read what it added, and that is not folded (canary-late)"
     raise CheckFailed(f"after {within_s} s: {problem}")
 
 
@@ -60,7 +60,7 @@ def _ask(name: str, region: str) -> Answer:
         answered = aws.client("lambda", region).invoke(FunctionName=name, Payload=b"{}")
         text = answered["Payload"].read().decode()
     except (ClientError, BotoCoreError) as error:
-        raise CheckFailed(f"the canary of {region} cannot be asked: {error}") from error
+        raise CheckFailed(f"AWS does not call the canary of {region}: {error}") from error
     if "FunctionError" in answered:
         raise CheckFailed(f"the canary of {region} failed (functions-failing): {text[:500]}")
     try:

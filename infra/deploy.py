@@ -1,14 +1,14 @@
 """`python -m infra.deploy package|preflight|deploy|remove` (`make package` and so on): all Regions, in order.
 
-Rule 1: Package makes no call to AWS. deploy renders every template first, so that what it refuses was not half
-deployed; then it makes the table, because a service stack needs its replica's stream.
-Rule 2: What the table's shape does not allow, or the account lacks, is refused before anything is changed. The shape is
-written last: from then on a process whose settings lack a new Region is refused.
-Rule 3: Every step may be repeated: a deployment that was cut off is put right by the same command.
-Rule 4: Regions come one after the other, and each next one when the canary of the one before was read and folded. A
-Region that is new to the shape starts with the shape, so its canary is asked after that.
-Rule 5: Remove keeps the table, and does not throw away changes or outcomes that still wait in a queue.
-Rule 6: preflight changes nothing; what it checks is what deploy would send, so it builds and renders that first.
+Rule 1: package does not call AWS. deploy renders every template first, so a template that it refuses leaves nothing
+half deployed; then it makes the table, because a service stack needs its replica's stream.
+Rule 2: deploy refuses what the table's shape does not allow, or the account lacks, before it changes anything. It
+writes the shape last: from then on every process refuses to start whose settings lack a new Region.
+Rule 3: Every step may be repeated: the same command completes a deployment that was cut off.
+Rule 4: Regions come one after the other, the next one when the service has read and folded the changes of the canary
+before. A Region that is new to the shape starts with the shape, so deploy calls its canary after that.
+Rule 5: remove keeps the table, and does not throw away changes or outcomes that still wait in a queue.
+Rule 6: preflight changes nothing. It checks what deploy would send, so it builds and renders that first.
 """
 
 import ipaddress
@@ -40,23 +40,28 @@ QUEUES = ("ChangesQueueUrl", "ChangesDeadLetterQueueUrl", "OutcomesQueueUrl")
 OUTPUTS = ("HttpApiUrl", *QUEUES)
 COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed")
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(
+    help="Package, check, deploy and remove the table and the service, in all Regions.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
 
 Stage = Annotated[str, typer.Option(help="The stage, such as dev or prod.")]
-Regions = Annotated[str, typer.Option(help="One Region or more; the table's stack is in the first.")]
-Name = Annotated[str, typer.Option(help="Opens the name of every resource.")]
-Params = Annotated[str, typer.Option(envvar="PARAMS", help="name=value …: parameters of serverless.yml, over its own.")]
+Regions = Annotated[str, typer.Option(help="One Region or more, with spaces; the table's stack is in the first.")]
+Name = Annotated[str, typer.Option(help="The names of all resources begin with it.")]
+Params = Annotated[str, typer.Option(envvar="PARAMS", help="name=value …: they win over those of serverless.yml.")]
 
 
 class DeploymentStopped(Exception):
-    """Some Regions were deployed and others were not; the message says which, and what to do."""
+    """deploy changed some Regions and not others; the message says which, and what to do."""
 
 
 @app.command()
 def package(
     stage: Stage = "dev", regions: Regions = "eu-west-1 us-east-1", name: Name = "ledger", params: Params = ""
 ) -> None:
-    """Build the zip and all templates without calling AWS; `make package` checks them."""
+    """Build the zip and all templates; AWS is not called."""
     target = deployment(name, stage, regions, params)
     aws.say(sizes(build("lambda")))
     render(target)
@@ -72,9 +77,9 @@ def preflight(
     name: Name = "ledger",
     params: Params = "",
     change_sets: Annotated[bool, typer.Option(help="Also make, describe and delete change sets.")] = False,
-    policy: Annotated[Document | None, typer.Option(help="Only print a policy document of the deployer.")] = None,
+    policy: Annotated[Document | None, typer.Option(help="Only print this policy document of the deployer.")] = None,
 ) -> None:
-    """Ask the account whether a deployment would work."""
+    """Check whether a deployment would work in the account, and change nothing. Exit code 1: mend something first."""
     target = deployment(name, stage, regions, params)
     who = target.identity(target.regions[0])
     if policy:
@@ -91,11 +96,14 @@ def deploy(
     regions: Regions = "eu-west-1 us-east-1",
     name: Name = "ledger",
     params: Params = "",
-    deletion_protection: Annotated[bool, typer.Option(help="Of the table.")] = True,
+    deletion_protection: Annotated[bool, typer.Option(help="Protect the table from deletion.")] = True,
     check: Annotated[bool, typer.Option(help="Wait for each Region's canary before the next Region.")] = True,
-    switch_table: Annotated[bool, typer.Option(help="Also if the service has another table now.")] = False,
+    switch_table: Annotated[bool, typer.Option(help="Deploy also if the service has another table now.")] = False,
 ) -> None:
-    """Deploy the table, wait for its replicas, then the service in one Region after the other."""
+    """Deploy the table and wait for its replicas, then deploy the service in one Region after the other.
+
+    If it fails, run it again: it goes on.
+    """
     target = deployment(name, stage, regions, params)
     aws.say(f"account {target.account()}, stage {stage}, {' '.join(target.regions)}")
     aws.say(sizes(build("here" if runs_here(os.environ.get("AWS_ENDPOINT_URL", "")) else "lambda")))
@@ -126,9 +134,9 @@ def remove(
     regions: Regions = "eu-west-1 us-east-1",
     name: Name = "ledger",
     params: Params = "",
-    drop_changes: Annotated[bool, typer.Option(help="Also if changes or outcomes wait: they are lost.")] = False,
+    drop_changes: Annotated[bool, typer.Option(help="Remove also if changes or outcomes wait, and lose them.")] = False,
 ) -> None:
-    """Remove the service in every Region; the table and its data stay."""
+    """Remove the service in every Region, and keep the table and its data."""
     target = deployment(name, stage, regions, params)
     target.account()
     stacks = {region: target.deployed(region) for region in target.regions}
@@ -144,33 +152,33 @@ def remove(
 
 
 def main() -> None:
-    """Run a command; what it refuses ends it with one line and exit code 1."""
+    """Run a command. A refusal ends it with one line and exit code 1."""
     try:
         app()
     except (DeploymentRefused, DeploymentStopped) as error:
         sys.exit(f"error: {error}")
     except (BotoCoreError, ClientError) as error:
-        sys.exit(f"error: AWS answered: {error}")
+        sys.exit(f"error: AWS refused a request: {error}. Correct that and run the same command again")
 
 
 def _check(target: Deployment, region: str, left: Sequence[str]) -> None:
-    """`left`: what comes after. Raises DeploymentStopped."""
+    """Wait for a Region's canary. left: what deploy has yet to do. Raises DeploymentStopped."""
     within_s = canary.bound_s(ring_delay_s(target.parameters(target.regions[0])))
     aws.say(f"{region}: waiting for its canary, {within_s} s at most")
     try:
         took_s = canary.wait_for(f"{target.service}-canary", region, within_s)
-        aws.say(f"{region}: what its canary added was read, and folded after {took_s:.0f} s")
+        aws.say(f"{region}: its canary read what it added, and that was folded after {took_s:.0f} s")
     except canary.CheckFailed as failure:
-        rest = f"left as it was: {', '.join(left)}" if left else "all else is deployed"
+        rest = f"unchanged: {', '.join(left)}" if left else "all else is deployed"
         raise DeploymentStopped(
-            f"{failure}. {region} has what was deployed just now; {rest}. Look for that alarm in docs/operations.md, "
-            "mend it and deploy again, or go back to the commit before (docs/deploying.md, Rolling back). --no-check "
-            "deploys without asking"
+            f"{failure}. {region} has the new deployment; {rest}. Look for that alarm in docs/operations.md, mend it "
+            "and deploy again, or go back to the commit before (docs/deploying.md, Rolling back). --no-check deploys "
+            "without waiting"
         ) from failure
 
 
 def render(target: Deployment) -> dict[str, Path]:
-    """Makes each Region's template, by whose settings its functions start. Calls no AWS. Raises DeploymentRefused."""
+    """Make each Region's template, and check that its functions start. AWS is not called. Raises DeploymentRefused."""
     found = {}
     for region in target.regions:
         directory = PACKAGED / f"{target.stage}-{region}"
@@ -181,16 +189,17 @@ def render(target: Deployment) -> dict[str, Path]:
 
 
 def serverless(command: str, stage: str, region: str, params: Mapping[str, str], *more: str) -> None:
-    """Runs the framework (osls) for a Region's service stack, told by arguments alone. Raises DeploymentRefused."""
+    """Run the framework (osls) for a Region's service stack, by arguments alone. Raises DeploymentRefused."""
     given = [argument for name, value in params.items() for argument in ("--param", f"{name}={value}")]
     arguments = [str(ROOT / "node_modules/.bin/serverless"), command, "--stage", stage, "--region", region]
     environment = {**os.environ, "SLS_NOTIFICATIONS_MODE": "off"}
     if subprocess.run([*arguments, *given, *more], cwd=ROOT, env=environment, check=False).returncode != 0:
-        raise DeploymentRefused(f"`serverless {command}` failed in {region}; its message is above")
+        again = "Mend what it says and run the same command again"
+        raise DeploymentRefused(f"`serverless {command}` failed in {region}; its message is above. {again}")
 
 
 def runs_here(endpoint_url: str) -> bool:
-    """Whether functions run on this machine: then with its own Python, where arm64 wheels do not load."""
+    """Whether functions run on this machine: then they need wheels for its own Python, not those for arm64."""
     host = urlsplit(endpoint_url).hostname or ""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
@@ -205,8 +214,8 @@ def _refuse_waiting(region: str, outputs: dict[str, str]) -> None:
         waiting = sum(int(count) for count in counts.values())
         if waiting:
             raise DeploymentRefused(
-                f"{waiting} messages wait in {url}: let them be handled, or redrive them. "
-                "--drop-changes removes the service and loses them"
+                f"{waiting} messages wait in {url}. Nothing was removed. Wait until the queue is empty, or redrive a "
+                "dead-letter queue. --drop-changes removes the service and loses them"
             )
 
 

@@ -1,8 +1,8 @@
-"""What one command of infra.deploy works on: its options, checked, what AWS has of it, and what the account lacks.
+"""What one command of infra.deploy works on: its options, checked; what AWS has of it; and what the account lacks.
 
-Rule 1: What is wrong in the options is refused here, before anything is asked of AWS.
-Rule 2: What the account is known to lack is refused by name, before anything is made: CloudFormation says it ten
-minutes later, with a table made. What cannot be asked, because a right to ask is missing, is said to be unknown.
+Rule 1: `deployment` refuses wrong options before the first request to AWS.
+Rule 2: The deployer refuses by name what the account is known to lack, before it makes anything: CloudFormation says it
+ten minutes later, with a table made. Where the caller may not look, the deployer prints "unknown".
 """
 
 import re
@@ -21,12 +21,12 @@ from ledger.settings import REGION_FROM, Settings
 NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
 PARAMS_GAP = re.compile(r"\s+(?=\w+=)")  # a value may hold spaces: 'limits={"stock:": {"floor": 0}} keepMs=600000'
 FLOOR = 100
-"""Concurrency that AWS leaves unreserved in every account; one that has no more in all can reserve none."""
+"""Concurrency that AWS leaves unreserved in every account; an account with no more can reserve none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """What one command works on. `params` is what PARAMS says."""
+    """What one command works on. params: those of PARAMS."""
 
     name: str
     stage: str
@@ -35,7 +35,7 @@ class Deployment:
 
     @property
     def service(self) -> str:
-        """The service's stack, and what opens the names of its functions."""
+        """The name of the service's stack; those of its functions begin with it."""
         return f"{self.name}-{self.stage}"
 
     @property
@@ -48,18 +48,18 @@ class Deployment:
         return TableStack(self.table, self.regions, parameters.capacity_of(said), retires=said["periods"] != "{}")
 
     def parameters(self, region: str) -> Parameters:
-        """All that hold in a Region."""
+        """All parameters of a Region."""
         return parameters.parameters_in(self.stage, region, self.params)
 
     def tells(self, region: str) -> bool:
-        """Whether a threshold is reported in a Region. Raises InvalidSettings."""
+        """Whether a Region reports a threshold. Raises InvalidSettings."""
         given = self.parameters(region)
         of_values = {"LEDGER_LIMITS": given["limits"], "LEDGER_THRESHOLDS": given["thresholds"]}
         environ = {REGION_FROM: region, **of_values}
         return Settings.from_env(environ, table="any", regions=self.regions).tells
 
     def params_of(self, region: str, stream_arn: str | None = None) -> dict[str, str]:
-        """What the framework is given, for a Region whose stream is known."""
+        """The parameters that the framework gets for a Region. stream_arn: where the stream is known."""
         found = {"name": self.name, "regions": ",".join(self.regions)}
         found["tellsThresholds"] = str(self.tells(region)).lower()
         return {**found, **({"streamArn": stream_arn} if stream_arn else {}), **self.params}
@@ -69,29 +69,29 @@ class Deployment:
         return aws.stack(region, self.service)
 
     def account(self) -> str:
-        """The account of the credentials, after trying them in every Region: one that is not enabled refuses them."""
+        """The account of the credentials. Tries them in every Region: one that is not enabled refuses them."""
         accounts = {self.identity(region)["Account"] for region in self.regions}
         return str(accounts.pop())
 
     def identity(self, region: str) -> Any:
-        """Whose credentials they are, by a Region's word. Raises DeploymentRefused."""
+        """The caller's identity, as a Region answers it. Raises DeploymentRefused."""
         try:
             return aws.client("sts", region).get_caller_identity()
         except (BotoCoreError, ClientError) as error:
             raise DeploymentRefused(
-                f"AWS does not accept the credentials in {region}: {error}. Give some (AWS_PROFILE, or "
-                "AWS_ACCESS_KEY_ID and the rest), and enable the Region for the account (aws account enable-region "
-                f"--region-name {region})"
+                f"AWS does not accept the credentials in {region}: {error}. Nothing was changed. Give others "
+                "(AWS_PROFILE, or AWS_ACCESS_KEY_ID and the rest), or enable the Region for the account (aws account "
+                f"enable-region --region-name {region})"
             ) from error
 
     def refuse_another_table(self) -> None:
-        """A forgotten tableName would send everybody to another table. Raises DeploymentRefused."""
+        """Raises DeploymentRefused for another table: a forgotten tableName would send everybody there."""
         for region in self.regions:
             there = self.deployed(region).parameters.get("TableName", self.table)
             if there != self.table:
                 raise DeploymentRefused(
-                    f"the service in {region} has the table {there}, and this deployment {self.table}: say tableName "
-                    "in PARAMS or serverless.yml, or --switch-table when that is meant. Nothing was changed"
+                    f"the service in {region} has the table {there}, and this deployment {self.table}. Nothing was "
+                    "changed. Set tableName in PARAMS or serverless.yml, or give --switch-table if you mean it"
                 )
 
     def refuse_too_little_concurrency(self) -> None:
@@ -99,10 +99,10 @@ class Deployment:
             try:
                 self.concurrency(region)
             except (BotoCoreError, ClientError) as error:
-                aws.say(f"{region}: unknown how much concurrency the account has: {error}")
+                aws.say(f"{region}: the account's concurrency is unknown: {error}")
 
     def concurrency(self, region: str) -> int:
-        """What is left to all functions, beyond what the canary keeps. Raises DeploymentRefused."""
+        """The concurrency that is left to all functions beside the canary's. Raises DeploymentRefused."""
         limit = aws.client("lambda", region).get_account_settings()["AccountLimit"]
         kept = int(self.deployed(region).parameters.get("ReservedCanary", 0))
         most, free = limit["ConcurrentExecutions"], limit["UnreservedConcurrentExecutions"]
@@ -110,9 +110,8 @@ class Deployment:
         if more > 0 and free - more < min(FLOOR, most):
             raise DeploymentRefused(
                 f"reservedCanary={kept + more}: the account may run {most} functions at once in {region}, and AWS "
-                f"lets nobody reserve the last {min(FLOOR, most)}; {free} are unreserved now. Say "
-                "reservedCanary=0, or ask for more (Service Quotas, AWS Lambda, Concurrent executions). Nothing "
-                "was changed"
+                f"lets nobody reserve the last {min(FLOOR, most)}; {free} are unreserved now. Nothing was changed. "
+                "Set reservedCanary=0, or request more (Service Quotas, AWS Lambda, Concurrent executions)"
             )
         return int(free - more)
 
@@ -121,16 +120,16 @@ def deployment(name: str, stage: str, regions: str, params: str) -> Deployment:
     """The options of a command, checked. Raises DeploymentRefused."""
     for label, text in (("NAME", name), ("STAGE", stage)):
         if not NAME.fullmatch(text):
-            raise DeploymentRefused(f"{label}={text}: 1 to 20 small letters, digits and hyphens, a letter first")
+            raise DeploymentRefused(f"{label}={text}: give 1 to 20 small letters, digits and hyphens, a letter first")
     names = tuple(regions.split())
     if not names or len(set(names)) != len(names):
-        raise DeploymentRefused(f"REGIONS='{regions}': different Regions, one or more, separated by spaces")
+        raise DeploymentRefused(f"REGIONS='{regions}': name one or more Regions, all different, with spaces between")
     pairs = [pair.partition("=") for pair in PARAMS_GAP.split(params.strip()) if pair]
     given = {key: value for key, _, value in pairs}
     if any(not key or not equals for key, equals, _ in pairs) or len(given) < len(pairs):
-        raise DeploymentRefused(f"PARAMS='{params}': name=value, each name once, separated by spaces")
+        raise DeploymentRefused(f"PARAMS='{params}': give name=value, each name once, with spaces between")
     target = Deployment(name, stage, names, given)
-    wrong = parameters.unknown(given) or [
+    wrong = parameters.unknown(stage, given) or [
         why for region in names for why in parameters.refusals(target.parameters(region))
     ]
     for region in names if not wrong else ():

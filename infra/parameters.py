@@ -1,10 +1,11 @@
-"""The parameters of a deployment, as the framework will take them: PARAMS over the stage's over those of all stages.
+"""The parameters of a deployment, as the framework takes them: a Region's win over PARAMS, these over the stage's, and
+these over those of all stages.
 
-Rule 1: serverless.yml and infra/regions.yml are where they stand; nothing is repeated here but what depends on them.
-Rule 2: What PARAMS names is a parameter that is there. One that nobody knows would be lost without a word.
-Rule 3: What a variable of the framework gives is left to it, and is not here.
-Rule 4: What contradicts itself, or what AWS takes, is refused before anything is changed, all at once: a sentence names
-each parameter with its value, and says why it cannot be. What the library's settings refuse is refused by them.
+Rule 1: serverless.yml and infra/regions.yml have the parameters; this module repeats nothing but what depends on them.
+Rule 2: PARAMS may name only parameters that are there: the framework would drop any other without a word.
+Rule 3: The framework fills its variables itself; they are not here.
+Rule 4: The deployer refuses what contradicts itself, or what AWS does not take, before it changes anything, and all at
+once: a sentence names each parameter with its value and says why it cannot be. The library's settings check the rest.
 """
 
 import json
@@ -22,11 +23,11 @@ from ledger.checks import is_prefix
 
 SERVERLESS, REGIONAL = ROOT / "serverless.yml", ROOT / "infra" / "regions.yml"
 GIVEN = ("name", "regions", "streamArn", "tellsThresholds")
-"""What infra.deploy gives itself, from NAME, REGIONS and what it finds out."""
+"""The parameters that infra.deploy sets, from NAME, REGIONS and what it finds out."""
 
 FOLDED_S, LATE_S = 60, 600
-"""What a visit may take behind its ring; when canary-late is raised (infra/alarms.yml). A ring that is delayed for less
-than the latter is below the 900 s of SQS, also that of a change which is 300 s ahead."""
+"""The seconds that a visit may take after its ring, and those after which canary-late is in alarm (infra/alarms.yml). A
+ring with a shorter delay than LATE_S fits the 900 s of SQS, also for a change that is 300 s ahead."""
 
 NUMBERS = {
     "allowedLatenessMs": (2_000, 2**48),  # twice the window that gathers a batch of changes (infra/events.yml)
@@ -44,7 +45,7 @@ Parameters = Mapping[str, str]
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads past CloudFormation's tags, of which no parameter has one."""
+    """Skips CloudFormation's tags; no parameter has one."""
 
 
 _Loader.add_multi_constructor("!", lambda loader, suffix, node: None)
@@ -57,7 +58,7 @@ def _load(path: Path) -> dict[str, Any]:
 
 
 def parameters_in(stage: str, region: str, given: Parameters) -> Parameters:
-    """What a stage has in a Region; `given` is PARAMS."""
+    """The parameters of a stage in a Region. given: those of PARAMS."""
     of_region = (_load(REGIONAL).get(stage) or {}).get(region) or {}
     stages = _load(SERVERLESS)["params"]
     values = {**stages["default"], **stages.get(stage, {}), **given, **of_region}
@@ -65,26 +66,27 @@ def parameters_in(stage: str, region: str, given: Parameters) -> Parameters:
 
 
 def ring_delay_s(said: Parameters) -> int:
-    """From a change that rings to the look at its lane."""
+    """The seconds from a change that rings to the look at its lane."""
     return int(said["ringEverySeconds"]) + 5 + -(-int(said["allowedLatenessMs"]) // 1_000)
 
 
 def capacity_of(said: Parameters) -> Capacity:
-    """The table's, where nothing is refused."""
+    """The table's capacity, of parameters without `refusals`."""
     found = (RANGE.fullmatch(said[name]) for name in ("tableWrites", "tableReads"))
     return Capacity(*(Range(int(each[1] or 0), int(each[2])) if each else None for each in found))
 
 
-def unknown(given: Parameters) -> list[str]:
-    """What PARAMS may not say: sentences."""
-    known = _load(SERVERLESS)["params"]["default"]
-    wrong = [f"{name} is given by the deployment." for name in given if name in GIVEN]
+def unknown(stage: str, given: Parameters) -> list[str]:
+    """Sentences on what PARAMS may not name."""
+    stages = _load(SERVERLESS)["params"]
+    known = {*stages["default"], *stages.get(stage, ())}
+    wrong = [f"{name} is set by the deployment." for name in given if name in GIVEN]
     wrong += [f"{name} is no parameter of serverless.yml." for name in given if name not in known]
     return wrong + [f"{name} has no value: leave it out." for name, value in given.items() if not value]
 
 
 def refusals(said: Parameters) -> list[str]:
-    """Why a Region would not be deployed with these parameters: sentences."""
+    """Sentences on why a Region cannot be deployed with these parameters."""
     return [*_numbers(said)] or [*_rings(said), *_callers(said), *_table(said)]
 
 
@@ -102,18 +104,18 @@ def _rings(said: Parameters) -> Iterator[str]:
     lateness_ms, folded_s = int(said["allowedLatenessMs"]), ring_delay_s(said) + FOLDED_S
     if folded_s >= LATE_S:
         both = f"ringEverySeconds={said['ringEverySeconds']} and allowedLatenessMs={lateness_ms}"
-        yield f"{both}: a fold may be {folded_s} s after its change, and canary-late is raised after {LATE_S} s."
+        yield f"{both}: a fold may be {folded_s} s after its change, and canary-late is in alarm after {LATE_S} s."
     if int(said["keepMs"]) < lateness_ms:
         both = f"keepMs={said['keepMs']} is below allowedLatenessMs={lateness_ms}"
-        yield f"{both}: a retry in time would find its change cleaned, and put it once more for the compactor to clean."
+        yield f"{both}: a retry in time may come after the clean, and write its delta again for the compactor to clean."
 
 
 def _callers(said: Parameters) -> Iterator[str]:
     for one, other in (("jwtIssuer", "jwtAudience"), ("jwtReadScope", "jwtWriteScope")):
         if bool(said[one]) != bool(said[other]):
-            yield f"{one}={said[one]} and {other}={said[other]}: both or none."
+            yield f"{one}={said[one]} and {other}={said[other]}: give both or none."
     if said["jwtReadScope"] and not said["jwtIssuer"]:
-        yield f"jwtReadScope={said['jwtReadScope']}: scopes are of JWTs, and jwtIssuer names nobody."
+        yield f"jwtReadScope={said['jwtReadScope']}: JWTs have scopes, and jwtIssuer names nobody."
     try:
         prefixes = json.loads(said["allowedPrefixes"])
     except ValueError:
@@ -122,7 +124,7 @@ def _callers(said: Parameters) -> Iterator[str]:
         yield f'allowedPrefixes={said["allowedPrefixes"]} is not a JSON list of prefixes, such as ["stock:"].'
     accounts = said["producerAccounts"]
     if accounts and not re.fullmatch(r"[0-9]{12}(,[0-9]{12})*", accounts):
-        yield f"producerAccounts={accounts}: account ids of 12 digits with commas; nobody else would be let in."
+        yield f"producerAccounts={accounts}: give account ids of 12 digits with commas; AWS lets nobody else in."
 
 
 def _table(said: Parameters) -> Iterator[str]:
@@ -134,4 +136,4 @@ def _table(said: Parameters) -> Iterator[str]:
     yield from wrong
     if not wrong and capacity_of(said).scaled == 1:
         both = f"tableWrites={said['tableWrites']} and tableReads={said['tableReads']}"
-        yield f"{both}: a table is provisioned for both, 2000..20000, or for none of them."
+        yield f"{both}: a table is provisioned for both, such as 2000..20000, or for none."

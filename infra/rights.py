@@ -1,9 +1,9 @@
 """What each function's role allows, as one table.
 
 Rule 1: A row is a statement. A request names all its partition keys, and one row must cover them all: ForAllValues.
-Rule 2: What another resource's ARN would be is its logical name.
-Rule 3: It is the one list: the tests hold the functions' requests and the rendered roles against it, and `make
-preflight` IAM's own simulation. What no row allows is refused.
+Rule 2: The logical name of another resource stands for its ARN.
+Rule 3: This is the one list: the tests hold the functions' requests and the rendered roles against it, and `make
+preflight` holds IAM's own simulation against it. IAM refuses what no row allows.
 """
 
 import fnmatch
@@ -25,7 +25,7 @@ ALLOWED = (
     ("AddFromQueue Api", "PartiQLDelete", "each", "hold#{here}#*"),
     ("AddFromQueue Api", "GetItem Query", "each", "gate#{here}#* past#{here}#* hold#{here}#*"),
     ("AddFromQueue Api", "BatchGetItem", "each", "gate#* fold#*"),  # copies; without a gate, in any lane
-    ("AddFromQueue Api", "Query", "each", "delta#*"),  # a gate is made only where nothing was added
+    ("AddFromQueue Api", "Query", "each", "delta#*"),  # a program makes a gate only where nobody has added
     ("Ring", "BatchGetItem PartiQLInsert", "home", "lane#{home}#*"),
     ("Compact", "GetItem Query", "home", "delta#{home}#* fold#{home}#* shape"),
     ("Compact", "PutItem", "home", "fold#{home}#* lane#{home}#*"),  # a lane's first commit names it
@@ -53,14 +53,14 @@ ALLOWED = (
 
 
 class Right(NamedTuple):
-    """A statement; `home` in a key is the function's Region, `here` the one whose endpoint is asked."""
+    """A statement. In a key, `home` is the function's Region, and `here` that of the request's endpoint."""
 
     actions: frozenset[str]
     on: frozenset[str]
     keys: frozenset[str]
 
     def uses(self, action: str, on: str, region: str, pks: tuple[str, ...], home: str) -> frozenset[str]:
-        """The action and the keys that allow a request at `region`'s endpoint; nothing, where it is denied."""
+        """The action and the keys that allow a request at `region`'s endpoint; nothing where the role denies it."""
         at = {on} if on != "table" else {"each", "home"} if region == home else {"each"}
         fits = [{key for key in self.keys if fnmatch.fnmatchcase(pk, key.format(home=home, here=region))} for pk in pks]
         allowed = action in self.actions and at & self.on and all(fits) and bool(fits) == bool(self.keys)

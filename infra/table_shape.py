@@ -1,8 +1,8 @@
-"""A deployment and the table's shape: what it would start the functions with, asked of the table and written into it.
+"""A deployment and the table's shape: compares the functions' settings with it, and writes it.
 
-Rule 1: The settings are those that the rendered templates give the functions, so a parameter that was forgotten is
-seen. Those that contradict each other would end every function at its import, in one Region after the other.
-Rule 2: Asking comes before every change, writing after the last one.
+Rule 1: The settings are those that the rendered templates give the functions, so a forgotten parameter shows. Settings
+that contradict each other would end every function at its import, in one Region after the other.
+Rule 2: The deployer reads the shape before every change, and writes it after the last one.
 """
 
 import json
@@ -37,15 +37,15 @@ def settings_of(template: Path, region: str) -> Settings:
             settings = Settings.from_env(known | {REGION_FROM: region})
         except InvalidSettings as error:
             why = f"{name} would not start in {region}: {error.why}"
-            raise DeploymentRefused(f"{why} Correct PARAMS or serverless.yml; nothing was deployed") from None
+            raise DeploymentRefused(f"{why} Nothing was deployed. Correct PARAMS or serverless.yml") from None
     if settings is None:
-        raise DeploymentRefused(f"the template of {region} has no function; nothing was deployed")
+        raise DeploymentRefused(f"the template of {region} has no function. Nothing was deployed. Mend serverless.yml")
     if settings.limit_of(CANARY) is not None:
         why = f"{CANARY}, the counter of the canaries, rises for ever, and a prefix of limits fits it"
-        raise DeploymentRefused(f"limits={dict(settings.limits)}: {why}. Choose others; nothing was deployed")
+        raise DeploymentRefused(f"limits={dict(settings.limits)}: {why}. Nothing was deployed. Choose others")
     if settings.keep_of(CANARY) is not None:
         why = f"{CANARY}, the counter of the canaries, ends with no period, and a prefix of periods fits it"
-        raise DeploymentRefused(f"periods={[*settings.periods]}: {why}. Choose others; nothing was deployed")
+        raise DeploymentRefused(f"periods={[*settings.periods]}: {why}. Nothing was deployed. Choose others")
     return settings
 
 
@@ -55,7 +55,7 @@ def table_of(name: str, region: str) -> Table:
 
 def refuse_another(settings: Settings, table: Table) -> Shape | None:
     """The shape, if there is one. Raises DeploymentRefused where it has other shards or limits, or a Region that the
-    settings lack; or counters that have changes, which a new limit would be of."""
+    settings lack, and where counters of a new limit have changes already."""
     try:
         shape = run(stored(), table, instants(wall_clock))
         run(check_growth(settings, shape), table, instants(wall_clock))
@@ -63,11 +63,10 @@ def refuse_another(settings: Settings, table: Table) -> Shape | None:
         return None
     except SettingsMismatch as error:
         raise DeploymentRefused(
-            f"{error} A deployment takes them from REGIONS, PARAMS and serverless.yml; nothing was changed "
-            "(docs/data-model.md, Shape)"
+            f"{error} Nothing was changed. Correct REGIONS, PARAMS or serverless.yml (docs/data-model.md, Shape)"
         ) from None
     except LedgerError as error:
-        raise DeploymentRefused(f"the table's shape cannot be read: {error}") from error
+        raise DeploymentRefused(f"the table's shape cannot be read: {error} Nothing was changed") from error
     return shape
 
 
@@ -77,5 +76,6 @@ def write_in(settings: Settings, tables: Mapping[str, Table]) -> None:
         try:
             done = run(write(replace(settings, region=region)), table, instants(wall_clock))
         except LedgerError as error:
-            raise DeploymentRefused(f"the shape was not written in {region}: {error} Deploy again") from error
+            why = f"the service is deployed, and the shape is not written in {region}: {error}"
+            raise DeploymentRefused(f"{why} Deploy again") from error
         aws.say(f"{region}: the table's shape is {done}")

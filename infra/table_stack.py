@@ -1,12 +1,13 @@
-"""The table's stack: made, changed and waited for, before any service stack.
+"""The table's stack: the deployer makes or changes it, and waits for it, before any service stack.
 
-Rule 1: A Region is only ever added, one at a time, at the end, by an update that changes nothing else; nothing here
+Rule 1: The deployer only adds Regions, one at a time, at the end, by an update that changes nothing else. It never
 takes a Region out or deletes a table.
-Rule 2: The stack lives in the Region that was named first when it was made.
+Rule 2: The stack lives in the Region that was the first of REGIONS when it was made.
 Rule 3: Every refusal comes before the first write.
-Rule 4: A creation that fails leaves nothing: the table goes with it (RetainExceptOnCreate), and is protected by the
-update after it. So the same command mends it, and a stack that was rolled back and has no table is deleted.
-Rule 5: What CloudFormation is still doing is waited for, also what an earlier command began.
+Rule 4: A creation that fails leaves nothing: CloudFormation deletes the table with it (RetainExceptOnCreate), and only
+the update after the creation protects the table. So the same command mends it, and deletes a stack that was rolled back
+and has no table.
+Rule 5: The deployer waits for all that CloudFormation is doing, also for what an earlier command began.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from botocore.exceptions import ClientError
 from infra import aws
 from infra.aws import WHOLE, DeploymentRefused, Stack
 from infra.table_template import Capacity, named, regions_of, template_of
+from ledger.lane.shape import is_strong
 
 STACK_WAIT_S, STACK_POLL_S = 1_800, 5
 ACTIVE_WAIT_S, ACTIVE_POLL_S = 1_800, 2
 
 ROLLED_BACK = "ROLLBACK_COMPLETE"
-"""The creation failed, and what it made was deleted. Such a stack can only be deleted."""
+"""The creation failed, and CloudFormation deleted what it made. Such a stack can only be deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class TableStack:
         return aws.client("cloudformation", self.home)
 
     def deploy(self, *, deletion_protection: bool) -> None:
-        """Makes or changes the stack and waits until every replica is active."""
+        """Make or change the stack, and wait until every replica is active. Raises DeploymentRefused."""
         stack = self._settled()
         if stack.status == ROLLED_BACK:
             stack = self._delete_rolled_back(stack)
@@ -68,7 +70,7 @@ class TableStack:
             self._wait_until_active(region, others=set(self.regions) - {region})
 
     def refuse(self, stack: Stack) -> Sequence[str]:
-        """The Regions that the stack has, or is made with. Raises DeploymentRefused; it asks, and changes nothing."""
+        """The Regions that the stack has, or will have. Reads, and changes nothing. Raises DeploymentRefused."""
         if stack.status in ("", ROLLED_BACK):
             self._refuse_strangers()
             return list(self.regions)
@@ -82,24 +84,23 @@ class TableStack:
         """The stream of the replica in a Region."""
         arn = self._describe(region).get("LatestStreamArn")
         if not arn:
-            why = f"the table {self.table} in {region} has no stream"
-            raise DeploymentRefused(f"{why}; deploy the stack {self.name} again")
+            raise DeploymentRefused(f"the table {self.table} in {region} has no stream. Deploy again: that turns it on")
         return str(arn)
 
     def _settled(self) -> Stack:
-        """The stack when CloudFormation does nothing with it. Raises DeploymentRefused."""
+        """The stack, once CloudFormation is not at work on it. Raises DeploymentRefused."""
         stack = aws.ABSENT
         for _ in aws.polls(STACK_WAIT_S, STACK_POLL_S):
             stack = aws.stack(self.home, self.name)
             if not stack.busy:
                 return stack
         raise DeploymentRefused(
-            f"{self} is still {stack.status} after {STACK_WAIT_S} s: CloudFormation goes on, as a replica of a large "
+            f"{self} is still {stack.status} after {STACK_WAIT_S} s. CloudFormation goes on: a replica of a large "
             "table takes hours. Run the same command again: it waits for the end"
         )
 
     def _delete_rolled_back(self, stack: Stack) -> Stack:
-        """Deletes a stack whose creation failed. Raises DeploymentRefused where a table is, which may hold data."""
+        """Delete a stack whose creation failed. Raises DeploymentRefused if there is a table, which may hold data."""
         for region in self.regions:
             if self._describe(region):
                 raise DeploymentRefused(
@@ -120,42 +121,43 @@ class TableStack:
     def _refuse_broken(self, stack: Stack) -> None:
         if stack.status not in WHOLE:
             raise DeploymentRefused(
-                f"{self} is {stack.status}, which only a person ends: "
-                f"{aws.BY_A_PERSON.get(stack.status, aws.OR_ELSE)}. No table was changed. Then deploy again"
+                f"{self} is {stack.status}, which only a person can end. No table was changed. To end it, "
+                f"{aws.BY_A_PERSON.get(stack.status, aws.OR_ELSE)}. Then deploy again"
             )
 
     def _refuse_strong(self) -> None:
-        if self._describe(self.home).get("MultiRegionConsistency") == "STRONG":
+        if is_strong(self._describe(self.home)):
             raise DeploymentRefused(
                 f"the table {self.table} has multi-Region strong consistency, which takes counters with a limit alone "
-                "(docs/limits.md): no service runs on it, as its canary has none. Nothing was changed"
+                "(docs/limits.md), and the service's canary has none. Nothing was changed. Deploy on another table"
             )
 
     def _refuse_strangers(self) -> None:
         for region in self.regions[1:]:
             if aws.stack(region, self.name).status:
                 raise DeploymentRefused(
-                    f"the stack {self.name} is in {region}: name that Region first, REGIONS='{region} …'"
+                    f"the stack {self.name} is in {region}. Nothing was changed. Name that Region first: "
+                    f"REGIONS='{region} …'"
                 )
         for region in self.regions:
             if self._describe(region):
                 raise DeploymentRefused(
-                    f"there is a table {self.table} in {region} that no stack {self.name} in {self.home} made. Name "
-                    "the Region of its stack first; or delete it, if a deployment that failed left it and it is empty; "
-                    "or import it (docs/deploying.md, An existing table); or choose another NAME or STAGE"
+                    f"there is a table {self.table} in {region} that no stack {self.name} in {self.home} made. Nothing "
+                    "was changed. Name the Region of its stack first; or delete it, if a failed deployment left it and "
+                    "it is empty; or import it (docs/deploying.md, An existing table); or choose another NAME or STAGE"
                 )
 
     def _refuse_other_regions(self, have: Sequence[str]) -> None:
-        stack = f"the stack {self.name} has {' '.join(have)}"
+        stack, so = f"the stack {self.name} has the Regions {' '.join(have)}", "Nothing was changed."
         if not set(have) <= set(self.regions):
             raise DeploymentRefused(
-                f"{stack}: name them all, REGIONS='{' '.join(have)}'. A Region with lanes is never taken out "
+                f"{stack}. {so} Name them all: REGIONS='{' '.join(have)}'. Never take out a Region with lanes "
                 "(docs/deploying.md, Removing a Region)"
             )
         if list(self.regions[: len(have)]) != list(have):
-            raise DeploymentRefused(f"{stack} in this order: keep it, new Regions last")
+            raise DeploymentRefused(f"{stack}, in this order. {so} Keep the order, and name new Regions last")
         if len(self.regions) - len(have) > 1:
-            raise DeploymentRefused(f"{stack}: DynamoDB adds one Region at a time")
+            raise DeploymentRefused(f"{stack}, and DynamoDB adds one Region at a time. {so} Name one more Region only")
 
     def _put(self, regions: Sequence[str], *, deletion_protection: bool, create: bool = False) -> None:
         values = {"TableName": self.table, "DeletionProtection": str(deletion_protection).lower()}
@@ -178,10 +180,10 @@ class TableStack:
             return
         state = self._settled().status
         if state != f"{verb}_COMPLETE":
-            left = "Its table was deleted with it" if create else "The table is as it was before"
+            left = "CloudFormation deleted its table with it" if create else "The table is as it was before"
             raise DeploymentRefused(
                 f"{self} failed and is {state or 'gone'}: {self._reasons()}. {left}, unless a reason says otherwise. "
-                "Mend the reason (make preflight may know it) and run the same command again"
+                "Mend the reason (`make preflight` may name it) and run the same command again"
             )
 
     def _reasons(self) -> str:
@@ -194,7 +196,7 @@ class TableStack:
 
     def _add_missing_replicas(self) -> None:
         # CloudFormation has made every replica when its stack is complete. MiniStack ignores the property Replicas, so
-        # there, and only there, one is missing now and is asked for as one asks without CloudFormation.
+        # there, and only there, one is missing now: DynamoDB itself adds it.
         have = {self.home} | {replica["RegionName"] for replica in self._describe(self.home).get("Replicas", [])}
         for region in self.regions:
             if region not in have:

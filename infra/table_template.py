@@ -1,11 +1,11 @@
 """The template of the table's stack: infra/table.yml with the Regions and the capacity of a deployment.
 
-Rule 1: A Region is a parameter of the stack, `Region1` the stack's own: so the stack itself says which Regions it has,
-in which order. How many there are is for DynamoDB to say; nothing here bounds it.
-Rule 2: A write in one Region is a write in each, so writes have one capacity for all; reads have it in each replica.
-Rule 3: The table's time to live is on where there are periods, and names the attribute that their items alone have.
+Rule 1: A Region is a parameter of the stack, and `Region1` is the stack's own: so the stack says which Regions it has,
+in which order. DynamoDB bounds their number; nothing here does.
+Rule 2: A write in one Region is a write in each, so writes have one capacity for all; reads have one in each replica.
+Rule 3: The table's time to live is on where there are periods, by the attribute that only their items have.
 Rule 4: Provisioned capacity begins with the most that autoscaling may give (SeedCapacity), because after a switch from
-on demand the scaling may come some minutes later.
+on demand the scaling may start some minutes later.
 """
 
 import copy
@@ -22,30 +22,30 @@ from ledger.items import RETIRES
 SOURCE = Path(__file__).parent / "table.yml"
 REGION = re.compile(r"Region([1-9][0-9]*)")
 TARGET_PERCENT = 70
-"""Of a provisioned capacity: the use that autoscaling keeps."""
+"""The use of a provisioned capacity that autoscaling keeps."""
 
 
 class Range(NamedTuple):
-    """Units a second. Without a least: no more than the most; with one, autoscaling keeps a capacity between both."""
+    """Units a second. Without a least: on demand, at most `most`. With one: autoscaling keeps it between both."""
 
     least: int
     most: int
 
 
 class Capacity(NamedTuple):
-    """In each Region. None: on demand, without a maximum."""
+    """The capacity in each Region. None: on demand, without a maximum."""
 
     writes: Range | None = None
     reads: Range | None = None
 
     @property
     def scaled(self) -> int:
-        """How many of the two autoscaling keeps."""
+        """How many of the two are scaled between a least and a most."""
         return sum(1 for units in self if units and units.least)
 
 
 def template_of(regions: int, capacity: Capacity, *, retires: bool = False) -> str:
-    """The template for so many Regions, as JSON. retires: there are periods, whose items the table deletes."""
+    """The template for a number of Regions, as JSON. retires: there are periods, whose items the table deletes."""
     found: dict[str, Any] = yaml.safe_load(SOURCE.read_text())
     table = found["Resources"]["Table"]["Properties"]
     (replica,) = table["Replicas"]

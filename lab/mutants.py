@@ -2,7 +2,7 @@
 
 Rule 1: No file is changed. A pytest that has collected its tests forks, and in the fork the functions of the mutated
 text get their new code. What a function made while modules were imported stays as it was.
-Rule 2: Only the tests that run the changed lines are asked; a line that no test runs is printed as such.
+Rule 2: Only the tests that run the changed lines are run; a line that no test runs is printed as such.
 Rule 3: What an error says is not mutated ([tool.mutmut] in pyproject.toml); that it is raised, is.
 """
 

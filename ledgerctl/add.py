@@ -1,11 +1,11 @@
-"""`add`, `hold`, `holds`, `capture`, `release`: one change, and a part of a limit that is set aside for a while.
+"""`add`, `hold`, `holds`, `capture`, `release`: one change, and a part of a limit that you set aside for a while.
 
-Rule 1: What was given no key gets one here, before anything is sent, so that whatever happens the same can be sent
-again by the command that is printed.
+Rule 1: A change without a key gets one before anything is sent, and the command prints a command that sends the same
+again, whatever happens.
 Rule 2: That command names the table and all that chooses the lane, so it is the same in any environment.
-Rule 3: A command without a key is never to be repeated as it was typed.
-Rule 4: A hold ends once, so each end may be run again after any failure, and says how it ended.
-Rule 5: A hold whose time is over stands there until somebody is short of it, who ends it.
+Rule 3: Nobody may repeat a command without a key as it was typed.
+Rule 4: A hold ends once, so you may run each end again after any failure; it says how the hold ended.
+Rule 5: A hold whose time is over stays there until a call is short of its amount, and ends it.
 """
 
 import re
@@ -41,7 +41,7 @@ Id = Annotated[str, typer.Argument(help="The hold's id, as `hold` and `holds` pr
 UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 KEY_BYTES = 10
 LANES_BY = ("LEDGER_SHARDS", "LEDGER_LIMITS", "LEDGER_PERIODS")
-"""What chooses the lane or the gate, and is no option."""
+"""The variables that choose the lane or the gate, and have no option."""
 
 
 def _number(text: str, metavar: str) -> Any:
@@ -50,7 +50,7 @@ def _number(text: str, metavar: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A key and a time; made: here, and not given. again: the command that sends the same."""
+    """A key and a time. made: ledgerctl made them, nobody gave them. again: the command that sends the same."""
 
     key: str
     at: datetime
@@ -59,13 +59,14 @@ class Named:
 
 
 def named(call: Call, words: list[str], key: str | None, at: str | None, home_region: str | None) -> Named:
-    """The name of what the `words` of a command ask for. Raises InvalidTime, Wrong."""
+    """The key and time of the command in `words`. Raises InvalidTime, Wrong."""
     when = None if at is None else time_of(at)
     made = key is None and when is None
     if made:
         key, when = call.surroundings.entropy(KEY_BYTES).hex(), to_datetime(call.surroundings.clock())
     if key is None or when is None:
-        raise Wrong("InvalidKey", "--key and --at go together.", "Give both, or neither: then both are made.")
+        message = "--key and --at go together. Nothing was sent."
+        raise Wrong("InvalidKey", message, "Give both, or neither: then ledgerctl makes both.")
     region = home_region or call.settings.region
     command = ["ledgerctl", *words, "--key", key, "--at", time_text(when), "--home-region", region, *call.pinned()]
     given = [(name, call.surroundings.environ.get(name)) for name in LANES_BY]
@@ -75,12 +76,12 @@ def named(call: Call, words: list[str], key: str | None, at: str | None, home_re
 
 @contextmanager
 def sending(name: Named, what: str) -> Iterator[None]:
-    """Raises Wrong where nobody knows whether something was done; `what` says that."""
+    """Raises Wrong where nobody knows whether something was done. what: what may be done."""
     try:
         yield
     except (OutcomeUnknown, KeyboardInterrupt) as failure:
         why = str(failure.__cause__ or type(failure).__name__).rstrip(".")
-        how = "only by this command, for the one you typed makes another" if name.made else "it counts once"
+        how = "only by this command, because the one you typed makes another" if name.made else "it counts once"
         known = INTERRUPTED if isinstance(failure, KeyboardInterrupt) else NO_ANSWER
         message = f"Nobody knows whether {what}: there was no answer ({why})."
         remedy = f"Send the same again, {how}:\n{name.again}"
@@ -96,9 +97,9 @@ def add(
     at: At = None,
     home_region: HomeRegion = None,
 ) -> None:
-    """Add one change to a counter; the same key and time count once.
+    """Add one change to a counter. The same key and time count once.
 
-    Where the counter has a limit and the change would pass it, the exit code is 1 and nothing counts.
+    If the change would pass the counter's limit, nothing counts and the exit code is 1.
     """
     name = named(call, ["add", counter, str(change)], key, at, home_region)
     delta = call.ledger.prepare(counter, change, idempotency_key=name.key, at=name.at, region=home_region)
@@ -113,7 +114,7 @@ def add(
 
 
 def length_typed(text: str) -> timedelta:
-    """How long: 90s, 5m, 2h, 1d. Raises BadParameter."""
+    """The length of time that was typed: 90s, 5m, 2h, 1d. Raises BadParameter."""
     match = LENGTH.fullmatch(text)
     if match is None:
         raise typer.BadParameter(f"{shown(text)} is not a length of time such as 90s, 5m, 2h or 1d.")
@@ -124,16 +125,16 @@ def length_typed(text: str) -> timedelta:
 def hold(
     call: Call,
     counters: Annotated[list[str], typer.Argument(help="A counter, or several: the narrowest first.")],
-    amount: Annotated[int, _number("As the change that would count, such as -6.", "AMOUNT")],
+    amount: Annotated[int, _number("The change that would count, such as -6.", "AMOUNT")],
     expires: Annotated[str, typer.Option(help="How long it holds, from --at on: 90s, 5m, 2h, 1d; up to 400d.")],
     key: Key = None,
     at: At = None,
     home_region: HomeRegion = None,
 ) -> None:
-    """Set an amount of a limited counter aside until it is captured, released or over.
+    """Set an amount of a limited counter aside, until you capture or release it or its time is over.
 
-    Of several counters the amount is held in each, or in none. Prints each hold's id. Exit code 1 when a limit is in
-    the way.
+    Several counters each hold the amount, or none does. Prints each hold's id. If a limit is in the way, nothing is
+    held and the exit code is 1.
     """
     length = length_typed(expires)
     name = named(call, ["hold", *counters, str(amount), "--expires", expires], key, at, home_region)
@@ -147,7 +148,7 @@ def hold(
         call.say(f"held: {amount:+,} of {held.counter} until {show.moment(held.until)}", style="green")
         call.say(held.id)
     if name.made:
-        call.note(f"to ask for the same hold again:\n{name.again}")
+        call.note(f"to send the same hold again, which holds once:\n{name.again}")
 
 
 def _fields(held: Hold) -> dict[str, object]:
@@ -156,9 +157,9 @@ def _fields(held: Hold) -> dict[str, object]:
 
 @command("holds")
 def holds(call: Call, counter: Counter) -> None:
-    """List the open holds of a limited counter, those that end first, first.
+    """List the open holds of a limited counter, the next to end first.
 
-    A request, and one for each that was filed.
+    It costs one request, and one for each hold that a gate filed.
     """
     found = call.reader.holds(counter)
     now = to_datetime(call.surroundings.clock())
@@ -177,9 +178,9 @@ def capture(
     call: Call,
     counter: Counter,
     id_: Id,
-    amount: Annotated[int | None, _number("What counts; without it, all of it.", "[AMOUNT]")] = None,
+    amount: Annotated[int | None, _number("The part that counts; without it, all.", "[AMOUNT]")] = None,
 ) -> None:
-    """Let a hold count, all of it or a part; the rest goes back."""
+    """Count a hold, all of it or a part; the rest is free."""
     receipt = call.ledger.capture(Hold.parse(counter, id_), amount)
     change, outcome = receipt.delta.change, receipt.outcome
     call.document({"outcome": outcome, "counter": counter, "change": change, "id": id_})
@@ -189,7 +190,7 @@ def capture(
 
 @command("release")
 def release(call: Call, counter: Counter, id_: Id) -> None:
-    """Let a hold go: nothing of it counts."""
+    """Release a hold: nothing of it counts."""
     call.ledger.release(Hold.parse(counter, id_))
     call.document({"outcome": "released", "counter": counter, "id": id_})
     call.say(f"released: nothing of it counts in {counter}", style="green")

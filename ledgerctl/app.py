@@ -1,6 +1,6 @@
 """The program itself: every command with its file and its line in help, in the order in which help lists them.
 
-Rule 1: A command's file is loaded when somebody calls the command or asks for its own help. So `ledgerctl --help`, a
+Rule 1: The program loads a command's file when you call the command or want its own help. So `ledgerctl --help`, a
 word that is no command and a shell's Tab load neither boto3 nor the library.
 Rule 2: A command's line here is the first paragraph of its own help (tests/ledgerctl/test_app.py compares them).
 """
@@ -13,41 +13,41 @@ from typer.core import TyperGroup
 
 COMMANDS = {
     "The table, its queue and its bill": {
-        "init": "Make the table, with a replica in every Region of --regions.",
-        "restore": "Restore the table to a new one, and rebuild and verify all of it there. May be cut off and run "
-        "again.",
-        "redrive": "Send the dead letters of a queue back to it, once what made them fail is mended.",
-        "cost": "Work out a month's bill, and name its largest line. Asks AWS nothing.",
+        "init": "Make the table, with a replica in every Region of --regions. Run it again after any failure.",
+        "restore": "Restore the table to a new one, and rebuild and verify all of it there. Run it again after any "
+        "failure.",
+        "redrive": "Send the dead letters of a queue back to it, after you have mended why they failed.",
+        "cost": "Work out a month's bill, and name its largest line. AWS is not called.",
         "doctor": "Check table, replicas, backups, clock, settings and permissions.",
     },
     "Counters": {
-        "add": "Add one change to a counter; the same key and time count once.",
+        "add": "Add one change to a counter. The same key and time count once.",
         "revert": "Take a change back: add its opposite at the change's own time, once; asks first.",
-        "transfer": "Move an amount from one counter to another; the same key and time move it once.",
+        "transfer": "Move an amount from one counter to another. The same key and time move it once.",
         "get": "Show a counter: value, parts by Region, pending, cost of the read; or its value at an instant.",
-        "watch": "Show a counter's value as it changes, until Ctrl-C. After a read that failed it goes on.",
+        "watch": "Show a counter's value as it changes, until Ctrl-C. It goes on after a failed read.",
         "history": "Show the changes of a counter, in the order of time.",
         "export": "Write all changes as a file that `import` takes back.",
         "series": "Show what changed of a counter by hour, day, week or month.",
         "list": "List counters by name.",
-        "top": "Show the largest counters: lists them, and reads them a hundred at a time.",
+        "top": "Show the largest counters: list them, and read them a hundred at a time.",
         "import": "Add the changes of a CSV or JSONL file.",
     },
     "Limits": {
-        "hold": "Set an amount of a limited counter aside until it is captured, released or over.",
-        "holds": "List the open holds of a limited counter, those that end first, first.",
-        "capture": "Let a hold count, all of it or a part; the rest goes back.",
-        "release": "Let a hold go: nothing of it counts.",
-        "standing": "Show a limited counter: its value, its limit, what is left and held.",
+        "hold": "Set an amount of a limited counter aside, until you capture or release it or its time is over.",
+        "holds": "List the open holds of a limited counter, the next to end first.",
+        "capture": "Count a hold, all of it or a part; the rest is free.",
+        "release": "Release a hold: nothing of it counts.",
+        "standing": "Show a limited counter: its value, its limit, and what is left and held.",
         "limit": "Show a counter's limit, or give it another floor, another ceiling or both.",
-        "periods": "Show what the last periods of a counter came to: value, limit and what is left.",
+        "periods": "Show the last periods of a counter: value, limit and what is left.",
     },
     "Compaction": {
         "lag": "Show what waits for the compactor, the worst lane first.",
-        "compact": "Clean, fold and settle the lanes of this Region; without counters, those that a scan finds to need "
-        "it.",
+        "compact": "Clean, fold and settle the lanes of this Region. Without counters, a scan finds the lanes that "
+        "need it.",
         "verify": "Recount counters from their events and compare.",
-        "rebuild": "Write a counter's checkpoints anew from its segments, or those of --all; asks first.",
+        "rebuild": "Write the checkpoints of a counter, or of --all, anew from their segments; asks first.",
     },
 }
 """By group: each command with its line in help."""
@@ -61,7 +61,7 @@ ELSEWHERE = {
     **dict.fromkeys(("limit", "periods"), "standing"),
     **dict.fromkeys(("lag", "compact", "verify"), "compaction"),
 }
-"""The file of a command, where it has not the command's name."""
+"""The file of a command, where that has another name."""
 
 LOADED: dict[str, Any] = {}
 """What `@command` has made, by name."""
@@ -74,7 +74,7 @@ def loaded(name: str) -> Any:
 
 
 class OnDemand(TyperGroup):
-    """Commands of which only the line in help is there, until one is called."""
+    """Commands that are only their line in help until somebody calls one."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and args[0] in self.commands:
@@ -89,14 +89,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Operate exact counters on DynamoDB. Options such as --table and --region stand behind the command: "
     "`ledgerctl get --help`.",
-    epilog="Exit codes: 0 fine; 1 the data is wrong, or something was refused; 2 your input; 3 AWS refused or gave no "
-    "answer, run it again; 4 nobody knows whether an `add`, a `hold` or a `transfer` without --key was applied: repeat "
-    "it only by the command it prints; 70 a mistake of ours; 130 interrupted.",
+    epilog="Exit codes: 0 fine; 1 the data is wrong, or a limit or a condition refused; 2 your input is wrong; 3 AWS "
+    "refused or gave no answer: run it again; 4 nobody knows whether an `add`, a `hold` or a `transfer` without --key "
+    "was applied: repeat it only by the command it prints; 70 a defect of ledgerctl; 130 interrupted.",
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(wanted: bool) -> None:
+    if wanted:
         from ledger import __version__  # which loads boto3
 
         typer.echo(f"ledgerctl {__version__}")

@@ -1,10 +1,10 @@
 """One call of `ledgerctl`: the surroundings as its options show them, and what is printed.
 
-Rule 1: The surroundings (environment, session, tables, clock, pauses) are given once and nobody looks past them.
+Rule 1: A call gets its surroundings (environment, session, tables, clock, pauses) once, and nobody looks past them.
 Rule 2: An option wins over the environment.
-Rule 3: Results go to standard output, everything else to standard error. With --json a result is a `document`; without
-it, what is `say`ed: a command gives both, and one of them is printed.
-Rule 4: What a failure means is said by failures.py, and is never a stack trace.
+Rule 3: Results go to standard output, everything else to standard error. A command gives each result to `document` and
+to `say`: the first prints with --json, the second without it.
+Rule 4: failures.py says what a failure means; no user sees a stack trace.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is outside. `session` makes a boto3 session for a profile; `tables`, by Region, stand in for DynamoDB."""
+    """What is outside. session: makes a boto3 session for a profile. tables: by Region, instead of DynamoDB."""
 
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     session: Callable[[str | None], boto3.Session] = lambda profile: boto3.Session(profile_name=profile)
@@ -56,7 +56,7 @@ class Surroundings:
 
 
 class Call:
-    """The surroundings as the options of one command show them; made at the first use, so `cost` needs no table."""
+    """The surroundings under the options of one command. The first use makes each part, so `cost` needs no table."""
 
     def __init__(self, surroundings: Surroundings, options: Mapping[str, Any], meter: Meter | None = None) -> None:
         self.surroundings = surroundings
@@ -70,7 +70,7 @@ class Call:
         self.out, self.err = Console(**plain), Console(**plain, stderr=True)
 
     def other(self, **options: str) -> Call:
-        """The same call under other options, such as on another table."""
+        """This call under other options, such as on another table."""
         return Call(self.surroundings, {**self._options, **options}, self.meter)
 
     @functools.cached_property
@@ -79,7 +79,7 @@ class Call:
 
     @functools.cached_property
     def settings(self) -> Settings:
-        """From the options, else the environment; the Region at last from the profile. Raises InvalidSettings."""
+        """From the options, else the environment; the Region else from the profile. Raises InvalidSettings, Wrong."""
         given = {name: self._options[name] for name in ("table", "endpoint_url") if self._options[name]}
         environ = self.surroundings.environ
         if self._options["regions"]:
@@ -93,7 +93,7 @@ class Call:
         return Settings.from_env(environ, **given)
 
     def pinned(self) -> list[str]:
-        """The options that ask this very table and Region, whatever the environment of the next command."""
+        """The options that name this table and Region, whatever the environment of the next command."""
         settings, profile = self.settings, self._options["profile"] or self.surroundings.environ.get("AWS_PROFILE")
         pairs = [("--table", settings.table), ("--region", settings.region), ("--regions", ",".join(settings.regions))]
         pairs += [("--endpoint-url", settings.endpoint_url or ""), ("--profile", profile or "")]
@@ -108,7 +108,7 @@ class Call:
         return {at: DynamoTable(its.table, at, self.client, insert_only=its.insert_only) for at in its.regions}
 
     @functools.cached_property
-    def table(self) -> Table:  # as this Region sees it; what is asked At another one is asked there
+    def table(self) -> Table:  # as this Region sees it; a request At another one goes there
         return ByRegion(self.settings.region, self.tables)
 
     def client(self, region: str) -> Any:
@@ -123,7 +123,7 @@ class Call:
         try:
             return self.session.client(service, region_name=region, endpoint_url=url, config=config)
         except ValueError as failure:
-            raise InvalidSettings(f"endpoint_url={shown(url, 200)} is refused by boto3: {failure}.") from None
+            raise InvalidSettings(f"boto3 refuses endpoint_url={shown(url, 200)}: {failure}.") from None
 
     @functools.cached_property
     def ledger(self) -> Ledger:
@@ -143,17 +143,17 @@ class Call:
         return ShapeCheck(self.settings)
 
     def run(self, program: Program[Result], region: str | None = None) -> Result:
-        """A program on the table as a Region sees it, else as this one does. Raises SettingsMismatch."""
+        """Run a program on the table as a Region sees it, else as this one does. Raises SettingsMismatch."""
         now = clocks.instants(self.surroundings.clock)
         self._shape.ask(self.table, now)
         return run(program, self.tables[region or self.settings.region], now)
 
     def on_table(self, program: Program[Result], table: Table | None = None) -> Result:
-        """A program on `table`, else on this one from which others are asked; it looks at the shape itself."""
+        """Run a program that checks the shape itself, on `table`, else on this one, which sends to other Regions."""
         return run(program, table or self.table, clocks.instants(self.surroundings.clock))
 
     def ask(self, region: str, operation: str, **arguments: Any) -> Any:
-        """The answer of a Region to what the library never asks, or the LedgerError that its failure means."""
+        """A Region's answer to a request that the library never sends, or the LedgerError that its failure means."""
         try:
             return getattr(self.client(region), operation)(**arguments)
         except (ClientError, BotoCoreError) as failure:
@@ -179,7 +179,7 @@ class Call:
             typer.echo(json.dumps(document))
 
     def note(self, text: str, style: str | None = "dim") -> None:
-        """To standard error: what is no result, and for people."""
+        """To standard error, for people: what is no result."""
         if not self.json:
             self.err.print(text, style=style, soft_wrap=True)
 
@@ -209,7 +209,7 @@ class Call:
 
     @contextmanager
     def reported(self) -> Iterator[None]:
-        """Ends the command with a sentence, a remedy and an exit code where it fails for a reason that has them."""
+        """End a command that fails with a sentence, a remedy and an exit code."""
         try:
             yield
         except SILENT:
@@ -222,7 +222,7 @@ class Call:
             raise typer.Exit(wrong.code) from None
 
     def where(self) -> str:
-        """The table, for a message, as far as it is known."""
+        """The table's name, Regions and endpoint for a message, as far as they are known."""
         try:
             settings = self.settings
         except Exception:

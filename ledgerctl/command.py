@@ -22,7 +22,7 @@ from ledgerctl.show import NUMBER
 
 
 def command(name: str, **settings: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Makes `function(call, …)` the command `name` of app.py, with the common options behind its own."""
+    """Make `function(call, …)` the command `name` of app.py, with the common options behind its own."""
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
@@ -37,7 +37,8 @@ def command(name: str, **settings: Any) -> Callable[[Callable[..., None]], Calla
         parameters = [context, *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *common))]
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {each.name: each.annotation for each in parameters}
-        called.__doc__ = function.__doc__
+        paragraphs = (function.__doc__ or "").split("\n\n")  # Typer would keep the breaks of the source's lines
+        called.__doc__ = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
         alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
         alone.command(name, **settings)(called)
         LOADED[name] = get_command(alone)
@@ -52,7 +53,7 @@ def _option(text: str, *names: str) -> Any:
 
 def _common(
     table: Annotated[str | None, _option("The table's name; else LEDGER_TABLE.")] = None,
-    region: Annotated[str | None, _option("The Region to ask; else AWS_REGION, else the profile's.")] = None,
+    region: Annotated[str | None, _option("The Region to use; else AWS_REGION, else the profile's.")] = None,
     regions: Annotated[
         str | None, _option("Every Region where anyone adds or reads, with commas; else LEDGER_REGIONS.")
     ] = None,
@@ -60,18 +61,18 @@ def _common(
     profile: Annotated[str | None, _option("A profile of the AWS configuration; else AWS_PROFILE.")] = None,
     json: Annotated[bool, _option("Print JSON, one document a line.", "--json")] = False,
 ) -> None:
-    """What every command takes; nobody calls it."""
+    """The common options; nobody calls it."""
 
 
 def whole_number(text: str) -> int:
-    """What was typed, digit by digit: int() takes "1_000" and " 3", too. Raises BadParameter."""
+    """The number that was typed, digit by digit: int() takes "1_000" and " 3", too. Raises BadParameter."""
     if not NUMBER.fullmatch(text) or text.startswith("--"):
         raise typer.BadParameter(f"{shown(text)} is not a whole number such as 12 or -6.")
     return int(text)
 
 
 def agree(call: Call, yes: bool, warning: str, question: str, undone: str) -> None:
-    """Ask, after a warning. Raises Wrong, which says what was left undone, unless the answer is yes."""
+    """Ask, after a warning. Raises Wrong unless the answer is yes. undone: a sentence that says what was not done."""
     if yes:
         return
     call.note(warning, "yellow")
@@ -80,7 +81,7 @@ def agree(call: Call, yes: bool, warning: str, question: str, undone: str) -> No
             return
     except typer.Abort:
         pass
-    raise Wrong("NotConfirmed", undone, "Answer y, or say --yes where nobody can answer.")
+    raise Wrong("NotConfirmed", undone, "Answer y, or give --yes where nobody can answer.")
 
 
 class FileFormat(StrEnum):
@@ -93,11 +94,11 @@ NEGATIVE = {"ignore_unknown_options": True}
 
 Counter = Annotated[str, typer.Argument(help="The counter's name.")]
 NewCounter = Annotated[str, typer.Argument(help="1 to 256 printable ASCII characters without spaces.")]
-Counters = Annotated[list[str] | None, typer.Argument(help="Some counters; without them, all.")]
+Counters = Annotated[list[str] | None, typer.Argument(help="The counters; without them, all.")]
 Prefix = Annotated[str, typer.Option(help="Only counters whose names begin so.")]
-Scan = Annotated[bool, typer.Option("--scan", help="Look at the whole table instead of the directory of lanes.")]
-Key = Annotated[str | None, typer.Option(help="Its own name; with --at. Without both, one is made.")]
-At = Annotated[str | None, typer.Option(help="When it was first asked for: 2010-12-01T08:26:00Z.")]
-WHERE = "Where it was first asked for, when that is not --region: a fail-over."
+Scan = Annotated[bool, typer.Option("--scan", help="Read the whole table instead of the directory of lanes.")]
+Key = Annotated[str | None, typer.Option(help="The idempotency key; with --at. Without both, both are made.")]
+At = Annotated[str | None, typer.Option(help="When you first asked for it: 2010-12-01T08:26:00Z.")]
+WHERE = "Where you first asked for it, if that is not --region: a fail-over."
 HomeRegion = Annotated[str | None, typer.Option(help=WHERE)]
-Unprotected = Annotated[bool, typer.Option("--no-deletion-protection", help="Let anybody delete it, by mistake too.")]
+Unprotected = Annotated[bool, typer.Option("--no-deletion-protection", help="Leave the table unprotected.")]

@@ -1,11 +1,11 @@
-"""`lag`, `compact`, `verify`: what waits for the compactor, its work by hand, and counters recounted from their events.
+"""`lag`, `compact`, `verify`: what waits for the compactor, its work by hand, and a recount of counters.
 
-Rule 1: What fails for one counter or lane stops and hides no other, and is named.
-Rule 2: Of what waits strays come first, because they are not in the value yet; then tails that are long enough to fold,
-the longest first; a short tail of a cold counter is no lag.
-Rule 3: What is not due does not wait for the compactor: a tail younger than `allowed_lateness_ms`, and what is folded
-and has to stay for `keep_ms`, or for ever. How much there is of it is shown all the same.
-Rule 4: A lane is looked at in its home Region, and compacted in that of --region.
+Rule 1: A failure for one counter or lane stops and hides no other, and the command names it.
+Rule 2: In `lag` strays come first, because they are not in the value yet; then tails that are long enough to fold, the
+longest first; a short tail of a cold counter is no lag.
+Rule 3: What is not due does not wait for the compactor: a tail younger than `allowed_lateness_ms`, and folded deltas
+that have to stay for `keep_ms`, or for ever. `lag` shows how much there is of it all the same.
+Rule 4: `lag` looks at a lane in its home Region; `compact` works in that of --region.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ COUNTS = ("folded", "settled", "cleaned", "commits", "gave_up", "postponed")
 
 
 def to_do(each: LaneLag, settings: Settings, now_ms: int) -> list[str]:
-    """What the compactor has to do there now."""
+    """What the compactor has to do in a lane now."""
     if each.damage:
         return ["damaged"]
     is_old = each.oldest_ms is not None and each.oldest_ms + settings.allowed_lateness_ms <= now_ms
@@ -55,7 +55,7 @@ def lag_(
     call: Call,
     counters: Counters = None,
     prefix: Prefix = "",
-    limit: Annotated[int, typer.Option(min=1, help="Show that many lanes.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="Show at most that many lanes.")] = 20,
     scan: Scan = False,
 ) -> None:
     """Show what waits for the compactor, the worst lane first."""
@@ -75,7 +75,7 @@ def lag_(
     call.note_cost()
     for lane, error in missing:
         call.document({"lane": str(lane), "error": str(error)})
-        call.note(f"{lane} was not seen: {error}", "red")
+        call.note(f"{lane} could not be read: {error}", "red")
     if missing:
         raise typer.Exit(exit_code_of([error for _, error in missing]))
 
@@ -99,9 +99,9 @@ def _show_lag(call: Call, seen: list[LaneLag], todo: Mapping[Lane, list[str]], n
 
 @command("compact")
 def compact(call: Call, counters: Counters = None) -> None:
-    """Clean, fold and settle the lanes of this Region; without counters, those that a scan finds to need it.
+    """Clean, fold and settle the lanes of this Region. Without counters, a scan finds the lanes that need it.
 
-    The scan also lists the lanes that it meets, those of limited counters too.
+    The scan also puts the lanes that it finds in the directory, those of limited counters too.
     """
     region = call.settings.region
     names, scanned = list(dict.fromkeys(counters or [])), Lanes([], [], [], {})
@@ -124,7 +124,7 @@ def compact(call: Call, counters: Counters = None) -> None:
     if scanned.listed:
         call.say(f"lanes that were new in the directory: {len(scanned.listed):,}")
     if report.gave_up:
-        call.say(f"left to the next run, for another compactor was there: {show.counted(report.gave_up, 'lane')}")
+        call.say(f"left to the next run, because another compactor is there: {show.counted(report.gave_up, 'lane')}")
     if report.postponed:
         postponed = show.counted(report.postponed, "lane")
         call.say(f"not cleaned, or not to the end: {postponed}, because of {'; '.join(report.postponed_by)}")
@@ -132,7 +132,7 @@ def compact(call: Call, counters: Counters = None) -> None:
     for name, error in problems:
         call.note(str(error) if str(error).startswith(name) else f"{name}: {error}", "red")
     for token in report.conflicts:
-        call.note(f"the delta {token} is listed with another change; kept", "red")
+        call.note(f"a segment lists the delta {token} with another change; the delta is kept", "red")
     if problems or report.conflicts:
         raise typer.Exit(DATA if report.conflicts else exit_code_of([error for _, error in problems]))
 
@@ -141,7 +141,7 @@ def compact(call: Call, counters: Counters = None) -> None:
 def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Scan = False) -> None:
     """Recount counters from their events and compare.
 
-    Exit code 1 when something differs. Writes nothing.
+    Writes nothing. If something differs, the exit code is 1.
     """
     names, every = chosen(call, counters, prefix, scan=scan)
     seen = every.unread(call.settings)

@@ -1,14 +1,14 @@
 """`cost`: what a workload costs a month, before it exists: measured units times AWS's list prices, right to a tenth.
 
-Rule 1: Units are what `make bench` measured on 2026-11-23. docs/bills.txt states the same prices, docs/costs.md three
+Rule 1: `make bench` measured the units on 2026-11-23. docs/bills.txt states the same prices, docs/costs.md three
 bills, and a test holds them against this.
-Rule 2: Changes come evenly to all counters, none late, and enough of them to be folded; each counter has a lane for
-each of its shards in each Region.
-Rule 3: A delta that is deleted costs the units of its put once more; one that is kept costs its bytes, each month that
-it is there. Storage is that after a year.
-Rule 4: Every Region is billed at these prices. A write is charged again in every further Region; a read is charged
-where it is made. A GB is 10^9 bytes. Free tiers, taxes and reserved capacity are left out.
-Rule 5: A load that is beyond a lane or the table is named before its price.
+Rule 2: Changes come evenly to all counters, none late, and enough of them to fold; each counter has a lane for each of
+its shards in each Region.
+Rule 3: A deleted delta costs the units of its put once more; a kept one costs its bytes, each month that it is there.
+Storage is that after a year.
+Rule 4: Every Region has these prices. AWS charges a write again in every further Region, and a read where it is made. A
+GB is 10^9 bytes. Free tiers, taxes and reserved capacity are left out.
+Rule 5: `cost` names a load that is beyond a lane or the table before its price.
 """
 
 import math
@@ -105,7 +105,7 @@ def amount(text: str) -> float:
     """A month's number: 250000, 10M, or a rate such as 40/s."""
     match = AMOUNT.fullmatch(text.replace(",", ""))
     if match is None:
-        raise Wrong("BadAmount", f"{text!a} is no amount.", "Write a number a month, such as 250000 or 10M, or 40/s.")
+        raise Wrong("BadAmount", f"{text!a} is no amount.", "Give a number a month, such as 250000 or 10M, or 40/s.")
     number, scale, rate = match.groups()
     return float(number) * SCALE[scale] * (SECONDS if rate else 1)
 
@@ -113,16 +113,16 @@ def amount(text: str) -> float:
 @command("cost")
 def cost(
     call: Call,
-    changes: Annotated[str, typer.Option(help="A month, such as 10M, or a rate, such as 40/s.")],
-    reads: Annotated[str, typer.Option(help="Strong reads that reach the table, in the same way.")] = "0",
-    http: Annotated[str, typer.Option(help="Requests of the HTTP API: of reads, the rest of changes.")] = "0",
-    counters: Annotated[int, typer.Option(min=1, help="How many counters take them, each as many.")] = 1,
+    changes: Annotated[str, typer.Option(help="Changes a month, such as 10M, or a second, such as 40/s.")],
+    reads: Annotated[str, typer.Option(help="Strong reads that reach the table, given like --changes.")] = "0",
+    http: Annotated[str, typer.Option(help="Requests of the HTTP API: the reads first, the rest are changes.")] = "0",
+    counters: Annotated[int, typer.Option(min=1, help="How many counters take the changes, each as many.")] = 1,
     shards: Annotated[int, typer.Option(min=1, max=SHARDS_MAX, help="How many shards each counter has.")] = 1,
     in_regions: Annotated[int, typer.Option(min=1, max=20, help="In how many Regions the table is.")] = 1,
     pack: Annotated[int, typer.Option(min=1, max=PACK_CHANGES, help="How many changes come in one pack.")] = 1,
     clean: Annotated[bool, typer.Option(help="Delete folded deltas, or keep them.")] = True,
 ) -> None:
-    """Work out a month's bill, and name its largest line. Asks AWS nothing."""
+    """Work out a month's bill, and name its largest line. AWS is not called."""
     work = Workload(amount(changes), amount(reads), amount(http), counters, shards, in_regions, pack, clean)
     rate_max, beyond, lines = bill(work)
     largest, total = max(lines, key=lambda name: lines[name]), sum(lines.values())
@@ -130,7 +130,7 @@ def cost(
     fields = {"workload": work._asdict(), "a_lane_takes": rate_max, "beyond": beyond}
     call.document(fields | {"dollars_a_month": dollars, "largest": largest, "prices": PRICES | {"page": PAGE}})
     for line in beyond:
-        call.say(f"{line} What follows is the price if it could.", style="bold red")
+        call.say(f"{line} The price below is as if it could.", style="bold red")
     call.table_of(("", "dollars a month"), [(name, f"{line:,.2f}") for name, line in dollars.items()])
     call.say(f"the largest line: {largest}; a lane takes {rate_max:,} changes a second for good")
     call.say("List prices of us-east-1, without free tiers and taxes; right to a tenth.", "dim")

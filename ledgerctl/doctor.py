@@ -1,8 +1,8 @@
-"""`doctor`: is this table, this role and this machine what the library needs?
+"""`doctor`: are this table, this role and this machine what the library needs?
 
-Rule 1: It writes nothing: a permission to write is tried by a put or a delete under a condition that nothing fulfils.
+Rule 1: It writes nothing: it tries a right to write by a put or a delete under a condition that nothing fulfils.
 Rule 2: Each finding that is not fine has a remedy.
-Rule 3: What may not be looked at is a warning, for a narrow role is no fault.
+Rule 3: Where the role may not look there is a warning, because a narrow role is no fault.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from ledger.errors import LedgerError, NotAllowed, TableMissing
 from ledger.gate import items as gates
 from ledger.lane import directory
 from ledger.lane.fits import mismatches
-from ledger.lane.shape import KINDS, stored
+from ledger.lane.shape import KINDS, is_strong, stored
 from ledger.limit import Shape
 from ledger.requests import GetMany, KeyPage, Scan
 from ledger.settings import Settings
@@ -40,14 +40,14 @@ LOOKS = (
     ("time to live", "describe_time_to_live", shape.ttl_findings),
     ("point-in-time recovery", "describe_continuous_backups", shape.backups_findings),
 )
-"""What is looked at in each Region, the request for it, and what judges the answer."""
+"""What `doctor` looks at in each Region: its name, the request, and the function that judges the answer."""
 
 
 @command("doctor")
 def doctor(call: Call) -> None:
     """Check table, replicas, backups, clock, settings and permissions.
 
-    Exit code 1 when something fails. Writes nothing.
+    Writes nothing. If something fails, the exit code is 1.
     """
     findings = list(_findings(call))
     for each in findings:
@@ -71,7 +71,7 @@ def _findings(call: Call) -> Iterator[Finding]:
         yield from shape.replica_findings(settings, home["Table"])
     for region in settings.regions:
         yield from _region(call, region)
-    yield _shape(call, is_strong=not isinstance(home, LedgerError) and shape.is_strong(home["Table"]))
+    yield _shape(call, strong=not isinstance(home, LedgerError) and is_strong(home["Table"]))
     yield from _lanes(call)
     yield from permissions(call)
 
@@ -85,7 +85,7 @@ def _region(call: Call, region: str) -> Iterator[Finding]:
             yield Finding("fail", f"{region} table", f"there is no {table}", remedy)
             return
         if isinstance(answer, LedgerError):
-            remedy = f"Ask a role that may: {operation} is what it needs." if isinstance(answer, NotAllowed) else ""
+            remedy = f"Use a role that may: it needs {operation}." if isinstance(answer, NotAllowed) else ""
             yield Finding("warn", f"{region} {what}", f"not seen: {answer}", remedy)
         else:
             yield from judge(region, answer, single)
@@ -97,7 +97,7 @@ def _clock(call: Call, answer: Any) -> Finding:
     """This machine's clock against the Date header, which knows seconds."""
     date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
     if date is None:
-        return Finding("warn", "clock", "the endpoint tells no time", "Look at NTP by hand.")
+        return Finding("warn", "clock", "the endpoint's answer has no time", "Check the clock (NTP) by hand.")
     skew_ms = call.surroundings.clock() - to_ms(parsedate_to_datetime(date)) - CUT_OFF_MS
     late_ms = call.settings.allowed_lateness_ms
     ahead = f"{abs(skew_ms) / 1000:.1f} s {'ahead of' if skew_ms > 0 else 'behind'} AWS"
@@ -106,24 +106,24 @@ def _clock(call: Call, answer: Any) -> Finding:
     return judged(abs(skew_ms) <= SKEW_WARN_MS, "clock", "within two seconds of AWS", ahead, remedy, level)
 
 
-def _shape(call: Call, is_strong: bool) -> Finding:
-    """The table's `shape` item against the settings."""
+def _shape(call: Call, strong: bool) -> Finding:
+    """The table's `shape` item against the settings. strong: the table's consistency between Regions."""
     what, settings = "shape", call.settings
     try:
         there = call.on_table(stored())
     except NotAllowed as refused:
-        remedy = "So its settings are not held against it: allow GetItem on the key `shape` (docs/security.md#roles)."
+        remedy = "So nothing checks the settings: allow GetItem on the key `shape` (docs/security.md#roles)."
         return Finding("warn", what, f"not seen: {refused}", remedy)
     except LedgerError as error:
-        return Finding("fail", what, str(error), "Mend that first: no process adds or reads before.")
+        return Finding("fail", what, str(error), "Mend that first: until then no process adds or reads.")
     if there is None:
-        remedy = "Nobody tells a process with other regions, shards or limits: `ledgerctl init` writes it."
+        remedy = "Nothing refuses a process with other regions, shards or limits: `ledgerctl init` writes it."
         return Finding("warn", what, "the table has none", remedy)
     wrong, lacking = mismatches(settings, there), lacked(settings, there)
-    lacking += ["the mode of the table"] if is_strong and not there.is_strong else []
+    lacking += ["the mode of the table"] if strong and not there.is_strong else []
     if lacking and not wrong:
-        says = f"lacks {' '.join(lacking)}; a process without them is not refused, and adds past them"
-        remedy = "`ledgerctl init` with these settings adds them; until then their use is refused."
+        says = f"lacks {' '.join(lacking)}; nothing refuses a process without them, which adds past them"
+        remedy = "`ledgerctl init` with these settings adds them; until then the library refuses their use."
         return Finding("warn", what, says, remedy)
     good = f"regions {' '.join(there.regions)}, shards {dict(there.shards) or 'one each'}"
     good += f", limits {' '.join(there.limits)}" if there.limits else ""
@@ -132,7 +132,7 @@ def _shape(call: Call, is_strong: bool) -> Finding:
 
 
 def lacked(settings: Settings, there: Shape) -> list[str]:
-    """What the settings have, and the shape not yet."""
+    """What the settings have, and the shape does not yet."""
     return [
         f"{kind} {prefix}"
         for kind in KINDS
@@ -141,7 +141,7 @@ def lacked(settings: Settings, there: Shape) -> list[str]:
 
 
 def _lanes(call: Call) -> Iterator[Finding]:
-    """One page of a scan: 1 MB, at most 128 read units; and whether a hundred of its lanes are in the directory."""
+    """The lanes of a page of a scan (1 MB, at most 128 read units), and whether the directory has a hundred of them."""
     try:
         page: KeyPage = call.table.answer(Scan())
         found = sorted({lane for lane, _, _ in by_lane(page.keys)})
@@ -155,13 +155,13 @@ def _lanes(call: Call) -> Iterator[Finding]:
     whole = page.last is None
     unread = [lane for lane in found if not call.settings.reads(lane)]
     good = f"{len(found):,} lanes{'' if whole else ' (of the first MB of the table)'}, all of them read"
-    remedy = "Their changes are in no value: regions and shards must be those with which they were added."
+    remedy = "Their changes are in no value: give the regions and shards of the processes that added them."
     yield judged(not unread, LANES, good, f"nobody reads {named(unread)}", remedy)
 
     missing = [lane for lane, item in zip(seen, listed, strict=True) if item is None]
     what = f"{len(seen):,} lanes of {len({lane.counter for lane in seen}):,} counters"
-    rest = " that were looked at; `ledgerctl list --scan` looks at the rest of the table, too"
+    rest = " in the part that this read; `ledgerctl list --scan` reads the whole table"
     good = f"has each of {what}{'' if whole and seen == every else rest}"
     bad = f"{len(missing):,} of {what} are not in it, such as {', '.join(map(str, missing[:1]))}"
-    remedy = "`ledgerctl compact` in each Region lists them. One that has just come is there in some seconds."
+    remedy = "`ledgerctl compact` in each Region lists them. The service lists a new lane within some seconds."
     yield judged(not missing, "directory of lanes", good, bad, remedy, "warn")

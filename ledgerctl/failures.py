@@ -1,9 +1,9 @@
 """What went wrong, in a sentence, with a remedy and an exit code.
 
-Rule 1: Whatever a user, a role, a network or a table can cause has a sentence here.
+Rule 1: Every failure that a user, a role, a network or a table can cause has a sentence here.
 Rule 2: The codes are public (docs/ledgerctl.md): 1 is about the data, 2 about what was typed, 3 about AWS and worth
 another try, 4 the one case in which the same command again may count twice.
-Rule 3: Anything else is a mistake of ours, says so, and has its own.
+Rule 3: Any other failure is a defect of ledgerctl; its message says so, and it has its own code.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from ledger.dynamo.failures import code_of, error_of
 
 FINE, DATA, USAGE, NO_ANSWER, UNKNOWN, OURS, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
 SILENT = (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError)
-"""What Typer ends a program with by itself."""
+"""The exceptions with which Typer itself ends a program."""
 
 UNEXPECTED, TRACE = "Unexpected", "LEDGERCTL_TRACE"
 
@@ -26,19 +26,19 @@ MEANINGS: tuple[tuple[type[errors.LedgerError], int, str], ...] = (
     (errors.InvalidSettings, USAGE, "Options win over the environment: `ledgerctl COMMAND --help` names both."),
     (errors.InvalidInput, USAGE, ""),
     (errors.TableMismatch, DATA, "`ledgerctl doctor` looks at the table's shape."),
-    (errors.DamagedItem, DATA, "`ledgerctl verify` shows how far it goes; docs/operations/values.md what to do."),
-    (errors.LaneDamaged, DATA, "`ledgerctl verify` shows how far it goes; docs/operations/values.md what to do."),
+    (errors.DamagedItem, DATA, "`ledgerctl verify` shows how much is damaged; docs/operations/values.md has more."),
+    (errors.LaneDamaged, DATA, "`ledgerctl verify` shows how much is damaged; docs/operations/values.md has more."),
     (errors.SettingsMismatch, USAGE, "`ledgerctl doctor` shows both; docs/data-model.md#shape has the rules."),
     (errors.TokenConflict, DATA, ""),
     (errors.LimitReached, DATA, "`ledgerctl standing COUNTER` shows what is left, held and on its way."),
     (errors.PeriodOver, DATA, "Add a correction to a period that is open."),
-    (errors.HoldEnded, DATA, "A hold ends once. What it was for needs a new hold, or an `add`."),
+    (errors.HoldEnded, DATA, "A hold ends once: make a new one, or `add` the change."),
     (errors.GateLost, DATA, "docs/limits.md#when-a-gate-is-gone says what to do."),
     (errors.NoSuchHold, USAGE, "`ledgerctl holds COUNTER` lists those that are open, with their ids."),
-    (errors.LimitMismatch, USAGE, "`ledgerctl doctor` holds LEDGER_LIMITS against the table's (docs/limits.md)."),
+    (errors.LimitMismatch, USAGE, "`ledgerctl doctor` compares LEDGER_LIMITS with the table's (docs/limits.md)."),
     (errors.LedgerError, NO_ANSWER, "Run it again."),  # throttled, in conflict, too slow, not replicated, given up
 )
-"""The exit code and the remedy of each error of the library; the first line that fits."""
+"""The exit code and the remedy of each error of the library. The first line that fits decides."""
 
 EXPIRED = {"ExpiredTokenException", "ExpiredToken", "RequestExpired"}
 UNREACHABLE = (boto.ConnectionError, boto.ConnectionClosedError)
@@ -55,11 +55,11 @@ class Wrong(Exception):
 
 
 def meaning(failure: BaseException, where: Callable[[], str]) -> Wrong:
-    """What a failure means; `where` names the table."""
+    """What a failure means. where: names the table."""
     if isinstance(failure, Wrong):
         return failure
     if isinstance(failure, KeyboardInterrupt):
-        remedy = "Run it again: nothing counts twice; but repeat an `add` without --key only as it tells you to."
+        remedy = "Run it again: nothing counts twice. Repeat an `add` without --key only by the command that it prints."
         return Wrong("Interrupted", "Interrupted.", remedy, INTERRUPTED)
     if isinstance(failure, OSError) and failure.filename is not None:
         return Wrong("FileError", f"{failure.filename}: {failure.strerror}.", "Name another file.")
@@ -82,12 +82,12 @@ def meaning(failure: BaseException, where: Callable[[], str]) -> Wrong:
         if isinstance(failure, error_type):
             why = failure.why if isinstance(failure, errors.InvalidInput) else str(failure)
             return Wrong(kind, why, remedy, code)
-    message = f"ledgerctl met something that it does not know: {kind}: {failure}"
+    message = f"ledgerctl met something that it does not know: {kind}: {failure}. What it wrote is unknown."
     return Wrong(UNEXPECTED, message, f"Please report it, with what the command prints under {TRACE}=1.", OURS)
 
 
 def cut_off(failure: BaseException, where: Callable[[], str], done: str, remedy: str) -> Wrong:
-    """What a failure means that ends a long command: with what was `done`, and how to go on."""
+    """What a failure that ends a long command means. done: what was done. remedy: how to go on."""
     wrong = meaning(failure, where)
     own = "" if isinstance(failure, KeyboardInterrupt) else wrong.remedy
     return Wrong(wrong.kind, f"{wrong.message} {done}", f"{own}\n{remedy}".strip(), wrong.code)
@@ -102,5 +102,5 @@ def _remedy(failure: Exception, cause: Any, where: Callable[[], str]) -> str:
     if isinstance(failure, errors.NotAllowed):
         return "`ledgerctl doctor` says what this role may do; docs/security.md#roles has the policies."
     if isinstance(cause, UNREACHABLE):
-        return f"Is the endpoint up, and the Region's name right? Asked for: {where()}. Then run it again."
+        return f"Check that the endpoint is up and the Region's name is right: {where()}. Then run it again."
     return "Run it again: nothing counts twice."

@@ -1,7 +1,7 @@
 """`get` and `watch`: what a counter is or was worth, once, or again and again.
 
 Rule 1: A value is always a fresh read of the table, never a cache's; its cost is what DynamoDB says it consumed.
-Rule 2: After a read that failed `watch` goes on, unless none has worked yet: what has never worked may never work.
+Rule 2: `watch` goes on after a failed read, unless none has worked yet: what has never worked may never work.
 """
 
 from contextlib import suppress
@@ -46,7 +46,7 @@ def get(
     if balance.count:
         call.say(f"{show.counted(balance.count, 'change')}, {balance.pending:,} of them pending in the tail")
     else:
-        lists = "`ledgerctl list` names the counters that are listed, with --scan all there are"
+        lists = "`ledgerctl list` names the counters of the directory, and with --scan all there are"
         if call.settings.keep_of(counter) is not None and call.settings.term_of(counter) is None:
             lists = f"only its periods count: `ledgerctl periods {counter}`"
         call.say(f"nobody has added to it; {lists}")
@@ -62,7 +62,7 @@ def watch(
     interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two reads.")] = 2.0,
     count: Annotated[int | None, typer.Option(min=1, help="Stop after that many reads; without it, at Ctrl-C.")] = None,
 ) -> None:
-    """Show a counter's value as it changes, until Ctrl-C. After a read that failed it goes on."""
+    """Show a counter's value as it changes, until Ctrl-C. It goes on after a failed read."""
     before: Balance | None = None
     with suppress(KeyboardInterrupt):  # Ctrl-C is the way to end it
         for reads in from_(1):

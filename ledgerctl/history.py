@@ -1,8 +1,8 @@
-"""`history` and `export`: every change of a counter in the order of time, and of some as a file that `import` takes.
+"""`history` and `export`: every change of a counter in the order of time, and those of many as a file for `import`.
 
-Rule 1: A stray is in a history after the next settle. An export must lose nothing, so it asks for the strays first and
-reads the history then: whoever is settled in between is in both, and is taken once.
-Rule 2: A row that is written has its token, by which it counts once, wherever it is imported.
+Rule 1: A stray is in a history after the next settle. An export must lose nothing, so it reads the strays first and the
+history then: it takes a stray that a settle moves in between once.
+Rule 2: A row of an export has its token, by which it counts once, wherever you import it.
 """
 
 import csv
@@ -45,7 +45,7 @@ def history(
         str | None, typer.Option(help="From this time on: 2010-12-01T08:26:00Z, or a date in UTC.")
     ] = None,
     until: Annotated[str | None, typer.Option(help="Before this time.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first ones.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only so many, the first ones.")] = None,
     format_: Annotated[Format, typer.Option("--format", help="How to print; --json means jsonl.")] = Format.table,
 ) -> None:
     """Show the changes of a counter, in the order of time."""
@@ -85,7 +85,7 @@ def export(
 ) -> None:
     """Write all changes as a file that `import` takes back.
 
-    Each has its token, so none counts twice. Strays are among them. Lanes outside --regions are not seen.
+    Each has its token, so none counts twice. Strays are among them. Lanes outside --regions are not.
     """
     names, seen = chosen(call, counters, prefix, scan=scan)
     late = 0
@@ -104,7 +104,7 @@ def export(
 
         count = write_changes(file, format_.value, every())
     if late:
-        call.note(f"strays among them, which no read counts yet: {late:,}", None)
+        call.note(f"of these, strays that no read counts yet: {late:,}", None)
     what = f"{show.counted(count, 'change')} of {show.counted(len(names), 'counter')} to {out or 'standard output'}"
     call.note(f"{what}{seen.limits}; {show.cost(call.meter.take())}", None)
 
@@ -126,7 +126,7 @@ def with_strays(history: Iterable[Entry], waiting: Iterable[Delta]) -> Iterator[
 
 
 def write_changes(file: TextIO, format_: str, entries: Iterator[tuple[str, Entry]]) -> int:
-    """Entries of counters, one a line; how many they were."""
+    """Write entries of counters, one a line. Returns their number."""
     return write_rows(
         file,
         format_,
@@ -136,7 +136,7 @@ def write_changes(file: TextIO, format_: str, entries: Iterator[tuple[str, Entry
 
 
 def write_rows(file: TextIO, format_: str, columns: Sequence[str], every: Iterable[Sequence[object]]) -> int:
-    """Rows as CSV with a header or as JSONL; how many they were."""
+    """Write rows as CSV with a header or as JSONL. Returns their number."""
     rows, count = csv.writer(file, lineterminator="\n"), 0
     if format_ == "csv":
         rows.writerow(columns)
@@ -156,7 +156,7 @@ def _opened(out: Path | None) -> Iterator[TextIO]:
     try:
         file = out.open("x", encoding="utf-8", newline="")
     except FileExistsError:
-        raise Wrong("FileExists", f"{out} is there already.", "Name a new file.") from None
+        raise Wrong("FileExists", f"{out} is there already. Nothing was written.", "Name a new file.") from None
     try:
         with file:
             yield file

@@ -1,9 +1,9 @@
-"""`import`: a file of changes into the table.
+"""`import`: adds a file of changes to the table.
 
-Rule 1: A row of `export` has a token and is the same delta again; any other names its change by key and time. So an
-import that was cut off is simply run again and counts nothing twice.
-Rule 2: A bad row goes to a file with the reason, once its batch is done, and stops nobody.
-Rule 3: What the table refuses stops the import after the rows it took.
+Rule 1: A row of `export` has a token and is the same delta again; any other row names its change by key and time. So
+you can run an import that was cut off again, and nothing counts twice.
+Rule 2: A bad row goes to a file with the reason, once its batch is done, and stops no other row.
+Rule 3: A failure of the table stops the import after the rows that it took.
 Rule 4: Memory is that of one batch.
 Rule 5: A limited counter's rows go to its gates in their order, a lane at a time; one that would pass the limit is a
 bad row, and so is one of any counter whose period is over.
@@ -36,7 +36,7 @@ from ledgerctl.rows import DEFAULT, BadRow, BadRows, Columns, Row, change_of, ch
 
 BATCH = 500
 OF_ROW = TokenConflict | LimitReached | PeriodOver
-"""What is wrong with a row alone."""
+"""Errors of a row alone."""
 
 
 @command("import")
@@ -47,16 +47,16 @@ def import_(
     change: Annotated[str, typer.Option(help='A template; a minus turns the sign: "-{quantity}".')] = DEFAULT.change,
     key: Annotated[str | None, typer.Option(help='A template: "{invoice}/{line}".')] = None,
     at: Annotated[str, typer.Option(help='A template: "{invoiced_at}"; ISO 8601 with a zone.')] = DEFAULT.at,
-    home_region: Annotated[str | None, typer.Option(help="A template: where changes were first asked for.")] = None,
-    format_: Annotated[FileFormat | None, typer.Option("--format", help="Without it, by the file's name.")] = None,
+    home_region: Annotated[str | None, typer.Option(help="A template: where you first asked for the change.")] = None,
+    format_: Annotated[FileFormat | None, typer.Option("--format", help="Without it, the file's name decides.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check all rows and write nothing to the table.")] = False,
 ) -> None:
     """Add the changes of a CSV or JSONL file.
 
-    Run it again after anything: nothing counts twice.
+    Run it again after any failure: nothing counts twice.
 
-    Rows need counter, change, idempotency_key and at (and may have region), or are those of `export`; else say by
-    templates where they stand. Bad rows go to FILE.bad.csv or FILE.bad.jsonl with the reason.
+    Rows need counter, change, idempotency_key and at (and may have region), or come from `export`. For other columns
+    give templates. Bad rows go to FILE.bad.csv or FILE.bad.jsonl with the reason.
     """
     path = Path("stdin" if file == "-" else file)
     kind = format_.value if format_ else "csv" if path.suffix.lower() == ".csv" else "jsonl"
@@ -145,7 +145,7 @@ class Import:
         elif columns.key == DEFAULT.key:  # a row of `export`, or a message
             region = fields.get("region") or region
             if fields.get("then") is not None:
-                raise BadRow("A row with `then` is a transfer, of which this would add half: send it to the queue.")
+                raise BadRow("A row with `then` is a transfer, and import would add half of it: send it to the queue.")
         if not (self.by_token and fields.get("token")):
             new = change_of(columns, fields)
             key, at = new.idempotency_key, new.at
@@ -153,13 +153,13 @@ class Import:
         counter, change = filled("counter", columns.counter, fields), number_of(columns, fields)
         token = fields["token"]
         if not (isinstance(token, str) and tokens.is_token(token)):
-            raise BadRow(f"token={shown(token)} is no token: a ULID of 26 characters.")
+            raise BadRow(f"token={shown(token)} is no token: that is a ULID of 26 characters.")
         at = to_datetime(tokens.time_ms(token))
         ledger.prepare(counter, change, idempotency_key=token, at=at, region=region)  # refuses what add refuses
         return Delta(ledger.settings.lane_for(counter, token, region), token, change)
 
     def _added(self, deltas: Sequence[Delta]) -> dict[int, Outcome]:
-        """What became of them, by their places; after a failure nothing more is sent."""
+        """Their outcomes, by place. After a failure it sends nothing more."""
         outcomes: dict[int, Outcome] = {}
         for places in _rounds(self.call.settings, deltas):
             outcomes |= zip(places, add_deltas(self.call.ledger, [deltas[place] for place in places]), strict=True)
@@ -178,13 +178,13 @@ class Import:
             call.say(str(self), style=None if bad.count else "green")
             call.note(show.cost(consumed))
         if bad.count:
-            text = f"Bad rows, each with the reason: {bad.path}. Put them right there and import that file."
+            text = f"Bad rows, each with the reason: {bad.path}. Correct them there and import that file."
             call.note(text, "yellow")
             raise typer.Exit(DATA)
 
 
 def _rounds(settings: Settings, deltas: Sequence[Delta]) -> list[list[int]]:
-    """The places of those that may go at once: a sale in one lane comes after the delivery before it in another."""
+    """The places of deltas that may go at once: a sale in one lane must follow an earlier delivery in another."""
     found: list[list[int]] = []
     last: dict[str, tuple[int, Lane]] = {}
     for place, delta in enumerate(deltas):

@@ -1,9 +1,9 @@
 """`init`: makes the table as the library needs it, in every Region of the settings. `restore` ends by the same steps.
 
-Rule 1: It only ever makes and turns on, and deletes nothing.
-Rule 2: Each step is left out where it is done already, so a run that was cut off is run again.
-Rule 3: A table of another shape is refused and not touched.
-Rule 4: It ends well only where `doctor` would find nothing that fails, and with backups on.
+Rule 1: It only makes things and turns them on; it deletes nothing.
+Rule 2: It skips each step that is done already, so you run it again after it was cut off.
+Rule 3: It refuses a table of another shape, and does not touch it.
+Rule 4: It succeeds only where `doctor` would find nothing that fails, and with backups on.
 """
 
 from dataclasses import dataclass, field, replace
@@ -12,14 +12,14 @@ from typing import Any
 from ledger.errors import LedgerError, NotAllowed, SettingsMismatch, TableMissing
 from ledger.items import RETIRES
 from ledger.lane.fits import unlike
-from ledger.lane.shape import check_growth, stored, write
+from ledger.lane.shape import check_growth, is_strong, stored, write
 from ledger.limit import Shape
 from ledgerctl import shape
 from ledgerctl.call import Call
 from ledgerctl.command import Unprotected, command
 from ledgerctl.failures import DATA, NO_ANSWER, Wrong, meaning
 
-POLL_S, ACTIVE_LOOKS_MAX = 2.0, 900  # a replica of a large table takes its time: half an hour
+POLL_S, ACTIVE_LOOKS_MAX = 2.0, 900  # half an hour, because a replica of a large table takes its time
 RECOVERY_TRIES_MAX = 60  # DynamoDB refuses it for a moment after it made a table
 SHAPE_STEPS = {"written": "wrote the shape", "grown": "added new Regions, limits or periods to the shape"}
 PITR = {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}}
@@ -34,7 +34,7 @@ CREATE: dict[str, Any] = {
 
 @command("init")
 def init(call: Call, no_deletion_protection: Unprotected = False) -> None:
-    """Make the table, with a replica in every Region of --regions."""
+    """Make the table, with a replica in every Region of --regions. Run it again after any failure."""
     home, name = call.settings.region, call.settings.table
     steps = Steps(call)
     there = call.ask(home, "describe_table", TableName=name)
@@ -51,12 +51,12 @@ def init(call: Call, no_deletion_protection: Unprotected = False) -> None:
     make_ready(call, steps, deletion_protection=not no_deletion_protection)
     call.document({"table": name, "regions": list(call.settings.regions), "steps": steps.done})
     nothing = f"{name} is there already in {' '.join(call.settings.regions)}: nothing to do"
-    call.say("ready; `ledgerctl doctor` looks at everything" if steps.done else nothing, style="green")
+    call.say("ready; `ledgerctl doctor` checks everything" if steps.done else nothing, style="green")
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What was done to a table, printed as it is done."""
+    """The steps that were done to a table; each is printed at once."""
 
     call: Call
     done: list[str] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Steps:
 
 
 def make_ready(call: Call, steps: Steps, *, deletion_protection: bool) -> None:
-    """Make and turn on what a table that is there lacks, in every Region; this one first, as replicas need a stream."""
+    """Make and turn on what a table lacks, in every Region; in this one first, because replicas need a stream."""
     home, regions = call.settings.region, call.settings.regions
 
     def turn_on(region: str, text: str, **change: Any) -> None:
@@ -89,13 +89,16 @@ def make_ready(call: Call, steps: Steps, *, deletion_protection: bool) -> None:
         if deletion_protection and not table.get("DeletionProtectionEnabled"):
             turn_on(region, "deletion protection", DeletionProtectionEnabled=True)
         if region == home and call.settings.periods and _turned_retiring_on(call, home):
-            steps.say(f"{home}: items of periods retire")  # replicas follow, and refuse to be asked within the hour
+            steps.say(f"{home}: items of periods retire")  # replicas follow, and refuse the request within the hour
         if _turned_recovery_on(call, region):
             steps.say(f"{region}: point-in-time recovery is on")
+    strong = False
     for region in regions:
-        refuse(call, region, table := active(call, region), "That was left as it is.")
-    for region in regions:  # last, because from then on a process that does not name them is refused
-        done = call.on_table(write(replace(call.settings, region=region), shape.is_strong(table)), call.tables[region])
+        table = active(call, region)
+        refuse(call, region, table, "Nothing was changed there.")
+        strong = strong or is_strong(table)
+    for region in regions:  # last, because from then on every process refuses to run that does not name them
+        done = call.on_table(write(replace(call.settings, region=region), strong), call.tables[region])
         if done != "kept":
             steps.say(f"{region}: {SHAPE_STEPS[done]}")
 
@@ -107,20 +110,21 @@ def do(call: Call, region: str, operation: str, **arguments: Any) -> None:
 
 
 def refuse(call: Call, region: str, table: Any, nothing: str, *, new: bool = False) -> None:
-    """Ends where `doctor` fails; not for what a run on a `new` table mends: replicas and a stream that are missing."""
+    """Raises Wrong where `doctor` fails; not for replicas and a stream that are missing, which a run on a `new` table
+    makes. nothing: a sentence that says what was left."""
     settings = call.settings
     findings = shape.table_findings(region, {"Table": table}, new or len(settings.regions) == 1)
     replicas = shape.replica_findings(settings, table) if region == settings.region else []
     findings += [each for each in replicas if not (new and each.what == shape.REPLICAS)]
     answer = call.ask(region, "describe_time_to_live", TableName=settings.table)
     if isinstance(answer, LedgerError):
-        call.note(f"{region}: time to live was not seen, and must be off or by {RETIRES}: {answer}", "yellow")
+        call.note(f"{region}: time to live could not be read; it must be off or by {RETIRES}: {answer}", "yellow")
     else:
         findings += shape.ttl_findings(region, answer)
     wrong = [each for each in findings if each.level == "fail"]
     if wrong:
         said = "; ".join(f"{each.what}: {each.says}" for each in wrong)
-        message = f"There is a table {settings.table}, and it is not of the library's shape ({said}). {nothing}"
+        message = f"There is a table {settings.table}, and it does not have the library's shape ({said}). {nothing}"
         raise Wrong("TableDiffers", message, f"Name another with --table. {wrong[0].remedy}", DATA)
 
 
@@ -142,7 +146,7 @@ def _turned_retiring_on(call: Call, region: str) -> bool:
 
 
 def _turned_recovery_on(call: Call, region: str) -> bool:
-    """Whether there was anything to do. Raises Wrong where it cannot be turned on."""
+    """Whether there was anything to do. Raises Wrong where AWS does not turn it on."""
     name = call.settings.table
     backups = call.ask(region, "describe_continuous_backups", TableName=name)
     if not isinstance(backups, LedgerError) and shape.backups_findings(region, backups)[0].level == "ok":
@@ -174,4 +178,5 @@ def active(call: Call, region: str, *others: str) -> dict[str, Any]:
         elif not isinstance(answer, TableMissing):  # a replica may not be there yet
             raise answer
         call.surroundings.pause(POLL_S)
-    raise Wrong("NotActive", f"The table is not active yet: {status}.", "Run it again later.", NO_ANSWER)
+    message = f"The table is not active in {region} yet: {status}. DynamoDB goes on."
+    raise Wrong("NotActive", message, "Run it again later: it goes on.", NO_ANSWER)

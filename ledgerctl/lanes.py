@@ -1,11 +1,11 @@
-"""For every command that takes many counters: which lanes there are, by the directory, or by a scan if it is asked
-for; and the same for each of them, some at a time.
+"""For every command that takes many counters: which lanes there are, by the directory or by a scan; and one call for
+each of them, some at a time.
 
-Rule 1: The directory of every Region of the settings is read, from this Region's replica; what it cost is said.
-Rule 2: `--scan` looks at the whole table, so it sees lanes that no directory has, and names them.
-Rule 3: A directory is not taken for the table: what it may lack is said with every answer that is taken from it, and an
-empty one is an error that says what to do.
-Rule 4: An item that names no lane is skipped, and named. Periods that nobody looks at any more are skipped.
+Rule 1: A command reads the directory of every Region of the settings, from this Region's replica, and says the cost.
+Rule 2: `--scan` reads the whole table, so it sees lanes that no directory has, and names them.
+Rule 3: A directory is not the table: every answer from it says what it may lack, and an empty one is an error that says
+what to do.
+Rule 4: A command skips an item that names no lane, and names it. It skips periods that nobody looks at any more.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -35,7 +35,7 @@ Done = TypeVar("Done")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """lanes: in order. holdings: what each of them holds, where a scan saw it; else the directory named them."""
+    """lanes: in order. holdings: what each lane holds, if a scan found them; None: the directory named them."""
 
     lanes: list[Lane]
     holdings: dict[Lane, Holding] | None = None
@@ -49,8 +49,8 @@ class Found:
         return NOT_LISTED if self.holdings is None else ""
 
     def unread(self, settings: Settings) -> list[Lane]:
-        """Lanes that hold something, and that no reader of these settings looks at. The directory does not say whether
-        the changes of a limited counter's lane are deltas, which nobody reads, so these are seen by a scan alone."""
+        """Lanes that hold something, and that no reader of these settings reads. The directory does not say whether the
+        lane of a limited counter holds deltas, which nobody reads, so only a scan finds these."""
         if self.holdings is None:
             held = [lane for lane in self.lanes if settings.limit_of(lane.counter) is None]
         else:
@@ -59,8 +59,8 @@ class Found:
 
 
 def found(call: Call, prefix: str = "", *, scan: bool = False, at_home: bool = False) -> Found:
-    """The lanes of the counters that begin with `prefix`; at_home: each Region's directory is read there, with what is
-    not replicated yet. Raises Wrong for an empty directory, and the TableErrors."""
+    """The lanes of the counters that begin with `prefix`. at_home: read each Region's directory there, with what is not
+    replicated yet. Raises Wrong for an empty directory, and the TableErrors."""
     if not scan:
         return _listed(call, prefix, at_home=at_home)
     now_ms = call.surroundings.clock()
@@ -74,8 +74,8 @@ def found(call: Call, prefix: str = "", *, scan: bool = False, at_home: bool = F
 
 
 def chosen(call: Call, counters: Iterable[str] | None, prefix: str, *, scan: bool) -> tuple[list[str], Found]:
-    """Counters that were typed, each once; else all that are `found`. Raises Wrong for one without changes, also in
-    lanes that nobody reads; what cannot be read is left to the command."""
+    """The counters that were typed, each once; else all that are `found`. Raises Wrong for one that has no changes, not
+    even in lanes that nobody reads. The command itself reports what cannot be read."""
     if not counters:
         every = found(call, prefix, scan=scan)
         return every.counters, every
@@ -109,10 +109,10 @@ def _listed(call: Call, prefix: str, *, at_home: bool) -> Found:
     call.note(f"read the directory of {' '.join(call.settings.regions)}: {show.cost(call.meter.take())}")
     if damaged:
         keys = named(f"pk={key.pk!r} sk={key.sk!r}" for key in damaged)
-        call.note(f"items of the directory that name no lane, skipped: {keys}", "red")
+        call.note(f"skipped items of the directory that name no lane: {keys}", "red")
     no_lane = f"The directory of {' '.join(empty)} names no lane: nobody has added yet, or no compactor has listed one."
     if not lanes:
-        raise Wrong("EmptyDirectory", no_lane, f"--scan looks at the whole table instead; {LISTS}", DATA)
+        raise Wrong("EmptyDirectory", no_lane, f"--scan reads the whole table instead. {LISTS}", DATA)
     if empty:
         call.note(no_lane, "yellow")
     now_ms = call.surroundings.clock()
@@ -121,9 +121,9 @@ def _listed(call: Call, prefix: str, *, at_home: bool) -> Found:
 
 
 def each(call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Done]) -> list[Done]:
-    """The outcomes in order, some at a time; the first alone, because it asks for the table's shape, once for all.
+    """The outcomes in order, some at a time; the first alone, because it reads the table's shape, once for all.
 
-    what: the names are of, for the bar."""
+    what: the word for the names in the bar."""
     with call.progress(what, len(names)) as more, ThreadPoolExecutor(WORKERS) as workers:
 
         def counted(name: Name) -> Done:
@@ -137,7 +137,7 @@ def each(call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Do
 def each_of(
     call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Done]
 ) -> list[tuple[Name, Done | LedgerError]]:
-    """The outcome or the error of each counter or lane, in order, some at a time. What fails for all is raised."""
+    """The outcome or the error of each counter or lane, in order, some at a time. Raises the error if all fail."""
 
     def one(name: Name) -> tuple[Name, Done | LedgerError]:
         try:

@@ -1,6 +1,6 @@
 """`list` and `top`: the counters there are, by name, and the largest of them.
 
-Rule 1: They are those of the directory, or of a scan, and it says what that cost.
+Rule 1: The directory names them, or a scan, and the command says what that cost.
 Rule 2: `top` ranks them as `Reader.top` does, by the same program, and says how far behind a value may be.
 """
 
@@ -31,14 +31,14 @@ class By(StrEnum):
 def list_(
     call: Call,
     prefix: Prefix = "",
-    period: Annotated[str, typer.Option(help="Only those of this period: 2026-11.")] = "",
+    period: Annotated[str, typer.Option(help="Only those of this period, such as 2026-11.")] = "",
     limit: Annotated[int, typer.Option(min=1, help="Show at most that many.")] = 100,
     scan: Scan = False,
 ) -> None:
     """List counters by name.
 
-    By the directory: half a read unit for each of its 256 buckets and Region, and for each 4 KB of names. --scan costs
-    as much for each 4 KB of the table, and says what the lanes hold.
+    The directory costs half a read unit for each of its 256 buckets in each Region, and for each 4 KB of names. --scan
+    costs as much for each 4 KB of the table, and says what the lanes hold.
     """
     if period and span_of(period) is None:
         raise typer.BadParameter(f"{shown(period)} is no period such as 2026, 2026-11, 2026-W47 or 2026-11-20T14.")
@@ -71,15 +71,15 @@ def list_(
 def top(
     call: Call,
     prefix: Prefix = "",
-    by: Annotated[By, typer.Option(help="What to order by, the largest first.")] = By.changes,
-    limit: Annotated[int, typer.Option(min=1, help="Show that many.")] = 10,
-    exact: Annotated[bool, typer.Option("--exact", help="Read every tail: values of this moment.")] = False,
+    by: Annotated[By, typer.Option(help="The number to order by, the largest first.")] = By.changes,
+    limit: Annotated[int, typer.Option(min=1, help="Show at most that many.")] = 10,
+    exact: Annotated[bool, typer.Option("--exact", help="Read every tail, for values of this moment.")] = False,
     scan: Scan = False,
 ) -> None:
-    """Show the largest counters: lists them, and reads them a hundred at a time.
+    """Show the largest counters: list them, and read them a hundred at a time.
 
-    A lane that was folded in the last five minutes is answered by its checkpoint, 100 of them a request; each other one
-    without a limit costs a request of its own. With --exact, and with --by pending, all do.
+    The checkpoint answers for a lane that was folded in the last five minutes, 100 of them a request. Each other lane
+    without a limit costs a request of its own; with --exact, and with --by pending, each lane does.
     """
     seen = found(call, prefix, scan=scan)
     behind = 0 if exact or by is By.pending else BEHIND_S

@@ -1,7 +1,7 @@
-"""What this role may do, tried request by request: the finding of `doctor` for each.
+"""What this role may do: `doctor` tries each right by a request, and has a finding for it.
 
-Rule 1: A right to write is tried under a condition that nothing fulfils, on a key that no program has.
-Rule 2: A right is tried on the kind of item that it is needed for, at the endpoint where it is needed.
+Rule 1: It tries a right to write under a condition that nothing fulfils, on a key that no program has.
+Rule 2: It tries a right on the kind of item that needs it, at the endpoint that needs it.
 """
 
 import re
@@ -25,9 +25,9 @@ PKS = {
     "hold#": gates.hold_pk,
 }
 NEVER = "attribute_exists(pk) AND attribute_not_exists(pk)"
-ROLES = "docs/security.md#roles has the policies; no matter if this role is not meant to."
+ROLES = "docs/security.md#roles has the policies. Ignore this if the role is not meant to."
 TRIES = (
-    # endpoint  what for                        action          kind of item
+    # endpoint, what for, action, kind of item
     ("each", "read in {at}", "BatchGetItem", "fold#"),
     ("each", "read in {at}", "Query", "delta#"),
     ("each", "read histories in {at}", "GetItem", "fold#"),
@@ -45,8 +45,8 @@ TRIES = (
 
 
 def permissions(call: Call) -> Iterator[Finding]:
-    """Whether this role may read in every Region, ask each one before a clean, and write in its own. PartiQL, which
-    add_many and clean do without, is not tried."""
+    """Whether this role may read in every Region, also for a clean, and write in its own. It does not try PartiQL,
+    which add_many and clean can do without."""
     home, regions = call.settings.region, call.settings.regions
     others = tuple(region for region in regions if region != home)
     limits = regions if call.settings.limits else ()
@@ -56,22 +56,22 @@ def permissions(call: Call) -> Iterator[Finding]:
             lane = Lane(home if where == "others" else region, 0, NOBODY)
             operation = re.sub(r"(?<!^)(?=[A-Z])", "_", action).lower()
             answer = call.ask(region, operation, **_request(call.settings.table, action, PKS[kind](lane)))
-            if not (isinstance(answer, TableMissing) and region != home):  # which is said already
+            if not (isinstance(answer, TableMissing) and region != home):  # another finding says it
                 yield _finding(f"may {what.format(at=region, home=home)}", f"{action} {kind}".strip(), answer)
 
 
 def _finding(what: str, action: str, answer: Any) -> Finding:
     if isinstance(answer, NotAllowed):
-        return Finding("warn", what, f"no: {action} is refused", ROLES)
+        return Finding("warn", what, f"no: AWS refuses {action}", ROLES)
     if isinstance(answer, LedgerError):
         return Finding("fail", what, f"{action}: {answer}", "Mend that first.")
-    return Finding("ok", what, f"{action} is allowed")
+    return Finding("ok", what, f"AWS allows {action}")
 
 
 def _request(table: str, action: str, pk: str) -> dict[str, Any]:
     key = {"pk": {"S": pk}, "sk": {"S": NOBODY}}  # no token, so no delta of ours
     condition = {"KeyConditionExpression": "pk = :pk", "ExpressionAttributeValues": {":pk": key["pk"]}}
-    asked: dict[str, dict[str, Any]] = {
+    arguments: dict[str, dict[str, Any]] = {
         "GetItem": {"Key": key},
         "Query": {"Limit": 1, **condition},
         "Scan": {"Limit": 1},
@@ -80,4 +80,4 @@ def _request(table: str, action: str, pk: str) -> dict[str, Any]:
         "DeleteItem": {"Key": key, "ConditionExpression": NEVER},
     }
     many = {"RequestItems": {table: {"Keys": [key]}}}
-    return many if action == "BatchGetItem" else {"TableName": table, **asked[action]}
+    return many if action == "BatchGetItem" else {"TableName": table, **arguments[action]}

@@ -1,9 +1,9 @@
-"""`rebuild`: checkpoints anew from their segments, after a restore or damage, or when a replica was made again.
+"""`rebuild`: writes checkpoints anew from their segments, after a restore or damage, or when a replica was made again.
 
-Rule 1: For the lanes of one Region, that of --region. A counter with a limit has gates instead, which are rebuilt all
-at once, in every Region, because rights are of all of them together.
-Rule 2: It asks first; where nobody can answer, nothing is done. A dry run shows what it would write.
-Rule 3: Each lane is printed as it is done, and one that cannot be rebuilt stops no other.
+Rule 1: It works on the lanes of one Region, that of --region. A counter with a limit has gates instead, which it
+rebuilds all at once, in every Region, because rights belong to all of them together.
+Rule 2: It asks first; where nobody can answer, it does nothing. A dry run shows what it would write.
+Rule 3: It prints each lane when that is done, and one that it cannot rebuild stops no other.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from ledgerctl.rebuilding import Unwritten, plan, rebuild_all
 
 STOP_COMPACTOR = "Stop the compactor of the Region first (docs/operations/runbooks.md#stop-and-start-the-compactor)."
 STOP_WRITERS = (
-    "Stop whoever adds to the counter or holds of it (docs/operations/runbooks.md#a-limited-counter-after-a-restore)."
+    "Stop all that add to the counter or hold of it (docs/operations/runbooks.md#a-limited-counter-after-a-restore)."
 )
 UNDONE = "Nothing was rebuilt."
 
@@ -41,14 +41,14 @@ def rebuild(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be written.")] = False,
 ) -> None:
-    """Write a counter's checkpoints anew from its segments, or those of --all; asks first.
+    """Write the checkpoints of a counter, or of --all, anew from their segments; asks first.
 
-    For the lanes of this Region, after a restore or damage, or when its replica was made again. Of a limited counter:
-    all its gates, from what they filed.
+    It works on the lanes of this Region, after a restore or damage, or when its replica was made again. Of a limited
+    counter it rebuilds all gates, from what they filed.
     """
     if (counter is None) != every:
         remedy = "`ledgerctl list` names the counters there are."
-        raise Wrong("BadArguments", "Name one counter, or give --all.", remedy)
+        raise Wrong("BadArguments", f"Name one counter, or give --all. {UNDONE}", remedy)
     if counter is None:
         _of_all(call, found(call, scan=scan).lanes, yes, dry_run)
         return
@@ -76,14 +76,14 @@ def _of_all(call: Call, lanes: list[Lane], yes: bool, dry_run: bool) -> None:
         call.say(f"{what}; lanes: {', '.join(f'{how} {count:,}' for how, count in would.items())}")
         code = DATA
     else:
-        warning = f"{STOP_COMPACTOR} No compactor may work on these lanes meanwhile, and nobody use what has a limit."
+        warning = f"{STOP_COMPACTOR} Meanwhile no compactor may work on these lanes, and nobody use a limited counter."
         agree(call, yes, warning, f"Rebuild {what}?", UNDONE)
         done, failed = rebuild_all(call, lanes)
-        told = {name: lost for name, lost in done.items() if lost}
-        for name, lost in told.items():
+        losses = {name: lost for name, lost in done.items() if lost}
+        for name, lost in losses.items():
             call.note(f"{name}: {' '.join(lost)}", "yellow")
         failing = {name: str(error) for name, error in failed.items()}
-        call.document({"region": region, "rebuilt": len(done), "failed": failing, "told": told})
+        call.document({"region": region, "rebuilt": len(done), "failed": failing, "told": losses})
         call.say(f"rebuilt {show.counted(len(done), 'counter')} in {region}", style="green")
         code = exit_code_of(list(failed.values()))
     for name, why in failing.items():
@@ -103,7 +103,7 @@ def _of_lanes(call: Call, counter: str, yes: bool, dry_run: bool) -> None:
         if wrong := [planned.error for planned in plans if planned.error is not None]:
             raise wrong[0]
         return
-    agree(call, yes, f"{STOP_COMPACTOR} No compactor may work on these lanes meanwhile.", "Rebuild them?", UNDONE)
+    agree(call, yes, f"{STOP_COMPACTOR} Meanwhile no compactor may work on these lanes.", "Rebuild them?", UNDONE)
     found: list[dict[str, object]] = []
     errors: list[LedgerError] = []
     try:
@@ -130,10 +130,10 @@ def _of_gates(call: Call, counter: str, gates: Gates, yes: bool, dry_run: bool) 
         agree(call, yes, f"{STOP_WRITERS} In every Region, until this is done.", "Rebuild them?", UNDONE)
     rebuilt = call.on_table(rebuilding_gates(gates), Unwritten(call.table) if dry_run else None)
     lanes = []
-    for gate, told in ((made.gate, made.told) for made in rebuilt):
-        lanes.append({"lane": str(gate.lane), "value": gate.value, "count": gate.number, "told": told})
+    for gate, losses in ((made.gate, made.told) for made in rebuilt):
+        lanes.append({"lane": str(gate.lane), "value": gate.value, "count": gate.number, "told": losses})
         call.say(f"{'' if dry_run else 'rebuilt '}{gate.lane}: value {gate.value:,}, count {gate.number:,}")
-        for lost in told:  # and owed
+        for lost in losses:  # or taken too much
             call.say(f"  {lost.removeprefix(f'{gate.lane}: ')}", style="yellow")
     _document(call, counter, lanes, written=not dry_run)
 

@@ -1,9 +1,9 @@
 """Rebuilds of lanes and gates for `rebuild` and `restore`, and what a rebuild would write.
 
-Rule 1: What would be written is found out by the very program that writes, on a table that lets nothing be written and
-answers every write as one that was made.
-Rule 2: What fails for one counter stops no other.
-Rule 3: It always begins at the beginning, because nobody knows what happened to the table since a run was cut off.
+Rule 1: A plan comes from the program that writes, on a table that takes no write and answers every one as if it did.
+Rule 2: A failure for one counter stops no other.
+Rule 3: A rebuild always begins at the beginning, because nobody knows what happened to the table since a run was cut
+off.
 """
 
 from collections import defaultdict
@@ -25,7 +25,7 @@ from ledgerctl.lanes import each_of
 
 @dataclass(frozen=True, slots=True)
 class Unwritten:
-    """A table that is read and never written."""
+    """A table for reads alone: it answers a write as if it was made."""
 
     table: Table
 
@@ -43,7 +43,7 @@ class Unwritten:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A lane: what stands there `now`, what a rebuild `would` do: write, delete, nothing or fail; and `why`."""
+    """The plan for a lane. now: what stands there. would: what a rebuild would do: write, delete, nothing or fail."""
 
     lane: Lane
     now: str
@@ -74,8 +74,8 @@ def plan(call: Call, lane: Lane) -> Plan:
     if checkpoint is not None:
         return Plan(lane, now, "write", f"its segments give a checkpoint with {_sums(checkpoint)}", checkpoint)
     if item is not None:
-        return Plan(lane, now, "delete", "it has no segments: this checkpoint is deleted, and its deltas are the tail")
-    return Plan(lane, now, "nothing", "its segments give no checkpoint: there are none")
+        return Plan(lane, now, "delete", "it has no segments: a rebuild deletes this checkpoint, and keeps its deltas")
+    return Plan(lane, now, "nothing", "it has no segments, and so no checkpoint")
 
 
 def _sums(checkpoint: Checkpoint) -> str:
@@ -83,8 +83,8 @@ def _sums(checkpoint: Checkpoint) -> str:
 
 
 def rebuild_all(call: Call, lanes: Iterable[Lane]) -> tuple[dict[str, list[str]], dict[str, LedgerError]]:
-    """Rebuild those of `lanes` that are of --region, and the gates of limited counters. By counter: what its rebuild
-    says is lost or below 0, in sentences; and why it failed. Raises the error of all, where all failed."""
+    """Rebuild those of `lanes` that are of --region, and the gates of limited counters. Returns by counter what its
+    rebuild reports as lost, in sentences; and the error of each that failed. Raises the error if all fail."""
     lanes_of: defaultdict[str, set[Lane]] = defaultdict(set)
     for lane in lanes:
         if lane.region == call.settings.region or call.settings.limit_of(lane.counter) is not None:
@@ -95,7 +95,7 @@ def rebuild_all(call: Call, lanes: Iterable[Lane]) -> tuple[dict[str, list[str]]
 
 
 def _rebuilt(call: Call, name: str, lanes: set[Lane]) -> list[str]:
-    """Rebuild a counter's lanes of this Region, or its gates. What is lost of it. Raises LedgerError."""
+    """Rebuild a counter's lanes of this Region, or its gates. Returns what is lost. Raises LedgerError."""
     gates = Gates.of(call.settings, name)
     if gates is not None:
         return [lost for gate in call.on_table(rebuilding_gates(gates)) for lost in gate.told]

@@ -1,8 +1,8 @@
-"""`redrive`: messages of a dead-letter queue back to their queue, after what made them fail is mended.
+"""`redrive`: moves the messages of a dead-letter queue back to their queue, after you have mended why they failed.
 
-Rule 1: SQS moves them, by its own task, with the destination named: poison was sent to the dead letters by a function,
-so SQS does not know which queue it came from.
-Rule 2: What was moved so far is in the message of every failure.
+Rule 1: SQS moves them by its own task. The task names the destination, because a function sent the poison to the dead
+letters, so SQS does not know which queue it came from.
+Rule 2: The message of every failure says how many were moved so far.
 """
 
 from enum import StrEnum
@@ -25,8 +25,8 @@ NEEDS = (
 )
 GOES_ON = "A move that SQS began goes on: `aws sqs list-message-move-tasks` shows it. Or run it again."
 KEPT = (
-    "Nothing of it is sent anywhere: these are notices. A sweep runs again by itself, and finds the lanes of a batch "
-    "of the stream that was given up, in a day (docs/operations/compactor.md#work-dlq)."
+    "Nothing was moved: these are notices. The sweep runs again by itself, and within a day it finds the lanes of a "
+    "stream batch that Lambda gave up (docs/operations/compactor.md#work-dlq)."
 )
 Which = StrEnum("Which", ["changes", "work", "failed"])
 
@@ -34,11 +34,11 @@ Which = StrEnum("Which", ["changes", "work", "failed"])
 @command("redrive")
 def redrive(
     call: Call,
-    which: Annotated[Which, typer.Argument(help="Whose dead letters; of `failed` it only says how many there are.")],
-    stack: Annotated[str | None, typer.Option(help="The service's name and stage; else the table's name.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many there are.")] = False,
+    which: Annotated[Which, typer.Argument(help="The queue whose dead letters to move; `failed` only counts.")],
+    stack: Annotated[str | None, typer.Option(help="The service's NAME-STAGE; else the table's name.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count the messages.")] = False,
 ) -> None:
-    """Send the dead letters of a queue back to it, once what made them fail is mended."""
+    """Send the dead letters of a queue back to it, after you have mended why they failed."""
     target = f"{stack or call.settings.table}-{which}"
     source, moved = target if which == "failed" else f"{target}-dlq", 0
     try:

@@ -1,12 +1,12 @@
-"""`restore`: a backup, or a moment of the last 35 days, as a new table in which every lane is whole again.
+"""`restore`: makes a new table of a backup, or of a moment of the last 35 days, in which every lane is whole again.
 
-Rule 1: The table itself is not touched, and whoever uses it goes on; the new one has another name.
-Rule 2: A backup may hold one half of a transaction, so no compactor may run there before every lane was rebuilt: in
-each Region, with the gates of limited counters; and lanes that the directory lacks are listed first, because the
-stream of the new table has records of none of them.
-Rule 3: It always begins at the beginning: a run that was cut off is run again as a whole. One that has ended is noted
-in the new table, which may be in use by then, and changes nothing any more.
-Rule 4: It ends with what is to be switched, and switches nothing itself.
+Rule 1: It does not touch the table itself, whose users go on; the new one has another name.
+Rule 2: A backup may hold one half of a transaction, so no compactor may run there before `restore` has rebuilt every
+lane, in each Region, with the gates of limited counters. First it puts lanes into the directory that are not there,
+because the stream of the new table has no records of them.
+Rule 3: It always begins at the beginning: you run it again as a whole after it was cut off. A run that has ended notes
+that in the new table, which may be in use by then; a further run changes nothing.
+Rule 4: It ends with the steps of the switch, and switches nothing itself.
 """
 
 from collections.abc import Iterable
@@ -40,16 +40,16 @@ SWITCH = """Now switch, as docs/deploying.md#restoring-from-a-backup has it:
 def restore(
     call: Call,
     to: Annotated[str, typer.Option(help="The name of the new table.")],
-    at: Annotated[str | None, typer.Option(help="A time of the last 35 days; without it and --backup, now.")] = None,
+    at: Annotated[str | None, typer.Option(help="A time of the last 35 days; now, without it and --backup.")] = None,
     backup: Annotated[str | None, typer.Option(help="The ARN of a backup, instead of a time.")] = None,
     no_deletion_protection: Unprotected = False,
 ) -> None:
-    """Restore the table to a new one, and rebuild and verify all of it there. May be cut off and run again."""
+    """Restore the table to a new one, and rebuild and verify all of it there. Run it again after any failure."""
     if at is not None and backup is not None:
-        raise Wrong("BadArguments", "--at and --backup name two moments.", "Give one of them.")
+        raise Wrong("BadArguments", "--at and --backup name two moments. Nothing was restored.", "Give one of them.")
     old = call.settings.table
     if to == old:
-        raise Wrong("BadArguments", f"{to} is the table itself.", "--to names a new one.")
+        raise Wrong("BadArguments", f"{to} is the table itself. Nothing was restored.", "Name a new one with --to.")
     moment = show.time_typed(at)
     source = backup or (f"{old} at {show.moment(moment)}" if moment else f"{old} as it was")
     new = call.other(table=to)
@@ -63,14 +63,14 @@ def restore(
             steps.say(f"began to restore {source} to {to}")
         active(new, call.settings.region)
         if restored.has_ended():
-            steps.say(f"{to} was restored and verified before: nothing is done again")
+            steps.say(f"{to} was restored and verified before; nothing to do")
         else:
             restored.make_whole(deletion_protection=not no_deletion_protection)
     except (LedgerError, Wrong, KeyboardInterrupt) as failure:
         if not steps.done and not isinstance(failure, KeyboardInterrupt):
             raise
         done = f"Done so far: {'; '.join(steps.done) or 'nothing'}."
-        remedy = "Run the same command again: it begins at the beginning. Nobody may use the new table before."
+        remedy = "Run the same command again: it begins at the beginning. Nobody may use the new table until it ends."
         raise cut_off(failure, new.where, done, remedy) from None
     call.document({"from": source, "to": to, "regions": list(call.settings.regions), "steps": steps.done})
     call.say(SWITCH.format(old=old, new=to, moment=at or backup or "the restore"))
@@ -85,7 +85,7 @@ class Restored:
         self._key = Key(f"sweep#{new.settings.region}", "restore")
 
     def is_there(self, old: str, backup: str | None) -> bool:
-        """Whether the new table is there, from an earlier run. Raises Wrong for one that is not from this source."""
+        """Whether the new table is there, from an earlier run. Raises Wrong for a table from another source."""
         answer = self.call.ask(self.call.settings.region, "describe_table", TableName=self._table)
         if isinstance(answer, TableMissing):
             return False
@@ -96,12 +96,12 @@ class Restored:
         of_table = backup is None and str(summary.get("SourceTableArn", "")).endswith(f"/{old}")
         noted = answer["Table"]["TableStatus"] == "ACTIVE" and self._noted() is not None
         if not (noted or of_backup or of_table):
-            message = f"There is a table {self._table} already, and it was not restored from this. It is not touched."
+            message = f"There is a table {self._table} already, and it was not restored from this. Nothing was changed."
             raise Wrong("TableDiffers", message, "Name another with --to.")
         return True
 
     def has_ended(self) -> bool:
-        """Whether an earlier run has ended; if none began, notes that this one does. Raises Wrong."""
+        """Whether an earlier run has ended; if none began, note that this one does. Raises Wrong."""
         item = self._noted()
         if item is None:
             self._note()
@@ -127,7 +127,7 @@ class Restored:
         self._note(ENDED)
 
     def _noted(self) -> Item | None:
-        """What was noted of this table; an item of another one came with the data."""
+        """The note of this table; one of another table came with the data."""
         item: Item | None = self.call.table.answer(Get(self._key))
         return item if item is not None and item.get("table") == {"S": self._table} else None
 
@@ -142,13 +142,13 @@ class Restored:
             raise error
         self.steps.say(f"{region}: lanes that were new in the directory: {len(scanned.listed):,}")
         if unread := sorted({lane.region for lane in scanned.unread} - {*there.settings.regions}):
-            there.note(f"There are lanes of {' '.join(unread)}, which --regions does not name: not rebuilt.", "red")
+            there.note(f"Lanes of {' '.join(unread)} are not rebuilt: name these Regions in --regions.", "red")
 
     def _is_limited(self, lane: Lane) -> bool:
         return self.call.settings.limit_of(lane.counter) is not None
 
     def _rebuild(self, there: Call, lanes: Iterable[Lane], what: str) -> None:
-        """The lanes of a Region, or the gates of limited counters. Raises Wrong when one could not be rebuilt."""
+        """Rebuild the lanes of a Region, or the gates of limited counters. Raises Wrong if one fails."""
         done, failed = rebuild_all(there, lanes)
         for name, lost in done.items():
             if lost:
@@ -156,7 +156,7 @@ class Restored:
         if failed:
             why = "; ".join(f"{name}: {error}" for name, error in list(failed.items())[:3])
             message = f"{show.counted(len(failed), 'counter')} could not be rebuilt: {why}"
-            raise Wrong("NotRebuilt", message, "docs/operations/runbooks.md#verify-and-rebuild-a-counter.", DATA)
+            raise Wrong("NotRebuilt", message, "See docs/operations/runbooks.md#verify-and-rebuild-a-counter.", DATA)
         self.steps.say(f"{what} rebuilt: {len(done):,}")
 
     def _verify(self, counters: list[str]) -> None:
@@ -167,7 +167,9 @@ class Restored:
                 self.call.note(difference, "red")
         if wrong:
             message = f"{show.counted(len(wrong), 'counter')} of {len(counters):,} do not add up: {named(wrong)}."
-            raise Wrong("NotVerified", message, "docs/operations/values.md#verify-difference-a-recount-differs.", DATA)
+            raise Wrong(
+                "NotVerified", message, "See docs/operations/values.md#verify-difference-a-recount-differs.", DATA
+            )
         self.steps.say(f"counters that add up: {len(counters):,} of {len(counters):,}")
 
 
@@ -181,5 +183,5 @@ def _begin(call: Call, to: str, moment: datetime | None, backup: str | None) -> 
         answer = call.ask(region, "restore_table_to_point_in_time", **names, **when)
     if isinstance(answer, LedgerError):
         wrong = meaning(answer, call.where)
-        remedy = "Is the moment within --at's 35 days, and point-in-time recovery on? `ledgerctl doctor` says."
+        remedy = "Give --at a time of the last 35 days, with point-in-time recovery on: `ledgerctl doctor` shows it."
         raise Wrong(wrong.kind, f"{answer.__cause__ or wrong.message}. Nothing was restored.", remedy, wrong.code)

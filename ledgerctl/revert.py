@@ -1,10 +1,10 @@
-"""`revert`: take a change back, by adding its opposite.
+"""`revert`: takes a change back by adding its opposite.
 
-Rule 1: The opposite has the time of the change, so it corrects the day that the change belongs to, and a key that
-follows from its token, so that it counts once, whoever asks for it and however often.
+Rule 1: The opposite has the time of the change, so it corrects the day of the change, and a key that follows from its
+token, so it counts once, whoever runs it and however often.
 Rule 2: It goes where the change is, to a lane of the same Region. Of a limited counter the gate decides.
-Rule 3: What the history does not have is looked for among the strays, which a settle will bring there; what is in
-neither is not reverted.
+Rule 3: `revert` looks for the change in the history, and then among the strays, which a settle will bring there. It
+does not revert what is in neither.
 """
 
 from typing import Annotated
@@ -29,12 +29,12 @@ def revert(
     call: Call,
     counter: Counter,
     token: Annotated[str, typer.Argument(help="The change's token, as `history` shows it.", metavar="TOKEN")],
-    home_region: Annotated[str | None, typer.Option(help="Whose change, where several Regions have one.")] = None,
+    home_region: Annotated[str | None, typer.Option(help="The change's Region, if several have one.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Take a change back: add its opposite at the change's own time, once; asks first.
 
-    Where the counter has a limit that is in the way, the exit code is 1 and nothing counts.
+    If the counter's limit is in the way, nothing counts and the exit code is 1.
     """
     found = _change_of(call, counter, token, home_region)
     change, key, at = -found.change, f"revert:{token}", time_text(found.at)
@@ -59,18 +59,18 @@ def _change_of(call: Call, counter: str, token: str, region: str | None) -> Entr
         found = [each for each in _in_strays(call, counter, token) if region in (None, each.region)]
     if not found:
         where = "" if region is None else f" in {region}"
-        message = f"{counter!r} has no change with the token {token}{where}."
-        remedy = "`ledgerctl history` shows the tokens that there are; a change of another Region may not be here yet."
+        message = f"{counter!r} has no change with the token {token}{where}. Nothing was added."
+        remedy = "`ledgerctl history` shows its tokens; a change of another Region may not be here yet."
         raise Wrong("NoSuchChange", message, remedy, DATA)
     if len(found) > 1:
         regions = " and ".join(each.region for each in found)
-        message = f"{counter!r} has a change with the token {token} in each of {regions}."
-        raise Wrong("SeveralChanges", message, "Say with --home-region which of them.")
+        message = f"{counter!r} has a change with the token {token} in each of {regions}. Nothing was added."
+        raise Wrong("SeveralChanges", message, "Name one with --home-region.")
     return found[0]
 
 
 def _in_history(call: Call, counter: str, token: str) -> list[Entry]:
-    """The entries with that token are the first ones behind the token below."""
+    """The entries with that token: they come first behind the token below it."""
     regions, below = call.settings.regions, tokens.before(token)
     after = Position(below, max(regions)) if below is not None else None
     until = to_datetime(tokens.time_ms(token) + 1)

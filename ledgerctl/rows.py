@@ -1,11 +1,11 @@
 """Files of rows: CSV with a header or JSONL, read as a stream; how a row becomes a change, by templates over the names
-of columns or fields; and the file of those that were refused.
+of columns or fields; and the file of refused rows.
 
 Rule 1: Memory does not grow with the file.
-Rule 2: A row that cannot be read is a row all the same, with its line and the reason, and the next one is read.
-Rule 3: Bytes that are no UTF-8 survive into the file of bad rows, and so does every line that no row could be made of.
-Rule 4: Nothing is guessed or rounded: a row that is not a change says why.
-Rule 5: A template that can fit no row is the caller's mistake, and found before the first row.
+Rule 2: A row that nobody can read is a row all the same, with its line and the reason, and the next one follows.
+Rule 3: The file of bad rows keeps bytes that are no UTF-8, and every line that makes no row.
+Rule 4: Nothing guesses or rounds: a row that is no change has the reason.
+Rule 5: A template that can fit no row is the caller's mistake, and stops the import before the first row.
 """
 
 import csv
@@ -28,18 +28,19 @@ LINE, REASON, TEXT = "bad_line", "bad_reason", "bad_text"
 
 
 class BadRow(Exception):
-    """A row is no change; the message says why."""
+    """A row is no change, and was not added; the message says why."""
 
 
 class BadTemplate(Wrong):
-    """A template fits no row; the message names the option."""
+    """A template fits no row, and nothing was added; the message names the option."""
 
     def __init__(self, message: str) -> None:
-        super().__init__("BadTemplate", message, 'Templates name columns of the header, or fields: "{invoice}/{line}".')
+        remedy = 'Name columns of the header, or fields, in templates: "{invoice}/{line}".'
+        super().__init__("BadTemplate", message, remedy)
 
 
 def opened(path: Path) -> TextIO:
-    """A file of rows: a byte order mark is skipped, and bytes that are no UTF-8 come back as they are."""
+    """A file of rows, without its byte order mark; bytes that are no UTF-8 come back as they are."""
     return path.open(encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
@@ -52,7 +53,7 @@ def lines_of(path: Path) -> int | None:
 
 
 class Row(NamedTuple):
-    """A row. line: where it begins. raw: as the file has it. why: it cannot be read, and `fields` is empty."""
+    """A row. line: where it begins. raw: as the file has it. why: nobody can read it, and `fields` is empty."""
 
     line: int
     fields: Mapping[str, Any]
@@ -87,14 +88,14 @@ def _csv_rows(reader: Any, taken: list[str], names: list[str]) -> Iterator[Row]:
             values = next(reader)
         except StopIteration:
             return
-        except csv.Error as error:  # a field too long: what it swallowed may be many rows, so each line is told
-            why = f"The row is no CSV: {error}. Is there a quote that is never closed?"
+        except csv.Error as error:  # a field too long, which may hold many rows: so each line gets the reason
+            why = f"The row is no CSV: {error}. Look for a quote that is never closed."
             yield from [Row(line + i, {}, (raw.rstrip("\r\n"),), why) for i, raw in enumerate(taken)]
             continue
         if len(values) == len(names):
             yield Row(line, dict(zip(names, values, strict=True)), values)
         elif values:  # a blank line is no row
-            yield Row(line, {}, values, f"The row has {len(values)} fields, the header {len(names)}.")
+            yield Row(line, {}, values, f"The row has {len(values)} fields, and the header {len(names)}.")
 
 
 def _json_rows(text: TextIO) -> Iterator[Row]:
@@ -112,7 +113,7 @@ def _json_rows(text: TextIO) -> Iterator[Row]:
 
 
 class BadRows:
-    """The file of refused rows, made with the first of them; it can be put right and imported by itself."""
+    """The file of refused rows. The first of them makes it; you can correct it and import it by itself."""
 
     def __init__(self, path: Path, names: Sequence[str] | None) -> None:
         self.path, self.count = path, 0
@@ -139,7 +140,7 @@ class BadRows:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """How a row becomes a change: templates over its names. A minus before a number turns its sign."""
+    """Templates over the names of a row, which make a change of it. A minus before a number turns its sign."""
 
     counter: str = "{counter}"
     change: str = "{change}"
@@ -151,7 +152,7 @@ DEFAULT = Columns()
 
 
 def check_template(option: str, template: str, names: Sequence[str] | None) -> None:
-    """Raises BadTemplate for what is no template, or names a column that is not among `names`, or is there twice."""
+    """Raises BadTemplate for what is no template, or names a column that `names` lacks or has twice."""
     for _, name in _parts(option, template):
         if name is not None and names is not None and names.count(name) != 1:
             has = "there are several columns" if name in names else "there is no column"
@@ -159,7 +160,7 @@ def check_template(option: str, template: str, names: Sequence[str] | None) -> N
 
 
 def change_of(columns: Columns, row: Mapping[str, Any]) -> Change:
-    """The change of a row, as it stands: `prepare` refuses what no ledger takes. Raises BadRow, BadTemplate."""
+    """The change of a row, unchecked: `prepare` refuses what no ledger takes. Raises BadRow, BadTemplate."""
     number, text = number_of(columns, row), filled("at", columns.at, row)
     try:
         at = datetime.fromisoformat(text)
@@ -177,7 +178,7 @@ def number_of(columns: Columns, row: Mapping[str, Any]) -> int:
 
 
 def filled(option: str, template: str, row: Mapping[str, Any]) -> str:
-    """A template with a row's values, as they stand in a CSV or JSON. Raises BadRow for a value that is not there."""
+    """A template filled with a row's values, as the file has them. Raises BadRow for a value that is not there."""
     text = ""
     for literal, name in _parts(option, template):
         value = row.get(name) if name is not None else ""

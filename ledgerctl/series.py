@@ -1,6 +1,6 @@
 """`series`: what changed of a counter in each step of time, as bars, as a table or as a file.
 
-Rule 1: The steps are those of `Reader.series`; only how far `--last` goes back is computed here, by the zone's clocks.
+Rule 1: The steps are those of `Reader.series`; only `--last` is worked out here, by the zone's clocks.
 Rule 2: A bar begins at 0, so what goes down lies on the other side of it.
 """
 
@@ -39,10 +39,10 @@ def series(
     call: Call,
     counter: Counter,
     every: Annotated[Every, typer.Option(help="How long a step is.")] = Every.day,
-    last: Annotated[int | None, typer.Option(min=1, max=STEPS_MAX, help="So many steps, 30 without --since.")] = None,
+    last: Annotated[int | None, typer.Option(min=1, max=STEPS_MAX, help="So many steps; 30 without --since.")] = None,
     since: Annotated[str | None, typer.Option(help="From the step of this time on: a time, or a date.")] = None,
-    until: Annotated[str | None, typer.Option(help="Up to the step before this time; now.")] = None,
-    zone: Annotated[str | None, typer.Option(help="The time zone whose days these are: Europe/Paris; UTC.")] = None,
+    until: Annotated[str | None, typer.Option(help="Up to this time; without it, now.")] = None,
+    zone: Annotated[str | None, typer.Option(help="The time zone of the days, such as Europe/Paris; else UTC.")] = None,
     format_: Annotated[Format, typer.Option("--format", help="How to print; --json means jsonl.")] = Format.table,
 ) -> None:
     """Show what changed of a counter by hour, day, week or month."""

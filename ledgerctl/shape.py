@@ -1,6 +1,6 @@
-"""What a table's description has to be: pure functions, findings with remedies, for `doctor` and before `init`.
+"""What a table's description has to be, for `doctor` and before `init`: pure functions, which give findings.
 
-Rule 1: A finding says what is there and, when that is not fine, what to do.
+Rule 1: A finding says what is there and, if that is not fine, what to do.
 Rule 2: `fail` is what loses or doubles changes or stops the library, `warn` what costs money, safety or an alarm.
 """
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from ledger.items import RETIRES
+from ledger.lane.shape import is_strong
 from ledger.settings import Settings
 
 Level = Literal["ok", "warn", "fail"]
@@ -15,7 +16,7 @@ KEYS = [("pk", "HASH", "S"), ("sk", "RANGE", "S")]
 IMAGES = "NEW_AND_OLD_IMAGES"
 REPLICAS = "replicas for regions"
 TURN_ON = (
-    "A global table and the service need it; `ledgerctl init` turns a missing one on, else: aws dynamodb "
+    "A global table and the service need it: `ledgerctl init` turns a missing one on; to change one, aws dynamodb "
     f"update-table --stream-specification StreamEnabled=true,StreamViewType={IMAGES}"
 )
 
@@ -32,7 +33,7 @@ def judged(fine: bool, what: str, good: str, bad: str, remedy: str, level: Level
 
 
 def table_findings(region: str, answer: Mapping[str, Any], single: bool = False) -> list[Finding]:
-    """One Region's DescribeTable; `single`: the only Region, where only the service needs a stream."""
+    """Findings of one Region's DescribeTable. single: the only Region, where only the service needs a stream."""
     table = answer["Table"]
     types = {each["AttributeName"]: each["AttributeType"] for each in table.get("AttributeDefinitions", [])}
     names = [(each["AttributeName"], each["KeyType"]) for each in table.get("KeySchema", [])]
@@ -44,8 +45,8 @@ def table_findings(region: str, answer: Mapping[str, Any], single: bool = False)
     keys_there = ", ".join(f"{name} {kind} {type_}" for name, kind, type_ in keys)
     protected = bool(table.get("DeletionProtectionEnabled"))
     no_stream: Level = "warn" if single and view == "none" else "fail"
-    keys_stay, charged = "Keys never change: make a table with `init`.", "Each is charged for every write."
-    unprotected = "aws dynamodb update-table --deletion-protection-enabled"
+    keys_stay, charged = "Keys never change: make a table with `init`.", "AWS charges each for every write: drop it."
+    unprotected = "Turn it on: aws dynamodb update-table --deletion-protection-enabled"
     return [
         judged(status == "ACTIVE", f"{region} table", "active", f"is {status}", "Wait until it is ACTIVE.", "warn"),
         judged(keys == KEYS, f"{region} keys", "pk and sk, strings", keys_there, keys_stay),
@@ -65,9 +66,9 @@ def ttl_findings(region: str, answer: Mapping[str, Any], single: bool = False) -
 
 
 def retiring_findings(region: str, answer: Mapping[str, Any]) -> list[Finding]:
-    """What to know where there are periods."""
+    """Findings where there are periods."""
     status = answer.get("TimeToLiveDescription", {}).get("TimeToLiveStatus", "DISABLED")
-    bad, remedy = "no item of a period ever goes", f"`ledgerctl init` turns time to live on, by {RETIRES}."
+    bad, remedy = "the table deletes no item of one", f"`ledgerctl init` turns time to live on, by {RETIRES}."
     return [judged(status in ("ENABLED", "ENABLING"), f"{region} periods", "retire", bad, remedy, "warn")]
 
 
@@ -78,19 +79,15 @@ def backups_findings(region: str, answer: Mapping[str, Any], single: bool = Fals
     return [judged(on, f"{region} point-in-time recovery", "on", "off", remedy, "warn")]
 
 
-def is_strong(table: Mapping[str, Any]) -> bool:
-    return table.get("MultiRegionConsistency") == "STRONG"
-
-
 def replica_findings(settings: Settings, table: Mapping[str, Any]) -> list[Finding]:
-    """The replicas that the Region of the settings knows, against `regions`, both ways."""
+    """Findings of the replicas that the Region of the settings knows, against `regions`, both ways."""
     replicas = {each["RegionName"]: each.get("ReplicaStatus", "ACTIVE") for each in table.get("Replicas", [])}
     have, wanted = {settings.region, *replicas}, set(settings.regions)
     lacking, unnamed = " ".join(sorted(wanted - have)), " ".join(sorted(have - wanted))
     waiting = " ".join(sorted(region for region, status in replicas.items() if status != "ACTIVE"))
     add = "Add it with `ledgerctl init`, or correct --regions (LEDGER_REGIONS) everywhere."
-    name, names = "Whoever adds there is not read here: name it in LEDGER_REGIONS of every process.", "every replica is"
-    mode = "This mode takes counters with a limit alone, and none with periods: else make a table in the default mode."
+    name, names = "Nobody here reads what others add there: name it in every LEDGER_REGIONS.", "every replica is"
+    mode = "This mode takes only counters with a limit, and no periods: else make a table in the default mode."
     between = "consistency between Regions"
     fits: Level = "warn" if settings.limits and not settings.periods else "fail"
     return [

@@ -1,7 +1,7 @@
-"""How numbers, times and tables are shown, and how a time is typed.
+"""How the commands show numbers, times and tables, and read a typed time.
 
 Rule 1: Pure.
-Rule 2: A time is shown in UTC.
+Rule 2: Every time is in UTC.
 Rule 3: A table fits 80 columns and folds a long name.
 """
 
@@ -18,7 +18,7 @@ from reader import Balance
 
 AGES = ((86_400_000 * 365, "y"), (86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 NUMBER = re.compile(r"-{0,2}[0-9]{1,100}", re.ASCII)
-NOT_CLOSED = "not closed: something taken over here is not seen as given yet, so the sum may be outside its limit"
+NOT_CLOSED = "not closed: a right has come whose giver is not replicated yet, so the sum may be outside its limit"
 
 
 def counted(number: float, thing: str) -> str:
@@ -26,7 +26,7 @@ def counted(number: float, thing: str) -> str:
 
 
 def age(age_ms: int | None) -> str:
-    """The largest unit that fits, whole: "3 min"."""
+    """An age in the largest unit that fits, whole: "3 min"."""
     if age_ms is None:
         return "-"
     unit_ms, name = next(((ms, name) for ms, name in AGES if age_ms >= ms), (1, "ms"))
@@ -34,12 +34,12 @@ def age(age_ms: int | None) -> str:
 
 
 def moment(at: datetime) -> str:
-    """To the second, in UTC, as people write it."""
+    """A time to the second, in UTC, as people write it."""
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def cost(consumed: Cost) -> str:
-    """What requests consumed; "at least" where the endpoint left some of it out."""
+    """The cost of requests; "at least" where the endpoint left some of it out."""
     if not consumed.requests:
         return "no requests to DynamoDB"
     least = "at least " if consumed.untold else ""
@@ -60,7 +60,7 @@ def balance(counter: str, read: Balance) -> dict[str, object]:
 
 
 def time_typed(text: str | None, zone: tzinfo = UTC) -> datetime | None:
-    """The instant that was typed: RFC 3339, or a date for its first instant. Raises InvalidTime."""
+    """The instant of a typed time: RFC 3339, or a date for its first instant. Raises InvalidTime."""
     if text is None:
         return None
     if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII):
@@ -69,7 +69,7 @@ def time_typed(text: str | None, zone: tzinfo = UTC) -> datetime | None:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[RenderableType]], *, left: int = 1) -> Table:
-    """A plain table: the `left` first columns are text and may fold, the others numbers."""
+    """A plain table: the `left` first columns are text and may fold, the others are numbers."""
     made = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
     for i, name in enumerate(columns):
         made.add_column(name, justify="left" if i < left else "right", overflow="fold", no_wrap=i >= left)

@@ -1,7 +1,8 @@
-"""`standing`, `limit` and `periods`: what is left of a counter's limit, the limit, shown or set, and its periods.
+"""`standing`, `limit` and `periods`: what is left of a counter's limit; the limit, shown or set; and its periods.
 
-Rule 1: What is here is certain; of other Regions it is what has come over.
-Rule 2: The settings say where counters begin, for ever; what is set is of one counter, and stands in its gate.
+Rule 1: The numbers of this Region are certain; those of other Regions are what has replicated.
+Rule 2: The settings say with which limit counters begin, for ever. A limit that `limit` sets is of one counter, and
+stands in its gate.
 """
 
 from enum import StrEnum
@@ -27,7 +28,7 @@ class Unit(StrEnum):
 
 @command("standing")
 def standing(call: Call, counter: Counter) -> None:
-    """Show a limited counter: its value, its limit, what is left and held."""
+    """Show a limited counter: its value, its limit, and what is left and held."""
     found = call.reader.standing(counter)
     consumed = call.meter.take()
     rooms = {name: getattr(found, name) for name in ("available", "here", "moving", "held")}
@@ -55,7 +56,8 @@ def limit(
 ) -> None:
     """Show a counter's limit, or give it another floor, another ceiling or both.
 
-    Exit code 1 when what counts and what is held is beyond it: then nothing is set. It may be run again.
+    If its value and its holds are beyond the new limit, nothing is set and the exit code is 1. Run it again after any
+    failure.
     """
     said = {name: amount for name, amount in (("floor", floor), ("ceiling", ceiling)) if amount is not None}
     if said:
@@ -67,7 +69,7 @@ def limit(
     region = of.region if of else None
     fields = {"counter": counter, "floor": found.floor, "ceiling": found.ceiling, "region": region}
     call.document(fields | show.cost_fields(call.meter.take()))
-    where = f"set in {region}" if region else "no region, so it is never set anew"
+    where = f"set in {region}" if region else "no region, so it never changes"
     call.say(f"{counter}  {_bounds(found)}; {where}")
 
 
@@ -76,11 +78,11 @@ def periods(
     call: Call,
     base: Annotated[str, typer.Argument(help="The counter's name without its period.")],
     every: Annotated[Unit, typer.Option(help="What a period is.")] = Unit.month,
-    zone: Annotated[str, typer.Option(help="Whose calendar it is.")] = "UTC",
+    zone: Annotated[str, typer.Option(help="The time zone of its calendar.")] = "UTC",
     anchor: Annotated[int, typer.Option(help="Of a month: the day on which it begins.")] = 1,
-    last: Annotated[int, typer.Option(min=1, help="How many, up to that of now.")] = 12,
+    last: Annotated[int, typer.Option(min=1, help="How many, up to the current one.")] = 12,
 ) -> None:
-    """Show what the last periods of a counter came to: value, limit and what is left."""
+    """Show the last periods of a counter: value, limit and what is left."""
     found = call.reader.periods(base, Period(every.value, zone, anchor), last)
     rows = []
     for each in found:

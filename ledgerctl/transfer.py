@@ -1,6 +1,6 @@
-"""`transfer`: an amount from one counter to another.
+"""`transfer`: moves an amount from one counter to another.
 
-Rule 1: what was begun is finished by the same command, and by no other: it is printed whatever fails.
+Rule 1: only the same command finishes a transfer that has begun. So it is printed whatever fails.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from ledgerctl.command import NEGATIVE, At, HomeRegion, Key, command, whole_numb
 from ledgerctl.failures import DATA, INTERRUPTED, NO_ANSWER, UNKNOWN, Wrong
 
 Amount = Annotated[int, typer.Argument(help="1 or more, such as 2550.", metavar="AMOUNT", parser=whole_number)]
-Source = Annotated[str, typer.Argument(help="The counter that it leaves.")]
+Source = Annotated[str, typer.Argument(help="The counter that the amount leaves.")]
 Target = Annotated[str, typer.Argument(help="The counter that it comes to.")]
 LEFT = "`ledgerctl standing COUNTER` shows what is left, held and on its way."
 
@@ -32,9 +32,9 @@ def transfer(
     at: At = None,
     home_region: HomeRegion = None,
 ) -> None:
-    """Move an amount from one counter to another; the same key and time move it once.
+    """Move an amount from one counter to another. The same key and time move it once.
 
-    Where a limit is in the way of either, the exit code is 1 and nothing has moved.
+    If a limit of either is in the way, nothing moves and the exit code is 1.
     """
     name = named(call, ["transfer", source, target, str(amount)], key, at, home_region)
     with _finished_by(name):
@@ -54,18 +54,18 @@ def transfer(
 
 @contextmanager
 def _finished_by(name: Named) -> Iterator[None]:
-    """Raises Wrong where a transfer may be on its way."""
+    """Raises Wrong, with the command that finishes it, where a transfer may be on its way."""
     try:
         yield
     except (InvalidInput, SettingsMismatch):
         raise
     except PeriodOver as over:
         said = " ".join([str(over), *getattr(over, "__notes__", ())])
-        remedy = "No call finishes it: what an earlier one has debited, `ledgerctl history` shows."
+        remedy = "No call can finish it. `ledgerctl history` shows what an earlier one has debited."
         raise Wrong("PeriodOver", said, remedy, DATA) from None
     except (LedgerError, KeyboardInterrupt) as failure:
         why = str(failure) or type(failure).__name__
         known = INTERRUPTED if isinstance(failure, KeyboardInterrupt) else NO_ANSWER
         message = f"The transfer may be on its way, and is not lost. Its last step failed: {why}"
-        remedy = f"Send the same again, only by this command, until it is whole:\n{name.again}"
+        remedy = f"Send the same again, only by this command, until it succeeds:\n{name.again}"
         raise Wrong(type(failure).__name__, message, remedy, UNKNOWN if name.made else known) from None

@@ -1,4 +1,4 @@
-"""The work queue: putting jobs there, and what only a person can help on its dead-letter queue."""
+"""The work queue: puts jobs there, and on its dead-letter queue the messages that only a person can help."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from service.sqs import SqsQueue
 
 
 class NotPut(LedgerError):
-    """A message may not be on the work queue, or on its DLQ. Who sends it sends it again."""
+    """Nobody knows whether a message is on the work queue, or on its DLQ. Its sender sends it again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A job that is to be sent. delay_s: until it can be received; SQS takes DELAY_S_MAX at most."""
+    """A job to send. delay_s: seconds until a receiver gets it; SQS takes DELAY_S_MAX at most."""
 
     job: Job
     delay_s: int = 0
@@ -26,7 +26,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Enqueue:
-    """Put messages on the work queue. Answer: for each, in order, None, or the error for which it may not be there."""
+    """Put messages on the work queue. Answer: for each, in order, None if it is there, or NotPut."""
 
     messages: tuple[Message, ...]
 
@@ -47,8 +47,9 @@ class WorkQueue:
     def answer(self, request: Enqueue | DeadLetter, /) -> Any:
         if isinstance(request, DeadLetter):
             if (why := self._dlq.put(request.body)) is not None:
-                raise NotPut(f"The dead-letter queue of the work queue: {why}")
+                raise NotPut(f"A message may not be on the work queue's dead-letter queue. {why} It is sent again.")
             return None
         bodies = [message_of(message.job) for message in request.messages]
         whys = self._queue.put_each(bodies, [message.delay_s for message in request.messages])
-        return tuple(None if why is None else NotPut(f"The work queue: {why}") for why in whys)
+        lost = "A job may not be on the work queue. {} It is sent again."
+        return tuple(None if why is None else NotPut(lost.format(why)) for why in whys)

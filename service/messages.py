@@ -1,9 +1,9 @@
-"""The message that asks for a job.
+"""The message that requests a job.
 
-Rule 1: A message is JSON and names its job and a lane of this Region (docs/compaction.md), or it is refused. Unknown
-fields are ignored.
-Rule 2: One that names nothing but a lane is a look, by hand. An early version asked for several jobs by flags; such a
-message is refused, because the sweep does what it asks for within a day.
+Rule 1: A message is JSON and names its job and a lane of this Region (docs/compaction.md), or `job_of` refuses it. It
+ignores unknown fields.
+Rule 2: A message with a lane alone is a look, by hand. An early version requested several jobs by flags; `job_of`
+refuses such a message, because the sweep does the same within a day.
 """
 
 from __future__ import annotations
@@ -26,16 +26,15 @@ KEY_MAX = 64
 
 TRIES_MAX = 10**6
 
-BY_FLAGS = (
-    "A version before 0.1.0 asked by such flags. Delete the message: within a day the sweep does what it asks for."
-)
+NOTHING_DONE = "Nothing was read or written."
+BY_FLAGS = "A version before 0.1.0 wrote such flags. Delete the message: the sweep does the same within a day."
 
 JOBS: dict[str, type[Job]] = {"look": Look, "settle": Settle, "sweep": Sweep, "verify": Verify, "evaluate": Evaluate}
 
 
 class InvalidWork(LedgerError):
-    """A message of the work queue asks for no job in a lane of this Region. Nothing was read or written. It goes to the
-    DLQ."""
+    """A message of the work queue requests no job in a lane of this Region. Nothing was read or written. The compactor
+    puts it on the DLQ."""
 
 
 def message_of(job: Job) -> str:
@@ -51,14 +50,15 @@ def message_of(job: Job) -> str:
 
 
 def job_of(body: str, settings: Settings) -> Job:
-    """What a message asks for. Raises InvalidWork."""
+    """The job that a message requests. Raises InvalidWork."""
     try:
         said: Any = json.loads(body)
         lane = Lane.parse(said["lane"])
         if lane.region != settings.region:
-            raise InvalidWork(f"{lane} is not a lane of {settings.region}. Its own Region's compactor visits it.")
+            where = f"{lane} is not a lane of {settings.region}. {NOTHING_DONE}"
+            raise InvalidWork(f"{where} Its own Region's compactor visits it: delete the message.")
         if "job" not in said and len(said) > 1:
-            raise InvalidWork(f"{lane}: no job, but {shown(sorted(said))}. {BY_FLAGS}")
+            raise InvalidWork(f"{lane}: no job, but {shown(sorted(said))}. {NOTHING_DONE} {BY_FLAGS}")
         kind = JOBS[said.get("job", "look")]
         names = [field.name for field in fields(kind) if field.name in READERS and field.name in said]
         given: dict[str, Any] = {name: READERS[name](said[name]) for name in names}
@@ -68,8 +68,8 @@ def job_of(body: str, settings: Settings) -> Job:
     except InvalidWork:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, LedgerError) as error:
-        why = f"A work message is JSON with a job and a lane, as docs/compaction.md says, not {ascii(body)[:200]}"
-        raise InvalidWork(f"{why}: {type(error).__name__}.") from None
+        why = f"This is no work message ({type(error).__name__}): {ascii(body)[:200]}. {NOTHING_DONE}"
+        raise InvalidWork(f"{why} Send JSON with a job and a lane, as docs/compaction.md says.") from None
 
 
 def _named(keys: Any, between: Any) -> Named:
@@ -107,4 +107,4 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "since": _sort_key,
     "tries": _whole(TRIES_MAX),
 }
-"""The fields of a job that stand in its message under their own names; each raises ValueError or TypeError."""
+"""By field of a job, what reads the field of that name in a message. Each raises ValueError or TypeError."""

@@ -2,9 +2,9 @@
 
 Rule 1: A log line is one event in the words of docs/glossary.md, with the lane in a field and amounts at debug only.
 Rule 2: A counter's name is never a dimension, because each value of a dimension is a metric of its own.
-Rule 3: Metrics are written also when the function fails.
+Rule 3: A function writes its metrics also when it fails.
 Rule 4: Every outcome of a change, whichever way it came, has one metric and at most one line above debug. No such line
-holds an amount, so the text of an error, which may, is logged at debug.
+holds an amount. The text of an error may, so it stands in a line at debug.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ Handler = Callable[[dict[str, Any], LambdaContext], Any]
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What a function writes logs and metrics with. Made once a process."""
+    """Writes the logs and metrics of a function; a process makes one."""
 
     logger: Logger
     metrics: Metrics | EphemeralMetrics
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Watch:
-        """From POWERTOOLS_SERVICE_NAME, POWERTOOLS_METRICS_NAMESPACE and LEDGER_STAGE; Powertools reads the level."""
+        """From POWERTOOLS_SERVICE_NAME, POWERTOOLS_METRICS_NAMESPACE and LEDGER_STAGE. Powertools reads the level."""
         service, stage = environ.get("POWERTOOLS_SERVICE_NAME", "ledger"), environ.get("LEDGER_STAGE", "dev")
         metrics = Metrics(namespace=environ.get("POWERTOOLS_METRICS_NAMESPACE", NAMESPACE), service=service)
         metrics.set_default_dimensions(stage=stage)
@@ -50,17 +50,17 @@ class Watch:
 
     @classmethod
     def here(cls, name: str, stream: IO[str] | None = None) -> Watch:
-        """Of a process that is no Lambda: lines to `stream`, else standard output, and metrics that go nowhere."""
+        """For a process that is no Lambda: lines go to `stream`, else to standard output, and metrics go nowhere."""
         return cls(Logger(service=name, stream=stream), EphemeralMetrics(namespace=NAMESPACE, service=name))
 
     def publish(self, numbers: Mapping[str, float]) -> None:
-        """Add these to their metrics, also those that are 0."""
+        """Add each number to its metric, also 0."""
         for name, value in numbers.items():
             unit = next((unit for end, unit in UNITS.items() if name.endswith(end)), MetricUnit.Count)
             self.metrics.add_metric(name=name, unit=unit, value=value)
 
     def around(self, handler: Handler, correlation_id_path: str | None = None) -> Handler:
-        """The handler with Lambda's context in its logs, and its metrics written when it ends."""
+        """The handler, with Lambda's context in its logs. When it ends, its metrics are written."""
 
         @self.logger.inject_lambda_context(correlation_id_path=correlation_id_path)
         def watched(event: dict[str, Any], context: LambdaContext) -> Any:
@@ -79,12 +79,12 @@ OF_RECEIPT = {"recorded": "DeltasRecorded", "replayed": "DeltasReplayed", "accep
 
 
 def report(watch: Watch, *outcomes: Outcome) -> None:
-    """Count outcomes of changes, and log those about which somebody may have to do something."""
+    """Count outcomes of changes, and log those on which somebody may have to act."""
     report_each(watch, ((outcome, {}) for outcome in outcomes))
 
 
 def report_each(watch: Watch, outcomes: Iterable[tuple[Outcome, dict[str, object]]]) -> None:
-    """The same, each with further fields of its line; a metric is written once, with its sum."""
+    """The same, each with further fields for its line. A metric is written once, with its sum."""
     counted: Counter[str] = Counter()
     for outcome, fields in outcomes:
         if isinstance(outcome, Receipt):
@@ -107,17 +107,17 @@ OTHER_SETTINGS = errors.SettingsMismatch | errors.LimitMismatch
 
 OF_ERROR: tuple[tuple[type[LedgerError] | UnionType, str, str, str], ...] = (
     (errors.InvalidInput, "DeltasRefused", "warning", "change refused: nothing was written; a retry is refused again"),
-    (errors.TokenConflict, "DeltasConflicting", "warning", "token conflict: its key stands for another change"),
+    (errors.TokenConflict, "DeltasConflicting", "warning", "token conflict: nothing was written; it needs a new key"),
     (errors.LimitReached, "LimitReached", "info", "limit reached: nothing counts, and that is final for its key"),
-    (errors.PeriodOver, "DeltasRefused", "warning", "period over: nothing was written, and a retry is refused again"),
-    (errors.OutOfReach, "OutOfReach", "warning", "out of reach: a Region did not answer, nothing was decided; retry"),
-    (errors.HoldEnded, "", "info", "hold ended before: nothing was written, and its first end is final"),
-    (errors.NoSuchHold, "", "warning", "no such hold: nothing was written"),
-    (errors.TransferStuck, "", "error", "transfer stuck: its source has no room to take it back; make room, and retry"),
-    (errors.OutcomeUnknown, "", "warning", "outcome unknown: a retry with the same key finds out, and counts once"),
-    (errors.GaveUp, "", "warning", "gate changed too often: nothing was decided, and it may be retried"),
-    (MAY_PASS, "", "warning", "change not written: it may be retried"),
-    (OTHER_SETTINGS, "", "error", "change not written: this function's settings are not the table's"),
+    (errors.PeriodOver, "DeltasRefused", "warning", "period over: nothing was written; a retry is refused again"),
+    (errors.OutOfReach, "OutOfReach", "warning", "out of reach: a Region did not answer; nothing was decided; retry"),
+    (errors.HoldEnded, "", "info", "hold ended before: nothing was written; its first end is final"),
+    (errors.NoSuchHold, "", "warning", "no such hold: nothing was written; look at its id and its counter"),
+    (errors.TransferStuck, "", "error", "transfer stuck: the debit counts, and the source is full; make room, retry"),
+    (errors.OutcomeUnknown, "", "warning", "outcome unknown: it may be written; a retry with the same key counts once"),
+    (errors.GaveUp, "", "warning", "gate changed too often: nothing was decided; retry"),
+    (MAY_PASS, "", "warning", "change not written: the table did not take it; retry"),
+    (OTHER_SETTINGS, "", "error", "change not written: correct this function's settings, which are not the table's"),
     (LedgerError, "", "error", "change not written: look at the table and at this function's role"),
 )
-"""What befell a change -> its metric, and the level and the text of its line. The first that fits decides."""
+"""The error of a change -> its metric, and the level and the text of its line. The first that fits decides."""

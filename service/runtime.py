@@ -1,7 +1,7 @@
 """What answers the requests of the service's programs: the table, the work queue and the event bus.
 
-Rule 1: The functions' logic is written as programs that yield requests, like the protocol's, so that the tests stop and
-crash the shipped code between any two of them.
+Rule 1: The functions' logic is programs that yield requests, like the protocol's, so the tests stop and crash the
+shipped code between any two of them.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from service.job_queue import DeadLetter, Enqueue, WorkQueue
 from service.thresholds.event_bus import EventBus, NotPublished, Publish
 
 WORKERS = 8
-"""Programs that a function runs at once, where they are independent."""
+"""Independent programs that a function runs at once."""
 
 Steps = Generator[Any, Any, None]
 """A program of the service."""
 
 
 class Runtime:
-    """Hands each request to what knows it, and runs programs. `workers=1`: one after the other, in this thread."""
+    """Hands each request to the queue, the bus or the table, and runs programs. workers=1: one after the other, in this
+    thread."""
 
     def __init__(
         self, table: Table, queue: Any = None, bus: Any = None, *, clock: Clock = wall_clock, workers: int = WORKERS
@@ -38,8 +39,8 @@ class Runtime:
 
     @classmethod
     def of(cls, settings: Settings, environ: Mapping[str, str]) -> Runtime:
-        """DynamoDB and SQS in the Region of `settings`: LEDGER_WORK_QUEUE_URL and LEDGER_WORK_DLQ_URL; EventBridge, if
-        this Region publishes crossings and LEDGER_THRESHOLD_BUS names a bus."""
+        """DynamoDB and SQS in the Region of `settings`, by LEDGER_WORK_QUEUE_URL and LEDGER_WORK_DLQ_URL; EventBridge,
+        if this Region publishes crossings and LEDGER_THRESHOLD_BUS names a bus."""
         sqs, events = (partial(client_of, service, settings.region) for service in ("sqs", "events"))
         queue = WorkQueue(environ["LEDGER_WORK_QUEUE_URL"], sqs, environ.get("LEDGER_WORK_DLQ_URL"))
         name = environ.get("LEDGER_THRESHOLD_BUS") if settings.tells else None
@@ -51,7 +52,7 @@ class Runtime:
             case Enqueue() | DeadLetter():
                 return self._queue.answer(request)
             case Publish() if self._bus is None:
-                raise NotPublished("There is no event bus: set LEDGER_THRESHOLD_BUS. The crossing is kept until then.")
+                raise NotPublished("There is no event bus. The table keeps the crossing. Set LEDGER_THRESHOLD_BUS.")
             case Publish():
                 return self._bus.answer(request)
         return self._table.answer(request)
@@ -60,7 +61,7 @@ class Runtime:
         return run(program, self, self.now)
 
     def run_each(self, programs: Iterable[Steps]) -> None:
-        """Run independent programs. Raises what the first of them raises that fails."""
+        """Run independent programs. Raises the error of the first that fails."""
         if self._workers == 1:
             for program in programs:
                 self.run(program)

@@ -1,6 +1,6 @@
 """A queue of SQS, as the functions use it.
 
-Rule 1: What was not confirmed is named, with why: it may be there or not. Nothing is raised.
+Rule 1: A call raises nothing: it says of each entry that SQS did not confirm why that may not be done.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 ENTRIES_MAX = 10
-"""Of one request with many entries."""
+"""Entries of one request."""
 
 DELAY_S_MAX = 900
 """The longest delay of a message: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/
@@ -19,18 +19,18 @@ sqs-message-timers.html"""
 
 
 class SqsQueue:
-    """The queue at `url`. client() is boto3's; most batches send nothing here, so it is made when one does."""
+    """The queue at `url`. client() is boto3's; most batches send nothing here, so the first that does makes it."""
 
     def __init__(self, url: str | None, client: Callable[[], Any]) -> None:
         self._url, self._client = url, client
 
     def put(self, body: str, attributes: Mapping[str, Any] | None = None) -> str | None:
-        """Why a message may not be there; None: it is."""
+        """Send a message. Why it may not be there; None: it is."""
         entry = {"MessageBody": body, "MessageAttributes": attributes or {}}
         return self._each("send_message_batch", [entry])[0]
 
     def put_each(self, bodies: Sequence[str], delays_s: Sequence[int] | None = None) -> list[str | None]:
-        """For each message, in order, why it may not be there; None: it is."""
+        """Send messages. For each, in order, why it may not be there; None: it is."""
         entries = [
             {"MessageBody": body, "DelaySeconds": min(delay_s, DELAY_S_MAX)}
             for body, delay_s in zip(bodies, delays_s or [0] * len(bodies), strict=True)
@@ -56,6 +56,6 @@ class SqsQueue:
                 continue
             refused = {entry["Id"]: f"The queue refused it ({entry['Code']})." for entry in answer.get("Failed", ())}
             done = {entry["Id"] for entry in answer.get("Successful", ())}
-            lost = "The queue did not name it."
+            lost = "The queue's answer did not name it."
             whys += [None if entry["Id"] in done else refused.get(entry["Id"], lost) for entry in named]
         return whys

@@ -1,9 +1,9 @@
 """Which counters the HTTP API and the changes queue write.
 
 Rule 1: A name that begins with RESERVED is the service's own: a change beside a canary's would raise value-wrong.
-Rule 2: Where prefixes are given, a name begins with one of them. A lane stays in the directory for ever, so whoever may
-choose names at will makes costs that nobody can take back.
-Rule 3: The library takes every name: this is for callers who were let in by a gateway or a queue.
+Rule 2: Where there are prefixes, a name begins with one of them. A lane stays in the directory for ever, so a caller
+who may choose names at will makes costs that nobody can take back.
+Rule 3: The library takes every name: these rules are for callers whom a gateway or a queue let in.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PREFIXES_FROM = "LEDGER_ALLOWED_PREFIXES"
 
 
 def prefixes_of(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """From LEDGER_ALLOWED_PREFIXES, a JSON list: none is all names but those that are reserved.
+    """From LEDGER_ALLOWED_PREFIXES, a JSON list: an empty one allows all names but reserved ones.
 
     Raises InvalidSettings."""
     text = environ.get(PREFIXES_FROM, "[]")
@@ -33,9 +33,9 @@ def prefixes_of(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def refusal(counter: str, prefixes: tuple[str, ...]) -> InvalidCounter | None:
-    """Why nobody may write this counter here; None: it may be written."""
+    """Why nobody may write this counter here; None: callers may."""
     if counter.startswith(RESERVED):
-        return InvalidCounter(f"A counter's name that begins with {RESERVED} is the service's own.")
+        return InvalidCounter(f"Names that begin with {RESERVED} are the service's own: choose another name.")
     if prefixes and not counter.startswith(prefixes):
-        return InvalidCounter(f"This service writes only counters that begin with {', '.join(prefixes)}.")
+        return InvalidCounter(f"This service writes only counters whose names begin with {', '.join(prefixes)}.")
     return None

@@ -1,1 +1,1 @@
-"""`make preflight`: whether an account can take a deployment, asked before anything is made."""
+"""`make preflight`: checks whether an account can take a deployment, before anything is made."""

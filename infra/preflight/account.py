@@ -1,8 +1,8 @@
-"""Whose account it is, whether it has the Regions, and whether it takes what is deployed: concurrency and quotas.
+"""Checks of the account: whose it is, whether it has the Regions, and whether its concurrency and quotas suffice.
 
-Rule 1: A Region is enabled if it accepts the credentials: that takes no right, and tells a name that is no Region, too.
-Rule 2: CloudFormation works with the caller's session, so one that ends earlier leaves a deployment half done. Making
-all takes half an hour; a new replica of a large table takes hours, which nobody here foresees.
+Rule 1: A Region is enabled if it accepts the credentials: that takes no right, and shows a name that is no Region, too.
+Rule 2: CloudFormation works with the caller's session, so a session that ends early leaves a deployment half done. A
+whole deployment takes half an hour; a new replica of a large table takes hours, which no check foresees.
 """
 
 from datetime import UTC, datetime
@@ -39,16 +39,16 @@ def enabled(flight: Flight, region: str) -> Findings:
 def concurrency(flight: Flight, region: str) -> Findings:
     free, given = flight.target.concurrency(region), flight.target.parameters(region)
     queues = int(given["changesConcurrency"]) + int(given["workConcurrency"])
-    said, less = f"{free} functions at once, of which the queues' take up to {queues}", max(2, free // 4)
+    said, less = f"{free} functions at once, and those of the queues take up to {queues}", max(2, free // 4)
     if queues < free:
         yield OK, said
     else:
         mend = f'PARAMS="changesConcurrency={less} workConcurrency={less}"'
-        yield MEND, f"{said}, so the API would wait: {mend}, or ask for more (Service Quotas, AWS Lambda)"
+        yield MEND, f"{said}, so the API would wait: {mend}, or request more (Service Quotas, AWS Lambda)"
 
 
 def quotas(flight: Flight) -> Findings:
-    """AWS makes no replica in a Region whose writes have another quota."""
+    """Of capacity and requests. AWS makes no replica in a Region whose writes have another quota."""
     regions, capacity = flight.target.regions, flight.target.table_stack.capacity.writes
     writes = {region: _quota(region, *WRITES[1:]) for region in regions}
     for region in regions:
@@ -72,5 +72,5 @@ def _quota(region: str, service: str, code: str) -> float:
     except ClientError as error:
         if error.response["Error"]["Code"] != "NoSuchResourceException":
             raise
-        answer = client.get_aws_default_service_quota(ServiceCode=service, QuotaCode=code)  # nobody ever changed it
+        answer = client.get_aws_default_service_quota(ServiceCode=service, QuotaCode=code)  # nobody has changed it
     return float(answer["Quota"]["Value"])

@@ -1,12 +1,12 @@
-"""What IAM's own simulation says: may the caller deploy, and does each rendered role allow what it must and no more.
+"""Checks by IAM's own simulation: may the caller deploy, and does each rendered role allow what it must and no more.
 
-Rule 1: It makes nothing and costs nothing. It takes our word for what a request has (dynamodb:LeadingKeys): that
-DynamoDB fills it in, only a real request shows.
-Rule 2: The caller is asked about exactly the actions of infra/deployer/*.json, each on its resources under its
+Rule 1: A simulation makes nothing and costs nothing. IAM takes the caller's word for a request's context
+(dynamodb:LeadingKeys): only a real request shows that DynamoDB fills it in.
+Rule 2: The check simulates for the caller exactly the actions of infra/deployer/*.json, each on its resources under its
 conditions, at each Region's endpoint: an organization may deny one Region alone.
-Rule 3: A role is asked about each key that a row of infra/rights.py names, of its own Region and of another, at both
-endpoints; about no key; and about its own beside a stranger's. What no row allows has to be denied. Of what a condition
-of the template chooses the first is taken: so a policy is the most that the role may ever be allowed.
+Rule 3: The check simulates for a role each key that a row of infra/rights.py names, of its own Region and of another,
+at both endpoints; no key; and its own key beside a stranger's. IAM must deny what no row allows. Where a condition of
+the template chooses, the check takes the first value: so a policy is the most that the role may ever have.
 """
 
 import json
@@ -66,7 +66,7 @@ class Values:
 
 
 def document(flight: Flight, which: Document, region: str = "*") -> Any:
-    """A policy document of the deployer, for this deployment; in one Region, or in every."""
+    """A policy document of the deployer, for this deployment, in one Region or in all."""
     text = (ROOT / "infra" / "deployer" / f"{which}.json").read_text()
     names = {"Partition": flight.partition, "Account": flight.account, "Region": region}
     return json.loads(Template(text).substitute(names, Service=flight.target.service, Table=flight.target.table))
@@ -83,21 +83,22 @@ def deployer(flight: Flight, region: str) -> Findings:
         context["aws:RequestedRegion"] = [region]
         for resource in statement["Resource"]:
             arn = resource if resource == "*" else resource.replace("*", "x")
-            asked = {"ActionNames": statement["Action"], "ResourceArns": [arn]}
-            for result in _results(pages, context, PolicySourceArn=source, **asked):
+            request = {"ActionNames": statement["Action"], "ResourceArns": [arn]}
+            for result in _results(pages, context, PolicySourceArn=source, **request):
                 if result["EvalDecision"] != "allowed":
                     (undecided if result.get("MissingContextValues") else denied).add(result["EvalActionName"])
     count = sum(len(each["Action"]) for each in statements)
     if denied:
-        yield MEND, f"{len(denied)} of {count} actions are denied: {_some(denied)}. Attach what ARGS=--policy= prints"
+        which = f"{len(denied)} of {count} actions: {_some(denied)}"
+        yield MEND, f"IAM denies {which}. Attach what ARGS=--policy= prints"
     if undecided:
-        yield UNKNOWN, f"{len(undecided)} of {count} actions may be denied: a request decides. {_some(undecided)}"
+        yield UNKNOWN, f"IAM may deny {len(undecided)} of {count} actions: only a request shows. {_some(undecided)}"
     if not denied | undecided:
-        yield OK, f"all {count} actions are allowed"
+        yield OK, f"IAM allows all {count} actions"
 
 
 def _source(flight: Flight) -> str:
-    """The user or role whose policies are asked; a session's name leaves out the role's path."""
+    """The user or role whose policies count; a session's name leaves out the role's path."""
     kind, _, name = flight.principal.split(":", 5)[5].partition("/")
     if kind != "assumed-role":
         return flight.principal
@@ -117,7 +118,8 @@ def roles(flight: Flight) -> Findings:
         with ThreadPoolExecutor(AT_ONCE) as executor:
             found += chain.from_iterable(executor.map(wrong, rest))
         said = f"{role}: {len(rest) + 1} questions"
-        yield (MEND, f"{said}: {_some(found)}. Do not deploy, and report it") if found else (OK, f"{said}, as it must")
+        wrong_in = f"{said}: {_some(found)}. Do not deploy, and report it"
+        yield (MEND, wrong_in) if found else (OK, f"{said}, as infra/rights.py has it")
 
 
 def _questions(flight: Flight, role: str) -> Iterator[Question]:
@@ -135,16 +137,16 @@ def _questions(flight: Flight, role: str) -> Iterator[Question]:
 
 
 def _wrong(flight: Flight, pages: Any, role: str, policies: list[str], question: Question) -> list[str]:
-    """What IAM decides otherwise than the table of rights."""
+    """The actions on which IAM decides otherwise than the table of rights, in words."""
     on, at, pks = question
     function = flight.target.service + re.sub("(?=[A-Z])", "-", role).lower()
     name = NO_QUEUES.get(on, f"sqs:{{at}}:{{account}}:{on}")
     name = name.format(at=at, account=flight.account, table=flight.target.table, function=function)
-    asked: dict[str, Any] = {"PolicyInputList": policies, "ResourceArns": [f"arn:{flight.partition}:{name}"]}
-    asked["ActionNames"] = sorted(each for each in ACTIONS if each.split(":")[0] == name.split(":")[0])
+    request: dict[str, Any] = {"PolicyInputList": policies, "ResourceArns": [f"arn:{flight.partition}:{name}"]}
+    request["ActionNames"] = sorted(action for action in ACTIONS if action.split(":")[0] == name.split(":")[0])
     context = {"aws:RequestedRegion": [at], "dynamodb:LeadingKeys": pks}
     found = []
-    for result in _results(pages, context, **asked):
+    for result in _results(pages, context, **request):
         action, allowed = result["EvalActionName"], result["EvalDecision"] == "allowed"
         if allowed != any(right.uses(action, on, at, pks, flight.home) for right in RIGHTS[role]):
             decided = "is allowed and must not be" if allowed else "is denied and must be allowed"
@@ -152,13 +154,13 @@ def _wrong(flight: Flight, pages: Any, role: str, policies: list[str], question:
     return found
 
 
-def _results(pages: Any, context: Mapping[str, Collection[str]], **asked: Any) -> Iterator[dict[str, Any]]:
+def _results(pages: Any, context: Mapping[str, Collection[str]], **request: Any) -> Iterator[dict[str, Any]]:
     entries = [
         {"ContextKeyName": key, "ContextKeyType": KINDS.get(key, "string"), "ContextKeyValues": [*values]}
         for key, values in context.items()
         if values
     ]
-    for page in pages.paginate(**asked, ContextEntries=entries):
+    for page in pages.paginate(**request, ContextEntries=entries):
         yield from page["EvaluationResults"]
 
 

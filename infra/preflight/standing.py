@@ -1,10 +1,10 @@
-"""What stands in the way: a table or a stack that is there already, names that are taken, a template that is refused.
+"""Checks of what stands in the way: a table or a stack that is there, names that are taken, a template that is refused.
 
-Rule 1: It asks what `make deploy` refuses before its first write, by the same functions.
-Rule 2: CloudFormation takes 51,200 bytes of a template that is in no bucket, and the service's has more. So it is
-validated in two bodies: all but what watches it, and that with bare names of the rest.
-Rule 3: A change set is made on demand alone, described and deleted, and never executed. That of a new stack leaves an
-empty stack, which is deleted, too.
+Rule 1: The checks are those of `make deploy` before its first write, by the same functions.
+Rule 2: CloudFormation takes 51,200 bytes of a template that is in no bucket, and the service's has more. So the check
+sends two bodies: all but alarms and dashboard, and these with bare names of the rest.
+Rule 3: The check makes a change set only on demand, describes and deletes it, and never executes it. That of a new
+stack leaves an empty stack, which the check deletes, too.
 """
 
 import json
@@ -44,11 +44,11 @@ def service(flight: Flight, region: str) -> Findings:
         yield (OK, said) if there.status in aws.WHOLE else (MEND, f"{said}: {'wait' if there.busy else cure}")
     else:
         left = [(MEND, f"an earlier stack left it: {command}") for command in _left(flight, region)]
-        yield from left or [(OK, "no stack, and nothing that has a name of it")]
+        yield from left or [(OK, "no stack, and nothing that has one of its names")]
 
 
 def _left(flight: Flight, region: str) -> Iterator[str]:
-    """How to delete what has the name of something that CloudFormation would make."""
+    """Commands that delete what has a name that CloudFormation would use."""
     service, values = flight.target.service, Values(flight, region)
     made = [each.get("Properties", {}) for each in flight.template(region)["Resources"].values()]
     names = {values.of(each[key]) for each in made for key in ("QueueName", "LogGroupName") if key in each}
@@ -97,10 +97,10 @@ def _change_set(region: str, name: str, body: str, values: dict[str, str]) -> Fi
     try:
         cloudformation.get_waiter("change_set_create_complete").wait(**which)
         changes = len(cloudformation.describe_change_set(**which)["Changes"])
-        yield OK, f"of the stack {name}: {changes} resources would change, alarms and dashboard apart"
+        yield OK, f"the stack {name}: {changes} resources would change, besides alarms and dashboard"
     except WaiterError as error:
         reason = str(error.last_response.get("StatusReason", error))
-        yield OK if "didn't contain changes" in reason else MEND, f"of the stack {name}: {reason}"
+        yield OK if "didn't contain changes" in reason else MEND, f"the stack {name}: {reason}"
     finally:
         cloudformation.delete_change_set(**which)
         if new and aws.stack(region, name).status == "REVIEW_IN_PROGRESS":

@@ -1,6 +1,6 @@
 """All checks of `make preflight`, a line each: ok; mend, and how; unknown, and which right is missing to find out.
 
-Rule 1: AWS is only read: describe, get, list, simulate, validate; but for change sets, on demand.
+Rule 1: The checks only read AWS: describe, get, list, simulate, validate; but for change sets, on demand.
 """
 
 from collections import Counter
@@ -38,7 +38,7 @@ def lines(flight: Flight, checks: Mapping[str, Callable[..., Findings]]) -> Iter
 
 
 def is_ready(flight: Flight, *, change_sets: bool) -> bool:
-    """Prints all lines; whether nothing is to be mended."""
+    """Print all lines. Whether there is nothing to mend."""
     table, count = Table(box=None, show_header=False, pad_edge=False), Counter[str]()
     for check, state, says in lines(flight, CHECKS | (CHANGE_SETS if change_sets else {})):
         count[state] += 1

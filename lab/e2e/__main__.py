@@ -1,14 +1,14 @@
 """`python -m lab.e2e` (`make e2e`): deploys the service to an engine here, in two Regions, and compares every counter.
 With `--breaks` it deploys to one Region, breaks the service in each way that must not be silent, and mends it. With
-`--table-url` it deploys to where the environment says (lab/smoke).
+`--table-url` it deploys to the endpoint of the environment (lab/smoke).
 
-Rule 1: The exit code is 0 only when every counter in both Regions is right, the limited one stands exactly at its
-ceiling, a month turned by the clock and no answer about it is contradicted, each crossing of a threshold was delivered,
-the dead letters are exactly the poison, nothing is left, and changes were accepted in packs, without which a run shows
-too little.
-Rule 2: Of breaks it is 0 only when the alarms of each crossed, no alarm was in alarm before, every one was quiet again
-after, every alarm was judged or is known not to be measured here, and every counter is right at the end.
-Rule 3: Nothing is left running, but in a place that somebody else made.
+Rule 1: The exit code is 0 only if every counter in both Regions is right, the limited one stands exactly at its
+ceiling, a month turned by the clock and nothing contradicts an answer about it, each crossing of a threshold was
+delivered, the dead letters are exactly the poison, nothing is left, and the service accepted changes in packs, without
+which a run shows too little.
+Rule 2: With breaks it is 0 only if the alarms of each break crossed, none was in alarm before, all were quiet again
+after, each alarm was judged or is known not to be measured here, and every counter is right at the end.
+Rule 3: It leaves nothing running, but in a place that somebody else made.
 """
 
 import os
@@ -40,28 +40,28 @@ from lab.engines.ministack import ENVIRONMENT, Engine, EngineMissing, end_on_sig
 from lab.engines.proxy import OUTSIDE
 from lab.events import Event, shop_day, with_witnesses
 
-BUSY = 4  # counters that are changed so often that there is something to fold, whatever the shop sold
+BUSY = 4  # counters with so many changes that there is something to fold, whatever the shop sold
 WRONG_SHOWN = 20
 BROKEN_AND_MENDED = "Every break was seen, every alarm is quiet again, every counter is right."
-PLAYED = """Every counter is right in both Regions, no seat was sold twice or not at all;
-a month turned, and what was answered about it holds; what was left of it was carried once;
+PLAYED = """Every counter is right in both Regions, and every seat was sold once;
+a month turned, every answer about it holds, and what was left of it was carried once;
 each crossing came under one id; the dead letters are exactly the poison."""
 NAMES = {broken.name: broken for broken in BREAKS}
 
 
 def main(
-    names: Annotated[list[str] | None, typer.Argument(help=f"With --breaks: of {', '.join(NAMES)}.")] = None,
-    breaks: Annotated[bool, typer.Option("--breaks", help="Break the service instead, and see its alarms.")] = False,
-    limit: Annotated[int, typer.Option(min=1, help="Only the first of a shop's events.")] = 800,
+    names: Annotated[list[str] | None, typer.Argument(help=f"With --breaks: only these of {', '.join(NAMES)}.")] = None,
+    breaks: Annotated[bool, typer.Option("--breaks", help="Break the service instead, and check its alarms.")] = False,
+    limit: Annotated[int, typer.Option(min=1, help="Send only so many of a shop's events, the first.")] = 800,
     seed: Annotated[int, typer.Option(help="Decides ways, Regions and what is sent again.")] = 1,
-    table_url: Annotated[str | None, typer.Option(help="Where functions find the table; it is kept.")] = None,
+    table_url: Annotated[str | None, typer.Option(help="Use the table at this URL, and keep it.")] = None,
 ) -> None:
-    """Deploy to an engine on this computer, use it from outside, compare with the truth.
+    """Deploy to an engine on this computer, use the service from outside, and compare with the truth.
 
-    Exit code: 0 when everything is right, 1 when something is wrong, 2 when it cannot run.
+    Exit code: 0 if everything is right, 1 if something is wrong, 2 if it cannot run.
     """
     if names and (not breaks or not NAMES.keys() >= set(names)):
-        raise typer.BadParameter(f"breaks are named after --breaks: {', '.join(NAMES)}")
+        raise typer.BadParameter(f"with --breaks, name some of {', '.join(NAMES)}")
     end_on_signals()
     console, began = Console(highlight=False, soft_wrap=True), time.monotonic()
 
@@ -90,7 +90,7 @@ def main(
     for text in wrong[:WRONG_SHOWN]:
         console.print(escape(text))
     if wrong:
-        console.print(f"[bold red]{len(wrong):,} things are wrong.[/]")
+        console.print(f"[bold red]Wrong: {len(wrong):,} findings.[/]")
         raise typer.Exit(1)
     console.print(f"[bold green]{BROKEN_AND_MENDED if breaks else PLAYED}[/]")
 

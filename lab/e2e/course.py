@@ -89,7 +89,7 @@ class Course:
         self._site.wrong += [
             f"{alarm}: its metric is not measured" for alarm in alarms if alarm not in [*judged, *excused]
         ]
-        self._site.say(f"watching {len(judged)} alarms; not judged here: {', '.join(a.name for a in excused)}")
+        self._site.say(f"watching {len(judged)} alarms; not measured here: {', '.join(a.name for a in excused)}")
         return judged
 
     def _take_over(self, table_endpoint: str) -> None:

@@ -1,6 +1,6 @@
 """Deploys the service to an engine, or to an account, with the same command.
 
-Rule 1: infra.deploy does the work, told only by AWS_ENDPOINT_URL in the environment that AWS is elsewhere.
+Rule 1: infra.deploy does the work; only AWS_ENDPOINT_URL in its environment says that AWS is elsewhere.
 Rule 2: Nothing of the service is imported here.
 Rule 3: The environment says where: without AWS_ENDPOINT_URL it is AWS. E2E_PLACE is the name, the stage and the two
 Regions of a place that somebody else made and will clean up (lab/smoke).
@@ -63,4 +63,4 @@ def run(
     options += ["--no-deletion-protection"] if command == "deploy" else []
     done = subprocess.run([sys.executable, "-m", "infra.deploy", command, *options], cwd=ROOT, check=False)
     if done.returncode:
-        raise NotDeployed(f"`infra.deploy {command}` failed with exit code {done.returncode}; its messages are above")
+        raise NotDeployed(f"`infra.deploy {command}` ended with exit code {done.returncode}; see its messages above")

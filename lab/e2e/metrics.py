@@ -37,7 +37,7 @@ RECEIVES_OF_AGE = 3
 """A message that was received so often, or more, is in the age of the oldest no more."""
 
 OVERLAP_S = 30
-"""Lines are asked for again, because an invocation's come when it ends."""
+"""Lines are read again, because an invocation writes its own when it ends."""
 
 
 def is_measured(alarm: Alarm, parts: Container[str]) -> bool:
@@ -55,7 +55,7 @@ def is_excused(alarm: Alarm) -> bool:
 
 
 class Meter:
-    """Measures what is asked for until now. `logs`: a boto3 client of the Region."""
+    """Measures metrics up to now. logs: a boto3 client of the Region."""
 
     def __init__(self, endpoint_url: str, region: str, logs: Any) -> None:
         self._http = httpx.Client(base_url=endpoint_url, timeout=30, trust_env=False)

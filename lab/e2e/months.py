@@ -69,7 +69,7 @@ class Months:
     def turn(self) -> None:
         """Send on both sides of the instant; when it returns, all that was queued is answered."""
         wait_s = (self._turn.closes - datetime.now(UTC)).total_seconds()
-        self._site.say(f"  {self._turn.over} takes changes for {wait_s:.0f} s more")
+        self._site.say(f"  {self._turn.over} takes changes for another {wait_s:.0f} s")
         time.sleep(max(0, wait_s - BEFORE_S))
         with ThreadPoolExecutor(len(WAYS) * len(REGIONS)) as pool:
             for future in [pool.submit(self._send, *by) for by in itertools.product(WAYS, REGIONS)]:

@@ -2,7 +2,7 @@
 and the judge. The older month is over in every zone; it takes changes until `months` has turned it.
 
 Rule 1: Each limit is set for the base; only so much more is sold of the newer month as the older one leaves, up to
-CARRY, exactly, whoever comes first in whichever Region; more is asked for.
+CARRY, exactly, whoever comes first in whichever Region; callers try to take more.
 Rule 2: A hold of the older month ends after it takes no more changes; what it gives back is carried then, once.
 Rule 3: What is of no month, of another month, or of one that is long over is refused by every way, and counts nowhere.
 Rule 4: All items of months say when they retire, no others do, and the table's time to live is that. The engine's
@@ -35,7 +35,7 @@ HERE, THERE = REGIONS
 OLDER, NEWER = 12, 8  # the limit of the base when each month opens
 USED, HELD, CAPTURED = 4, (3, 2), 1  # of the older month; the first hold is captured in part, the other one released
 CARRIED = OLDER - USED - sum(HELD)  # first; then what is left to CARRY, because the holds give back more
-MORE, SENDERS, FORGOTTEN_S = 4, 4, 1.1  # asked for beyond what is free; until a process asks again what is left
+MORE, SENDERS, FORGOTTEN_S = 4, 4, 1.1  # tried beyond what is free; seconds until a process reads again what is left
 CLOCKS = timedelta(days=30)
 KINDS = {"delta", "pack", "checkpoint", "segment", "gate", "lane"}  # of items, seen at one time or another
 OF_A_MONTH = re.compile(rf"((?:{CALLS}|{QUOTA})\d+:)[^#]*@(\d{{4}}-\d\d)")

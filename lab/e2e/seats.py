@@ -1,8 +1,7 @@
 """Seats up to a ceiling, sold from outside in both Regions at once: by holds, by HTTP and through SQS; and the judge.
 
-Rule 1: A seat is a change of 1, so what is free decides how many are sold, whoever comes first; more are asked for.
-Rule 2: Each seat that is asked for by HTTP is asked for again with its key, elsewhere and through SQS: the answer to it
-is final.
+Rule 1: A seat is a change of 1, so what is free decides how many are sold, whoever comes first; buyers want more.
+Rule 2: Callers repeat each request for a seat by HTTP with its key, elsewhere and through SQS: its answer is final.
 """
 
 import json
@@ -91,7 +90,7 @@ class Seats:
         sent = {str(seat.idempotency_key) for seat in seats}
         self._site.wait("changes have no outcome", lambda: sent - self._take(), OUTCOMES_MAX_S)
         self._site.must("outcomes of what was not sent", self._outcomes.keys() - sent, set())
-        self._site.say(f"  seats through SQS: {len(seats)} asked for, {len(self._outcomes)} outcomes")
+        self._site.say(f"  seats through SQS: {len(seats)} requests, {len(self._outcomes)} outcomes")
 
     def _post(self, seat: Change, region: str) -> tuple[str, str, int]:
         """Counted or refused, as the queue of outcomes says it, else the type of a problem; the token; the status."""

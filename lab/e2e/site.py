@@ -2,7 +2,7 @@
 
 Rule 1: What SQS does not take ends the run: nobody could say then what was sent.
 Rule 2: An engine and AWS have the same methods. AWS counts a queue's messages only about, and right a minute after they
-came, so there a queue is empty when it was for CALM_S; and a queue is asked on all of its servers (long polling).
+came, so there a queue is empty when it was for CALM_S; and a receive asks all of a queue's servers (long polling).
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ class Site:
         """Take every message that can be had. Returns the bodies."""
         held: Counter[str] = Counter()
         sqs, url = self.sqs[region], self.url(region, name)
-        asked = {"QueueUrl": url, "MaxNumberOfMessages": 10, "WaitTimeSeconds": 0 if self.endpoint_url else 1}
-        while messages := sqs.receive_message(**asked).get("Messages", []):
+        request = {"QueueUrl": url, "MaxNumberOfMessages": 10, "WaitTimeSeconds": 0 if self.endpoint_url else 1}
+        while messages := sqs.receive_message(**request).get("Messages", []):
             for message in messages:
                 held[message["Body"]] += 1
                 sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])

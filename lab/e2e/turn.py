@@ -74,7 +74,7 @@ def next_turn(began: datetime, now: datetime) -> Turn:
     for number, moment in enumerate(closes):
         if moment >= now + timedelta(seconds=AHEAD_S):
             return Turn(number, at, moment)
-    raise NotDeployed(f"The deployment took {now - began}: the months that should turn in the run are over.")
+    raise NotDeployed(f"The deployment took {now - began}, so the months that should turn are over. Run it again.")
 
 
 class Asked(NamedTuple):
@@ -106,9 +106,9 @@ class Asked(NamedTuple):
         return {COUNTED} if self.ended_ms < closes_ms - SKEW_MS and self.answer != QUEUED else {COUNTED, REFUSED}
 
 
-def wrong_answers(asked: Sequence[Asked], outcomes: Mapping[str, set[str]], turn: Turn) -> Iterator[str]:
+def wrong_answers(attempts: Sequence[Asked], outcomes: Mapping[str, set[str]], turn: Turn) -> Iterator[str]:
     seen = set()
-    for each in asked:
+    for each in attempts:
         found, allowed = each.answers(outcomes), each.allowed(turn)
         if not found <= allowed:
             after_ms = each.began_ms - ms_of(turn.closes)
@@ -116,24 +116,24 @@ def wrong_answers(asked: Sequence[Asked], outcomes: Mapping[str, set[str]], turn
         if each.change.counter.endswith(turn.over):
             seen |= {(each.way, each.region, answer) for answer in found}
     for missing in sorted({*itertools.product(WAYS, REGIONS, (COUNTED, REFUSED))} - seen):
-        yield f"about the end of {turn.over} nothing is shown of {' '.join(missing)}"
-    if not again(asked, outcomes):
+        yield f"the run shows nothing about the end of {turn.over} for {' '.join(missing)}"
+    if not again(attempts, outcomes):
         yield "no change was counted and then sent again when its month was over"
 
 
-def counted(asked: Sequence[Asked], outcomes: Mapping[str, set[str]]) -> dict[str, set[str]]:
+def counted(attempts: Sequence[Asked], outcomes: Mapping[str, set[str]]) -> dict[str, set[str]]:
     """Counter -> the keys that were answered so at least once."""
-    found: dict[str, set[str]] = {each.change.counter: set() for each in asked}
-    for each in asked:
+    found: dict[str, set[str]] = {each.change.counter: set() for each in attempts}
+    for each in attempts:
         if COUNTED in each.answers(outcomes):
             found[each.change.counter].add(each.key)
     return found
 
 
-def again(asked: Sequence[Asked], outcomes: Mapping[str, set[str]]) -> set[str]:
+def again(attempts: Sequence[Asked], outcomes: Mapping[str, set[str]]) -> set[str]:
     """The keys that were counted, and refused as well."""
     answers: dict[str, set[str]] = {}
-    for each in asked:
+    for each in attempts:
         answers.setdefault(each.key, set()).update(each.answers(outcomes))
     return {key for key, found in answers.items() if {COUNTED, REFUSED} <= found}
 

@@ -77,7 +77,7 @@ class User:
                 for region, counter, balance in self._balances(counters)
                 if balance["pending"] >= fold_min * len(self._site.regions)
             }
-            self._site.say(f"  {len(found):,} of {len(self._site.regions) * len(counters):,} tails are not folded yet")
+            self._site.say(f"  not folded yet: {len(found):,} of {len(self._site.regions) * len(counters):,} tails")
             return found
 
         self._site.wait("these have too many pending deltas", left, WAIT_MAX_S, 10 * POLL_S)

@@ -1,7 +1,7 @@
 """`python -m lab.engines` (`make engine`): an embedded DynamoDB with a table in it, until Ctrl-C; then it is gone.
 
-Rule 1: the table is made by `ledgerctl init`, as on AWS, so that whatever is tried on it holds there.
-Rule 2: standard output holds only lines for a shell, so that they are pasted, or read by a program, as they are.
+Rule 1: `ledgerctl init` makes the table, as on AWS, so whatever you try on it holds there.
+Rule 2: standard output holds only lines for a shell, so you can paste them, or a program can read them, as they are.
 """
 
 import argparse

@@ -61,7 +61,7 @@ def install() -> Path:
     if there is not None:
         return there
     if missing():
-        raise EngineMissing(f"DynamoDB Local needs a JDK (17 or later) and Maven; not on PATH: {', '.join(missing())}")
+        raise EngineMissing(f"DynamoDB Local needs a JDK (17 or later) and Maven. Put on PATH: {', '.join(missing())}")
     place = _place()
     place.mkdir(parents=True, exist_ok=True)
     for name in ("pom.xml", "Loopback.java"):
@@ -78,7 +78,7 @@ def _get_jars(place: Path) -> None:
     try:
         done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=GET_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
-        raise EngineMissing(f"Maven did not get DynamoDB Local within {GET_TIMEOUT_S} s") from None
+        raise EngineMissing(f"Maven did not get DynamoDB Local within {GET_TIMEOUT_S} s. Run it again") from None
     if done.returncode != 0 or not list(place.glob("lib/DynamoDBLocal-*.jar")):
         said = "\n".join((done.stdout + done.stderr).splitlines()[-LOG_TAIL_LINES:])
         raise EngineMissing(f"Maven could not get DynamoDB Local {VERSION}:\n{said}")

@@ -76,7 +76,7 @@ class Engine:
     """
 
     name = "MiniStack"
-    _probed, _up = "/_ministack/health", 200  # what it is asked until it answers, and with which status it is up
+    _probed, _up = "/_ministack/health", 200  # the path to try until it answers, and the status that says that it is up
     _process: subprocess.Popen[bytes]
     _log: Path
     endpoint_url: str
@@ -135,7 +135,7 @@ class Engine:
         found = Path(os.environ.get("LEDGER_ENGINE") or f"{sys.prefix}/engine/bin/ministack")
         if found.is_file():
             return found
-        raise EngineMissing(f"the embedded DynamoDB is not installed ({found}); run `make dev`")
+        raise EngineMissing(f"the embedded DynamoDB is not installed ({found}). Run `make dev`")
 
     def check(self) -> None:
         """Raises EngineDied, with the end of its log, if the engine is not running."""

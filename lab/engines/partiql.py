@@ -4,7 +4,7 @@ and so other Regions, no PartiQL.
 Rule 1: Only the statements that this library sends are known.
 Rule 2: Each write has the condition that its statement has.
 Rule 3: The answer is what AWS documents: DuplicateItem for an INSERT, ConditionalCheckFailed for a DELETE, with the
-item that was there when ALL_OLD is asked.
+item that was there when the request wants ALL_OLD.
 """
 
 import json
@@ -23,8 +23,8 @@ Answer = tuple[int, bytes]  # status and body
 
 def requests_of(body: bytes) -> list[tuple[str, bytes]]:
     """Operation and body of the requests that do what a batch asks for. Raises ValueError for any other statement."""
-    asked = [request_of(statement) for statement in json.loads(body)["Statements"]]
-    return [(operation, json.dumps(request).encode()) for operation, request in asked]
+    requests = [request_of(statement) for statement in json.loads(body)["Statements"]]
+    return [(operation, json.dumps(request).encode()) for operation, request in requests]
 
 
 def answer_of(answers: Sequence[tuple[str, Answer]]) -> bytes:

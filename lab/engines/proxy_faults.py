@@ -47,7 +47,7 @@ FAULTS: Mix = {
 }
 """A middling mix."""
 
-REFUSALS = {each: Fault(f"{each}, as asked", times=0, answer=each) for each in ("throttled", "denied")}
+REFUSALS = {each: Fault(f"{each}, as arranged", times=0, answer=each) for each in ("throttled", "denied")}
 """What the proxy answers to whom it has to refuse."""
 
 MULTIPLIERS = (0.0, 0.5, 1.0, 1.0, 3.0)

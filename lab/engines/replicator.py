@@ -66,7 +66,7 @@ class StreamReader:
         """
         page = self._streams.get_records(ShardIterator=self._iterator, Limit=PAGE_RECORDS)
         if "NextShardIterator" not in page:
-            raise ValueError(f"the stream {self._arn} was closed: its table was deleted or changed")
+            raise ValueError(f"the stream {self._arn} is closed, because its table was deleted or changed")
         self._iterator = page["NextShardIterator"]
         records = [record["dynamodb"] for record in page["Records"]]
         return [
@@ -136,7 +136,7 @@ class Replicator:
             if not is_done():
                 pending = self._replicas.pending
                 reason = self._cannot_drain() or f"not done after {timeout_ms} ms, {pending} changes are pending"
-                raise ReplicationError(f"replication of table {self._table} was not drained: {reason}") from self._error
+                raise ReplicationError(f"replication of {self._table} did not end: {reason}") from self._error
 
     def stop(self) -> None:
         """Stops the thread; changes not yet delivered stay undelivered. Raises ReplicationError if it had failed."""
@@ -145,7 +145,7 @@ class Replicator:
             self._turned.notify_all()
         self._thread.join(STOP_TIMEOUT_MS / 1_000)
         if self._error is not None:
-            raise ReplicationError(f"replication of table {self._table} failed: {self._error}") from self._error
+            raise ReplicationError(f"replication of {self._table} failed: {self._error}") from self._error
 
     def __enter__(self) -> Self:
         self._thread.start()

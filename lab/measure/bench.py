@@ -1,8 +1,8 @@
 """`python -m lab.measure.bench` (`make bench`): prints each figure when it is there, its goal beside it, and writes
 docs/bench.txt.
 
-Rule 1: It ends with 1 when a figure that is judged is above its goal or so low that hardly anything was done, or when
-a part failed. Parts know nothing of each other: what fails in one, a rival too, is printed, and the next one begins.
+Rule 1: It ends with 1 if a judged figure misses its goal, or is so low that hardly anything was done, or if a part
+failed. Parts know nothing of each other: it prints the failure of one, also of a rival, and begins the next.
 """
 
 import traceback
@@ -21,7 +21,7 @@ WRITTEN = Path(__file__).parents[2] / "docs" / "bench.txt"
 
 
 def measured(*, small: bool) -> Iterator[Figure | str]:
-    """Every figure, or what befell a part."""
+    """Every figure, or the failure of a part."""
     for part in (part for room in ROOMS for part in room.PARTS):
         try:
             yield from part(small)
@@ -33,7 +33,7 @@ def measured(*, small: bool) -> Iterator[Figure | str]:
 def main(small: Annotated[bool, typer.Option("--small", help="Little of all, with the same goals.")] = False) -> None:
     """Measure units, requests, memory and CPU, in ten minutes. CPU and pace are ratios, and not judged.
 
-    Exit code: 0 when every judged goal is met, 1 when one is missed or a part failed; then docs/bench.txt stays.
+    Exit code: 0 if every judged goal is met, 1 if one is missed or a part failed; then docs/bench.txt stays as it was.
     """
     end_on_signals()
     printed, failed, missed = ["$ make bench"], 0, 0

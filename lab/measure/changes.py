@@ -21,10 +21,10 @@ EVENTS = 20
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """events: that were asked for. lost: acknowledged and not in the sum. doubled: how often an event is in it too
+    """events: that callers sent. lost: acknowledged and not in the sum. doubled: how often an event is in it too
     often. gave_up: never acknowledged, however often they were sent; such an event may count or not.
 
-    reads: that were answered. false: not the sum of distinct events that were asked for by their end. missed: strong
+    reads: that had an answer. false: not the sum of distinct events that were sent by their end. missed: strong
     reads without an event that their own Region had acknowledged before they began.
     """
 
@@ -42,7 +42,7 @@ class Counted:
 
 @dataclass(slots=True)
 class Record:
-    """What was asked for and what was answered, of one counter. `units`: all changes are 1."""
+    """The events and the reads of one counter. units: all changes are 1."""
 
     units: bool
     asked: set[int] = field(default_factory=set)

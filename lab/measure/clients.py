@@ -66,17 +66,17 @@ def cpu_ratio(rounds: int, ours: Calls, theirs: Calls, given: Callable[[], Seque
     """The CPU of one of our calls over that of one of theirs. `given` is not in it, and the first round warms up."""
     ratios = []
     for _ in range(rounds + 1):
-        asked, taken = given(), []
+        arguments, taken = given(), []
         for calls in (ours, theirs):
             began = time.process_time()
-            made = calls(asked)
+            made = calls(arguments)
             taken.append((time.process_time() - began) / made)
         ratios.append(taken[0] / taken[1])
     return statistics.median(ratios[1:])
 
 
 def one_by_one(call: Callable[[Any], object]) -> Calls:
-    return lambda asked: len([call(each) for each in asked])
+    return lambda arguments: len([call(argument) for argument in arguments])
 
 
 def _puts(client: Any) -> Calls:
@@ -115,14 +115,14 @@ def _limited_over_update(engine: Engine, ledger: Ledger, rounds: int) -> float:
     """What the ledger files now and then counts; the bare client has a new gate each time, so nothing need be filed."""
     bare, numbers = engine.client(REGION, CONFIG), count()
 
-    def asked() -> list[ask.Operation]:
+    def updates() -> list[ask.Operation]:
         theirs = f"seats:{next(numbers)}"
         ledger.add(theirs, 1)  # makes the gate
         deltas = [ledger.prepare(theirs, 1) for _ in range(EACH // 2)]
         return [ask.operation(decide(delta.lane, LIMIT, {delta.token: 1}), TABLE) for delta in deltas]
 
     ours = one_by_one(lambda _: ledger.add("seats:ours", 1))
-    return cpu_ratio(rounds, ours, one_by_one(lambda update: bare.update_item(**update.arguments)), asked)
+    return cpu_ratio(rounds, ours, one_by_one(lambda update: bare.update_item(**update.arguments)), updates)
 
 
 def in_flight(small: bool) -> Iterator[Figure]:
@@ -154,11 +154,11 @@ def folds(small: bool) -> Iterator[Figure]:
 
         def read(counter: str) -> None:
             (lane,) = settings.lanes_of(counter)
-            asked: Any = {
+            query: Any = {
                 "KeyConditionExpression": "pk = :pk",
                 "ExpressionAttributeValues": {":pk": {"S": delta_pk(lane)}},
             }
-            list(pages.paginate(TableName=TABLE, ConsistentRead=True, **asked))
+            list(pages.paginate(TableName=TABLE, ConsistentRead=True, **query))
 
         ratio = cpu_ratio(1 if small else 7, one_by_one(folded), one_by_one(read), given)
     yield Figure("CPU of a fold of packs of 400 / bare Query of the same pages", ratio, 15, 1, judged=False)
@@ -221,7 +221,7 @@ def _add(client: Any) -> Callable[[str, str], object]:
 
 
 def _gathered_over_put(engine: Engine, ledger: Ledger, add: Callable[[str], None], counters: int, rounds: int) -> float:
-    """Bare puts come from one thread, which spares them a fight for Python's lock."""
+    """Bare puts come from one thread, so they do not contend for Python's lock."""
     with ThreadPoolExecutor(THREADS) as threads:
 
         def ours(items: Sequence[Any]) -> int:

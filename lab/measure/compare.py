@@ -2,8 +2,8 @@
 and docs/comparison.txt.
 
 Rule 1: One run, one engine.
-Rule 2: A row of this library that lost, doubled or did nothing ends it with 1, and nothing is written. A rival that
-fails is printed as such, and everything else goes on.
+Rule 2: If a row of this library lost, doubled or did nothing, it writes nothing and ends with 1. A rival that fails has
+a line that says so, and everything else goes on.
 """
 
 import sys
@@ -62,12 +62,12 @@ def measure(events: Sequence[Event], sizes: Sizes, engine: Engine) -> Iterator[R
 
 
 def main(
-    events: Annotated[Path | None, typer.Argument(help="A CSV file; without it, a shop's day is generated.")] = None,
-    small: Annotated[bool, typer.Option("--small", help="Little of all; judges, and writes nothing.")] = False,
+    events: Annotated[Path | None, typer.Argument(help="A CSV file; else a generated shop day.")] = None,
+    small: Annotated[bool, typer.Option("--small", help="Measure little of all; judge, and write nothing.")] = False,
 ) -> None:
     """Measure every design, in ten to twenty minutes, and write docs/comparison.md.
 
-    Exit code: 0 when every row of this library is right, 1 when one is not, 2 when it cannot run.
+    Exit code: 0 if every row of this library is right, 1 if one is not, 2 if it cannot run.
     """
     end_on_signals()
     source = f"the first of {events.name}" if events else f"the first of a generated shop day, seed {SEED}"
@@ -95,12 +95,12 @@ def printed(rivals: Iterable[Rival]) -> Iterator[Rival]:
 
 
 def publish(rows: Sequence[Row], rivals: Sequence[Rival], path: Path | None, seeds: int, **facts: str) -> None:
-    """Writes the page, and its tables beside it, where nothing is wrong."""
+    """Write the page, and its tables beside it, if nothing is wrong."""
     texts = [filled(text, rows, rivals, seeds, **facts) for text in (PAGE, TABLES)]
     mistakes = [mistake for row in rows for mistake in row.mistakes()]
     mistakes += [mistake for rival in rivals for mistake in rival.mistakes()]
     if mistakes:
-        print("WRONG, so nothing was written:", *mistakes, sep="\n")
+        print("WRONG, so nothing was written. Mend these:", *mistakes, sep="\n")
         raise SystemExit(1)
     if path:
         for file, text in zip((path, path.with_suffix(".txt")), texts, strict=True):

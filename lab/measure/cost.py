@@ -101,8 +101,8 @@ def _add(trial: Trial, events: Sequence[Event], truth: Counter[str]) -> None:
     together = trial.design.together if isinstance(trial.design, Packed) else 1
     for first in range(0, len(events), together):
         trial.now_ms += STEP_MS
-        asked = events[first : first + together]
-        changes = [(e.counter, 1 if trial.design.claims.units else e.change, e.key) for e in asked]
+        batch = events[first : first + together]
+        changes = [(e.counter, 1 if trial.design.claims.units else e.change, e.key) for e in batch]
         for counter, change, _ in changes:
             truth[counter] += change
         trial.add_together(changes)

@@ -55,7 +55,7 @@ class Sale(Shop):
                     self.tables[there].table.answer(Put(item))
 
     def named(self, late_ms: int = 0) -> dict[str, Any]:
-        """The key and the time of what was asked for up to `late_ms` ago."""
+        """The key and the time of a change, up to `late_ms` ago."""
         self._number += 1
         at = to_datetime(int(self.now_ms) - self._random.randint(0, late_ms))
         return {"idempotency_key": str(self._number), "at": at}
@@ -175,14 +175,14 @@ def flash_sale(regions: int, seats: int) -> float:
 
 def in_past(keys: int, size: int = 40, rate: int = 500) -> int:
     """Write units of the dearest of some keys that are sent again, after so many were decided in groups."""
-    sale, asked = Sale(), list[Change]()
+    sale, repeated = Sale(), list[Change]()
     for number in range(keys // size):
         sale.now_ms += 1_000 * size / rate
         changes = [Change(COUNTER, 1, **sale.named()) for _ in range(size)]
         sale.ledger.add_many(changes)
-        asked += changes[:: size - 1] if number in (0, keys // size // 2, keys // size - 1) else ()
+        repeated += changes[:: size - 1] if number in (0, keys // size // 2, keys // size - 1) else ()
     units = list[int]()
-    for change in asked:
+    for change in repeated:
         before = sale.cost
         sale.ledger.add(COUNTER, 1, idempotency_key=change.idempotency_key, at=change.at)
         units.append((sale.cost - before).write_units)

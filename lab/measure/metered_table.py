@@ -82,7 +82,7 @@ class MeteredTable:
         while count < len(page.items) and left >= 0:
             left -= item_bytes(page.items[count])
             count += 1
-        if count < len(page.items) or count == request.limit:  # who has all of a limit is not told that it was the last
+        if count < len(page.items) or count == request.limit:  # a full page never says that it was the last
             return Page(page.items[:count], page.items[count - 1]["sk"]["S"])
         return page
 

@@ -37,7 +37,7 @@ class Scenario:
 
     late: every other message waits a minute in the queue before its first delivery.
     again_ms: every message is delivered once more, so long after its first (0: at the same time). others: that many
-    more events meanwhile. regions: where the events are asked for, in turn. cut: in the second minute they cannot reach
+    more events meanwhile. regions: where callers send the events, in turn. cut: in the second minute they cannot reach
     each other. elsewhere: what is delivered once more is delivered in the other Region.
     """
 

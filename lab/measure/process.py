@@ -1,6 +1,6 @@
 """What the process of a user takes: the memory of a fold, the CPU of an import.
 
-Rule 1: The backlog whose memory is measured makes its pages when they are asked for and keeps none, so what grows with
+Rule 1: The backlog whose memory is measured makes its pages at each request and keeps none, so what grows with
 it would be the fold's.
 Rule 2: Imports are measured in new processes, over `import boto3`, in turns, because machines are noisy; the first of
 them compiles, as pip does. Nothing that takes CPU is judged.
@@ -68,7 +68,7 @@ class Backlog:
 
 
 def _delta(number: int) -> Item:
-    """The change of 1 that was asked for that many milliseconds after the first."""
+    """The change of 1, that many milliseconds after the first."""
     return delta_item(Delta(LANE, tokens.make(START_MS + number, bytes(tokens.RANDOM_BYTES)), 1))
 
 

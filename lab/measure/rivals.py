@@ -1,8 +1,8 @@
 """The packages that others use, beside this library: a row for each, of a process of its own (`rival.py`).
 
-Rule 1: A rival that fails is a row that says so, and the others are measured. A row of this library must count every
-change once, whatever is lost or dies; a row that sent nothing is wrong, whosever it is; and so is a plain ADD that
-counts once, because then nothing was lost and nobody died.
+Rule 1: A rival that fails has a row that says so, and the others go on. A row of this library must count every change
+once, whatever is lost or dies; any row that sent nothing is wrong, and so is a plain ADD that counts once, because then
+nothing was lost and no process died.
 """
 
 import json
@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lab.engines.ministack import ENVIRONMENT, Engine
-from lab.measure.rival import APART, PLAIN, REGION, WAYS
+from lab.measure.ways import APART, PLAIN, REGION, WAYS
 
 FOLDER = f"{sys.prefix}/rivals"
-"""Where `make` puts what is APART."""
+"""The folder where `make` puts the packages of APART."""
 
 TIMEOUT_S = 300
 TAKEN, HARM = ("requests", "write", "cpu"), ("again", "lose", "die")
@@ -24,7 +24,7 @@ TAKEN, HARM = ("requests", "write", "cpu"), ("again", "lose", "die")
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """found: by TAKEN, of a change; by HARM, how often one counts. failure: why there is nothing."""
+    """found: by TAKEN, what a change takes; by HARM, how often one counts. failure: why nothing was found."""
 
     name: str
     found: dict[str, float] = field(default_factory=dict)

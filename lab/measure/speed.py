@@ -4,7 +4,7 @@ Rule 1: An engine's times are not AWS's: only ratios within one run mean anythin
 two slices of plain ADD by as many threads on as many counters, so that a machine that grows slower favours nobody.
 Rule 2: What counts is the median of the rounds. A slice ends after its time, once its writers have made a change each
 on average. Who takes much longer than plain ADD for it, because its writers wait for each other, has one round.
-Rule 3: Housekeeping is left out. A change that is given up is asked for again by nobody and counts as none.
+Rule 3: Housekeeping is left out. Nobody sends a change again that was given up; it counts as none.
 """
 
 import statistics

@@ -1,5 +1,5 @@
-"""The first day on AWS: what docs/assumptions.md takes from AWS's word, seen in an account, and nothing left there.
+"""The first day on AWS: tries in an account what docs/assumptions.md takes from AWS's word, and leaves nothing there.
 
-visit   a run, and its journal          clean   what it made, and how that goes
-report  what was seen, by the page's numbers; what is asked is tests/contract and tests/smoke, on the table of the run
+visit   a run, and its journal          clean   what it made, and how that is deleted
+report  what was seen, by the page's numbers; tests/contract and tests/smoke try it, on the table of the run
 """

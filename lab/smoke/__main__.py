@@ -1,8 +1,8 @@
-"""`python -m lab.smoke` (`make smoke`): what rests on AWS's word, seen in an account; and then all of it taken away.
+"""`python -m lab.smoke` (`make smoke`): tries in an account what rests on AWS's word, and deletes all that it made.
 
-Rule 1: It asks once, with the account and the cap, before anything is made.
-Rule 2: However it ends short of SIGKILL it cleans up and writes its report; `make smoke-clean ID=` cleans up again.
-Rule 3: A step in which a test fails does not keep the next ones from being played.
+Rule 1: It asks once, with the account and the cap, before it makes anything.
+Rule 2: However it ends, but for SIGKILL, it cleans up and writes its report; `make smoke-clean ID=` cleans up again.
+Rule 3: After a step in which a test fails the next ones follow.
 """
 
 import os
@@ -27,13 +27,13 @@ from lab.smoke.report import OF_THE_TABLE, STEPS
 from lab.smoke.visit import Visit, visit_of
 
 CAP = {True: "10 minutes, at most 0.10 dollars", False: "40 minutes, at most 1.20 dollars"}
-"""Of the table alone, and of all: twice what is reckoned."""
+"""For the table alone, and for all: twice the estimate."""
 
-Regions = Annotated[str, typer.Option(help="Two Regions; the table's stack is in the first.")]
-Yes = Annotated[bool, typer.Option("--yes", help="The account and the cap are accepted.")]
-OnlyTable = Annotated[bool, typer.Option("--table", help=f"{' '.join(OF_THE_TABLE)} alone: ten minutes, five cents.")]
-Here = Annotated[bool, typer.Option("--here", help="On an engine on this computer.")]
-CleanId = Annotated[str | None, typer.Option("--clean", metavar="ID", help="Take away what a run left.")]
+Regions = Annotated[str, typer.Option(help="Two Regions, with a space; the table's stack is in the first.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Accept the account and the cap without a question.")]
+OnlyTable = Annotated[bool, typer.Option("--table", help=f"Only {' '.join(OF_THE_TABLE)}: ten minutes, five cents.")]
+Here = Annotated[bool, typer.Option("--here", help="Use an engine on this computer, not AWS.")]
+CleanId = Annotated[str | None, typer.Option("--clean", metavar="ID", help="Only delete what the run of this ID left.")]
 
 
 def main(
@@ -45,7 +45,7 @@ def main(
 ) -> None:
     """Try in an AWS account what docs/assumptions.md takes from AWS's word, and clean up.
 
-    Exit code: 0 nothing is seen not to hold, 1 something does not hold, 2 it could not go on, or something is left.
+    Exit code: 0 if all that was tried holds, 1 if something does not, 2 if it could not go on or something is left.
     """
     end_on_signals()
     try:
@@ -53,7 +53,8 @@ def main(
             if clean_id is not None:
                 visit = visit_of(clean_id)
                 if (account := _account(visit.regions)) != visit.account:
-                    raise DeploymentRefused(f"the run was in {visit.account}, and the credentials are of {account}")
+                    why = f"the run was in the account {visit.account}, and the credentials are of {account}"
+                    raise DeploymentRefused(f"{why}. Nothing was deleted. Give credentials of {visit.account}")
                 raise typer.Exit(2 if _clean(visit) else 0)
             visit, _control = _begin(regions, held, here)  # the proxy ends with the second
             if not (yes or here):
@@ -65,14 +66,14 @@ def main(
 
 
 def play(visit: Visit, steps: Sequence[str]) -> int:
-    """The table, every step, then the clean-up and the report: the exit code."""
+    """Deploy the table, play every step, then clean up and write the report. Returns the exit code."""
     stack = TableStack(visit.table, visit.regions, Capacity())
     visit.begin(stack.name, f"{visit.name}-roles", visit.table)
     stopped, left, codes = "S1", ["unknown"], set[int]()
     try:
         named = ["--stage", visit.stage, "--regions", " ".join(visit.regions), "--name", visit.name]
         if not visit.engine and visit.child("infra.deploy", "preflight", *named) == 1:
-            raise DeploymentRefused("make preflight says what to mend first")
+            raise DeploymentRefused("preflight found something to mend, see above. Nothing was made. Mend it first")
         stopped = "the table"
         stack.deploy(deletion_protection=False)
         for stopped in steps:
@@ -96,7 +97,7 @@ def play(visit: Visit, steps: Sequence[str]) -> int:
 def _begin(regions: str, held: ExitStack, here: bool) -> tuple[Visit, object]:
     names = regions.split()
     if len(set(names)) != 2 or len(names) != 2:
-        raise DeploymentRefused(f"REGIONS='{regions}': smoke needs two different ones")
+        raise DeploymentRefused(f"REGIONS='{regions}': name two different Regions. Nothing was made")
     engine, table_url, control = "", "", None
     if here:
         running, children = held.enter_context(Engine()), held.enter_context(Children())
@@ -112,11 +113,11 @@ def _account(regions: Sequence[str]) -> str:
 
 
 def _clean(visit: Visit) -> list[str]:
-    left = ["nobody knows what, because the clean-up did not end"]
+    left = ["unknown, because the clean-up did not end"]
     try:
         left = clean.clean(visit)
     finally:
-        again = f"left: {'; '.join(left)}. make smoke-clean ID={visit.id} cleans up again"
+        again = f"left: {'; '.join(left)}. Clean up again: make smoke-clean ID={visit.id}"
         aws.say(f"{visit.name}: {again if left else 'nothing is left'}")
     return left
 

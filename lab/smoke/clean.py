@@ -1,9 +1,9 @@
-"""What a run made, found by its names and taken away.
+"""The clean-up: finds what a run made by its names, and deletes it.
 
-Rule 1: Nothing is taken away but what opens with the run's name, in its account and Regions.
-Rule 2: It may be repeated, and begin anywhere: what is gone is not missed, what CloudFormation does is waited for.
-Rule 3: What is looked for is what has such a name and, of stacks that the journal has begun, what AWS tagged with them.
-All of it must be gone; else it is said, with what it costs a day.
+Rule 1: It deletes only what has a name that begins with the run's, in the run's account and Regions.
+Rule 2: It may be repeated, and begin anywhere: it does not miss what is gone, and waits for what CloudFormation does.
+Rule 3: It looks for such names and, of stacks that the journal has begun, for what AWS tagged with them. What is not
+gone it prints, with its cost a day.
 Rule 4: A table's other replicas go first, from its home: AWS keeps for a day a replica that another was made from.
 """
 
@@ -17,15 +17,15 @@ from infra import aws
 from lab.smoke.visit import Visit
 
 GONE_WAIT_S, LEFT_WAIT_S, POLL_S, ROUNDS = 1_800, 300, 5, 3
-"""The second is for AWS's lists, which go on naming what has just been deleted."""
+"""The second is for AWS's lists, which still name what was deleted just now."""
 
 TAG = "aws:cloudformation:stack-name"
 ABSENT = ("ResourceNotFoundException", "does not exist", "NonExistentQueue")
 
 
 class Kind(NamedTuple):
-    """How its names are listed (paginator, key of a page, name in an entry, argument of a prefix), how one is deleted,
-    and what one costs a day, in dollars."""
+    """A kind of resource. listed: how to list its names (paginator, key of a page, name in an entry, argument of a
+    prefix). delete: deletes one by its name. dollars: what one costs a day."""
 
     name: str
     service: str
@@ -35,15 +35,15 @@ class Kind(NamedTuple):
 
 
 def clean(visit: Visit) -> list[str]:
-    """Take all away. What is left, as lines."""
+    """Delete all. Returns what is left, as lines."""
     for kind in KINDS * ROUNDS:
         for region, name in _there(visit, kind):
-            aws.say(f"  taking away: {kind.name} {name} in {region}")
+            aws.say(f"  deleting {kind.name} {name} in {region}")
             try:
                 kind.delete(visit.client(kind.service, region), name)
             except ClientError as error:
                 if not any(text in str(error) for text in ABSENT):
-                    aws.say(f"  {name}: {error}")
+                    aws.say(f"  {name} is not deleted: {error}")
     left = _left(visit)
     for _ in aws.polls(LEFT_WAIT_S, POLL_S):
         if not left:
@@ -74,7 +74,7 @@ def _tagged(visit: Visit) -> Iterator[str]:
         try:
             for page in pages.paginate(TagFilters=[{"Key": TAG, "Values": sorted(set(visit.stacks))}]):
                 yield from (each["ResourceARN"] for each in page["ResourceTagMappingList"])
-        except ClientError as error:  # a right to ask that is missing
+        except ClientError as error:  # the role may not look
             yield f"perhaps more in {region}: {error}"
 
 
@@ -130,4 +130,4 @@ KINDS = (
     Kind("rule", "events", ("list_rules", "Rules", "Name", "NamePrefix"), _delete_rule, 0),
     Kind("queue", "sqs", ("list_queues", "QueueUrls", "", "QueueNamePrefix"), _delete_queue, 0),
 )
-"""In the order in which they go. All else that a run makes is of a stack, and goes with it."""
+"""In the order of their deletion. All else that a run makes belongs to a stack, and goes with it."""

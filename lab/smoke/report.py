@@ -1,8 +1,9 @@
-"""What was seen of each assumption of docs/assumptions.md: what its test answered on the table of a run.
+"""The report: what the tests of each assumption of docs/assumptions.md found on the table of a run.
 
-Rule 1: A test says by its mark `shows` of which numbers it is, and is one of the step that the page names.
-Rule 2: A test that fails is `not held`, with its message. One that was skipped, could not begin or was not played is
-`unknown`, with why. What a test says of itself (`seen`, and `costs`, of docs/costs.md) stands beside it.
+Rule 1: A test's mark `shows` names its numbers, and the test belongs to the step that the page names.
+Rule 2: A test that fails makes its assumption `not held`, with its message. A test that was skipped, could not begin or
+was not played makes it `unknown`, with the reason. Beside it stands what the test reports (`seen`, and `costs`, of
+docs/costs.md).
 """
 
 import re
@@ -24,23 +25,23 @@ STEPS = {
     "S6": "tests/smoke/test_service.py",
     "S7": "tests/smoke/test_loops.py",
 }
-"""In the order in which they are played, with their tests."""
+"""The steps in their order, with their tests."""
 
 OF_THE_TABLE = ("S2", "S3", "S5")
 
 
 def claims() -> dict[int, tuple[str, str]]:
-    """The page's, by number, each with its step."""
+    """The page's claims by number, each with its step."""
     return {int(number): (" ".join(claim.split()), step) for number, claim, step in ROW.findall(PAGE.read_text())}
 
 
 def results(visit: Visit, step: str) -> str:
-    """Where a step's answers are, in JUnit's form."""
+    """The file with a step's results, in JUnit's form."""
     return str(visit.journal.with_name(f"{visit.id}-{step}.xml"))
 
 
 def page(visit: Visit, left: Sequence[str], stopped: str) -> str:
-    """The report."""
+    """The report, in Markdown."""
     where = f"on an engine ({visit.engine}), which is not AWS" if visit.engine else f"in the account {visit.account}"
     found = [*_seen(visit)]
     counts = ", ".join(
@@ -69,7 +70,7 @@ def _seen(visit: Visit) -> Iterator[tuple[str, ...]]:
         if [*bad] == ["skipped"]:
             outcome = "unknown here"
         if not mine:
-            what = "no step shows it" if step == "None" else f"{step} did not come to it"
+            what = "no step shows it" if step == "None" else f"{step} did not get to it"
         yield str(number), claim, outcome, what, said.get("costs", "")
 
 

@@ -1,8 +1,8 @@
 """A run of smoke: its name and its journal.
 
-Rule 1: All that a run makes has a name that opens with the run's, in the account and the Regions of its journal. What
-is made is in the journal before it is asked for, so a crash leaves nothing that nobody knows.
-Rule 2: What a step starts ends with it: a framework that went on would deploy what was just cleaned up.
+Rule 1: All that a run makes has a name that begins with the run's, in the account and the Regions of its journal. The
+journal has each stack before CloudFormation gets the request, so a crash leaves nothing that nobody knows.
+Rule 2: The processes of a step end with it: a framework that went on would deploy what was cleaned up just now.
 """
 
 import json
@@ -23,8 +23,8 @@ FOLDER = ROOT / "build" / "smoke"
 
 @dataclass
 class Visit:
-    """`engine`: the endpoint of one here; empty is AWS. `table_url`: where functions find the table, empty is AWS's.
-    `stacks`: the names of those that were asked for."""
+    """engine: the endpoint of an engine here; empty: AWS. table_url: where functions find the table; empty: AWS's.
+    stacks: the names of those that the run has begun."""
 
     id: str
     account: str
@@ -39,11 +39,11 @@ class Visit:
 
     @property
     def stage(self) -> str:
-        return "e2e" if self.engine else "dev"  # the first leaves out what this engine does not take
+        return "e2e" if self.engine else "dev"  # e2e leaves out what the engine does not take
 
     @property
     def table(self) -> str:
-        """Also the service's stack."""
+        """The name of the table, and of the service's stack."""
         return f"{self.name}-{self.stage}"
 
     @property
@@ -54,7 +54,7 @@ class Visit:
         return _client(service, region or self.regions[0], os.environ.get("AWS_ENDPOINT_URL"))
 
     def begin(self, *stacks: str) -> None:
-        """Write down the stacks that are asked for next."""
+        """Note the stacks of the next requests in the journal."""
         self.stacks += stacks
         FOLDER.mkdir(parents=True, exist_ok=True)
         partial = self.journal.with_suffix(".partial")
@@ -62,7 +62,7 @@ class Visit:
         partial.replace(self.journal)
 
     def child(self, *arguments: str) -> int:
-        """Run a program of the checkout to its end: its exit code."""
+        """Run a program of the checkout to its end. Returns its exit code."""
         place = " ".join([self.name, self.stage, *self.regions])
         environment = {**os.environ, "SMOKE": self.id, "E2E_PLACE": place}
         command = [sys.executable, "-m", *arguments]
@@ -74,14 +74,14 @@ class Visit:
                 raise
 
 
-@cache  # which takes a second of CPU for each
+@cache  # a client takes a second of CPU
 def _client(service: str, region: str, endpoint_url: str | None) -> Any:
     return aws.client(service, region)
 
 
 def visit_of(id_: str) -> Visit:
-    """Of a journal. Raises DeploymentRefused."""
+    """The run of an id, from its journal. Raises DeploymentRefused."""
     journal = FOLDER / f"{id_}.json"
     if not journal.is_file():
-        raise aws.DeploymentRefused(f"ID={id_}: there is no run {journal}")
+        raise aws.DeploymentRefused(f"ID={id_}: there is no journal {journal}. Nothing was deleted. Give a run's ID")
     return Visit(**json.loads(journal.read_text()))

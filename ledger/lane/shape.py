@@ -21,7 +21,7 @@ table.
 import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from ledger import items
 from ledger.conditions import Absent
@@ -190,3 +190,8 @@ def check_growth(settings: Settings, shape: Shape | None, *, everywhere: bool = 
             "whose items never retire, and which would take no changes without a period. Nothing was written; the "
             "shape was left as it is. Choose another prefix."
         )
+
+
+def is_strong(table: Mapping[str, Any]) -> bool:
+    """Whether a table, as DescribeTable shows it, has multi-Region strong consistency (rule 7)."""
+    return table.get("MultiRegionConsistency") == "STRONG"

@@ -1,24 +1,24 @@
 """`AddFromQueue`: a batch of SQS messages, of one change or of many, becomes one `Ledger.add_many`, or one a round.
 
-Rule 1: A message is acknowledged only when every one of its changes is recorded, now or before, or accepted in a pack,
-or refused by its limit, which is an answer and final; of a transfer, every step (rounds.py). Or when it is poison, and
-a copy is confirmed by the dead-letter queue: its body, its attributes, and as a further attribute what was wrong. A
-crash in between makes two copies, and a redrive counts each change once.
-Rule 2: Poison is what no retry changes: a message that cannot be read, a change that is refused as invalid, a key that
-stands for another change. It goes to the dead-letter queue at once and whole, and its good changes count once.
-Rule 3: What the table or a queue did not do is reported as failed and comes again, later each time, until it is done:
-also a message of which another change is poison. The wait doubles with each receive, to WAIT_MAX_S, so that an outage
-of minutes is met by few attempts, and none of its messages has the receives that a dead letter has; and it is up to a
-quarter shorter, so that not all come back at once. One that could not be set is no failure: the queue's own is there.
-Rule 4: A change that is ahead of this clock by no more than the longest wait comes again when its time is there.
-Rule 5: The metric ChangesFailed counts the messages that failed, but those that wait for their time alone.
-Rule 6: Log lines name no amount, and what failed for many changes of a message at once has one line, not one a change.
-Rule 7: Where there is a queue of outcomes, a message is acknowledged when the outcomes of its changes of limited
-counters are on it. What is decided is queued, and what may still be decided is not. An answer is for ever, so one that
-is queued again, because its message came again, is the same. It names its change as its message did, and no amount;
-the format is public: docs/producers.md.
-Rule 8: That a period is over is an answer, too, `refused`, of any counter; without a queue of outcomes it is poison.
-It is also of a transfer, whose debit may count. Of a transfer nothing is added before both of its counters take it.
+Rule 1: The handler acknowledges a message only when each of its changes is recorded, now or before, or accepted in a
+pack, or refused by its limit, which is an answer and final; of a transfer, every step (rounds.py). Or when the message
+is poison, and the dead-letter queue has confirmed a copy: its body, its attributes, and as a further attribute the
+error. A crash in between makes two copies, and a redrive counts each change once.
+Rule 2: Poison is what no retry changes: a message that nobody can read, an invalid change, a key that stands for
+another change. It goes to the dead-letter queue at once and whole, and its good changes count once.
+Rule 3: A message for which the table or a queue failed is reported as failed and comes again, later each time, until
+it is done; also if another of its changes is poison. The wait doubles with each receive, to WAIT_MAX_S, so an outage of
+minutes meets few attempts, and no message gets as many receives as a dead letter has. It is up to a quarter shorter, so
+that not all come back at once. A wait that could not be set is no failure: the queue has its own.
+Rule 4: A change that is ahead of this clock by no more than the longest wait comes again when its time has come.
+Rule 5: The metric ChangesFailed counts the messages that failed, but not those that only wait for their time.
+Rule 6: Log lines name no amount. An error of many changes of a message has one line, not one a change.
+Rule 7: Where there is a queue of outcomes, the handler acknowledges a message when the outcomes of its changes of
+limited counters are on that queue. It queues what is decided, and not what may still be decided. An answer is for ever,
+so a message that comes again queues the same one. The answer names its change as the message did, and no amount; the
+format is public: docs/producers.md.
+Rule 8: "The period is over" is an answer, too, `refused`, for any counter; without a queue of outcomes it is poison. It
+is also poison for a transfer, whose debit may count. A transfer adds nothing before both of its counters take it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ POISON = (errors.InvalidInput, errors.TokenConflict, errors.PeriodOver)
 """What no retry changes."""
 
 TOGETHER = (errors.TableError, errors.OutOfReach, errors.GaveUp, errors.GateLost, errors.LimitMismatch)
-"""Errors that many changes have at once."""
+"""Errors that meet many changes at once."""
 
 WAIT_S, WAIT_MAX_S = 30, 900
 
@@ -63,8 +63,8 @@ Record = Mapping[str, Any]
 
 @dataclass(slots=True)
 class Parcel:
-    """A message: its changes, and their outcomes in order; one that cannot be read has the one error, and no change.
-    error: for which it is not done. wait_s: until a change is no longer ahead, where that is all that is missing."""
+    """A message: its changes, and their outcomes in order; one that nobody can read has one error, and no change.
+    error: why it is not done. wait_s: seconds until a change is no longer ahead, where nothing else is missing."""
 
     record: Record
     changes: Sequence[Change]
@@ -79,8 +79,8 @@ class Parcel:
 
 class AddFromQueue:
     """The handler. It keeps nothing from one batch to the next. pack: as `Ledger.add_many` takes it. prefixes: of the
-    counters that it writes. outcomes: where it says of each change of a limited counter whether it counts. Without
-    dead_letters and changes, the queue that the messages come from, what failed is that queue's own policy."""
+    counters that it writes. outcomes: the queue for whether each change of a limited counter counts. changes: the queue
+    that the messages come from. Without dead_letters and changes, the queue's own policy decides what comes again."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class AddFromQueue:
         return next(filter(None, refusals), None) or self._untaken(change)
 
     def _untaken(self, change: Change) -> LedgerError | None:
-        """Why what follows a change could not be added, where that is known before the change is."""
+        """Why the ledger would not take what follows a change, where that is known before it adds the change."""
         then = change.then
         if then is None:
             return None
@@ -148,7 +148,7 @@ class AddFromQueue:
         return None if term is None else or_error(term.check_takes, self._clock())
 
     def _judge(self, parcel: Parcel) -> None:
-        """The error for which a message is not done: one that passes, if there is one, else its poison."""
+        """Set why a message is not done: an error that passes, if there is one, else its poison."""
         pairs = zip_longest(parcel.changes, parcel.outcomes)
         failures = [
             each for change, each in pairs if isinstance(each, LedgerError) and not self._is_answer(change, each)
@@ -166,12 +166,12 @@ class AddFromQueue:
         return isinstance(error, LimitReached)
 
     def _ahead_s(self, change: Change) -> int:
-        """In how many seconds a change's time is one that the ledger takes."""
+        """The seconds until the ledger takes a change's time."""
         assert change.at is not None
         return -((self._clock() - (to_ms(change.at) - AHEAD_MAX_MS)) // 1_000)
 
     def _queue_outcomes(self, parcels: Sequence[Parcel]) -> None:
-        """Put what was decided at gates on the queue of outcomes. A message of which one may be missing is not done."""
+        """Put the decisions of gates on the queue of outcomes. A message with one that may be missing is not done."""
         if self._outcomes is None:
             return
         limit_of = self._ledger.settings.limit_of
@@ -186,18 +186,18 @@ class AddFromQueue:
         for (parcel, _), why in zip(decided, whys, strict=True):
             if why is not None and not isinstance(parcel.error, NotQueued):
                 parcel.error, named = NotQueued(why), {"message_id": parcel.name}
-                self._watch.logger.error("outcomes not queued: their message comes again", extra=named)
+                self._watch.logger.error("outcomes may not be queued: their message comes again", extra=named)
                 self._watch.logger.debug("why", extra=named | {"why": why})
 
     def _set_aside(self, parcel: Parcel) -> bool:
-        """Copy poison to the dead-letter queue. Whether that is confirmed: then the message is done with."""
+        """Copy poison to the dead-letter queue. Whether the queue confirmed it: then the message is done."""
         error = parcel.error
         if self._dead_letters is None or not isinstance(error, POISON) or parcel.wait_s is not None:
             return False
         why = self._dead_letters.put(parcel.record["body"], attributes_of(parcel.record, type(error).__name__))
         extra = {"message_id": parcel.name, "error": type(error).__name__}
         if why is not None:
-            self._watch.logger.error("poison was not copied: its message comes again", extra=extra | {"why": why})
+            self._watch.logger.error("poison may not be copied: its message comes again", extra=extra | {"why": why})
             return False
         self._watch.logger.warning("poison: copied to the dead-letter queue, and acknowledged", extra=extra)
         parcel.error = None
@@ -213,7 +213,7 @@ class AddFromQueue:
 
 
 def attributes_of(record: Record, why: str) -> dict[str, Any]:
-    """The attributes of a copy, as SQS takes them."""
+    """The attributes of a dead letter, as SQS takes them."""
     attributes = {name: _attribute(given) for name, given in record.get("messageAttributes", {}).items()}
     room = len(record["body"].encode()) + WHY_BYTES <= MESSAGE_BYTES_MAX
     if room and len(attributes) < ATTRIBUTES_MAX:
@@ -229,14 +229,14 @@ def _attribute(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def wait_of(record: Record, jitter: float) -> int:
-    """After how many seconds a message that stays in the queue comes again. jitter: from 0 to 1."""
+    """The seconds after which a message that stays in the queue comes again. jitter: from 0 to 1."""
     receives = int(record["attributes"]["ApproximateReceiveCount"])
     longest = min(WAIT_MAX_S, WAIT_S * 2 ** min(receives - 1, 10))
     return int(longest * (1 - jitter / 4))
 
 
 def _lines(parcels: Sequence[Parcel]) -> Iterator[tuple[Outcome, dict[str, object]]]:
-    """What is reported of a batch: of many changes of a message that failed together, the first."""
+    """The outcomes of a batch that have a line: of many changes of a message that failed together, the first."""
     for parcel in parcels:
         failed: set[type[LedgerError]] = set()
         for index, outcome in enumerate(parcel.outcomes):

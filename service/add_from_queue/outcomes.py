@@ -13,7 +13,7 @@ def counters_of(change: Change) -> list[str]:
 
 
 def outcome_of(change: Change, outcome: Outcome) -> str | None:
-    """None while nothing is decided. The change has its key and `at`. The longest has 7 KB: ten fit one request."""
+    """The outcome as a message; None while nothing is decided. The longest has 7 KB, so ten fit one request."""
     match outcome:
         case Receipt(delta=delta):
             answer = "counted"

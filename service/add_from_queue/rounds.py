@@ -2,9 +2,9 @@
 
 Rule 1: the steps of a transfer, and their keys, are those of `Ledger.transfer`. So a message and a caller may finish
 the same transfer.
-Rule 2: nothing follows a change that may not count; and a transfer has an outcome only when all of it is decided. One
-of which the credit was refused, and the debit came back, is refused.
-Rule 3: a refund that is refused is rare, so each is asked for alone, by `Ledger.transfer`, which knows the next key.
+Rule 2: nothing follows a change that may not count, and a transfer has an outcome only when all of it is decided. If a
+limit refused the credit, and the debit came back, the outcome is a refusal.
+Rule 3: a refused refund is rare, so `Ledger.transfer`, which knows the next key, tries each one alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from ledger.saga import steps
 from service.observe import Outcome
 
 Regions = Mapping[int, str]
-"""By the place of a transfer in its batch: the Region of its debit."""
+"""The Region of a transfer's debit, by the transfer's place in its batch."""
 
 
 def add_all(ledger: Ledger, changes: Sequence[Change], *, pack: bool) -> list[Outcome]:

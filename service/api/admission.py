@@ -1,15 +1,15 @@
-"""What every request passes before it is routed: its path and method, its query, its body's size and type, its key.
+"""What every request passes before the router: the checks of its path, method, query, body's size and type, and key.
 
-Rule 1: The limits of what is read come first. Nothing here touches the table. HEAD is read as GET. The stage is
-API Gateway's `$default` (infra/api.yml), which is in no path.
+Rule 1: The bounds of a request come first. Nothing here touches the table. HEAD counts as GET. The stage is API
+Gateway's `$default` (infra/api.yml), which is in no path.
 Rule 2: A path alone never says for certain which counter is meant. API Gateway's HTTP API decodes it twice and cuts it
 between, at the first `?`, so the paths of `a`, `a?b` and `%61` arrive alike; another gateway resolves dots or merges
 slashes. So a read names its counter in the query, and a write with a name in its path names it again in its body:
-nothing is decoded twice there. That name decides, and a path that arrives with another one is refused (routes.py).
-Rule 3: The last part of a path decides what is asked. Here a name becomes one safe part, which is what Powertools'
-router matches.
-Rule 4: The query is read as it was sent: API Gateway would join a parameter that is given twice by a comma, which may
-be a part of a name.
+no gateway decodes those twice. That name decides, and routes.py refuses a path that arrives with another one.
+Rule 3: The last part of a path decides the route. This module makes each name one safe part, because Powertools'
+router matches whole parts.
+Rule 4: This module reads the query as the caller sent it: API Gateway would join a repeated parameter by a comma, which
+may be a part of a name.
 Source of what API Gateway does: requests to it, recorded in https://github.com/hotsock/voker (ingress-paths.json).
 """
 
@@ -36,14 +36,14 @@ _PATTERNS = [(route, re.compile(re.sub(_NAMED, r"(?P<\1>.*)", route.rule), re.DO
 
 
 def routed(event: Mapping[str, Any], pages: tuple[str, ...] = ()) -> tuple[str, str]:
-    """The path to route, each name in it one safe part, and its method. `pages` are further paths. Raises Problem."""
+    """The path for the router, with each name as one safe part; its method. pages: further paths. Raises Problem."""
     path = str(event["rawPath"])
     if path in pages:
         return path, "GET"
     for route, pattern in _PATTERNS:
         if match := pattern.fullmatch(path):
             if not re.fullmatch(IN_PATH, match.groupdict().get("counter", "none")):
-                name = "In a path, a counter's name is 1 to 256 printable ASCII characters without spaces, % and ?. "
+                name = "In a path, a counter's name has 1 to 256 printable ASCII characters without spaces, % and ?. "
                 raise Problem("invalid-counter", name + ELSEWHERE)
             return re.sub(_NAMED, partial(_quoted, match), route.rule), route.method
     raise no_such_route()
@@ -59,12 +59,12 @@ def allow(allowed: str) -> str:
 
 
 def admitted(event: Mapping[str, Any], path: str, allowed: str) -> dict[str, Any]:
-    """The event of a request that may be routed (payload format 2.0). Raises Problem."""
+    """The event of a request, ready for the router (payload format 2.0). Raises Problem."""
     context = event["requestContext"]
     method = context["http"]["method"].upper()
     if method != allowed and (method, allowed) != ("HEAD", "GET"):
         methods = allow(allowed)
-        raise Problem("method-not-allowed", f"This path has the methods {methods}.", headers={"Allow": methods})
+        raise Problem("method-not-allowed", f"This path takes {methods}.", headers={"Allow": methods})
     headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
     body = None
     if allowed == "POST":
@@ -83,7 +83,7 @@ def json_object(text: str) -> dict[str, Any]:
     except InvalidMessage as error:
         raise Problem("malformed-request", error.why) from None
     if not isinstance(said, dict):
-        raise Problem("malformed-request", "The body is JSON, but not an object.")
+        raise Problem("malformed-request", "The body is JSON, but no object.")
     return said
 
 

@@ -1,28 +1,29 @@
 """The handler of the HTTP API: the routes on Powertools' resolver, which validates and describes them.
 
-Rule 1: Every failure is a problem, and no answer may be kept by a cache on its way.
-Rule 2: A parameter that a route does not have is refused, because a misspelled one would be lost. Of `GET /counters`,
-exactly one of `counter` and `prefix` says whether a balance or a list is meant; what belongs to the other one is
-refused with it.
-Rule 3: Who may call is decided by API Gateway, before this code.
+Rule 1: Every failure is a problem, and no cache on the way may keep an answer.
+Rule 2: The API refuses a parameter that a route does not have, because a misspelled one would be lost. Of `GET
+/counters`, exactly one of `counter` and `prefix` says whether a balance or a list is meant; the API refuses the
+parameters of the other one.
+Rule 3: API Gateway decides who may call, before this code.
 Rule 4: One request at a time: Powertools keeps the current one in its classes.
 """
 
 from collections.abc import Callable
 from datetime import timedelta
+from inspect import getdoc
 from typing import Any, NoReturn
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 
-from ledger import Keep, Ledger, Limit, Settings
+from ledger import Keep, Ledger, Limit, Settings, __version__
 from ledger.clocks import Clock, wall_clock
 from ledger.errors import LedgerError
 from ledger.requests import Table
 from reader import Reader
 from service.api.admission import admitted, allow, json_object, routed
-from service.api.documented import ROUTES
+from service.api.documented import ABOUT, GROUPS, ROUTES
 from service.api.problems import Problem, invalid, no_such_route, problem_of
 from service.api.routes import Routes
 from service.api.sagas import Sagas
@@ -38,7 +39,7 @@ class _EveryRoute(Routes, Sagas):
 class Api:
     """The handler: an event of API Gateway's HTTP API (payload format 2.0) to an answer.
 
-    table stands in for DynamoDB. try_it serves a page to try the API at /try-it. prefixes: of the counters it writes.
+    table: instead of DynamoDB. try_it: serve a page to try the API at /try-it. prefixes: of the counters it writes.
     """
 
     def __init__(
@@ -59,14 +60,17 @@ class Api:
         self.app.use([_only_known])
         self.app.exception_handler(Exception)(self._failed)
         for name, route in ROUTES.items():
-            self.app.route(**route._asdict())(getattr(routes, name))
+            method = getattr(routes, name)
+            self.app.route(**route._asdict(), description=getdoc(method))(method)
         if try_it:
-            self.app.enable_swagger(path=TRY_IT, title="exact-counter")
+            self.app.enable_swagger(
+                path=TRY_IT, title="exact-counter", version=__version__, description=ABOUT, tags=GROUPS
+            )
 
     @classmethod
     def in_memory(cls, watch: Watch, *, try_it: bool = False) -> "Api":
-        """On a table in memory, the same one in two Regions. What begins with "seats:" has a ceiling of 10,000, and
-        each period of what begins with "calls:" one of 1,000."""
+        """On a table in memory, the same one in two Regions. A name that begins with "seats:" has a ceiling of 10,000,
+        and each period of a name that begins with "calls:" has one of 1,000."""
         from ledger.memory import MemoryTable
 
         here, there = regions = ("eu-west-1", "us-east-1")
@@ -94,7 +98,7 @@ class Api:
         return answer
 
     def _failed(self, error: Exception) -> NoReturn:
-        """Raises the problem that an exception is."""
+        """Raises the Problem for an exception."""
         match error:
             case Problem():
                 raise error
@@ -106,20 +110,20 @@ class Api:
                 report(self._watch, error)
                 raise problem_of(error)
         self._watch.logger.exception("the API failed")
-        retry = "repeat it with the same key, and it counts once."
-        detail = f"If the request adds a change, it may have been recorded: {retry}"
+        retry = "Repeat it with the same key: it counts once."
+        detail = f"If the request adds a change, the table may have recorded it. {retry}"
         raise Problem("internal", detail, says_what_counts=True)
 
 
 def _only_known(app: Any, following: Callable[[Any], Any]) -> Any:
-    """Refuses parameters that the route does not have, and those that contradict each other."""
+    """Raises Problem for parameters that the route does not have, and for those that contradict each other."""
     route, given = app.context["_route"], app.current_event.query_string_parameters.keys()
     unknown = sorted(given - {field.alias for field in route.dependant.query_params})
     if unknown and route.path != TRY_IT:
         raise invalid({"loc": ("query", name), "type": "unknown", "msg": "Unknown parameter"} for name in unknown)
     if route.path == "/counters":
         if ("counter" in given) == ("prefix" in given):
-            reason = "Give counter, to read one, or prefix (it may be empty), to list them: exactly one of them"
+            reason = "Give exactly one: counter, to read one, or prefix (it may be empty), to list them"
             raise invalid([{"loc": ("query",), "type": "which", "msg": reason}])
         one, others = ("prefix", {"at", "max_age", "consistent"})
         if "counter" in given:

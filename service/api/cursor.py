@@ -1,7 +1,7 @@
 """Cursors: where the next page of a history, or of the list of counters, begins, as text that callers do not read.
 
-Rule 1: A cursor belongs to one counter, or to one prefix of a list, and is refused for another.
-Rule 2: It holds a place, no secret and no state of ours, so it never expires.
+Rule 1: A cursor belongs to one counter, or to one prefix of a list; the API refuses it for another.
+Rule 2: It holds a place, and no secret or state of the service, so it never expires.
 """
 
 import base64
@@ -17,7 +17,7 @@ _PLACE = re.compile(r"1\.([0-9A-Z]{26})\.([a-z0-9-]{1,32})\.([0-9a-f]{8})")
 _LISTED = re.compile(r"1\.([0-9]{1,3})\.([0-9a-f]{8})\.(.*)", re.DOTALL)
 CURSOR = "^[A-Za-z0-9_-]{52,94}$"
 AFTER = "^[A-Za-z0-9_-]{16,1400}$"
-"""What a cursor of a history is written with, and one of the list."""
+"""The characters of a cursor of a history, and of one of the list."""
 
 
 def text_of(counter: str, position: Position) -> str:
@@ -33,7 +33,7 @@ def position_of(counter: str, text: str) -> Position:
     place = _PLACE.fullmatch(_read(CURSOR, text))
     if place and tokens.is_token(place[1]) and place[3] == _digest(counter):
         return Position(place[1], place[2])
-    raise Problem("invalid-cursor", "A cursor is the next of an earlier page of the same counter, unchanged.")
+    raise Problem("invalid-cursor", "Send as cursor the next of an earlier page of the same counter, unchanged.")
 
 
 def place_of(prefix: str, text: str) -> Place:
@@ -44,7 +44,7 @@ def place_of(prefix: str, text: str) -> Place:
             return Place(int(listed[1]), listed[3])
     except InvalidInput:
         pass
-    raise Problem("invalid-cursor", "A cursor is the next of an earlier page with the same prefix, unchanged.")
+    raise Problem("invalid-cursor", "Send as after the next of an earlier page with the same prefix, unchanged.")
 
 
 def _spelled(place: str) -> str:

@@ -1,7 +1,8 @@
-"""Which routes there are, and what each answers: for the router, and for docs/openapi.json.
+"""The routes, by group, and what each answers: for the router, for docs/openapi.json and for the page to try the API.
 
-Rule 1: The model of an answer is that of the method's annotation. Any route may answer any problem, so they are
-described once (openapi.py).
+Rule 1: The model of an answer is that of the method's annotation, and the description is the method's docstring. Any
+route may answer any problem, so openapi.py describes them once.
+Rule 2: The groups have the names and the order of the sections of docs/http-api.md.
 """
 
 from typing import Any, NamedTuple
@@ -16,11 +17,11 @@ class Route(NamedTuple):
     summary: str
     responses: dict[int, Any]
     status_code: int = 200
-    description: str | None = None
+    tags: list[str] | None = None
 
 
 def _counts(now: str, before: str) -> dict[int, Any]:
-    hit = f"Replayed: the same {before} before (header Idempotency-Hit: true)"
+    hit = f"Replayed: the same {before} before, and counts once (header Idempotency-Hit: true)"
     return {201: {"description": f"{now}: it counts from now on"}, 200: {"description": hit}}
 
 
@@ -36,24 +37,38 @@ _MOVED = {
     200: {"description": "Replayed: the same transfer was made before (header Idempotency-Hit: true)"},
 }
 _HOLDS = "/counters/<counter>/holds"
-_EITHER = (
-    "Exactly one of counter and prefix: the balance of that counter (with at: its value at that instant), or names of "
-    "counters."
-)
-ROUTES = {
-    "add": Route("POST", "/counters/<counter>/deltas", "add", "Add a change", _ADDED, 201),
-    "add_many": Route("POST", "/deltas", "addMany", "Add up to 100 changes", _BULK),
-    "hold": Route("POST", _HOLDS, "hold", "Set a part of a limit aside", _HELD, 201),
-    "capture": Route("POST", f"{_HOLDS}/<id>/capture", "capture", "Count what a hold was for", _CAPTURED, 201),
-    "release": Route("POST", f"{_HOLDS}/<id>/release", "release", "Let a hold go", _RELEASED, 204),
-    "reserve": Route("POST", "/reservations", "reserve", "Set an amount aside in several limits", _RESERVED, 201),
-    "settle": Route("POST", "/reservations/settle", "settle", "Count what a reservation was for", _SETTLED),
-    "release_all": Route("POST", "/reservations/release", "releaseAll", "Let a reservation go", _RELEASED, 204),
-    "transfer": Route("POST", "/transfers", "transfer", "Move an amount to another counter", _MOVED, 201),
-    "read_or_list": Route("GET", "/counters", "readAny", "Read a counter, or list counters", _READS, 200, _EITHER),
-    "history": Route("GET", "/history", "historyAny", "List a counter's changes", _READS),
-    "periods": Route("GET", "/periods", "periods", "List what a counter's periods came to", _READS),
-    "series": Route("GET", "/series", "series", "What changed, step by step", _READS),
-    "standing": Route("GET", "/standing", "standingAny", "What of a limit is left", _READS),
+
+_GROUPS: dict[str, dict[str, Route]] = {
+    "Add a change": {
+        "add": Route("POST", "/counters/<counter>/deltas", "add", "Add a change", _ADDED, 201),
+        "add_many": Route("POST", "/deltas", "addMany", "Add up to 100 changes", _BULK),
+    },
+    "Read": {
+        "read_or_list": Route("GET", "/counters", "readAny", "Read a counter, or list counters", _READS),
+        "history": Route("GET", "/history", "historyAny", "List a counter's changes", _READS),
+        "series": Route("GET", "/series", "series", "List what changed, step by step", _READS),
+        "periods": Route("GET", "/periods", "periods", "List the values of a counter's periods", _READS),
+    },
+    "Limits and holds": {
+        "standing": Route("GET", "/standing", "standingAny", "Read what is left of a limit", _READS),
+        "hold": Route("POST", _HOLDS, "hold", "Hold a part of a limit", _HELD, 201),
+        "capture": Route("POST", f"{_HOLDS}/<id>/capture", "capture", "Count a hold", _CAPTURED, 201),
+        "release": Route("POST", f"{_HOLDS}/<id>/release", "release", "Release a hold", _RELEASED, 204),
+    },
+    "Reservations": {
+        "reserve": Route("POST", "/reservations", "reserve", "Hold an amount in several counters", _RESERVED, 201),
+        "settle": Route("POST", "/reservations/settle", "settle", "Count the cost of a reservation", _SETTLED),
+        "release_all": Route("POST", "/reservations/release", "releaseAll", "Release a reservation", _RELEASED, 204),
+    },
+    "Transfers": {
+        "transfer": Route("POST", "/transfers", "transfer", "Move an amount to another counter", _MOVED, 201),
+    },
 }
-"""By the name of its method in `Routes`."""
+ROUTES = {name: route._replace(tags=[group]) for group, routes in _GROUPS.items() for name, route in routes.items()}
+"""By the name of its method in `Routes` or `Sagas`."""
+GROUPS: list[Any] = list(_GROUPS)
+
+ABOUT = (
+    "Exact counters: a change that is acknowledged counts exactly once. Every failure is an RFC 9457 problem; "
+    "docs/http-api.md describes them. API Gateway decides who may call, by IAM (SigV4) or by a JWT authorizer."
+)

@@ -1,6 +1,6 @@
-"""The API on this computer: `python -m service.api.local` listens on 127.0.0.1 and asks the same code as the function.
+"""The API on this computer: `python -m service.api.local` listens on 127.0.0.1 and runs the code of the function.
 
-Rule 1: Loopback only, because nothing here asks who calls.
+Rule 1: Loopback only, because nothing here checks who calls.
 Rule 2: Many connections, and one request at a time, as in a Lambda.
 Rule 3: A request becomes the event that API Gateway's HTTP API would make of it, with the path decoded.
 """
@@ -30,7 +30,7 @@ Answers = Callable[[dict[str, Any]], dict[str, Any]]
 def event_of(method: str, target: str, headers: Mapping[str, str], body: bytes | None) -> dict[str, Any]:
     """The event (payload format 2.0) of a request."""
     raw_path, _, query = target.partition("?")
-    path = unquote(unquote(raw_path).partition("?")[0])  # what API Gateway was seen to do: admission.py says the source
+    path = unquote(unquote(raw_path).partition("?")[0])  # as API Gateway does: admission.py has the source
     return {
         "version": "2.0",
         "rawPath": path,
@@ -49,7 +49,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def answer(self) -> None:
         said = self.headers["Content-Length"] or ""
-        length = int(said) if re.fullmatch("[0-9]{1,18}", said) else 0  # a body in chunks is none to the API
+        length = int(said) if re.fullmatch("[0-9]{1,18}", said) else 0  # a body in chunks counts as none
         body = self.rfile.read(min(length, BODY_BYTES_MAX + 1))  # enough for the API to say that it is too large
         with self.one_at_a_time:
             answer = type(self).api(event_of(self.command, self.path, dict(self.headers), body))
@@ -79,8 +79,8 @@ def serve(api: Answers, port: int = PORT) -> ThreadingHTTPServer:
 
 def main(arguments: list[str], environ: Mapping[str, str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m service.api.local", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--memory", action="store_true", help="a table in memory; else the LEDGER_* environment")
-    parser.add_argument("--port", type=int, default=PORT)
+    parser.add_argument("--memory", action="store_true", help="a table in memory, not that of LEDGER_*")
+    parser.add_argument("--port", type=int, default=PORT, help=f"{PORT} by default; 0: any free one")
     chosen = parser.parse_args(arguments)
     watch = Watch.here("api", sys.stderr)
     if chosen.memory:

@@ -1,10 +1,10 @@
 """What the API takes, as pydantic describes it: bodies, names in paths and queries, the key's header, how to read.
 
-Rule 1: This checks requests and is what docs/openapi.json says of them.
-Rule 2: In a body nothing is converted (a number is no text, 1.0 is no whole number) and an unknown field is refused,
+Rule 1: The models check requests, and docs/openapi.json describes requests by them.
+Rule 2: The models convert nothing in a body (a number is no text, 1.0 is no whole number) and refuse an unknown field,
 because a misspelled one would be lost.
 Rule 3: A limit is the library's own, taken from it.
-Rule 4: How long a hold holds is a number of seconds: a duration of ISO 8601 may be in months, which have no length.
+Rule 4: The length of a hold is a number of seconds: a duration of ISO 8601 may be in months, which have no length.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ IN_PATH = "^[!-$&->@-~]{1,256}$"
 """A name that can stand in a path: as any name, without % and ?."""
 
 HOLD_ID = r"^[0-7][0-9A-HJKMNP-TV-Z]{25}\.[a-z0-9-]{1,32}\.(0|[1-9][0-9]{0,2})\.-?[1-9][0-9]{0,17}$"
-"""How a hold's id looks. Of any other text there is no hold, so nothing checks it before the library reads it."""
+"""A hold's id. No hold has any other text, so nothing checks it before the library reads it."""
 
 
 def _time(value: object) -> datetime:
@@ -48,7 +48,7 @@ def _time(value: object) -> datetime:
 
 
 def text(pattern: str, **more: Any) -> WithJsonSchema:
-    """How a text is described that is checked elsewhere."""
+    """The description of a text that other code checks."""
     return WithJsonSchema({"type": "string", "pattern": pattern} | more)
 
 
@@ -64,20 +64,20 @@ Time = Annotated[
     WithJsonSchema({"type": "string", "format": "date-time", "description": "RFC 3339, with its offset"}),
 ]
 _FIRST_ASKED = Field(
-    description="when the change was first asked for, the same on every retry, from 1970 to five minutes ahead; "
+    description="when you first asked for the change, the same on every retry, from 1970 to five minutes ahead; "
     "required unless the key is a ULID or a UUIDv7 in its canonical spelling, which carries its time"
 )
 FirstAsked = TypeAliasType("FirstAsked", Annotated[Time | None, _FIRST_ASKED])
 _IN_REGION = Field(
     pattern="^[a-z0-9-]{1,32}$",
-    description="where the change was first asked for, when that is another Region of the service than this",
+    description="where you first asked for the change, if that is another Region of the service than this",
 )
 InRegion = TypeAliasType("InRegion", Annotated[str | None, _IN_REGION])
 WITH_TIME: list[Any] = [
     {"required": ["at"], "properties": {"at": {"type": "string"}}},
     {"properties": {"idempotency_key": {"pattern": TIMED}}},
 ]
-"""Where the time of a change is: in `at`, or in its key."""
+"""The time of a change is in `at`, or in its key."""
 
 
 class Strict(BaseModel):
@@ -135,7 +135,7 @@ ExpiresS = Annotated[
 
 
 class NewHold(Strict):
-    """A part of a limit to set aside, until it is captured or released, or is over."""
+    """A part of a limit to set aside until you capture or release it, or its time is over."""
 
     counter: Counter
     amount: int = Field(
@@ -151,7 +151,7 @@ class NewHold(Strict):
 
 
 class EndOfHold(Strict):
-    """A hold to let go."""
+    """A hold to release."""
 
     counter: Counter
 
@@ -163,8 +163,8 @@ class NewCapture(EndOfHold):
         None,
         ge=-CHANGE_MAX,
         le=CHANGE_MAX,
-        description="how much of it counts, from 0 to the amount that is held, of a hold below 0 with its sign or "
-        "without; all of it if left out",
+        description="how much of the hold counts, from 0 to its amount; of a hold below 0 with its sign or without; "
+        "all of it if left out",
     )
 
 
@@ -184,31 +184,31 @@ Key = Annotated[
     ),
 ]
 InQuery = Annotated[Counter, Query(description="the counter's name")]
-OrInQuery = Annotated[Counter | None, Query(alias="counter", description="the counter's name, to read it")]
+OrInQuery = Annotated[Counter | None, Query(alias="counter", description="to read a counter: its name")]
 Prefix = Annotated[
     Annotated[str, Field(pattern="^[!-~]{0,256}$")] | None,
-    Query(description="to list counters: what their names begin with; may be empty"),
+    Query(description="to list counters: how their names begin; may be empty"),
 ]
 After = Annotated[
     Annotated[str, text(cursors.AFTER, minLength=1)] | None,
-    Query(description="of a list: next of the page before, with the same prefix"),
+    Query(description="of a list: the next of the page before, with the same prefix"),
 ]
-NamesMax = Annotated[int, Query(ge=1, le=PAGE_ENTRIES_MAX, alias="limit", description="of a list: names of a page")]
-_AGE = Query(ge=0, le=SECONDS_MAX, allow_inf_nan=False, description="seconds a cached value may have")
+NamesMax = Annotated[int, Query(ge=1, le=PAGE_ENTRIES_MAX, alias="limit", description="of a list: names a page")]
+_AGE = Query(ge=0, le=SECONDS_MAX, allow_inf_nan=False, description="how old a cached value may be, in seconds")
 MaxAge = Annotated[float, _AGE]
-Consistent = Annotated[bool, Query(description="false: half the price, may lag a little, still a true sum")]
-Since = Annotated[Time | None, Query(description="included; RFC 3339")]
-At = Annotated[Time | None, Query(description="of a counter: the instant before which changes count; RFC 3339")]
-Until = Annotated[Time | None, Query(description="excluded; RFC 3339")]
-Limit = Annotated[int, Query(ge=1, le=PAGE_ENTRIES_MAX, description="entries of a page")]
+Consistent = Annotated[bool, Query(description="false: half the price; the value may lag a little, and is a true sum")]
+Since = Annotated[Time | None, Query(description="from this time on; RFC 3339")]
+At = Annotated[Time | None, Query(description="to read a counter: the changes before this instant count; RFC 3339")]
+Until = Annotated[Time | None, Query(description="before this time; RFC 3339")]
+Limit = Annotated[int, Query(ge=1, le=PAGE_ENTRIES_MAX, description="entries a page")]
 Unit = Annotated[Literal["year", "month", "week", "day", "hour"], Query(alias="every", description="what a period is")]
 Anchor = Annotated[int, Query(ge=1, le=ANCHOR_MAX, description="of a month: the day on which it begins")]
-Last = Annotated[int, Query(ge=1, le=PERIODS_MAX, description="how many periods, up to that of now")]
-From = Annotated[Time, Query(alias="since", description="in the first step, or where it begins; RFC 3339")]
-To = Annotated[Time | None, Query(alias="until", description="where the last step is over; now, if left out; RFC 3339")]
+Last = Annotated[int, Query(ge=1, le=PERIODS_MAX, description="how many periods, up to the current one")]
+From = Annotated[Time, Query(alias="since", description="the steps cover the time from here on; RFC 3339")]
+To = Annotated[Time | None, Query(alias="until", description="the end of that time; now if left out; RFC 3339")]
 _EVERY = Query(description="how long a step is; weeks begin on Monday")
 Every = Annotated[Literal["hour", "day", "week", "month"], _EVERY]
-_ZONE = Query(description="the IANA name of the zone whose calendar it is; UTC, if left out", examples=[EXAMPLE_ZONE])
+_ZONE = Query(description="the IANA name of the calendar's time zone; UTC if left out", examples=[EXAMPLE_ZONE])
 Zone = Annotated[Annotated[str, Field(min_length=1, max_length=64)] | None, _ZONE]
 _OF_HISTORY = Annotated[str, text(cursors.CURSOR, minLength=1)]
-Cursor = Annotated[_OF_HISTORY | None, Query(description="next of the page before")]
+Cursor = Annotated[_OF_HISTORY | None, Query(description="the next of the page before")]

@@ -1,7 +1,7 @@
 """The OpenAPI document of the HTTP API: `make docs` writes it to docs/openapi.json, and a test compares the file.
 
-Rule 1: It comes from the routes and models alone, so that it cannot say something else than the code. It needs no table
-and no environment.
+Rule 1: It comes from the routes and models alone, so it cannot differ from the code. It needs no table and no
+environment.
 """
 
 import argparse
@@ -13,29 +13,27 @@ from aws_lambda_powertools.event_handler.openapi.models import APIKey
 
 from ledger import __version__
 from service.api.app import Api
+from service.api.documented import ABOUT, GROUPS
 from service.api.problems import CONTENT_TYPE, TITLES
 from service.observe import Watch
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "openapi.json"
-ABOUT = (
-    "Exact counters: a change that is acknowledged counts exactly once. Every failure is an RFC 9457 problem; "
-    "docs/http-api.md describes them. Who may call is decided by API Gateway: by IAM (SigV4), or by a JWT authorizer."
-)
-SIGNED = {"name": "Authorization", "in": "header", "description": "AWS Signature Version 4, unless a JWT is asked for"}
+SIGNED = {"name": "Authorization", "in": "header", "description": "AWS Signature Version 4, or the JWT of a deployment"}
 
 
 def document() -> dict[str, Any]:
-    """The document, in which each thing is described once.
+    """The document, which describes each thing once.
 
-    Powertools' own errors, which this API never answers, and the titles that pydantic makes of names are left out. A
-    parameter that may be left out is described as what it is when it is there: a query holds no null. A 204 has no
-    body. A parameter of several routes is a component, and so are the problems, which are the default of every route.
+    It leaves out Powertools' own errors, which this API never answers, and the titles that pydantic makes of names. It
+    describes an optional parameter as what it is when it is there: a query holds no null. A 204 has no body. A
+    parameter of several routes is a component, and so are the problems, which are the default of every route.
     """
     app = Api.in_memory(Watch.here("api")).app
     text = app.get_openapi_json_schema(
         title="exact-counter",
         version=__version__,
         description=ABOUT,
+        tags=GROUPS,
         security_schemes={"iam": APIKey.model_validate(SIGNED)},
         security=[{"iam": []}],
     )

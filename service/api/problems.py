@@ -1,11 +1,11 @@
-"""Problem details (RFC 9457): what went wrong, whether anything was written, and what the caller does next.
+"""Problem details (RFC 9457): what went wrong, what was written, and what the caller does next, in this order.
 
 Rule 1: Every answer that is not a success is one of these.
-Rule 2: A problem's type is a name in docs/http-api.md and says the same as its status always does.
-Rule 3: A write's says whether anything was written; a read's says nothing of it.
-Rule 4: No text of a problem holds an amount, an exception that is not ours, or a key, but the canonical spelling of one
-that was refused for its spelling. For a hold that ended it has the state alone: what of it counts is an amount. The
-members of `over-budget` say what is left, because whoever reserves chooses by that; its text does not.
+Rule 2: A problem's type is a name in docs/http-api.md, and always has the same status.
+Rule 3: A write's problem says whether anything was written; a read's does not.
+Rule 4: No text of a problem holds an amount, an exception of other code, or a key, but the canonical spelling of a key
+in another spelling. A hold that ended has only its state there: what of it counts is an amount. The members of
+`over-budget` say what is left, because whoever reserves chooses by that; its text does not.
 Rule 5: Of a library's error the first class that fits decides, and what fits none is for the operator.
 """
 
@@ -47,9 +47,9 @@ TITLES = {
     "throttled": (429, "The table refuses more requests at the moment"),
     "internal": (500, "The service failed"),
     "misconfigured": (500, "The service is not set up as it must be"),
-    "damaged": (500, "An item in the table is damaged or gone"),
+    "damaged": (500, "An item of the table is damaged or gone"),
     "unavailable": (503, "The table did not answer"),
-    "out-of-reach": (503, "Another Region must be asked, and does not answer"),
+    "out-of-reach": (503, "Another Region has to answer, and does not"),
     "transfer-stuck": (503, "The transfer cannot be given back for lack of room"),
     "not-yet-replicated": (503, "This Region does not hold everything yet"),
     "outcome-unknown": (504, "The change may or may not have been recorded"),
@@ -60,10 +60,10 @@ ELSEWHERE = "Give such a name in the body of POST /deltas."
 
 
 class Problem(Exception):
-    """A request that is answered with problem details. `members` are further fields of the answer.
+    """A request that the API answers with problem details. members: further fields of the answer.
 
-    `says_what_counts`: the detail itself says what may have been written. Of any other, nothing was. `resets_at`: until
-    when a refusal holds, where a next period begins then.
+    says_what_counts: the detail itself says what may be written. After any other problem nothing was written.
+    resets_at: when the next period begins, and with it the refusal ends.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Problem(Exception):
 
 
 def invalid(found: Iterable[Mapping[str, Any]]) -> Problem:
-    """The problem of a request that does not fit its description, with where and what, and no value of it."""
+    """The problem of a request that does not fit its description: it names the places and what is wrong, no value."""
     hidden = ("value_error", "assertion_error")  # the text of an exception may quote the value
     places = [
         {
@@ -112,7 +112,7 @@ def invalid(found: Iterable[Mapping[str, Any]]) -> Problem:
 
 
 def no_such_route() -> Problem:
-    return Problem("no-such-route", "The paths are those of docs/openapi.json.")
+    return Problem("no-such-route", "docs/openapi.json has the paths.")
 
 
 _OPERATOR = "The operator must look at the service's log."
@@ -125,7 +125,7 @@ _TIME = (
 )
 _TAKEN = "This counter, key and time already stand for another change or hold. A new one needs a new key."
 _LIMIT = "All Regions together have too little left. Nothing counts, and that is final: a new attempt needs a new key."
-_OVER = "See since. Nothing counts of this attempt, nor of a further one; an earlier one, without an answer, may count."
+_OVER = "See since. This attempt does not count, and no further one does; an earlier one, without an answer, may count."
 _REACH = "This Region has too little left, and one that may have more did not answer. Nothing was decided."
 _STUCK = "The debit counts, the target refused the credit, and the source has no room to take it back. Nothing is lost."
 _NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
@@ -139,14 +139,14 @@ _NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
     (errors.PeriodOver, "period-over", _OVER),
     (errors.TransferStuck, "transfer-stuck", f"{_STUCK} Make room. {_AS_IT_WAS}."),
     (errors.OutOfReach, "out-of-reach", f"{_REACH} {_AS_IT_WAS}."),
-    (errors.HoldEnded, "hold-ended", "See state: a hold ends once, and the first end is final."),
+    (errors.HoldEnded, "hold-ended", "See state: a hold ends once, and its first end is final."),
     (errors.NoSuchHold, "no-such-hold", "It was never granted, or its id or its counter is not as the answer gave it."),
     (errors.Throttled, "throttled", "Repeat the request, slower."),
-    (errors.OutcomeUnknown, "outcome-unknown", f"{_AS_IT_WAS} if it has them: it counts once."),
+    (errors.OutcomeUnknown, "outcome-unknown", f"Nobody knows whether it counts. {_AS_IT_WAS}: it counts once."),
     (errors.Unavailable, "unavailable", "Repeat the request."),
     (errors.TransactionConflict, "unavailable", "Repeat the request."),
     (errors.GaveUp, "unavailable", "The gate changed too often. Nothing was decided. Repeat the request as it was."),
-    (errors.ReadTooSlow, "unavailable", "The compactor must run; then repeat the request."),
+    (errors.ReadTooSlow, "unavailable", "The read took too long. The compactor must run; then repeat the request."),
     (errors.NotYetReplicated, "not-yet-replicated", "Repeat the request later, or in the counter's home Region."),
     (errors.DamagedItem, "damaged", _OPERATOR),
     (errors.GateLost, "damaged", "The counter's gate is gone: the operator must restore it."),
@@ -163,7 +163,7 @@ _SAY_WHAT_COUNTS = (
 
 
 def problem_of(error: LedgerError) -> Problem:
-    """The problem that an error of the library is. Only an unknown outcome may have let something count."""
+    """The problem of an error of the library. Only after an unknown outcome may something count."""
     members: dict[str, Any] = {}
     if error.delta is not None:
         members = {"region": error.delta.lane.region, "token": error.delta.token}
@@ -178,17 +178,17 @@ def problem_of(error: LedgerError) -> Problem:
 
 
 def over_budget(refused: errors.LimitReached) -> Problem:
-    """The problem of a reservation that a limit refused. `available` is null of a refusal that is repeated."""
+    """The problem of a reservation that a limit refused. Where the refusal is repeated, `available` is null."""
     members = {"counter": refused.counter, "available": refused.available}
     detail = "Nothing is held, and that is final: a new attempt needs a new key."
     return Problem("over-budget", detail, members=members, says_what_counts=True, resets_at=refused.resets_at)
 
 
 def in_part(error: LedgerError) -> Problem:
-    """The problem of a request of several steps of which one failed."""
+    """The problem of a request of several steps, one of which failed."""
     of_step = problem_of(error)
-    again = "" if of_step.status == 409 else f" {_AS_IT_WAS}, until it is answered."
-    detail = f"{of_step.detail} That is of one step: those before it may count.{again}"
+    again = "" if of_step.status == 409 else f" {_AS_IT_WAS}, until you have an answer."
+    detail = f"{of_step.detail} That was one step: those before it may count.{again}"
     return Problem(of_step.name, detail, members=of_step.members, says_what_counts=True)
 
 

@@ -1,6 +1,6 @@
-"""What the API answers, and docs/openapi.json says of it: pydantic models, filled from what the library returned.
+"""What the API answers, as docs/openapi.json describes it: pydantic models, filled from what the library returned.
 
-Rule 1: What checks a model is built by the first request that needs it (defer_build), not at a cold start.
+Rule 1: pydantic builds a model's checks for the first request that needs them (defer_build), not at a cold start.
 """
 
 from typing import Annotated, Any, Literal, TypeVar
@@ -13,9 +13,9 @@ from ledger.message import time_text
 from ledger.values import Delta
 
 Instant = Annotated[str, BeforeValidator(time_text)]
-EXACT = Field(description="exact; it may be larger than what a double holds")
-COUNT = Field(description="how many changes it sums")
-HOME = "to be named when another Region repeats the request"
+EXACT = Field(description="exact; it may have more digits than a double")
+COUNT = Field(description="how many changes the value sums")
+HOME = "name it when you repeat the request in another Region"
 
 
 class Answer(BaseModel):
@@ -44,7 +44,7 @@ class ProblemDetails(Answer):
 
 
 class BulkResult(Answer):
-    """What became of one change: `added` or `problem`."""
+    """The outcome of one change: `added` or `problem`."""
 
     status: int = Field(description="201, 200 (replayed) or that of the problem")
     added: Added | None = None
@@ -71,7 +71,7 @@ class CounterBalance(Answer):
 
 
 class CounterValue(Answer):
-    """The sum of all changes asked for before an instant, as far as they are known now."""
+    """The sum of all changes whose time is before an instant, as far as the table has them now."""
 
     counter: str
     at: Instant
@@ -79,13 +79,13 @@ class CounterValue(Answer):
 
 
 class SeriesStep(Answer):
-    """The changes asked for from its start (included) to its end (excluded)."""
+    """The changes whose time is from its start (included) to its end (excluded)."""
 
     start: Instant
     end: Instant
-    change: int = Field(description="what they sum to")
+    change: int = Field(description="their sum")
     count: int = Field(description="how many they are")
-    value: int = Field(description="the sum of all changes asked for before the end")
+    value: int = Field(description="the sum of all changes whose time is before the end")
 
 
 class CounterSeries(Answer):
@@ -97,7 +97,7 @@ class CounterSeries(Answer):
 
 
 class CounterNames(Answer):
-    """Names of counters, each once, in no order of theirs. `next` is the cursor of the next page, or null.
+    """Names of counters, each once, in no order. `next` is the cursor of the next page, or null.
 
     A page may have fewer names than its limit, or none, and yet a next one.
     """
@@ -124,25 +124,25 @@ class History(Answer):
 
 
 class Held(Answer):
-    """A part of the limit is set aside until then, by the clock of who is short of it."""
+    """A part of the limit is set aside `until` then, by the clock of the process that is short of it."""
 
-    id: str = Field(description="names the hold in the paths that capture and release it")
+    id: str = Field(description="names the hold in the paths that capture it and release it")
     counter: str
     amount: int
     until: Instant
-    token: str = Field(description="the ULID that names what is captured in the history")
-    region: str = Field(description=f"where the hold was asked for; {HOME}")
+    token: str = Field(description="the ULID that names the captured change in the history")
+    region: str = Field(description=f"where you first asked for the hold; {HOME}")
     at: Instant
 
 
 class Captured(Added):
-    """What was captured counts, exactly once, from now on; the rest can be taken again."""
+    """The captured change counts, exactly once, from now on; the rest is free."""
 
     change: int = Field(description="what counts")
 
 
 class Reservation(Answer):
-    """All of it is held. Its holds settle it and release it, in any Region."""
+    """Every counter holds the amount. The holds settle and release the reservation, in any Region."""
 
     id: str = Field(description="its idempotency key")
     holds: list[Held]
@@ -152,7 +152,7 @@ class Settled(Answer):
     """The cost counts, exactly once, in every counter of the reservation."""
 
     over: dict[str, int] = Field(
-        description="what a limit refused of a cost above what was held, by its counter: it counts in over:<counter>"
+        description="by counter, how much of the cost its limit refused: that counts in over:<counter>"
     )
 
 
@@ -163,7 +163,7 @@ class Moved(Answer):
     source: str
     target: str
     amount: int
-    region: str = Field(description=f"where the transfer was first asked for; {HOME}")
+    region: str = Field(description=f"where you first asked for the transfer; {HOME}")
     at: Instant
 
 
@@ -182,9 +182,9 @@ class CounterStanding(Answer):
     count: int = COUNT
     floor: int | None
     ceiling: int | None
-    here: Room = Field(description="of what is available, what this Region gives without asking another")
-    available: Room = Field(description="what can be taken in all Regions together")
-    moving: Room = Field(description="of what is available, what is on its way between lanes")
+    here: Room = Field(description="of what is available: what this Region gives without another")
+    available: Room = Field(description="what you can take in all Regions together")
+    moving: Room = Field(description="of what is available: what is on its way between lanes")
     held: Room = Field(description="what open holds set aside")
     as_of: Instant
     closed: bool = Field(description="whether the value is certainly within the limit")
@@ -200,11 +200,11 @@ class PeriodBalance(Answer):
     count: int = COUNT
     floor: int | None
     ceiling: int | None
-    available: Room | None = Field(description="what can be taken in all Regions together")
+    available: Room | None = Field(description="what you can take in all Regions together")
 
 
 class CounterPeriods(Answer):
-    """The last periods of a counter, the oldest first; without those that are kept no longer."""
+    """The last periods of a counter that the table still keeps, the oldest first."""
 
     counter: str
     periods: list[PeriodBalance]
@@ -228,7 +228,7 @@ def status_of(receipt: Receipt) -> int:
 
 
 def counted(model: type[Model], receipt: Receipt, **given: Any) -> Response[Model]:
-    """The answer to the request of one change: it names a repetition, also in a header."""
+    """The answer to the request of one change. A header, too, says that it was replayed."""
     hit = {"Idempotency-Hit": "true"} if receipt.outcome == "replayed" else {}
     return Response(
         status_of(receipt), "application/json", filled(model, receipt, **named(receipt.delta), **given), hit

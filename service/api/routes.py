@@ -1,9 +1,10 @@
-"""What each route does: it translates and nothing else, so what counts is decided by the library alone.
+"""What each route does: it translates and nothing else, so the library alone decides what counts. The docstring of a
+route's method is its description in docs/openapi.json.
 
 Rule 1: A route that adds gives the caller what a retry needs.
 Rule 2: The token in a hold's id decides its end, once, so a capture and a release need no idempotency key.
 Rule 3: No line above debug holds an amount, and the id of a hold has one.
-Rule 4: An item of the directory that names no lane is skipped, counted and logged.
+Rule 4: A list skips an item of the directory that names no lane, counts it and logs it.
 """
 
 from collections.abc import Iterator
@@ -40,6 +41,7 @@ class Routes(Checked):
     """A method for each route of one counter, and of the lists."""
 
     def add(self, counter: InPath, delta: Annotated[models.NewDelta, Body()], idempotency_key: Key) -> Response[Added]:
+        """A change counts exactly once under its Idempotency-Key, however often and wherever you repeat the request."""
         _same(counter, delta.counter)
         change = self._change(delta, idempotency_key)
         receipt = self._ledger.add(
@@ -49,6 +51,7 @@ class Routes(Checked):
         return responses.counted(Added, receipt)
 
     def add_many(self, bulk: Annotated[models.Bulk, Body()]) -> responses.BulkResults:
+        """Each change has a key and a result of its own. If a result is 429 or 5xx, repeat the whole request."""
         changes = [self._change_or_problem(delta) for delta in bulk.deltas]
         outcomes = iter(self._ledger.add_many(change for change in changes if isinstance(change, Change)))
         results = [self._result(next(outcomes) if isinstance(change, Change) else change) for change in changes]
@@ -64,6 +67,7 @@ class Routes(Checked):
         limit: models.NamesMax = 100,
         at: models.At = None,
     ) -> CounterBalance | CounterValue | CounterNames:
+        """With counter its balance, or with at, too, its value at that instant. With prefix the names that begin so."""
         if counter is None:
             return self._list(prefix or "", after, limit)
         if at is not None:
@@ -81,6 +85,7 @@ class Routes(Checked):
         limit: models.Limit = 100,
         cursor: models.Cursor = None,
     ) -> History:
+        """The changes come in the order of time, in pages: while next is not null, send it as cursor."""
         after = None if cursor is None else cursors.position_of(counter, cursor)
         page = self._readers[True].history_page(counter, since=since, until=until, after=after, limit=limit)
         following = None if page.next is None else cursors.text_of(counter, page.next)
@@ -94,6 +99,7 @@ class Routes(Checked):
         every: models.Every = "day",
         zone: models.Zone = None,
     ) -> CounterSeries:
+        """Each step has its change, the number of changes, and the value at its end, by the clocks of zone."""
         with _of_the_past():
             found = self._readers[True].series(
                 counter, since=since, until=until, every=every, zone=zone, limit=models.STEPS_MAX
@@ -101,6 +107,7 @@ class Routes(Checked):
         return responses.filled(CounterSeries, found, counter=counter)
 
     def standing(self, counter: InQuery, consistent: Consistent = True) -> CounterStanding:
+        """The answer says what you can take here and in all Regions, what is between lanes, and what holds keep."""
         self._must_be_limited(counter)
         return responses.filled(CounterStanding, self._readers[consistent].standing(counter), counter=counter)
 
@@ -112,6 +119,7 @@ class Routes(Checked):
         anchor: models.Anchor = 1,
         last: models.Last = 12,
     ) -> responses.CounterPeriods:
+        """Each period has its value and, under a limit, what is left of it. The oldest comes first."""
         try:
             found = self._readers[True].periods(counter, Period(every, zone or "UTC", anchor), last)
         except InvalidInput as error:
@@ -126,6 +134,7 @@ class Routes(Checked):
         return responses.CounterPeriods(counter=counter, periods=rows)
 
     def hold(self, counter: InPath, wanted: Annotated[models.NewHold, Body()], idempotency_key: Key) -> Held:
+        """The part is set aside until you capture or release the hold, or its time is over."""
         _same(counter, wanted.counter)
         self._must_take_holds(counter)
         self._must_be_here(wanted.region)
@@ -140,6 +149,7 @@ class Routes(Checked):
         return responses.filled(Held, hold, **responses.named(hold.delta))
 
     def capture(self, counter: InPath, id: IdInPath, end: Annotated[models.NewCapture, Body()]) -> Response[Captured]:
+        """The hold counts, or the part that you name, and the rest is free. The same request again is a success."""
         _same(counter, end.counter)
         self._must_take_holds(counter)
         receipt = self._ledger.capture(hold_of(counter, id, self._ledger.settings), end.amount)
@@ -147,6 +157,7 @@ class Routes(Checked):
         return responses.counted(Captured, receipt, change=receipt.delta.change)
 
     def release(self, counter: InPath, id: IdInPath, end: Annotated[models.EndOfHold, Body()]) -> Response[str]:
+        """All that the hold set aside is free, and nothing counts. The same request again is a success."""
         _same(counter, end.counter)
         self._must_take_holds(counter)
         self._ledger.release(hold_of(counter, id, self._ledger.settings))
@@ -156,7 +167,7 @@ class Routes(Checked):
         place = None if after is None else cursors.place_of(prefix, after)
         page = self._readers[True].counters(prefix, after=place, limit=limit)
         for key in page.damaged:
-            self._watch.logger.error("an item of the directory names no lane", extra={"pk": key.pk, "sk": key.sk})
+            self._watch.logger.error("a directory item names no lane", extra={"pk": key.pk, "sk": key.sk})
             self._watch.publish({"LanesDamaged": 1})
         following = None if page.next is None else cursors.text_of_place(prefix, page.next)
         return CounterNames(counters=list(page.counters), next=following)
@@ -176,7 +187,7 @@ class Routes(Checked):
             return problem
 
     def _result(self, outcome: Receipt | LedgerError | Problem) -> responses.BulkResult:
-        refused = InvalidInput("A delta of a bulk is not as described.")
+        refused = InvalidInput("A delta of a bulk does not fit its description. It was not written.")
         report(self._watch, refused if isinstance(outcome, Problem) else outcome)
         if isinstance(outcome, Receipt):
             added = responses.filled(Added, outcome, **responses.named(outcome.delta))
@@ -187,11 +198,11 @@ class Routes(Checked):
 
 @contextmanager
 def _of_the_past() -> Iterator[None]:
-    """Raises Problem for times, steps and zones that cannot be; what the library says of them is a hint."""
+    """Raises Problem for times, steps and zones that cannot be, with what the library says of them as a hint."""
     try:
         yield
     except InvalidTime:
-        raise Problem("invalid-time", "since, until and at are from 1970 to now, by the service's clock.") from None
+        raise Problem("invalid-time", "Give since, until and at from 1970 to now, by the service's clock.") from None
     except InvalidInput as error:
         raise invalid([{"loc": ("query",), "type": "series", "msg": error.why}]) from None
 
@@ -199,6 +210,6 @@ def _of_the_past() -> Iterator[None]:
 def _same(in_path: str, in_body: str) -> None:
     """Raises Problem unless the path and the body name the same counter."""
     if in_path != in_body:
-        why = "If they were the same when they were sent, a gateway changed the path."
+        why = "If you sent the same name in both, a gateway changed the path."
         detail = f"The path, as it arrived, has another counter than the body names. {why} {ELSEWHERE}"
         raise Problem("other-counter", detail)

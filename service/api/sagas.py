@@ -1,10 +1,9 @@
-"""The routes of several counters, reservations and transfers, and what they take; as models.py, which has the rules.
+"""The routes of several counters, reservations and transfers, and what they take. models.py has the rules of bodies.
 
-Rule 1: a reservation is its holds, named by their ids. Nothing is kept between two requests.
-Rule 2: what is added above a hold is named by the hold's own token and time, and is of its lane's Region. So a
-settlement that is repeated, in any Region, counts once.
-Rule 3: a cost is counted as `Budgets` count it: what a limit refuses stands beside its counter, under OVER and its
-name.
+Rule 1: a reservation is its holds, named by their ids. The service keeps nothing between two requests.
+Rule 2: the hold's own token and time name what is added above it, in its lane's Region. So a settlement that somebody
+repeats, in any Region, counts once.
+Rule 3: a cost counts as in `Budgets`: what a limit refuses counts beside its counter, under OVER and its name.
 """
 
 from collections.abc import Iterator
@@ -50,7 +49,7 @@ class NewReservation(Strict):
 
 
 class HoldName(Strict):
-    """A hold of a reservation: what its answer said of it, of which these two name it."""
+    """A hold of a reservation, as its answer gave it: these two fields name it."""
 
     model_config = ConfigDict(extra="ignore")  # a misspelled one lacks what is required
 
@@ -59,15 +58,15 @@ class HoldName(Strict):
 
 
 class EndOfReservation(Strict):
-    """A reservation to let go."""
+    """A reservation to release."""
 
     holds: list[HoldName] = Field(min_length=1, max_length=HOLDS_MAX)
 
 
 class Settlement(EndOfReservation):
-    """What a reservation was for has happened."""
+    """A reservation whose cost is known."""
 
-    cost: int = Field(ge=0, le=CHANGE_MAX, description="what counts in each of its counters, also above what is held")
+    cost: int = Field(ge=0, le=CHANGE_MAX, description="counts in each of its counters, also above what is held")
 
 
 class NewTransfer(Strict):
@@ -84,9 +83,10 @@ class Sagas(Checked):
     """A method for each route."""
 
     def reserve(self, wanted: Annotated[NewReservation, Body()], idempotency_key: Key) -> Reservation:
+        """Each counter holds the amount, or none does. The holds of the answer settle and release the reservation."""
         for counter in wanted.counters:
             if wanted.counters.count(counter) > 1:
-                raise _refused("counters", f"Each counter is named once, and {counter} is named twice")
+                raise _refused("counters", f"{counter} is named twice: name each counter once")
             self._must_be_reserved_in(counter)
         self._must_be_here(wanted.region)
         expires, at = timedelta(seconds=wanted.expires_s), time_of_key(idempotency_key, wanted.at)
@@ -101,19 +101,22 @@ class Sagas(Checked):
         return Reservation(id=idempotency_key, holds=held)
 
     def settle(self, end: Annotated[Settlement, Body()]) -> Settled:
+        """The cost counts in every counter. What a limit refuses of it counts in over:<counter>."""
         holds = self._holds(end)
         with self._in_steps():
             return Settled(over=_settled(self._ledger, holds, end.cost))
 
     def release_all(self, end: Annotated[EndOfReservation, Body()]) -> Response[str]:
+        """All holds that have not ended are released. If the request fails, repeat it."""
         holds = self._holds(end)
         with self._in_steps():
             run(release(holds), self._ledger)
         return Response(204, body="")
 
     def transfer(self, wanted: Annotated[NewTransfer, Body()], idempotency_key: Key) -> Response[Moved]:
+        """The amount moves once. After a failure a part may count: repeat the request until you have an answer."""
         if wanted.source == wanted.target:
-            raise _refused("target", "A transfer has two counters, and source and target are the same")
+            raise _refused("target", "The source and target are the same counter: name two")
         for counter in (wanted.source, wanted.target):
             self._must_be_writable(counter)
         self._must_be_here(wanted.region)
@@ -147,13 +150,13 @@ class Sagas(Checked):
         settings = self._ledger.settings
         holds = [hold_of(named.counter, named.id, settings) for named in end.holds]
         if any(hold.amount < 0 for hold in holds):
-            raise _refused("holds", "A reservation has no hold below 0")
+            raise _refused("holds", "A hold below 0 is of no reservation: send the holds of its answer")
         return holds
 
     def _must_be_reserved_in(self, counter: str) -> None:
         self._must_take_holds(counter)
         if self._ledger.settings.limit_of(check_counter(OVER + counter)) is not None:
-            raise InvalidInput(f"{OVER}{counter} counts what {counter} refuses of a cost, and has a limit.")
+            raise InvalidInput(f"{OVER}{counter} has a limit, and must count what {counter} refuses of a cost.")
 
 
 def _refused(field: str, why: str) -> Problem:

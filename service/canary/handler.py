@@ -1,11 +1,11 @@
-"""The canary: changes to a counter of its own go the whole way of everybody's, and it publishes how far they came.
+"""The canary: it adds changes to its own counter, which go the way of all changes, and publishes how far they came.
 
-Rule 1: It adds `fold_min` changes of 1 in one pack. The items of so many always ring, so a pack that an earlier run put
-and that is still in the tail long after is a fold that did not happen: stream, ring, work queue or compactor.
+Rule 1: It adds `fold_min` changes of 1 in one pack. A pack of so many always rings, so one that an earlier run put and
+that is still in the tail long after is a fold that did not happen: stream, ring, work queue or compactor.
 Rule 2: It reads strongly before and after its put, its own Region's part of the value alone, because the canaries of
-other Regions add meanwhile. Between the two that must rise by what it added. So a Region has one canary at a time.
+other Regions add meanwhile. Between the two that part must rise by what it added. So a Region has one canary at a time.
 Rule 3: Its tokens are fresh and of the counter's first shard, whatever shards the counter has: one lane is enough.
-Rule 4: What the table refuses is raised, so that the function's errors show it.
+Rule 4: It raises what the table refuses, so the function's errors show it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class Canary:
         entropy: clocks.Entropy = clocks.entropy,
     ) -> None:
         if settings.limit_of(COUNTER) is not None:
-            raise InvalidSettings(f"limits: {COUNTER} has one, and rises for ever. Choose prefixes that do not fit it.")
+            why = f"limits: {COUNTER}, the canary's counter, rises for ever, and a prefix of limits fits it"
+            raise InvalidSettings(f"{why}. Choose other prefixes.")
         self._settings, self._table, self._watch = settings, table, watch
         self._clock, self._entropy = clock, entropy
         self._lane = settings.lanes_of(COUNTER, settings.region)[0]
@@ -64,7 +65,7 @@ class Canary:
         if read:
             self._watch.logger.info("canary", extra=shown)
         else:
-            self._watch.logger.error("canary read something else", extra=shown | {"rose": value - before})
+            self._watch.logger.error("canary read another difference", extra=shown | {"rose": value - before})
         return shown | {"value": value}
 
     def _value(self) -> int:
@@ -79,7 +80,7 @@ class Canary:
 
 
 def standing(lane: Lane) -> Program[tuple[int | None, int | None]]:
-    """The times in tokens of a lane's watermark and of the oldest change above it; None without one."""
+    """The time of a lane's watermark, and of the oldest change above it; None without one."""
     item: Item | None = yield Get(items.checkpoint_key(lane))
     watermark = items.checkpoint_of(lane, item).watermark if item is not None else None
     tail = TailSum(lane, watermark, consistent=True)

@@ -8,7 +8,7 @@ from service.observe import Handler, Watch
 from service.runtime import Runtime
 
 STOP_MS = 10_000
-"""A job is stopped between two requests when less time than this is left."""
+"""The worker stops a job between two requests when less time than this is left."""
 
 watch = Watch.of(os.environ)
 settings = Settings.from_env()

@@ -1,6 +1,6 @@
-"""`Done`: what became of a job, with its own numbers and its own line.
+"""`Done`: the result of a job, with its numbers and its log line.
 
-Rule 1: It is written as the job goes on, so a job that fails has reported what came before.
+Rule 1: A job writes it as it goes on, so a job that fails has reported what it did before.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ CONFLICTS_SHOWN = 10
 
 @dataclass(slots=True, kw_only=True)
 class Done(Tally):
-    """job: of a batch. ids: of the messages that ask for it. outcome: looked, visited, settled, verified, evaluated,
+    """job: of a batch. ids: of the messages that request it. outcome: looked, visited, settled, verified, evaluated,
     ended (another chain of visits goes on), put off, retired (a period that nobody looks at any more), stopped, gave
-    up, damaged, failed. error: what ended it. lost: why its messages stay on the queue. visited: it came to a visit,
-    whatever that came to. tail: the changes above the watermark that it found; of those that are left, `fold_min` at
-    most are counted. holds: the lane was seen to hold something. forgotten: the sweep found what a message should have
-    asked for. naming: how far what was named is settled. sent: the jobs that it leaves for later.
+    up, damaged, failed. error: what ended it. lost: why its messages stay on the queue. visited: it began a visit,
+    however that ended. tail: the changes above the watermark that it found; of those that are left it counts at most
+    `fold_min`. holds: it saw that the lane holds something. forgotten: the sweep found work that no message requested.
+    naming: how far it settled what was named. sent: the jobs that it leaves for later.
     """
 
     job: Job
@@ -53,7 +53,7 @@ class Done(Tally):
 
     @property
     def left(self) -> Job:
-        """What is left of the job, at this moment."""
+        """The rest of the job, at this moment."""
         match self.job:
             case Settle() as job if self.naming is not None:
                 return replace(job, named=self.naming.undone)
@@ -62,7 +62,7 @@ class Done(Tally):
         return self.job
 
     def metrics(self, settings: Settings) -> dict[str, int]:
-        """The numbers of the job. Also those that are 0: an alarm can then tell "none" from "not running"."""
+        """The numbers of the job, also those that are 0: so an alarm can distinguish "none" from "not running"."""
         is_verify, is_stopped = isinstance(self.job, Verify), self.outcome == "stopped"
         numbers: dict[str, int | None] = {
             "LanesVisited": int(self.visited),
@@ -94,7 +94,7 @@ class Done(Tally):
         """The fields of the job's log line, without amounts."""
         shown = {"lane": str(self.job.lane)} | {name: getattr(self, name) for name in SHOWN}
         if (error := self.lost or self.error) is not None:
-            # What is wrong with a damaged item may hold amounts; its key does not.
+            # The text of a DamagedItem may hold amounts; the item's key does not.
             reason = f"pk={error.pk!r}, sk={error.sk!r}" if isinstance(error, DamagedItem) else str(error)
             shown |= {"error": type(error).__name__, "reason": reason}
         more = {
@@ -108,7 +108,7 @@ class Done(Tally):
     def line(self) -> tuple[str, str]:
         """The level and the text of the job's log line."""
         if self.lost is not None or self.error is not None:
-            return "warning" if self.outcome == "gave up" else "error", "a visit did not come to its end"
+            return "warning" if self.outcome == "gave up" else "error", "a visit failed before its end"
         if self.outcome == "stopped":
             return "warning", "a visit did not fit its time"
         if self.visited or isinstance(self.job, Settle | Verify) or self.evaluated.published:

@@ -1,16 +1,16 @@
-"""`Worker`: a batch of the work queue, job by job; each from its beginning to whatever end it comes to.
+"""`Worker`: a batch of the work queue, job by job, each from its beginning to its end.
 
-Rule 1: What has to be done later is sent before the job is done with. Whoever is stopped or fails sends what is left,
-so the job goes on behind what was done.
-Rule 2: No failure of the table fails a message: its job is sent again, later and later. A job that meets damage waits
-for a person in the DLQ. Only a job that could not be sent leaves its message on the queue.
-Rule 3: Two are not sent again: a verify that did not fit its time, because it would not fit the next time either, and a
-look at a lane that gave up until the wait was the longest, because the next ring or the sweep stands for it.
-Rule 4: A verify may take all the time there is: beside other jobs of its lane it is put off.
-Rule 5: The jobs of a lane are served one after the other, and lanes side by side.
-Rule 6: A message that asks for no job in a lane of this Region is put on the DLQ; it stops no other. A defect fails the
-messages of its job alone.
-Rule 7: What verifies and what evaluates is imported by the first such job: most processes have none.
+Rule 1: A job sends what has to be done later before it is done. A job that stops or fails sends its rest, which goes on
+behind what it did.
+Rule 2: No failure of the table fails a message: the worker sends its job again, later and later. A job that meets
+damage waits for a person in the DLQ. Only a job that could not be sent leaves its message on the queue.
+Rule 3: The worker does not send two again: a verify that did not fit its time, because it would not fit the next time
+either, and a look at a lane that gave up until the wait was the longest, because the next ring or sweep replaces it.
+Rule 4: A verify may take all the time there is, so the worker puts it off beside other jobs of its lane.
+Rule 5: The worker serves the jobs of a lane one after the other, and lanes side by side.
+Rule 6: The worker puts a message that requests no job in a lane of this Region on the DLQ; it stops no other. A defect
+fails the messages of its job alone.
+Rule 7: The first verify and the first evaluation import their code: most processes have none.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from service.runtime import Runtime, Steps
 from service.sqs import DELAY_S_MAX
 
 COMMITS_OF_VISIT = 20
-"""Commits of fold, and of settle, in one visit: a huge backlog gets its turns as every other lane does."""
+"""Commits of fold, and of settle, in one visit: so a huge backlog takes turns with other lanes."""
 
 TRY_AGAIN_S = 30
-"""After a first failure; twice as long after each further one, up to DELAY_S_MAX."""
+"""The wait after a first failure; it doubles with each further one, up to DELAY_S_MAX."""
 
 
 class OutOfTime(Exception):
-    """A job was stopped between two requests, because its function's time is nearly up. What was done stays."""
+    """A job stopped between two requests, because its function's time is nearly up. What it did stays."""
 
 
 def recount(job: Verify, done: Done, settings: Settings, commits_max: int) -> Steps:
@@ -53,7 +53,7 @@ def recount(job: Verify, done: Done, settings: Settings, commits_max: int) -> St
     try:
         done.check = yield from verify(job.lane, read_time_max_ms=settings.read_time_max_ms)
         done.outcome = "verified"
-    except (GaveUp, ReadTooSlow):  # a commit was landing, or the tail is long: another pass of the sweep picks it
+    except (GaveUp, ReadTooSlow):  # a commit landed meanwhile, or the tail is long: another pass of the sweep picks it
         done.outcome = "gave up"
 
 
@@ -84,7 +84,7 @@ def serve(
 ) -> Steps:
     """Do a job. refusal: why this process may not. alone: no other job of its lane comes with it.
 
-    Raises LedgerError if what is left could not be put on a queue.
+    Raises LedgerError if the rest of the job may not be on a queue.
     """
     job = done.job
 
@@ -119,7 +119,7 @@ def serve(
 
 
 def _fail(done: Done, failure: LedgerError) -> None:
-    """Have the job done again, because of this failure."""
+    """Send the job again, because of this failure."""
     done.outcome, done.error = "gave up" if isinstance(failure, GaveUp) else "failed", failure
     pause_s = wait_s(done.job.tries)
     if not (done.outcome == "gave up" and isinstance(done.job, Look) and pause_s == DELAY_S_MAX):
@@ -135,7 +135,7 @@ def _again(done: Done, pause_s: int) -> None:
 
 
 def by_lane(jobs: Iterable[tuple[str, Job]]) -> list[list[Done]]:
-    """The jobs of each lane, in the order in which they are served. jobs: each with the id of its message."""
+    """The jobs of each lane, in the worker's order. jobs: each with the id of its message."""
     lanes: dict[Lane, dict[Job, Done]] = defaultdict(dict)
     for name, job in jobs:
         lanes[job.lane].setdefault(job, Done(job=job)).ids.add(name)
@@ -150,8 +150,8 @@ def serve_lane(
     refusal: LedgerError | None = None,
     commits_max: int = COMMITS_OF_VISIT,
 ) -> Steps:
-    """Serve the jobs of one lane, one after the other; what becomes of one is nothing to the next. refusal: why none of
-    them may be served by this process."""
+    """Serve the jobs of one lane, one after the other; the end of one does not change the next. refusal: why this
+    process may serve none of them."""
     for done in lane:
         try:
             yield from serve(done, settings, stop, refusal=refusal, alone=len(lane) == 1, commits_max=commits_max)
@@ -188,7 +188,7 @@ class Worker:
 
     def _set_aside(self, body: str, error: InvalidWork) -> bool:
         """Put a message on the DLQ. Whether it is there."""
-        self._watch.logger.error("a work message is not valid", extra={"reason": str(error)})
+        self._watch.logger.error("a work message is not valid: it goes to the DLQ", extra={"reason": str(error)})
         self._watch.publish({"WorkInvalid": 1})
         try:
             self._runtime.answer(DeadLetter(body))

@@ -1,12 +1,12 @@
 """The jobs Look, Sweep and Settle: what changes a lane.
 
-Rule 1: Look first, because most rings come before there is enough to fold: one read unit. What the sweep sends is
-visited whole.
-Rule 2: What is beyond the bounds of a visit is sent at once, as a job of its own. What is named and was above the
-watermark is named again once, ASK_AGAIN_MS later.
+Rule 1: Look first, because most rings come before there is enough to fold: one read unit. A job of the sweep visits the
+whole lane.
+Rule 2: A visit sends what is beyond its bounds at once, as a job of its own. A settle names again, once, ASK_AGAIN_MS
+later, what it found above the watermark.
 Rule 3: The visits of a busy lane follow each other: each sends the next look, with the version that it left. At another
-version somebody else visited since, and sent. It saves tails alone: what rang has a message of its own.
-Rule 4: Of a lane whose watermark is ahead nobody names what comes in time below it, so every look visits it whole.
+version somebody else has visited since, and sent. This keeps tails short and nothing else: what rang has its message.
+Rule 4: Nobody names what comes in time below a watermark that is ahead, so every look at such a lane visits it whole.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ BUSY_PER_S = 100
 """Changes a second of a lane whose visits follow each other. Visits for rings alone would leave a tail of 75 s."""
 
 SWEEP_BACK_MS = 7 * 86_400_000
-"""How far back a sweep looks for strays where nothing is cleaned: it is for those whose messages were lost."""
+"""How far back a sweep looks for strays, where nothing is cleaned. It finds those whose messages were lost."""
 
 AHEAD_BACK_MS = 3_600_000
 """The same of a look at a lane whose watermark is ahead: such looks come as often as rings."""
 
 FORGOTTEN_TAILS, FORGOTTEN_MS = 16, 900_000
-"""No message asked for the fold of a tail of so many times fold_min that was due for so long: the draws of so many
-changes miss once in a million times."""
+"""A tail of so many times fold_min that was due for so long: its message is lost, because the draws of so many changes
+miss once in a million times."""
 
 
 def look(job: Look, done: Done, settings: Settings, commits_max: int) -> Steps:
@@ -52,7 +52,7 @@ def look(job: Look, done: Done, settings: Settings, commits_max: int) -> Steps:
 
 
 def sweep(job: Sweep, done: Done, settings: Settings, commits_max: int) -> Steps:
-    """Visit the lane if there is anything to do, or if it was never folded: then nobody knows."""
+    """Visit the lane if there is anything to do, or if no fold ever was: then nobody knows."""
     now_ms, due_for_ms, found = yield from _look(job, done, settings)
     if due_for_ms < 0 and not found.below and found.checkpoint is not None:
         done.outcome = "looked"
@@ -64,7 +64,7 @@ def sweep(job: Sweep, done: Done, settings: Settings, commits_max: int) -> Steps
 
 
 def settle(job: Settle, done: Done, settings: Settings, commits_max: int) -> Steps:
-    """Settle what is named. What is above the watermark for the first time is named again, whatever end this has."""
+    """Settle what is named. Name again what is above the watermark for the first time, however this ends."""
     done.holds, done.naming = True, Naming(job.named)
     try:
         yield from settle_named(job.lane, done, done.naming, fold_max=settings.fold_max, commits_max=commits_max)
@@ -77,7 +77,7 @@ def settle(job: Settle, done: Done, settings: Settings, commits_max: int) -> Ste
 
 
 def _look(job: Look | Sweep, done: Done, settings: Settings) -> Generator[Any, Any, tuple[int, int, Outlook]]:
-    """The time; for how long there has been enough to fold (below 0: there is not); and what was found."""
+    """The time; for how long there has been enough to fold (below 0: there is not); and what the look found."""
     now: Instant = yield Now()
     found = yield from outlook(job.lane, settings, below=isinstance(job, Sweep), now_ms=now.wall_ms)
     done.tail, done.holds = found.tail, found.tail > 0 or found.checkpoint is not None
@@ -89,7 +89,7 @@ def _look(job: Look | Sweep, done: Done, settings: Settings) -> Generator[Any, A
 def _visit(
     job: Look | Sweep, done: Done, settings: Settings, commits_max: int, found: Outlook, back_to_ms: int
 ) -> Steps:
-    """back_to_ms: where nothing is cleaned, strays from before that are passed by."""
+    """back_to_ms: where nothing is cleaned, the visit skips strays from before that."""
     done.visited = True
     young = None if settings.clean or back_to_ms < 0 else tokens.last_of(back_to_ms)
     since = max(filter(None, (young, job.since)), default=None)
@@ -99,10 +99,10 @@ def _visit(
 
 
 def _go_on(job: Look | Sweep, done: Done, settings: Settings, found: Outlook) -> Steps:
-    """Send what a visit leaves: what is beyond its bounds, or a busy lane's next visit."""
+    """Send what a visit leaves: the work beyond its bounds, or a busy lane's next visit."""
     if done.unsettled and found.below is not None:
         done.send(type(job)(job.lane, since=done.since or job.since))
-    if done.unfolded:  # what rang is served by this job, whoever commits meanwhile: it follows nothing
+    if done.unfolded:  # this job serves what rang, whoever commits meanwhile, so it follows nothing
         done.send(Look(job.lane))
         return
     if not done.folded or found.checkpoint is None:

@@ -1,18 +1,18 @@
 """What a batch of the table's stream says of the lanes of a Region.
 
-Rule 1: Whatever a record holds, it fails nothing: what is no new delta, pack or gate of this Region, and nothing by
-which a threshold may be crossed, is ignored.
-Rule 2: An item came late when the record was made more than half the allowed lateness after the item's lowest token,
-the other half being for a time that AWS rounds down to the second and calls approximate, and for clocks. Without that
-time, or with content that nobody can read, it came late.
+Rule 1: No record fails a batch, whatever it holds. `arrived` ignores what is no new delta, pack or gate of this Region
+and cannot bring a value across a threshold.
+Rule 2: An item came late if AWS made its record more than half the allowed lateness after the item's lowest token. The
+other half is for clocks, and for a time that AWS rounds down to the second and calls approximate. An item without that
+time, or with content that nobody can read, came late.
 Rule 3: An item that came by replication is as good as one put here.
 Rule 4: A ring waits longer by as much as its item's highest token is ahead of the record.
-Rule 5: An item with n changes rings with the probability n / fold_min, so that a lane rings about once while its tail
-grows by as much as is worth a fold, and nobody counts. The draw is by a hash of the item's key: the same record rings
-whenever it is read. It is not by the token's own bits, because those are the shard.
-Rule 6: Every item that a counter's value is read from, of whatever Region, asks for an evaluation where this Region
-publishes its crossings: deltas and packs, checkpoints (a stray that was settled, a rebuild) and gates. So does the item
-of a crossing, because the value may have changed between its read and its write.
+Rule 5: An item with n changes rings with the probability n / fold_min, so a lane rings about once while its tail grows
+by as much as is worth a fold, and nobody counts. A hash of the item's key decides, so the same record rings whenever
+somebody reads it. The token's own bits cannot decide, because they are the shard.
+Rule 6: Every item that a read of a value reads, of whatever Region, requests an evaluation where this Region publishes
+the counter's crossings: deltas and packs, checkpoints (a settled stray, a rebuild) and gates. So does the item of a
+crossing, because the value may have changed between its read and its write.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ ROUNDED_MS = 1_000
 https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_streams_StreamRecord.html"""
 
 MARGIN_S = 5
-"""Beyond what a message waits for: the clocks of writers may be off by so much."""
+"""A message waits so much longer, because the clocks of writers may be off by so much."""
 
 
 @dataclass(slots=True)
 class Arrived:
-    """What a batch says of one lane. late: the sort keys of what came late. rung: whether an item rings. ahead_s: how
-    far the furthest one is ahead that rings and is further ahead than MARGIN_S; else 0."""
+    """What a batch says of one lane. late: the sort keys of what came late. rung: whether an item rings. ahead_s: of
+    the items that ring and are more than MARGIN_S ahead, how far the furthest is; else 0."""
 
     late: list[str] = field(default_factory=list)
     rung: bool = False
@@ -56,9 +56,9 @@ class Arrived:
 
 @dataclass(slots=True)
 class Batch:
-    """lanes: what came, by lane, in the order of the stream. evaluated: whose counters are to be evaluated: of each its
-    first lane of this Region, which need not have changes. firsts: the number of the first record of each of these, and
-    where that stands in the batch."""
+    """lanes: what came, by lane, in the order of the stream. evaluated: of each counter to evaluate, its first lane of
+    this Region, which need not have changes. firsts: of each of these lanes, the place of its first record in the
+    batch, and that record's sequence number."""
 
     lanes: dict[Lane, Arrived] = field(default_factory=dict)
     evaluated: dict[Lane, None] = field(default_factory=dict)
@@ -89,7 +89,7 @@ def arrived(records: Iterable[Any], settings: Settings) -> Batch:
 
 
 def _note(seen: Arrived, key: Key, change: Mapping[str, Any], settings: Settings) -> None:
-    """Whether a new delta or pack came late, and whether it rings."""
+    """Note whether a new delta or pack came late, and whether it rings."""
     held = _held(key.sk, change.get("NewImage"))
     made_ms = _made_ms(change.get("ApproximateCreationDateTime"))
     in_time_ms = settings.allowed_lateness_ms / 2 - ROUNDED_MS
@@ -129,7 +129,7 @@ def _lane_of(key: Key, settings: Settings) -> Lane | None:
 
 
 def _counter_of(key: Key, settings: Settings) -> str | None:
-    """The counter whose thresholds the item of this key asks to be evaluated."""
+    """The counter whose thresholds the item of this key can change."""
     lane = gates.lane_of(key)
     found = items.lane_of(key.pk)
     if found is not None and (found[0] == "delta" or key == items.checkpoint_key(found[1])):
@@ -147,7 +147,7 @@ class Held(NamedTuple):
 
 
 def _held(sk: str, image: Any) -> Held | None:
-    """None where nobody can tell."""
+    """None where nobody can read it."""
     if not items.is_pack(sk):
         return Held(1, tokens.time_ms(sk), tokens.time_ms(sk))
     try:
@@ -161,6 +161,6 @@ def _held(sk: str, image: Any) -> Held | None:
 
 
 def _made_ms(made: Any) -> int | None:
-    """When the record was made, rounded down; None where nobody can tell."""
+    """When the record was made, rounded down; None where it does not say."""
     known = isinstance(made, int | float) and not isinstance(made, bool) and 0 <= made < TIME_S_MAX
     return int(made * 1_000) if known else None

@@ -1,14 +1,14 @@
-"""`Ringer` and its program `ring`: what came in a batch of the stream becomes messages of the work queue.
+"""`Ringer` and its program `ring`, which puts messages on the work queue for what came in a batch of the stream.
 
-Rule 1: A lane is in the directory before its batch is answered; lanes that this process knows to be there are not asked
-for again.
-Rule 2: A look is delayed until every item that it stands for is old enough to be folded, also one whose token is ahead
-of its time. An evaluation needs nothing old, so it waits only until what it stands for has come.
-Rule 3: A job is skipped only while a message of the same job that this process put on the queue, and saw confirmed, is
-on its way for long enough: by both clocks, because a process that was frozen may find one of them stopped.
-Rule 4: What came late is named, at once, and never skipped.
-Rule 5: What failed is reported by its lane; an event source that sends the records again loses nothing, and all of this
-may be repeated.
+Rule 1: `ring` puts a lane in the directory before the batch is answered. It does not read lanes again that this process
+knows to be there.
+Rule 2: A look waits until every item that it stands for is old enough to be folded, also one whose token is ahead of
+its time. An evaluation needs nothing old, so it waits only until what it stands for has come.
+Rule 3: `ring` skips a job only while a message of the same job, which this process put on the queue and SQS confirmed,
+is still on its way for long enough: by both clocks, because a frozen process may find one of them stopped.
+Rule 4: `ring` names what came late at once, and never skips it.
+Rule 5: `ring` reports a failure by its lane. An event source that sends the records again loses nothing, and all of
+this may be repeated.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ EVERY_S = 60
 """How often a lane rings, at most, in one process."""
 
 EVALUATE_EVERY_S = 10
-"""How often a counter's thresholds are evaluated, at most, because of one process."""
+"""How often one process requests an evaluation of a counter's thresholds, at most."""
 
 EVALUATE_MARGIN_S = 2
-"""By which a message outlasts what is skipped because of it: a delay is in whole seconds."""
+"""A message arrives so much after the last change that it stands for: a delay is in whole seconds."""
 
 KNOWN_MAX = 200_000
 SENT_MAX = 200_000
-"""Lanes and jobs that a process remembers: some 60 MB each. One that is forgotten costs a read or a message."""
+"""Lanes and jobs that a process remembers: some 60 MB each. A forgotten one costs a read or a message."""
 
 
 NUMBERS = ("LanesRung", "RingsSpared", "LateDeltas", "LanesListed")
 
 
 class Sent(NamedTuple):
-    """A message that was to be put at `at`, and its delay."""
+    """A message: when it was put on the queue, and its delay in seconds."""
 
     at: Instant
     delay_s: int
@@ -66,19 +66,19 @@ class Memory:
 
 @dataclass(slots=True)
 class Rung:
-    """What became of a batch. numbers: by metric. failed: by lane, why."""
+    """The result of a batch. numbers: by metric. failed: the error by lane."""
 
     numbers: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NUMBERS, 0))
     failed: dict[Lane, LedgerError] = field(default_factory=dict)
 
 
 def delay_s(settings: Settings, every_s: int, ahead_s: int = 0) -> int:
-    """How long a look waits: until what is skipped because of it is old enough."""
+    """How long a look waits: until all that it stands for is old enough."""
     return min(DELAY_S_MAX, every_s + ahead_s + MARGIN_S + -(-settings.allowed_lateness_ms // 1_000))
 
 
 def ring(batch: Batch, done: Rung, memory: Memory, settings: Settings, every_s: int = EVERY_S) -> Steps:
-    """Handle what a batch says. Raises no LedgerError: they are in `done`."""
+    """Handle what a batch says. Raises no LedgerError: `done` has them."""
     yield from _list([lane for lane in batch.lanes if lane not in memory.listed], done, memory)
     now: Instant = yield Now()
     messages: list[Message] = []
@@ -114,7 +114,7 @@ def ring(batch: Batch, done: Rung, memory: Memory, settings: Settings, every_s: 
 
 
 def _list(wanted: Sequence[Lane], done: Rung, memory: Memory) -> Steps:
-    """Put the lanes into the directory that are not there."""
+    """Put the lanes that are not in the directory there."""
     if not wanted:
         return
     try:
@@ -142,8 +142,7 @@ class Ringer:
         self._memory = Memory()
 
     def __call__(self, event: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
-        """The partial batch response: the first record of the first lane that failed, which comes again with all after
-        it."""
+        """The partial batch response: the first record of the lanes that failed. It comes again with all after it."""
         batch = arrived(event.get("Records", ()), self._settings)
         done = Rung()
         self._runtime.run(ring(batch, done, self._memory, self._settings, self._every_s))
@@ -155,7 +154,7 @@ class Ringer:
             return {"batchItemFailures": []}
         error, (_, sequence) = next(iter(done.failed.values())), batch.first_of(done.failed)
         shown = {"lanes": len(done.failed), "reason": str(error), "from": sequence}
-        self._watch.logger.error("lanes were not rung for: their records come again", extra=shown)
+        self._watch.logger.error("lanes did not ring: their records come again", extra=shown)
         if not sequence:
             raise error
         return {"batchItemFailures": [{"itemIdentifier": sequence}]}

@@ -12,7 +12,7 @@ from service.runtime import Runtime
 from service.sweep.sweep import HOURS, Sweeper
 
 STOP_MS = 10_000
-"""No page is begun when less time than this is left."""
+"""The sweep begins no page when less time than this is left."""
 
 VERIFY_ONE_IN = 100
 

@@ -1,17 +1,17 @@
-"""`Sweeper` and its program `sweep`: every lane of the directory gets a job, so that nothing rests on what was lost.
+"""`Sweeper` and its program `sweep`: every lane of the directory gets a job, so a lost message loses no work.
 
-Rule 1: A pass goes through the buckets in order, in `hours`, as evenly as its runs allow: one that came too late does
-more, and the work queue is never full of lanes that nobody waits for.
-Rule 2: Its place is kept after each page, so a crash repeats a page at most. A place that nobody can read is the
-beginning.
-Rule 3: An item that names no lane is reported, and so is a lane that nobody reads; that of a counter with a limit is
-there for its gate, and whether it holds changes too is reported by who serves its job.
-Rule 4: At the end of a bucket every counter whose crossings this Region publishes is evaluated, too: of the bucket's
-lanes in every Region, because its changes may all be elsewhere.
-Rule 5: Of limited counters, the note of a hold whose time has been over for an hour is counted, a page of notes of a
-lane at most. A gate in a lane that no process of these settings asks is reported: it is in no value, and nobody can
+Rule 1: A pass goes through the buckets in order, in `hours`, as evenly as its runs allow: a run that comes too late
+does more, and the work queue is never full of lanes that nobody waits for.
+Rule 2: The sweep keeps its place after each page, so a crash repeats a page at most. Where nobody can read the place,
+a new pass begins.
+Rule 3: The sweep reports an item that names no lane, and a lane that nobody reads. The lane of a counter with a limit
+is there for its gate; the worker that serves its job reports whether it holds changes, too.
+Rule 4: At the end of a bucket the sweep requests an evaluation of every counter whose crossings this Region publishes:
+of the bucket's lanes in every Region, because all changes of a counter may be elsewhere.
+Rule 5: Of limited counters the sweep counts the notes of holds whose time has been over for an hour, a page of notes a
+lane at most. It reports a gate in a lane that no process of these settings looks at: it is in no value, and nobody can
 take what it has left.
-Rule 6: Lanes of periods that nobody looks at any more are passed by.
+Rule 6: The sweep skips lanes of periods that nobody looks at any more.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ GATES_READ = 100
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a pass is: behind the sort key `after` of a bucket; began_ms: when it began. bucket 256: it has ended."""
+    """The place of a pass: behind the sort key `after` of a bucket. began_ms: when it began. bucket 256: it has
+    ended."""
 
     began_ms: int
     bucket: int = 0
@@ -55,9 +56,9 @@ class Place:
 
 @dataclass(slots=True)
 class Swept:
-    """damaged: keys of items that name no lane. unread: lanes that no reader of the settings looks at, or whose gates
-    nobody asks. holds_overdue: notes of holds that should have ended an hour ago. gate_bytes: of the largest gate; 0:
-    there is none. behind_ms: how far the pass is behind its time."""
+    """damaged: keys of items that name no lane. unread: lanes whose changes, or whose gates, no process of these
+    settings reads. holds_overdue: notes of holds that should have ended an hour ago. gate_bytes: of the largest gate;
+    0: there is none. behind_ms: how far the pass is behind its time."""
 
     lanes: int = 0
     verified: int = 0
@@ -79,7 +80,7 @@ def place_item(region: str, place: Place) -> Item:
 
 
 def place_of(item: Item | None, now_ms: int) -> Place:
-    """Where to go on; a new pass from the beginning, also when nobody can read it, or it is from the future."""
+    """The place to go on from. A new pass begins where there is none, nobody can read it, or it is from the future."""
     began, bucket = ((item or {}).get(name, {}).get("N", "") for name in ("began_ms", "bucket"))
     after = (item or {}).get("after", {}).get("S")
     if not all(isinstance(text, str) and re.fullmatch("[0-9]{1,15}", text) for text in (began, bucket)):
@@ -91,7 +92,7 @@ def place_of(item: Item | None, now_ms: int) -> Place:
 def sweep(
     swept: Swept, settings: Settings, pick: Callable[[], bool], stop: Callable[[], bool], *, hours: float = HOURS
 ) -> Steps:
-    """One run. pick() says whether a lane is to be verified, too. Raises the TableErrors, and NotPut of a message."""
+    """One run. pick() says whether to verify a lane, too. Raises the TableErrors and NotPut."""
     pass_ms = hours * 3_600_000
     item: Item | None = yield Get(place_key(settings.region))
     now: Instant = yield Now()
@@ -133,9 +134,9 @@ def _send(swept: Swept, page: Page, settings: Settings, pick: Callable[[], bool]
 def _look_at_gates(swept: Swept, lanes: Sequence[Lane], settings: Settings) -> Steps:
     now: Instant = yield Now()
     for start in range(0, len(lanes), GATES_READ):
-        some = lanes[start : start + GATES_READ]
-        gates: tuple[Item | None, ...] = yield GetMany(tuple(map(gate_key, some)), consistent=False)
-        for lane, gate in zip(some, gates, strict=True):
+        batch = lanes[start : start + GATES_READ]
+        gates: tuple[Item | None, ...] = yield GetMany(tuple(map(gate_key, batch)), consistent=False)
+        for lane, gate in zip(batch, gates, strict=True):
             if gate is None:
                 continue
             swept.gate_bytes = max(swept.gate_bytes, item_bytes(gate))
@@ -147,7 +148,7 @@ def _look_at_gates(swept: Swept, lanes: Sequence[Lane], settings: Settings) -> S
 
 
 def _evaluate(bucket: int, settings: Settings, now_ms: int) -> Steps:
-    """Have each counter of a bucket evaluated that has thresholds here."""
+    """Request an evaluation of each counter of a bucket that has thresholds here."""
     counters: set[str] = set()
     for region in settings.regions:
         pages = Pages(directory.page_of(region, bucket, None, PAGE))
@@ -160,7 +161,7 @@ def _evaluate(bucket: int, settings: Settings, now_ms: int) -> Steps:
 
 
 def _put(jobs: Iterable[Job], delay_s: int = 0) -> Steps:
-    """Raises the error of the first job that may not be on the queue."""
+    """Put jobs on the queue. Raises the error of the first that may not be there."""
     messages = tuple(Message(job, delay_s) for job in jobs)
     if messages:
         answers: tuple[LedgerError | None, ...] = yield Enqueue(messages)
@@ -169,7 +170,7 @@ def _put(jobs: Iterable[Job], delay_s: int = 0) -> Steps:
 
 
 class Sweeper:
-    """verify_one_in: a lane in so many is verified in each pass; 0 for none. draw() returns a number in [0, 1).
+    """verify_one_in: each pass verifies one lane in so many; 0 for none. draw() returns a number in [0, 1).
 
     hours: of a pass.
     """

@@ -1,15 +1,16 @@
-"""The program `evaluate`: compare a counter's value with its thresholds; keep what was crossed, and publish it.
+"""The program `evaluate`: compare a counter's value with its thresholds, keep each crossing, and publish it.
 
-Rule 1: A crossing that was kept and not published is published before anything else, so there is one at most, and no
-crash loses one: whoever comes next publishes it, under the same id.
-Rule 2: The value is read after the crossings, strongly, in the one Region that publishes them. What a strong read of a
-Region has seen of a lane, each later one has seen too (but for a stray, which leaves the value until it is settled). So
-who keeps a crossing has read later than who kept the one before it, and an older view never follows a newer one.
-Rule 3: A crossing is kept IF the last one is as it was seen, published, then noted as told. Between any two of these it
-may crash, be repeated, or arrive long after: the item decides.
-Rule 4: The limit that a threshold may be of is the one that is set, by the read of the value. Whoever sets it anew
-writes a gate, which asks for an evaluation.
-Rule 5: A value may change after it was read and before the crossing is kept. So the item of a crossing asks for an
+Rule 1: `evaluate` publishes a crossing that was kept and not published before anything else, so there is one at most,
+and no crash loses one: the next evaluation publishes it, under the same id.
+Rule 2: `evaluate` reads the value after the crossings, strongly, in the one Region that publishes them. What a strong
+read of a Region has seen of a lane, each later one sees too (but for a stray, which leaves the value until it is
+settled). So who keeps a crossing has read later than who kept the one before it, and an older view never follows a
+newer one.
+Rule 3: `evaluate` keeps a crossing IF the last one is as it saw it, publishes it, then notes it as published. Between
+any two of these steps it may crash, be repeated, or arrive long after: the item decides.
+Rule 4: The limit of a threshold is the one that is set when the value is read. Whoever sets it anew writes a gate,
+which requests an evaluation.
+Rule 5: A value may change between its read and the write of the crossing. So the item of a crossing requests an
 evaluation, too (service/ring).
 """
 
@@ -29,13 +30,13 @@ from reader.crossed import measure
 from service.thresholds.event_bus import Evaluated, Publish
 
 TRIES_MAX = 10
-"""How often it begins anew where others keep crossings of the same thresholds."""
+"""How often `evaluate` begins anew where others keep crossings of the same thresholds."""
 
 
 def evaluate(counter: str, settings: Settings, done: Evaluated) -> Generator[Any, Any, None]:
     """Evaluate the thresholds of a counter that this Region publishes: a read of the crossings, and one of the value.
 
-    Raises GaveUp, DamagedItem, what a read of the value raises, the TableErrors, and what a Publish raises: the same
+    Raises GaveUp, DamagedItem, the errors of a read of the value, the TableErrors and the errors of Publish: the same
     call again goes on.
     """
     thresholds = settings.told_here(counter)
@@ -64,7 +65,8 @@ def evaluate(counter: str, settings: Settings, done: Evaluated) -> Generator[Any
                 overtaken = True
         if not overtaken:
             return
-    raise GaveUp(f"{counter}: others kept crossings of its thresholds {TRIES_MAX} times. Nothing was published twice.")
+    why = f"{counter}: others kept crossings of its thresholds {TRIES_MAX} times. Nothing was published twice."
+    raise GaveUp(f"{why} The next evaluation goes on.")
 
 
 def _publish(crossing: Crossing, table: str, done: Evaluated) -> Generator[Any, Any, None]:

@@ -1,6 +1,6 @@
 """The event of a crossing, and the event bus that takes it.
 
-Rule 1: The event follows from the crossing and from nothing else, so it is the same each time it is sent, under one id.
+Rule 1: The event follows from the crossing and from nothing else, so each time it is the same, under one id.
 Rule 2: An entry that EventBridge did not take is an error, though the call succeeded:
 https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html
 """
@@ -29,8 +29,8 @@ class NotPublished(LedgerError):
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """Put the event of a crossing on the event bus. Answer: None: the bus has it. Raises LedgerError: it may have it or
-    not, and the same again does no harm."""
+    """Put the event of a crossing on the event bus. Answer: None, the bus has it. Raises LedgerError: the bus may have
+    it or not, and the same again does no harm."""
 
     crossing: Crossing
     table: str
@@ -56,7 +56,7 @@ class Publish:
 
 @dataclass(slots=True)
 class Evaluated:
-    """published: events. unconfirmed: those that the bus did not confirm; the next evaluation publishes them."""
+    """Numbers of events. unconfirmed: the bus did not confirm them, and the next evaluation publishes them."""
 
     published: int = 0
     unconfirmed: int = 0
@@ -82,4 +82,5 @@ class EventBus:
             raise failures.error_of(failure, "put_events", True, f"the event bus {self._name}") from failure
         if answer["FailedEntryCount"]:
             code = answer["Entries"][0].get("ErrorCode")
-            raise NotPublished(f"The event bus {self._name} did not take an event: {code}. It is published again.")
+            kept = "The table keeps its crossing, and the next evaluation publishes it."
+            raise NotPublished(f"The event bus {self._name} did not take an event: {code}. {kept}")

@@ -198,9 +198,9 @@ class AwsAccount:
 def package(directory: Path, params: Mapping[str, str]) -> None:
     """A template with the functions' environment, rendered from serverless.yml."""
     config = template.framework()
-    known = {**config["params"]["default"], **params}
+    known = {"endpointUrl": "", **config["params"]["default"], **params}
     variables = {
-        name: re.sub(r"\$\{param:(\w+)\}", lambda param: str(known[param[1]]), text)
+        name: re.sub(r"\$\{param:(\w+)(?:, '')?\}", lambda param: str(known[param[1]]), text)
         for name, text in config["provider"]["environment"].items()
     }
     properties = {"Environment": {"Variables": variables | {"LEDGER_TABLE": SERVICE}}}

@@ -63,10 +63,10 @@ def test_the_table_comes_first_then_a_region_after_the_other_and_the_shape_last_
     aws: AwsAccount, play: Callable[..., None]
 ) -> None:
     for most in (10, 100):
-        says = f"reservedCanary=1: .* {most} .*Say reservedCanary=0.*Nothing was"
+        says = f"reservedCanary=1: .* {most} .*Nothing was changed.*Set reservedCanary=0"
         play(aws.deploy, BOTH, limits=dict.fromkeys(aws.limits, most), says=says, steps=[])
     enough = {"ConcurrentExecutions": 1_000, "UnreservedConcurrentExecutions": 101}
-    says = rf"value-wrong.*{HOME} has what was deployed just now; left as it was: {OTHER}.*--no-check"
+    says = rf"value-wrong.*{HOME} has the new deployment; unchanged: {OTHER}.*--no-check"
     steps = [*CREATED_BOTH, *service_in(HOME)]
     play(aws.deploy, BOTH, SHARDS, canary={HOME: [WRONG]}, limits=enough, says=says, steps=steps)
     enough["UnreservedConcurrentExecutions"] = 99
@@ -95,7 +95,7 @@ def test_what_waits_in_any_queue_of_any_region_keeps_every_region_and_the_table_
 ) -> None:
     aws.deploy(BOTH)
     for region, queue, attribute in [(r, q, a) for r in (HOME, OTHER) for q in QUEUES.values() for a in COUNTS]:
-        says = f"3 messages wait in {queue}: .*--drop-changes"
+        says = f"3 messages wait in {queue}.*Nothing was removed.*--drop-changes"
         play(aws.remove, BOTH, waiting={(region, queue, attribute): 3}, says=says, steps=[])
     assert len(COUNTS) == 3  # visible, received, delayed
     play(aws.remove, OTHER, options={"drop_changes": True}, steps=[f"remove {OTHER}"])
@@ -109,12 +109,12 @@ def test_the_same_command_brings_a_table_from_whatever_state_to_the_regions_that
 ) -> None:
     table = aws.deploy_table
     play(table, HOME, OTHER, replicas={OTHER: [OTHER]}, says=f"no stack {TABLE_STACK}", steps=[])
-    says = r"Table: an SCP denies it.*deleted with it.*the same command again"
+    says = r"Table: an SCP denies it.*deleted its table with it.*the same command again"
     play(table, HOME, replicas={}, ends=["ROLLBACK_COMPLETE"], says=says, steps=CREATED[:1])
     earlier = {"EnableTerminationProtection": True}  # a stack that an earlier version made
     says = f"ledger-dev in {OTHER}. Nothing was changed. Turn off"
     play(table, HOME, OTHER, stack=earlier, replicas={OTHER: [OTHER]}, says=says, steps=[])
-    says = "is DELETE_FAILED, which only a person ends"
+    says = "is DELETE_FAILED, which only a person can end"
     play(table, HOME, replicas={}, ends=["DELETE_FAILED"], says=says, steps=["delete"])
     now: dict[str, Any] = {"StackStatus": "ROLLBACK_COMPLETE"}
     ends = ["", "CREATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE"]
@@ -128,18 +128,18 @@ def test_the_same_command_brings_a_table_from_whatever_state_to_the_regions_that
     play(table, HOME, OTHER, polls=0, states={OTHER: "CREATING"}, says=says, steps=[])
     play(table, HOME, OTHER, states={}, steps=[])
     for regions, says in (
-        ([HOME], "never taken out"),
-        ([HOME, THIRD], "never taken out"),
-        ([OTHER, HOME], "name that Region first"),
+        ([HOME], "Never take out"),
+        ([HOME, THIRD], "Never take out"),
+        ([OTHER, HOME], "Name that Region first"),
         ([HOME, THIRD, OTHER], "in this order"),
         ([HOME, OTHER, THIRD, "eu-north-1"], "one Region at a time"),
     ):
         play(table, *regions, says=says, steps=[])
     for state in ("REVIEW_IN_PROGRESS", "ROLLBACK_FAILED", "UPDATE_FAILED", "UPDATE_ROLLBACK_FAILED", "A_NEW_STATE"):
         now = {"StackStatus": state}
-        play(table, HOME, OTHER, THIRD, stack=now, says=f"is {state}, which only a person ends", steps=[])
+        play(table, HOME, OTHER, THIRD, stack=now, says=f"is {state}, which only a person can end", steps=[])
     now = {"StackStatus": "IMPORT_COMPLETE"}
-    strong, says = {"MultiRegionConsistency": "STRONG"}, "limit alone.*no service.*Nothing was changed"
+    strong, says = {"MultiRegionConsistency": "STRONG"}, "limit alone.*Nothing was changed.*another table"
     play(table, HOME, OTHER, THIRD, stack=now, described=strong, says=says, steps=[])
     steps = [f"update {BOTH}", f"update {THREE}", f"replica {THIRD}"]  # a Region is an update of nothing else
     off = {"deletion_protection": False}
@@ -169,17 +169,18 @@ REFUSED = [
     (BOTH, "changesConcurrency=1", "changesConcurrency=1 is not a number from 2 to 1000"),
     (BOTH, "sweepHours=none", "sweepHours=none is not a number"),
     (BOTH, "outcomes=yes", "outcomes=yes is not true or false"),
-    (BOTH, "jwtIssuer=https://id.example", "jwtIssuer=https://id.example and jwtAudience=: both or none"),
+    (BOTH, "jwtIssuer=https://id.example", "jwtIssuer=https://id.example and jwtAudience=: give both or none"),
     (BOTH, "jwtReadScope=read jwtWriteScope=add", "jwtIssuer names nobody"),
     (BOTH, "allowedPrefixes=stock:", "allowedPrefixes=stock: is not a JSON list of prefixes"),
-    (BOTH, "producerAccounts=*", "nobody else would be let in"),
+    (BOTH, "producerAccounts=*", "AWS lets nobody else in"),
     (BOTH, "tableWrites=9..8", "tableWrites=9..8 is not a range of units a second"),
     (BOTH, "tableReads=5000", "tableReads=5000 is not a range of units a second"),
     (BOTH, "tableWrites=1..8 tableReads=..9", "a table is provisioned for both"),
     (BOTH, "tableWrites=1..8", "a table is provisioned for both"),
     (BOTH, "foldmin=8", "foldmin is no parameter of serverless.yml"),
+    (BOTH, "endpointUrl=http://127.0.0.1", "endpointUrl is no parameter of serverless.yml"),
     (BOTH, "alarmEmail=", "alarmEmail has no value"),
-    (BOTH, "streamArn=arn:aws:x", "streamArn is given by the deployment."),
+    (BOTH, "streamArn=arn:aws:x", "streamArn is set by the deployment."),
     (BOTH, "keepMs", "name=value"),
     (BOTH, "keepMs=90000 foldMin=8 keepMs=80000", "each name once"),
     ("", "", "one or more"),
@@ -240,6 +241,7 @@ def test_what_a_region_has_different_is_checked_too_and_every_number_and_switch_
 
 
 def test_each_region_is_given_all_of_them_and_its_own_stream_and_whether_it_reports_thresholds() -> None:
+    assert deployment("ledger", "e2e", HOME, "endpointUrl=http://127.0.0.1").params_of(HOME)["endpointUrl"]
     given = deployment("ledger", "dev", THREE, 'keepMs=90000 shards={"a": 2}')
     found = {"name": "ledger", "regions": f"{HOME},{OTHER},{THIRD}", "streamArn": "stream", "tellsThresholds": "false"}
     assert given.params_of(HOME, "stream") == {**found, "keepMs": "90000", "shards": '{"a": 2}'}

@@ -92,7 +92,7 @@ def quotas(region: str, asked: Any) -> Any:
 
 TO_MEND = [
     # check, PARAMS,            what AWS answers, what is said
-    ("concurrency {}", "", {"GetAccountSettings": limits(10)}, "reservedCanary=1: the account may run 10.*=0, or ask"),
+    ("concurrency {}", "", {"GetAccountSettings": limits(10)}, "reservedCanary=1: the account may run 10.*or request"),
     ("concurrency {}", "reservedCanary=0", {"GetAccountSettings": limits(10)}, 'PARAMS="changesConcurrency=2 work'),
     ("quotas", "", {"GetServiceQuota": quotas},
      f"40000 in {OTHER}, and it needs 80000: aws .*increase --region {OTHER} .*dynamodb .*L-AB614373 .*value 80000"),
@@ -101,10 +101,10 @@ TO_MEND = [
     ("table", "", {"DescribeTable": {"Table": {"TableStatus": "ACTIVE"}}}, "no stack ledger-dev-table in .* made"),
     ("table", "", {"DescribeStacks": stack("UPDATE_FAILED")}, "UPDATE_FAILED, .* `aws cloudformation rollback-stack`"),
     ("table", "", {"DescribeStacks": stack("ROLLBACK_FAILED")}, "find out why in its events"),
-    ("table", "", {"DescribeStacks": stack("UPDATE_COMPLETE", Region1=HOME, Region2="ap-south-1")}, "name them all"),
+    ("table", "", {"DescribeStacks": stack("UPDATE_COMPLETE", Region1=HOME, Region2="ap-south-1")}, "Name them all"),
     ("table", "", {"DescribeStacks": stack("CREATE_COMPLETE", Region1=HOME, Region2=OTHER, TableName="x")},
      "has the table x"),
-    ("shape", "", {"GetItem": SHAPE}, "stock:.*nothing was changed"),
+    ("shape", "", {"GetItem": SHAPE}, "stock:.*Nothing was changed"),
     ("service {}", "", {"DescribeStacks": stack("ROLLBACK_COMPLETE")}, "ROLLBACK_COMPLETE: find out why"),
     ("service {}", "", {"DescribeStacks": stack("REVIEW_IN_PROGRESS")}, "execute the change set that waits"),
     ("service {}", "", {"DescribeStacks": stack("UPDATE_IN_PROGRESS")}, ": wait$"),
@@ -159,7 +159,7 @@ RIGHTS = {  # the operation of which a check's right is missing
 
 def test_what_may_not_be_asked_is_unknown_and_the_right_is_named(found: Found, account: Recorded) -> None:
     for operation, (check, right) in RIGHTS.items():
-        assert {*found(check, **{operation: denied(right)})} == {(UNKNOWN, f"you may not ask: {right} is missing")}
+        assert {*found(check, **{operation: denied(right)})} == {(UNKNOWN, f"you may not look: {right} is missing")}
     assert len([each for each, _ in account.asked if each == "SimulateCustomPolicy"]) == 1
     ((state, said),) = found("shape", GetItem=("AccessDeniedException", "not authorized: dynamodb:GetItem"))
     assert (state, "dynamodb:GetItem" in said) == (UNKNOWN, True)
@@ -211,7 +211,7 @@ def test_the_deployer_lacks_what_a_region_denies_and_what_hangs_on_a_request_is_
     account.iam.without = {OTHER: {"iam:PassRole", "dynamodb:CreateTableReplica"}}
     (fine, _), (state, said) = found("deployer {}")
     assert (fine, state) == (OK, MEND)
-    assert "2 of 170 actions are denied: dynamodb:CreateTableReplica, iam:PassRole. Attach what" in said
+    assert "IAM denies 2 of 170 actions: dynamodb:CreateTableReplica, iam:PassRole. Attach what" in said
     account.iam.missing = ["aws:MultiFactorAuthPresent"]
     assert [state for state, _ in found("deployer {}")] == [OK, UNKNOWN]
 
@@ -220,19 +220,19 @@ PRINTED = """
 service.zip: 5.00 MiB
 session ok account 111122223333, arn:aws:sts::111122223333:assumed-role/deployer/me, for 300 minutes
 Region eu-west-1 ok accepts the credentials
-concurrency eu-west-1 ok 999 functions at once, of which the queues' take up to 60
+concurrency eu-west-1 ok 999 functions at once, and those of the queues take up to 60
 quotas ok write units of a table: 40000 in eu-west-1
 quotas ok requests a second of all APIs: 40000 in eu-west-1
 table ok no stack ledger-dev-table and no table of that name
 shape ok none yet
-service eu-west-1 ok no stack, and nothing that has a name of it
-deployer eu-west-1 ok all 170 actions are allowed
-roles ok AddFromQueue: 37 questions, as it must
-roles ok Api: 37 questions, as it must
-roles ok Ring: 37 questions, as it must
-roles ok Compact: 37 questions, as it must
-roles ok Sweep: 37 questions, as it must
-roles ok Canary: 37 questions, as it must
+service eu-west-1 ok no stack, and nothing that has one of its names
+deployer eu-west-1 ok IAM allows all 170 actions
+roles ok AddFromQueue: 37 questions, as infra/rights.py has it
+roles ok Api: 37 questions, as infra/rights.py has it
+roles ok Ring: 37 questions, as infra/rights.py has it
+roles ok Compact: 37 questions, as infra/rights.py has it
+roles ok Sweep: 37 questions, as infra/rights.py has it
+roles ok Canary: 37 questions, as infra/rights.py has it
 templates eu-west-1 ok CloudFormation accepts them
 16 ok, 0 mend, 0 unknown
 """

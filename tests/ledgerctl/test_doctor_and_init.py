@@ -177,7 +177,7 @@ def test_lanes_are_held_against_the_directory_and_what_was_not_looked_at_is_said
         lacks = said(world(Scan={"Items": [lacking]}))
         assert f"directory of lanes: 1 of 1 lanes of 1 counters are not in it, such as {lane}" in lacks
         assert "`ledgerctl compact` in each Region lists them" in lacks
-    rest = "that were looked at; `ledgerctl list --scan` looks at the rest of the table, too"
+    rest = "in the part that this read; `ledgerctl list --scan` reads the whole table"
     for count, more, whole in ((100, {}, True), (101, {}, False), (1, {"LastEvaluatedKey": deltas[0]}, False)):
         there = said(world(Scan={"Items": deltas[:count], **more}, BatchGetItem=listed))
         seen = min(count, 100)
@@ -204,7 +204,7 @@ def test_init_makes_a_table_that_doctor_finds_fine_and_grows_it_by_a_region_and_
     assert ctl(both, "init").out.endswith("is there already in eu-west-1 us-east-1: nothing to do\n")
     refused(ctl(one, "get", "c"), 2, "LEDGER_REGIONS")
     assert ctl(both, "add", "stock:1", "-6").code == 0
-    assert "lacks limits stock:; a process without them is not refused" in said(limited)
+    assert "lacks limits stock:; nothing refuses a process without them" in said(limited)
     client.put_item(TableName=name, Item=directory.item_of(Lane(A, 0, "stock:1")))
     refused(ctl(limited, "init"), 2, "counters stock:1 have changes")
     seats = on_engine(engine, name, A, B, LEDGER_LIMITS=LIMITS.replace("stock", "seats"))
@@ -215,7 +215,7 @@ def test_init_refuses_what_doctor_fails_and_changes_nothing() -> None:
     for changed, code, says in (
         ({"DescribeTimeToLive": EXPIRES}, 1, "time to live: enabled"),
         ({"DescribeTable": STRONG}, 1, "strong"),
-        ({"DescribeTable": {"Table": TABLE | KEYED_OTHERWISE}}, 1, "not of the library's shape"),
+        ({"DescribeTable": {"Table": TABLE | KEYED_OTHERWISE}}, 1, "does not have the library's shape"),
         ({"GetItem": {"Item": items.shape_item(Shape((A,), {"stock:": 4}))}}, 2, "shards"),
         ({"GetItem": {"Item": items.shape_item(Shape((B,), {}))}}, 2, "us-east-1"),
     ):

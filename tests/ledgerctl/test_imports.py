@@ -57,7 +57,7 @@ ROWS = [
     (b"3,5,A,6,yesterday", "not a time of ISO 8601"),
     (b"4,5,A,6,2010-12-01T09:32:00", "no time zone"),
     (b"5,5,a b,6,2010-12-01T09:32:00Z", "1 to 256 printable ASCII"),
-    (b"6,5,A", "has 3 fields, the header 5"),
+    (b"6,5,A", "has 3 fields, and the header 5"),
     (b"", ""),
     (b"1,5,A,7,2010-12-01T09:32:00Z", "already stands for a change of -6"),
     (b"8,5,\xff,1,2010-12-01T09:32:00Z", "1 to 256 printable ASCII"),
@@ -261,7 +261,7 @@ def test_an_export_holds_strays_too_and_each_change_once(tmp_path: Path) -> None
     source("compact")  # the folded deltas are still there as items
     stray = source.ledger.add("c", 100, idempotency_key="late", at=AT).delta
     source.ledger.add("c", 10)
-    said = source(f"export --out {path}", says="strays among them, which no read counts yet: 1")
+    said = source(f"export --out {path}", says="of these, strays that no read counts yet: 1")
     assert said.err.splitlines()[-1].startswith("5 changes of 1 counter")
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert sorted(row["change"] for row in rows) == [1, 1, 1, 10, 100]

@@ -76,7 +76,7 @@ def test_what_is_over_is_final_for_a_transfer_and_what_is_kept_no_longer_is_not_
     typed = f"till plain:a@{JANUARY} 5 --key k --at 2027-01-15T07:00:00Z"
     tables.clock.now_ms += 40 * 86_400_000
     before = {**tables.held}
-    refused(tables.ctl("transfer", *typed.split()), 1, "takes no more changes", "No call finishes it")
+    refused(tables.ctl("transfer", *typed.split()), 1, "takes no more changes", "No call can finish it")
     tables.clock.now_ms += 400 * 86_400_000
     for name in ("llm:key", "plain:a"):
         refused(tables.ctl("rebuild", f"{name}@{JANUARY}", "--yes"), 1, "kept no longer")

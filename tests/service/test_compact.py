@@ -318,7 +318,7 @@ def test_a_message_that_nobody_can_read_is_put_on_the_dlq_as_it_is() -> None:
     service.put(delta(1))
     assert service.visit("[1]", Look(LANE)) == NOTHING
     assert (service.dead, service.counted("WorkInvalid"), value(service)) == (["[1]"], 1, {1})
-    assert "A work message is JSON with a job and a lane" in repr(service.lines("error"))
+    assert "Send JSON with a job and a lane" in repr(service.lines("error"))
     service.queue_down = True
     assert service.visit(Look(LANE), "x", "x") == failed("m2", "m3")
 

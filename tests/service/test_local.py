@@ -92,11 +92,16 @@ def test_the_document_is_what_make_openapi_writes_and_has_every_problem_and_ever
     page = PAGE.read_text("utf-8")
     rows = re.findall(r"^([a-z-]+) +(\d{3})  ", PAGE.with_name("problems.txt").read_text("utf-8"), re.MULTILINE)
     assert {name: int(status) for name, status in rows} == {name: status for name, (status, _) in TITLES.items()}
+    groups = [group["name"] for group in document["tags"]]
+    assert groups == [title for title in re.findall(r"^##+ (.+)$", page, re.MULTILINE) if title in groups]
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             assert f"`{method.upper()} {path}`" in page
             assert operation["responses"]["default"] == {"$ref": "#/components/responses/Problem"}
             assert all(code < "300" for code in operation["responses"].keys() - {"default"})
+            assert operation["summary"]
+            assert operation["description"]
+            assert operation["tags"][0] in groups
     (problem,) = document["components"]["responses"].values()
     for name, (status, title) in TITLES.items():
         assert f"{status} {name}: {title}" in problem["description"]

@@ -86,7 +86,7 @@ def test_a_field_that_is_not_as_described_refuses_the_message() -> None:
     for body in (*NO_MESSAGES, *(json.dumps({"lane": str(LANE)} | said) for said in wrong)):
         with pytest.raises(InvalidWork):
             print(body, job_of(body, OWN))
-    with pytest.raises(InvalidWork, match="by such flags"):
+    with pytest.raises(InvalidWork, match="wrote such flags"):
         job_of(json.dumps({"lane": str(LANE), "late": [ONE], "fold": False}), OWN)
     with pytest.raises(InvalidWork, match=f"not a lane of {A}"):
         job_of(message_of(Look(Lane(B, 0, "a"))), OWN)

@@ -304,7 +304,7 @@ def test_an_event_is_one_entry_of_the_bus_and_what_it_did_not_take_is_an_error()
     for answer, error in failures:
         with pytest.raises(error):
             EventBus("default", partial(Events, answer)).answer(PUBLISH)
-    with pytest.raises(NotPublished, match="set LEDGER_THRESHOLD_BUS"):
+    with pytest.raises(NotPublished, match="Set LEDGER_THRESHOLD_BUS"):
         Runtime(Region()).answer(PUBLISH)
 
 

@@ -19,9 +19,9 @@ from lab.measure.lives import Life, in_packs, queued
 from lab.measure.metered_table import Charge, MeteredTable
 from lab.measure.one_counter import ONE, SCENARIOS, count
 from lab.measure.page import GROUPS, Row
-from lab.measure.rival import PLAIN
 from lab.measure.rivals import HARM, TAKEN, Rival
 from lab.measure.speed import Pace, Slice, pace_of
+from lab.measure.ways import PLAIN
 from ledger.requests import Program, Put, Query
 
 FAULTS = {scenario.name: scenario for scenario in SCENARIOS}

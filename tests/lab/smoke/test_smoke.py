@@ -182,8 +182,8 @@ def test_a_report_has_a_line_for_each_assumption_and_the_worst_of_its_tests(said
         ("not held", "no way", ""),
         ("unknown", "", ""),
         ("held", "lag 9 ms", "none"),
-        ("unknown", "S4 did not come to it", ""),
-        ("unknown", "S6 did not come to it", ""),
+        ("unknown", "S4 did not get to it", ""),
+        ("unknown", "S6 did not get to it", ""),
         ("unknown", "no step shows it", ""),
     ]
     assert "2 held, 1 not held, 31 unknown\n" in text
