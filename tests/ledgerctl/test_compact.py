@@ -193,7 +193,7 @@ def test_a_dry_run_decides_as_a_rebuild_does_and_writes_nothing(tables: Tables) 
     tables.clock.now_ms += 600_000
     tables("rebuild c --yes", 1, says="no segment to rebuild that from")
     failing = tables.json("rebuild c --dry-run", 1)[0]["lanes"][0]
-    assert (failing["would"], "no segment to rebuild it from" in failing["error"]) == ("fail", True)
+    assert (failing["would"], "no segment to rebuild that from" in failing["error"]) == ("fail", True)
     tables("verify c", 1, says="c: its events give no value")
     tables.clock.now_ms = soon
     tables.table.alter(CHECKPOINT, version={"N": "1"})
