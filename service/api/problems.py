@@ -125,7 +125,7 @@ _TIME = (
 )
 _TAKEN = "This counter, key and time already stand for another change or hold. A new one needs a new key."
 _LIMIT = "All Regions together have too little left. Nothing counts, and that is final: a new attempt needs a new key."
-_OVER = "See since. This attempt does not count, and no further one does; an earlier one, without an answer, may count."
+_OVER = "The period is over: see since. No further attempt counts; an earlier one, without an answer, may."
 _REACH = "This Region has too little left, and one that may have more did not answer. Nothing was decided."
 _STUCK = "The debit counts, the target refused the credit, and the source has no room to take it back. Nothing is lost."
 _NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
@@ -187,7 +187,8 @@ def over_budget(refused: errors.LimitReached) -> Problem:
 def in_part(error: LedgerError) -> Problem:
     """The problem of a request of several steps, one of which failed."""
     of_step = problem_of(error)
-    again = "" if of_step.status == 409 else f" {_AS_IT_WAS}, until you have an answer."
+    passes = of_step.status in (429, 503, 504)
+    again = " Repeat the request as it was, until you have an answer." if passes else ""
     detail = f"{of_step.detail} That was one step: those before it may count.{again}"
     return Problem(of_step.name, detail, members=of_step.members, says_what_counts=True)
 

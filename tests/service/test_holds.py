@@ -1,5 +1,6 @@
 """Limited counters over HTTP: what is decided, held, captured, released and answered, in two Regions."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
@@ -8,7 +9,7 @@ from ledger import Limit
 from ledger.gate.items import gate_key
 from ledger.requests import GetMany
 from ledger.values import Lane
-from service.api.models import HOLD_S_MAX
+from service.api.models import HOLD_ID, HOLD_S_MAX
 from tests.service.support import ULID, Answer, Service
 from tests.world import A, B
 
@@ -117,6 +118,9 @@ def test_an_id_that_is_not_that_of_a_hold_of_the_counter_ends_nothing() -> None:
     hold(service, 11, "refused").refused(409, "limit-reached")
     ((token, _),) = service.items[gate_key(Lane(A, 0, SEATS))]["recent"]["M"].items()
     made_up, good = f"{ULID}.{A}.0.3", hold(service, 3).said["id"]
+    assert re.fullmatch(HOLD_ID, good)
+    fits = [re.fullmatch(HOLD_ID, f"{ULID}.{A}.0.{amount}") for amount in (10**18, -(10**18), 10**18 + 1, 0)]
+    assert [*map(bool, fits)] == [True, True, False, False]
     damaged = (good.replace(".3", ".4"), good.replace(A, B), f"{token}.{A}.0.11")
     changed = (made_up.lower(), made_up + "0", made_up.replace(".0.", ".7."), made_up.replace(A, "mars-north-1"))
     cut = (made_up[:-1] + "0", made_up[:-1] + "3" * 5_000, "x", "a/b", "%41", "b\u00fc", "...", ULID)

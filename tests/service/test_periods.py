@@ -107,7 +107,7 @@ def test_a_period_that_is_over_takes_nothing_and_says_since_when_and_that_no_att
     for answer in asked_of(service, NAME, 1):
         said = answer.refused(409, "period-over")
         assert said["since"] == CLOSED
-        assert "no further one" in said["detail"]
+        assert "No further attempt" in said["detail"]
         assert "Repeat" not in said["detail"]
     bulk = {"deltas": [{"counter": PLAIN, "change": 1, "idempotency_key": "a", "at": AT}]}
     (result,) = service.ask("POST", "/deltas", bulk).said["results"]

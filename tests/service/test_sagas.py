@@ -194,7 +194,8 @@ def test_a_hold_that_was_never_granted_is_none_to_settle_or_release() -> None:
     service = web()
     never: dict[str, Any] = {"holds": [{"counter": KEY, "id": f"{ULID}.{A}.0.4"}]}
     for path, more in (("settle", {"cost": 4}), ("release", {})):
-        post(service, f"/reservations/{path}", never | more).refused(404, "no-such-hold")
+        said = post(service, f"/reservations/{path}", never | more).refused(404, "no-such-hold")
+        assert "Repeat" not in said["detail"]  # it never helps
     assert values(service, KEY, f"over:{KEY}") == [0, 0]
 
 
