@@ -97,7 +97,7 @@ NewCounter = Annotated[str, typer.Argument(help="1 to 256 printable ASCII charac
 Counters = Annotated[list[str] | None, typer.Argument(help="The counters; without them, all.")]
 Prefix = Annotated[str, typer.Option(help="Only counters whose names begin so.")]
 Scan = Annotated[bool, typer.Option("--scan", help="Read the whole table instead of the directory of lanes.")]
-Key = Annotated[str | None, typer.Option(help="The idempotency key; with --at. Without both, both are made.")]
+Key = Annotated[str | None, typer.Option(help="The idempotency key; it needs --at. Without both, they are made.")]
 At = Annotated[str | None, typer.Option(help="When you first asked for it: 2010-12-01T08:26:00Z.")]
 WHERE = "Where you first asked for it, if that is not --region: a fail-over."
 HomeRegion = Annotated[str | None, typer.Option(help=WHERE)]

@@ -69,12 +69,13 @@ class Api:
 
     @classmethod
     def in_memory(cls, watch: Watch, *, try_it: bool = False) -> "Api":
-        """On a table in memory, the same one in two Regions. A name that begins with "seats:" has a ceiling of 10,000,
-        and each period of a name that begins with "calls:" has one of 1,000."""
+        """On a table in memory, the same one in two Regions. A name that begins with "seats:" or "llm:" has a ceiling
+        of 10,000, and each period of a name that begins with "calls:" has one of 1,000."""
         from ledger.memory import MemoryTable
 
         here, there = regions = ("eu-west-1", "us-east-1")
-        limits = {"seats:": Limit(ceiling=10_000, region=here), "calls:": Limit(ceiling=1_000, region=here)}
+        ceilings = {"seats:": 10_000, "llm:": 10_000, "calls:": 1_000}
+        limits = {prefix: Limit(ceiling=ceiling, region=here) for prefix, ceiling in ceilings.items()}
         periods = {"calls:": Keep(late=timedelta(hours=1), keep=timedelta(days=400))}
         settings = Settings(table="memory", region=here, regions=regions, limits=limits, periods=periods)
         table = MemoryTable()

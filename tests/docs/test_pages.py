@@ -136,12 +136,22 @@ def test_a_transfer_by_hand_that_died_is_finished_by_the_queue_and_a_refused_cre
 def test_places_of_a_buyer_who_does_not_pay_are_sold_again(page: Page, account: Account) -> None:
     tickets = page("tickets")
     tickets["ledger"].set_limit("tickets:proms-13", ceiling=2)
-    with instead(tickets, charge=lambda *_: fails(Dies())), pytest.raises(Dies):
-        tickets["buy"]("proms-13", "order-1", "ann", 2, now())
+    with instead(tickets, charge=lambda *_: fails(tickets["Declined"]())):
+        assert not tickets["buy"]("proms-13", "order-1", "ann", 2, now())
     with account.bill() as bill:
         assert tickets["buy"]("proms-13", "order-2", "bob", 2, now())
     assert bill[0].write_units == 2
     assert not tickets["buy"]("proms-13", "order-3", "bob", 2, now())
+
+
+def test_who_may_have_paid_keeps_his_places_and_gets_them_by_the_next_attempt(page: Page) -> None:
+    tickets, at = page("tickets"), now()
+    tickets["ledger"].set_limit("tickets:proms-14", ceiling=2)
+    with instead(tickets, charge=lambda *_: fails(Dies())), pytest.raises(Dies):
+        tickets["buy"]("proms-14", "order-1", "ann", 2, at)
+    assert not tickets["buy"]("proms-14", "order-2", "bob", 1, now())
+    assert [tickets["buy"]("proms-14", "order-1", "ann", 2, at) for _ in range(2)] == [True, True]
+    assert tickets["reader"].read("tickets:proms-14").value == 2
 
 
 def test_the_endpoint_replays_refuses_and_says_by_its_status_what_to_do(page: Page) -> None:
@@ -162,7 +172,10 @@ def test_the_endpoint_replays_refuses_and_says_by_its_status_what_to_do(page: Pa
         for key, wrong in ((None, {"change": 1, "at": AT}), ("k", {"change": 1}), ("k", {"change": 1.5, "at": AT})):
             assert post(key, **wrong)[0] == 422
         assert api.get("/counters/stock:e").json() == {"value": -6}
-        for error, status in ((errors.OutcomeUnknown, 504), (errors.Throttled, 429), (errors.NotAllowed, 500)):
+        for error, status in (
+            *((errors.OutcomeUnknown, 504), (errors.Throttled, 429), (errors.NotAllowed, 500)),
+            *((errors.LimitReached, 409), (errors.PeriodOver, 409), (errors.OutOfReach, 503)),
+        ):
             app.state.ledger = SimpleNamespace(add=lambda *_, error=error, **__: fails(error("No.")))
             assert post("line-3", change=1, at=AT)[0] == status
 
