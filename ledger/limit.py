@@ -41,8 +41,8 @@ class Limit:
     def __post_init__(self) -> None:
         for name, amount, fits in (("floor", self.floor, -1), ("ceiling", self.ceiling, 1)):
             if amount is not None and (type(amount) is not int or not 0 <= amount * fits <= CHANGE_MAX):
-                most = f"0 to {'-' if fits < 0 else ''}10**18"
-                raise InvalidSettings(f"{name}={shown(amount)} is not an int from {most}: a counter begins at 0.")
+                span = "-10**18 to 0" if fits < 0 else "0 to 10**18"
+                raise InvalidSettings(f"{name}={shown(amount)} is not an int from {span}: a counter begins at 0.")
         if self.floor is None and self.ceiling is None:
             raise InvalidSettings("A Limit has a floor, a ceiling or both.")
         if self.region is not None:

@@ -97,13 +97,13 @@ class Settings:
                 raise InvalidSettings(f"{name}={shown(shards)} is not an int from 1 to {SHARDS_MAX} for a prefix.")
         for name, limit in self._by_prefix("limits", "Limits"):
             if type(limit) is not Limit:
-                raise InvalidSettings(f"{name}={shown(limit)} is not a Limit for a prefix.")
+                raise InvalidSettings(f"{name}={shown(limit)} is not a Limit(floor=, ceiling=, region=).")
             if limit.region not in (None, *self.regions):
                 other = f"a Region that regions={shown(self.regions, 200)} lacks"
                 raise InvalidSettings(f"{name}: {shown(limit, 120)} has its first rights in {other}.")
         for name, keep in self._by_prefix("periods", "Keeps"):
             if type(keep) is not Keep:
-                raise InvalidSettings(f"{name}={shown(keep)} is not a Keep for a prefix.")
+                raise InvalidSettings(f"{name}={shown(keep)} is not a Keep(late=, keep=).")
         for prefix in filter(is_dated, [*self.periods, *filter(self.keep_of, self.limits)]):
             raise InvalidSettings(
                 f"limits, periods: the prefix {prefix} names a period, and a period has what its base has. Name the "
