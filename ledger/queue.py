@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError
 
+from ledger.dynamo.failures import FAILED
 from ledger.errors import InvalidInput, LedgerError, NotQueued, shown
 from ledger.message import dumps, joined
 from ledger.requests import or_error
@@ -119,7 +120,7 @@ class ChangeQueue:
         results: dict[int, str | LedgerError] = {int(entry["Id"]): unnamed for entry in entries}
         try:
             answer = self._client.send_message_batch(QueueUrl=self.url, Entries=entries)
-        except (ClientError, BotoCoreError, RuntimeError) as failure:  # credentials that stay expired: RuntimeError
+        except FAILED as failure:
             return dict.fromkeys(results, NotQueued(f"SendMessageBatch failed ({failure}). {AGAIN}")), []
         results |= {int(sent["Id"]): sent["MessageId"] for sent in answer.get("Successful", [])}
         failed = answer.get("Failed", [])

@@ -22,16 +22,14 @@ from typing import Any, TypeVar
 import boto3
 import typer
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console, RenderableType
 from rich.text import Text
 
 from compactor import Compactor
 from ledger import Ledger, Settings, clocks
 from ledger.cost import Meter
-from ledger.dynamo.client import CONFIG
-from ledger.dynamo.failures import ConditionFailed, error_of, note_attempts
-from ledger.errors import InvalidSettings, shown
+from ledger.dynamo.client import CONFIG, not_made
+from ledger.dynamo.failures import FAILED, ConditionFailed, error_of, note_attempts
 from ledger.lane.shape import ShapeCheck
 from ledger.requests import Program, Table, run
 from ledger.table import ByRegion, DynamoTable
@@ -118,12 +116,12 @@ class Call:
             return self._clients[region]
 
     def aws(self, service: Any, region: str) -> Any:
-        """A boto3 client of a service. Raises InvalidSettings."""
+        """A boto3 client of a service. Raises InvalidSettings and NotAllowed."""
         url, config = self.settings.endpoint_url, self.surroundings.config
         try:
             return self.session.client(service, region_name=region, endpoint_url=url, config=config)
         except ValueError as failure:
-            raise InvalidSettings(f"boto3 refuses endpoint_url={shown(url, 200)}: {failure}.") from None
+            raise not_made(url, failure) from None
 
     @functools.cached_property
     def ledger(self) -> Ledger:
@@ -156,7 +154,7 @@ class Call:
         """A Region's answer to a request that the library never sends, or the LedgerError that its failure means."""
         try:
             return getattr(self.client(region), operation)(**arguments)
-        except (ClientError, BotoCoreError) as failure:
+        except FAILED as failure:
             error = error_of(failure, operation, False, self.settings.table)
             if isinstance(error, ConditionFailed):
                 return {}

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,6 +28,17 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def anyio_backend() -> str:
     """What a test that is a coroutine, marked `anyio`, runs on."""
     return "asyncio"
+
+
+@pytest.fixture
+def unreadable_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """This process's credentials come from a program whose answer is no JSON."""
+    file = tmp_path / "config"
+    file.write_text("[default]\ncredential_process = /bin/echo 'not JSON'\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(file))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture(scope="session")

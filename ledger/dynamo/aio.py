@@ -18,9 +18,9 @@ from typing import Any, Concatenate, ParamSpec, Self, Unpack
 from botocore.client import BaseClient
 from botocore.exceptions import BotoCoreError, ConnectionClosedError, HTTPClientError
 
-from ledger.dynamo.client import OPTIONS, url_refused
+from ledger.dynamo.client import OPTIONS, not_made
 from ledger.dynamo.exchange import Exchange
-from ledger.dynamo.failures import is_async, no_client, note_attempts
+from ledger.dynamo.failures import is_async, note_attempts
 from ledger.dynamo.send import AtOnce, Send, Step, Steps, Wait, method_of
 from ledger.errors import InvalidInput
 from ledger.lane.tail import through
@@ -53,10 +53,8 @@ async def make_async_client(region: str, endpoint_url: str | None = None) -> Asy
         made = get_session().create_client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=config)
         try:
             client = await stack.enter_async_context(made)
-        except BotoCoreError as failure:
-            raise no_client(failure) from failure
-        except ValueError as failure:
-            raise url_refused(endpoint_url, failure) from None
+        except (BotoCoreError, ValueError) as failure:
+            raise not_made(endpoint_url, failure) from failure
         yield note_attempts(client)
 
 

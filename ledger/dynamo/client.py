@@ -29,7 +29,7 @@ from botocore.session import Session, get_session
 from ledger.checks import is_url
 from ledger.clocks import PerProcess
 from ledger.dynamo.failures import DynamoDBClient, no_client, note_attempts
-from ledger.errors import InvalidSettings, shown
+from ledger.errors import InvalidSettings, LedgerError, shown
 
 CONNECT_TIMEOUT_S, READ_TIMEOUT_S, POOL = 2, 5, 50
 ATTEMPTS = 4  # HTTP requests of one call, the first included (mode "standard": 5xx, time-outs, throttling)
@@ -54,10 +54,8 @@ def make_client(region: str, endpoint_url: str | None = None, session: Session |
     make = client_of if session is None else functools.partial(_made, session)
     try:
         client: DynamoDBClient = make("dynamodb", region, endpoint_url)
-    except BotoCoreError as failure:  # such as a profile that does not exist
-        raise no_client(failure) from failure
-    except ValueError as failure:  # botocore looks at the whole URL, and a credential process may answer no JSON
-        raise no_client(failure) if endpoint_url is None else url_refused(endpoint_url, failure) from None
+    except (BotoCoreError, ValueError) as failure:
+        raise not_made(endpoint_url, failure) from failure
     return client
 
 
@@ -67,8 +65,17 @@ def client_of(service: str, region: str, endpoint_url: str | None = None) -> Any
         return _client(service, region, endpoint_url, os.getpid())
 
 
-def url_refused(endpoint_url: str | None, failure: object) -> InvalidSettings:
-    return InvalidSettings(f"boto3 refuses endpoint_url={shown(endpoint_url, 200)}: {failure}.")
+def not_made(endpoint_url: str | None, failure: BotoCoreError | ValueError) -> LedgerError:
+    """What it means that botocore makes no client. A BotoCoreError is of a profile that does not exist, for example. A
+    ValueError is of the URL, or without one of a credential process whose answer is no JSON.
+    """
+    if isinstance(failure, BotoCoreError) or endpoint_url is None:
+        return no_client(failure)
+    return url_refused(endpoint_url, failure)
+
+
+def url_refused(endpoint_url: str, why: object) -> InvalidSettings:
+    return InvalidSettings(f"boto3 refuses endpoint_url={shown(endpoint_url, 200)}: {why}.")
 
 
 @functools.cache

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.client import BaseClient
 from botocore.exceptions import (
+    BotoCoreError,
     ClientError,
     ConnectionClosedError,
     ConnectTimeoutError,
@@ -76,6 +77,9 @@ _NO_TRANSACTIONS = (  # AWS says that it is an error there, and not which
     " Or it is a global table with multi-Region strong consistency, which refuses transactions: there only counters "
     "with a limit work, and nothing is folded."
 )
+
+FAILED = (ClientError, BotoCoreError, RuntimeError)
+"""What botocore raises where a request fails. Credentials that stay expired after a refresh are a RuntimeError."""
 
 _NO_CONNECTION = (EndpointConnectionError, ConnectTimeoutError)
 _SENT = "exact-counter-sent"

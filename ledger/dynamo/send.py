@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError
 
 from ledger import errors
 from ledger.cost import NOTHING, Meter
@@ -99,7 +99,7 @@ class Endpoint:
         except LedgerError:  # of `method_of`: there is no client
             self.meter.end(NOTHING)
             raise
-        except (ClientError, BotoCoreError, RuntimeError) as failure:  # credentials that stay expired: RuntimeError
+        except failures.FAILED as failure:
             refused = getattr(failure, "response", None)
             self.meter.end(consumed.of_failure(arguments, refused, failures.attempts(failure)))
             raise failures.error_of(failure, name, writes, self.name) from failure

@@ -189,6 +189,12 @@ def test_a_client_of_another_loop_loses_nothing(engine: Engine, table: str) -> N
     assert Reader(asked, client=engine.client(REGION)).value(COUNTER) == 1 - 6
 
 
+@pytest.mark.usefixtures("unreadable_credentials")
+async def test_credentials_that_cannot_be_read_are_not_the_endpoints_fault() -> None:
+    with pytest.raises(errors.NotAllowed, match="boto3 makes no client: "):
+        await make_async_client(REGION).__aenter__()
+
+
 async def test_the_client_has_the_time_outs_the_retries_and_the_pool_of_this_library_and_says_when_it_is_none() -> None:
     async with AsyncLedger(Settings(table="counters", region=REGION), client=make_async_client(REGION)) as ledger:
         with pytest.raises(errors.InvalidInput, match="is no DynamoDB client"):

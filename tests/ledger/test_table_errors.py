@@ -3,7 +3,6 @@
 import io
 import socket
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -470,15 +469,8 @@ def test_a_process_makes_one_client_for_a_region_and_an_endpoint_with_our_time_o
             make_client("eu-west-1", wrong)
 
 
-def test_credentials_that_cannot_be_read_are_not_the_endpoints_fault(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    file = tmp_path / "config"
-    file.write_text("[default]\ncredential_process = /bin/echo 'not JSON'\n")
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(file))
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
+@pytest.mark.usefixtures("unreadable_credentials")
+def test_credentials_that_cannot_be_read_are_not_the_endpoints_fault() -> None:
     with pytest.raises(NotAllowed, match="boto3 makes no client: "):
         make_client("eu-west-1", session=get_session())
 
