@@ -114,7 +114,7 @@ def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) ->
     gate = yield from free(gates, (yield from gates.read(lane)), side, need)
     if gate.rights[side] >= need:
         return None
-    match (yield from _from_others(gates, gate, side, need, pause_ms)):
+    match (yield from _rights_from_others(gates, gate, side, need, pause_ms)):
         case Silent(other, why):
             raise OutOfReach(
                 f"{lane}: {need} is more than is left here, and {other} did not answer: {why} Nothing was decided. "
@@ -128,7 +128,9 @@ def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) ->
     return None
 
 
-def _from_others(gates: Gates, gate: Gate, side: str, need: int, pause_ms: int) -> Program[Silent | AllAnswered | None]:
+def _rights_from_others(
+    gates: Gates, gate: Gate, side: str, need: int, pause_ms: int
+) -> Program[Silent | AllAnswered | None]:
     """Take over rights on their way here, then get some from one lane after the other. None: there is enough."""
     lane = gate.lane
     others = [other for other in gates.lanes if other != lane]
@@ -151,7 +153,7 @@ def _from_others(gates: Gates, gate: Gate, side: str, need: int, pause_ms: int) 
         if gate.rights[side] >= need:
             return None
         try:
-            there, gate = yield from _from(gates, gate, other, copies.get(other), side, need)
+            there, gate = yield from _rights_from(gates, gate, other, copies.get(other), side, need)
             known[name_of(other)] = there
         except LedgerError as error:
             silent.append(Silent(other, error))
@@ -181,7 +183,9 @@ def _promise(copy: Gate | None, other: Lane, lane: Lane, side: str) -> tuple[boo
     return other.region != lane.region, -(copy.rights[side] if copy else 0)
 
 
-def _from(gates: Gates, gate: Gate, other: Lane, copy: Gate | None, side: str, need: int) -> Program[tuple[Gate, Gate]]:
+def _rights_from(
+    gates: Gates, gate: Gate, other: Lane, copy: Gate | None, side: str, need: int
+) -> Program[tuple[Gate, Gate]]:
     """Get rights from another lane, until there is enough here or nothing more there: (its gate, this gate)."""
     there = copy if copy is not None and copy.rights[side] > 0 else (yield from gates.read(other))
     freed = False

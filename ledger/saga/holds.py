@@ -27,11 +27,11 @@ class Holds(tuple[Hold, ...]):
     _of: type[Hold] = Hold
 
     def __new__(cls, holds: Iterable[Hold] = ()) -> Self:
-        each = tuple(holds)
-        for hold in each:
+        granted = tuple(holds)
+        for hold in granted:
             if type(hold) is not cls._of:
                 raise InvalidInput(f"Holds are of a Ledger's holds, not {shown(hold)}.")
-        return super().__new__(cls, each)
+        return super().__new__(cls, granted)
 
     def capture(self, amount: int | None = None) -> tuple[Receipt, ...]:
         """As `Ledger.capture`, with the same amount for each: a receipt each, in order.
