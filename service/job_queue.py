@@ -47,9 +47,12 @@ class WorkQueue:
     def answer(self, request: Enqueue | DeadLetter, /) -> Any:
         if isinstance(request, DeadLetter):
             if (why := self._dlq.put(request.body)) is not None:
-                raise NotPut(f"A message may not be on the work queue's dead-letter queue. {why} It is sent again.")
+                raise _not_put("A message may not be on the work queue's dead-letter queue.", why)
             return None
         bodies = [message_of(message.job) for message in request.messages]
         whys = self._queue.put_each(bodies, [message.delay_s for message in request.messages])
-        lost = "A job may not be on the work queue. {} It is sent again."
-        return tuple(None if why is None else NotPut(lost.format(why)) for why in whys)
+        return tuple(None if why is None else _not_put("A job may not be on the work queue.", why) for why in whys)
+
+
+def _not_put(what: str, why: str) -> NotPut:
+    return NotPut(f"{what} {why} It is sent again.")

@@ -17,13 +17,13 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 
-from ledger import Keep, Ledger, Limit, Settings, __version__
+from ledger import Keep, Ledger, Limit, Settings
 from ledger.clocks import Clock, wall_clock
 from ledger.errors import LedgerError
 from ledger.requests import Table
 from reader import Reader
 from service.api.admission import admitted, allow, json_object, routed
-from service.api.documented import ABOUT, GROUPS, ROUTES
+from service.api.documented import ABOUT, ROUTES
 from service.api.problems import Problem, invalid, no_such_route, problem_of
 from service.api.routes import Routes
 from service.api.sagas import Sagas
@@ -63,9 +63,7 @@ class Api:
             method = getattr(routes, name)
             self.app.route(**route._asdict(), description=getdoc(method))(method)
         if try_it:
-            self.app.enable_swagger(
-                path=TRY_IT, title="exact-counter", version=__version__, description=ABOUT, tags=GROUPS
-            )
+            self.app.enable_swagger(path=TRY_IT, **ABOUT)
 
     @classmethod
     def in_memory(cls, watch: Watch, *, try_it: bool = False) -> "Api":

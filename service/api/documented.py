@@ -7,6 +7,8 @@ Rule 2: The groups have the names and the order of the sections of docs/http-api
 
 from typing import Any, NamedTuple
 
+from ledger import __version__
+
 
 class Route(NamedTuple):
     """As Powertools' router takes it. status_code: of an answer that is a model alone."""
@@ -66,9 +68,14 @@ _GROUPS: dict[str, dict[str, Route]] = {
 }
 ROUTES = {name: route._replace(tags=[group]) for group, routes in _GROUPS.items() for name, route in routes.items()}
 """By the name of its method in `Routes` or `Sagas`."""
-GROUPS: list[Any] = list(_GROUPS)
 
-ABOUT = (
-    "Exact counters: a change that is acknowledged counts exactly once. Every failure is an RFC 9457 problem; "
-    "docs/http-api.md describes them. API Gateway decides who may call, by IAM (SigV4) or by a JWT authorizer."
-)
+ABOUT: dict[str, Any] = {
+    "title": "exact-counter",
+    "version": __version__,
+    "description": (
+        "Exact counters: a change that is acknowledged counts exactly once. Every failure is an RFC 9457 problem; "
+        "docs/http-api.md describes them. API Gateway decides who may call, by IAM (SigV4) or by a JWT authorizer."
+    ),
+    "tags": list(_GROUPS),
+}
+"""What docs/openapi.json and the page at /try-it say of the API as a whole."""

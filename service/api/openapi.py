@@ -11,9 +11,8 @@ from typing import Any
 
 from aws_lambda_powertools.event_handler.openapi.models import APIKey
 
-from ledger import __version__
 from service.api.app import Api
-from service.api.documented import ABOUT, GROUPS
+from service.api.documented import ABOUT
 from service.api.problems import CONTENT_TYPE, TITLES
 from service.observe import Watch
 
@@ -30,10 +29,7 @@ def document() -> dict[str, Any]:
     """
     app = Api.in_memory(Watch.here("api")).app
     text = app.get_openapi_json_schema(
-        title="exact-counter",
-        version=__version__,
-        description=ABOUT,
-        tags=GROUPS,
+        **ABOUT,
         security_schemes={"iam": APIKey.model_validate(SIGNED)},
         security=[{"iam": []}],
     )
