@@ -49,7 +49,7 @@ class Processes:
         self._mains[name](self._generations[name])
 
     @property
-    def asked(self) -> int:
+    def sent(self) -> int:
         """How many changes the writers have sent, without the latest of each thread."""
         return sum(reached // SLOTS for reached in self._reached)
 

@@ -116,15 +116,15 @@ def _write(plan: Plan, processes: Processes, disturber: Disturber, say: Say, est
         disturber.turn()
         processes.check()
         met = ", ".join(f"{count:,} {name}" for name, count in sorted(disturber.counts.items()))
-        asked = processes.asked
+        sent = processes.sent
         if time.monotonic() > began + WARM_S:
-            looks = [*looks[:1], (time.monotonic(), asked)]
+            looks = [*looks[:1], (time.monotonic(), sent)]
         left_s = seconds_left(plan.changes, looks) if looks else None
         about = "" if left_s is None else f", about {left_s} s left"
-        say(f"{asked:,} of {plan.changes:,} changes{about}; {met}")
+        say(f"{sent:,} of {plan.changes:,} changes{about}; {met}")
         if left_s is not None and not is_estimated:
             is_estimated = True
-            estimate(f"It takes about {round(left_s, -1)} s more, by the pace of the first {asked:,}.")
+            estimate(f"It takes about {round(left_s, -1)} s more, by the pace of the first {sent:,}.")
         time.sleep(TURN_S)
     disturber.clear()
     processes.dismiss()
@@ -132,10 +132,7 @@ def _write(plan: Plan, processes: Processes, disturber: Disturber, say: Say, est
 
 def _lacks_visits(plan: Plan) -> bool:
     """Whether the compactors have still to settle or to clean what a run must have at least."""
-    done: Counter[str] = Counter()
-    for path in Path(plan.folder).glob("compactor-*.jsonl"):
-        for line in record.lines_of(path):
-            done.update({figure: line.get(figure, 0) for figure in VISITED})
+    done = _recorded(record.merged(Path(plan.folder).glob("compactor-*.jsonl")))
     floors = plan.profile.floors_of(plan.changes)
     return any(done[figure] < floors.get(figure, 0) for figure in VISITED)
 
@@ -168,5 +165,9 @@ def _events(lines: Sequence[Line], histories: Histories) -> Counter[str]:
             "changes acknowledged": sum(change.acknowledged for change in changes),
             "of them owed to strong reads": sum(change.owed_from_ns is not None for change in changes),
         }
-        | {figure: sum(line.get(figure, 0) for line in lines) for figure in RECORDED}
+        | _recorded(lines)
     )
+
+
+def _recorded(lines: Sequence[Line]) -> dict[str, int]:
+    return {figure: sum(line.get(figure, 0) for line in lines) for figure in RECORDED}
