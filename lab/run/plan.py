@@ -11,7 +11,7 @@ import random
 import time
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from lab.engines.proxy_faults import FAULTS, Mix
@@ -63,18 +63,13 @@ class Profile:
 
 
 GENTLE_KINDS = ("500 after it applied", "answer dropped after it applied", "throttled", "repeated late")
-GENTLE_AGAIN_MS = (300, 4_000)
 
 GENTLE = Profile(
     pause_s=2.0,
-    again_s=2.0,
+    again_s=10.0,
     resending_s=60.0,
     kills=False,
-    faults={
-        replace(fault, again_ms=fault.again_ms and GENTLE_AGAIN_MS): 0.01
-        for fault in FAULTS
-        if fault.kind in GENTLE_KINDS
-    },
+    faults={fault: 0.01 for fault in FAULTS if fault.kind in GENTLE_KINDS},
     floors={
         "changes acknowledged": (1, 1.0),
         "of them owed to strong reads": (1, 0.01),
