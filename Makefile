@@ -30,7 +30,7 @@ demo: DAY = $(if $(FULL)$(EVENTS),,--limit 300)
 demo: $(VENV)/.made $(ENGINE)/.made ## play a flash sale, and 300 events in two Regions; FULL=1: a whole day's; EVENTS=file.csv: yours; CAPTURE=file keeps what it prints
 ifdef CAPTURE
 	@echo "$$ make demo$(if $(FULL), FULL=1)$(if $(ARGS), ARGS='$(ARGS)')" > "$(CAPTURE)"
-	@COLUMNS=80 NO_COLOR=1 $(BIN)/python -m lab.run demo $(DAY) $(ARGS) >> "$(CAPTURE)"
+	@COLUMNS=80 NO_COLOR=1 $(BIN)/python -m lab.run demo $(DAY) $(ARGS) >> "$(CAPTURE)" || { code=$$?; cat "$(CAPTURE)"; exit $$code; }
 else
 	@$(BIN)/python -m lab.run demo $(if $(EVENTS),--events "$(EVENTS)") $(DAY) $(ARGS)
 endif

@@ -33,7 +33,7 @@ SINGLE = 0.15
 PACKED, GATHERED = 0.4, 0.2  # of the batches; the others go as single deltas
 RESEND, RESEND_OPEN, RESEND_ELSEWHERE = 0.12, 0.8, 0.4
 TAKEN_OVER = 200
-LATE, LATE_BY_MS = 0.1, (0, 6_000)
+LATE, LATE_BY_S = 0.1, (0.0, 10.0)  # of the changes, which are sent so long after they were made
 AHEAD, AHEAD_BY_MS = 0.02, (0, 3_000)
 WAITING_S = 0.05
 
@@ -96,7 +96,7 @@ class WriterThread(Worker):
             self._next = max(self._next, each.number + SLOTS)
         for each in dict.fromkeys(asked[-TAKEN_OVER:]):
             if self._rng.random() < (RESEND if each.number in sure else RESEND_OPEN):
-                self._send_later(each)
+                self._send_later(each, (0.0, self._plan.profile.again_s))
 
     def _due(self) -> tuple[list[Asked], str]:
         """What to send now, and through which Region."""
@@ -106,18 +106,18 @@ class WriterThread(Worker):
             return [asked], self._rng.choice(REGIONS) if elsewhere else asked.home
         region = self._rng.choice(REGIONS)
         count = 1 if self._rng.random() < SINGLE else self._rng.randint(*BATCH)
-        return [self._ask(region) for _ in range(count) if self._next < self._plan.changes], region
+        made = [self._make(region) for _ in range(count) if self._next < self._plan.changes]
+        late = [asked for asked in made if self._rng.random() < LATE]
+        for asked in late:
+            self._send_later(asked, LATE_BY_S)
+        return [asked for asked in made if asked not in late], region
 
-    def _ask(self, region: str) -> Asked:
+    def _make(self, region: str) -> Asked:
         number = self._next
         self._reached[self._slot] = number
         self._next += SLOTS
-        at_ms, drawn = self._clock(), self._rng.random()
-        if drawn < LATE:
-            at_ms -= self._rng.randint(*LATE_BY_MS)
-        elif drawn < LATE + AHEAD:
-            at_ms += self._rng.randint(*AHEAD_BY_MS)
-        return Asked(number, self._plan.home_of(region, self._rng), at_ms)
+        ahead_ms = self._rng.randint(*AHEAD_BY_MS) if self._rng.random() < AHEAD else 0
+        return Asked(number, self._plan.home_of(region, self._rng), self._clock() + ahead_ms)
 
     def _send(self, batch: list[Asked], region: str) -> None:
         """Sends a batch, and plans to send what it leaves open again, and some of the rest."""
@@ -131,7 +131,7 @@ class WriterThread(Worker):
         self._recorder.write(self._name, kind, "add", ended, region=region, packed=packed)
         for asked, how in zip(batch, hows, strict=True):
             if how != "ok" or self._rng.random() < RESEND:
-                self._send_later(asked)
+                self._send_later(asked, (0.0, self._plan.profile.again_s))
 
     def _put(self, region: str, changes: Sequence[Change]) -> Sequence[Outcome]:
         """Sends one change alone, several as deltas or packs, or each by a thread of its own, so that they gather."""
@@ -153,9 +153,8 @@ class WriterThread(Worker):
         self.broken(outcome)
         return "info"
 
-    def _send_later(self, asked: Asked) -> None:
-        due = time.monotonic() + self._rng.uniform(0, self._plan.profile.again_s)
-        heapq.heappush(self._later, (due, asked))
+    def _send_later(self, asked: Asked, in_s: tuple[float, float]) -> None:
+        heapq.heappush(self._later, (time.monotonic() + self._rng.uniform(*in_s), asked))
 
 
 def _alone(ledger: Ledger, change: Change) -> Outcome:
