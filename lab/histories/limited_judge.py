@@ -17,7 +17,8 @@ from ledger import tokens
 from ledger.cost import item_bytes
 from ledger.errors import ItemTooLarge
 from ledger.gate import items
-from ledger.gate.gate import REFUSED, Decision, Gate, change_of, counts
+from ledger.gate.answer import Decision
+from ledger.gate.gate import REFUSED, Gate, change_of, counts
 from ledger.gate.gates import Gates, SoldOut
 from ledger.items import delta_of
 from ledger.limit import DOWN, SIDES, UP, Limit

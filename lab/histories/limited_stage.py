@@ -16,9 +16,9 @@ from lab.histories.limited_judge import COUNTER, Asked, Judge, WatchedWorld
 from ledger import tokens
 from ledger.errors import LedgerError, LimitMismatch, LimitReached, NotYetReplicated
 from ledger.gate import items
+from ledger.gate.answer import Decision, Left
 from ledger.gate.decide import add_group, decide_change, set_limit
 from ledger.gate.filing import roll
-from ledger.gate.gate import Decision, Left
 from ledger.gate.gates import SoldOut
 from ledger.gate.holds import end
 from ledger.gate.move import free

@@ -16,8 +16,9 @@ from lab.histories.recall import Memory
 from lab.histories.theatre import LONG, PACE, SHORT, Theatre, one_of, rest
 from ledger import tokens
 from ledger.errors import LedgerError, LimitReached, TransactionConflict
+from ledger.gate.answer import Decision
 from ledger.gate.decide import add_group, decide_change, set_limit
-from ledger.gate.gate import EXPIRED, REFUSED, RELEASED, Decision
+from ledger.gate.gate import EXPIRED, REFUSED, RELEASED
 from ledger.gate.gates import Gates
 from ledger.gate.holds import end
 from ledger.gate.recount import outcomes, standings

@@ -7,7 +7,7 @@ that are as wrong as the history's can take for REMEMBERED_MS, and not before so
 
 from dataclasses import dataclass, field
 
-from ledger.gate.gate import Left
+from ledger.gate.answer import Left
 from ledger.gate.gates import REMEMBERED_MS, SoldOut
 from ledger.limit import DOWN, UP
 from ledger.requests import Instant

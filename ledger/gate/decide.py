@@ -23,8 +23,9 @@ from dataclasses import replace
 from ledger import tokens
 from ledger.errors import DamagedItem, InvalidInput, InvalidTime, LedgerError, LimitReached, shown
 from ledger.gate import items, updates
+from ledger.gate.answer import Decision, Left, check_granted, receipt, resets_at
 from ledger.gate.filing import looks, perhaps_roll, slack_after, write
-from ledger.gate.gate import REFUSED, Decision, Gate, Left, check_granted, receipt, resets_at
+from ledger.gate.gate import REFUSED, Gate
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.gate.move import obtain
 from ledger.gate.past import find, known_in, look_up

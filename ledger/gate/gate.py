@@ -1,4 +1,4 @@
-"""A gate, the outcome of a token in it, the answer to the token's caller, and the fingerprint of a filed token.
+"""A gate, the outcome of a token in it, and the fingerprint of a filed token.
 
 Rule 1: a right is an amount that a gate may take by itself: `down`, to lower the value; `up`, to raise it. A gate has
 rights only for a side that is limited. The rights of all gates, with those on their way between gates and those in
@@ -7,21 +7,17 @@ Rule 2: the sums that a gate gave to another and took over from another are cumu
 Rule 3: a token is decided once; its outcome is the change that counts, or one of three that count nothing.
 Rule 4: a fingerprint has four bytes, from its token's time and random bits: two tokens may share one, a token never has
 two. The time comes round after 2.3 hours, so a gate keeps one only while its token is above `low`, by an hour at most.
-Rule 5: a call for something else under a token that is taken gets a TokenConflict, or the way in which the hold ended.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import NamedTuple, NoReturn, Self
+from typing import Self
 
 from ledger import tokens
-from ledger.errors import HoldEnded, LimitReached, TokenConflict
 from ledger.limit import DOWN, SIDES, UP, Limit
-from ledger.periods.name import parted
 from ledger.ranges import CHANGE_MAX, COUNT_MAX, VERSION_MAX
 from ledger.tokens import until_ms
-from ledger.values import Delta, Lane, Receipt
+from ledger.values import Lane
 
 REFUSED, RELEASED, EXPIRED = -(2**63), -(2**63) + 1, -(2**63) + 2
 """Outcomes that are no changes: the limit refused it; a hold was released; a hold's time was over."""
@@ -188,81 +184,3 @@ def shares(changes: Iterable[int]) -> tuple[int, int]:
     """The rights that changes take when they are set aside: of `down`, and of `up`."""
     given = list(changes)
     return sum(max(0, -change) for change in given), sum(max(0, change) for change in given)
-
-
-class Left(NamedTuple):
-    """The floor or the ceiling, as it is set, and how much all lanes together had left towards it; None: not seen.
-
-    remembered: by an earlier call of this process.
-    """
-
-    limit: int | None = None
-    available: int | None = None
-    remembered: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What a token stands for: its outcome, or an open hold of this amount. before: it was decided before this call.
-    left: of a refusal, how much was left."""
-
-    outcome: int | None = None
-    held: int | None = None
-    before: bool = True
-    left: Left = field(default=Left(), compare=False)
-
-
-def receipt(delta: Delta, decision: Decision) -> Receipt:
-    """The receipt of a change. Raises LimitReached and TokenConflict where its token stands for something else."""
-    if decision.outcome == REFUSED:
-        raise refused(delta, decision)
-    if decision.held is not None:
-        _conflict(delta, f"a hold of {decision.held}")
-    if decision.outcome in STATES:
-        _conflict(delta, f"a hold that was {STATES[decision.outcome]}")
-    if decision.outcome != delta.change:
-        _conflict(delta, f"a change of {decision.outcome}")
-    return Receipt("replayed" if decision.before else "recorded", delta)
-
-
-def check_granted(delta: Delta, decision: Decision) -> None:
-    """Raises HoldEnded, LimitReached and TokenConflict where the hold's token stands for something else."""
-    if decision.held not in (None, delta.change):
-        _conflict(delta, f"a hold of {decision.held}")
-    if decision.outcome == REFUSED:
-        raise refused(delta, decision)
-    if decision.outcome is not None:
-        raise ended(delta, decision.outcome)
-
-
-def ended(held: Delta, outcome: int | None) -> HoldEnded:
-    state, actual = STATES.get(outcome, "captured"), change_of(outcome or 0)
-    what = f"captured: {actual} of {held.change} counts" if state == "captured" else f"{state}: nothing of it counts"
-    why = f"{held.lane.counter}: the hold {held.token} was {what}. Nothing was written."
-    return HoldEnded(f"{why} A new hold needs a new idempotency key.", state, actual)
-
-
-def resets_at(lane: Lane) -> datetime | None:
-    """When the period after a lane's begins, by UTC; None for a counter without periods."""
-    span = parted(lane.counter)[1] if lane.retires_s else None
-    return None if span is None else span.end.replace(tzinfo=UTC)
-
-
-def refused(delta: Delta, decision: Decision) -> LimitReached:
-    limit, available, remembered = decision.left
-    detail = f" of {limit}; all Regions together had {available} left" if limit is not None else ""
-    detail += " up to a second ago" if remembered else ""
-    return LimitReached(
-        f"{delta.lane.counter}: {delta.change} would pass the limit{detail}. Nothing counts, and "
-        "that is final for this token: a new attempt needs a new idempotency key.",
-        counter=delta.lane.counter,
-        **decision.left._asdict(),
-        resets_at=resets_at(delta.lane),
-    )
-
-
-def _conflict(delta: Delta, what: str) -> NoReturn:
-    raise TokenConflict(
-        f"{delta.lane.counter}: the token {delta.token} already stands for {what}, not for {delta.change}. Nothing was "
-        "written; the first use stays. A new change needs a new idempotency key."
-    )

@@ -24,7 +24,8 @@ from ledger.checks import check_counter
 from ledger.conditions import Absent
 from ledger.errors import GateLost, GaveUp, InvalidInput, LedgerError, LimitMismatch, shown
 from ledger.gate import items
-from ledger.gate.gate import Gate, Left, name_of
+from ledger.gate.answer import Left
+from ledger.gate.gate import Gate, name_of
 from ledger.items import checkpoint_key
 from ledger.lane.directory import first_delta, with_changes
 from ledger.lane.tail import at

@@ -7,8 +7,9 @@ right. Then the note of a filed hold is deleted; a note that stays is harmless.
 
 from ledger.errors import NoSuchHold
 from ledger.gate import updates
+from ledger.gate.answer import Decision, ended
 from ledger.gate.filing import perhaps_roll, write
-from ledger.gate.gate import REFUSED, RELEASED, Decision, ended
+from ledger.gate.gate import REFUSED, RELEASED
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.gate.move import forget
 from ledger.gate.past import find

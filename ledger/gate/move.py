@@ -23,8 +23,9 @@ from typing import NamedTuple
 
 from ledger.errors import LedgerError, OutcomeUnknown, OutOfReach, Unavailable
 from ledger.gate import items, updates
+from ledger.gate.answer import Left
 from ledger.gate.filing import is_full, roll, write
-from ledger.gate.gate import Gate, Left, name_of
+from ledger.gate.gate import Gate, name_of
 from ledger.gate.gates import TRIES_MAX, Gates
 from ledger.gate.past import outcomes_of
 from ledger.lane.tail import Pages

@@ -9,7 +9,8 @@ Rule 3: many tokens are looked up by the same Queries, which skip a long stretch
 """
 
 from ledger.gate import items
-from ledger.gate.gate import Decision, Gate
+from ledger.gate.answer import Decision
+from ledger.gate.gate import Gate
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.lane.tail import Pages
 from ledger.requests import Get, Page, Program, Query, Together, answered

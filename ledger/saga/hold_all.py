@@ -24,7 +24,8 @@ from ledger import programs
 from ledger.checks import check_counter, to_datetime
 from ledger.errors import Again, HoldEnded, InvalidInput, LedgerError, LimitReached, shown
 from ledger.gate import holds
-from ledger.gate.gate import REFUSED, Gate, refused
+from ledger.gate.answer import refused
+from ledger.gate.gate import REFUSED, Gate
 from ledger.gate.gates import Gates
 from ledger.gate.past import find
 from ledger.gate.recount import Standing, standings

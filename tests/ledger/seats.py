@@ -8,8 +8,9 @@ from compactor.verify import verify_gates
 from lab.histories.filing import SHIPPED, Filing, file_as
 from ledger import tokens
 from ledger.gate import items
+from ledger.gate.answer import Decision
 from ledger.gate.decide import decide_change
-from ledger.gate.gate import Decision, Gate
+from ledger.gate.gate import Gate
 from ledger.gate.holds import end
 from ledger.limit import UP, Limit
 from ledger.requests import Request

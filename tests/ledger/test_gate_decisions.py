@@ -8,8 +8,9 @@ import pytest
 from lab.histories.filing import SHIPPED, Filing
 from ledger.errors import DamagedItem, GateLost, GaveUp, LimitMismatch, Throttled
 from ledger.gate import items, updates
+from ledger.gate.answer import Decision, Left
 from ledger.gate.decide import add_group, decide_change, set_limit
-from ledger.gate.gate import REFUSED, RELEASED, Decision, Left
+from ledger.gate.gate import REFUSED, RELEASED
 from ledger.gate.holds import end
 from ledger.gate.recount import outcomes, standings
 from ledger.limit import DOWN, SIDES, UP, Limit

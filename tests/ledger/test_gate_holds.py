@@ -7,8 +7,9 @@ import pytest
 from lab.histories.filing import SHIPPED, Filing, file_as
 from ledger.errors import NoSuchHold
 from ledger.gate import items, updates
+from ledger.gate.answer import Decision, Left
 from ledger.gate.decide import decide_change
-from ledger.gate.gate import EXPIRED, REFUSED, RELEASED, Decision, Gate, Left
+from ledger.gate.gate import EXPIRED, REFUSED, RELEASED, Gate
 from ledger.gate.move import free
 from ledger.gate.past import find
 from ledger.limit import UP, Limit

@@ -10,21 +10,10 @@ from ledger import requests, tokens
 from ledger.actions import Set
 from ledger.errors import DamagedItem, InvalidSettings, ItemTooLarge, Throttled
 from ledger.gate import items, updates
+from ledger.gate.answer import Decision
 from ledger.gate.decide import add_group
 from ledger.gate.filing import LATE_MS_MAX, is_full, roll, slack_after
-from ledger.gate.gate import (
-    EXPIRED,
-    LOWEST,
-    REFUSED,
-    RELEASED,
-    Decision,
-    Gate,
-    change_of,
-    counts,
-    distance,
-    fingerprint,
-    shares,
-)
+from ledger.gate.gate import EXPIRED, LOWEST, REFUSED, RELEASED, Gate, change_of, counts, distance, fingerprint, shares
 from ledger.gate.items import Filed
 from ledger.gate.past import look_up, outcomes_of
 from ledger.limit import DOWN, UP, Limit

@@ -8,8 +8,9 @@ import pytest
 from ledger import tokens
 from ledger.errors import GaveUp, OutOfReach
 from ledger.gate import items
+from ledger.gate.answer import Left
 from ledger.gate.decide import set_limit
-from ledger.gate.gate import Gate, Left
+from ledger.gate.gate import Gate
 from ledger.gate.gates import Gates
 from ledger.gate.move import obtain
 from ledger.limit import UP

@@ -1,0 +1,91 @@
+"""What a token stands for in a gate, and what its caller gets: a receipt, nothing for a hold, or an error.
+
+Rule 1: a call for something else under a token that is taken gets a TokenConflict, or the way in which the hold ended.
+"""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import NamedTuple, NoReturn
+
+from ledger.errors import HoldEnded, LimitReached, TokenConflict
+from ledger.gate.gate import REFUSED, STATES, change_of
+from ledger.periods.name import parted
+from ledger.values import Delta, Lane, Receipt
+
+
+class Left(NamedTuple):
+    """The floor or the ceiling, as it is set, and how much all lanes together had left towards it; None: not seen.
+
+    remembered: by an earlier call of this process.
+    """
+
+    limit: int | None = None
+    available: int | None = None
+    remembered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a token stands for: its outcome, or an open hold of this amount. before: it was decided before this call.
+    left: of a refusal, how much was left."""
+
+    outcome: int | None = None
+    held: int | None = None
+    before: bool = True
+    left: Left = field(default=Left(), compare=False)
+
+
+def receipt(delta: Delta, decision: Decision) -> Receipt:
+    """The receipt of a change. Raises LimitReached and TokenConflict where its token stands for something else."""
+    if decision.outcome == REFUSED:
+        raise refused(delta, decision)
+    if decision.held is not None:
+        _conflict(delta, f"a hold of {decision.held}")
+    if decision.outcome in STATES:
+        _conflict(delta, f"a hold that was {STATES[decision.outcome]}")
+    if decision.outcome != delta.change:
+        _conflict(delta, f"a change of {decision.outcome}")
+    return Receipt("replayed" if decision.before else "recorded", delta)
+
+
+def check_granted(delta: Delta, decision: Decision) -> None:
+    """Raises HoldEnded, LimitReached and TokenConflict where the hold's token stands for something else."""
+    if decision.held not in (None, delta.change):
+        _conflict(delta, f"a hold of {decision.held}")
+    if decision.outcome == REFUSED:
+        raise refused(delta, decision)
+    if decision.outcome is not None:
+        raise ended(delta, decision.outcome)
+
+
+def ended(held: Delta, outcome: int | None) -> HoldEnded:
+    state, actual = STATES.get(outcome, "captured"), change_of(outcome or 0)
+    what = f"captured: {actual} of {held.change} counts" if state == "captured" else f"{state}: nothing of it counts"
+    why = f"{held.lane.counter}: the hold {held.token} was {what}. Nothing was written."
+    return HoldEnded(f"{why} A new hold needs a new idempotency key.", state, actual)
+
+
+def resets_at(lane: Lane) -> datetime | None:
+    """When the period after a lane's begins, by UTC; None for a counter without periods."""
+    span = parted(lane.counter)[1] if lane.retires_s else None
+    return None if span is None else span.end.replace(tzinfo=UTC)
+
+
+def refused(delta: Delta, decision: Decision) -> LimitReached:
+    limit, available, remembered = decision.left
+    detail = f" of {limit}; all Regions together had {available} left" if limit is not None else ""
+    detail += " up to a second ago" if remembered else ""
+    return LimitReached(
+        f"{delta.lane.counter}: {delta.change} would pass the limit{detail}. Nothing counts, and "
+        "that is final for this token: a new attempt needs a new idempotency key.",
+        counter=delta.lane.counter,
+        **decision.left._asdict(),
+        resets_at=resets_at(delta.lane),
+    )
+
+
+def _conflict(delta: Delta, what: str) -> NoReturn:
+    raise TokenConflict(
+        f"{delta.lane.counter}: the token {delta.token} already stands for {what}, not for {delta.change}. Nothing was "
+        "written; the first use stays. A new change needs a new idempotency key."
+    )
