@@ -122,7 +122,7 @@ def _put_back(lane: Lane, unlisted: list[Delta]) -> Program[None]:
         if isinstance(outcome, TokenConflict):
             raise LaneDamaged(
                 f"{lane}: a segment that overlaps another lists a delta with another change than the table has: "
-                f"{outcome} No checkpoint was written. Only a person can say which of them counts."
+                f"{outcome} No checkpoint was written. Only a person can say which of them counts: correct the other."
             )
         if isinstance(outcome, LedgerError):
             raise outcome

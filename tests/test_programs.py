@@ -62,6 +62,6 @@ def test_a_forge_runs_what_a_clean_clone_must_pass_and_releases_what_make_dist_m
     steps = {name: [step.get("uses") or step["run"] for step in job["steps"]] for name, job in jobs.items()}
     assert steps["test"][-1] == "env -u GITHUB_ACTIONS .ci/run"
     assert jobs["release"]["needs"] == "test"
-    assert steps["release"][-2] == "env -u GITHUB_ACTIONS make dist"
+    assert steps["release"][-3] == "env -u GITHUB_ACTIONS make dist"
     actions = [step for job in steps.values() for step in job if step.startswith("actions/")]
     assert [step for step in actions if not re.fullmatch(r"actions/[a-z-]+@v\d+\.\d+\.\d+", step)] == []

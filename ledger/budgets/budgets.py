@@ -174,7 +174,7 @@ class Call:
 
     def _check_new(self) -> None:
         if self._was_opened or self.ended:
-            raise InvalidInput(f"The call {self.id} was opened before: reserve another one.")
+            raise InvalidInput(f"The call {self.id} was opened before. Nothing was written. Reserve another one.")
 
     def _ended(self, failed: bool, tries: int = TRIES_MAX) -> Program[dict[str, int]]:
         if self.cost is None and (failed or not self._was_opened):

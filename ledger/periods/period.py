@@ -60,7 +60,10 @@ class Period:
             if check_time("start", self._moment(span.start)) >= last_ms:
                 break
             if len(found) == NAMES_MAX:
-                raise InvalidInput(f"From since to until are more than {NAMES_MAX:,} periods. Name a shorter time.")
+                raise InvalidInput(
+                    f"From since to until are more than {NAMES_MAX:,} periods. Nothing was written. Name a shorter "
+                    "time."
+                )
             found.append(self._named(base, span))
         return found
 

@@ -186,7 +186,7 @@ class AddFromQueue:
         for (parcel, _), why in zip(decided, whys, strict=True):
             if why is not None and not isinstance(parcel.error, NotQueued):
                 parcel.error, named = NotQueued(why), {"message_id": parcel.name}
-                self._watch.logger.error("outcomes may not be queued: their message comes again", extra=named)
+                self._watch.logger.error("SQS did not confirm outcomes: their message comes again", extra=named)
                 self._watch.logger.debug("why", extra=named | {"why": why})
 
     def _set_aside(self, parcel: Parcel) -> bool:
@@ -197,9 +197,9 @@ class AddFromQueue:
         why = self._dead_letters.put(parcel.record["body"], attributes_of(parcel.record, type(error).__name__))
         extra = {"message_id": parcel.name, "error": type(error).__name__}
         if why is not None:
-            self._watch.logger.error("poison may not be copied: its message comes again", extra=extra | {"why": why})
+            self._watch.logger.error("SQS did not confirm a dead letter: it comes again", extra=extra | {"why": why})
             return False
-        self._watch.logger.warning("poison: copied to the dead-letter queue, and acknowledged", extra=extra)
+        self._watch.logger.warning("moved a message to the dead-letter queue: no retry can help", extra=extra)
         parcel.error = None
         return True
 
@@ -209,7 +209,7 @@ class AddFromQueue:
         seconds = [wait_of(p.record, self._jitter()) if p.wait_s is None else p.wait_s for p in stays]
         handles = [parcel.record["receiptHandle"] for parcel in stays]
         for why in filter(None, self._changes.hide(handles, seconds)):
-            self._watch.logger.warning("a wait was not set: its message comes again sooner", extra={"why": why})
+            self._watch.logger.warning("SQS did not set a wait: its message comes again sooner", extra={"why": why})
 
 
 def attributes_of(record: Record, why: str) -> dict[str, Any]:

@@ -65,7 +65,8 @@ class Canary:
         if read:
             self._watch.logger.info("canary", extra=shown)
         else:
-            self._watch.logger.error("canary read another difference", extra=shown | {"rose": value - before})
+            why = "the counter did not rise by what the canary added"
+            self._watch.logger.error(why, extra=shown | {"rose": value - before})
         return shown | {"value": value}
 
     def _value(self) -> int:

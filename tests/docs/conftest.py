@@ -1,4 +1,4 @@
-"""An AWS account for the pages of a module: moto, with the table `counters` in it."""
+"""An AWS account for the pages of a module: moto, with the table `counters` in it, without lag between two Regions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.world import create_table, without_statements
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
-REGION = "eu-west-1"
+REGION, OTHER = "eu-west-1", "us-east-1"
 SETTINGS = Settings(table="counters", region=REGION)
 TABLES = {"counters": ("pk", "sk"), "old": ("id",)}
 ASKED = "provide-client-params.dynamodb"
@@ -70,6 +70,8 @@ def cost_of(operation: str, request: Names) -> Cost:
 def account() -> Iterator[Account]:
     from moto import mock_aws  # here, for those who run other tests
     from moto.core.botocore_stubber import BotocoreStubber
+    from moto.core.models import DEFAULT_ACCOUNT_ID
+    from moto.dynamodb.models import dynamodb_backends
 
     lock, answer = threading.RLock(), BotocoreStubber.process_request
 
@@ -87,6 +89,9 @@ def account() -> Iterator[Account]:
         made = Account(without_statements(client.make_client(REGION)))
         for name, keys in TABLES.items():
             create_table(made.dynamodb, name, **dict.fromkeys(keys, "S"))
+        there = dynamodb_backends[DEFAULT_ACCOUNT_ID]
+        there[OTHER].tables = there[REGION].tables
+        without_statements(client.make_client(OTHER))
         yield made
         client._client.cache_clear()
 

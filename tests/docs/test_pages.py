@@ -15,6 +15,7 @@ import pytest
 
 from ledger import Cost, Observed, errors
 from ledger.memory import MemoryTable
+from reader import Reader
 from service.add_from_queue.handler import AddFromQueue
 from service.observe import Watch
 from tests.docs.conftest import Account, Names, value
@@ -73,22 +74,25 @@ def test_the_picture_of_the_chart_is_what_its_recipe_draws(page: Page) -> None:
     assert chart["picture"].count("<rect") == 28
 
 
-def test_nothing_is_sold_that_is_not_there_and_a_refused_line_stays_refused(page: Page, account: Account) -> None:
+def test_nothing_is_sold_that_is_not_there_in_any_region_and_a_refused_line_stays_refused(
+    page: Page, account: Account
+) -> None:
     stock, at = page("stock"), now()
-    book = stock["book"]
-    assert book("p/delivery", "p", 4, at)
-    assert [book(f"p/{i}", "p", -1, at) for i in range(6)] == [True] * 4 + [False] * 2
-    assert book("p/delivery-2", "p", 5, at)
-    assert not book("p/5", "p", -1, at)
-    reserved = stock["reserve"]("p/basket", "p", 3, now())
-    with pytest.raises(errors.LimitReached):
-        stock["reserve"]("p/other", "p", 3, now())
+    book, dublin, virginia = stock["book"], stock["dublin"], stock["virginia"]
+    assert book(dublin, "p/delivery", "p", 4, at)
+    assert [book(virginia, f"p/{i}", "p", -1, at) for i in range(6)] == [True] * 4 + [False] * 2
+    assert book(dublin, "p/delivery-2", "p", 5, at)
+    assert not book(virginia, "p/5", "p", -1, at)
+    reserved = stock["reserve"](dublin, "p/basket", "p", 3, now())
+    for shop in (dublin, virginia):
+        with pytest.raises(errors.LimitReached):
+            stock["reserve"](shop, "p/other", "p", 3, now())
     with account.bill() as paid:
-        stock["pay"]("p", reserved)
-    stock["pay"]("p", reserved)
+        stock["pay"](dublin, "p", reserved)
+    stock["pay"](dublin, "p", reserved)
     with account.bill() as sale:
-        assert book("p/6", "p", -1, now())
-    assert (paid[0].write_units, sale[0].write_units, stock["reader"].read("stock:p").value) == (1, 1, 1)
+        assert book(dublin, "p/6", "p", -1, now())
+    assert (paid[0].write_units, sale[0].write_units, Reader(virginia.settings).read("stock:p").value) == (1, 1, 1)
 
 
 def test_between_its_two_changes_money_is_missing_and_never_doubled(page: Page, account: Account) -> None:

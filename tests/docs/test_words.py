@@ -7,23 +7,26 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import DOCS, ROOT
+from tests.docs.pages import ROOT
 
 PACKAGES = ("ledger", "reader", "compactor", "simulator", "service", "ledgerctl", "infra", "integrations")
 TEXTS = {
-    "pages": [ROOT / "README.md", ROOT / "CHANGELOG.md", *DOCS.rglob("*.md")],
+    "pages": [
+        *ROOT.glob("*.md"),
+        *(path for room in ("docs", "integrations", "tests") for path in (ROOT / room).rglob("*.md")),
+    ],
     "templates": [ROOT / "serverless.yml", *(ROOT / "infra").rglob("*.yml"), *(ROOT / "infra").rglob("*.json")],
     "programs": [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")],
 }
 NEWLINE = "\n"
 BEGIN = r"(^|[.;:#|*-] )"
 BANNED = {
-    r"\b(is|are|was|were|be|been|being) told\b": "report, raise, log, publish or count: say who does",
-    r"\breckon": "count, compute",
-    r"\bspar(ed|es)\b": "skipped, coalesced, saved",
-    r"\bbur(y|ies|ied)\b": "move to the dead-letter queue",
-    r"\bbefall": "happen to",
-    r"\bow(e|es|ed)\b": "lack, be below 0",
+    r"(?i)\b(is|are|was|were|be|been|being) told\b": "report, raise, log, publish or count: say who does",
+    r"(?i)\breckon": "count, compute",
+    r"(?i)\bspar(ed|es)\b": "skipped, coalesced, saved",
+    r"(?i)\bbur(y|ies|ied)\b": "move to the dead-letter queue",
+    r"(?i)\bbefall": "happen to",
+    r"(?i)\bow(e|es|ed)\b": "lack, be below 0",
     BEGIN + r"([A-Z][a-z]+ed|Told|Held|Kept|Sent|Lost|Left|Written) (is|are|was|were)\b": "begin with who does it",
     BEGIN + r"The same (call )?again[.,;]": "call again",
 }

@@ -98,7 +98,7 @@ def test_a_copy_names_what_was_wrong_and_the_line_the_change() -> None:
     assert service.adds(many(message(1), message(2))) == []
     assert service.value() == 1 + 4 + 16  # a message's good changes count, and once after a redrive
     assert service.counted("DeltasConflicting") == 1
-    lines = {line["message_id"]: line for _, text, line in service.lines("warning") if not text.startswith("poison")}
+    lines = {line["message_id"]: line for _, text, line in service.lines("warning") if not text.startswith("moved")}
     assert (lines["m2"]["lane"], lines["m2"]["error"]) == (f"{A}#0#{COUNTER}", "TokenConflict")
     assert (lines["m3"]["index"], lines["m4"]["field"]) == (1, "changes[1].at")
     service.sqs.down = True
@@ -106,7 +106,7 @@ def test_a_copy_names_what_was_wrong_and_the_line_the_change() -> None:
     ((_, _, line),) = service.lines("error")
     assert (line["message_id"], "did not answer" in line["why"]) == ("m1", True)
     _, text, line = service.lines("warning")[-1]
-    assert ("a wait was not set" in text, "did not answer" in line["why"]) == (True, True)
+    assert ("SQS did not set a wait" in text, "did not answer" in line["why"]) == (True, True)
 
 
 def test_a_copy_has_the_messages_own_attributes_and_the_error_as_far_as_there_is_room() -> None:
