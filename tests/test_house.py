@@ -251,7 +251,7 @@ def test_there_is_one_version() -> None:
     assert PROJECT["project"]["dynamic"] == ["version"]
     assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "ledger.__version__"}
     assert openapi.document()["info"]["version"] == __version__
-    assert re.findall(r"^## \[(.+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0] == __version__
+    assert re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0] == __version__
     assert f"git checkout v{__version__} &&" in (ROOT / "docs" / "deploying.md").read_text()
 
 
