@@ -66,7 +66,7 @@ GENTLE_KINDS = ("500 after it applied", "answer dropped after it applied", "thro
 
 GENTLE = Profile(
     pause_s=2.0,
-    again_s=10.0,
+    again_s=4.0,
     resending_s=60.0,
     kills=False,
     faults={fault: 0.01 for fault in FAULTS if fault.kind in GENTLE_KINDS},
