@@ -33,7 +33,7 @@ SINGLE = 0.15
 PACKED, GATHERED = 0.4, 0.2  # of the batches; the others go as single deltas
 RESEND, RESEND_OPEN, RESEND_ELSEWHERE = 0.12, 0.8, 0.4
 TAKEN_OVER = 200
-LATE, LATE_BY_S = 0.1, (0.0, 10.0)  # of the changes, which are sent so long after they were made
+LATE, LATE_S = 0.1, 10.0  # of the changes, which are sent up to so long after they were made
 AHEAD, AHEAD_BY_MS = 0.02, (0, 3_000)
 WAITING_S = 0.05
 
@@ -96,7 +96,7 @@ class WriterThread(Worker):
             self._next = max(self._next, each.number + SLOTS)
         for each in dict.fromkeys(asked[-TAKEN_OVER:]):
             if self._rng.random() < (RESEND if each.number in sure else RESEND_OPEN):
-                self._send_later(each, (0.0, self._plan.profile.again_s))
+                self._send_later(each, self._plan.profile.again_s)
 
     def _due(self) -> tuple[list[Asked], str]:
         """What to send now, and through which Region."""
@@ -106,11 +106,13 @@ class WriterThread(Worker):
             return [asked], self._rng.choice(REGIONS) if elsewhere else asked.home
         region = self._rng.choice(REGIONS)
         count = 1 if self._rng.random() < SINGLE else self._rng.randint(*BATCH)
-        made = [self._make(region) for _ in range(count) if self._next < self._plan.changes]
-        late = [asked for asked in made if self._rng.random() < LATE]
-        for asked in late:
-            self._send_later(asked, LATE_BY_S)
-        return [asked for asked in made if asked not in late], region
+        batch = []
+        for change in [self._make(region) for _ in range(count) if self._next < self._plan.changes]:
+            if self._rng.random() < LATE:
+                self._send_later(change, LATE_S)
+            else:
+                batch.append(change)
+        return batch, region
 
     def _make(self, region: str) -> Asked:
         number = self._next
@@ -131,7 +133,7 @@ class WriterThread(Worker):
         self._recorder.write(self._name, kind, "add", ended, region=region, packed=packed)
         for asked, how in zip(batch, hows, strict=True):
             if how != "ok" or self._rng.random() < RESEND:
-                self._send_later(asked, (0.0, self._plan.profile.again_s))
+                self._send_later(asked, self._plan.profile.again_s)
 
     def _put(self, region: str, changes: Sequence[Change]) -> Sequence[Outcome]:
         """Sends one change alone, several as deltas or packs, or each by a thread of its own, so that they gather."""
@@ -153,8 +155,8 @@ class WriterThread(Worker):
         self.broken(outcome)
         return "info"
 
-    def _send_later(self, asked: Asked, in_s: tuple[float, float]) -> None:
-        heapq.heappush(self._later, (time.monotonic() + self._rng.uniform(*in_s), asked))
+    def _send_later(self, asked: Asked, most_s: float) -> None:
+        heapq.heappush(self._later, (time.monotonic() + self._rng.uniform(0, most_s), asked))
 
 
 def _alone(ledger: Ledger, change: Change) -> Outcome:
