@@ -89,8 +89,8 @@ def account() -> Iterator[Account]:
         made = Account(without_statements(client.make_client(REGION)))
         for name, keys in TABLES.items():
             create_table(made.dynamodb, name, **dict.fromkeys(keys, "S"))
-        there = dynamodb_backends[DEFAULT_ACCOUNT_ID]
-        there[OTHER].tables = there[REGION].tables
+        backends = dynamodb_backends[DEFAULT_ACCOUNT_ID]
+        backends[OTHER].tables = backends[REGION].tables
         without_statements(client.make_client(OTHER))
         yield made
         client._client.cache_clear()

@@ -84,9 +84,9 @@ def test_nothing_is_sold_that_is_not_there_in_any_region_and_a_refused_line_stay
     assert book(dublin, "p/delivery-2", "p", 5, at)
     assert not book(virginia, "p/5", "p", -1, at)
     reserved = stock["reserve"](dublin, "p/basket", "p", 3, now())
-    for shop in (dublin, virginia):
+    for ledger in (dublin, virginia):
         with pytest.raises(errors.LimitReached):
-            stock["reserve"](shop, "p/other", "p", 3, now())
+            stock["reserve"](ledger, "p/other", "p", 3, now())
     with account.bill() as paid:
         stock["pay"](dublin, "p", reserved)
     stock["pay"](dublin, "p", reserved)
