@@ -14,7 +14,8 @@ from typing import Any
 
 from ledger.errors import TableMismatch, TransactionConflict, Unavailable
 from ledger.requests import Delete, Get, GetMany, Item, Key, Put, Query, Request, Transact, Update
-from simulator.world import Cell, Replica
+from simulator.cells import Cell
+from simulator.world import Replica
 
 IN_FLIGHT_STEPS = 4
 NEED_TWO = (Put, Update, Delete, Get, GetMany, Query)

@@ -16,28 +16,15 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/V2globaltables_
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ledger.errors import TransactionConflict, Unavailable
 from ledger.items import RETIRES
 from ledger.memory import MemoryTable
 from ledger.requests import Item, Key, KeyPage, Request, or_error
+from simulator.cells import Cell, Stamp
 from simulator.choices import Choices
-
-Stamp = tuple[int, int]
-"""The order of an item's writes: the Region's clock, then a running number. The largest wins everywhere."""
-
-PAST_MAX = 6
-
-
-@dataclass(slots=True)
-class Cell:
-    """An item's newest state in one Region (None: deleted), and recent ones with the step at which each ended."""
-
-    item: Item | None
-    stamp: Stamp
-    past: list[tuple[int, Item | None]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -89,13 +76,11 @@ class Replica(MemoryTable):
 
     def _seen(self, key: Key, consistent: bool) -> Item | None:
         cell, world = self.cell(key), self._world
-        if cell is None:
-            return None
-        if consistent or not cell.past or not world.lag_steps:
-            return cell.item
-        recent = [item for ended, item in reversed(cell.past) if ended > world.step - world.lag_steps]
-        picked = world.choices.pick(len(recent) + 1) if recent else 0
-        return recent[picked - 1] if picked else cell.item
+        if cell is None or consistent:
+            return cell.item if cell else None
+        earlier = cell.ended_after(world.step - world.lag_steps)
+        picked = world.choices.pick(len(earlier) + 1) if earlier else 0
+        return earlier[picked - 1] if picked else cell.item
 
     def _sort_keys(self, pk: str) -> Sequence[str]:
         return sorted(self.cells.get(pk, ()))
@@ -115,11 +100,9 @@ class Replica(MemoryTable):
 
 
 class World:
-    """The table of several `regions`. `lag_steps`: how far an eventually consistent read may lag; `page_size`: of a
-    Query.
-
-    `clock_skew_ms`: how much a Region's clock, which decides the last writer, is ahead of true time; `replica`: makes
-    each Region's copy, such as `strong.StrongReplica`.
+    """The table of several `regions`. A page of a Query has `page_size` items, and an eventually consistent read lags
+    by `lag_steps` at most. `clock_skew_ms`: how much a Region's clock, which decides the last writer, is ahead of true
+    time; `replica`: makes each Region's copy, such as `strong.StrongReplica`.
     """
 
     def __init__(
@@ -170,12 +153,7 @@ class World:
         else:
             self.retiring.discard((region, key))
         cells = self.replicas[region].cells.setdefault(key.pk, {})
-        cell = cells.get(key.sk)
-        if cell is None:
-            cells[key.sk] = Cell(item, stamp, [(self.step, None)])
-            return
-        cell.past = [*cell.past[1 - PAST_MAX :], (self.step, cell.item)]
-        cell.item, cell.stamp = item, stamp
+        cells.setdefault(key.sk, Cell(None, stamp)).write(item, stamp, self.step)
 
     def is_cut(self, a: str, b: str) -> bool:
         """Whether two Regions cannot reach each other."""
@@ -257,11 +235,12 @@ class World:
     def forget(self) -> None:
         """Drop items that are deleted everywhere and that no read can see any more, for a world that runs for hours."""
         on_its_way = {key for replica in self.replicas.values() for key in (*replica.inbox, *replica.locked)}
+        unseen = self.step - self.lag_steps
         for replica in self.replicas.values():
             for pk, cells in replica.cells.items():
-                gone = [sk for sk, cell in cells.items() if cell.item is None and Key(pk, sk) not in on_its_way]
+                gone = [sk for sk, cell in cells.items() if cell.item is None and not cell.ended_after(unseen)]
                 for sk in gone:
-                    if all(ended <= self.step - self.lag_steps for ended, _ in cells[sk].past):
+                    if Key(pk, sk) not in on_its_way:
                         del cells[sk]
 
     def _land_all(self, region: str | None) -> None:

@@ -26,8 +26,8 @@ from lab.histories.served_stage import ServedStage, ThresholdStage
 from lab.histories.small_casts import NAIVE_CASTS, SERVED_CASTS, SMALL_CASTS, THRESHOLD_CASTS
 from lab.histories.stage import NaiveStage, Stage
 from ledger.requests import Key
+from simulator.cells import Stamp
 from simulator.trace import Trace
-from simulator.world import Stamp
 
 STAGES: tuple[tuple[Casts, type[Boards]], ...] = (
     (SMALL_CASTS, Stage),

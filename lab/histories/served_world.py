@@ -18,8 +18,9 @@ from ledger.requests import Item, Key
 from service.job_queue import DeadLetter, Enqueue, Message
 from service.messages import message_of
 from service.thresholds.event_bus import Publish
+from simulator.cells import Stamp
 from simulator.choices import Choices
-from simulator.world import Stamp, World
+from simulator.world import World
 
 VISIBILITY_MS = 720_000
 

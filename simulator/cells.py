@@ -1,0 +1,31 @@
+"""An item's states in one Region.
+
+Rule 1: The write with the largest stamp is the newest. Rule 2: A read that lags may see any state that ended lately.
+"""
+
+from dataclasses import dataclass, field
+
+from ledger.requests import Item
+
+Stamp = tuple[int, int]
+"""The order of an item's writes: the Region's clock, then a running number. The largest wins everywhere."""
+
+PAST_MAX = 6
+
+
+@dataclass(slots=True)
+class Cell:
+    """The newest state (None: deleted), and up to six earlier ones, oldest first, with the step at which each ended."""
+
+    item: Item | None
+    stamp: Stamp
+    past: list[tuple[int, Item | None]] = field(default_factory=list)
+
+    def write(self, item: Item | None, stamp: Stamp, step: int) -> None:
+        """Let the newest state end at a step, and another take its place."""
+        self.past = [*self.past[1 - PAST_MAX :], (step, self.item)]
+        self.item, self.stamp = item, stamp
+
+    def ended_after(self, step: int) -> list[Item | None]:
+        """The earlier states that ended after a step, the latest first."""
+        return [item for ended, item in reversed(self.past) if ended > step]
