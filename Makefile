@@ -148,7 +148,7 @@ cdk: $(CDK)/.made # docs/recipes/terraform.md on what `make package` made, with 
 	@LEDGER_PACKAGED="$$(echo $(UPDATES) | tr ' ' :)" $(BIN)/python -m pytest -q tests/infra/test_recipes.py $(ARGS)
 
 e2e: $(VENV)/.made $(ENGINE)/.made node_modules/.made ## deploy to an engine here, use it from outside, compare; ARGS=--breaks: break it, check its alarms
-	@$(BIN)/python -m lab.e2e $(if $(EVENTS),--events "$(EVENTS)") $(ARGS)
+	@$(BIN)/python -m lab.e2e $(ARGS)
 
 smoke: $(VENV)/.made node_modules/.made ## try in your AWS account what rests on AWS's word, and clean up (again: make smoke-clean ID=); ARGS=--table, --here
 	@$(BIN)/python -m lab.smoke --regions "$(REGIONS)" $(ARGS)

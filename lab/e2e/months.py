@@ -9,7 +9,6 @@ Rule 2: What was ever counted is in the history of each Region once, and nothing
 from __future__ import annotations
 
 import itertools
-import json
 import random
 import time
 from collections import Counter
@@ -75,10 +74,12 @@ class Months:
             for future in [pool.submit(self._send, *by) for by in itertools.product(WAYS, REGIONS)]:
                 future.result()
         self._site.wait("changes still wait", lambda: self._site.waiting("changes"), WAIT_MAX_S)
+        bases = [self._turn.base(prefix, "turn") for prefix in (CALLS, QUOTA)]
         queued = {each.key: each.change.counter for each in self._asked if each.answer == QUEUED}
         limited = {key for key, counter in queued.items() if counter.startswith(QUOTA)}
-        self._site.wait("changes have no outcome", lambda: limited - self._take(), WAIT_MAX_S)
-        self._site.must("outcomes of what was not sent", self._take() - queued.keys(), set())
+        self._site.wait("changes have no outcome", lambda: limited - self._site.outcomes(*bases).keys(), WAIT_MAX_S)
+        self._outcomes = self._site.outcomes(*bases)
+        self._site.must("outcomes of what was not sent", self._outcomes.keys() - queued.keys(), set())
         self._site.wrong += wrong_answers(self._asked, self._outcomes, self._turn)
         found = Counter(answer for each in self._asked for answer in each.answers(self._outcomes))
         more = len(again(self._asked, self._outcomes))
@@ -159,15 +160,6 @@ class Months:
         if isinstance(outcome, PeriodOver):
             return REFUSED if outcome.since == self._turn.closes else str(outcome)
         return COUNTED if isinstance(outcome, Receipt) else repr(outcome)
-
-    def _take(self) -> set[str]:
-        """Every outcome of these months that was queued until now."""
-        for region in REGIONS:
-            for text in self._site.drain(region, "outcomes"):
-                message = json.loads(text)
-                if message["counter"] in {name for name, _ in self._counters}:
-                    self._outcomes.setdefault(message["idempotency_key"], set()).add(message["outcome"])
-        return set(self._outcomes)
 
 
 def _pair(counter: str, key: str, at: datetime, region: str) -> list[Change]:

@@ -52,7 +52,6 @@ class Quota:
         self._older, self._newer = f"{self.base}@{turn.over}", f"{self.base}@{turn.opened}"
         self._numbers, self._kinds = itertools.count(), set[str]()
         self._holds: list[dict[str, Any]] = []
-        self._outcomes: dict[str, set[str]] = {}
         self.letters: dict[str, set[str]] = {region: set() for region in REGIONS}
 
     def begin(self) -> None:
@@ -67,8 +66,8 @@ class Quota:
             self._holds.append(self._http[region].hold(self._older, amount, lasts_s, region, time_text(at)))
         self._ledgerctl("limit", self.base, "--ceiling", str(NEWER))
         self._sell(NEWER + CARRIED)
-        self._stands("before", self._older, USED, OLDER - CARRIED, held=sum(HELD))
-        self._stands("before", self._newer, NEWER + CARRIED, NEWER + CARRIED)
+        self._site.stands("before", self._older, USED, OLDER - CARRIED, held=sum(HELD))
+        self._site.stands("before", self._newer, NEWER + CARRIED, NEWER + CARRIED)
 
     def end(self) -> None:
         """When the older month takes no more changes: holds give back what is carried, and nothing else comes."""
@@ -78,8 +77,8 @@ class Quota:
             self._site.must(f"{region}: capture and release", found, (status, 204))
         self._sell(CARRY - CARRIED)
         self._refused()
-        self._stands("after", self._older, USED + CAPTURED, OLDER - CARRY)
-        self._stands("after", self._newer, NEWER + CARRY, NEWER + CARRY)
+        self._site.stands("after", self._older, USED + CAPTURED, OLDER - CARRY)
+        self._site.stands("after", self._newer, NEWER + CARRY, NEWER + CARRY)
         self._site.wrong += self._wrong_items()
 
     def judge(self, turned: Mapping[str, int]) -> None:
@@ -162,31 +161,13 @@ class Quota:
                 self.letters[region].add(message)
             else:
                 over.add(key)
-        self._site.wait("refusals have no outcome", lambda: over - self._take(), WAIT_MAX_S)
-        self._site.must("outcomes of what is over", self._outcomes, {key: {"refused"} for key in over})
-
-    def _take(self) -> set[str]:
-        """The keys of every outcome of these counters that was queued until now."""
-        for region in REGIONS:
-            for text in self._site.drain(region, "outcomes"):
-                message = json.loads(text)
-                if message["counter"].startswith(self.base):
-                    self._outcomes.setdefault(message["idempotency_key"], set()).add(message["outcome"])
-        return set(self._outcomes)
+        self._site.wait("refusals have no outcome", lambda: over - self._site.outcomes(self.base).keys(), WAIT_MAX_S)
+        self._site.must("outcomes of what is over", self._site.outcomes(self.base), {key: {"refused"} for key in over})
 
     def _add(self, counter: str, at: datetime, region: str) -> tuple[int, dict[str, Any], int]:
         """Status, body, and in how many seconds to come again."""
         answer = self._http[region].add(counter, 1, f"seat/{next(self._numbers)}", time_text(at), region)
         return answer.status, answer.json(), int(answer.headers.get("Retry-After", 0))
-
-    def _stands(self, when: str, counter: str, value: int, ceiling: int, held: int = 0) -> None:
-        for region, client in self._http.items():
-            found = client.get("standing", counter)
-            self._site.must(
-                f"{region}: value, ceiling, available and held of {counter} {when}",
-                (found["value"], found["ceiling"], found["available"]["up"], found["held"]["up"]),
-                (value, ceiling, ceiling - value - held, held),
-            )
 
     def _wrong_items(self) -> Iterator[str]:
         """Each item's `retires`, by a calendar of its own; that of another name is none."""

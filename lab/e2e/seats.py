@@ -4,7 +4,6 @@ Rule 1: A seat is a change of 1, so what is free decides how many are sold, whoe
 Rule 2: Callers repeat each request for a seat by HTTP with its key, elsewhere and through SQS: its answer is final.
 """
 
-import json
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -34,7 +33,6 @@ class Seats:
     def __init__(self, site: Site) -> None:
         self._site, self._http = site, site.http
         self._answered: dict[str, str] = {}  # by idempotency key, which says everything of a seat
-        self._outcomes: dict[str, set[str]] = {}
 
     def sell(self) -> None:
         """Sell every seat; when it returns, each outcome of what went through SQS was queued, or waited for."""
@@ -42,20 +40,20 @@ class Seats:
         holds = [self._http[there].hold(COUNTER, n, EXPIRES_S, f"hold/{there}", at) for there, n in HELD.items()]
         by_http = _seats("http", ASKED_BY_HTTP)
         self._sell_by_http(by_http)
-        self._stands("with holds", value=FREE, up=0, held=sum(HELD.values()))
+        self._site.stands("with holds", COUNTER, FREE, CEILING, sum(HELD.values()))
         self._end(*holds)
-        self._stands("without holds", value=FREE + CAPTURED, up=FREED, held=0)
+        self._site.stands("without holds", COUNTER, FREE + CAPTURED, CEILING)
         self._sell_by_sqs([*_seats("sqs", ASKED_BY_SQS), *by_http])
 
     def judge(self) -> None:
         """At rest exactly the ceiling is sold, as outcomes and reads say."""
-        self._take()
-        for key in self._outcomes.keys() & self._answered.keys():
-            self._site.must(f"the outcome of {key}", self._outcomes[key], {self._answered[key]})
-        by_sqs = [sorted(outcomes) for key, outcomes in self._outcomes.items() if key not in self._answered]
+        outcomes = self._site.outcomes(COUNTER)
+        for key in outcomes.keys() & self._answered.keys():
+            self._site.must(f"the outcome of {key}", outcomes[key], {self._answered[key]})
+        by_sqs = [sorted(said) for key, said in outcomes.items() if key not in self._answered]
         refused = len(REGIONS) * ASKED_BY_SQS - FREED
         self._site.must("sold through SQS", sorted(by_sqs), [["counted"]] * FREED + [["refused"]] * refused)
-        self._stands("at the end", value=CEILING, up=0, held=0)
+        self._site.stands("at the end", COUNTER, CEILING, CEILING)
         for region, client in self._http.items():
             balance = client.get("counters", COUNTER)
             found = balance["value"], balance["count"]
@@ -88,9 +86,10 @@ class Seats:
             self._site.send(region, [dumps(seat) for seat in there[::2]])
             self._site.send_many(region, there[1::2])
         sent = {str(seat.idempotency_key) for seat in seats}
-        self._site.wait("changes have no outcome", lambda: sent - self._take(), OUTCOMES_MAX_S)
-        self._site.must("outcomes of what was not sent", self._outcomes.keys() - sent, set())
-        self._site.say(f"  seats through SQS: {len(seats)} requests, {len(self._outcomes)} outcomes")
+        self._site.wait("changes have no outcome", lambda: sent - self._site.outcomes(COUNTER).keys(), OUTCOMES_MAX_S)
+        outcomes = self._site.outcomes(COUNTER)
+        self._site.must("outcomes of what was not sent", outcomes.keys() - sent, set())
+        self._site.say(f"  seats through SQS: {len(seats)} requests, {len(outcomes)} outcomes")
 
     def _post(self, seat: Change, region: str) -> tuple[str, str, int]:
         """Counted or refused, as the queue of outcomes says it, else the type of a problem; the token; the status."""
@@ -100,21 +99,6 @@ class Seats:
         body = answer.json()
         outcome = "counted" if answer.status < 300 else body.get("type", "no problem")
         return "refused" if outcome == REFUSED else outcome, body.get("token", ""), answer.status
-
-    def _take(self) -> set[str]:
-        """Every outcome that was queued until now."""
-        for region in REGIONS:
-            for text in self._site.drain(region, "outcomes"):
-                message = json.loads(text)
-                if message["counter"] == COUNTER:
-                    self._outcomes.setdefault(message["idempotency_key"], set()).add(message["outcome"])
-        return set(self._outcomes)
-
-    def _stands(self, when: str, *, value: int, up: int, held: int) -> None:
-        for region, client in self._http.items():
-            standing = client.get("standing", COUNTER)
-            found = standing["value"], standing["ceiling"], standing["available"]["up"], standing["held"]["up"]
-            self._site.must(f"{region}: value, ceiling, available and held {when}", found, (value, CEILING, up, held))
 
 
 def _seats(way: str, number: int) -> list[Change]:

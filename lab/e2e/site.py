@@ -7,6 +7,7 @@ came, so there a queue is empty when it was for CALM_S; and a receive asks all o
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections import Counter
@@ -37,6 +38,7 @@ class Site:
     def __init__(self, say: Say, regions: Sequence[str] = REGIONS) -> None:
         self.endpoint_url, self.say, self.regions = os.environ.get("AWS_ENDPOINT_URL", ""), say, regions
         self._empty_since: dict[str, float] = {}
+        self._outcomes: dict[tuple[str, str], set[str]] = {}  # by counter and idempotency key
         self.http, self.sqs = {}, self.aws("sqs")
         self.wrong: list[str] = []
         for region, stacks in self.aws("cloudformation").items():
@@ -116,6 +118,24 @@ class Site:
                 held[message["Body"]] += 1
                 sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
         return held
+
+    def outcomes(self, *counters: str) -> dict[str, set[str]]:
+        """Of the counters whose names begin so: by idempotency key, every outcome that was queued until now."""
+        for region in self.regions:
+            for text in self.drain(region, "outcomes"):
+                said = json.loads(text)
+                self._outcomes.setdefault((said["counter"], said["idempotency_key"]), set()).add(said["outcome"])
+        return {key: found for (counter, key), found in self._outcomes.items() if counter.startswith(counters)}
+
+    def stands(self, when: str, counter: str, value: int, ceiling: int, held: int = 0) -> None:
+        """What a limited counter's standing must be in each Region."""
+        for region, client in self.http.items():
+            found = client.get("standing", counter)
+            self.must(
+                f"{region}: value, ceiling, available and held of {counter} {when}",
+                (found["value"], found["ceiling"], found["available"]["up"], found["held"]["up"]),
+                (value, ceiling, ceiling - value - held, held),
+            )
 
 
 def until_empty(left: Callable[[], Left], most_s: float, pause_s: float = POLL_S) -> Left:
