@@ -5,14 +5,12 @@ Rule 2: as in all histories, everything follows from the choices.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 
 from lab.histories.cast import COUNTER, Cast, dawdling, must_of
 from lab.histories.checker import Charted, Record, Seen, check_chart
 from lab.histories.theatre import finish, one_of, rest
 from ledger import items, tokens
 from ledger.errors import DamagedItem, LaneDamaged, LedgerError
-from ledger.lane import days
 from ledger.settings import Settings
 from reader.series import bars
 from simulator.process import Script
@@ -23,16 +21,6 @@ BACK = (100, 400, 1_500, 6_000)
 DAYS = (40, 300)
 FREE_BYTES = (items.FREE_BYTES, 790)
 """Days have so many steps; so many bytes of a checkpoint are not theirs, so that they are kept or go together."""
-
-
-@contextmanager
-def short_days(day_ms: int, free_bytes: int) -> Iterator[None]:
-    shipped = days.DAY_MS, items.FREE_BYTES
-    days.DAY_MS, items.FREE_BYTES = day_ms, free_bytes
-    try:
-        yield
-    finally:
-        days.DAY_MS, items.FREE_BYTES = shipped
 
 
 def charts(cast: Cast, region: str, times: int, pace: Sequence[int]) -> Script:

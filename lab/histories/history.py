@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
+from unittest.mock import patch
 
 from compactor.fold import fold
 from compactor.report import Tally
@@ -15,7 +16,7 @@ from compactor.verify import verify
 from compactor.visit import visit
 from lab.histories import checker
 from lab.histories.cast import COUNTER, NUMBERS_MAX, Cast
-from lab.histories.charts import DAYS, FREE_BYTES, charts, charts_at_the_end, short_days
+from lab.histories.charts import DAYS, FREE_BYTES, charts, charts_at_the_end
 from lab.histories.remade import ROUNDS_MAX, Disaster
 from lab.histories.theatre import (
     PACE,
@@ -63,7 +64,7 @@ def play_charts(choices: Choices, faults: Faults | None = None, log: Log | None 
     """As `play`, with readers of series beside the others."""
     faults = mix(choices) if faults is None else faults
     steps, free_bytes = one_of(choices, DAYS), one_of(choices, FREE_BYTES)
-    with short_days(steps * min(STEPS_MS), free_bytes):
+    with patch("ledger.lane.days.DAY_MS", steps * min(STEPS_MS)), patch("ledger.items.FREE_BYTES", free_bytes):
         return play(choices, faults, log, charted=True)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from lab.events import Event, is_witness
 from lab.run.round import Outcome
@@ -89,27 +89,17 @@ def wrong_values(outcome: Outcome, truth: Mapping[str, int]) -> list[str]:
 
 def summary(outcome: Outcome, truth: Mapping[str, int], events: Sequence[Event]) -> Table:
     """The busiest counters, and the sum of all: what is true, and what each Region reads."""
-    table = _table("", "truth", *outcome.values)
+    columns = (Column(name, justify="right") for name in ("truth", *outcome.values))
+    table = Table(Column(min_width=NAME_MAX), *columns, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     sizes = Counter(event.counter for event in events if not is_witness(event.counter))
     busiest = [(counter, [counter]) for counter, _ in sizes.most_common(BUSIEST)]
     for name, counters in (*busiest, (f"all {len(sizes):,}", list(sizes))):
         true = sum(truth[counter] for counter in counters)
         sums = [sum(values.get(counter, 0) for counter in counters) for values in outcome.values.values()]
-        table.add_row(escape(name[:NAME_MAX]), f"{true:,}", *(_marked(f"{each:,}", each == true) for each in sums))
+        marked = (f"{each:,}" if each == true else f"[bold red]{each:,}[/]" for each in sums)
+        table.add_row(escape(name[:NAME_MAX]), f"{true:,}", *marked)
     return table
 
 
 def _print_verdict(console: Console, is_right: bool, sentence: str) -> None:
     console.print(f"[bold green]✓[/] {escape(sentence)}" if is_right else f"[bold red]✗[/] {escape(sentence)}")
-
-
-def _marked(text: str, is_right: bool) -> str:
-    return text if is_right else f"[bold red]{text}[/]"
-
-
-def _table(first: str, *names: str) -> Table:
-    table = Table(show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column(first, min_width=NAME_MAX)
-    for name in names:
-        table.add_column(name, justify="right")
-    return table

@@ -11,7 +11,7 @@ from ledger.errors import DamagedItem
 from ledger.lane.add import pack_of
 from ledger.lane.named import BETWEEN_MAX, KEYS_MAX, Named
 from ledger.lane.tail import through
-from ledger.requests import GetMany, Item, Program, Query, Request, Transact, keyed
+from ledger.requests import GetMany, Program, Query, Request, Transact, keyed
 from ledger.values import Delta
 from tests.world import LANE, Region, delta, folded, token, value
 
@@ -22,10 +22,6 @@ def named(*numbers: int) -> Named:
 
 def between(first: int, last: int) -> Named:
     return Named((), ((token(first), token(last)),))
-
-
-def pack(*numbers: int) -> Item:
-    return items.pack_item(pack_of(list(map(delta, numbers))))
 
 
 def ask(table: Region, what: Named, tally: Tally | None = None, *, fold_max: int = 8, commits_max: int = 99) -> Named:

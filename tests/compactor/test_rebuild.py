@@ -62,7 +62,7 @@ EVERYTHING = {2, 3, 4, 5, 6, 7}
 
 def is_exact(home: Region, away: Region, everything: set[int]) -> None:
     """After some compactions."""
-    compact_for_long(home, away, 3)
+    compact_for_long(home, away)
     assert value(home) == value(away) == everything
     assert compactor(home, away).verify(COUNTER).differences == ()
 
@@ -145,7 +145,7 @@ def test_a_last_commit_that_may_still_be_landing_makes_it_give_up_and_change_not
 def test_a_noted_checkpoint_without_any_segment_is_damage_because_its_deltas_may_be_cleaned() -> None:
     home, away = two_regions()
     home.put(delta(1))
-    compact_for_long(home, away, 3)
+    compact_for_long(home, away)
     home.drop(items.segment_key(LANE, token(1), 1))
     home.now_ms += LANDING_MAX_MS
     with refused(home, LaneDamaged):

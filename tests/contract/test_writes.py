@@ -29,7 +29,6 @@ from ledger.requests import (
 from ledger.table import DynamoTable
 from tests.strategies import effort
 
-REGION = "eu-west-1"
 KEY, AWAY = Key("p", "s"), Key("p", "away")
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from infra.table_template import Capacity, Range, named, regions_of, template_of
 
-PERIODS = 'periods={"llm:":{"late_s":1296000,"keep_s":34560000}}'
 BODY_CHARACTERS = 51_200
 """Of a template that CloudFormation takes without a bucket."""
 

@@ -25,7 +25,6 @@ from tests.ledger.seats import BASE_MS, COUNTER, EAGER, HERE, Gated, at
 from tests.world import A, fail
 
 LANE = Lane("eu-west-1", 0, "stock:85123A")
-LIMIT, FLOOR = Limit(floor=-5, ceiling=9, region="eu-west-1"), Limit(floor=0)
 NOW_MS = 1_700_000_000_000
 OLD, YOUNG = (tokens.keyed("c", key, NOW_MS + n) for n, key in enumerate("ab"))
 HELD = hold_token("c", "h", NOW_MS, 1_000)

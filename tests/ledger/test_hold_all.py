@@ -2,7 +2,7 @@
 
 import pickle
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -15,11 +15,11 @@ from ledger.checks import to_datetime, to_ms
 from ledger.clocks import entropy
 from ledger.memory import MemoryTable
 from ledger.programs import Rules
-from ledger.requests import GetMany, Now, Update, Written
+from ledger.requests import GetMany, Now, Written
 from ledger.saga import hold_all
 from ledger.saga.hold_all import TRIES_MAX
 from reader import Reader
-from tests.world import LATER_MS, A, B, World, fail
+from tests.world import LATER_MS, A, B, World, fail, writes_of
 from tests.world import refused as unchanged
 
 KEY, TEAM, ORG = NAMES = "key:k", "team:t", "org:o"
@@ -39,15 +39,6 @@ def world(request: pytest.FixtureRequest) -> World:
 
 def held(world: World) -> list[int]:
     return [world.reader().standing(name).held.up or 0 for name in NAMES]
-
-
-def writes(world: World, counter: str) -> int:
-    """How often the counter's gate was written, or tried to be."""
-    return sum(isinstance(each, Update) and each.key.pk.endswith(counter) for each in world.home.asked)
-
-
-def of(counter: str) -> Callable[[Any], bool]:
-    return lambda request: isinstance(request, Update) and request.key.pk.endswith(counter)
 
 
 def refused(ledger: Ledger, counters: Any, amount: int, **named: Any) -> errors.LimitReached:
@@ -89,7 +80,7 @@ def test_a_refused_call_is_refused_again_for_ever_by_the_counter_that_refused_it
 def test_a_refused_call_that_died_while_it_released_is_released_by_who_makes_it_again(world: World) -> None:
     key = world.key()
     world.ledger().hold(ORG, 8, expires=MINUTE, **world.key())
-    world.home.before(of(TEAM), lambda _: world.home.before(of(TEAM), fail(KeyboardInterrupt()), 1), 1)
+    world.home.before(writes_of(TEAM), lambda _: world.home.before(writes_of(TEAM), fail(KeyboardInterrupt()), 1), 1)
     with pytest.raises(KeyboardInterrupt):
         world.ledger().hold_all(NAMES, 3, expires=MINUTE, **key)
     assert held(world) == [0, 3, 8]
@@ -107,11 +98,11 @@ def test_a_call_that_was_captured_says_so_and_releases_nothing_of_the_others(wor
 
 
 def test_what_a_table_does_not_decide_is_asked_again_and_then_released_unless_the_call_has_a_key(world: World) -> None:
-    world.home.before(of(ORG), fail(errors.Throttled("slower")), TRIES_MAX - 1)
+    world.home.before(writes_of(ORG), fail(errors.Throttled("slower")), TRIES_MAX - 1)
     world.ledger().hold_all(NAMES, 1, expires=MINUTE)
     assert held(world) == [1, 1, 1]
     for named, left in (({}, [1, 1, 1]), (world.key(), [4, 4, 1])):
-        world.home.before(of(ORG), fail(errors.Throttled("slower")), TRIES_MAX)
+        world.home.before(writes_of(ORG), fail(errors.Throttled("slower")), TRIES_MAX)
         with pytest.raises(errors.Throttled) as undecided:
             world.ledger().hold_all(NAMES, 3, expires=MINUTE, **named)
         notes = getattr(undecided.value, "__notes__", [])
@@ -125,11 +116,11 @@ def test_what_a_table_does_not_decide_is_asked_again_and_then_released_unless_th
 
 def test_a_release_that_fails_is_a_note_of_the_refusal(world: World) -> None:
     def fails_from_now_on(_: object, answer: Any) -> Any:
-        world.home.before(of(KEY), fail(errors.NotAllowed("no")))
+        world.home.before(writes_of(KEY), fail(errors.NotAllowed("no")))
         return answer
 
     world.ledger().hold(ORG, 8, expires=MINUTE)
-    world.home.after(of(KEY), fails_from_now_on, 1)
+    world.home.after(writes_of(KEY), fails_from_now_on, 1)
     error = refused(world.ledger(), NAMES, 3)
     assert error.__notes__ == [f"{KEY}: 3 is held until the time of the call is over, because its release failed: no"]
     assert held(world) == [3, 0, 8]
@@ -142,13 +133,13 @@ def test_who_remembers_a_refusal_looks_at_all_and_is_refused_where_one_is_short_
     world.home.asked.clear()
     error = refused(ledger, (KEY, "team:new", ORG), 3)
     assert (error.counter, error.remembered) == (ORG, True)
-    assert [writes(world, name) for name in (KEY, "team:new", ORG)] == [0, 0, 1]
+    assert [sum(map(writes_of(name), world.home.asked)) for name in (KEY, "team:new", ORG)] == [0, 0, 1]
     (look,) = (each for each in world.home.asked if isinstance(each, GetMany))
     assert (len(look.keys), look.consistent) == (6, False)
     world.now_ms += 1_001  # forgotten
     world.home.asked.clear()
     refused(ledger, NAMES, 3)
-    assert [writes(world, name) for name in (KEY, TEAM)] == [2, 2]
+    assert [sum(map(writes_of(name), world.home.asked)) for name in (KEY, TEAM)] == [2, 2]
 
 
 def test_a_look_that_fails_or_is_wrong_changes_no_answer(world: World) -> None:
@@ -168,7 +159,7 @@ def test_a_look_that_fails_or_is_wrong_changes_no_answer(world: World) -> None:
 def test_what_an_attempt_that_died_left_held_is_released_with_the_refusal(world: World) -> None:
     """It held KEY and TEAM. Who makes its call again is refused by ORG before it asks them."""
     key, ledger = world.key(), world.ledger()
-    world.home.before(of(ORG), fail(KeyboardInterrupt()), 1)
+    world.home.before(writes_of(ORG), fail(KeyboardInterrupt()), 1)
     with pytest.raises(KeyboardInterrupt):
         world.ledger().hold_all(NAMES, 3, expires=MINUTE, **key)
     ledger.hold(ORG, 8, expires=MINUTE)
@@ -249,13 +240,13 @@ def test_what_ends_all_tries_each_before_it_raises_the_first_failure() -> None:
     ledger = world.ledger()
     for end in (Holds.capture, Holds.release, lambda holds: holds.__exit__(None, None, None)):
         holds = ledger.hold_all(NAMES, 3, expires=MINUTE, **world.key())
-        world.home.before(of(TEAM), fail(errors.Throttled("slower")), 1)
+        world.home.before(writes_of(TEAM), fail(errors.Throttled("slower")), 1)
         with pytest.raises(errors.Throttled):
             end(holds)
         assert held(world) == [0, 3, 0]
         holds.release()
     holds = ledger.hold_all(NAMES, 3, expires=MINUTE)
-    world.home.before(of(TEAM), fail(errors.Throttled("slower")), 1)
+    world.home.before(writes_of(TEAM), fail(errors.Throttled("slower")), 1)
     with pytest.raises(ZeroDivisionError), holds:
         1 / 0
     assert held(world) == [0, 3, 0]
@@ -272,7 +263,7 @@ async def test_awaited_holds_are_granted_once_and_end_as_others_do() -> None:
             await holds[0].capture(1)  # type: ignore[misc]
         assert (held(world), world.value(KEY)) == ([0, 0, 0], 1)
         holds = await ledger.hold_all(NAMES, 3, expires=MINUTE, **world.key())
-        world.home.before(of(TEAM), fail(errors.Throttled("slower")), 1)
+        world.home.before(writes_of(TEAM), fail(errors.Throttled("slower")), 1)
         with pytest.raises(errors.Throttled):
             await holds.capture()
         assert [receipt.outcome for receipt in await holds.capture()] == ["replayed", "recorded", "replayed"]

@@ -12,7 +12,7 @@ from ledger.checks import KEY_BYTES_MAX, to_datetime, to_ms
 from ledger.gate.gate import REFUSED
 from ledger.requests import Update
 from ledger.saga.steps import LONGEST
-from tests.world import A, B, World, fail, refused
+from tests.world import A, B, World, fail, refused, writes_of
 
 ANN, BOB, TIPS, NOVEMBER = "wallet:ann", "wallet:bob", "tips", "llm:key@2026-11"
 LIMITS = {"wallet:": Limit(floor=0, ceiling=100, region=A)}
@@ -88,7 +88,7 @@ def test_a_refund_that_is_refused_asks_for_one_new_refusal_a_call_and_comes_back
     """Ann's account is filled up while her money is on its way, by another process."""
     world.add(BOB, 50)
     key, other = world.key(), Ledger(world.settings(), tables=world.regions, clock=world.clock)
-    world.home.before(of(BOB), lambda _: other.add(ANN, 61), 1)
+    world.home.before(writes_of(BOB), lambda _: other.add(ANN, 61), 1)
     for refusals in (1, 2, 3):
         with pytest.raises(errors.TransferStuck, match="wallet:ann: -21 counts, wallet:ann has no room") as error:
             move(world, 21, key)
@@ -100,10 +100,6 @@ def test_a_refund_that_is_refused_asks_for_one_new_refusal_a_call_and_comes_back
     for _ in range(2):
         assert move(world, 21, key).outcome == "refunded"
         assert values(world) == (61, 80)
-
-
-def of(counter: str) -> Callable[[Any], bool]:
-    return lambda request: isinstance(request, Update) and request.key.pk.endswith(counter)
 
 
 def nth_write(nth: int) -> Callable[[Any], bool]:
@@ -200,7 +196,7 @@ def test_a_transfer_whose_period_is_over_after_its_debit_says_what_counts_and_th
         made.now_ms = over_ms
         return answer
 
-    made.home.after(of(ANN), time_goes, 1)
+    made.home.after(writes_of(ANN), time_goes, 1)
     with pytest.raises(errors.PeriodOver) as raised:
         move(made, 4, key, target=NOVEMBER)
     assert raised.value.__notes__ == [f"{ANN}: -4 counts. No call finishes the transfer."]

@@ -14,12 +14,12 @@ from ledger.errors import InvalidChange, InvalidCounter, InvalidInput
 from ledger.lane import directory
 from ledger.requests import Key
 from ledger.values import Delta, Lane
-from tests.strategies import Name, Number, counters, keys, made_tokens
+from tests.strategies import Name, Number, made_tokens
 from tests.world import A as HOME
 from tests.world import Region
 
 LANE = Lane(HOME, 0, "stock:85123A")
-A, B, C = (tokens.make(1_000 + n, bytes(10)) for n in range(3))
+A, B = (tokens.make(1_000 + n, bytes(10)) for n in range(2))
 SPELLED = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 times = st.integers(0, tokens.TIME_MS_MAX)
 random_bytes = st.binary(min_size=tokens.RANDOM_BYTES, max_size=tokens.RANDOM_BYTES)
@@ -40,15 +40,6 @@ def test_a_token_holds_its_time_and_its_randomness_between_its_neighbours(
     assert tokens.first_of(-time_ms) == bytes(16)
     assert tokens.before("0" * 26) is None
     assert (token < other) == (data < tokens.to_bytes(other))  # the order of the text is that of the bytes
-
-
-@given(counters, keys, counters, keys, times)
-def test_a_keyed_token_is_pure_has_its_time_and_is_no_other_changes(
-    counter: str, key: str, other: str, another: str, time_ms: int
-) -> None:
-    token = tokens.keyed(counter, key, time_ms)
-    assert tokens.time_ms(token) == time_ms
-    assert (token == tokens.keyed(other, another, time_ms)) == ((counter, key) == (other, another))
 
 
 def test_tokens_and_draws_are_the_same_for_ever() -> None:

@@ -8,11 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from ledger.checks import to_datetime
 from ledgerctl.series import Every, back
-from tests.ledgerctl.support import NOW_MS, Tables, refused
-
-TODAY = to_datetime(NOW_MS)  # 2027-01-15T08:00
+from tests.ledgerctl.support import Tables, refused
 
 
 @pytest.fixture

@@ -31,14 +31,6 @@ from tests.world import (
 )
 
 
-def second(n: int) -> datetime:
-    return datetime.fromtimestamp(n, UTC)
-
-
-def entry(n: int, region: str = A) -> Entry:
-    return Entry(token(n), second(n), 4**n, region)
-
-
 def test_the_checkpoint_comes_before_the_segments_and_the_segments_before_the_tail() -> None:
     table, _ = folded(1)
     for consistent, how in ((True, " strongly"), (False, "")):

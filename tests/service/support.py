@@ -239,6 +239,15 @@ class Service(Region, Queues):
         self.__dict__.pop("api", None)
         return self
 
+    def dead_letters(self) -> list[tuple[str, str]]:
+        """The bodies that `add_from_queue` put on its DLQ, each with its error."""
+        copies = self.sqs.taken.get("dead_letters", ())
+        return [(copy["MessageBody"], copy["MessageAttributes"]["LedgerError"]["StringValue"]) for copy in copies]
+
+    def outcomes(self) -> list[dict[str, str]]:
+        """What it put on the queue of outcomes."""
+        return [json.loads(each["MessageBody"]) for each in self.sqs.taken.get("outcomes", ())]
+
     @cached_property
     def api(self) -> Callable[..., dict[str, Any]]:
         return Api(self.settings, self.watch, table=self, clock=self.clock, prefixes=self.prefixes)
@@ -334,6 +343,19 @@ class Service(Region, Queues):
         self._after.clear()
         if error is not None:
             self.before(kinds, fail(error))
+
+
+def web(region: str = A, **changed: Any) -> Service:
+    """The API, at the time of the keys that tests of holds send: 2025-01-01T09:50:00Z."""
+    return Service(region, now_ms=1_735_725_000_000, **changed)
+
+
+def two_webs(**changed: Any) -> tuple[Service, Service]:
+    """The API of two Regions, each on a table of its own; they do not replicate."""
+    here, there = web(**changed), web(B, **changed)
+    here.tables[B] = there.tables[B] = here.away = there
+    here.tables[A] = there.tables[A] = there.away = here
+    return here.start(), there.start()
 
 
 @contextmanager

@@ -43,17 +43,8 @@ def adding(region: str = A, **started: Any) -> Service:
     return Service(region, now_ms=AT_MS, fold_min=32, limits=limits).start(**started)
 
 
-def copied(service: Service) -> list[tuple[str, str]]:
-    copies = service.sqs.taken.get("dead_letters", ())
-    return [(copy["MessageBody"], copy["MessageAttributes"]["LedgerError"]["StringValue"]) for copy in copies]
-
-
 def waits(service: Service) -> dict[str, int]:
     return {each["ReceiptHandle"]: each["VisibilityTimeout"] for each in service.sqs.taken.get("changes", ())}
-
-
-def outcomes(service: Service) -> list[dict[str, str]]:
-    return [json.loads(each["MessageBody"]) for each in service.sqs.taken.get("outcomes", ())]
 
 
 def puts(*changes: int) -> Callable[[Any], bool]:
@@ -75,23 +66,13 @@ def test_a_batch_is_one_request_and_a_message_that_comes_again_counts_once() -> 
     assert service.lines()[-1] == ("info", "added a batch", counts)
 
 
-POISON = [
-    *("", "not JSON", "[]", "{}"),
-    *(message(0, counter=counter) for counter in (..., "", "with space", 7)),
-    *(message(0, change=change) for change in (..., "4", 1.5, True, 10**18 + 1)),
-    *(message(0, at=at) for at in (..., "yesterday", "1969-12-31T23:59:59Z", ahead(900_001))),
-    *(message(0, idempotency_key=key) for key in (..., "", "x" * 1_025)),
-    *(BAD, message(0, note="x"), many(), many(message(0, at="x")), '{"changes": 1}'),
-]
-
-
 def test_a_copy_names_what_was_wrong_and_the_line_the_change() -> None:
     service = adding()
     service.adds(message(0))
     conflict, mixed = message(0, change=7), many(message(1), BAD, message(2))
     place = many(message(3), message(4, at="yesterday"))
     assert service.adds("not JSON", conflict, mixed, place, message(5, at=ahead(900_001))) == []
-    assert [why for _, why in copied(service)] == [
+    assert [why for _, why in service.dead_letters()] == [
         *("InvalidMessage", "TokenConflict", "InvalidInput", "InvalidMessage", "InvalidTime")
     ]
     assert service.lines()[-1][2]["buried"] == 5
@@ -129,7 +110,7 @@ def test_a_change_of_a_name_that_is_not_written_here_is_a_dead_letter_and_the_ot
     mixed = many(message(1), message(2, counter=CANARY), message(3))
     other = message(4, counter="other")
     assert service.adds(mixed, other, message(5)) == []
-    assert copied(service) == [(mixed, "InvalidCounter"), (other, "InvalidCounter")]
+    assert service.dead_letters() == [(mixed, "InvalidCounter"), (other, "InvalidCounter")]
     assert (service.value(), service.counted("DeltasRefused")) == (4 + 64 + 4**5, 2)
     assert {key.pk.rpartition("#")[2] for key in service.items} == {COUNTER}
 
@@ -149,11 +130,11 @@ def test_fifteen_minutes_of_table_trouble_lose_no_good_change_to_the_dlq() -> No
             service.sqs.taken.clear()
             assert service.adds(message(0), mixed[0], message(2), mixed[1], receives=receives) == [0, 1, 3]
             assert waits(service) == dict.fromkeys(("r1", "r2", "r4"), min(900, 30 * 2 ** (receives - 1)))
-            assert copied(service) == []
+            assert service.dead_letters() == []
         assert service.counted("ChangesFailed") == 3 * 5
         service.fails(None)
         assert service.adds(message(0), *mixed) == []
-        assert [why for _, why in copied(service)] == ["InvalidInput", "InvalidInput"]
+        assert [why for _, why in service.dead_letters()] == ["InvalidInput", "InvalidInput"]
         assert service.value() == 1 + 4 + 16
 
 
@@ -163,7 +144,7 @@ def test_a_change_a_little_ahead_of_the_clock_comes_again_when_its_time_is_there
         service = adding()
         early = many(message(0, at=ahead(ms)), message(1))
         assert service.adds(early, message(2, at=ahead(0))) == [0]
-        assert (waits(service), copied(service), service.value()) == ({"r1": wait_s}, [], 4 + 16)
+        assert (waits(service), service.dead_letters(), service.value()) == ({"r1": wait_s}, [], 4 + 16)
         assert service.counted("ChangesFailed") == 0
     for receives, jitter, wait_s in ((1, 0.0, 30), (2, 0.0, 60), (599, 0.0, 900), (599, 0.5, 787), (599, 0.999, 675)):
         assert wait_of({"attributes": {"ApproximateReceiveCount": str(receives)}}, jitter) == wait_s
@@ -207,10 +188,10 @@ def test_a_refusal_is_an_answer_and_a_message_that_comes_again_is_answered_the_s
         assert (line["error"], line["message_id"], line["index"]) == ("LimitReached", "m3", 0)
         assert service.lines("warning", "error") == []
         answers = [said(0, "counted"), said(1, "counted"), said(2, "refused"), said(3, "counted")]
-        assert outcomes(service) == (answers if queues else [])
+        assert service.outcomes() == (answers if queues else [])
         assert service.adds(seat(5, -9)) == []
         assert service.adds(*bodies) == []
-        assert outcomes(service)[5:] == (answers if queues else [])
+        assert service.outcomes()[5:] == (answers if queues else [])
 
 
 def test_what_is_not_decided_has_no_outcome_and_comes_again() -> None:
@@ -224,10 +205,10 @@ def test_what_is_not_decided_has_no_outcome_and_comes_again() -> None:
         service = adding()
         service.fails(error, Update)
         assert service.adds(seat(0), many(seat(1), seat(2)), message(3)) == [0, 1]
-        assert outcomes(service) == []
+        assert service.outcomes() == []
         service.fails(None)
         assert service.adds(seat(0), many(seat(1), seat(2))) == []
-        assert [each["outcome"] for each in outcomes(service)] == ["counted", "counted", "refused"]
+        assert [each["outcome"] for each in service.outcomes()] == ["counted", "counted", "refused"]
     there = adding(B)
     there.away.down = True
     assert there.adds(seat(0), many(seat(1), seat(2)), seat(3, -1)) == [0, 1]
@@ -244,7 +225,7 @@ def test_a_message_whose_outcome_was_not_queued_comes_again_and_the_others_do_no
     assert service.adds(seat(4, 1), message(5)) == [0]
     service.sqs.down, service.sqs.refuses = False, "nothing"
     assert service.adds(many(seat(1, 8), seat(2, 1)), seat(4, 1)) == []
-    assert outcomes(service)[-3:] == [said(1, "refused"), said(2, "counted"), said(4, "counted")]
+    assert service.outcomes()[-3:] == [said(1, "refused"), said(2, "counted"), said(4, "counted")]
     assert service.value(SEATS) == 10
 
 

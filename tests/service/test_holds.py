@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -10,25 +11,14 @@ from ledger.gate.items import gate_key
 from ledger.requests import GetMany
 from ledger.values import Lane
 from service.api.models import HOLD_ID, HOLD_S_MAX
+from tests.service import support
 from tests.service.support import ULID, Answer, Service
 from tests.world import A, B
 
 SEATS = "seats:gig"
 AT = "2025-01-01T09:50:00Z"
 LIMITS = {"seats:": Limit(ceiling=10, region=A)}
-
-
-def web(region: str = A, **changed: Any) -> Service:
-    """The API, at a time when keys of these tests are taken. What begins with "seats:" has a ceiling of 10."""
-    return Service(region, now_ms=1_735_725_000_000, **{"limits": LIMITS} | changed)
-
-
-def two() -> tuple[Service, Service]:
-    """The API of two Regions, each on a table of its own; they do not replicate."""
-    here, there = web(), web(B)
-    here.tables[B] = there.tables[B] = here.away = there
-    here.tables[A] = there.tables[A] = there.away = here
-    return here.start(), there.start()
+web, two = partial(support.web, limits=LIMITS), partial(support.two_webs, limits=LIMITS)
 
 
 def add(service: Service, change: int, key: str = "k") -> Answer:

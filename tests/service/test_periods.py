@@ -1,6 +1,5 @@
 """Periods over HTTP and through the queue of changes: what they came to, what they take, and what is said when not."""
 
-import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -133,24 +132,15 @@ def change(counter: str, then: str | None = None, key: str = "k") -> str:
     return dumps(Change(counter, -5, key, time_of(AT), None, None if then is None else Then(then, 5)))
 
 
-def outcomes(service: Service) -> list[tuple[str, str]]:
-    said = [json.loads(each["MessageBody"]) for each in service.sqs.taken.get("outcomes", ())]
-    return [(each["counter"], each["outcome"]) for each in said]
-
-
-def dead(service: Service) -> list[tuple[str, str]]:
-    copies = service.sqs.taken.get("dead_letters", ())
-    return [(copy["MessageBody"], copy["MessageAttributes"]["LedgerError"]["StringValue"]) for copy in copies]
-
-
 def test_of_a_period_that_is_over_refused_is_the_answer_and_without_a_queue_of_outcomes_it_is_a_dead_letter() -> None:
     service = over(of_november())
     several = f'{{"changes": [{change(PLAIN)}, {change(TILL)}]}}'
     assert service.adds(change(NAME), several) == []
-    assert (outcomes(service), dead(service)) == ([(NAME, "refused"), (PLAIN, "refused")], [])
+    said = [(each["counter"], each["outcome"]) for each in service.outcomes()]
+    assert (said, service.dead_letters()) == ([(NAME, "refused"), (PLAIN, "refused")], [])
     service.start(queues=("dead_letters",))
     assert service.adds(change(PLAIN), several) == []
-    assert dead(service) == [(change(PLAIN), "PeriodOver"), (several, "PeriodOver")]
+    assert service.dead_letters() == [(change(PLAIN), "PeriodOver"), (several, "PeriodOver")]
     assert [service.value(name) for name in (NAME, PLAIN, TILL)] == [0, 0, -5]
 
 
@@ -161,5 +151,5 @@ def test_a_transfer_of_which_a_period_takes_no_half_is_a_dead_letter_and_moves_n
     assert service.adds(*wrong) == []
     late = {change(TILL, NAME): "PeriodOver", change(PLAIN, TILL): "PeriodOver"}
     assert over(service).adds(*late) == []
-    assert dead(service) == [*wrong.items(), *late.items()]
-    assert (outcomes(service), service.items) == ([], {})
+    assert service.dead_letters() == [*wrong.items(), *late.items()]
+    assert (service.outcomes(), service.items) == ([], {})

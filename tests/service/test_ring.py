@@ -1,11 +1,10 @@
 """The function `ring`: which changes ring, which came late, what is skipped, and what goes into the directory."""
 
-import random
 from typing import Any
 
 import pytest
 
-from ledger import items, tokens
+from ledger import items
 from ledger.conditions import Absent
 from ledger.errors import Throttled, Unavailable
 from ledger.gate.items import new_gate
@@ -32,11 +31,6 @@ RING, LATER = (Look(LANE), 75), (Look(OTHER), 75)
 def now(n: int, lane: Lane = LANE) -> Delta:
     """Delta n, of now."""
     return delta(n, lane, at_ms=NOW_MS)
-
-
-def drawn(number: int) -> list[str]:
-    by = random.Random(16)
-    return [tokens.make(NOW_MS + n, by.randbytes(tokens.RANDOM_BYTES)) for n in range(number)]
 
 
 def is_late(item: Item, made: Any, lateness_ms: int = 10_000) -> bool:

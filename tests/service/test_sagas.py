@@ -1,32 +1,21 @@
 """Reservations and transfers over HTTP: what is answered, repeated and settled, in two Regions."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from ledger import Limit
 from ledger.errors import Throttled
-from ledger.requests import Update
+from tests.service import support
 from tests.service.support import ULID, ULID_AT, Answer, Service
-from tests.world import A, B, fail
+from tests.world import A, fail, writes_of
 
 AT = "2025-01-01T09:50:00Z"
 KEY, ORG = "llm:key", "llm:org"
 ANN, BOB = "wallet:ann", "wallet:bob"
 LIMITS = {"llm:": Limit(ceiling=10, region=A), "wallet:": Limit(floor=0, ceiling=100, region=A)}
-
-
-def web(region: str = A, **changed: Any) -> Service:
-    """The API, at a time when keys of these tests are taken."""
-    return Service(region, now_ms=1_735_725_000_000, **{"limits": LIMITS} | changed)
-
-
-def two() -> tuple[Service, Service]:
-    """The API of two Regions, each on a table of its own; they do not replicate."""
-    here, there = web(), web(B)
-    here.tables[B] = there.tables[B] = here.away = there
-    here.tables[A] = there.tables[A] = there.away = here
-    return here.start(), there.start()
+web, two = partial(support.web, limits=LIMITS), partial(support.two_webs, limits=LIMITS)
 
 
 def post(service: Service, path: str, body: dict[str, Any], key: str | None = "k") -> Answer:
@@ -97,7 +86,7 @@ def test_a_settlement_counts_once_in_any_region_and_what_a_limit_refuses_of_it_s
 def test_a_settlement_tries_every_counter_before_it_says_what_failed() -> None:
     service = web()
     answer = reserve(service, 4)
-    service.before(lambda r: isinstance(r, Update) and r.key.pk.endswith(KEY), fail(Throttled("slower")), 5)
+    service.before(writes_of(KEY), fail(Throttled("slower")), 5)
     said = settle(service, answer, 3).refused(429, "throttled")
     assert "those before it may count" in said["detail"]
     assert "Nothing was written" not in said["detail"]
@@ -131,7 +120,7 @@ def test_a_transfer_moves_once_in_any_region_and_says_what_a_limit_refused() -> 
     here.post("deltas", {"counter": "wallet:c", "change": 95, "at": AT}, "start")
     assert move(here, 6, "c", target="wallet:c").refused(409, "limit-reached")["counter"] == "wallet:c"
     assert values(here, ANN, "wallet:c") == [35, 95]
-    here.before(lambda r: isinstance(r, Update) and r.key.pk.endswith("wallet:c"), lambda _: fill(there), 1)
+    here.before(writes_of("wallet:c"), lambda _: fill(there), 1)
     assert "Nothing is lost" in move(here, 6, "d", target="wallet:c").refused(503, "transfer-stuck")["detail"]
 
 

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
@@ -275,24 +276,11 @@ def test_the_sweep_asks_once_for_each_counter_of_any_region_and_again_where_a_me
 PUBLISH = Publish(Crossing.after(None, A, COUNTER, LOW, 9, NOW_MS), "counters")
 
 
-class Events:
-    """A client of EventBridge."""
-
-    def __init__(self, answer: dict[str, Any] | Exception) -> None:
-        self._answer = answer
-        self.asked: list[dict[str, Any]] = []
-
-    def put_events(self, **asked: Any) -> dict[str, Any]:
-        self.asked.append(asked)
-        if isinstance(self._answer, Exception):
-            raise self._answer
-        return self._answer
-
-
 def test_an_event_is_one_entry_of_the_bus_and_what_it_did_not_take_is_an_error() -> None:
-    client = Events({"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]})
+    client = Mock(**{"put_events.return_value": {"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]}})
     Runtime(Region(), None, EventBus("orders", lambda: client)).answer(PUBLISH)
-    ((entry,),) = [asked["Entries"] for asked in client.asked]
+    (asked,) = client.put_events.call_args_list
+    (entry,) = asked.kwargs["Entries"]
     assert json.loads(entry.pop("Detail")) == PUBLISH.detail
     assert entry.pop("Time").timestamp() == NOW_MS / 1_000
     assert entry == {"EventBusName": "orders", "Source": "exact-counter", "DetailType": "Threshold crossed"}
@@ -303,7 +291,7 @@ def test_an_event_is_one_entry_of_the_bus_and_what_it_did_not_take_is_an_error()
     ]
     for answer, error in failures:
         with pytest.raises(error):
-            EventBus("default", partial(Events, answer)).answer(PUBLISH)
+            EventBus("default", partial(Mock, **{"put_events.side_effect": [answer]})).answer(PUBLISH)
     with pytest.raises(NotPublished, match="Set LEDGER_THRESHOLD_BUS"):
         Runtime(Region()).answer(PUBLISH)
 
@@ -313,9 +301,9 @@ def test_a_region_that_publishes_has_a_bus_and_no_other_has_and_a_client_is_made
 ) -> None:
     made: list[tuple[str, str]] = []
 
-    def client_of(service: str, region: str) -> Sqs | Events:
+    def client_of(service: str, region: str) -> Any:
         made.append((service, region))
-        return Sqs() if service == "sqs" else Events({"FailedEntryCount": 0})
+        return Sqs() if service == "sqs" else Mock(**{"put_events.return_value": {"FailedEntryCount": 0}})
 
     monkeypatch.setattr("service.runtime.client_of", client_of)
     bus, has_bus = {"LEDGER_THRESHOLD_BUS": "default"}, []

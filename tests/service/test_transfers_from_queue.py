@@ -1,6 +1,5 @@
 """Transfers that come through the queue of changes: in rounds, once, and answered when all of one is decided."""
 
-import json
 from itertools import count
 from typing import Any
 
@@ -9,9 +8,8 @@ import pytest
 from ledger import Change, Ledger, Limit, Then
 from ledger.errors import Throttled
 from ledger.message import dumps, time_of
-from ledger.requests import Update
 from tests.service.support import Service
-from tests.world import A, B, fail
+from tests.world import A, B, fail, writes_of
 
 ANN, BOB, FULL, TILL = "wallet:ann", "wallet:bob", "wallet:full", "till"
 AT_MS, AT = 1_291_200_000_000, "2010-12-01T08:26:00.000Z"
@@ -40,16 +38,11 @@ def moves(amount: int, key: str = "pay", source: str = ANN, target: str = BOB, r
 
 
 def outcomes(service: Service) -> list[tuple[str, str, str]]:
-    said = [json.loads(each["MessageBody"]) for each in service.sqs.taken.get("outcomes", ())]
-    return [(each["idempotency_key"], each["counter"], each["outcome"]) for each in said]
+    return [(each["idempotency_key"], each["counter"], each["outcome"]) for each in service.outcomes()]
 
 
 def values(service: Service) -> list[int]:
     return [service.value(name) for name in (ANN, BOB, TILL)]
-
-
-def writes_of(counter: str) -> Any:
-    return lambda request: isinstance(request, Update) and request.key.pk.endswith(counter)
 
 
 def test_a_batch_of_transfers_is_decided_in_rounds_and_moves_once_however_often_it_comes() -> None:

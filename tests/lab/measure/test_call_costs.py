@@ -7,27 +7,13 @@ from typing import Any
 from compactor import Compactor
 from ledger import Change, Cost, Ledger, Limit, Observed, Settings
 from ledger.cost import here
-from ledger.memory import MemoryTable
-from ledger.requests import Request
 from ledger.table import ByRegion
 from reader import Reader
-from tests.world import A, B
+from tests.world import A, B, Region
 
 AT, LONG = datetime(2026, 1, 1, tzinfo=UTC), timedelta(days=9)
 LIKES, STOCK, SEATS = "likes:1", "stock:1", "seats:1"
 LIMITS = {"stock:": Limit(floor=0), "seats:": Limit(ceiling=5, region=A)}
-
-
-class Dear(MemoryTable):
-    """Each answer costs a request, in the call that asks."""
-
-    asked = 0
-
-    def answer(self, request: Request, /) -> Any:
-        with self._lock:
-            self.asked += 1
-        here().add(Cost(1))
-        return super().answer(request)
 
 
 def many(changes: int, counter: str = LIKES, of: str = "k") -> list[Change]:
@@ -64,7 +50,9 @@ SCRIPT: dict[str, Call] = {  # of a ledger, a reader and a compactor
 
 def test_every_kind_of_call_says_what_its_answers_said() -> None:
     for regions in ((A, B), (A,)):  # in one, a clean deletes
-        seen, tables = list[Observed](), {region: Dear() for region in regions}
+        # Each answer costs a request, in the call that asks.
+        tables = {region: Region().before(object, lambda _: here().add(Cost(1))) for region in regions}
+        seen = list[Observed]()
         settings = Settings(
             table="counters", region=A, regions=regions, limits=LIMITS, fold_min=1, clean_units_per_s=10**9
         )
@@ -76,10 +64,10 @@ def test_every_kind_of_call_says_what_its_answers_said() -> None:
             Compactor(settings, tables=tables, **given),
         )
         for name, call in SCRIPT.items():
-            before = sum(table.asked for table in tables.values())
+            before = sum(len(table.asked) for table in tables.values())
             seen.clear()
             now_ms += 620_000  # whatever came is old enough
             call(*of)
-            asked = sum(table.asked for table in tables.values()) - before
+            asked = sum(len(table.asked) for table in tables.values()) - before
             assert sum((each.cost for each in seen), start=Cost()) == Cost(asked), name
             assert seen, name
