@@ -157,6 +157,7 @@ class Judge:
         for item, following in zip(items, [*items[1:], None], strict=True):
             ask(item, following)
             if self._failed:
+                item.session._setupstate.teardown_exact(None)  # else an engine that a test began outlives this
                 return KILLED, self._failed[0]
         return SURVIVED, ""
 
