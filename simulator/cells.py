@@ -1,6 +1,7 @@
 """An item's states in one Region.
 
-Rule 1: The write with the largest stamp is the newest. Rule 2: A read that lags may see any state that ended lately.
+Rule 1: A write ends the newest state at a step and takes its place; who writes compares the stamps.
+Rule 2: A read that lags may see any state that ended lately, of the last PAST_MAX.
 """
 
 from dataclasses import dataclass, field
@@ -15,14 +16,13 @@ PAST_MAX = 6
 
 @dataclass(slots=True)
 class Cell:
-    """The newest state (None: deleted), and up to six earlier ones, oldest first, with the step at which each ended."""
+    """The newest state (None: deleted), and earlier ones, the oldest first, each with the step at which it ended."""
 
     item: Item | None
     stamp: Stamp
     past: list[tuple[int, Item | None]] = field(default_factory=list)
 
     def write(self, item: Item | None, stamp: Stamp, step: int) -> None:
-        """Let the newest state end at a step, and another take its place."""
         self.past = [*self.past[1 - PAST_MAX :], (step, self.item)]
         self.item, self.stamp = item, stamp
 

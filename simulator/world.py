@@ -77,7 +77,7 @@ class Replica(MemoryTable):
     def _seen(self, key: Key, consistent: bool) -> Item | None:
         cell, world = self.cell(key), self._world
         if cell is None or consistent:
-            return cell.item if cell else None
+            return self.item(key)
         earlier = cell.ended_after(world.step - world.lag_steps)
         picked = world.choices.pick(len(earlier) + 1) if earlier else 0
         return earlier[picked - 1] if picked else cell.item
@@ -153,7 +153,9 @@ class World:
         else:
             self.retiring.discard((region, key))
         cells = self.replicas[region].cells.setdefault(key.pk, {})
-        cells.setdefault(key.sk, Cell(None, stamp)).write(item, stamp, self.step)
+        if key.sk not in cells:
+            cells[key.sk] = Cell(None, stamp)
+        cells[key.sk].write(item, stamp, self.step)
 
     def is_cut(self, a: str, b: str) -> bool:
         """Whether two Regions cannot reach each other."""
@@ -235,12 +237,11 @@ class World:
     def forget(self) -> None:
         """Drop items that are deleted everywhere and that no read can see any more, for a world that runs for hours."""
         on_its_way = {key for replica in self.replicas.values() for key in (*replica.inbox, *replica.locked)}
-        unseen = self.step - self.lag_steps
+        oldest = self.step - self.lag_steps
         for replica in self.replicas.values():
             for pk, cells in replica.cells.items():
-                gone = [sk for sk, cell in cells.items() if cell.item is None and not cell.ended_after(unseen)]
-                for sk in gone:
-                    if Key(pk, sk) not in on_its_way:
+                for sk, cell in [*cells.items()]:
+                    if cell.item is None and Key(pk, sk) not in on_its_way and not cell.ended_after(oldest):
                         del cells[sk]
 
     def _land_all(self, region: str | None) -> None:

@@ -71,23 +71,20 @@ SLOW = (
         ("beside quick true; joined quick; step true", 0),  # what ran beside has ended by itself
         ("beside quick false; joined quick; step true", 1),
         ("beside quick true; step false", 1),
-        (f"{SLOW}; step true", 0),  # and nobody waits for it
+        (f"{SLOW}; step true", 0),  # which nobody waits for
         (f"{SLOW}; step false", 1),
     ],
 )
 def test_ci_ends_as_its_steps_ended_and_leaves_nothing(steps: str, code: int, tmp_path: Path) -> None:
-    functions, first, _ = (ROOT / ".ci" / "run").read_text().partition("\nstep make help\n")
-    assert first
-    script = tmp_path / ".ci" / "run"
-    script.parent.mkdir()
-    script.write_text(f"{functions}\n{steps}\n")
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    environment = {**os.environ, "TMPDIR": str(scratch)}
-    done = subprocess.run(["bash", script], env=environment, capture_output=True, text=True)
+    script = ROOT / ".ci" / "run"
+    functions, first_step, _ = script.read_text().partition("\nstep make help\n")
+    assert first_step
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = ["bash", "-c", f"{functions}\n{steps}", str(script)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == code
     assert "was left" not in done.stdout
-    assert list(scratch.iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_forge_runs_what_a_clean_clone_must_pass_and_releases_what_make_dist_made() -> None:

@@ -123,8 +123,9 @@ class Site:
         """Of the counters whose names begin so: by idempotency key, every outcome that was queued until now."""
         for region in self.regions:
             for text in self.drain(region, "outcomes"):
-                said = json.loads(text)
-                self._outcomes.setdefault((said["counter"], said["idempotency_key"]), set()).add(said["outcome"])
+                message = json.loads(text)
+                named = message["counter"], message["idempotency_key"]
+                self._outcomes.setdefault(named, set()).add(message["outcome"])
         return {key: found for (counter, key), found in self._outcomes.items() if counter.startswith(counters)}
 
     def stands(self, when: str, counter: str, value: int, ceiling: int, held: int = 0) -> None:

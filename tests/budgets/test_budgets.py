@@ -23,7 +23,7 @@ from ledger.budgets import Budgets, Call, OverBudget, ask
 from ledger.budgets.reserving import TRIES_MAX, release
 from ledger.errors import InvalidCounter, InvalidInput, InvalidKey, LedgerError, OutcomeUnknown, Throttled
 from ledger.memory import MemoryTable
-from ledger.requests import Update
+from tests.world import writes_of
 
 CAP = 1_000
 A, B, C = "llm:key-1", "llm:team-1", "llm:model-1"
@@ -45,8 +45,7 @@ def failing(world: TwoRegions, counter: str, error: LedgerError, times: int, *, 
 
     class Failing:
         def answer(self, request: Any) -> Any:
-            is_write = isinstance(request, Update) and request.key.pk.endswith(counter)
-            if is_write and after < next(writes) <= after + times:
+            if writes_of(counter)(request) and after < next(writes) <= after + times:
                 raise error
             return table.answer(request)
 

@@ -17,11 +17,11 @@ from ledger.errors import InvalidInput, LimitReached, OutcomeUnknown, Throttled,
 from ledger.gather import Gatherer
 from ledger.lane.add import Outcome, failed
 from ledger.memory import MemoryTable
-from ledger.requests import Put, Update
+from ledger.requests import Put
 from ledger.values import Delta, Lane, Receipt
 from ledger.writer import LANES_AT_ONCE
 from reader import Reader
-from tests.world import COUNTER, A, B, Region, World, delta, fail, settings
+from tests.world import COUNTER, A, B, Region, World, delta, fail, settings, writes_of
 
 LINES = Path(gather.__file__).read_text().splitlines()
 
@@ -296,11 +296,6 @@ def test_the_limited_lanes_of_a_batch_are_asked_at_once() -> None:
     """The table answers the first update of each lane when those of all lanes have come."""
     table, all_came = Region(), threading.Barrier(LANES_AT_ONCE)
     for n in range(LANES_AT_ONCE):
-        of_lane = f"seats:{n}"
-        table.before(
-            lambda request, of_lane=of_lane: isinstance(request, Update) and request.key.pk.endswith(of_lane),
-            lambda _: all_came.wait(timeout=20),
-            times=1,
-        )
+        table.before(writes_of(f"seats:{n}"), lambda _: all_came.wait(timeout=20), times=1)
     outcomes = Ledger(SETTINGS, table=table).add_many([Change(f"seats:{n}", 1) for n in range(LANES_AT_ONCE)])
     assert all(isinstance(outcome, Receipt) for outcome in outcomes)

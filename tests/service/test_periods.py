@@ -136,8 +136,8 @@ def test_of_a_period_that_is_over_refused_is_the_answer_and_without_a_queue_of_o
     service = over(of_november())
     several = f'{{"changes": [{change(PLAIN)}, {change(TILL)}]}}'
     assert service.adds(change(NAME), several) == []
-    said = [(each["counter"], each["outcome"]) for each in service.outcomes()]
-    assert (said, service.dead_letters()) == ([(NAME, "refused"), (PLAIN, "refused")], [])
+    outcomes = [(message["counter"], message["outcome"]) for message in service.outcomes()]
+    assert (outcomes, service.dead_letters()) == ([(NAME, "refused"), (PLAIN, "refused")], [])
     service.start(queues=("dead_letters",))
     assert service.adds(change(PLAIN), several) == []
     assert service.dead_letters() == [(change(PLAIN), "PeriodOver"), (several, "PeriodOver")]

@@ -279,8 +279,8 @@ PUBLISH = Publish(Crossing.after(None, A, COUNTER, LOW, 9, NOW_MS), "counters")
 def test_an_event_is_one_entry_of_the_bus_and_what_it_did_not_take_is_an_error() -> None:
     client = Mock(**{"put_events.return_value": {"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]}})
     Runtime(Region(), None, EventBus("orders", lambda: client)).answer(PUBLISH)
-    (asked,) = client.put_events.call_args_list
-    (entry,) = asked.kwargs["Entries"]
+    client.put_events.assert_called_once()
+    (entry,) = client.put_events.call_args.kwargs["Entries"]
     assert json.loads(entry.pop("Detail")) == PUBLISH.detail
     assert entry.pop("Time").timestamp() == NOW_MS / 1_000
     assert entry == {"EventBusName": "orders", "Source": "exact-counter", "DetailType": "Threshold crossed"}

@@ -38,7 +38,7 @@ def moves(amount: int, key: str = "pay", source: str = ANN, target: str = BOB, r
 
 
 def outcomes(service: Service) -> list[tuple[str, str, str]]:
-    return [(each["idempotency_key"], each["counter"], each["outcome"]) for each in service.outcomes()]
+    return [(message["idempotency_key"], message["counter"], message["outcome"]) for message in service.outcomes()]
 
 
 def values(service: Service) -> list[int]:

@@ -25,7 +25,7 @@ def played(kind: str, times: int, first: int = FIRST) -> Counter[str]:
     return happened
 
 
-PLAYED: list[tuple[str, int, int, dict[str, int]]] = [  # kind, histories, first seed, more than so many of each
+PLAYED: list[tuple[str, int, int, dict[str, int]]] = [  # kind, histories, first seed, counts that must be exceeded
     ("lanes", 25, FIRST, {"reads": 250, "deltas": 75}),
     ("series", 15, FIRST, {"charts": 150}),
     ("limits", 10, FIRST + 13, dict.fromkeys(("counted", "held", "refused", "released", "expired"), 3)),
@@ -41,12 +41,12 @@ def test_every_kind_of_history_is_played() -> None:
     assert sorted(kind for kind, *_ in PLAYED) == sorted(KINDS)
 
 
-@pytest.mark.parametrize(("kind", "times", "first", "least"), PLAYED, ids=[kind for kind, *_ in PLAYED])
+@pytest.mark.parametrize(("kind", "times", "first", "bounds"), PLAYED, ids=[kind for kind, *_ in PLAYED])
 def test_histories_of_a_kind_are_right_and_everything_happens_in_them(
-    kind: str, times: int, first: int, least: dict[str, int]
+    kind: str, times: int, first: int, bounds: dict[str, int]
 ) -> None:
     happened = played(kind, times, first)
-    assert {what: happened[what] for what, than in least.items() if happened[what] <= than} == {}
+    assert {what: happened[what] for what, bound in bounds.items() if happened[what] <= bound} == {}
 
 
 def test_every_limited_counter_that_is_restored_is_right_after_a_rebuild(monkeypatch: pytest.MonkeyPatch) -> None:
