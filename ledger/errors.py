@@ -207,8 +207,9 @@ class LimitReached(LedgerError):
 
     counter: whose limit it is. limit: the floor or the ceiling in the way. available: how far the value could still go
     towards it in all Regions together, from 0 up, also towards a floor. Both are None when a refusal is repeated.
-    remembered: whether this process read both up to a second before, for another call. resets_at: when the period after
-    the counter's begins, by UTC (`Period.end` says it of a zone); None for a counter without periods.
+    remembered: whether this process read both up to a second before, for another call. replayed: whether the token was
+    refused before this call. resets_at: when the period after the counter's begins, by UTC (`Period.end` says it of a
+    zone); None for a counter without periods.
     """
 
     def __init__(
@@ -218,11 +219,12 @@ class LimitReached(LedgerError):
         limit: int | None = None,
         available: int | None = None,
         remembered: bool = False,
+        replayed: bool = False,
         resets_at: datetime | None = None,
     ) -> None:
         super().__init__(*args)
         self.counter, self.limit, self.available = counter, limit, available
-        self.remembered, self.resets_at = remembered, resets_at
+        self.remembered, self.replayed, self.resets_at = remembered, replayed, resets_at
 
 
 class PeriodOver(LedgerError):

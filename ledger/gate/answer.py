@@ -80,6 +80,7 @@ def refused(delta: Delta, decision: Decision) -> LimitReached:
         "that is final for this token: a new attempt needs a new idempotency key.",
         counter=delta.lane.counter,
         **decision.left._asdict(),
+        replayed=decision.before,
         resets_at=resets_at(delta.lane),
     )
 

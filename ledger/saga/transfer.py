@@ -55,7 +55,7 @@ def _refund(rules: Rules, of: Change, region: str) -> Program[None]:
             yield from programs.add(rules, programs.prepare(rules, steps.refund(of, region, number)))
             return
         except LimitReached as refused:
-            if refused.limit is not None:  # a repeated refusal names no limit
+            if not refused.replayed:
                 raise TransferStuck(
                     f"{of.counter}: {of.change} counts, {refused.counter} has no room to take it back, and the target "
                     "had none for it. Nothing is lost. Make room, then call again."

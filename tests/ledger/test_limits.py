@@ -145,6 +145,17 @@ def test_a_refusal_carries_the_limit_and_what_was_left_of_all_regions(sale: Pair
     assert pickle.loads(pickle.dumps(error)).__dict__ == error.__dict__
 
 
+def test_a_refusal_says_whether_its_token_was_refused_before_the_call(sale: Pair) -> None:
+    """A transfer goes on to the next refund after a replayed refusal, and stops after a new one."""
+    key, of_hold = sale.key(), sale.key()
+    for before in (False, True):
+        assert raised(errors.LimitReached, "pass", sale.here.add, SEATS, 11, **key).replayed is before
+        held = raised(errors.LimitReached, "pass", sale.here.hold, SEATS, 12, expires=MINUTE, **of_hold)
+        assert held.replayed is before
+    many = sale.here.add_many([Change(SEATS, 11, **key), *[Change(SEATS, 13, **sale.key())] * 2])
+    assert [each.replayed for each in many if isinstance(each, errors.LimitReached)] == [True, False, True]
+
+
 # -- holds -------------------------------------------------------------------------------------------------------------
 
 
