@@ -134,7 +134,10 @@ def _token(rules: Rules, change: Change, kind: str = "") -> str:
         raise InvalidKey(
             "idempotency_key came without at. Nothing was written. Give both, and the same ones on every retry."
         )
-    return tokens.keyed(counter, check_key(key), check_at(at, rules.clock), kind)
+    name = (
+        key if isinstance(key, tokens.Step) else check_key(key)
+    )  # a step's name is long, and was made of checked parts
+    return tokens.keyed(counter, name, check_at(at, rules.clock), kind)
 
 
 def _lane(settings: Settings, change: Change, token: str) -> Lane:

@@ -6,6 +6,7 @@ Rule 3: A retry of the same (counter, idempotency key, at) yields the same token
 Rule 4: Only the canonical 26 characters are a token, because the order of the text must be the order of the bytes.
 Rule 5: The token of a hold says until when it holds, rounded up, by a thousandth at most, to fit two bytes: the length
 is part of the token, so a retry cannot name another.
+Rule 6: A call of several steps names each by a Step, which is of a kind of its own: no caller's key has its token.
 Source of the format: https://github.com/ulid/spec
 """
 
@@ -29,13 +30,29 @@ def make(time_ms: int, randomness: bytes) -> str:
     return ulid.from_bytes(time_ms.to_bytes(6, "big") + randomness).str
 
 
+class Step(str):
+    """The name of a step of a call of several steps, in a key's place. Only `step` makes one, so no caller does."""
+
+    __slots__ = ()
+
+
+def step(*parts: str) -> Step:
+    """The name of a step: what kind of step it is, then all that tells its call from others, such as its key.
+
+    Each part has its length in bytes in front, so that no two lists of parts give one name.
+    """
+    return Step("".join(f"{len(part.encode())}:{part}" for part in parts))
+
+
 def keyed(counter: str, idempotency_key: str, time_ms: int, kind: str = "") -> str:
     """The token of a change whose caller gave it a key: the same arguments always give the same token.
 
     The 80 bits are the head of SHA-256 over the counter and the key, with the counter's length in front, so that
-    ("ab", "c") and ("a", "bc") differ. kind: put before these where the key is no change's, such as HOLD.
+    ("ab", "c") and ("a", "bc") differ. kind: put before these where the key is no change's, such as HOLD. STEP comes
+    before all of it where the key is a Step.
     """
-    text = f"{kind}{len(counter)}:{counter}{idempotency_key}".encode()
+    first = STEP if isinstance(idempotency_key, Step) else ""
+    text = f"{first}{kind}{len(counter)}:{counter}{idempotency_key}".encode()
     return make(time_ms, hashlib.sha256(text).digest()[:RANDOM_BYTES])
 
 
@@ -85,6 +102,9 @@ def first_of(time_ms: int) -> bytes:
     """The 16 bytes of the lowest token of that millisecond; for times before 1970 the lowest of all."""
     return max(0, time_ms).to_bytes(6, "big") + bytes(RANDOM_BYTES)
 
+
+STEP = "step:"
+"""Hashed in front of the name of a step, so that nothing that a caller names has its token."""
 
 HOLD = "hold:"
 """Hashed in front of a hold's key, so that no change has its token."""

@@ -1,5 +1,6 @@
 """Values that exist are valid: tokens, lanes, deltas, segments, checkpoints; and what a size costs."""
 
+import hashlib
 from datetime import UTC, datetime
 from typing import Any
 
@@ -56,6 +57,28 @@ def test_tokens_and_draws_are_the_same_for_ever() -> None:
     assert all(70 < drawn.count(side) < 130 for side in range(4))
     wrong = ["", SPELLED[:-1], SPELLED + "V", SPELLED + "\n", SPELLED.lower(), "8" + SPELLED[1:], SPELLED[:-1] + "٣"]
     assert not any(map(tokens.is_token, [*wrong, *(SPELLED[:-1] + other for other in "ILOU")]))
+
+
+@given(st.lists(st.text(max_size=5) | st.sampled_from(["1:a", "a1:b", "ü"])), st.lists(st.text(max_size=5)))
+def test_a_step_is_named_by_all_its_parts_and_never_as_a_caller_names_anything(
+    parts: list[str], others: list[str]
+) -> None:
+    name = tokens.step(*parts)
+    assert (name == tokens.step(*others)) == (parts == others)
+    ends = ((), ("",), ("a", "b"), ("ab",), ("a1:b",), ("1:a", "b"), ("a", "1:b"), ("a", "", "b"))
+    assert len({tokens.step(*parts, *end) for end in ends}) == len(ends)
+    named = [(tokens.keyed("c", key, 5, kind), key, kind) for key in (name, str(name)) for kind in ("", tokens.HOLD)]
+    assert len({token for token, _, _ in named}) == len(named)  # a change, a hold, and a step of each kind
+
+
+def test_the_token_of_a_step_is_the_same_for_ever() -> None:
+    name = tokens.step("budget/rest", "order-7/ü", "a")
+    hashed = "step:12:stock:85123A11:budget/rest10:order-7/ü1:a".encode()
+    at_ms = 1291191960000
+    token = tokens.make(at_ms, hashlib.sha256(hashed).digest()[:10])
+    assert tokens.keyed("stock:85123A", name, at_ms) == token == "015JGGKGE0363BR5A0NSRK5XV8"
+    held = tokens.make(at_ms, hashlib.sha256(hashed.replace(b"step:", b"step:hold:")).digest()[:10])
+    assert tokens.keyed("stock:85123A", name, at_ms, tokens.HOLD) == held
 
 
 def test_the_text_of_a_lane_names_it_and_another_text_is_none() -> None:

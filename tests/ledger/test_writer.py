@@ -80,6 +80,20 @@ def test_an_add_passes_through_few_functions() -> None:
     assert add.depth <= 12
 
 
+def test_a_step_goes_through_every_door_as_a_key_and_may_be_longer_than_a_key(world: World) -> None:
+    ledger, long = world.ledger(), tokens.step("k" * 1_024, "s" * 256)
+    token = tokens.keyed("c", long, AT_MS)
+    assert token != tokens.keyed("c", str(long), AT_MS)
+    named: Any = {**KEYED, "idempotency_key": long}
+    (of_many,) = ledger.add_many([Change("c", -6, **named)])
+    assert isinstance(of_many, Receipt)
+    receipt = ledger.add("c", -6, **named)
+    assert receipt.outcome == "replayed"
+    assert {receipt.delta.token, of_many.delta.token, ledger.prepare("c", 1, **named).token} == {token}
+    with pytest.raises(InvalidKey, match="1,024 bytes"):
+        ledger.prepare("c", 1, **{**KEYED, "idempotency_key": str(long)})
+
+
 def test_what_is_there_in_place_of_a_change_is_no_receipt(world: World) -> None:
     delta = world.ledger().prepare("c", -6, **KEYED)
     assert (delta.token, delta.at) == (tokens.keyed("c", "k", AT_MS), AT.replace(microsecond=500_000))
