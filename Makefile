@@ -175,7 +175,7 @@ $(VENV)/.made: requirements.lock
 # What cannot stand in the other environment has one of its own, over it:
 # - aiobotocore pins an older botocore.
 # - jsii pins an older typeguard, and its Node.js is 470 MB with the CDK: so only who asks for it has it.
-# - zae-limiter pins aiobotocore and takes the name `ulid`: rivals are measured in processes that import nothing of ours.
+# - zae-limiter pins aiobotocore and takes the name `ulid` from ulid-py: rivals are measured in processes that import nothing of ours.
 $(OLDEST)/.made $(ASYNC)/.made $(CDK)/.made $(RIVALS)/.made: $(VENV)/%/.made: requirements-%.lock $(VENV)/.made
 	@echo "making $(@D)"
 	@rm -rf $(@D)

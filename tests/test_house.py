@@ -58,7 +58,7 @@ ATTRIBUTES = {
 
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-DISTRIBUTIONS = {"boto3": "boto3", "botocore": "boto3", "cachetools": "cachetools", "ulid": "ulid-py"}
+DISTRIBUTIONS = {"boto3": "boto3", "botocore": "boto3", "cachetools": "cachetools"}
 CLI = {"rich": "rich", "typer": "typer"}
 
 
@@ -194,12 +194,11 @@ def test_a_function_starts_without_what_its_first_event_may_not_need(function: s
     assert (clients, (UNUSED[function] | {"boto3", "s3transfer"}) & {*loaded}) == ("0", set())
 
 
-def test_boto3_is_known_to_the_table_edge_alone_ulid_to_tokens_and_what_lambda_needs_to_none() -> None:
+def test_boto3_is_known_to_the_table_edge_alone_and_ulid_and_what_lambda_needs_to_none() -> None:
     assert {name.partition("/")[0] for name in NAMES} == set(OURS)
     assert {name for name in NAMES if imported(name) & {"boto3", "botocore"}} == BOTO
     assert {name for name in NAMES if imported(name) & {"aiobotocore", "aiohttp"}} == {"ledger/dynamo/aio.py"}
-    assert {name for name in NAMES if "ulid" in imported(name)} == {"ledger/tokens.py"}
-    assert not [name for name in NAMES if imported(name) & {"aws_lambda_powertools", "pydantic"}]
+    assert not [name for name in NAMES if imported(name) & {"aws_lambda_powertools", "pydantic", "ulid"}]
 
 
 def test_the_environment_is_read_by_the_settings_alone() -> None:

@@ -1,11 +1,16 @@
 """Values that exist are valid: tokens, lanes, deltas, segments, checkpoints; and what a size costs."""
 
 import hashlib
+import os
+import subprocess
+import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+import ulid
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ledger import tokens
@@ -41,6 +46,45 @@ def test_a_token_holds_its_time_and_its_randomness_between_its_neighbours(
     assert tokens.first_of(-time_ms) == bytes(16)
     assert tokens.before("0" * 26) is None
     assert (token < other) == (data < tokens.to_bytes(other))  # the order of the text is that of the bytes
+
+
+@given(times, random_bytes)
+@example(0, bytes(10))
+@example(tokens.TIME_MS_MAX, b"\xff" * 10)
+@example(tokens.TIME_MS_MAX - 1, b"\x00" + b"\xff" * 9)
+def test_a_token_is_the_ulid_of_ulid_py(time_ms: int, randomness: bytes) -> None:
+    token, data = tokens.make(time_ms, randomness), time_ms.to_bytes(6, "big") + randomness
+    judge = ulid.from_bytes(data)
+    assert (token, tokens.from_bytes(data)) == (judge.str, judge.str)
+    read = ulid.from_str(token)
+    assert (tokens.to_bytes(token), tokens.time_ms(token)) == (read.bytes, read.timestamp().int)
+    assert tokens.to_bytes(token)[6:] == read.randomness().bytes
+
+
+ADDS = """
+from datetime import UTC, datetime
+from ledger import Ledger, Settings
+from ledger.memory import MemoryTable
+from reader import Reader
+settings, table = Settings(table="counters", region="eu-west-1"), MemoryTable()
+ledger = Ledger(settings, table=table)
+ledger.add("sold", 3, idempotency_key="order-1", at=datetime(2026, 11, 28, tzinfo=UTC))
+ledger.add("sold", 4)
+print(Reader(settings, table=table).value("sold"))
+"""
+OTHER_ULIDS = {
+    "python-ulid": 'class ULID:\n    """All that this module has."""\n__all__ = ["ULID"]\n',
+    "broken": "raise ImportError('this ulid cannot be imported')\n",
+}
+
+
+@pytest.mark.parametrize("name", OTHER_ULIDS)
+def test_an_add_needs_no_module_ulid_whoever_has_the_name(name: str, tmp_path: Path) -> None:
+    """Two distributions own the name, and pip installs both without a word."""
+    (tmp_path / "ulid.py").write_text(OTHER_ULIDS[name])
+    environ = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    ran = subprocess.run([sys.executable, "-c", ADDS], env=environ, capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.returncode) == ("7\n", 0), ran.stderr
 
 
 def test_tokens_and_draws_are_the_same_for_ever() -> None:
