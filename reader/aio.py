@@ -1,13 +1,13 @@
 """`AsyncReader`: a Reader whose calls are awaited, on aiobotocore.
 
 Rule 1: its calls send and answer what those of `Reader` do, by the same programs (`calls.py`).
-Rule 2: of tasks that read the same counter at once, one loads; if it fails or is cancelled, the next one does.
+Rule 2: of tasks that read the same counter at once, one loads; if it fails or is cancelled, the next one does. A task
+that is interrupted, at any line, leaves no load behind.
 """
 
 import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Unpack
-from weakref import WeakValueDictionary
 
 from ledger import clocks
 from ledger.dynamo.aio import Edge, awaited
@@ -15,7 +15,7 @@ from ledger.observing import READ, Observe, observed
 from ledger.settings import Settings
 from ledger.table import Given
 from reader.balance import Balance
-from reader.cache import Cache
+from reader.cache import WAIT_S, Cache
 from reader.calls import Calls
 
 
@@ -39,8 +39,8 @@ class AsyncReader(Edge):
     ) -> None:
         super().__init__(settings, Calls(settings, ttl, consistent, clock), observe, **given)
         self.ttl = self._calls.ttl
-        self._cache = Cache(self.ttl, self._calls.clock)
-        self._loading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._cache = Cache(self._calls.now)
+        self._loading: dict[str, asyncio.Event] = {}
 
     @observed("reader.value", READ)
     async def value(self, counter: str) -> int:
@@ -66,9 +66,34 @@ class AsyncReader(Edge):
         self._check_loop()
         if not most_s:
             return (await self._load([counter], behind_ms))[counter]
-        async with self._loading.setdefault(counter, asyncio.Lock()):
-            known = self._cache.young([counter], most_s).get(counter)
-            return known or (await self._load([counter]))[counter]
+        mine = asyncio.Event()
+        try:
+            known = await self._known(counter, most_s, mine)
+            balance = known or (await self._load([counter]))[counter]
+            self._end(counter, mine)
+        except BaseException:  # also of an interruption in `_end`
+            self._end(counter, mine)
+            raise
+        return balance
+
+    async def _known(self, counter: str, most_s: float, mine: asyncio.Event) -> Balance | None:
+        """A balance that is young enough, now or after other tasks' loads. None: the caller loads."""
+        while True:
+            known = self._cache.young([counter], most_s)
+            theirs = mine if known else self._loading.setdefault(counter, mine)
+            if theirs is mine:
+                return known.get(counter)
+            try:
+                async with asyncio.timeout(WAIT_S):
+                    await theirs.wait()
+            except TimeoutError:  # the task that loads was interrupted, or its answer is late
+                self._end(counter, theirs)
+
+    def _end(self, counter: str, load: asyncio.Event) -> None:
+        """Take a load out, if it is still there, and wake all tasks that wait for it."""
+        if self._loading.get(counter) is load:
+            del self._loading[counter]
+        load.set()
 
     history = awaited(Calls.history, "reader.history", READ)
     """As `Reader.history`; it sends all its requests when you await it."""
@@ -92,7 +117,8 @@ class AsyncReader(Edge):
     """As `Reader.holds`."""
 
     async def _load(self, counters: Sequence[str], behind_ms: int = 0) -> dict[str, Balance]:
+        began = self._cache.began()
         found = await self._run(self._calls.balances(counters, behind_ms))
         if not behind_ms:
-            self._cache.keep(found)
+            self._cache.keep(found, began)
         return found

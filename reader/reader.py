@@ -48,7 +48,7 @@ class Reader:
         self.settings, self.ttl = settings, self._calls.ttl
         self._table = table_of(settings, table=table, client=client)
         self._observer = Observer(observe)
-        self._cache = PerProcess(lambda: Cache(self.ttl, self._calls.clock))
+        self._cache = PerProcess(lambda: Cache(self._calls.now))
 
     @observed("reader.value", READ)
     def value(self, counter: str) -> int:
@@ -91,9 +91,11 @@ class Reader:
         return self._load([counter], behind_ms)[counter]
 
     def _load(self, counters: list[str], behind_ms: int = 0) -> dict[str, Balance]:
-        found = run(self._calls.balances(counters, behind_ms), self._table, self._calls.now)
+        cache = self._cache.value
+        began = cache.began()
+        found = self._run(self._calls.balances(counters, behind_ms))
         if not behind_ms:
-            self._cache.value.keep(found)
+            cache.keep(found, began)
         return found
 
     @observed("reader.history", READ)

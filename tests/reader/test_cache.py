@@ -1,5 +1,6 @@
 """The caches of `Reader` and `AsyncReader`: how old an answer may be; and one load for many threads."""
 
+import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -8,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from ledger import clocks
 from ledger.errors import DamagedItem, Unavailable
-from ledger.requests import GetMany, Request
+from ledger.requests import GetMany, Instant, Request, Together
 from reader import Reader
+from reader import cache as caches
 from reader.aio import AsyncReader
 from tests.world import COUNTER, NOW_MS, Awaited, Region, compactor, delta, folded, settings
 
@@ -80,6 +83,63 @@ def test_a_clock_that_stepped_back_empties_the_cache_rather_than_keep_it_for_lon
     table.now_ms -= 3_600_000
     assert cached.values([COUNTER]) == {COUNTER: 20}
     assert loads(table) == 3
+
+
+def test_a_balance_is_as_old_as_the_clock_says_that_makes_it_older(
+    reader: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = Region()
+    monkeypatch.setattr(clocks, "instants", lambda clock: lambda: Instant(clock(), table.steady_ms))
+    cached = reader(table)
+    for wall_ms, steady_ms, loaded in (
+        (4_999, 4_999, False),
+        (0, 5_000, True),  # the clock stepped back, and then as much time passed
+        (4_000, 3_600_000, True),
+        (5_000, 0, True),  # the machine slept: its steady clock stood still
+        (-1, 1, True),
+    ):
+        cached.read(COUNTER)
+        table.asked.clear()
+        table.now_ms, table.steady_ms = table.now_ms + wall_ms, table.steady_ms + steady_ms
+        assert (cached.values([COUNTER]), cached.value(COUNTER)) == ({COUNTER: 0}, 0)
+        assert loads(table) == loaded
+
+
+def test_of_two_reads_the_one_that_began_later_is_kept() -> None:
+    """A read begins; a change counts; another read has it, and is done before the first."""
+    table = Region()
+    cached = Reader(settings(), table=table, clock=lambda: table.now_ms)
+
+    def meanwhile(_: Request, answer: Any) -> Any:
+        table.put(delta(1))
+        assert cached.read(COUNTER).value == 4
+        return answer
+
+    table.after(Together, meanwhile, times=1)
+    assert cached.values([COUNTER]) == {COUNTER: 0}
+    assert cached.value(COUNTER) == 4
+
+
+def test_of_two_reads_of_tasks_too() -> None:
+    async def main() -> None:
+        table, go = Region(), asyncio.Event()
+
+        async def late(answer: Any) -> Any:
+            await go.wait()
+            return answer
+
+        table.after(Together, lambda _, answer: late(answer), times=1)
+        async with AsyncReader(settings(), table=table, clock=lambda: table.now_ms) as cached:
+            first = asyncio.ensure_future(cached.values([COUNTER]))
+            while not any(isinstance(request, Together) for request in table.asked):
+                await asyncio.sleep(0)
+            table.put(delta(1))
+            assert (await cached.read(COUNTER)).value == 4
+            go.set()
+            assert await first == {COUNTER: 0}
+            assert await cached.value(COUNTER) == 4
+
+    asyncio.run(main())
 
 
 def test_the_age_of_a_balance_is_counted_from_the_beginning_of_its_read(reader: Make) -> None:
@@ -171,3 +231,18 @@ def test_a_thread_that_waits_for_a_load_is_not_given_an_older_balance_than_it_as
     balance = busy.reader.read(COUNTER, max_age=5)
     first.join(TIMEOUT_S)
     assert balance.as_of.timestamp() > (NOW_MS + 5_000) / 1_000
+
+
+def test_no_more_balances_are_kept_than_a_bound_and_those_that_were_asked_for_lately(
+    reader: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(caches, "COUNTERS_MAX", 2)
+    table = Region()
+    cached = reader(table, 3_600)
+    for counter in ("a", "b", "a", "c"):
+        cached.value(counter)
+    table.asked.clear()
+    cached.values(["a", "c"])
+    assert loads(table) == 0
+    cached.value("b")
+    assert loads(table) == 1

@@ -55,7 +55,7 @@ def test_a_child_does_not_wait_for_a_lock_that_a_thread_of_its_parent_held() -> 
     reader, held, go = reader_of(Region()), threading.Event(), threading.Event()
 
     def hold() -> None:
-        with reader._cache.value._condition, clients._making_a_client.value:
+        with reader._cache.value._lock, clients._making_a_client.value:
             held.set()
             assert go.wait(TIMEOUT_S)
 
