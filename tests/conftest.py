@@ -1,9 +1,15 @@
-"""What every folder of tests may use: a real engine as a process, and names of tables in it."""
+"""What every folder of tests may use: a real engine as a process, and names of tables in it.
+
+A test that a program is missing for fails where CI is set. Elsewhere it is skipped, and the end of the run lists what
+was not run.
+"""
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,6 +28,25 @@ settings.load_profile("short")
 def pytest_itemcollected(item: pytest.Item) -> None:
     """The numbers of docs/assumptions.md that a test shows, for the report of `make smoke`."""
     item.user_properties += [("shows", number) for mark in item.iter_markers("shows") for number in mark.args]
+
+
+NOT_RUN = "NOT RUN: "
+
+
+def not_run(why: str) -> NoReturn:
+    """What a test needs is not on this machine."""
+    if os.environ.get("CI"):
+        pytest.fail(why, pytrace=False)
+    pytest.skip(NOT_RUN + why)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = terminalreporter.getreports("skipped")
+    reasons = (report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple))
+    lacking = Counter(reason.removeprefix("Skipped: ") for reason in reasons)
+    for reason, tests in lacking.items():
+        if reason.startswith(NOT_RUN):
+            terminalreporter.write_line(f"{reason} ({tests} tests)")
 
 
 @pytest.fixture(scope="session")
@@ -43,11 +68,11 @@ def unreadable_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Engine]:
-    """An embedded DynamoDB; what needs it is skipped where it is not installed."""
+    """An embedded DynamoDB."""
     try:
         Engine().executable()
     except EngineMissing as error:
-        pytest.skip(str(error))
+        not_run(str(error))
     with Engine() as running:
         yield running
 
@@ -60,10 +85,10 @@ def table_names() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def dynamodb_local() -> Iterator[DynamoDBLocal]:
-    """As `make contract` got it; where CI is set it is got now, if it can be."""
+    """As `make contract` got it; where CI is set it is got now."""
     if installed() is None and missing():
-        pytest.skip("DynamoDB Local needs a JDK and Maven, and they are not on PATH")
+        not_run(f"DynamoDB Local needs a JDK and Maven. Put on PATH: {', '.join(missing())}")
     if installed() is None and not os.environ.get("CI"):
-        pytest.skip("DynamoDB Local is not here; `make contract` gets it")
+        not_run("DynamoDB Local is not here; `make contract` gets it")
     with DynamoDBLocal() as running:
         yield running

@@ -59,37 +59,6 @@ def test_ci_starts_every_target_of_the_makefile() -> None:
     assert targets - started == part_of_another
 
 
-@pytest.mark.parametrize(
-    ("args", "awaited", "others", "right"),
-    [
-        ("", 0, 0, True),
-        ("", 5, 0, False),  # no test at all, and none was left out
-        ("", 0, 5, False),
-        ("", 1, 0, False),
-        ("", 0, 1, False),
-        ("-k fold", 5, 0, True),  # the half that has none
-        ("-k awaited", 0, 5, True),
-        ("-k nonsense", 5, 5, False),
-        ("-k fold", 1, 0, False),
-        ("-k fold", 5, 1, False),
-        ("-k fold", 2, 5, False),
-    ],
-)
-def test_make_test_chooses_some_of_either_half_and_fails_where_none_was_found(
-    args: str, awaited: int, others: int, right: bool, tmp_path: Path
-) -> None:
-    program = tmp_path / "bin" / "python"
-    for stamp in (tmp_path / ".made", *(tmp_path / name / ".made" for name in ("engine", "async"))):
-        stamp.parent.mkdir(exist_ok=True)
-        stamp.touch()
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\n[ "$PYTHONPATH" = "{tmp_path}/async" ] && exit {awaited}\nexit {others}\n')
-    program.chmod(0o755)
-    command = ["make", "test", f"VENV={tmp_path}", *([f"ARGS={args}"] if args else [])]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode == 0) is right, done.stderr
-
-
 SLOW = (
     "exec 3>&1; beside slow bash -c 'echo runs; sleep 60; echo was left >&3'; "
     'until [[ -s "$scratch/slow" ]]; do sleep 0.01; done'
