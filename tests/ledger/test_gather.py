@@ -26,9 +26,39 @@ from tests.world import COUNTER, A, B, Region, World, delta, fail, settings, wri
 LINES = Path(gather.__file__).read_text().splitlines()
 
 
+HANG_S = 30
+"""Far more than any of this takes: what is not so by then is wrong, and hangs."""
+
+
 def until(true: Callable[[], bool]) -> None:
+    began = time.monotonic()
     while not true():
+        assert time.monotonic() - began < HANG_S, "nothing happens any more"
         time.sleep(0.001)
+
+
+class Answer(Future[Any]):
+    def result(self, timeout: float | None = HANG_S) -> Any:
+        return super().result(timeout)
+
+    def exception(self, timeout: float | None = HANG_S) -> BaseException | None:
+        return super().exception(timeout)
+
+
+class Threads:
+    """As a ThreadPoolExecutor, but neither the next test nor the end of the process waits for one that hangs."""
+
+    def submit(self, call: Callable[..., Any], *args: object) -> Answer:
+        future = Answer()
+
+        def work() -> None:
+            try:
+                future.set_result(call(*args))
+            except BaseException as error:
+                future.set_exception(error)
+
+        threading.Thread(target=work, daemon=True).start()
+        return future
 
 
 class Adding:
@@ -42,7 +72,7 @@ class Adding:
         self.let = threading.Semaphore(0)
         self.failure: BaseException | None = None
         self.gatherer = Gatherer(self.put, lambda lane: lane.region == B)
-        self.pool = ThreadPoolExecutor(16)
+        self.pool = Threads()
 
     def put(self, deltas: Sequence[Delta]) -> list[Outcome]:
         self.batches.append([each.change.bit_length() // 2 for each in deltas])
@@ -73,8 +103,7 @@ def adding(monkeypatch: pytest.MonkeyPatch) -> Iterator[Adding]:
     adding = Adding()
     yield adding
     adding.let.release(1_000)
-    adding.pool.shutdown()
-    assert adding.gatherer._queues == {}
+    until(lambda: adding.gatherer._queues == {})
 
 
 def test_a_change_alone_is_put_at_once_and_what_comes_meanwhile_leaves_together_up_to_a_bound_and_in_order(
@@ -151,23 +180,22 @@ def test_who_is_interrupted_at_any_line_leaves_nothing_behind_and_the_others_go_
                     raise KeyboardInterrupt
             return trace
 
-        with adding.pool as pool:
-            others = [pool.submit(adding.gatherer.add, delta(number)) for number in (1, 2)]
-            adding.let.release(10)
-            tracing = sys.gettrace()
-            sys.settrace(trace)
-            try:
-                adding.gatherer.add(delta(3))
-                ended = left > 0
-            except KeyboardInterrupt:
-                pass
-            finally:
-                sys.settrace(tracing)
-            closing = pool.submit(adding.gatherer.close)
-            for other in others:
-                outcome = other.exception(10)
-                assert outcome is None or isinstance(outcome, OutcomeUnknown | Unavailable)
-            closing.result(10)
+        others = [adding.pool.submit(adding.gatherer.add, delta(number)) for number in (1, 2)]
+        adding.let.release(10)
+        tracing = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            adding.gatherer.add(delta(3))
+            ended = left > 0
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(tracing)
+        closing = adding.pool.submit(adding.gatherer.close)
+        for other in others:
+            outcome = other.exception()
+            assert outcome is None or isinstance(outcome, OutcomeUnknown | Unavailable)
+        closing.result()
         assert adding.gatherer._queues == {}
     assert line > 20
 
