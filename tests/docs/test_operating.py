@@ -30,6 +30,12 @@ MINUTE_AGO = datetime.now(UTC) - timedelta(minutes=5)
 EAGER = replace(SETTINGS, fold_min=1)
 
 
+@pytest.fixture(autouse=True)
+def _empty(account: Account) -> None:
+    """Each test has the table for itself: some ask of all lanes that are there."""
+    DynamoTable.of(EAGER).answer(DeleteMany(tuple(account.dynamodb.scan(TableName="counters")["Items"])))
+
+
 def test_the_changes_of_unread_lanes_are_moved_and_count_once(account: Account) -> None:
     wrong = Ledger(replace(EAGER, shards={"stock:": 4}))
     for number in range(20):
@@ -110,7 +116,6 @@ def test_the_process_reports_what_it_did_and_fails_where_somebody_must_look(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    DynamoTable.of(EAGER).answer(DeleteMany(tuple(account.dynamodb.scan(TableName="counters")["Items"])))
     main = page(WITHOUT_LAMBDA)["main"]
     monkeypatch.setenv("LEDGER_FOLD_MIN", "2")
     for number in range(3):

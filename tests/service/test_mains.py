@@ -9,6 +9,7 @@ from typing import Any
 
 import boto3
 import pytest
+from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.event_handler.http_resolver import MockLambdaContext as Context
 
 from lab.engines.ministack import Engine
@@ -27,7 +28,21 @@ AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
 SALES = [Change("stock:85123A", -k, f"536365/{k}", AT) for k in range(40)]
 
 
+def forget_dimensions() -> None:
+    """Those of a process, which Powertools keeps for all functions that it ever was."""
+    Metrics().clear_default_dimensions()
+    Metrics().clear_metrics()
+
+
+@pytest.fixture(autouse=True)
+def _leaves_no_dimensions() -> Iterator[None]:
+    yield
+    forget_dimensions()
+
+
 def loaded(name: str) -> Any:
+    """As in a process of its own."""
+    forget_dimensions()
     return importlib.reload(importlib.import_module(f"service.{name}.main")).handler
 
 
@@ -102,7 +117,6 @@ def test_what_cannot_be_added_is_a_dead_letter_or_waits_in_the_queue(
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Powertools leaves its files open
-@pytest.mark.filterwarnings("ignore:Dimension")  # of all functions of this process
 def test_the_page_to_try_it_is_served_only_where_a_stage_is_named_that_is_not_production(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
