@@ -319,7 +319,9 @@ class World:
         given: Any = {"tables": self.regions, "clock": self.clock, "entropy": self.entropy}
         if self.awaits:
             return cast(Ledger, Awaited(AsyncLedger(made, **given)))
-        return Ledger(made, gather=gather, **given)
+        ledger = Ledger(made, gather=gather, **given)
+        ledger._rules.now = lambda: Instant(self.now_ms, self.now_ms)  # so a slow machine forgets nothing
+        return ledger
 
     def reader(self, region: str = A, ttl: float = 0, **changed: Any) -> Reader:
         table = ByRegion(region, self.regions)

@@ -84,8 +84,8 @@ def decide_change(gates: Gates, delta: Delta, *, hold: bool = False) -> Program[
             left = yield from obtain(gates, lane, side, need, tokens.draw(token, PAUSE_MS))
             if left is not None and side == UP and (yield from carry(gates)):
                 left = None
-            if left is not None:
-                gates.sold_out.note(lane.counter, side, need, began, left)
+            if left is not None:  # whatever needs more than is left is short, too
+                gates.sold_out.note(lane.counter, side, (left.available or 0) + 1, began, left)
     raise gave_up(lane)
 
 

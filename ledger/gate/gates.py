@@ -30,7 +30,21 @@ from ledger.items import checkpoint_key
 from ledger.lane.directory import first_delta, with_changes
 from ledger.lane.tail import at
 from ledger.limit import DOWN, SIDES, UP, Limit
-from ledger.requests import At, Get, GetMany, Instant, Item, Program, Put, Query, Request, Result, Together, answered
+from ledger.requests import (
+    At,
+    Get,
+    GetMany,
+    Instant,
+    Item,
+    Program,
+    Put,
+    Query,
+    Request,
+    Result,
+    Together,
+    answered,
+    in_time,
+)
 from ledger.settings import Settings
 from ledger.values import Lane
 
@@ -41,12 +55,13 @@ COUNTERS_MAX = 10_000
 
 @dataclass(slots=True)
 class SoldOut:
-    """What a process remembers, by counter and side: since when, which amount was too much, and how much was left. The
-    last of several threads wins. A clock that steps back, or ahead, only makes it forget.
+    """What a process remembers, by counter and side: since when, which amount is too much, and how much was left. The
+    last of several threads wins. Both clocks age it: the wall clock may step back, and the other one may stop while the
+    process sleeps. So a wrong clock only makes it forget.
     """
 
-    _known: dict[tuple[str, str], tuple[int, int, Left]] = field(default_factory=dict)
-    _silent: dict[str, tuple[int, str]] = field(default_factory=dict)
+    _known: dict[tuple[str, str], tuple[Instant, int, Left]] = field(default_factory=dict)
+    _silent: dict[str, tuple[Instant, str]] = field(default_factory=dict)
     _held: dict[str, None] = field(default_factory=dict)
     _filed: dict[str, None] = field(default_factory=dict)
 
@@ -54,25 +69,28 @@ class SoldOut:
         """Remember that since `began` all lanes together had less than `need`."""
         if len(self._known) >= COUNTERS_MAX:
             self._known.clear()
-        self._known[counter, side] = (began.wall_ms, need, left._replace(remembered=True))
+        self._known[counter, side] = (began, need, left._replace(remembered=True))
 
     def knows(self, counter: str, side: str, need: int, now: Instant) -> Left | None:
         """How much was left a moment ago, if that was too little."""
         if (known := self._known.get((counter, side))) is None:
             return None
-        since_ms, short, left = known
-        return left if need >= short and _is_recent(since_ms, now) else None
+        began, short, left = known
+        return left if need >= short and in_time(began, now, REMEMBERED_MS) else None
 
     def note_silent(self, region: str, error: LedgerError, now: Instant) -> None:
-        self._silent[region] = (now.wall_ms, f"a moment ago its Region did not answer: {error}")
+        self._silent[region] = (now, f"a moment ago its Region did not answer: {error}")
 
     def silent(self, now: Instant) -> dict[str, str]:
         """The Regions that did not answer a moment ago, each with the error.
 
         It leaves out this very millisecond: a clock that stands still, as in tests, would remember it for ever.
         """
-        known = self._silent.copy().items()
-        return {region: why for region, (at_ms, why) in known if at_ms != now.wall_ms and _is_recent(at_ms, now)}
+        return {
+            region: why
+            for region, (noted, why) in self._silent.copy().items()
+            if noted.wall_ms != now.wall_ms and in_time(noted, now, REMEMBERED_MS)
+        }
 
     def granted(self, token: str) -> None:
         """Note that a hold is in its gate, which has room for it."""
@@ -100,10 +118,6 @@ class SoldOut:
         """Forget sides where some rights came back."""
         for side in sides:
             self._known.pop((counter, side), None)
-
-
-def _is_recent(since_ms: int, now: Instant) -> bool:
-    return 0 <= now.wall_ms - since_ms <= REMEMBERED_MS
 
 
 class Earlier(NamedTuple):

@@ -7,20 +7,24 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import re
 from collections.abc import Coroutine
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lab.histories.budget_calls import REGIONS, TIMEOUT, FailingLedger, TwoRegions, goes_wrong
 from lab.histories.budget_mistakes import MISTAKES
-from ledger import Ledger, errors
+from lab.measure.metered_table import MeteredTable
+from ledger import Ledger, Limit, Settings, errors
 from ledger.aio import AsyncLedger
 from ledger.budgets import Budgets, Call, OverBudget, ask
 from ledger.budgets.reserving import TRIES_MAX, release
+from ledger.checks import to_datetime
 from ledger.errors import InvalidCounter, InvalidInput, InvalidKey, LedgerError, OutcomeUnknown, Throttled
 from ledger.memory import MemoryTable
 from tests.world import writes_of
@@ -313,6 +317,25 @@ def test_a_counter_that_is_named_twice_is_held_once_and_one_name_is_no_list_of_l
         with world.budgets().reserve(counters, 100) as call:
             assert (call.counters, world.held(A)) == ((A,), 100)
             call.settle(0)
+
+
+def test_a_cost_that_does_not_fit_costs_what_the_recipe_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a budget that is full; every part of the rest is refused by what the first refusal showed."""
+    monkeypatch.setattr("time.monotonic_ns", lambda: 0)  # a slow machine forgets nothing
+    now_ms, table = 1_793_000_000_000, MeteredTable()
+    limits = {"llm:": Limit(ceiling=10**6, region=REGIONS[0])}
+    of = Settings(table="counters", region=REGIONS[0], limits=limits)
+    ledger = Ledger(of, table=table, clock=lambda: now_ms)
+    ledger.add(A, 10**6 - 32, idempotency_key="full", at=to_datetime(now_ms))
+    with Budgets(ledger).reserve([A], 32, call="req-7", at=to_datetime(now_ms)) as call:
+        held = table.cost
+        call.settle(58_032)
+    charge = table.cost - held
+    page = Path("docs/recipes/llm-budgets.md").read_text(encoding="utf-8")
+    said = re.search(r"(\d+)\s+write\s+units\s+for\s+a\s+rest\s+of\s+58,000", page)
+    assert said
+    assert (charge.write_units, dict(call.over)) == (int(said[1]), {A: 58_000})
+    assert charge.requests < charge.write_units + 5
 
 
 # -- cancelled ---------------------------------------------------------------------------------------------------------

@@ -11,13 +11,14 @@ from ledger.gate import items, updates
 from ledger.gate.answer import Decision, Left
 from ledger.gate.decide import add_group, decide_change, set_limit
 from ledger.gate.gate import REFUSED, RELEASED
+from ledger.gate.gates import REMEMBERED_MS, SoldOut
 from ledger.gate.holds import end
 from ledger.gate.recount import outcomes, standings
 from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import Instant, Query, Update
 from ledger.values import Delta
 from tests.calls import passed
-from tests.ledger.seats import COUNTER, EAGER, GATE, HERE, SEATS, STOCK, THERE, Gated, at
+from tests.ledger.seats import BASE_MS, COUNTER, EAGER, GATE, HERE, SEATS, STOCK, THERE, Gated, at
 from tests.world import A, B, fail, refused
 
 BOTH = Limit(floor=-10, ceiling=10, region=A)
@@ -172,7 +173,7 @@ def test_what_comes_back_is_no_longer_remembered_to_be_sold_out() -> None:
         some = {world.new(0).token: change for change in changes}
         programs.append((lambda gates, some=some: add_group(gates, HERE, some), left))
     for program, left in programs:
-        gates, now = world.gates(COUNTER), Instant(world.now_ms, 0)
+        gates, now = world.gates(COUNTER), Instant(world.now_ms, world.now_ms)
         for side in SIDES:
             gates.sold_out.note(COUNTER, side, 20, now, Left())
         world.home.run(program(gates))
@@ -182,9 +183,36 @@ def test_what_comes_back_is_no_longer_remembered_to_be_sold_out() -> None:
 def test_rights_that_came_meanwhile_are_found_though_they_are_remembered_to_be_sold_out() -> None:
     world = Gated()
     gates, delta = world.gates(COUNTER), world.new(10)
-    gates.sold_out.note(COUNTER, UP, 1, Instant(world.now_ms, 0), Left())
+    gates.sold_out.note(COUNTER, UP, 1, Instant(world.now_ms, world.now_ms), Left())
     assert world.home.run(decide_change(gates, delta)) == counted(10)
-    assert not gates.sold_out.knows(COUNTER, UP, 20, Instant(world.now_ms, 0))
+    assert not gates.sold_out.knows(COUNTER, UP, 20, Instant(world.now_ms, world.now_ms))
+
+
+def test_what_is_remembered_is_aged_by_both_clocks() -> None:
+    """A wall clock that was set back, and a process that slept while the other clock stood still."""
+    now = Instant(BASE_MS, 5_000)
+    for wall_ms, steady_ms, knows in (
+        (BASE_MS + REMEMBERED_MS, 5_000 + REMEMBERED_MS, True),
+        (BASE_MS + 500, 5_000 + 3_600_000, False),
+        (BASE_MS + 3_600_000, 5_000 + 500, False),
+        (BASE_MS - 1, 5_000 + 500, False),
+    ):
+        memory, later = SoldOut(), Instant(wall_ms, steady_ms)
+        memory.note(COUNTER, UP, 3, now, Left(10, 2))
+        memory.note_silent(B, BUSY, now)
+        assert (memory.knows(COUNTER, UP, 3, later) is not None, B in memory.silent(later)) == (knows, knows)
+
+
+def test_after_a_refusal_whatever_needs_more_than_was_left_asks_no_lane_again() -> None:
+    world = Gated()
+    gates = world.gates(COUNTER)
+    world.sell(7)
+    for change, asks_lanes in ((9, True), (4, False), (12, False), (3, False), (1, True)):
+        delta = world.new(change)
+        world.now_ms -= 990  # at the same moment
+        world.home.asked.clear()
+        world.home.run(decide_change(gates, delta))
+        assert (change, world.home.kinds != [Update]) == (change, asks_lanes)
 
 
 # -- another limit -----------------------------------------------------------------------------------------------------
