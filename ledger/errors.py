@@ -239,7 +239,11 @@ class PeriodOver(LedgerError):
 
 
 class OutOfReach(Again):
-    """The rights here are too few, and a Region that may have more did not answer. Nothing was decided. Call again."""
+    """The rights here are too few, and a Region that may have more did not answer. Nothing was decided. Call again.
+
+    Or a lane has more that these settings do not know, and the message names it: the table got a Region or shards since
+    this process began. Give it the settings of the table's shape first.
+    """
 
 
 class TransferStuck(Again):

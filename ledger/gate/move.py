@@ -7,8 +7,9 @@ Rule 2: the answer of a lane's own gate says how much it gives, and the program 
 there is enough. Before it counts as empty, the program ends the holds there that are over, until there is enough. If
 many want rights for one lane at once, the first gets them: the others see that, and take them over.
 Rule 3: there is too little only if the lanes' own rights (moves cancel out) sum to too little, and each lane answered.
-If there is enough, but on its way to a third lane, the program takes it over there, on that lane's behalf.
-Rule 4: a Region that does not answer gets one request for all its lanes, and the process remembers it for a second.
+If there is enough, but on its way to a third lane, the program takes it over there, on that lane's behalf. If it is in
+a lane that these settings do not know, nobody here can get it (OutOfReach, at once).
+Rule 4: a Region that does not answer, or has no replica yet, gets one request for all its lanes, and the process remembers it for a second.
 Rule 5: a lane may give more than is needed, in proportion to how busy both are, so that none fetches seat by seat.
 Rule 6: a process that is short of rights ends the holds that are over, by its own clock; there is no sweeper. The
 condition for an end in the gate is that the entry is the very one that was read. A filed hold's own token decides its
@@ -21,7 +22,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-from ledger.errors import LedgerError, OutcomeUnknown, OutOfReach, Unavailable
+from ledger.errors import LedgerError, OutcomeUnknown, OutOfReach, TableMissing, Unavailable
 from ledger.gate import items, updates
 from ledger.gate.answer import Left
 from ledger.gate.filing import is_full, roll, write
@@ -125,7 +126,14 @@ def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) ->
             left = sum(other.own(side) for other in known.values())
             if left < need:
                 return Left(gates.bound(side, known.values()), max(0, left))
-            yield from _deliver(gates, known, side)
+            is_delivered = yield from _deliver(gates, known, side)
+            unknown = {name for other in known.values() for name in other.others} - known.keys()
+            if unknown and not is_delivered and sum(other.rights[side] for other in known.values()) < need:
+                raise OutOfReach(
+                    f"{lane}: {need} is more than is left in the lanes that these settings know, and {min(unknown)}, "
+                    "which they do not know, has more. Nothing was decided. Give this process the Regions and shards "
+                    "of the table's shape, then call again."
+                )
     return None
 
 
@@ -158,9 +166,9 @@ def _rights_from_others(
             known[name_of(other)] = there
         except LedgerError as error:
             silent.append(Silent(other, error))
-            if isinstance(error, Unavailable | OutcomeUnknown) and other.region != gates.here:
+            if isinstance(error, Unavailable | OutcomeUnknown | TableMissing) and other.region != gates.here:
                 down[other.region] = error
-                if isinstance(error, Unavailable):  # one answer that was lost says nothing of the next
+                if not isinstance(error, OutcomeUnknown):  # one answer that was lost says nothing of the next
                     gates.sold_out.note_silent(other.region, error, (yield Now()))
     if gate.rights[side] >= need:
         return None
@@ -220,9 +228,12 @@ def _pace(gate: Gate) -> float:
     return len(times) * 1_000 / (1_000 + max(times) - min(times)) + 1 if times else 1.0
 
 
-def _deliver(gates: Gates, known: Mapping[str, Gate], side: str) -> Program[None]:
-    """Take over, on each lane's behalf, what others gave to it and it has not taken over."""
+def _deliver(gates: Gates, known: Mapping[str, Gate], side: str) -> Program[bool]:
+    """Take over, on each lane's behalf, what others gave to it and it has not taken over. Whether there was any."""
+    is_delivered = False
     for giver in known.values():
         for name, of in giver.given:
             if of == side and name in known:
-                yield from take_over(gates, known[name], giver, side)
+                after = yield from take_over(gates, known[name], giver, side)
+                is_delivered |= after != known[name]
+    return is_delivered

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ledger import tokens
-from ledger.errors import GaveUp, OutOfReach
+from ledger.errors import OutOfReach, TableMissing, Unavailable
 from ledger.gate import items
 from ledger.gate.answer import Left
 from ledger.gate.decide import set_limit
@@ -17,7 +17,7 @@ from ledger.limit import UP
 from ledger.requests import At, GetMany, Now, Pause, Update
 from ledger.values import Delta, Lane
 from tests.ledger.seats import COUNTER, GATE, HERE, SEATS, THERE, TO_THERE, Gated, at
-from tests.world import A, B
+from tests.world import A, B, fail
 
 MANY = 10**9
 SECOND = Lane(A, 1, COUNTER)
@@ -75,9 +75,36 @@ def test_who_gives_keeps_in_proportion_to_how_fast_tokens_came_to_both() -> None
 
 
 def test_what_is_on_its_way_to_a_lane_that_the_settings_do_not_name_is_neither_taken_nor_refused(world: Gated) -> None:
+    """The process learns which lane it does not know, in one round."""
     world.put(rights={UP: 0}, given={("ap-south-1#0", UP): 10})
-    with pytest.raises(GaveUp, match="Nothing was decided"):
-        world.sell(1)
+    for lane in (HERE, THERE):
+        world.home.asked.clear()
+        with pytest.raises(OutOfReach, match=r"ap-south-1#0, which they do not know.* Nothing was decided"):
+            world.sell(1, lane)
+        assert len(world.home.kinds) < 10
+    world.put(rights={UP: 1})
+    assert (world.sell(1), world.gate().value) == (1, 1)
+
+
+def test_what_is_on_its_way_between_known_lanes_is_delivered_though_another_lane_is_unknown(world: Gated) -> None:
+    giver = world.put(rights={UP: 0}, given={("ap-south-1#0", UP): 7, (f"{A}#1", UP): 3})
+    store(world, giver, SECOND, given={}, got={})
+    assert obtained(world, 3, THERE, HERE, SECOND)
+    assert obtained(world, 3, THERE, HERE, SECOND)
+    with pytest.raises(OutOfReach, match="ap-south-1#0"):
+        obtained(world, 4, THERE, HERE, SECOND)
+
+
+@pytest.mark.parametrize("missing", [TableMissing("No table."), Unavailable("No answer.")])
+def test_a_region_without_a_replica_or_an_answer_is_asked_once_a_second(world: Gated, missing: Exception) -> None:
+    world.home.before(object, fail(missing))
+    gates = world.gates(COUNTER, B)
+    for after_ms, asks in ((0, True), (1, False), (1_001, True)):
+        world.now_ms += after_ms
+        world.home.asked.clear()
+        with pytest.raises(OutOfReach, match=f"{A}#0#.* did not answer"):
+            obtained(world, 1, gates=gates)
+        assert bool(world.home.asked) is asks
 
 
 def test_what_all_lanes_lack_is_said_when_each_was_asked_once_and_how_much_is_left(world: Gated) -> None:
