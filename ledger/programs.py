@@ -33,11 +33,12 @@ from ledger.gate.hold import Hold
 from ledger.lane import add as lanes
 from ledger.lane.add import Outcome, failed
 from ledger.lane.shape import ShapeCheck
+from ledger.limit import DOWN, UP
 from ledger.periods.period import check_base
 from ledger.periods.takes import check_of_period, check_takes
 from ledger.requests import Program, Request, Result, or_error
 from ledger.settings import Settings, check_settings
-from ledger.values import Change, Delta, Lane, Receipt, check_changes
+from ledger.values import Change, Delta, Lane, Receipt, check_changes, longest
 
 if TYPE_CHECKING:
     from ledger.gate.gates import Gates, SoldOut
@@ -96,12 +97,20 @@ def prepare_many(rules: Rules, changes: Iterable[Change], pack: bool) -> list[De
 
 
 def prepare_hold(rules: Rules, change: Change, expires: timedelta) -> Delta:
-    """The delta of a hold; its token says until when it holds. Raises InvalidInput."""
+    """The delta of a hold; its token says until when it holds. Raises InvalidInput, also for a hold of a side without a
+    limit: it would set nothing aside, and its capture would count all the same."""
     length_ms = check_length(expires)
     token = tokens.with_length(_token(rules, change, tokens.HOLD), length_ms)
     delta = Delta(_lane(rules.settings, change, token), token, change.change)
     if delta.change == 0:
         raise InvalidChange("A hold is of 1 to 10**18, either way: 0 sets nothing aside.")
+    limit = rules.settings.limit_of(change.counter)
+    if limit is not None and not limit.has(DOWN if delta.change < 0 else UP):
+        only = "a ceiling" if delta.change < 0 else "a floor"
+        raise InvalidChange(
+            f"A hold of {delta.change:+} sets nothing aside: {longest(rules.settings.limits, change.counter)} has only "
+            f"{only}. Nothing was written. To reserve {abs(delta.change)} pass {-delta.change}."
+        )
     return delta
 
 

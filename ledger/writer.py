@@ -168,8 +168,9 @@ class Ledger(SagaCalls):
         UpdateItem while there is enough in this Region.
 
         amount: as the change that would count: below 0 it takes what is left above the floor, above 0 what is left
-        below the ceiling. expires: how long it holds from `at` on, up to 400 days, rounded up by a thousandth at most;
-        then whoever needs its part ends it. Under one key another length is another hold. The rest is as for `add`.
+        below the ceiling; that side must have a limit. expires: how long it holds from `at` on, up to 400 days, rounded
+        up by a thousandth at most; then whoever needs its part ends it. Under one key another length is another hold.
+        The rest is as for `add`.
 
         Raises InvalidInput and SettingsMismatch (nothing written), LimitReached (final for its key), OutOfReach
         (nothing decided: call again), HoldEnded (this key's hold was captured, released or expired), TokenConflict,

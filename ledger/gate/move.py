@@ -7,9 +7,10 @@ Rule 2: the answer of a lane's own gate says how much it gives, and the program 
 there is enough. Before it counts as empty, the program ends the holds there that are over, until there is enough. If
 many want rights for one lane at once, the first gets them: the others see that, and take them over.
 Rule 3: there is too little only if the lanes' own rights (moves cancel out) sum to too little, and each lane answered.
-If there is enough, but on its way to a third lane, the program takes it over there, on that lane's behalf. If it is in
-a lane that these settings do not know, nobody here can get it (OutOfReach, at once).
-Rule 4: a Region that does not answer, or has no replica yet, gets one request for all its lanes, and the process remembers it for a second.
+If there is enough, but on its way to a third lane, the program takes it over there, on that lane's behalf. If a lane
+that these settings do not know has it, the program ends at once (OutOfReach).
+Rule 4: a Region that does not answer, or has no replica yet, gets one request for all its lanes, and the process
+remembers it for a second.
 Rule 5: a lane may give more than is needed, in proportion to how busy both are, so that none fetches seat by seat.
 Rule 6: a process that is short of rights ends the holds that are over, by its own clock; there is no sweeper. The
 condition for an end in the gate is that the entry is the very one that was read. A filed hold's own token decides its

@@ -117,7 +117,10 @@ def no_such_route() -> Problem:
 
 _OPERATOR = "The operator must look at the service's log."
 _AS_IT_WAS = "Repeat the request with the same idempotency key, the same time and the same region"
-_CHANGE = "A change is a whole number of magnitude at most 10^18. A hold is not of 0, and is captured up to its amount."
+_CHANGE = (
+    "A change is a whole number of magnitude at most 10^18. A hold is captured up to its amount. Under a ceiling it is "
+    "above 0, under a floor below 0: else it would set nothing aside."
+)
 _NAME = "A name has 256 characters at most. Where counters have periods it ends with one period, such as @2026-11."
 _TIME = (
     "A time has an offset, is from 1970 to five minutes ahead, and is in the period of a name that ends with one; a "

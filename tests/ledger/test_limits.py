@@ -13,6 +13,7 @@ from compactor import Compactor
 from compactor.verify import LaneCheck
 from ledger import Change, Hold, Ledger, Limit, Receipt, errors, tokens
 from ledger.actions import Set
+from ledger.budgets import Budgets
 from ledger.checks import to_ms
 from ledger.gate import items, updates
 from ledger.gate.updates import GROUP_MAX
@@ -277,6 +278,23 @@ def test_how_long_a_hold_holds_is_above_0_and_at_most_400_days(sale: Pair) -> No
     at = sale.world.now_ms
     assert sale.hold(4, timedelta(days=400)).until.timestamp() * 1_000 >= at + 400 * 86_400_000
     assert sale.hold(4, timedelta(microseconds=1)).until.timestamp() * 1_000 == sale.world.now_ms + 1
+
+
+def test_a_hold_of_the_side_that_has_no_limit_is_refused_with_the_sign_to_give(sale: Pair) -> None:
+    """It would set nothing aside, and its capture would count: of a wallet of 100, a hold of 50 makes 150."""
+    sale.add(STOCK, 100)
+    aside = "sets nothing aside"
+    of_stock = rf"A hold of \+50 {aside}: stock: has only a floor\. Nothing was written\. To reserve 50 pass -50\."
+    of_seats = rf"A hold of -5 {aside}: seats: has only a ceiling\. Nothing was written\. To reserve 5 pass 5\."
+    shelves = [STOCK, "stock:other"]
+    sale.home.asked.clear()
+    raised(errors.InvalidInput, of_stock, sale.hold, 50, counter=STOCK)
+    raised(errors.InvalidInput, of_seats, sale.hold, -5)
+    raised(errors.InvalidInput, of_stock, sale.here.hold_all, shelves, 50, expires=MINUTE)
+    raised(errors.InvalidInput, of_stock, Budgets(sale.here).reserve(shelves, 50).open)
+    assert sale.home.asked == []
+    sale.here.hold_all(shelves[:1], -50, expires=MINUTE).capture()
+    assert (sale.hold(5).amount, sale.value(STOCK)) == (5, 50)
 
 
 def test_a_holds_token_is_what_the_data_model_says_of_its_key(sale: Pair) -> None:

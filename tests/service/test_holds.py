@@ -147,7 +147,8 @@ def test_a_hold_that_is_not_as_described_is_refused_and_a_counter_without_a_limi
         hold(service, 1, key).refused(400, "idempotency-key-missing")
     for at in (None, "2999-01-01T00:00:00Z", "2025-01-01T09:48:00Z"):
         hold(service, 1, at=at).refused(422, "invalid-time")
-    hold(service, 0).refused(422, "invalid-change")
+    for amount in (0, -1):  # below 0 it sets nothing aside under a ceiling
+        hold(service, amount).refused(422, "invalid-change")
     assert hold(service, 1, ULID, at=None, expires_s=HOLD_S_MAX).status == 201
     assert hold(service, 1, "a", expires_s=0.001).status == 201
 

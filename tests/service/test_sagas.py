@@ -14,7 +14,11 @@ from tests.world import A, fail, writes_of
 AT = "2025-01-01T09:50:00Z"
 KEY, ORG = "llm:key", "llm:org"
 ANN, BOB = "wallet:ann", "wallet:bob"
-LIMITS = {"llm:": Limit(ceiling=10, region=A), "wallet:": Limit(floor=0, ceiling=100, region=A)}
+LIMITS = {
+    "llm:": Limit(ceiling=10, region=A),
+    "wallet:": Limit(floor=0, ceiling=100, region=A),
+    "stock:": Limit(floor=0),
+}
 web, two = partial(support.web, limits=LIMITS), partial(support.two_webs, limits=LIMITS)
 
 
@@ -140,6 +144,7 @@ def fill(service: Service) -> None:
         ("/reservations", {"counters": [KEY, "ledger:x"]}, 422, "invalid-request"),
         ("/reservations", {"counters": ["llm:" + "x" * 252]}, 422, "invalid-request"),
         ("/reservations", {"amount": 0}, 422, "invalid-request"),
+        ("/reservations", {"counters": ["stock:a"]}, 422, "invalid-change"),
         ("/reservations", {"amount": -1}, 422, "invalid-request"),
         ("/reservations", {"expires_s": 0}, 422, "invalid-request"),
         ("/reservations", {"at": None}, 422, "invalid-time"),
