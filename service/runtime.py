@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from ledger.clocks import Clock, instants, wall_clock
-from ledger.dynamo.client import client_of
+from ledger.dynamo.client import CALL_S_MAX, client_of
 from ledger.requests import Instant, Result, Table, run
 from ledger.settings import Settings
 from ledger.table import DynamoTable
@@ -24,6 +24,29 @@ WORKERS = 8
 
 Steps = Generator[Any, Any, None]
 """A program of the service."""
+
+STOP_MS = (CALL_S_MAX + 5) * 1_000
+"""A function begins no request when less time than this is left: its longest call, and 5 s to send what is left."""
+
+
+class OutOfTime(Exception):
+    """A program stopped between two requests, because its function's time is nearly up. What it did stays."""
+
+
+class _Context(Protocol):
+    def get_remaining_time_in_millis(self) -> int: ...
+
+
+def nearly_up(context: _Context) -> Callable[[], bool]:
+    """stop() of an invocation: whether too little of its time is left to begin a request."""
+    return lambda: context.get_remaining_time_in_millis() < STOP_MS
+
+
+def in_time(stop: Callable[[], bool], request: Any) -> Generator[Any, Any, Any]:
+    """The request, as a step for `through`. Raises OutOfTime before it where stop()."""
+    if stop():
+        raise OutOfTime
+    return (yield request)
 
 
 class Runtime:

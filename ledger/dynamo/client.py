@@ -33,6 +33,11 @@ from ledger.errors import InvalidSettings, LedgerError, shown
 
 CONNECT_TIMEOUT_S, READ_TIMEOUT_S, POOL = 2, 5, 50
 ATTEMPTS = 4  # HTTP requests of one call, the first included (mode "standard": 5xx, time-outs, throttling)
+BACK_OFF_S_MAX = 1 + 2 + 4  # botocore's pauses between them, the longest that it draws, where all are throttled
+
+CALL_S_MAX = ATTEMPTS * (CONNECT_TIMEOUT_S + READ_TIMEOUT_S) + BACK_OFF_S_MAX
+"""The seconds that one call of a client lasts at most, where nobody answers: each request reaches both time-outs. A
+function that may be killed begins no call when less time than this is left."""
 
 OPTIONS: Mapping[str, Any] = {
     "connect_timeout": CONNECT_TIMEOUT_S,

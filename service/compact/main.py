@@ -5,14 +5,9 @@ import os
 from ledger.settings import Settings
 from service.compact.serve import Worker
 from service.observe import Handler, Watch
-from service.runtime import Runtime
-
-STOP_MS = 10_000
-"""The worker stops a job between two requests when less time than this is left."""
+from service.runtime import Runtime, nearly_up
 
 watch = Watch.of(os.environ)
 settings = Settings.from_env()
 worker = Worker(settings, Runtime.of(settings, os.environ), watch)
-handler: Handler = watch.around(
-    lambda event, context: worker(event, lambda: context.get_remaining_time_in_millis() < STOP_MS)
-)
+handler: Handler = watch.around(lambda event, context: worker(event, nearly_up(context)))

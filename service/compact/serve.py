@@ -16,8 +16,9 @@ Rule 7: The first verify and the first evaluation import their code: most proces
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -33,7 +34,7 @@ from service.job_queue import DeadLetter, Enqueue
 from service.jobs import ORDER, VERIFY_S, Evaluate, Job, Look, Settle, Sweep, Verify
 from service.messages import InvalidWork, job_of, message_of
 from service.observe import Watch
-from service.runtime import Runtime, Steps
+from service.runtime import OutOfTime, Runtime, Steps, in_time
 from service.sqs import DELAY_S_MAX
 
 COMMITS_OF_VISIT = 20
@@ -41,10 +42,6 @@ COMMITS_OF_VISIT = 20
 
 TRY_AGAIN_S = 30
 """The wait after a first failure; it doubles with each further one, up to DELAY_S_MAX."""
-
-
-class OutOfTime(Exception):
-    """A job stopped between two requests, because its function's time is nearly up. What it did stays."""
 
 
 def recount(job: Verify, done: Done, settings: Settings, commits_max: int) -> Steps:
@@ -88,11 +85,6 @@ def serve(
     """
     job = done.job
 
-    def step(request: Any) -> Generator[Any, Any, Any]:
-        if stop():
-            raise OutOfTime
-        return (yield request)
-
     if refusal is not None:
         _fail(done, refusal)
     elif isinstance(job, Verify) and not alone:
@@ -102,7 +94,7 @@ def serve(
         done.outcome = "retired"
     else:
         try:
-            yield from through(HANDLERS[type(job)](job, done, settings, commits_max), step)
+            yield from through(HANDLERS[type(job)](job, done, settings, commits_max), partial(in_time, stop))
         except OutOfTime:
             done.outcome = "stopped"
             if not isinstance(job, Verify):

@@ -8,11 +8,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from ledger.settings import Settings
 from service.observe import Handler, Watch
-from service.runtime import Runtime
+from service.runtime import Runtime, nearly_up
 from service.sweep.sweep import HOURS, Sweeper
-
-STOP_MS = 10_000
-"""The sweep begins no page when less time than this is left."""
 
 VERIFY_ONE_IN = 100
 
@@ -29,7 +26,7 @@ sweeper = Sweeper(
 
 
 def work(event: dict[str, Any], context: LambdaContext) -> None:
-    sweeper(lambda: context.get_remaining_time_in_millis() < STOP_MS)
+    sweeper(nearly_up(context))
 
 
 handler: Handler = watch.around(work)

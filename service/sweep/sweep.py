@@ -2,8 +2,8 @@
 
 Rule 1: A pass goes through the buckets in order, in `hours`, as evenly as its runs allow: a run that comes too late
 does more, and the work queue is never full of lanes that nobody waits for.
-Rule 2: The sweep keeps its place after each page, so a crash repeats a page at most. Where nobody can read the place,
-a new pass begins.
+Rule 2: The sweep keeps its place after each piece of a page, so a crash repeats a piece at most. Where nobody can read
+the place, a new pass begins. It looks at the clock before each request, because AWS kills a function whose time is up.
 Rule 3: The sweep reports an item that names no lane, and a lane that nobody reads. The lane of a counter with a limit
 is there for its gate; the worker that serves its job reports whether it holds changes, too.
 Rule 4: At the end of a bucket the sweep requests an evaluation of every counter whose crossings this Region publishes:
@@ -18,21 +18,40 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
 
 from ledger.cost import item_bytes
+from ledger.dynamo.client import POOL
 from ledger.errors import LedgerError
 from ledger.gate.items import gate_key, hold_pk, holds_until
 from ledger.lane import directory
 from ledger.lane.shape import ShapeCheck
-from ledger.lane.tail import Pages
-from ledger.requests import Get, GetMany, Instant, Item, Key, Now, Page, Put, Query, key_of, keyed
+from ledger.lane.tail import Pages, through
+from ledger.requests import (
+    Get,
+    GetMany,
+    Instant,
+    Item,
+    Key,
+    Now,
+    Page,
+    Put,
+    Query,
+    Together,
+    answered,
+    key_of,
+    keyed,
+)
 from ledger.settings import Settings
 from ledger.values import Lane
 from service.job_queue import Enqueue, Message
 from service.jobs import VERIFY_S, Evaluate, Job, Sweep, Verify
 from service.observe import LANES_LOGGED, Watch
-from service.runtime import Runtime, Steps
+from service.runtime import OutOfTime, Runtime, Steps, in_time
+from service.sqs import ENTRIES_MAX
 
 PAGE = 1_000
 """Lanes of a page."""
@@ -40,12 +59,11 @@ PAGE = 1_000
 HOURS = 24
 
 OVERDUE_MS = 3_600_000
-GATES_READ = 100
-"""In one request."""
+GATES_READ = POOL
+"""Lanes of a piece: their gates are one request, and the notes of their holds are read at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """The place of a pass: behind the sort key `after` of a bucket. began_ms: when it began. bucket 256: it has
     ended."""
 
@@ -54,12 +72,16 @@ class Place:
     after: str | None = None
 
 
+FIRST = Place(0)
+
+
 @dataclass(slots=True)
 class Swept:
-    """damaged: keys of items that name no lane. unread: lanes whose changes, or whose gates, no process of these
-    settings reads. holds_overdue: notes of holds that should have ended an hour ago. gate_bytes: of the largest gate;
-    0: there is none. behind_ms: how far the pass is behind its time."""
+    """place: the last that was kept. damaged: keys of items that name no lane. unread: lanes whose changes, or whose
+    gates, no process of these settings reads. holds_overdue: notes of holds that should have ended an hour ago.
+    gate_bytes: of the largest gate; 0: there is none. behind_ms: how far the pass is behind its time."""
 
+    place: Place = FIRST
     lanes: int = 0
     verified: int = 0
     damaged: list[Key] = field(default_factory=list)
@@ -101,22 +123,39 @@ def sweep(
         place = Place(max(int(place.began_ms + pass_ms), int(now.wall_ms - pass_ms)))  # when it should have begun
     share = (now.wall_ms - place.began_ms) / pass_ms
     upto = min(directory.BUCKETS, int(share * directory.BUCKETS) + 1)
-    while place.bucket < upto and not stop():
-        page: Page = yield directory.page_of(settings.region, place.bucket, place.after, PAGE)
-        yield from _send(swept, page, settings, pick, now.wall_ms)
+    swept.place = place
+    with suppress(OutOfTime):
+        yield from through(_pass(swept, upto, settings, pick, now.wall_ms), partial(in_time, stop))
+    swept.ended = swept.place.bucket == directory.BUCKETS
+    if not swept.ended:
+        swept.behind_ms = max(0, int((share - (swept.place.bucket + 1) / directory.BUCKETS) * pass_ms))
+
+
+def _pass(swept: Swept, upto: int, settings: Settings, pick: Callable[[], bool], now_ms: int) -> Steps:
+    """Go on until the bucket `upto`."""
+    while swept.place.bucket < upto:
+        began_ms, bucket, after = swept.place
+        page: Page = yield directory.page_of(settings.region, bucket, after, PAGE)
+        pieces = [page.items[start : start + GATES_READ] for start in range(0, len(page.items), GATES_READ)]
+        for piece in pieces[:-1]:
+            yield from _send(swept, piece, settings, pick, now_ms)
+            yield from _keep(swept, Place(began_ms, bucket, key_of(piece[-1]).sk), settings)
+        if pieces:
+            yield from _send(swept, pieces[-1], settings, pick, now_ms)
         done = page.last is None
         if done and settings.tells:
-            yield from _evaluate(place.bucket, settings, now.wall_ms)
-        place = Place(place.began_ms, place.bucket + done, None if done else page.last)
-        yield Put(place_item(settings.region, place))
-    swept.ended = place.bucket == directory.BUCKETS
-    if not swept.ended:
-        swept.behind_ms = max(0, int((share - (place.bucket + 1) / directory.BUCKETS) * pass_ms))
+            yield from _evaluate(bucket, settings, now_ms)
+        yield from _keep(swept, Place(began_ms, bucket + done, None if done else page.last), settings)
 
 
-def _send(swept: Swept, page: Page, settings: Settings, pick: Callable[[], bool], now_ms: int) -> Steps:
+def _keep(swept: Swept, place: Place, settings: Settings) -> Steps:
+    yield Put(place_item(settings.region, place))
+    swept.place = place
+
+
+def _send(swept: Swept, items: Sequence[Item], settings: Settings, pick: Callable[[], bool], now_ms: int) -> Steps:
     lanes: list[Lane] = []
-    for item in page.items:
+    for item in items:
         lane = directory.lane_of(key_of(item))
         if lane is None:
             swept.damaged.append(key_of(item))
@@ -132,19 +171,20 @@ def _send(swept: Swept, page: Page, settings: Settings, pick: Callable[[], bool]
 
 
 def _look_at_gates(swept: Swept, lanes: Sequence[Lane], settings: Settings) -> Steps:
+    if not lanes:
+        return
     now: Instant = yield Now()
-    for start in range(0, len(lanes), GATES_READ):
-        batch = lanes[start : start + GATES_READ]
-        gates: tuple[Item | None, ...] = yield GetMany(tuple(map(gate_key, batch)), consistent=False)
-        for lane, gate in zip(batch, gates, strict=True):
-            if gate is None:
-                continue
-            swept.gate_bytes = max(swept.gate_bytes, item_bytes(gate))
-            is_known = lane.region in settings.regions and lane.shard < settings.shards_of(lane.counter)
-            if not is_known or settings.limit_of(lane.counter) is None:
-                swept.unread.add(lane)
-            notes: Page = yield Query(hold_pk(lane), None, holds_until(now.wall_ms - OVERDUE_MS), None, False)
-            swept.holds_overdue += len(notes.items)
+    found: tuple[Item | None, ...] = yield GetMany(tuple(map(gate_key, lanes)), consistent=False)
+    gates = {lane: gate for lane, gate in zip(lanes, found, strict=True) if gate is not None}
+    for lane, gate in gates.items():
+        swept.gate_bytes = max(swept.gate_bytes, item_bytes(gate))
+        is_known = lane.region in settings.regions and lane.shard < settings.shards_of(lane.counter)
+        if not is_known or settings.limit_of(lane.counter) is None:
+            swept.unread.add(lane)
+    if gates:
+        upto = holds_until(now.wall_ms - OVERDUE_MS)
+        notes = yield Together(tuple(Query(hold_pk(lane), None, upto, None, False) for lane in gates))
+        swept.holds_overdue += sum(len(page.items) for page in answered(notes))
 
 
 def _evaluate(bucket: int, settings: Settings, now_ms: int) -> Steps:
@@ -163,8 +203,8 @@ def _evaluate(bucket: int, settings: Settings, now_ms: int) -> Steps:
 def _put(jobs: Iterable[Job], delay_s: int = 0) -> Steps:
     """Put jobs on the queue. Raises the error of the first that may not be there."""
     messages = tuple(Message(job, delay_s) for job in jobs)
-    if messages:
-        answers: tuple[LedgerError | None, ...] = yield Enqueue(messages)
+    for start in range(0, len(messages), ENTRIES_MAX):  # each is one call of the queue
+        answers: tuple[LedgerError | None, ...] = yield Enqueue(messages[start : start + ENTRIES_MAX])
         for lost in filter(None, answers):
             raise lost
 
