@@ -17,6 +17,7 @@ from compactor.report import Report, Tally
 from compactor.verify import LaneCheck, Verification, verify, verify_gates
 from compactor.visit import visit
 from ledger import clocks
+from ledger.checks import check_counter
 from ledger.cost import carried
 from ledger.dynamo.failures import DynamoDBClient
 from ledger.errors import LedgerError
@@ -94,6 +95,7 @@ class Compactor:
         It also looks at the next four shards, in the Regions of the settings: changes there are in no value. Raises
         GaveUp (a commit was just landing: call again), ReadTooSlow, DamagedItem, PeriodOver and the TableErrors.
         """
+        counter = check_counter(counter)
         self.settings.check_kept(counter, self._now().wall_ms)
         unread = (self._run(unread_beyond(counter, region, self.settings), region) for region in self.settings.regions)
         gates, limit_ms = Gates.of(self.settings, counter), self.settings.read_time_max_ms
@@ -121,6 +123,7 @@ class Compactor:
         Raises GaveUp, LaneDamaged, DamagedItem, LimitMismatch, OutcomeUnknown and the other TableErrors; no value
         changed, except perhaps that of a gate.
         """
+        counter = check_counter(counter)
         gates = Gates.of(self.settings, counter)
         self.settings.check_kept(counter, self._now().wall_ms)
         if gates is not None:

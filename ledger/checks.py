@@ -1,12 +1,13 @@
 """The checks of what a caller passes: each returns the plain value, or raises an error that says what is wrong.
 
-Rule 1: a check looks at the value's text or number itself, whatever its class does with them: an Enum member passes.
+Rule 1: a check looks at the value's text, number, time or length itself, whatever its class does with operators and
+methods: an Enum member passes, and so do the times of pendulum and pandas.
 Rule 2: if a caller's value fails while a check looks at it, that is the caller's error, too.
 """
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from urllib.parse import urlsplit
 
 from ledger.errors import InvalidChange, InvalidCounter, InvalidInput, InvalidKey, InvalidTime, shown
@@ -21,7 +22,7 @@ AHEAD_MAX_MS = 300_000
 _COUNTER = re.compile(r"[!-~]{1,256}")
 _REGION = re.compile(r"[a-z0-9-]{1,32}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
+_MILLISECOND, _ZERO = timedelta(milliseconds=1), timedelta(0)
 
 
 def check_counter(counter: object) -> str:
@@ -30,7 +31,7 @@ def check_counter(counter: object) -> str:
         return str.__str__(counter)  # the text of an Enum member, not its name
     raise InvalidCounter(
         f"A counter's name is 1 to 256 printable ASCII characters without spaces, not {shown(counter, 80)} "
-        f"({f'{len(counter)} characters' if isinstance(counter, str) else type(counter).__name__})."
+        f"({f'{str.__len__(counter)} characters' if isinstance(counter, str) else type(counter).__name__})."
     )
 
 
@@ -68,16 +69,36 @@ def check_change(change: object) -> int:
 
 def check_time(name: str, at: object) -> int:
     """Milliseconds since 1970 of `at`; raises InvalidTime unless it is an aware `datetime`."""
+    return to_ms(check_aware(name, at))
+
+
+def check_aware(name: str, at: object) -> datetime:
+    """The plain datetime of `at`, with the offset that its zone has then. Raises InvalidTime for anything else than an
+    aware `datetime`."""
     if not isinstance(at, datetime):
         raise InvalidTime(f"{name} is an aware datetime, not {shown(at)}.")
+    plain = datetime.combine(datetime.date(at), datetime.timetz(at))
     try:
-        if at.utcoffset() is not None:
-            return to_ms(at)
+        year, offset = at.year, plain_length(plain.utcoffset())
     except Exception as failure:  # the time zone is the caller's code
         raise InvalidTime(f"{name} has a time zone that fails: {type(failure).__name__}.") from failure
-    raise InvalidTime(
-        f"{name}={shown(at, 80)} has no time zone. Nothing was written. Use one, as in datetime.now(UTC)."
-    )
+    if year != plain.year:  # pandas.NaT, and a pandas.Timestamp after the year 9999
+        raise InvalidTime(f"{name} is an aware datetime, not {shown(at)}.")
+    if offset is None:
+        raise InvalidTime(
+            f"{name}={shown(at, 80)} has no time zone. Nothing was written. Use one, as in datetime.now(UTC)."
+        )
+    return plain.replace(tzinfo=timezone(offset))
+
+
+def plain_text(text: object) -> str | None:
+    """The text of a `str`, also of an Enum member; None for anything else."""
+    return str.__str__(text) if isinstance(text, str) else None
+
+
+def plain_length(span: object) -> timedelta | None:
+    """`span` as a plain timedelta; None for anything else than a timedelta."""
+    return timedelta.__add__(span, _ZERO) if isinstance(span, timedelta) else None
 
 
 def check_at(at: object, clock: Callable[[], int]) -> int:
@@ -93,9 +114,10 @@ def check_at(at: object, clock: Callable[[], int]) -> int:
 
 def check_length(expires: object) -> int:
     """How long a hold holds, in milliseconds, rounded up; raises InvalidTime."""
-    if not isinstance(expires, timedelta):
+    length = plain_length(expires)
+    if length is None:
         raise InvalidTime(f"expires is a timedelta, how long the hold holds from `at` on, not {shown(expires)}.")
-    length_ms = -(expires // -_MILLISECOND)  # rounded up
+    length_ms = -(length // -_MILLISECOND)  # rounded up
     if not 0 < length_ms <= HOLD_MS_MAX:
         raise InvalidTime(f"expires={shown(expires)} is not above 0 and at most {HOLD_MS_MAX // 86_400_000} days.")
     return length_ms
@@ -106,7 +128,7 @@ def check_key(key: object) -> str:
     if not isinstance(key, str):
         raise InvalidKey(f"An idempotency key is text, not {type(key).__name__}.")
     try:
-        size_bytes = len(key.encode())
+        size_bytes = len(str.encode(key))
     except UnicodeEncodeError:
         raise InvalidKey("The idempotency key is not valid Unicode (a lone surrogate).") from None
     if not 1 <= size_bytes <= KEY_BYTES_MAX:

@@ -15,7 +15,16 @@ from dataclasses import asdict, fields
 from datetime import datetime
 from typing import Any, NoReturn, TypeVar
 
-from ledger.checks import check_change, check_counter, check_key, check_region, check_time, to_datetime, to_ms
+from ledger.checks import (
+    check_change,
+    check_counter,
+    check_key,
+    check_region,
+    check_time,
+    plain_text,
+    to_datetime,
+    to_ms,
+)
 from ledger.errors import InvalidChange, InvalidInput, InvalidKey, InvalidMessage, InvalidTime, shown
 from ledger.saga import steps
 from ledger.values import Change, Then, check_changes
@@ -75,7 +84,7 @@ def loads_many(text: str) -> list[Change]:
 def parsed(text: str) -> object:
     """The value of a JSON text. Raises InvalidMessage, also where a field comes twice or a number is none (NaN)."""
     try:
-        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+        return json.loads(plain_text(text) or text, object_pairs_hook=_once, parse_constant=_no_number)
     except InvalidMessage:
         raise
     except (ValueError, RecursionError, TypeError):

@@ -85,8 +85,9 @@ def prepare(rules: Rules, change: Change) -> Delta:
     """The delta of a new request for a change. Raises InvalidInput."""
     if change.then is not None:
         raise InvalidInput("A Change with `then` is a transfer. Nothing was written. Call transfer, or queue it.")
-    token = _token(rules, change)
-    return Delta(_lane(rules.settings, change, token), token, change.change)
+    counter = check_counter(change.counter)
+    token = _token(rules, counter, change)
+    return Delta(_lane(rules.settings, counter, change, token), token, change.change)
 
 
 def prepare_many(rules: Rules, changes: Iterable[Change], pack: bool) -> list[Delta | LedgerError]:
@@ -99,16 +100,16 @@ def prepare_many(rules: Rules, changes: Iterable[Change], pack: bool) -> list[De
 def prepare_hold(rules: Rules, change: Change, expires: timedelta) -> Delta:
     """The delta of a hold; its token says until when it holds. Raises InvalidInput, also for a hold of a side without a
     limit: it would set nothing aside, and its capture would count all the same."""
-    length_ms = check_length(expires)
-    token = tokens.with_length(_token(rules, change, tokens.HOLD), length_ms)
-    delta = Delta(_lane(rules.settings, change, token), token, change.change)
+    length_ms, counter = check_length(expires), check_counter(change.counter)
+    token = tokens.with_length(_token(rules, counter, change, tokens.HOLD), length_ms)
+    delta = Delta(_lane(rules.settings, counter, change, token), token, change.change)
     if delta.change == 0:
         raise InvalidChange("A hold is of 1 to 10**18, either way: 0 sets nothing aside.")
-    limit = rules.settings.limit_of(change.counter)
+    limit = rules.settings.limit_of(counter)
     if limit is not None and not limit.has(DOWN if delta.change < 0 else UP):
         only = "a ceiling" if delta.change < 0 else "a floor"
         raise InvalidChange(
-            f"A hold of {delta.change:+} sets nothing aside: {longest(rules.settings.limits, change.counter)} has only "
+            f"A hold of {delta.change:+} sets nothing aside: {longest(rules.settings.limits, counter)} has only "
             f"{only}. Nothing was written. To reserve {abs(delta.change)} pass {-delta.change}."
         )
     return delta
@@ -130,8 +131,8 @@ def ours(settings: Settings, delta: Delta) -> Delta:
     return replace(delta, lane=expected)
 
 
-def _token(rules: Rules, change: Change, kind: str = "") -> str:
-    counter, key, at = check_counter(change.counter), change.idempotency_key, change.at
+def _token(rules: Rules, counter: str, change: Change, kind: str = "") -> str:
+    key, at = change.idempotency_key, change.at
     if key is None and at is None:
         now_ms = rules.clock()
         if not 0 <= now_ms <= tokens.TIME_MS_MAX:
@@ -149,13 +150,13 @@ def _token(rules: Rules, change: Change, kind: str = "") -> str:
     return tokens.keyed(counter, name, check_at(at, rules.clock), kind)
 
 
-def _lane(settings: Settings, change: Change, token: str) -> Lane:
+def _lane(settings: Settings, counter: str, change: Change, token: str) -> Lane:
     region = settings.region if change.region is None else change.region
     if type(region) is not str or region not in settings.regions:
         raise InvalidInput(f"region={shown(region)} is not one of regions={settings.regions!r}.")
     if settings.periods:
-        check_of_period(settings, change.counter, tokens.time_ms(token))
-    return settings.lane_for(change.counter, token, region)
+        check_of_period(settings, counter, tokens.time_ms(token))
+    return settings.lane_for(counter, token, region)
 
 
 def add(rules: Rules, delta: Delta) -> Program[Receipt]:
@@ -276,7 +277,8 @@ def release(rules: Rules, hold: Hold) -> Program[None]:
 def set_limit(rules: Rules, counter: str, *, floor: int | None = None, ceiling: int | None = None) -> Program[None]:
     from ledger.gate import decide
 
-    if rules.settings.keep_of(check_counter(counter)) is not None:
+    counter = check_counter(counter)
+    if rules.settings.keep_of(counter) is not None:
         term = rules.settings.term_of(counter)
         check_base(counter if term is None else term.base)
         if term is not None:

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Literal
 
 from ledger import tokens
-from ledger.checks import check_change, check_counter, check_region, to_datetime
+from ledger.checks import check_change, check_counter, check_region, plain_text, to_datetime
 from ledger.cost import Cost
 from ledger.entries import Entries, packed
 from ledger.errors import InvalidInput, shown
@@ -93,7 +93,7 @@ class Lane:
     @classmethod
     def parse(cls, text: object) -> Lane:
         """The lane that such a text names. Raises InvalidInput."""
-        parts = text.split("#", 2) if isinstance(text, str) else []
+        parts = (plain_text(text) or "").split("#", 2)
         if len(parts) != 3 or not _SHARD.fullmatch(parts[1]):
             raise InvalidInput(f"A lane is <Region>#<shard>#<counter>, such as eu-west-1#0#stock, not {shown(text)}.")
         return cls(parts[0], int(parts[1]), parts[2])

@@ -12,7 +12,7 @@ from functools import partial
 from operator import itemgetter
 
 from ledger import clocks, tokens
-from ledger.checks import check_counter, check_flag, to_datetime
+from ledger.checks import check_counter, check_flag, plain_text, to_datetime
 from ledger.errors import InvalidInput, shown
 from ledger.gate.gates import Gates
 from ledger.gate.hold import Hold
@@ -76,6 +76,7 @@ class Calls:
     def history(
         self, counter: str, *, since: datetime | None = None, until: datetime | None = None
     ) -> Program[Iterator[Entry]]:
+        counter = check_counter(counter)
         since_ms, until_ms = bound_ms("since", since), bound_ms("until", until)
         lanes, limit_ms = self.settings.lanes_of(counter), self.settings.read_time_max_ms
         yield from self._first(counter)
@@ -102,6 +103,7 @@ class Calls:
         after: Position | None = None,
         limit: int = 100,
     ) -> Program[HistoryPage]:
+        counter = check_counter(counter)
         check_page(limit, after, Position)
         since_ms, until_ms = bound_ms("since", since), bound_ms("until", until)
         lanes = self.settings.lanes_of(counter)
@@ -137,11 +139,12 @@ class Calls:
         return best.rows
 
     def _best(self, n: int, by: str, behind: float) -> Best:
-        if by not in (*BY,):  # also what has no hash
+        order = plain_text(by)
+        if order is None or order not in BY:
             raise InvalidInput(f"by is one of {', '.join(BY)}, not {shown(by)}.")
         behind_ms = int(seconds("behind", behind) * 1_000)
         # a tail that is left out would be counted as none
-        return Best(n, by, partial(self.balances, behind_ms=0 if by == "pending" else behind_ms))
+        return Best(n, order, partial(self.balances, behind_ms=0 if order == "pending" else behind_ms))
 
     # -- series -------------------------------------------------------------------------------------------------------
 
@@ -155,7 +158,7 @@ class Calls:
         zone: str | None = None,
         limit: int = STEPS_MAX,
     ) -> Program[Series]:
-        self.settings.lanes_of(counter)  # a name is checked before anything else
+        counter = check_counter(counter)  # a name is checked before anything else
         now: Instant = yield Now()
         until_ms = now.wall_ms + 1 if until is None else past_ms("until", until, now)  # with the changes of now
         since_ms = past_ms("since", since, now)
@@ -169,7 +172,7 @@ class Calls:
         return (yield from series(counter, found, place, self.settings, consistent=self._consistent))
 
     def value_at(self, counter: str, instant: datetime) -> Program[int]:
-        self.settings.lanes_of(counter)
+        counter = check_counter(counter)
         now: Instant = yield Now()
         border_ms = past_ms("instant", instant, now)
         yield from self._first(counter)
@@ -189,6 +192,7 @@ class Calls:
         return lambda counter: counter.startswith(prefix) and self.settings.is_kept(counter, now_ms)
 
     def standing(self, counter: str) -> Program[Standing]:
+        counter = check_counter(counter)
         gates = Gates.limited(self.settings, counter, "standing")
         yield from self._first(counter)
         began: Instant = yield Now()
@@ -201,7 +205,8 @@ class Calls:
         given: object = period
         if not isinstance(given, Period):
             raise InvalidInput(f"period is a Period, such as Period('month'), not {shown(given)}.")
-        if self.settings.keep_of(check_counter(base)) is None:
+        base = check_counter(base)
+        if self.settings.keep_of(base) is None:
             raise InvalidInput(f"No prefix of periods={shown([*self.settings.periods], 200)} fits {base}.")
         now_ms = self.clock()
         every = period.last(base, last, to_datetime(now_ms))
@@ -215,11 +220,13 @@ class Calls:
         )
 
     def crossed(self, counter: str) -> Program[tuple[Crossed, ...]]:
-        thresholds = self.settings.thresholds_of(check_counter(counter))
+        counter = check_counter(counter)
+        thresholds = self.settings.thresholds_of(counter)
         yield from self._first(counter)
         return (yield from crossed(counter, thresholds, self.settings)) if thresholds else ()
 
     def holds(self, counter: str) -> Program[list[Hold]]:
+        counter = check_counter(counter)
         gates = Gates.limited(self.settings, counter, "holds")
         yield from self._first(counter)
         return [Hold(held) for held in (yield from open_holds(gates))]

@@ -1,7 +1,7 @@
 """The checks of a reader's arguments: each raises InvalidInput or a subclass of it, before anything is sent."""
 
 from ledger import tokens
-from ledger.checks import check_counter, check_time, to_datetime
+from ledger.checks import check_counter, check_time, plain_text, to_datetime
 from ledger.errors import InvalidInput, InvalidTime, shown
 from ledger.requests import Instant
 from ledger.values import Lane
@@ -18,7 +18,7 @@ def check_count(name: str, count: object) -> None:
 
 def prefix_of(given: object) -> str:
     """The prefix itself; "" is the prefix of all names. Raises InvalidCounter."""
-    return "" if isinstance(given, str) and not str.__len__(given) else check_counter(given)
+    return "" if plain_text(given) == "" else check_counter(given)
 
 
 def check_page(limit: object, after: object, kind: type) -> None:
@@ -28,8 +28,10 @@ def check_page(limit: object, after: object, kind: type) -> None:
 
 
 def seconds(name: str, value: object) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= SECONDS_MAX:
-        return float(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        number = int.__int__(value) if isinstance(value, int) else float.__float__(value)
+        if 0 <= number <= SECONDS_MAX:
+            return float(number)
     raise InvalidInput(f"{name} is a number of seconds from 0 to 10**9, not {shown(value)}.")
 
 

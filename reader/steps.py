@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from itertools import count
 
-from ledger.checks import to_datetime, to_ms
+from ledger.checks import plain_length, plain_text, to_datetime, to_ms
 from ledger.errors import InvalidInput, shown
 
 STEPS_MAX = 10_000
@@ -18,10 +18,12 @@ _HOUR, _MILLISECOND, _LONGEST = timedelta(hours=1), timedelta(milliseconds=1), t
 
 def check_every(every: object) -> str | timedelta:
     """`every` itself; raises InvalidInput unless it is "hour", "day", "week", "month" or a timedelta, to 100 years."""
-    if isinstance(every, str) and str.__str__(every) in ("hour", "day", "week", "month"):
-        return str.__str__(every)
-    if type(every) is timedelta and timedelta(0) < every <= _LONGEST and not every % _MILLISECOND:
-        return every
+    name = plain_text(every)
+    if name is not None and name in ("hour", "day", "week", "month"):
+        return name
+    length = plain_length(every)
+    if length is not None and timedelta(0) < length <= _LONGEST and not length % _MILLISECOND:
+        return length
     raise InvalidInput(
         'every is "hour", "day", "week", "month" or a timedelta of whole milliseconds, above 0 and at most 100 years, '
         f"not {shown(every)}."

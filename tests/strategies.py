@@ -103,6 +103,23 @@ class Overdrawn(int):
         return "much"
 
 
+def _untouchable(base: type, *but: str) -> dict[str, Any]:
+    """Members for a subclass of `base`, whose every operator and method raises, but for those named."""
+
+    def fails(*_: object, **__: object) -> Any:
+        raise RuntimeError("hands off")
+
+    kept = {"__new__", "__init__", "__class__", "__getattribute__", "__init_subclass__", "__subclasshook__", *but}
+    return {name: fails for name in dir(base) if name not in kept and callable(getattr(base, name))}
+
+
+OPERATORS = {
+    cls: type(f"Untouchable{cls.__name__.title()}", (cls,), _untouchable(cls))
+    for cls in (datetime, timedelta, int, float, str)
+}
+"""A subclass of each, whose value is what it was made of and whose operators and methods all raise."""
+
+
 class BrokenZone(tzinfo):
     def utcoffset(self, _: datetime | None, /) -> timedelta:
         raise KeyError("no such zone")
@@ -148,6 +165,13 @@ ODD: dict[str, Callable[[], object]] = {
     "an Enum's text": lambda: Name.COUNTER,
     "an Enum's Region": lambda: Name.REGION,
     "an Enum's number": lambda: Number.ONE,
+    "a number whose operators fail": lambda: OPERATORS[int](3),
+    "a fraction whose operators fail": lambda: OPERATORS[float](0.5),
+    "a text whose operators fail": lambda: OPERATORS[str]("c"),
+    "a long text whose operators fail": lambda: OPERATORS[str]("x" * 2_000),
+    "a time whose operators fail": lambda: OPERATORS[datetime](2010, 12, 1, tzinfo=UTC),
+    "a time without a zone whose operators fail": lambda: OPERATORS[datetime](2010, 12, 1),
+    "a length whose operators fail": lambda: OPERATORS[timedelta](hours=1),
     "a time without a zone": lambda: datetime(2010, 12, 1),
     "a time in a broken zone": lambda: datetime(2010, 12, 1, tzinfo=BrokenZone()),
     "a time in no zone at all": lambda: datetime(2010, 12, 1, tzinfo=cast(Callable[[], tzinfo], tzinfo)()),

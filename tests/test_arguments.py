@@ -6,7 +6,7 @@ A further argument has to be named here (RIGHT), and is then fuzzed with the oth
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import fields, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -24,7 +24,7 @@ from ledger.memory import MemoryTable
 from ledger.queue import ChangeQueue
 from reader import Place, Position, Reader
 from tests.ledger.test_settings import FULL
-from tests.strategies import ODD, Passed, effort, junk
+from tests.strategies import ODD, OPERATORS, Passed, effort, junk
 from tests.world import COUNTER, KEEP_MS, LANE, NOW_MS, A, B, World, delta, settings, token
 
 AT, HOUR, SEATS = to_datetime(NOW_MS - 1), timedelta(hours=1), "seats:gig"
@@ -109,7 +109,7 @@ def no_network(given: dict[str, object]) -> dict[str, Any]:
 def with_settings(world: World, made: Settings) -> object:
     """Settings that could be made can be used."""
     balance = Reader(made, table=world.home, clock=world.clock).read(COUNTER)
-    return balance, Ledger(made, table=world.home, clock=world.clock).add("a-counter", 1)
+    return balance, Ledger(made, table=world.home, clock=world.clock).add("a-counter", 1, idempotency_key="k", at=AT)
 
 
 def right_for(name: str, call: Callable[..., Any], without: Collection[str] = ()) -> dict[str, object]:
@@ -226,6 +226,59 @@ def test_what_is_right_is_taken() -> None:
             except BaseException as failure:
                 failure.add_note(name)
                 raise
+
+
+def untouchable(value: object) -> object:
+    """The same value, of a class whose operators and methods all raise; or the value itself."""
+    match value:
+        case datetime():
+            date, time = value.date(), value.timetz()
+            parts = (date.year, date.month, date.day, time.hour, time.minute, time.second, time.microsecond)
+            return OPERATORS[datetime](*parts, time.tzinfo)
+        case timedelta():
+            return OPERATORS[timedelta](value.days, value.seconds, value.microseconds)
+        case str() | float() | int() if not isinstance(value, bool):
+            return OPERATORS[type(value)](value)
+    return value
+
+
+CALLS = {name: call for calls in CLASSES.values() for name, call in calls.items()}
+UNTOUCHABLE = {
+    (name, argument): untouchable(value)
+    for name, (_, right) in CALLS.items()
+    for argument, value in right.items()
+    if untouchable(value) is not value
+}
+TIMED = [place for place, value in UNTOUCHABLE.items() if isinstance(value, datetime | timedelta)]
+BY_VALUE = {("Ledger.add", each) for each in KEYED} - {("Ledger.add", "region")}
+"""These take a subclass; a setting, say, is an int and nothing else."""
+
+
+@pytest.mark.parametrize(("name", "argument"), [*TIMED, *sorted(BY_VALUE.difference(TIMED))])
+def test_a_value_counts_whatever_its_class_does_with_operators(name: str, argument: str) -> None:
+    """pendulum's times take no plain datetime beside them."""
+    (call, right), plain, other = CALLS[name], world_of(), world_of()
+    assert repr(call(other, **{**right, argument: UNTOUCHABLE[name, argument]})) == repr(call(plain, **right))
+    for region in plain.regions:
+        assert other.regions[region].items == plain.regions[region].items
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _ in UNTOUCHABLE}))
+def test_no_door_uses_the_operators_of_what_a_caller_passes(name: str) -> None:
+    call, right = CALLS[name]
+    for argument in right:
+        if (name, argument) in UNTOUCHABLE:
+            is_taken_or_refused(call, {**right, argument: UNTOUCHABLE[name, argument]})
+
+
+@pytest.mark.parametrize("name", ["Ledger.add_many", "message.dumps_many", "ChangeQueue.send_many"])
+def test_a_change_of_such_values_counts_as_any(name: str) -> None:
+    (call, right), plain, other = CALLS[name], world_of(), world_of()
+    values: dict[str, Any] = {name: value if name == "region" else untouchable(value) for name, value in KEYED.items()}
+    given = Change(**values)
+    taken = call(other, **{**right, "changes": [given]})
+    assert repr(taken) == repr(call(plain, **{**right, "changes": [Change(**KEYED)]}))
+    assert other.home.items == plain.home.items
 
 
 def test_what_the_callers_own_code_raises_is_the_callers_and_nothing_is_written() -> None:

@@ -22,7 +22,7 @@ from ledger import clocks
 from ledger.budgets import reserving
 from ledger.budgets.ask import Program, check_ledger, go_on, run, run_async, to_its_end
 from ledger.budgets.reserving import TRIES_MAX, CallName, check_cost, check_counters, may_be_billed
-from ledger.checks import check_counter, check_key, check_time, to_datetime
+from ledger.checks import check_counter, check_key, check_time, plain_length, to_datetime
 from ledger.errors import InvalidInput, InvalidKey, LedgerError, shown
 from ledger.gate.hold import Hold
 
@@ -46,10 +46,10 @@ class Budgets:
         clock: clocks.Clock = clocks.wall_clock,
     ) -> None:
         self.ledger = check_ledger(ledger)
-        span: object = timeout
-        if not isinstance(span, timedelta) or span <= timedelta(0):
+        length = plain_length(timeout)
+        if length is None or length <= timedelta(0):
             raise InvalidInput(f"timeout is a timedelta above 0, how long a call may take, not {shown(timeout)}.")
-        self.timeout = timeout
+        self.timeout = length
         self.over = check_counter(over)
         self.clock = clocks.checked(clock)
 

@@ -197,7 +197,7 @@ def may_be_billed(end: BaseException | None) -> bool:
 
 def check_cost(name: str, cost: object) -> int:
     """`cost` itself; raises InvalidChange unless it is a whole number from 0 to 10**18."""
-    if not isinstance(cost, int) or isinstance(cost, bool) or cost < 0:
+    if not isinstance(cost, int) or isinstance(cost, bool) or int.__int__(cost) < 0:
         raise InvalidChange(
             f"{name}={shown(cost)} is no cost. A cost is a whole number from 0 in the budget's unit (micro-dollars)."
         )

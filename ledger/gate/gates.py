@@ -147,7 +147,8 @@ class Gates:
     @classmethod
     def of(cls, settings: Settings, counter: str, sold_out: SoldOut | None = None) -> Gates | None:
         """The gates of a counter; None when it has no limit. Raises InvalidCounter."""
-        limit = settings.limit_of(check_counter(counter))
+        counter = check_counter(counter)
+        limit = settings.limit_of(counter)
         if limit is None:
             return None
         here, sold_out = settings.region, sold_out or SoldOut()

@@ -11,7 +11,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
-from ledger.checks import to_datetime
+from ledger.checks import plain_text, to_datetime
 from ledger.errors import HoldEnded, InvalidInput, LedgerError, shown
 from ledger.tokens import until_ms
 from ledger.values import Delta, Lane, Receipt
@@ -57,8 +57,7 @@ class Hold:
     @classmethod
     def parse(cls, counter: str, id: str, ends: Any = None) -> Self:
         """The hold of this `id`; `Ledger.parse_hold` returns one that can end itself. Raises InvalidInput."""
-        given: object = id
-        parts = given.split(".") if isinstance(given, str) else []
+        parts = (given := plain_text(id) or "").split(".")
         try:
             token, region, shard, amount = parts
             hold = cls(Delta(Lane(region, int(shard), counter), token, int(amount)), ends)
@@ -68,7 +67,7 @@ class Hold:
             raise InvalidInput(
                 f"{shown(id, SHOWN_MAX)} is the id of no hold: an id is <token>.<Region>.<shard>.<amount>."
             ) from None
-        if hold.id != id:
+        if hold.id != given:
             raise InvalidInput(f"{shown(id, SHOWN_MAX)} is the id of no hold; {hold.id} is one.")
         return hold
 

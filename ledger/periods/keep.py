@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
-from ledger.checks import to_datetime, to_ms
+from ledger.checks import plain_length, to_datetime, to_ms
 from ledger.errors import InvalidSettings, PeriodOver, shown
 from ledger.periods.name import MARK, Span, parted
 from ledger.ranges import CHANGE_MAX
@@ -42,9 +42,11 @@ class Keep:
 
     def __post_init__(self) -> None:
         for name in ("late", "keep"):
-            span: object = getattr(self, name)
-            if not isinstance(span, timedelta) or span < timedelta(0) or span % SECOND:
-                raise InvalidSettings(f"{name}={shown(span)} is not a timedelta of whole seconds, 0 or more.")
+            given: object = getattr(self, name)
+            span = plain_length(given)
+            if span is None or span < timedelta(0) or span % SECOND:
+                raise InvalidSettings(f"{name}={shown(given)} is not a timedelta of whole seconds, 0 or more.")
+            object.__setattr__(self, name, span)
         if self.late > self.keep:
             raise InvalidSettings(
                 f"late ({self.late}) is longer than keep ({self.keep}): a period is kept at least as long as changes "

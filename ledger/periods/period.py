@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 
-from ledger.checks import check_counter, check_time
+from ledger.checks import check_aware, check_counter, check_time, plain_text
 from ledger.errors import InvalidCounter, InvalidInput, InvalidTime, shown
 from ledger.periods.name import ANCHOR_MAX, MARK, UNITS, YEAR_MAX, YEAR_MIN, Span, around, is_dated, parted
 
@@ -30,12 +30,15 @@ class Period:
     anchor: int = 1
 
     def __post_init__(self) -> None:
-        if self.unit not in UNITS:
+        unit = plain_text(self.unit)
+        if unit not in UNITS:
             raise InvalidInput(f"unit={shown(self.unit)} is none of {', '.join(UNITS)}.")
+        object.__setattr__(self, "unit", unit)
         if type(self.anchor) is not int or not 1 <= self.anchor <= (ANCHOR_MAX if self.unit == "month" else 1):
             day = f"the day from 1 to {ANCHOR_MAX} on which a month begins, and of months alone"
             raise InvalidInput(f"anchor={shown(self.anchor)} is not {day}.")
         zone_of(self.zone)
+        object.__setattr__(self, "zone", plain_text(self.zone))
 
     def name(self, base: str, at: datetime) -> str:
         """The counter of the period of `at`: "llm:key:k1@2026-11". Raises InvalidTime and InvalidCounter."""
@@ -82,13 +85,12 @@ class Period:
             span = span.next
 
     def _named(self, base: str, span: Span) -> str:
-        check_base(base)
-        return check_counter(f"{base}{MARK}{span.text}")
+        return check_counter(f"{check_base(base)}{MARK}{span.text}")
 
     def _around(self, name: str, at: datetime) -> Span:
-        check_time(name, at)
+        moment = check_aware(name, at)
         try:
-            span = around(self.unit, self.anchor, at.astimezone(zone_of(self.zone)).replace(tzinfo=None))
+            span = around(self.unit, self.anchor, moment.astimezone(zone_of(self.zone)).replace(tzinfo=None))
             if not YEAR_MIN <= span.start.year <= YEAR_MAX:
                 raise ValueError
         except (ValueError, OverflowError):
@@ -108,8 +110,9 @@ class Period:
 
 
 def check_base(base: str) -> str:
-    """`base` itself. Raises InvalidCounter."""
-    if is_dated(check_counter(base)):
+    """`base` as plain text. Raises InvalidCounter."""
+    base = check_counter(base)
+    if is_dated(base):
         raise InvalidCounter(
             f"{base} is no base: a base has no {MARK} before four digits, because a period begins so. Nothing was "
             "written. Give the name without its period."
@@ -119,13 +122,14 @@ def check_base(base: str) -> str:
 
 def zone_of(zone: object) -> tzinfo:
     """The zone of an IANA name, UTC for None. Raises InvalidInput."""
-    if zone is None or zone == "UTC":
+    name = plain_text(zone)
+    if zone is None or name == "UTC":
         return UTC
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:
-        if isinstance(zone, str) and str.__len__(zone):
-            return ZoneInfo(str.__str__(zone))
+        if name:
+            return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         pass
     raise InvalidInput(

@@ -27,6 +27,7 @@ from ledger.budgets.reserving import TRIES_MAX, release
 from ledger.checks import to_datetime
 from ledger.errors import InvalidCounter, InvalidInput, InvalidKey, LedgerError, OutcomeUnknown, Throttled
 from ledger.memory import MemoryTable
+from tests.strategies import OPERATORS
 from tests.world import writes_of
 
 CAP = 1_000
@@ -180,6 +181,18 @@ def test_a_call_that_is_asked_for_again_reserves_once_in_any_process_and_its_fir
         call.settle(cost)
         call.close()
         ask.run(release(call.holds), world.ledger())  # which have ended
+    assert world.stands(A) == (250, 0)
+
+
+def test_what_a_budget_gets_is_its_value_whatever_its_class_does_with_operators(world: TwoRegions) -> None:
+    now = world.budgets().now()
+    at = OPERATORS[datetime](*now.timetuple()[:6], now.microsecond, now.tzinfo)
+    budgets = Budgets(world.ledger(), timeout=OPERATORS[timedelta](TIMEOUT.days, TIMEOUT.seconds), clock=world.clock)
+    call = budgets.reserve([OPERATORS[str](A)], OPERATORS[int](600), call=OPERATORS[str]("req-7"), at=at).open()
+    named(world, [A], 600, now).open()  # the same call by plain values
+    assert world.stands(A) == (0, 600)
+    call.settle(OPERATORS[int](250))
+    call.close()
     assert world.stands(A) == (250, 0)
 
 

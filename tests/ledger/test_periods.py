@@ -3,6 +3,7 @@ their items, and no others, retire."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from enum import Enum
 from typing import Any, cast
 from zoneinfo import ZoneInfo
 
@@ -87,6 +88,15 @@ def test_a_period_is_spelt_in_one_way_and_other_ends_of_names_are_none() -> None
     year, first, last = Period("year"), datetime(1971, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
     assert year.last("a", 3, first) == ["a@1970", "a@1971"]
     assert year.names("a", last.replace(year=9998), last) == ["a@9998"]
+
+
+def test_a_name_is_made_of_the_texts_of_an_enum() -> None:
+    class Of(str, Enum):  # noqa: UP042 -- the older spelling, whose str() is not its text
+        KEY, UNIT, ZONE = KEY, "month", "Europe/Paris"
+
+    period = Period(Of.UNIT, Of.ZONE)
+    assert (period.name(Of.KEY, NOVEMBER), period) == (NAME, Period("month", "Europe/Paris"))
+    assert period.last(Of.KEY, 1, NOVEMBER) == period.names(Of.KEY, NOVEMBER, period.end(NAME)) == [NAME]
 
 
 def test_what_is_no_period_is_refused_with_the_remedy() -> None:

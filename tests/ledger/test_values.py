@@ -14,9 +14,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ledger import tokens
-from ledger.checks import check_counter, to_datetime, to_ms
+from ledger.checks import check_counter, check_time, to_datetime, to_ms
 from ledger.cost import item_bytes, read_units, value_bytes, write_units
-from ledger.errors import InvalidChange, InvalidCounter, InvalidInput
+from ledger.errors import InvalidChange, InvalidCounter, InvalidInput, InvalidTime
 from ledger.lane import directory
 from ledger.requests import Key
 from ledger.values import Delta, Lane
@@ -155,6 +155,19 @@ def test_a_value_that_cannot_be_is_refused() -> None:  # the values of items: by
 def test_an_enum_counts_as_its_number_or_under_its_text() -> None:
     change: Any = Delta(LANE, A, Number.ONE).change
     assert (type(change), str(change), str(Lane(HOME, 0, Name.COUNTER))) == (int, "1", f"{HOME}#0#c")
+
+
+class Nothing(datetime):
+    """As pandas.NaT: a datetime by its class, and no time."""
+
+    @property
+    def year(self) -> Any:
+        return float("nan")
+
+
+def test_what_is_a_datetime_by_its_class_alone_is_no_time() -> None:
+    with pytest.raises(InvalidTime, match=r"^at is an aware datetime, not .*Nothing\(1, 1, 1"):
+        check_time("at", Nothing(1, 1, 1))
 
 
 def test_times_are_milliseconds_since_1970_rounded_down() -> None:
