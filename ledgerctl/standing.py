@@ -36,12 +36,13 @@ def standing(call: Call, counter: Counter) -> None:
     fields |= {"floor": found.floor, "ceiling": found.ceiling}
     fields |= {name: {"down": room.down, "up": room.up} for name, room in rooms.items()}
     fields |= {"as_of": time_text(found.as_of), "closed": found.closed}
-    call.document(fields | show.cost_fields(consumed))
+    call.document(fields | _carried(found) | show.cost_fields(consumed))
     call.say(f"{counter}  {found.value:,}", style="bold cyan")
     call.say(f"{_bounds(found)}; {show.counted(found.count, 'change')}")
     sides = [(name, (room.down, room.up)) for name, room in rooms.items()]
     rows = [(name, *("-" if side is None else f"{side:,}" for side in both)) for name, both in sides]
     call.table_of(("", "down", "up"), rows)
+    _say_carried(call, counter, found)
     if not found.closed:
         call.say(show.NOT_CLOSED)
     call.note(f"{show.moment(found.as_of)}  {show.cost(consumed)}")
@@ -90,10 +91,13 @@ def periods(
         left = (each.standing.available.down, each.standing.available.up) if each.standing else (None, None)
         times = {"start": time_text(each.start), "end": time_text(each.end)}
         fields = {"counter": each.counter, **times, "value": each.value, "count": each.count}
-        call.document(fields | {"floor": floor, "ceiling": ceiling, "available": {"down": left[0], "up": left[1]}})
+        fields |= {"floor": floor, "ceiling": ceiling, "available": {"down": left[0], "up": left[1]}}
+        call.document(fields | _carried(each.standing))
         numbers = ("-" if number is None else f"{number:,}" for number in (each.value, floor, ceiling, *left))
         rows.append((each.counter, *numbers))
     call.table_of(("counter", "value", "floor", "ceiling", "left down", "left up"), rows)
+    for each in found:
+        _say_carried(call, each.counter, each.standing)
     call.note_cost()
 
 
@@ -101,3 +105,15 @@ def _bounds(found: Standing) -> str:
     """The limit as it is set now."""
     sides = (("floor", found.floor), ("ceiling", found.ceiling))
     return "limit: " + ", ".join(f"{name} {amount:,}" for name, amount in sides if amount is not None)
+
+
+def _carried(found: Standing | None) -> dict[str, int]:
+    """What was carried over, without what is 0."""
+    amounts = {"carried": found.carried, "took": found.took} if found else {}
+    return {name: amount for name, amount in amounts.items() if amount}
+
+
+def _say_carried(call: Call, counter: str, found: Standing | None) -> None:
+    said = {"carried": "passed on to the next period", "took": "came from the period before"}
+    for name, amount in _carried(found).items():
+        call.say(f"{counter}: {amount:,} {said[name]}")

@@ -15,7 +15,7 @@ from ledger.observing import READ, Observe, observed
 from ledger.settings import Settings
 from ledger.table import Given
 from reader.balance import Balance
-from reader.cache import WAIT_S, Cache
+from reader.cache import WAIT_S, Began, Cache
 from reader.calls import Calls
 
 
@@ -117,7 +117,7 @@ class AsyncReader(Edge):
     """As `Reader.holds`."""
 
     async def _load(self, counters: Sequence[str], behind_ms: int = 0) -> dict[str, Balance]:
-        began = self._cache.began()
+        began = Began(next(self._cache.numbers), self._calls.now())
         found = await self._run(self._calls.balances(counters, behind_ms))
         if not behind_ms:
             self._cache.keep(found, began)

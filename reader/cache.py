@@ -34,7 +34,7 @@ WAIT_S = 10.0
 
 
 class Began(NamedTuple):
-    """The beginning of a read: how many of this cache began before it, and when it was."""
+    """The beginning of a read: the next of the cache's `numbers`, and when it was."""
 
     number: int
     at: Instant
@@ -54,14 +54,10 @@ class Cache:
 
     def __init__(self, now: Callable[[], Instant]) -> None:
         self._now = now
-        self._numbers = count()
+        self.numbers = count()
         self._lock = threading.RLock()  # `with` it is C, and no signal comes between taking it and giving it back
         self._kept: LRUCache[str, Kept] | None = None
         self._loading: dict[str, Load] = {}
-
-    def began(self) -> Began:
-        """A read begins now."""
-        return Began(next(self._numbers), self._now())
 
     def young(self, counters: Sequence[str], most_s: float) -> dict[str, Balance]:
         """The balances younger than `most_s`, by name. It leaves out those from the future: a clock stepped back."""

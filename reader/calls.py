@@ -6,7 +6,6 @@ Rule 2: none reads a period whose items may have retired: nobody knows which of 
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from operator import itemgetter
@@ -16,7 +15,6 @@ from ledger.checks import check_counter, check_flag, plain_text, to_datetime
 from ledger.errors import InvalidInput, shown
 from ledger.gate.gates import Gates
 from ledger.gate.hold import Hold
-from ledger.gate.recount import standings
 from ledger.lane.shape import ShapeCheck
 from ledger.periods.period import Period, zone_of
 from ledger.requests import Instant, Now, Program
@@ -32,7 +30,7 @@ from reader.history import changes, history, page
 from reader.periods import PeriodBalance, periods
 from reader.read import balances
 from reader.series import Series, bars, series
-from reader.standing import Standing, open_holds, standing_of
+from reader.standing import Standing, open_holds, read_standings
 from reader.steps import STEPS_MAX, borders, check_every
 from reader.top import BEHIND_S, BY, Best, Row, Top, top
 
@@ -195,11 +193,8 @@ class Calls:
         counter = check_counter(counter)
         gates = Gates.limited(self.settings, counter, "standing")
         yield from self._first(counter)
-        began: Instant = yield Now()
-        (copies,) = yield from standings([gates], consistent=self._consistent)
-        if not copies.has_opened(gates):
-            gates = replace(gates, limit=(yield from gates.opening(at_home=False)))
-        return standing_of(gates, copies, began)
+        (found,) = yield from read_standings([gates], consistent=self._consistent)
+        return found
 
     def periods(self, base: str, period: Period, last: int = 12) -> Program[tuple[PeriodBalance, ...]]:
         given: object = period

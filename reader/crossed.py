@@ -3,21 +3,20 @@
 Rule 1: The value, and the limit of a threshold, come from one strong read.
 Rule 2: A threshold follows the limit as it is set now, in the gate with the first rights; where there is no such gate
 yet, the limit with which the counter would open: for a period its base's, else that of the settings. The part of its
-ceiling that a period passed on still belongs to its own limit here, else December would publish that November was full.
+ceiling that a period passed on still belongs to its own limit, else December would publish that November was full.
 Rule 3: A threshold does not apply to a counter whose limit lacks its side: it neither holds nor ceases to hold.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from ledger.gate.gates import Gates
-from ledger.gate.recount import standings
 from ledger.limit import IN, Threshold
-from ledger.requests import Instant, Now, Program
+from ledger.requests import Program
 from ledger.settings import Settings
 from reader.read import balances
-from reader.standing import standing_of
+from reader.standing import read_standings
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +49,8 @@ def measure(counter: str, thresholds: Sequence[Threshold], settings: Settings) -
     if gates is None:
         balance = (yield from balances([counter], settings, consistent=True))[counter]
         return Measured(balance.value, balance.as_of, tuple(threshold.at(None, None) for threshold in thresholds))
-    began: Instant = yield Now()
-    (copies,) = yield from standings([gates], consistent=True)
-    if not copies.has_opened(gates):
-        gates = replace(gates, limit=(yield from gates.opening(at_home=False)))
-    found = standing_of(gates, copies, began)
-    carried = sum(gate.carried for gate in copies.gates)
-    ceiling = None if found.ceiling is None else found.ceiling + carried
-    at_limit = tuple(threshold.at(found.floor, ceiling) for threshold in thresholds)
+    (found,) = yield from read_standings([gates], consistent=True, filed=False)
+    at_limit = tuple(threshold.at(found.floor, found.ceiling) for threshold in thresholds)
     return Measured(found.value, found.as_of, at_limit)
 
 

@@ -7,16 +7,15 @@ Rule 2: A period that has not opened has the limit of its base, with which it wo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from ledger.gate.gates import Gates
-from ledger.gate.recount import standings
-from ledger.requests import Instant, Now, Program
+from ledger.requests import Program
 from ledger.settings import Settings
 from reader.balance import Balance
 from reader.read import balances
-from reader.standing import Standing, standing_of
+from reader.standing import Standing, read_standings
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +41,4 @@ def periods(names: Sequence[str], settings: Settings, *, consistent: bool) -> Pr
             found |= yield from balances(names, settings, consistent=consistent)
         return found
     gates = [Gates.limited(settings, name, "periods") for name in names]
-    began: Instant = yield Now()
-    seen = yield from standings(gates, consistent=consistent)
-    opening = yield from gates[0].opening(at_home=False)  # one base, so one limit
-    return {
-        name: standing_of(own if copies.has_opened(own) else replace(own, limit=opening), copies, began)
-        for name, own, copies in zip(names, gates, seen, strict=True)
-    }
+    return dict(zip(names, (yield from read_standings(gates, consistent=consistent)), strict=True))

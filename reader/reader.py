@@ -15,7 +15,7 @@ from ledger.requests import Program, Result, Table, run
 from ledger.settings import Settings
 from ledger.table import table_of
 from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
-from reader.cache import Cache
+from reader.cache import Began, Cache
 from reader.calls import Calls
 from reader.crossed import Crossed
 from reader.periods import PeriodBalance
@@ -92,8 +92,8 @@ class Reader:
 
     def _load(self, counters: list[str], behind_ms: int = 0) -> dict[str, Balance]:
         cache = self._cache.value
-        began = cache.began()
-        found = self._run(self._calls.balances(counters, behind_ms))
+        began = Began(next(cache.numbers), self._calls.now())
+        found = run(self._calls.balances(counters, behind_ms), self._table, self._calls.now)
         if not behind_ms:
             cache.keep(found, began)
         return found

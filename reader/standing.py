@@ -2,24 +2,33 @@
 
 Rule 1: what is left, what is held and what counts sum to the limit, so what is held follows from the others.
 Rule 2: the copies of other Regions' gates are each of their own moment; `here` is certain in a strong read.
-Rule 3: for holds it reads each lane strongly at its home: the gate, then the notes of filed holds. A note is no hold:
+Rule 3: what a hold set aside is left when its time is over, because whoever is short of it ends it. A gate lists its
+holds; where filed ones keep some of its rights, a page of their notes says which are over: never more than they keep.
+Rule 4: for holds it reads each lane strongly at its home: the gate, then the notes of filed holds. A note is no hold:
 it looks up the token, because the note of a decided hold may stay.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ledger.checks import to_datetime
 from ledger.gate import items
-from ledger.gate.gate import Gate
+from ledger.gate.gate import Gate, shares
 from ledger.gate.gates import Gates
-from ledger.gate.past import look_up
+from ledger.gate.past import look_up, outcomes_of
 from ledger.gate.recount import Standing as Copies
+from ledger.gate.recount import rights_due, standings
 from ledger.lane.tail import every_item
 from ledger.limit import DOWN, SIDES, UP
-from ledger.requests import Get, Instant, Item, Program
+from ledger.requests import Get, Instant, Item, Now, Page, Program, Query, Together, answered
 from ledger.values import Delta, Lane
+
+NOTES_MAX = 100
+"""Notes of filed holds that a standing reads of a lane."""
+
+Amounts = Mapping[str, int]
+"""Rights by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +43,13 @@ class Room:
 class Standing:
     """Where a limited counter stands.
 
-    value: the sum of the changes that count; count: how many they are. floor, ceiling: the limit as it is set now.
-    available: how much is left in all Regions together; here: the part of that which this Region gives without a
-    request to another; moving: the part of it on its way between lanes. held: what open holds set aside. as_of, closed:
-    as for a Balance.
+    value: the sum of the changes that count; count: how many they are. floor, ceiling: the limit as it is set now; a
+    period's ceiling with what it took from the period before, and also with what it passed on to the next one.
+    available: how much is left in all Regions together, with what holds set aside whose time is over; of holds that
+    were filed, those of one page of each lane. here: the part of that which this Region gives without a request to
+    another; moving: the part of it on its way between lanes. held: what open holds set aside. as_of, closed: as for a
+    Balance. carried: what a period passed on to the next one, ever, so that it is left here no longer; took: what it
+    has from the one before.
     """
 
     value: int
@@ -50,22 +62,42 @@ class Standing:
     held: Room
     as_of: datetime
     closed: bool
+    carried: int = 0
+    took: int = 0
 
 
-def standing_of(gates: Gates, copies: Copies, began: Instant) -> Standing:
+def read_standings(several: Sequence[Gates], *, consistent: bool, filed: bool = True) -> Program[list[Standing]]:
+    """The standings of counters that have one limit in the settings, and one base if they are periods. filed: whether
+    it looks at filed holds, too. Raises DamagedItem, LimitMismatch and the TableErrors."""
+    began: Instant = yield Now()
+    seen = yield from standings(several, consistent=consistent)
+    opening = None
+    found: list[Standing] = []
+    for gates, copies in zip(several, seen, strict=True):
+        if not copies.has_opened(gates):
+            opening = opening or (yield from gates.opening(at_home=False))
+            gates = replace(gates, limit=opening)
+        over = (yield from _filed_over(copies.gates, began, consistent)) if filed else {}
+        found.append(standing_of(gates, copies, began, over))
+    return found
+
+
+def standing_of(gates: Gates, copies: Copies, began: Instant, filed: Mapping[Lane, Amounts]) -> Standing:
+    """filed: by lane, what filed holds set aside that are over."""
     there = {gate.lane: gate for gate in copies.gates}
     seen = [there.get(lane) or Gate.new(lane, gates.limit) for lane in gates.lanes]
     ours = [gate for gate in seen if gate.lane.region == gates.here]
     floor, ceiling = (gates.bound(side, copies.gates) for side in (DOWN, UP))
+    over = {gate.lane: _sum(_by_side(gate.over(began.wall_ms)), filed.get(gate.lane, {})) for gate in seen}
 
     def now_in(several: Sequence[Gate]) -> dict[str, int]:
-        return {side: sum(gate.rights.get(side, 0) for gate in several) for side in SIDES}
+        return _sum(*(_sum(gate.rights, over[gate.lane]) for gate in several))
 
-    available = {side: sum(gate.own(side) for gate in seen) for side in SIDES}
+    available = {side: sum(gate.own(side) + over[gate.lane][side] for gate in seen) for side in SIDES}
     now = now_in(seen)
     left = {DOWN: copies.value - (floor or 0), UP: (ceiling or 0) - copies.value}
 
-    def room(amounts: dict[str, int]) -> Room:
+    def room(amounts: Amounts) -> Room:
         down, up = (max(0, amounts[side]) if gates.limit.has(side) else None for side in SIDES)
         return Room(down, up)
 
@@ -73,14 +105,50 @@ def standing_of(gates: Gates, copies: Copies, began: Instant) -> Standing:
         value=copies.value,
         count=copies.count,
         floor=floor,
-        ceiling=ceiling,
+        ceiling=None if ceiling is None else ceiling + sum(gate.passed_on for gate in copies.gates),
         here=room(now_in(ours)),
         available=room(available),
         moving=room({side: available[side] - now[side] for side in SIDES}),
         held=room({side: left[side] - available[side] for side in SIDES}),
         as_of=to_datetime(began.wall_ms),
         closed=copies.is_closed,
+        carried=sum(gate.carried for gate in copies.gates),
+        took=sum(gate.took for gate in copies.gates),
     )
+
+
+def _by_side(holds: Mapping[str, int]) -> dict[str, int]:
+    """What holds set aside of each side. holds: token -> amount."""
+    return dict(zip((DOWN, UP), shares(holds.values()), strict=True))
+
+
+def _sum(*several: Amounts) -> dict[str, int]:
+    return {side: sum(amounts.get(side, 0) for amounts in several) for side in SIDES}
+
+
+def _filed_over(gates: Sequence[Gate], now: Instant, consistent: bool) -> Program[dict[Lane, Amounts]]:
+    """By lane, what filed holds set aside whose time is over, from the notes and lists that this Region has."""
+    kept = {gate.lane: _kept_by_filed(gate) for gate in gates}
+    having = [gate for gate in gates if any(kept[gate.lane].values())]
+    if not having:
+        return {}
+    upto = items.holds_until(now.wall_ms)
+    queries = (Query(items.hold_pk(gate.lane), None, upto, NOTES_MAX, consistent) for gate in having)
+    pages: tuple[Page, ...] = answered((yield Together(tuple(queries))))
+    found: dict[Lane, Amounts] = {}
+    for gate, page in zip(having, pages, strict=True):
+        notes = dict(items.hold_of(gate.lane, item) for item in page.items)
+        unknown = {token: notes[token] for token in notes if token not in gate.recent and token not in gate.held}
+        decided = (yield from outcomes_of(gate.lane, sorted(unknown))) if unknown else {}
+        over = _by_side({token: unknown[token] for token in unknown if token not in decided})
+        found[gate.lane] = {side: min(amount, kept[gate.lane][side]) for side, amount in over.items()}
+    return found
+
+
+def _kept_by_filed(gate: Gate) -> dict[str, int]:
+    """The rights that filed holds keep: those that are due without them, and are not there."""
+    due = rights_due(gate, gate.held)
+    return {side: max(0, due[side] - gate.rights[side]) if side in gate.rights else 0 for side in SIDES}
 
 
 def open_holds(gates: Gates) -> Program[list[Delta]]:

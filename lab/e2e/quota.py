@@ -66,7 +66,7 @@ class Quota:
             self._holds.append(self._http[region].hold(self._older, amount, lasts_s, region, time_text(at)))
         self._ledgerctl("limit", self.base, "--ceiling", str(NEWER))
         self._sell(NEWER + CARRIED)
-        self._site.stands("before", self._older, USED, OLDER - CARRIED, held=sum(HELD))
+        self._site.stands("before", self._older, USED, OLDER, held=sum(HELD), carried=CARRIED)
         self._site.stands("before", self._newer, NEWER + CARRIED, NEWER + CARRIED)
 
     def end(self) -> None:
@@ -77,16 +77,16 @@ class Quota:
             self._site.must(f"{region}: capture and release", found, (status, 204))
         self._sell(CARRY - CARRIED)
         self._refused()
-        self._site.stands("after", self._older, USED + CAPTURED, OLDER - CARRY)
+        self._site.stands("after", self._older, USED + CAPTURED, OLDER, carried=CARRY)
         self._site.stands("after", self._newer, NEWER + CARRY, NEWER + CARRY)
         self._site.wrong += self._wrong_items()
 
     def judge(self, turned: Mapping[str, int]) -> None:
         """Values, limits and what is left of all months, by HTTP and by ledgerctl; and what the table will delete.
         turned: what `months` counted."""
-        expected: dict[str, tuple[int, int | None]]
+        expected: dict[str, tuple[int, int | None]]  # its value, and the ceiling that is shown
         expected = {name: (value, CEILING if name.startswith(QUOTA) else None) for name, value in turned.items()}
-        expected |= {self._older: (USED + CAPTURED, OLDER - CARRY), self._newer: (NEWER + CARRY, NEWER + CARRY)}
+        expected |= {self._older: (USED + CAPTURED, OLDER), self._newer: (NEWER + CARRY, NEWER + CARRY)}
         for base, region in itertools.product({name.partition("@")[0] for name in expected}, REGIONS):
             rows = self._http[region].get("periods", base, last="3")["periods"]
             nothing = {"down": None, "up": None}
@@ -95,13 +95,14 @@ class Quota:
                 f"ledgerctl in {region}", self._ledgerctl("periods", base, "--last", "3", of=region), listed
             )
             found = {
-                row["counter"]: (row["value"], row["count"], row["ceiling"], row["available"]["up"])
+                row["counter"]: (row["value"], row["count"], row["ceiling"], row["available"]["up"], row.get("carried"))
                 for row in listed
                 if row["value"]
             }
             months = {
-                name: (value, value, ceiling, None if ceiling is None else ceiling - value)
+                name: (value, value, ceiling, None if ceiling is None else ceiling - value - (carried or 0), carried)
                 for name, (value, ceiling) in expected.items()
+                for carried in [CARRY if name == self._older else None]
                 if name.startswith(f"{base}@")
             }
             self._site.must(f"{region}: months", found, months)

@@ -40,7 +40,7 @@ class Seats:
         holds = [self._http[there].hold(COUNTER, n, EXPIRES_S, f"hold/{there}", at) for there, n in HELD.items()]
         by_http = _seats("http", ASKED_BY_HTTP)
         self._sell_by_http(by_http)
-        self._site.stands("with holds", COUNTER, FREE, CEILING, sum(HELD.values()))
+        self._site.stands("with holds", COUNTER, FREE, CEILING, held=sum(HELD.values()))
         self._end(*holds)
         self._site.stands("without holds", COUNTER, FREE + CAPTURED, CEILING)
         self._sell_by_sqs([*_seats("sqs", ASKED_BY_SQS), *by_http])

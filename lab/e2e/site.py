@@ -128,14 +128,14 @@ class Site:
                 self._outcomes.setdefault(named, set()).add(message["outcome"])
         return {key: found for (counter, key), found in self._outcomes.items() if counter.startswith(counters)}
 
-    def stands(self, when: str, counter: str, value: int, ceiling: int, held: int = 0) -> None:
-        """What a limited counter's standing must be in each Region."""
+    def stands(self, when: str, counter: str, value: int, ceiling: int, *, held: int = 0, carried: int = 0) -> None:
+        """What a limited counter's standing must be in each Region. carried: what the period passed on."""
         for region, client in self.http.items():
             found = client.get("standing", counter)
             self.must(
-                f"{region}: value, ceiling, available and held of {counter} {when}",
-                (found["value"], found["ceiling"], found["available"]["up"], found["held"]["up"]),
-                (value, ceiling, ceiling - value - held, held),
+                f"{region}: value, ceiling, available, held and carried of {counter} {when}",
+                (found["value"], found["ceiling"], found["available"]["up"], found["held"]["up"], found.get("carried")),
+                (value, ceiling, ceiling - value - held - carried, held, carried or None),
             )
 
 

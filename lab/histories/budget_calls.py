@@ -63,7 +63,8 @@ class TwoRegions:
         return self._reader().read(counter).value
 
     def held(self, counter: str) -> int:
-        return self._reader().standing(counter).held.up or 0
+        """By the gates and the notes: also what is over, until somebody ended it."""
+        return sum(hold.amount for hold in self._reader().holds(counter))
 
     def _reader(self) -> Reader:
         return Reader(self.settings(), table=self.simulation.table(REGIONS[0]), clock=self.clock)

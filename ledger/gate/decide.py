@@ -196,7 +196,7 @@ def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[G
         low, high = wanted[DOWN], wanted[UP]
         if low is not None and high is not None and low > high:
             raise InvalidInput(f"The floor {low} is above the ceiling {high}.")
-        if gate.bounds == wanted:
+        if gate.bounds == wanted and not gate.passed_on:
             gates.sold_out.forget(lane.counter, *SIDES)  # perhaps an earlier try set it and got no answer
             return gate
         short = [(side, need) for side, need in gate.taken_by(wanted).items() if need > gate.rights[side]]

@@ -87,6 +87,7 @@ class Gate:
     filed. moved: the fingerprints of tokens filed above `low`. given, got: rights to and from other lanes, ever.
     bounds: the limit as it is set, by side, in the gate that had the first rights; epoch: how often it was set.
     carried: the rights that left it for the next period, ever; took: those that it has from the period before.
+    carried_before: how many of the first had left when the limit was last set, so that they are beside that limit.
     """
 
     lane: Lane
@@ -106,6 +107,7 @@ class Gate:
     bounds: Mapping[str, int | None] = field(default_factory=lambda: dict.fromkeys(SIDES))
     carried: int = 0
     took: int = 0
+    carried_before: int = 0
 
     def __post_init__(self) -> None:
         if not all(map(tokens.is_token, (self.low, self.top, *self.recent, *self.held))):
@@ -114,8 +116,10 @@ class Gate:
             raise ValueError("a token is held and decided")
         if not (0 <= self.version <= VERSION_MAX and 0 <= self.count <= COUNT_MAX):
             raise ValueError(f"version must be from 0 to {VERSION_MAX} and count from 0 to {COUNT_MAX}")
-        if min(self.epoch, self.slack_ms or 0, self.carried, self.took) < 0:
-            raise ValueError("slack, epoch, carried or took is below 0")
+        if min(self.epoch, self.slack_ms or 0, self.carried_before, self.took) < 0:
+            raise ValueError("slack, epoch, carried_before or took is below 0")
+        if self.carried < self.carried_before:
+            raise ValueError("carried is below 0, or below carried_before")
         set_to = [amount for side in SIDES if (amount := self.bounds[side]) is not None]
         if any(abs(amount) > CHANGE_MAX for amount in set_to) or set_to != sorted(set_to):
             raise ValueError("floor and ceiling are at most 10**18, either way, and floor is not above ceiling")
@@ -159,6 +163,11 @@ class Gate:
         """The rights that it got from other lanes, less those that it gave to them."""
         got, given = (sum(n for (_, of), n in cells.items() if of == side) for cells in (self.got, self.given))
         return got - given
+
+    @property
+    def passed_on(self) -> int:
+        """How much of the ceiling that was set left for the next period: the ceiling here is so much lower."""
+        return self.carried - self.carried_before
 
     def taken_by(self, wanted: Mapping[str, int | None]) -> dict[str, int]:
         """The rights that another limit takes away; below 0: that it brings. wanted: the bound of each limited side."""

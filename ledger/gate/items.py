@@ -52,7 +52,7 @@ class Filed:
 SEGMENTS_FROM, SEGMENTS_UPTO = "segment#", "segment$"
 LATE_FROM, LATE_UPTO = "late#", "late$"
 BOUNDS = {DOWN: "floor", UP: "ceiling"}
-CARRIED = ("carried", "took")
+CARRIED = ("carried", "took", "carried_before")
 _GATE = "gate"
 _SEGMENT = re.compile(r"segment#([^#]+)#([0-9]{10})#[0-9a-f]{32}")
 _CELL = re.compile(r"(given|got):([a-z0-9-]+#\d+):(down|up)")

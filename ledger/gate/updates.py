@@ -89,9 +89,12 @@ def take_over(gate: Gate, giver: Cell, given: int) -> Update:
 
 
 def set_limit(gate: Gate, limit: Limit, wanted: Mapping[str, int | None]) -> Update:
-    """Set another limit, on the same sides. The rights that it takes away must be here."""
+    """Set another limit, on the same sides. The rights that it takes away must be here. What a period has passed on is
+    beside the limit, so the gate notes how much that is."""
     actions = [Set(items.BOUNDS[side], number(amount)) for side, amount in wanted.items() if amount is not None]
     taken = gate.taken_by(wanted)
+    if gate.passed_on:
+        actions.append(Set("carried_before", number(gate.carried)))
     epoch = Set("epoch", number(gate.epoch + 1))
     unchanged = [Equals("epoch", number(gate.epoch))]
     down, up = -taken.get(DOWN, 0), -taken.get(UP, 0)

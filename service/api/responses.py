@@ -6,7 +6,7 @@ Rule 1: pydantic builds a model's checks for the first request that needs them (
 from typing import Annotated, Any, Literal, TypeVar
 
 from aws_lambda_powertools.event_handler import Response
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from ledger import Receipt
 from ledger.message import time_text
@@ -174,7 +174,21 @@ class Room(Answer):
     up: int | None
 
 
-class CounterStanding(Answer):
+CARRIED = ("carried", "took")
+
+
+class Carrying(Answer):
+    """Of a period, what was carried over. The answer lacks a field that is 0."""
+
+    carried: int = Field(0, description="what the period passed on to the next one; absent: nothing")
+    took: int = Field(0, description="what it has from the period before; absent: nothing")
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, fields: SerializerFunctionWrapHandler):  # type: ignore[no-untyped-def]  # its schema stays
+        return {name: value for name, value in fields(self).items() if value or name not in CARRIED}
+
+
+class CounterStanding(Carrying):
     """Where a limited counter stands, as this Region sees it."""
 
     counter: str
@@ -183,15 +197,20 @@ class CounterStanding(Answer):
     floor: int | None
     ceiling: int | None
     here: Room = Field(description="of what is available: what this Region gives without another")
-    available: Room = Field(description="what you can take in all Regions together")
+    available: Room = Field(
+        description="what you can take in all Regions together, with what holds set aside that are over"
+    )
     moving: Room = Field(description="of what is available: what is on its way between lanes")
     held: Room = Field(description="what open holds set aside")
     as_of: Instant
     closed: bool = Field(description="whether the value is certainly within the limit")
 
 
-class PeriodBalance(Answer):
-    """A period of a counter. Without a limit floor, ceiling and available are null."""
+class PeriodBalance(Carrying):
+    """A period of a counter. Without a limit floor, ceiling and available are null.
+
+    The ceiling is as it was set, with what it took, whatever it passed on.
+    """
 
     counter: str
     start: Instant

@@ -124,12 +124,14 @@ class Routes(Checked):
             found = self._readers[True].periods(counter, Period(every, zone or "UTC", anchor), last)
         except InvalidInput as error:
             raise invalid([{"loc": ("query",), "type": "period", "msg": error.why}]) from None
-        bounds = ("floor", "ceiling", "available")
+        of_standing = {"floor": None, "ceiling": None, "available": None, "carried": 0, "took": 0}
         rows = [
             responses.filled(
-                responses.PeriodBalance, each, **{name: getattr(each.standing, name, None) for name in bounds}
+                responses.PeriodBalance,
+                row,
+                **{name: getattr(row.standing, name, without) for name, without in of_standing.items()},
             )
-            for each in found
+            for row in found
         ]
         return responses.CounterPeriods(counter=counter, periods=rows)
 

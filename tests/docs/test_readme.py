@@ -194,7 +194,7 @@ def test_every_attribute_in_the_data_model_is_one_of_the_code() -> None:
     Compactor(settings, tables={"eu-west-1": table}).compact("stock:85123A")  # writes the clean note
     written = {name for item in table.items.values() for name in item}
     token = tokens.make(1, bytes(10))
-    gate = replace(Gate.new(LANE, Limit(-1, 1, LANE.region)), carried=1, took=1)
+    gate = replace(Gate.new(LANE, Limit(-1, 1, LANE.region)), carried=1, took=1, carried_before=1)
     of_gates = [gate_items.gate_item(gate), gate_items.late_item(LANE, token, 1, 1)]
     of_gates.append(gate_items.filed_item(Filed(LANE, token, 1, LOWEST, {token: 1})))
     of_gates.append(items.shape_item(Shape((LANE.region,), {}, is_strong=True)))

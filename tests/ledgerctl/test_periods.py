@@ -49,6 +49,23 @@ def test_the_last_periods_are_rows_with_what_is_left_of_a_limit_and_documents(ta
         refused(tables.ctl("periods", *typed.split()), 2, says)
 
 
+def test_what_a_period_passed_on_is_shown_beside_its_ceiling(tables: Tables) -> None:
+    carry = {"llm:": {"late_s": 1_296_000, "keep_s": 34_560_000, "carry": 20}}
+    made = Tables(environ={**ENVIRON, **OF_ENVIRON, "LEDGER_PERIODS": json.dumps(carry)})
+    made("add llm:key@2026-12 45 --key a --at 2026-12-31T23:00:00Z")
+    for key, change in (("b", 50), ("c", 3)):
+        made(f"add llm:key@{JANUARY} {change} --key {key} --at 2027-01-15T07:00:00Z")
+    older, newer = made.json("periods llm:key --last 2")
+    assert (older["ceiling"], older["available"]["up"], older["carried"], older.get("took")) == (50, 0, 5, None)
+    assert (newer["ceiling"], newer["available"]["up"], newer.get("carried"), newer["took"]) == (55, 2, None, 5)
+    (standing,) = made.json("standing llm:key@2026-12")
+    assert (standing["ceiling"], standing["carried"]) == (50, 5)
+    said = "llm:key@2026-12: 5 passed on to the next period"
+    made("standing llm:key@2026-12", says=said)
+    made("periods llm:key --last 2", says=said)
+    made(f"standing llm:key@{JANUARY}", says=f"llm:key@{JANUARY}: 5 came from the period before")
+
+
 def test_a_list_may_be_of_one_period(tables: Tables) -> None:
     tables.table.store([directory.item_of(Lane(A, 0, "llm:key@2020-01"))])  # kept no longer
     for typed, names in (

@@ -60,6 +60,23 @@ def test_the_last_periods_of_a_counter_have_their_value_and_what_is_left_of_a_li
     assert periods(service, f"{KEY}&last=15").said["periods"][0]["counter"] == NEXT
 
 
+def test_a_period_that_passed_some_on_is_shown_as_it_was_with_what_it_passed_on() -> None:
+    limits, keep = {"llm:": Limit(ceiling=50, region=A)}, Keep(late=KEEP.late, keep=KEEP.keep, carry=20)
+    service = Service(A, now_ms=to_ms(time_of(AT)), limits=limits, periods={"llm:": keep}).start()
+    service.add(45, "a", NAME, at=AT)
+    service.now_ms = to_ms(datetime(2026, 12, 2, tzinfo=UTC))
+    for key, change in (("b", 50), ("c", 3)):
+        assert service.add(change, key, NEXT, at="2026-12-02T00:00:00Z").status == 201
+    rows = periods(service, f"{KEY}&last=2").said["periods"]
+    shown = ("value", "ceiling", "available", "carried", "took")
+    assert [[row.get(name) for name in shown] for row in rows] == [
+        [45, 50, {"down": None, "up": 0}, 5, None],
+        [53, 55, {"down": None, "up": 2}, None, 5],
+    ]
+    standing = service.ask("GET", f"/standing?counter={NAME}").said
+    assert [standing.get(name) for name in shown] == [45, 50, {"down": None, "up": 0}, 5, None]
+
+
 @pytest.mark.parametrize(
     ("query", "says"),
     [
