@@ -19,7 +19,7 @@ import yaml
 
 from infra.build import ROOT
 from infra.table_template import Capacity, Range
-from ledger.checks import is_prefix
+from ledger.checks import wrong_prefix
 
 SERVERLESS, REGIONAL = ROOT / "serverless.yml", ROOT / "infra" / "regions.yml"
 GIVEN = ("name", "regions", "streamArn", "tellsThresholds")
@@ -120,8 +120,9 @@ def _callers(said: Parameters) -> Iterator[str]:
         prefixes = json.loads(said["allowedPrefixes"])
     except ValueError:
         prefixes = None
-    if not isinstance(prefixes, list) or not all(map(is_prefix, prefixes)):
+    if not isinstance(prefixes, list):
         yield f'allowedPrefixes={said["allowedPrefixes"]} is not a JSON list of prefixes, such as ["stock:"].'
+    yield from (f"allowedPrefixes: {prefix!r}: {why}" for prefix in prefixes or [] if (why := wrong_prefix(prefix)))
     accounts = said["producerAccounts"]
     if accounts and not re.fullmatch(r"[0-9]{12}(,[0-9]{12})*", accounts):
         yield f"producerAccounts={accounts}: give account ids of 12 digits with commas; AWS lets nobody else in."

@@ -20,6 +20,9 @@ AHEAD_MAX_MS = 300_000
 """How far ahead of the clock `at` may be: five minutes."""
 
 _COUNTER = re.compile(r"[!-~]{1,256}")
+_PREFIX = re.compile(r"[!-)+->@-~]{0,256}")
+"""Without * and ?."""
+
 _REGION = re.compile(r"[a-z0-9-]{1,32}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND, _ZERO = timedelta(milliseconds=1), timedelta(0)
@@ -35,9 +38,20 @@ def check_counter(counter: object) -> str:
     )
 
 
-def is_prefix(prefix: object) -> bool:
-    """Whether names of counters can begin with it; every name begins with the empty prefix."""
-    return type(prefix) is str and re.fullmatch(r"[!-~]{0,256}", prefix) is not None
+def wrong_prefix(prefix: object) -> str | None:
+    """Why it is no prefix of a setting, and what to write; None for a prefix. Every name begins with the empty one.
+
+    A name may hold * and ?. A prefix with one would be a pattern of nobody's, and rule no counter in silence.
+    """
+    if type(prefix) is str and _PREFIX.fullmatch(prefix):
+        return None
+    why = "a prefix is the beginning of a counter's name, printable ASCII characters without spaces"
+    if type(prefix) is not str:
+        return f"{why}."
+    if re.search(r"[*?]", prefix):
+        why = f"{why}; it is taken as it is written, so * and ? stand for nothing"
+    meant = re.split(r"[*?]", re.sub(r"\s", "", prefix))[0]
+    return f"{why}. Write {meant!r}." if _PREFIX.fullmatch(meant) else f"{why}."
 
 
 def is_url(url: object) -> bool:

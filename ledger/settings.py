@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ledger import tokens
-from ledger.checks import check_counter, check_flag, is_prefix, is_url
+from ledger.checks import check_counter, check_flag, is_url, wrong_prefix
 from ledger.entries import ENTRIES_MAX
 from ledger.errors import InvalidInput, InvalidSettings, shown
 from ledger.limit import Limit, Threshold, check_of_limits, check_thresholds
@@ -123,11 +123,8 @@ class Settings:
             raise InvalidSettings(f"{setting}={shown(given)} is not a mapping from prefixes to {what}.")
         object.__setattr__(self, setting, dict(given))
         for prefix, said in given.items():
-            if not is_prefix(prefix):
-                raise InvalidSettings(
-                    f"{setting}[{shown(prefix)}]: a prefix is the beginning of a counter's name: printable ASCII "
-                    "characters without spaces."
-                )
+            if why := wrong_prefix(prefix):
+                raise InvalidSettings(f"{setting}[{shown(prefix)}]: {why}")
             yield f"{setting}[{shown(prefix)}]", said
 
     def _check_carried(self) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from ledger.checks import is_prefix
+from ledger.checks import wrong_prefix
 from ledger.errors import InvalidCounter, InvalidSettings
 
 RESERVED = "ledger:"
@@ -27,8 +27,11 @@ def prefixes_of(environ: Mapping[str, str]) -> tuple[str, ...]:
         prefixes = json.loads(text)
     except ValueError:
         prefixes = None
-    if not isinstance(prefixes, list) or not all(map(is_prefix, prefixes)):
+    if not isinstance(prefixes, list):
         raise InvalidSettings(f'{PREFIXES_FROM}={text!r} is not a JSON list of prefixes, such as ["stock:"].')
+    for prefix in prefixes:
+        if why := wrong_prefix(prefix):
+            raise InvalidSettings(f"{PREFIXES_FROM}: {prefix!r}: {why}")
     return tuple(prefixes)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+from datetime import timedelta
 from typing import Any
 
 import boto3
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger import Settings, Threshold, tokens
+from ledger import Keep, Settings, Threshold, tokens
 from ledger.errors import InvalidCounter, InvalidSettings, shown
 from ledger.limit import IN, OUT, Limit
 from ledger.settings import FOLD_MAX_LIMIT, LEAST, SHARDS_MAX
@@ -17,6 +18,7 @@ from ledger.values import Lane
 from tests import world
 from tests.world import A, B
 
+KEEP = Keep(late=timedelta(days=1), keep=timedelta(days=2))
 LOW, HIGH = Threshold(below=10), Threshold(above=1_000, name="quorum", region=B)
 
 
@@ -42,6 +44,19 @@ WRONG: list[tuple[str, list[Any], str]] = [  # a setting, values that it cannot 
     *(
         (name, [{prefix: said} for prefix in ("stock :", "a" * 257, 5)], rf"{name}\[.*\]: a prefix is the beginning")
         for name, said in (("shards", 4), ("limits", Limit(floor=0)), ("thresholds", (LOW,)))
+    ),
+    *(
+        (name, [{prefix: said}], rf"{name}\[.*\]: a prefix .*{says}\. Write '{right}'")
+        for name, said in (("shards", 4), ("limits", Limit(floor=0)), ("thresholds", (LOW,)), ("periods", KEEP))
+        for prefix, right, says in (
+            ("stock:*", "stock:", r"so \* and \? stand for nothing"),
+            ("stock:?", "stock:", r"so \* and \? stand for nothing"),
+            ("stock:*:eu", "stock:", r"so \* and \? stand for nothing"),
+            ("*", "", r"so \* and \? stand for nothing"),
+            ("stock: ", "stock:", "without spaces"),
+            ("stock :", "stock:", "without spaces"),
+            (" stock:*", "stock:", r"so \* and \? stand for nothing"),
+        )
     ),
     ("limits", [{"a:": 5}], "is not a Limit"),
     ("limits", [{"a:": Limit(floor=-1, region="eu-wst-1")}], r"in a Region that regions=\(.eu-west-1"),
@@ -279,6 +294,15 @@ UNREADABLE: list[tuple[str, list[str], str]] = [
     ),
     ("THRESHOLDS", ['{"a": [{"below": 1.5}]}'], "LEDGER_THRESHOLDS: below=1.5 is not an int"),
     ("THRESHOLDS", ['{"a": [{"of_ceiling": 1}]}'], "LEDGER_THRESHOLDS: of_ceiling=1 is not a float"),
+    *(
+        (name, [f'{{"stock:*": {said}}}'], rf"{name.lower()}\['stock:\*'\]: .*\. Write 'stock:'")
+        for name, said in {
+            "SHARDS": 4,
+            "LIMITS": '{"floor": 0}',
+            "THRESHOLDS": '[{"below": 1}]',
+            "PERIODS": '{"late_s": 1, "keep_s": 1}',
+        }.items()
+    ),
     ("CLEAN", ["no", "0"], "LEDGER_CLEAN=.*it is true or false"),
     ("KEEP_MS", ["10m", "1.5", "0x10"], "LEDGER_KEEP_MS=.*it is an int"),
     ("FOLD_MIN", ["9"], "fold_min=9"),  # held against the others
