@@ -170,6 +170,17 @@ def add(rules: Rules, delta: Delta) -> Program[Receipt]:
     return (yield from decide.add(gates, delta))
 
 
+def add_if_room(rules: Rules, delta: Delta) -> Program[Receipt | None]:
+    """As `add`; but where a limit leaves no room nothing is decided, and it returns None."""
+    gates = rules.gates(delta.lane.counter)
+    if gates is None:
+        return (yield from add(rules, delta))
+    yield from check_first(rules, delta)
+    from ledger.gate import decide
+
+    return (yield from decide.add_if_room(gates, delta))
+
+
 def check_first(rules: Rules, delta: Delta) -> Program[None]:
     """The checks before a change's first request. Raises PeriodOver and those of the shape's check, with the delta."""
     check_takes(rules.settings, delta, rules.clock())

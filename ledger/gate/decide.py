@@ -14,7 +14,9 @@ Rule 6: an error of a change carries its delta; an error of a hold carries none,
 Rule 7: a tighter limit takes rights away, so the program obtains them first; a wider one brings rights with it. Both
 are computed from the limit in the gate that had the first rights. That gate is written IF nobody has set the limit
 since it was read, so of two calls at once one reads again. Whether a side is limited is for the counter's life.
-Rule 8: setting a limit makes this process forget what was sold out.
+Rule 8: a step that has to count in the end, as a refund has, is decided only where there is room for it. Until then its
+token stays open, so that the next attempt costs what this one did.
+Rule 9: setting a limit makes this process forget what was sold out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,8 +44,12 @@ PAUSE_MS = 200
 Region: of many that are short at once, the first to go brings enough for all."""
 
 
-def decide_change(gates: Gates, delta: Delta, *, hold: bool = False) -> Program[Decision]:
-    """Decide a change or a hold. Raises OutOfReach, GateLost, LimitMismatch, GaveUp, DamagedItem and TableErrors."""
+def decide_change(gates: Gates, delta: Delta, *, hold: bool = False, refuses: bool = True) -> Program[Decision]:
+    """Decide a change or a hold. Raises OutOfReach, GateLost, LimitMismatch, GaveUp, DamagedItem and TableErrors.
+
+    refuses: a change for which too little is left is refused, for ever. Otherwise it stays undecided: the answer has
+    neither an outcome nor a hold, but what is left.
+    """
     lane, token = delta.lane, delta.token
     side, need = DOWN if delta.change < 0 else UP, abs(delta.change)  # the right that it takes, and how much of it
     seen: int | None = None
@@ -51,7 +57,8 @@ def decide_change(gates: Gates, delta: Delta, *, hold: bool = False) -> Program[
     left: Left | None = None  # too little is left: the change is refused
     for _ in range(TRIES_MAX):
         began: Instant = yield Now()
-        left = left or gates.sold_out.knows(lane.counter, side, need, began)
+        if refuses:
+            left = left or gates.sold_out.knows(lane.counter, side, need, began)
         if left is not None:
             update = updates.refuse(lane, gates.limit, token, delta.change, seen)
         elif hold:
@@ -81,12 +88,22 @@ def decide_change(gates: Gates, delta: Delta, *, hold: bool = False) -> Program[
             gates.sold_out.forget(lane.counter, side)  # enough came meanwhile
             left = None
         elif left is None:
-            left = yield from obtain(gates, lane, side, need, tokens.draw(token, PAUSE_MS))
-            if left is not None and side == UP and (yield from carry(gates)):
-                left = None
-            if left is not None:  # whatever needs more than is left is short, too
-                gates.sold_out.note(lane.counter, side, (left.available or 0) + 1, began, left)
+            left = None if refuses else gates.sold_out.knows(lane.counter, side, need, began)
+            left = left or (yield from _short(gates, delta, side, began))
+            if left is not None and not refuses:
+                return Decision(before=False, left=left)
     raise gave_up(lane)
+
+
+def _short(gates: Gates, delta: Delta, side: str, began: Instant) -> Program[Left | None]:
+    """How much is left, where that is too little though every other lane gave what it has."""
+    lane, pause_ms = delta.lane, tokens.draw(delta.token, PAUSE_MS)
+    left = yield from obtain(gates, lane, side, abs(delta.change), pause_ms)
+    if left is not None and side == UP and (yield from carry(gates)):
+        left = None
+    if left is not None:  # whatever needs more than is left is short, too
+        gates.sold_out.note(lane.counter, side, (left.available or 0) + 1, began, left)
+    return left
 
 
 TRIES = 8  # how often a group travels before each goes alone
@@ -140,6 +157,16 @@ def add(gates: Gates, delta: Delta) -> Program[Receipt]:
     """Decide a change. Raises LimitReached, TokenConflict, and what `decide_change` raises, each with `delta`."""
     try:
         return receipt(delta, (yield from decide_change(gates, delta)))
+    except LedgerError as error:
+        error.delta = delta
+        raise
+
+
+def add_if_room(gates: Gates, delta: Delta) -> Program[Receipt | None]:
+    """As `add`, but where too little is left nothing is decided, and it returns None: the same may come again."""
+    try:
+        decision = yield from decide_change(gates, delta, refuses=False)
+        return None if decision.outcome is None and decision.held is None else receipt(delta, decision)
     except LedgerError as error:
         error.delta = delta
         raise
