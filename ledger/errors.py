@@ -248,7 +248,7 @@ class OutOfReach(Again):
 
 class TransferStuck(Again):
     """A transfer's debit counts, its target refused the credit, and its source refused the refund, because others took
-    the room meanwhile. Nothing is lost. Make the same call again, until a refund counts: each tries the next key.
+    the room meanwhile. Nothing is lost. Make room, and the same call again, until a refund counts.
     """
 
 

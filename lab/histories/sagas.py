@@ -2,11 +2,13 @@
 
 Rule 1: money comes in before a history and never after it, so the sum of all that counts is known. Judged is what
 stands in the table, at every write of a gate or a delta at its home: never more than there was.
-Rule 2: a transfer is finished by whoever comes by: its caller after a crash, another process, from another Region.
-However often it is asked for, it has one outcome.
+Rule 2: a transfer is finished by whoever comes by: its caller after a crash, another process, from another Region, and
+the queue, which adds it in rounds among others. However often it is asked for, it has one outcome.
 Rule 3: a call of holds that was refused holds nothing when its caller learns of that, unless a note says so. Not judged
 is one that was tried before: a hold of which nobody had an answer may come late.
-Rule 4: in the end everything arrives and there is room; each transfer is finished once more, and every wallet has what
+Rule 4: one key stands for several transfers, each between two other counters, with an outcome of its own; and somebody
+adds under the names of their steps as keys of his own, which are no steps.
+Rule 5: in the end everything arrives and there is room; each transfer is finished once more, and every wallet has what
 the outcomes say.
 """
 
@@ -20,6 +22,7 @@ from typing import Any
 
 from lab.histories.filing import Filing, file_as, filed_as
 from lab.histories.limited_judge import WatchedWorld
+from lab.histories.saga_calls import Programs
 from lab.histories.theatre import LONG, PACE, REGIONS, SHORT, Played, Theatre, finish, in_steps_of, one_of, rest
 from ledger import programs
 from ledger.checks import to_datetime
@@ -28,14 +31,17 @@ from ledger.gate import items
 from ledger.gate.gate import Gate
 from ledger.gate.hold import Hold
 from ledger.items import delta_of
+from ledger.lane.tail import through
 from ledger.limit import Limit
 from ledger.programs import Rules
 from ledger.requests import Item, Key
+from ledger.saga import steps
 from ledger.saga.hold_all import hold_all, prepare
 from ledger.saga.steps import transfer_of
 from ledger.saga.transfer import transfer
 from ledger.settings import Settings
-from ledger.values import Change, Lane
+from ledger.values import Change, Lane, Receipt
+from service.add_from_queue.rounds import rounds
 from simulator.choices import Choices
 from simulator.faults import Faults, mix
 from simulator.process import Log, Move, Script
@@ -46,6 +52,12 @@ START = dict(zip((*WALLETS, TILL), (6, 3, 0, 5), strict=True))
 CEILING = 7
 TRIES = 12
 ROOM = 10**6
+SHARED_MS = 10_000_000
+"""When a history begins, and the time of all transfers with the shared key."""
+
+
+Named = tuple[str, ...]
+"""What a transfer is: its key, source and target."""
 
 
 @dataclass
@@ -78,6 +90,11 @@ class Books:
         return {token for gate in self.gates.values() for token in gate.held}
 
 
+def named(of: Change) -> Named:
+    assert of.then is not None
+    return str(of.idempotency_key), of.counter, of.then.counter
+
+
 @dataclass
 class Bank:
     """What the processes of a history share."""
@@ -85,8 +102,9 @@ class Bank:
     theatre: Theatre
     regions: tuple[str, ...]
     books: Books = field(default_factory=Books)
-    asked: list[Change] = field(default_factory=list)
-    outcomes: dict[str, str] = field(default_factory=dict)
+    asked: dict[Named, Change] = field(default_factory=dict)
+    outcomes: dict[Named, str] = field(default_factory=dict)
+    moves: dict[Named, bool] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -110,6 +128,9 @@ class Bank:
             mine: list[Change] = []
             enters = partial(self._moves, f"m{number}", region, mine, pace)
             self.theatre.enter(f"caller {number}", region, enters)
+        for number in range(self.pick(3)):
+            region = one_of(self.choices, self.regions)
+            self.theatre.enter(f"queue {number}", region, partial(self._queue, f"q{number}", region, []))
         for number in range(self.pick(4)):
             region = one_of(self.choices, self.regions)
             self.theatre.enter(f"holder {number}", region, partial(self._holds, f"h{number}", region, count()))
@@ -119,14 +140,53 @@ class Bank:
         rules = {each: self.rules(each) for each in self.regions}
         for n in range(1 + self.pick(4)):
             if n == len(mine):
-                source = one_of(self.choices, (*WALLETS, *WALLETS, TILL))
-                target = one_of(self.choices, [each for each in START if each != source])
-                at = to_datetime(self.theatre.world.now_ms - self.pick(1_000))
-                mine.append(transfer_of(source, target, 1 + self.pick(4), f"{name}/{n}", at, region))
-                self.asked.append(mine[-1])
+                mine.append(self._asks(f"{name}/{n}", region))
             yield from self._finish(mine[n], region, rules)
             if self.pick(4) == 3:
-                yield from self._finish(one_of(self.choices, self.asked), region, rules)
+                yield from self._finish(one_of(self.choices, [*self.asked.values()]), region, rules)
+            if self.pick(8) == 7:
+                yield from self._adds_under_its_names(mine[n], region, rules[region])
+
+    def _asks(self, key: str, region: str) -> Change:
+        """A new transfer, or one that was asked for. Of three some have one key, amount, time and Region."""
+        source = one_of(self.choices, (*WALLETS, *WALLETS, TILL))
+        target = one_of(self.choices, [each for each in START if each != source])
+        amount, at = 1 + self.pick(4), to_datetime(self.theatre.world.now_ms - self.pick(1_000))
+        if self.pick(3) == 0:
+            key, amount, at, region = "shared", 3, to_datetime(SHARED_MS), self.regions[0]
+        of = transfer_of(source, target, amount, key, at, region)
+        return self.asked.setdefault(named(of), of)
+
+    def _adds_under_its_names(self, of: Change, region: str, rules: Rules) -> Script:
+        """Nothing, so that it counts however late it comes, by keys that read like the names of its steps."""
+        key = str(of.idempotency_key)
+        for step in (steps.debit(of), steps.credit(of, region), steps.refund(of, region, 0)):
+            for text in (str(step.idempotency_key), f"{key}/from", f"{key}/to", f"{key}/back"):
+                change = Change(step.counter, 0, text, of.at, of.region)
+                with suppress(LedgerError):
+                    yield from programs.add(rules, programs.prepare(rules, change))
+
+    def _queue(self, name: str, region: str, mine: list[Change]) -> Script:
+        """A batch of messages, again and again, until each is decided; others may have asked for some of them."""
+        yield rest(self.choices, LONG)
+        while len(mine) < 1 + self.pick(4):
+            known = [*self.asked.values()]
+            mine.append(
+                one_of(self.choices, known) if known and self.pick(2) else self._asks(f"{name}/{len(mine)}", region)
+            )
+        ledger, batch = Programs(self.rules(region)), [*mine]
+        for _ in range(TRIES):
+            outcomes = yield from through(
+                rounds(ledger.settings, batch, pack=not self.pick(2)), lambda call: call(ledger)
+            )
+            for of, outcome in zip(batch, outcomes, strict=True):
+                if isinstance(outcome, Receipt | LimitReached):
+                    self.counts["by queue"] += 1
+                    self._decided(of, moved=isinstance(outcome, Receipt))
+            batch = [of for of in batch if named(of) not in self.moves]
+            if not batch:
+                break
+            yield rest(self.choices, SHORT)
 
     def _finish(self, of: Change, region: str, rules: dict[str, Rules]) -> Script:
         """Until it has an answer, from wherever it is asked."""
@@ -145,8 +205,22 @@ class Bank:
 
     def answered(self, of: Change, outcome: str) -> None:
         self.counts[outcome] += 1
-        if (was := self.outcomes.setdefault(str(of.idempotency_key), outcome)) != outcome:
-            self.books.wrong.append(f"{of.idempotency_key} was {was}, and now it is {outcome}")
+        self._decided(of, moved=outcome == "moved")
+        if (was := self.outcomes.setdefault(named(of), outcome)) != outcome:
+            self.books.wrong.append(f"{named(of)} was {was}, and now it is {outcome}")
+
+    def _decided(self, of: Change, *, moved: bool) -> None:
+        if self.moves.setdefault(named(of), moved) != moved:
+            self.books.wrong.append(f"{named(of)} has moved and has not")
+
+    def due(self) -> Counter[str]:
+        """What each counter has once every transfer is decided."""
+        values = Counter(START)
+        for of in self.asked.values():
+            if self.moves[named(of)]:
+                assert of.then is not None
+                values.update({of.counter: of.change, of.then.counter: of.then.change})
+        return values
 
     def _holds(self, name: str, region: str, numbers: "count[int]") -> Script:
         rules = self.rules(region)
@@ -181,7 +255,7 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     step_ms = one_of(choices, (1, 10, 40))
     faults = in_steps_of(step_ms, faults)
     world = WatchedWorld(regions, choices, page_size=1 + choices.pick(3), lag_steps=faults.lag_steps)
-    world.step_ms, world.now_ms = step_ms, 10_000_000
+    world.step_ms, world.now_ms = step_ms, SHARED_MS
     file_as(
         Filing(1, enough := one_of(choices, (4, 7, 19)), holds_beside=enough - choices.pick(2), slack_ms=100 * step_ms)
     )
@@ -198,22 +272,21 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
 
 
 def _judge_end(bank: Bank) -> list[str]:
+    """Each transfer without an outcome is finished; then each is finished once more."""
     world, regions, books = bank.theatre.world, bank.regions, bank.books
-    due = Counter(START)
     try:
         world.quiesce()
         for wallet in WALLETS:
             finish(world, regions[0], programs.set_limit(bank.rules(regions[0]), wallet, ceiling=ROOM))
-        for number, of in enumerate(bank.asked):
-            world.quiesce()
-            region = regions[number % len(regions)]
-            outcome = finish(world, region, transfer(bank.rules(region), of)).outcome
-            bank.answered(of, outcome)
-            if outcome == "moved":
-                assert of.then is not None
-                due.update({of.counter: of.change, of.then.counter: of.then.change})
+        for asked in ([of for of in bank.asked.values() if named(of) not in bank.moves], [*bank.asked.values()]):
+            for number, of in enumerate(asked):
+                world.quiesce()
+                region = regions[number % len(regions)]
+                bank.answered(of, finish(world, region, transfer(bank.rules(region), of)).outcome)
+            due, values = bank.due(), books.values()
+            books.wrong += [
+                f"{name} has {values[name]}, not {due[name]}" for name in START if values[name] != due[name]
+            ]
     except LedgerError as error:
         books.wrong.append(f"at the end: {type(error).__name__}: {error}")
-    values = books.values()
-    wrong = [f"{name} has {values[name]}, and should have {due[name]}" for name in START if values[name] != due[name]]
-    return books.wrong or wrong
+    return books.wrong

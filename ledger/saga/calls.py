@@ -65,8 +65,9 @@ class SagaCalls:
         """Move `amount`, 1 to 10**18, from one counter to another, exactly once. It makes an `add` to each, and a third
         one back where the target's limit refuses it. Before it returns, the amount may be in neither, never in both.
 
-        idempotency_key: up to 1,012 bytes. After any error but InvalidInput repeat the call, with the same key, `at`
-        and `region`, in any process, until it returns. Or send it to the queue of changes. The rest is as for `add`.
+        idempotency_key: up to 1,012 bytes. Key, source and target name the transfer: with another source or target the
+        same key is another transfer. After any error but InvalidInput repeat the call, with the same key, `at` and
+        `region`, in any process, until it returns. Or send it to the queue of changes. The rest is as for `add`.
 
         Raises InvalidInput, SettingsMismatch (nothing written), TransferStuck and what `add` raises but LimitReached: a
         refusal is an `outcome`. PeriodOver is final, also for a transfer that is half-way.

@@ -1,18 +1,21 @@
-"""The steps of a transfer, as changes: debit, credit and refund, whose keys follow from the transfer's key.
+"""The steps of a transfer, as changes: debit, credit and refund, whose names follow from the whole transfer.
 
-Rule 1: the key of each step follows from the transfer's key, and its lane from the Region where the transfer was first
-requested. So any process that finishes it, in any Region, repeats the same steps.
-Rule 2: the key of a transfer leaves room for what a step adds to it, so that no key is too long after a debit.
+Rule 1: the name of a step holds the transfer's key, source and target, and the lane follows from the Region where the
+transfer was first requested. So any process that finishes it, in any Region, repeats the same steps, and under the same
+key a transfer between two other counters has steps of its own.
+Rule 2: the amount is in no name. A transfer of another amount meets the steps of the first: a TokenConflict.
+Rule 3: these names are for ever, and public: docs/data-model.md.
 """
 
 from datetime import datetime
 
-from ledger.checks import KEY_BYTES_MAX, check_change, check_counter, check_key
+from ledger import tokens
+from ledger.checks import check_change, check_counter, check_key
 from ledger.errors import InvalidChange, InvalidInput, InvalidKey, shown
 from ledger.values import Change, Then
 
-LONGEST = "/back/999999"
-"""The longest text that a step adds to the transfer's key."""
+KEY_BYTES_MAX = 1_012
+"""The longest key of a transfer, in bytes of UTF-8. It is part of the messages' format."""
 
 
 def transfer_of(
@@ -35,25 +38,31 @@ def checked(change: Change) -> Change:
         raise InvalidChange(f"A transfer is of a change below 0, then of the same above 0, not of {changes}.")
     if check_counter(then.counter) == check_counter(change.counter):
         raise InvalidInput(f"A transfer has two counters, and source and target are {shown(change.counter, 80)}.")
-    key = check_key(change.idempotency_key)
-    if len(f"{key}{LONGEST}".encode()) > KEY_BYTES_MAX:
-        most = KEY_BYTES_MAX - len(LONGEST)
-        raise InvalidKey(f"The key of a transfer has at most {most:,} bytes, so that those of its steps have room.")
+    size_bytes = len(check_key(change.idempotency_key).encode())
+    if size_bytes > KEY_BYTES_MAX:
+        raise InvalidKey(
+            f"The key of a transfer has at most {KEY_BYTES_MAX:,} bytes of UTF-8; this one has {size_bytes:,}."
+        )
     return change
 
 
 def debit(of: Change) -> Change:
     """The first step of a transfer."""
-    return Change(of.counter, of.change, f"{of.idempotency_key}/from", of.at, of.region)
+    return Change(of.counter, of.change, _name("transfer/debit", of), of.at, of.region)
 
 
 def credit(of: Change, region: str) -> Change:
     """The second step. region: that of the debit's lane."""
     assert of.then is not None
-    return Change(of.then.counter, of.then.change, f"{of.idempotency_key}/to", of.at, region)
+    return Change(of.then.counter, of.then.change, _name("transfer/credit", of), of.at, region)
 
 
 def refund(of: Change, region: str, number: int) -> Change:
     """The last step, where the credit was refused: the refund after `number` others."""
-    key = f"{of.idempotency_key}/back" + (f"/{number}" if number else "")
-    return Change(of.counter, -of.change, key, of.at, region)
+    return Change(of.counter, -of.change, _name("transfer/refund", of, str(number)), of.at, region)
+
+
+def _name(kind: str, of: Change, *more: str) -> tokens.Step:
+    assert of.idempotency_key is not None
+    assert of.then is not None
+    return tokens.step(kind, of.idempotency_key, of.counter, of.then.counter, *more)

@@ -1,56 +1,80 @@
 """The changes of a batch, added in rounds: every change, then what follows those that count, then what must come back.
 
-Rule 1: the steps of a transfer, and their keys, are those of `Ledger.transfer`. So a message and a caller may finish
+Rule 1: the steps of a transfer, and their names, are those of `Ledger.transfer`. So a message and a caller may finish
 the same transfer.
 Rule 2: nothing follows a change that may not count, and a transfer has an outcome only when all of it is decided. If a
 limit refused the credit, and the debit came back, the outcome is a refusal.
-Rule 3: a refused refund is rare, so `Ledger.transfer`, which knows the next key, tries each one alone.
+Rule 3: a source without a ceiling takes every refund, so these travel together. Where a ceiling may be in the way,
+`Ledger.transfer` tries each alone: an add would have its refusal decided for ever.
+Rule 4: it yields the calls, each a function of the ledger, so that a history may play the queue beside its callers.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from __future__ import annotations
 
-from ledger import Change, Ledger, Receipt
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from typing import Any
+
+from ledger import Change, Ledger, Receipt, Settings
 from ledger.errors import LedgerError, LimitReached
+from ledger.limit import UP
+from ledger.requests import drive
 from ledger.saga import steps
 from service.observe import Outcome
 
-Regions = Mapping[int, str]
-"""The Region of a transfer's debit, by the transfer's place in its batch."""
+Call = Callable[[Any], Any]
+"""A call of a ledger; its answer comes back to the `yield`."""
 
 
 def add_all(ledger: Ledger, changes: Sequence[Change], *, pack: bool) -> list[Outcome]:
     """An outcome for each change or transfer, in order. pack: as `Ledger.add_many` takes it."""
+    return drive(rounds(ledger.settings, changes, pack=pack), lambda call: call(ledger))
 
-    def step(regions: Regions, make: Callable[[Change, str], Change]) -> dict[int, Outcome]:
-        made = [make(changes[number], region) for number, region in regions.items()]
-        return dict(zip(regions, ledger.add_many(made, pack=pack), strict=True)) if made else {}
 
-    outcomes = ledger.add_many((steps.debit(each) if each.then else each for each in changes), pack=pack)
+def rounds(settings: Settings, changes: Sequence[Change], *, pack: bool) -> Generator[Call, Any, list[Outcome]]:
+    """The calls of `add_all`, in turn."""
+
+    def added(made: Mapping[int, Change]) -> Generator[Call, Any, dict[int, Outcome]]:
+        return dict(zip(made, (yield _add_many(made.values(), pack)), strict=True)) if made else {}
+
+    outcomes = yield from added({n: steps.debit(each) if each.then else each for n, each in enumerate(changes)})
     taken = {
-        number: outcome.delta.lane.region
-        for number, (change, outcome) in enumerate(zip(changes, outcomes, strict=True))
-        if change.then is not None and isinstance(outcome, Receipt)
+        number: (changes[number], outcome.delta.lane.region)
+        for number, outcome in outcomes.items()
+        if changes[number].then is not None and isinstance(outcome, Receipt)
     }
-    credits = step(taken, steps.credit)
+    credits = yield from added({number: steps.credit(*debited) for number, debited in taken.items()})
     refused = {number: taken[number] for number, credit in credits.items() if isinstance(credit, LimitReached)}
-    for number, back in step(refused, lambda change, region: steps.refund(change, region, 0)).items():
-        if isinstance(back, LimitReached):
-            credits[number] = _refunded(ledger, changes[number], taken[number], credits[number])
-        elif isinstance(back, LedgerError):
-            credits[number] = back
-    for number, credit in credits.items():
-        outcomes[number] = credit if isinstance(credit, LedgerError) else outcomes[number]
-    return outcomes
+    alone = {number for number, (of, _) in refused.items() if _has_ceiling(settings, of.counter)}
+    backs = yield from added(
+        {number: steps.refund(*debited, 0) for number, debited in refused.items() if number not in alone}
+    )
+    for number in sorted(alone):
+        try:
+            yield _finish(*taken[number])
+        except LedgerError as error:
+            backs[number] = error
+    for results in (credits, backs):
+        outcomes |= {number: result for number, result in results.items() if isinstance(result, LedgerError)}
+    return [outcomes[number] for number in range(len(changes))]
 
 
-def _refunded(ledger: Ledger, of: Change, region: str, refused: Outcome) -> Outcome:
-    """The refusal of the credit, once the debit is back under another key."""
+def _has_ceiling(settings: Settings, counter: str) -> bool:
+    limit = settings.limit_of(counter)
+    return limit is not None and limit.has(UP)
+
+
+def _add_many(changes: Iterable[Change], pack: bool) -> Call:
+    return lambda ledger: ledger.add_many([*changes], pack=pack)
+
+
+def _finish(of: Change, region: str) -> Call:
+    """Refund a transfer whose debit counts and whose credit was refused. Raises the error of one that is not."""
     key, at, then = of.idempotency_key, of.at, of.then
     assert key is not None
     assert at is not None
     assert then is not None
-    try:
-        ledger.transfer(of.counter, then.counter, then.change, idempotency_key=key, at=at, region=region)
-    except LedgerError as error:
-        return error
-    return refused
+
+    def call(ledger: Any) -> Any:
+        return ledger.transfer(of.counter, then.counter, then.change, idempotency_key=key, at=at, region=region)
+
+    return call

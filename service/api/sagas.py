@@ -114,7 +114,8 @@ class Sagas(Checked):
         return Response(204, body="")
 
     def transfer(self, wanted: Annotated[NewTransfer, Body()], idempotency_key: Key) -> Response[Moved]:
-        """The amount moves once. After a failure a part may count: repeat the request until you have an answer."""
+        """The amount moves once; key, source and target name the transfer. After a failure a part may count: repeat the
+        request until you have an answer."""
         if wanted.source == wanted.target:
             raise _refused("target", "The source and target are the same counter: name two")
         for counter in (wanted.source, wanted.target):

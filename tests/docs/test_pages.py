@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,7 @@ from reader import Reader
 from service.add_from_queue.handler import AddFromQueue
 from service.observe import Watch
 from tests.docs.conftest import Account, Names, value
-from tests.docs.pages import DOCS, RECIPES, ROOT, Dies, instead, mortal, prose, source
+from tests.docs.pages import DOCS, RECIPES, ROOT, Dies, instead, prose, source
 from tests.ledger.test_queue import Queue
 from tests.service.support import sqs
 
@@ -115,18 +116,26 @@ def test_nothing_is_sold_that_is_not_there_in_any_region_and_a_refused_line_stay
     assert Reader(virginia.settings).read(f"stock:{name}").value == 1
 
 
-def test_between_its_two_changes_money_is_missing_and_never_doubled(page: Page, account: Account) -> None:
-    def dies_before_the_credit(params: Names, **_: object) -> None:
-        if params["Key"]["pk"]["S"].endswith("wallet:bob"):
+@contextmanager
+def dying_before_the_credit(account: Account, target: str) -> Iterator[None]:
+    """A process of the block dies before it credits `target`."""
+
+    def dies(params: Names, **_: object) -> None:
+        if params["Key"]["pk"]["S"].endswith(target):
             raise Dies
 
-    wallet, at = page("wallet"), now()
-    everyone = ["outside", "wallet:ann", "wallet:bob"]
-    updates = ("provide-client-params.dynamodb.UpdateItem", dies_before_the_credit)
+    updates = ("provide-client-params.dynamodb.UpdateItem", dies)
     account.dynamodb.meta.events.register(*updates)
     with pytest.raises(Dies):
-        wallet["transfer"]("pay-19", "wallet:ann", "wallet:bob", 100, at)
+        yield
     account.dynamodb.meta.events.unregister(*updates)
+
+
+def test_between_its_two_changes_money_is_missing_and_never_doubled(page: Page, account: Account) -> None:
+    wallet, at = page("wallet"), now()
+    everyone = ["outside", "wallet:ann", "wallet:bob"]
+    with dying_before_the_credit(account, "wallet:bob"):
+        wallet["transfer"]("pay-19", "wallet:ann", "wallet:bob", 100, at)
     assert wallet["on_its_way"](*everyone) == 100
     for _ in range(2):
         with account.bill() as bill:
@@ -137,23 +146,18 @@ def test_between_its_two_changes_money_is_missing_and_never_doubled(page: Page, 
     assert (wallet["on_its_way"](*everyone), out[0].write_units) == (0, 3)
 
 
-def test_a_transfer_by_hand_that_died_is_finished_by_the_queue_and_a_refused_credit_comes_back(page: Page) -> None:
+def test_a_transfer_that_died_is_finished_by_the_queue_and_then_by_its_caller(page: Page, account: Account) -> None:
     wallet, at = page("wallet"), now()
     ledger, payment = wallet["ledger"], ("pay-21", "wallet:ann", "wallet:bob", 200, at)
-    with instead(wallet, ledger=mortal(ledger, 2)), pytest.raises(Dies):
-        wallet["by_hand"](*payment)
-    queue, before = Queue(), wallet["reader"].read("wallet:bob").value
+    before = wallet["reader"].read("wallet:bob").value
+    with dying_before_the_credit(account, "wallet:bob"):
+        wallet["transfer"](*payment)
+    queue = Queue()
     wallet["by_queue"](queue.open(), *payment)
     service = AddFromQueue(ledger, Watch.here("test", io.StringIO()), pack=False)
     assert service(sqs(*queue.batches[0])) == {"batchItemFailures": []}
-    assert wallet["by_hand"](*payment)
+    assert wallet["transfer"](*payment)
     assert wallet["reader"].read("wallet:bob").value == before + 200
-
-    def full(counter: str, *change: int, **named: Any) -> object:
-        return fails(errors.LimitReached("No.")) if counter == "wallet:bob" else ledger.add(counter, *change, **named)
-
-    with instead(wallet, ledger=SimpleNamespace(add=full)):
-        assert not wallet["by_hand"]("pay-22", "wallet:ann", "wallet:bob", 300, at)
     assert wallet["on_its_way"]("outside", "wallet:ann", "wallet:bob") == 0
 
 

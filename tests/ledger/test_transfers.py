@@ -1,17 +1,21 @@
 """Transfers between two counters: three steps, each decided once, whoever takes them, wherever, in whatever order."""
 
+import hashlib
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ledger import Change, Keep, Ledger, Limit, Then, Transfer, errors
-from ledger.checks import KEY_BYTES_MAX, to_datetime, to_ms
+from ledger import Change, Keep, Ledger, Limit, Then, Transfer, errors, tokens
+from ledger.checks import to_datetime, to_ms
 from ledger.gate.gate import REFUSED
 from ledger.requests import Update
-from ledger.saga.steps import LONGEST
+from ledger.saga import steps
+from ledger.saga.steps import KEY_BYTES_MAX
 from tests.world import A, B, World, fail, refused, writes_of
 
 ANN, BOB, TIPS, NOVEMBER = "wallet:ann", "wallet:bob", "tips", "llm:key@2026-11"
@@ -56,6 +60,81 @@ def test_a_transfer_moves_once_however_often_it_is_asked_for(world: World) -> No
     assert values(world) == (35, 55)
 
 
+def test_under_one_key_another_source_or_target_is_another_transfer_and_no_money_is_made_or_lost(world: World) -> None:
+    """Whichever came first, also one that was refunded; but another amount is a conflict."""
+    world.add("wallet:full", 97)
+    key = world.key()
+    assert move(world, 5, key, target="wallet:full").outcome == "refunded"
+    for _ in range(2):
+        for source, target, outcome in (
+            (ANN, BOB, "moved"),
+            (BOB, ANN, "moved"),
+            (ANN, TIPS, "moved"),
+            (BOB, TIPS, "moved"),
+            (ANN, "wallet:full", "refunded"),
+            ("wallet:none", BOB, "refused"),
+        ):
+            assert move(world, 5, key, source, target).outcome == outcome
+        assert (*values(world), world.value(TIPS), world.value("wallet:full")) == (55, 25, 10, 97)
+    for amount in (4, 6):
+        with pytest.raises(errors.TokenConflict):
+            move(world, amount, key)
+    assert values(world) == (55, 25)
+
+
+def test_a_key_of_a_caller_is_no_step_of_a_transfer_whatever_it_is(world: World) -> None:
+    of = steps.transfer_of(ANN, BOB, 10, "pay", to_datetime(world.now_ms))
+    made = [steps.debit(of), steps.credit(of, A), steps.refund(of, A, 0), steps.refund(of, A, 1)]
+    texts = {str(change.idempotency_key) for change in made}
+    for ending in ("", "/from", "/to", "/back", "/back/1"):
+        texts |= {f"pay{ending}", f"step:{ending}", f"step:{len(ANN)}:{ANN}pay{ending}"}
+    for counter in (ANN, BOB):
+        for text in sorted(texts):
+            world.ledger().add(counter, 1, idempotency_key=text, at=of.at)
+            world.ledger().add(counter, -1, idempotency_key=f"{text} back", at=of.at)
+    given: Any = {"idempotency_key": "pay", "at": of.at}
+    assert [move(world, 10, given).outcome for _ in range(2)] == ["moved", "moved"]
+    assert values(world) == (50, 40)
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "data-model.md"
+STEPS = """
+| debit | `step:10:wallet:ann14:transfer/debit6:pay-1710:wallet:ann10:wallet:bob` | `015JGGKGE04KVKT69NW0N4ZR44` |
+| credit | `step:10:wallet:bob15:transfer/credit6:pay-1710:wallet:ann10:wallet:bob` | `015JGGKGE03R0ES9MG19E2W2ZA` |
+| refund | `step:10:wallet:ann15:transfer/refund6:pay-1710:wallet:ann10:wallet:bob1:0` | `015JGGKGE0ZHRWPEB2YDMDMDDK` |
+| next | `step:10:wallet:ann15:transfer/refund6:pay-1710:wallet:ann10:wallet:bob1:1` | `015JGGKGE0Q013Q1EZZY8RYS7S` |
+"""
+
+
+def test_the_tokens_of_the_steps_are_the_same_for_ever() -> None:
+    """Whoever changes a name makes every transfer that is half-way move twice."""
+    at = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
+    of = steps.transfer_of(ANN, BOB, 2_550, "pay-17", at, A)
+    made = [steps.debit(of), steps.credit(of, B), steps.refund(of, B, 0), steps.refund(of, B, 1)]
+    assert [(one.counter, one.change, one.region) for one in made] == [
+        (ANN, -2_550, A),
+        (BOB, 2_550, B),
+        (ANN, 2_550, B),
+        (ANN, 2_550, B),
+    ]
+    ledger = World().ledger()
+    rows = [re.findall("`([^`]+)`", row) for row in STEPS.split("\n")[1:-1]]
+    for one, (text, token) in zip(made, rows, strict=True):
+        delta = ledger.prepare(one.counter, one.change, idempotency_key=one.idempotency_key, at=at)
+        digest = hashlib.sha256(text.encode()).digest()
+        assert (delta.token, tokens.to_bytes(token)[6:]) == (token, digest[:10])
+    assert STEPS in PAGE.read_text("utf-8")
+
+
+def test_a_key_is_measured_in_bytes(world: World) -> None:
+    for text in ("ü" * 506, "\N{EURO SIGN}" * 337 + "k"):
+        assert len(text.encode()) == 1_012
+        key = world.key() | {"idempotency_key": text}
+        assert move(world, 1, key).outcome == "moved"
+        with pytest.raises(errors.InvalidKey, match="at most 1,012 bytes of UTF-8; this one has 1,013"):
+            move(world, 1, key | {"idempotency_key": text + "k"})
+
+
 def test_what_the_source_refuses_moves_nothing_then_or_later(world: World) -> None:
     key = world.key()
     assert move(world, 61, key) == Transfer("refused")
@@ -82,24 +161,71 @@ def test_without_limits_every_transfer_moves(world: World) -> None:
     assert (world.value(BOB), world.value(TIPS)) == (25, 12)
 
 
-def test_a_refund_that_is_refused_asks_for_one_new_refusal_a_call_and_comes_back_once_there_is_room(
-    world: World,
-) -> None:
-    """Ann's account is filled up while her money is on its way, by another process."""
+def stuck(world: World) -> tuple[Ledger, dict[str, Any]]:
+    """The key of a transfer of 21. Ann's account was filled while her money was on its way, by another process."""
     world.add(BOB, 50)
     key, other = world.key(), Ledger(world.settings(), tables=world.regions, clock=world.clock)
     world.home.before(writes_of(BOB), lambda _: other.add(ANN, 61), 1)
-    for refusals in (1, 2, 3):
-        with pytest.raises(errors.TransferStuck, match="wallet:ann: -21 counts, wallet:ann has no room") as error:
+    with pytest.raises(errors.TransferStuck, match="wallet:ann: -21 counts, wallet:ann has no room") as error:
+        move(world, 21, key)
+    assert isinstance(error.value, errors.Again)
+    return other, key
+
+
+def refusals(world: World) -> int:
+    gate = world.home.run(world.gates(ANN).read(world.settings().lanes_of(ANN)[0]))
+    return list(gate.recent.values()).count(REFUSED)
+
+
+def test_a_transfer_without_room_for_its_refund_decides_nothing_and_each_attempt_costs_the_same(world: World) -> None:
+    _, key = stuck(world)
+    requests = []
+    for _ in range(30):
+        world.now_ms += 60_000
+        before = dict(world.home.items)
+        world.home.asked.clear()
+        with pytest.raises(errors.TransferStuck):
             move(world, 21, key)
-        assert isinstance(error.value, errors.Again)
-        assert values(world) == (100, 80)
-        gate = world.home.run(world.gates(ANN).read(world.settings().lanes_of(ANN)[0]))
-        assert list(gate.recent.values()).count(REFUSED) == refusals
+        requests.append(len(world.home.asked))
+        assert (world.home.items, values(world), refusals(world)) == (before, (100, 80), 0)
+    assert max(requests) == requests[0] <= 20
     world.add(ANN, -60)
     for _ in range(2):
         assert move(world, 21, key).outcome == "refunded"
         assert values(world) == (61, 80)
+
+
+def test_a_refund_that_was_refused_because_somebody_applied_it_is_followed_by_the_next_one_and_one_counts(
+    world: World,
+) -> None:
+    other, key = stuck(world)
+    of = steps.transfer_of(ANN, BOB, 21, key["idempotency_key"], key["at"])
+    for number in range(3):
+        refund = steps.refund(of, A, number)
+        given: Any = {"idempotency_key": refund.idempotency_key, "at": refund.at}
+        with pytest.raises(errors.LimitReached):
+            other.add(ANN, refund.change, **given)
+        with pytest.raises(errors.TransferStuck):
+            move(world, 21, key)
+        assert (refusals(world), values(world)) == (number + 1, (100, 80))
+    other.add(ANN, -60)
+    for _ in range(2):
+        assert move(world, 21, key).outcome == "refunded"
+        assert values(world) == (61, 80)
+
+
+@pytest.mark.parametrize(("amount", "counter", "nth"), [(20, BOB, 0), (21, ANN, 1)], ids=["credit", "refund"])
+def test_what_fails_after_the_debit_names_what_counts_and_how_it_ends(
+    amount: int, counter: str, nth: int, world: World
+) -> None:
+    world.add(BOB, 50)
+    writes = count()
+    world.home.before(
+        lambda request: writes_of(counter)(request) and next(writes) == nth, fail(errors.Throttled("slower")), 1
+    )
+    with pytest.raises(errors.Throttled) as raised:
+        move(world, amount, world.key())
+    assert raised.value.__notes__ == [f"{ANN}: -{amount} counts. Call again: that finishes it."]
 
 
 def nth_write(nth: int) -> Callable[[Any], bool]:
@@ -151,7 +277,7 @@ def test_two_who_finish_one_transfer_at_once_move_it_once(bob: int) -> None:
         ({"source": 7}, errors.InvalidCounter, "A counter's name"),
         ({"idempotency_key": None}, errors.InvalidKey, "is text"),
         ({"at": None}, errors.InvalidKey, "came without"),
-        ({"idempotency_key": "k" * (KEY_BYTES_MAX - len(LONGEST) + 1)}, errors.InvalidKey, "at most 1,012 bytes"),
+        ({"idempotency_key": "k" * 1_013}, errors.InvalidKey, "at most 1,012 bytes"),
         ({"at": "now"}, errors.InvalidTime, "aware datetime"),
         ({"region": "mars"}, errors.InvalidInput, "is not one of regions"),
     ],
@@ -164,7 +290,7 @@ def test_bad_input_is_refused_before_anything_is_sent(
     with pytest.raises(error, match=says):
         world.ledger().transfer(**{**right, **given})
     assert world.home.asked == []
-    assert move(world, 1, {"idempotency_key": "k" * (KEY_BYTES_MAX - len(LONGEST)), "at": to_datetime(0)}).credit
+    assert move(world, 1, {"idempotency_key": "k" * KEY_BYTES_MAX, "at": to_datetime(0)}).credit
 
 
 def test_a_transfer_of_which_a_period_takes_no_half_writes_nothing_in_either_counter(world: World) -> None:

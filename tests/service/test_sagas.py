@@ -133,6 +133,23 @@ def fill(service: Service) -> None:
     service.post("deltas", {"counter": ANN, "change": 71, "at": AT, "region": A}, "fill")
 
 
+def test_under_one_key_a_transfer_to_or_from_another_counter_is_another_one_and_another_amount_a_conflict() -> None:
+    service = web()
+    service.add(10, "start", counter=ANN, at=AT)
+    service.add(98, "start", counter="wallet:full", at=AT)
+
+    def move(source: str, target: str, amount: int = 4) -> Answer:
+        return post(service, "/transfers", {"source": source, "target": target, "amount": amount, "at": AT})
+
+    assert move(ANN, "wallet:full").refused(409, "limit-reached")["counter"] == "wallet:full"
+    for _ in range(2):
+        assert move(ANN, BOB).said["outcome"] == "moved"
+        assert move("wallet:none", BOB).refused(409, "limit-reached")
+        assert values(service, ANN, BOB, "wallet:full") == [6, 4, 98]
+    assert move(ANN, BOB, 5).refused(409, "token-conflict")
+    assert values(service, ANN, BOB, "wallet:full") == [6, 4, 98]
+
+
 @pytest.mark.parametrize(
     ("path", "body", "status", "problem"),
     [

@@ -17,7 +17,7 @@ AT_MS, AT = 1_291_200_000_000, "2010-12-01T08:26:00.000Z"
 
 def started(region: str = A, **given: Any) -> Service:
     """Of 100 Ann has 60, Bob 30, and one 95."""
-    limits = {"wallet:": Limit(floor=0, ceiling=100, region=A)}
+    limits = {"wallet:": Limit(floor=0, ceiling=100, region=A), "purse:": Limit(floor=0)}
     service = Service(region, now_ms=AT_MS, limits=limits).start(**given)
     assert service.adds(plain(ANN, 60), plain(BOB, 30), plain(FULL, 95)) == []
     service.sqs.taken.clear()
@@ -99,6 +99,24 @@ def test_a_refund_that_is_refused_is_an_error_and_comes_again_until_there_is_roo
     assert outcomes(service) == [("pay", ANN, "refused")] * 2
 
 
+def test_a_batch_of_stuck_transfers_costs_the_same_at_every_attempt() -> None:
+    service = started(pack=True)
+    other = ledger_of(service)
+    bodies = [moves(10, f"pay{n}", target=FULL) for n in range(5)]
+    service.before(writes_of(FULL), lambda _: other.add(ANN, 90), 1)
+    requests = []
+    for _ in range(12):
+        service.time_goes(900_000)
+        service.asked.clear()
+        assert service.adds(*bodies) == [0, 1, 2, 3, 4]
+        requests.append(len(service.asked))
+        assert service.value(ANN) == 100
+    assert max(requests[1:]) == requests[1] < 60
+    other.add(ANN, -50)
+    assert service.adds(*bodies) == []
+    assert service.value(ANN) == 100
+
+
 def test_a_caller_and_the_queue_finish_the_same_transfer() -> None:
     service = started()
     named: dict[str, Any] = {"idempotency_key": "pay", "at": time_of(AT)}
@@ -107,6 +125,42 @@ def test_a_caller_and_the_queue_finish_the_same_transfer() -> None:
     assert ledger_of(service).transfer(ANN, BOB, 10, **named).outcome == "moved"
     assert service.adds(moves(10)) == []
     assert values(service) == [50, 40, 0]
+
+
+@pytest.mark.parametrize("first", ["queue", "caller"])
+def test_a_refund_by_the_queue_and_by_a_caller_is_one_refund(first: str) -> None:
+    """Whoever began it and whoever finds it refunded; also of a source that has no ceiling, or no limit at all."""
+    named: dict[str, Any] = {"idempotency_key": "pay", "at": time_of(AT)}
+    for source, before in ((ANN, 60), (TILL, 0), ("purse:a", 60)):
+        service = started()
+        if before and source != ANN:
+            assert service.adds(plain(source, before)) == []
+
+        def by_queue(service: Service = service, source: str = source) -> None:
+            assert service.adds(moves(10, source=source, target=FULL)) == []
+
+        def by_caller(service: Service = service, source: str = source) -> None:
+            assert ledger_of(service).transfer(source, FULL, 10, **named).outcome == "refunded"
+
+        turns = (by_queue, by_caller) if first == "queue" else (by_caller, by_queue)
+        for turn in turns * 2:
+            turn()
+            assert (service.value(source), service.value(FULL)) == (before, 95)
+
+
+def test_under_one_key_another_source_or_target_is_another_transfer_in_one_batch_and_over_two() -> None:
+    for pack in (False, True):
+        service = started(pack=pack)
+        bodies = (moves(10, target=FULL), moves(10), moves(10, target=TILL), moves(10, source=TILL, target=BOB))
+        for _ in range(2):
+            assert service.adds(*bodies) == []
+            assert (*values(service), service.value(FULL)) == (40, 50, 0, 95)
+        for body in bodies:
+            assert service.adds(body) == []
+        assert (*values(service), service.value(FULL)) == (40, 50, 0, 95)
+        assert service.dead_letters() == []
+        assert service.adds(moves(11)) == []
+        assert [why for _, why in service.dead_letters()] == ["TokenConflict"]
 
 
 def test_a_transfer_that_was_first_asked_for_in_another_region_moves_in_its_lanes() -> None:

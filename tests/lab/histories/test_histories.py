@@ -31,7 +31,12 @@ PLAYED: list[tuple[str, int, int, dict[str, int]]] = [  # kind, histories, first
     ("limits", 10, FIRST + 13, dict.fromkeys(("counted", "held", "refused", "released", "expired"), 3)),
     ("strong", 8, FIRST, {"conflicts": 15}),
     ("periods", 12, FIRST + 58, {"counted": 20, "looks": 20, "over": 20, "carried": 0}),
-    ("sagas", 25, 0, {"moved": 20, "refused": 20, "refunded": 20, "held": 20, "refused holds": 20, "stuck": 0}),
+    (
+        "sagas",
+        25,
+        60,
+        {"moved": 20, "refused": 20, "refunded": 20, "held": 20, "refused holds": 20, "by queue": 20, "stuck": 0},
+    ),
     ("service", 6, 2_000_003, {"visits": 5, "rings": 30, "late": 30, "purged": 0}),
     ("thresholds", 3, 3_000_007, {"crossings": 5}),
 ]

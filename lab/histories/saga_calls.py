@@ -1,0 +1,44 @@
+"""The calls of a ledger as programs, so that the rounds of the queue are played request by request."""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+from ledger import programs
+from ledger.dynamo.send import AtOnce
+from ledger.lane.add import Outcome
+from ledger.lane.tail import through
+from ledger.programs import Rules
+from ledger.requests import Program
+from ledger.saga.steps import transfer_of
+from ledger.saga.transfer import transfer
+from ledger.settings import Settings
+from ledger.values import Change, Transfer
+
+
+@dataclass
+class Programs:
+    """A ledger whose calls are programs, for the rounds of the queue."""
+
+    rules: Rules
+
+    @property
+    def settings(self) -> Settings:
+        return self.rules.settings
+
+    def add_many(self, changes: list[Change], *, pack: bool) -> Program[list[Outcome]]:
+        deltas = programs.prepare_many(self.rules, changes, pack)
+        return through(programs.add_many(self.rules, deltas, pack), one_by_one)
+
+    def transfer(self, source: str, target: str, amount: int, **given: Any) -> Program[Transfer]:
+        return transfer(self.rules, transfer_of(source, target, amount, **given))
+
+
+def one_by_one(request: Any) -> Generator[Any, Any, Any]:
+    """The answer to a request; to programs that a table would run at once, what each returns."""
+    if not isinstance(request, AtOnce):
+        return (yield request)
+    returned = []
+    for part in request.parts:
+        returned.append((yield from part))
+    return returned
