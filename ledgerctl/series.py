@@ -41,7 +41,7 @@ def series(
     every: Annotated[Every, typer.Option(help="How long a step is.")] = Every.day,
     last: Annotated[int | None, typer.Option(min=1, max=STEPS_MAX, help="So many steps; 30 without --since.")] = None,
     since: Annotated[str | None, typer.Option(help="From the step of this time on: a time, or a date.")] = None,
-    until: Annotated[str | None, typer.Option(help="Up to this time; without it, now.")] = None,
+    until: Annotated[str | None, typer.Option(help="Up to this time, in the future too; without it, now.")] = None,
     zone: Annotated[str | None, typer.Option(help="The time zone of the days, such as Europe/Paris; else UTC.")] = None,
     format_: Annotated[Format, typer.Option("--format", help="How to print; --json means jsonl.")] = Format.table,
 ) -> None:

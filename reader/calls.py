@@ -11,7 +11,7 @@ from functools import partial
 from operator import itemgetter
 
 from ledger import clocks, tokens
-from ledger.checks import check_counter, check_flag, plain_text, to_datetime
+from ledger.checks import check_counter, check_flag, check_time, plain_text, to_datetime
 from ledger.errors import InvalidInput, shown
 from ledger.gate.gates import Gates
 from ledger.gate.hold import Hold
@@ -158,7 +158,7 @@ class Calls:
     ) -> Program[Series]:
         counter = check_counter(counter)  # a name is checked before anything else
         now: Instant = yield Now()
-        until_ms = now.wall_ms + 1 if until is None else past_ms("until", until, now)  # with the changes of now
+        until_ms = now.wall_ms + 1 if until is None else check_time("until", until)  # with the changes of now
         since_ms = past_ms("since", since, now)
         if since_ms >= until_ms:
             raise InvalidInput("since is not before until.")

@@ -143,14 +143,17 @@ class Reader:
         """The changes in each step of time, and the value at its end. The steps cover the time from `since` to `until`
         (now), so the first may begin before `since`, and the last may end after `until`.
 
+        `until` may lie in the future, so that a chart of today goes on to midnight. Steps that begin after the series'
+        `as_of` have no changes, except those of a clock that is ahead; their value is the one of now.
+
         every: "hour", "day", "week" (from Monday), "month" or a timedelta. zone: the IANA name of the zone whose days
         these are, default UTC; hours and timedeltas count from its midnight before `since`. limit: the most steps, 1 to
         10,000. Days of UTC, and longer steps, take one read unit a lane and the tail, as far back as the checkpoint
         still knows days; for shorter steps and other borders it reads the segments, 24 bytes a change.
 
         The sums are those of a history read at that moment; a stray is there after the next settle.
-        Raises InvalidInput (more steps than `limit`, no such zone), InvalidTime (before 1970, in the future) and what
-        `history` raises.
+        Raises InvalidInput (more steps than `limit`, no such zone), InvalidTime (before 1970; `since` in the future;
+        after November 9999) and what `history` raises.
         """
         return self._run(self._calls.series(counter, since=since, until=until, every=every, zone=zone, limit=limit))
 

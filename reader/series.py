@@ -48,7 +48,8 @@ class Step:
 class Series:
     """Steps that follow each other, also those without changes. as_of: when the read began. cost: what it cost.
 
-    A change that comes later belongs to the step of its `at`, so it alters that one and the values from there on.
+    Steps may lie in the future: nothing has changed there, and the value stays. A change that comes later belongs to
+    the step of its `at`, so it alters that one and the values from there on.
     """
 
     steps: tuple[Step, ...]

@@ -6,14 +6,15 @@ Rule 2: A zone affects only what is shown: nothing that counts depends on its ru
 """
 
 from collections.abc import Iterator
-from datetime import date, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from itertools import count
 
 from ledger.checks import plain_length, plain_text, to_datetime, to_ms
-from ledger.errors import InvalidInput, shown
+from ledger.errors import InvalidInput, InvalidTime, shown
 
 STEPS_MAX = 10_000
 _HOUR, _MILLISECOND, _LONGEST = timedelta(hours=1), timedelta(milliseconds=1), timedelta(days=36_525)
+_LAST_MS = to_ms(datetime(9999, 11, 30, tzinfo=UTC))
 
 
 def check_every(every: object) -> str | timedelta:
@@ -33,10 +34,12 @@ def check_every(every: object) -> str | timedelta:
 def borders(since_ms: int, until_ms: int, every: str | timedelta, zone: tzinfo, limit: int) -> list[int]:
     """The borders of the steps that cover the time from `since_ms` to `until_ms`, the end of the last one included.
 
-    Raises InvalidInput for more than `limit` steps.
+    Raises InvalidInput for more than `limit` steps, and InvalidTime for steps after November 9999.
     """
     found: list[int] = []
     for border_ms in _from(since_ms, _HOUR if every == "hour" else every, zone):
+        if border_ms > _LAST_MS:
+            raise InvalidTime("These steps would end after November 9999, which no calendar here reaches.")
         found.append(border_ms)
         if border_ms >= until_ms or len(found) > limit:
             break

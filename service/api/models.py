@@ -205,7 +205,10 @@ Unit = Annotated[Literal["year", "month", "week", "day", "hour"], Query(alias="e
 Anchor = Annotated[int, Query(ge=1, le=ANCHOR_MAX, description="of a month: the day on which it begins")]
 Last = Annotated[int, Query(ge=1, le=PERIODS_MAX, description="how many periods, up to the current one")]
 From = Annotated[Time, Query(alias="since", description="the steps cover the time from here on; RFC 3339")]
-To = Annotated[Time | None, Query(alias="until", description="the end of that time; now if left out; RFC 3339")]
+To = Annotated[
+    Time | None,
+    Query(alias="until", description="the end of that time, which may be in the future; now if left out; RFC 3339"),
+]
 _EVERY = Query(description="how long a step is; weeks begin on Monday")
 Every = Annotated[Literal["hour", "day", "week", "month"], _EVERY]
 _ZONE = Query(description="the IANA name of the calendar's time zone; UTC if left out", examples=[EXAMPLE_ZONE])

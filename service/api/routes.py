@@ -204,7 +204,8 @@ def _of_the_past() -> Iterator[None]:
     try:
         yield
     except InvalidTime:
-        raise Problem("invalid-time", "Give since, until and at from 1970 to now, by the service's clock.") from None
+        times = "Give since and at from 1970 to now, by the service's clock, and until at most in November 9999."
+        raise Problem("invalid-time", times) from None
     except InvalidInput as error:
         raise invalid([{"loc": ("query",), "type": "series", "msg": error.why}]) from None
 

@@ -44,6 +44,13 @@ def test_a_zone_moves_the_days_and_the_files_have_a_row_for_each_step(tables: Ta
     assert [each["change"] for each in tables.json("series c --until 2027-01-15 --last 2")] == [8, -4]
 
 
+def test_the_steps_may_go_on_in_the_future(tables: Tables) -> None:
+    documents = tables.json("series c --every hour --since 2027-01-15 --until 2027-01-16")
+    assert [documents[0]["start"], documents[-1]["end"]] == [f"2027-01-{day}T00:00:00.000Z" for day in (15, 16)]
+    assert [each["value"] for each in documents] == [4] * 7 + [6] * 17
+    assert [each["change"] for each in tables.json("series c --until 2027-01-17 --last 4")] == [8, -4, 2, 0]
+
+
 def test_get_shows_the_value_at_an_instant(tables: Tables) -> None:
     (said,) = tables.json("get c --at 2027-01-15")
     assert said.items() >= {"counter": "c", "at": "2027-01-15T00:00:00.000Z", "value": 4}.items()
@@ -56,7 +63,7 @@ def test_get_shows_the_value_at_an_instant(tables: Tables) -> None:
         ("series c --last 3 --since 2027-01-01", "Give one of them"),
         ("series c --zone Europe/Pariss", "no time zone"),
         ("series c --since 2027-02-01", "after this clock"),
-        ("series c --until 2027-02-01", "until=2027-02-01"),
+        ("series c --since 2027-01-01 --until 9999-12-31 --every week", "more than 10,000 steps"),
         ("series c --since 1980-01-01 --every hour", "more than 10,000 steps"),
         ("series c --every month --last 1000", "before 1970"),
         ("get c --at 2028-01-01", "after this clock"),

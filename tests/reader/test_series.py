@@ -15,7 +15,7 @@ from ledger import Change, Limit, items
 from ledger.checks import to_datetime
 from ledger.errors import InvalidCounter, InvalidInput, InvalidTime, NotYetReplicated, ReadTooSlow
 from ledger.requests import GetMany, Query, Transact
-from reader import Entry, Series, Step
+from reader import Entry, Reader, Series, Step
 from tests.strategies import effort
 from tests.world import COUNTER, KEEP_MS, LANE, LATER_MS, READ_MS, A, B, Region, World, compactor, delta, folded, reader
 
@@ -240,7 +240,10 @@ LATER = to_datetime(LATER_MS + 1)
     [
         ({"since": NOW, "until": NOW}, InvalidInput, "since is not before until"),
         ({"until": NOW - 2 * DAY}, InvalidInput, "since is not before until"),
-        ({"until": LATER}, InvalidTime, "until=2023-11-14T22:13:20.001"),
+        ({"since": LATER, "until": NOW + DAY}, InvalidTime, "since=2023-11-14T22:13:20.001"),
+        ({"until": datetime(9999, 12, 1, tzinfo=UTC), "every": 400 * DAY}, InvalidTime, "after November 9999"),
+        ({"until": datetime.max.replace(tzinfo=UTC), "every": 365 * DAY}, InvalidTime, "after November 9999"),
+        ({"until": datetime(9990, 1, 1, tzinfo=UTC)}, InvalidInput, "more than 10,000 steps"),
         ({"since": datetime(1969, 12, 31, tzinfo=UTC)}, InvalidTime, "before 1970"),
         ({"since": datetime(2023, 1, 1)}, InvalidTime, "time zone"),
         ({"zone": "Europe/Pariss"}, InvalidInput, "install the package tzdata"),
@@ -266,6 +269,56 @@ def test_what_cannot_be_a_series_is_refused_and_nothing_is_sent(
     with pytest.raises(InvalidTime):
         world.reader().value_at(COUNTER, LATER)
     assert not world.home.kinds
+
+
+def test_a_chart_of_today_goes_on_to_midnight() -> None:
+    """What a clock that is ahead has put is in the step of its time; all others of the future have nothing."""
+    world = World()
+    world.add(COUNTER, 3, at=NOW - DAY)
+    world.add(COUNTER, 5, at=NOW - HOUR)
+    world.add(COUNTER, 7, at=NOW + timedelta(minutes=4))
+    midnight = NOW.replace(hour=0, minute=0, second=0, microsecond=0)
+    found = world.reader().series(COUNTER, since=midnight, until=midnight + DAY, every="hour")
+    assert (found.steps[0].start, found.steps[-1].end, len(found.steps)) == (midnight, midnight + DAY, 24)
+    future = [step for step in found.steps if step.start > found.as_of]
+    assert [each for each in sums(found) if each[1]] == [(5, 1, 8), (7, 1, 15)]
+    assert {(step.change, step.count, step.value) for step in future} == {(0, 0, 15)}
+    assert len(future) == 23 - NOW.hour
+    with pytest.raises(InvalidTime):
+        world.reader().value_at(COUNTER, midnight + DAY)
+
+
+@pytest.mark.parametrize("every", ["hour", "day", "week", "month", timedelta(days=7)])
+def test_the_steps_until_now_are_the_same_whatever_follows_them(every: Any) -> None:
+    world = played([[0, 90_000, 200_000], "compact", [0, 300_000]])
+    until_now = world.reader().series(COUNTER, since=NOW - 5 * DAY, every=every)
+    further = world.reader().series(COUNTER, since=NOW - 5 * DAY, until=NOW + 300 * DAY, every=every)
+    assert further.steps[: len(until_now.steps)] == until_now.steps
+    future = {(step.change, step.value) for step in further.steps[len(until_now.steps) :]}
+    assert future == {(0, until_now.steps[-1].value)}
+
+
+def test_a_consistent_read_of_a_limited_counter_has_what_was_added_just_before() -> None:
+    """Where eventually consistent reads lag; a reader of these may see the past."""
+    world = World(limits={"seats:": Limit(ceiling=10, region=A)})
+    world.add("seats:gig", 4)
+    world.home.lag()
+    world.add("seats:gig", 5)
+    later = to_datetime(world.now_ms + 1)
+    world.now_ms += 1_000
+
+    def values(consistent: bool) -> list[int]:
+        reader = Reader(world.settings(), consistent=consistent, table=world.home, clock=world.clock)
+        return [
+            reader.series("seats:gig", since=later - DAY).steps[-1].value,
+            reader.value_at("seats:gig", later),
+            sum(entry.change for entry in reader.history("seats:gig")),
+            sum(entry.change for entry in reader.history_page("seats:gig").entries),
+            reader.standing("seats:gig").value,
+            reader.read("seats:gig").value,
+        ]
+
+    assert (values(True), values(False)) == ([9] * 6, [4] * 6)
 
 
 def test_so_many_steps_as_the_limit_says_are_a_series() -> None:

@@ -36,6 +36,13 @@ def test_a_series_follows_the_zone_and_ends_now_unless_until_says_where() -> Non
     assert last["start"] <= service.ask("GET", f"/counters?counter={COUNTER}").said["as_of"] < last["end"]
 
 
+def test_a_series_may_end_in_the_future() -> None:
+    service = with_changes()
+    found = steps(service, "2024-12-31T00:00:00Z&until=2025-01-03T00:00:00Z")
+    nothing = [(f"2025-01-0{day}T00:00", 0, 0, 85) for day in (1, 2)]
+    assert found == [("2024-12-31T00:00", 80, 2, 85), *nothing]
+
+
 def test_the_value_at_an_instant_is_what_was_asked_for_before_it_and_a_balance_stays_as_it_is() -> None:
     service, read = with_changes(), f"/counters?counter={COUNTER}"
     at = "2024-12-31T22:59:00.000Z"
@@ -55,6 +62,7 @@ def test_the_value_at_an_instant_is_what_was_asked_for_before_it_and_a_balance_s
         (f"{SERIES}2024-12-01", "invalid-request", "RFC 3339"),
         (f"/series?counter={COUNTER}", "invalid-request", "required"),
         (f"{SERIES}2999-01-01T00:00:00Z", "invalid-time", "to now"),
+        (f"{SERIES}2024-12-01T00:00:00Z&every=month&until=9999-12-31T00:00:00Z", "invalid-request", "1,000 steps"),
         (f"{SERIES}1969-01-01T00:00:00Z", "invalid-time", "from 1970"),
         (f"/counters?counter={COUNTER}&at=2999-01-01T00:00:00Z", "invalid-time", "to now"),
         (f"/counters?counter={COUNTER}&at=2024-12-01T00:00:00Z&max_age=1", "invalid-request", "Does not go with at"),
