@@ -6,11 +6,12 @@ Source of the zones: the machine's database, or the package tzdata (https://docs
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 
-from ledger.checks import check_aware, check_counter, check_time, plain_text
+from ledger.checks import check_aware, check_counter, plain_text
 from ledger.errors import InvalidCounter, InvalidInput, InvalidTime, shown
 from ledger.periods.name import ANCHOR_MAX, MARK, UNITS, YEAR_MAX, YEAR_MIN, Span, around, is_dated, parted
 
@@ -45,22 +46,26 @@ class Period:
         return self._named(base, self._around("at", at))
 
     def start(self, name: str) -> datetime:
-        """The first moment of a name's period, in the zone. Raises InvalidCounter for a period of another form."""
-        return self._moment(self._span(name).start)
+        """The first moment of a name's period, by the zone's clock then. Raises InvalidCounter for a period of another
+        form."""
+        return self._start(self._span(name))
 
     def end(self, name: str) -> datetime:
-        """The first moment of the next period, in the zone. Raises InvalidCounter for a period of another form."""
-        return self._moment(self._span(name).end)
+        """The end of a name's period, by the zone's clock then. Raises InvalidCounter for a period of another form."""
+        return self._end(self._span(name))
 
     def names(self, base: str, since: datetime, until: datetime) -> list[str]:
         """The counters of all periods from `since` (included) to `until` (excluded): at most 10,000, for
         `Reader.values`. Raises InvalidTime, InvalidCounter and InvalidInput."""
-        first, last_ms = self._around("since", since), check_time("until", until)
-        if check_time("since", since) > last_ms:
+        first = self._around("since", since)
+        since_at, until_at = check_aware("since", since), check_aware("until", until)
+        if since_at > until_at:
             raise InvalidInput(f"since={shown(since, 80)} is after until={shown(until, 80)}.")
+        while first.start.year > YEAR_MIN and self._end(first.before) > since_at:  # clocks went back
+            first = first.before
         found: list[str] = []
         for span in self._from(first):
-            if check_time("start", self._moment(span.start)) >= last_ms:
+            if self._start(span) >= until_at:
                 break
             if len(found) == NAMES_MAX:
                 raise InvalidInput(
@@ -74,14 +79,18 @@ class Period:
         """The counters of that many periods, 1 to 10,000, the last of which is the one of `at`. Raises as `names`."""
         if type(number) is not int or not 1 <= number <= NAMES_MAX:
             raise InvalidInput(f"{shown(number)} is no number of periods from 1 to {NAMES_MAX:,}.")
-        spans = [self._around("at", at)]
-        while len(spans) < number and spans[-1].start.year > YEAR_MIN:
-            spans.append(spans[-1].before)
+        span = self._around("at", at)
+        spans = [span]
+        while len(spans) < number and span.start.year > YEAR_MIN:
+            span = span.before
+            if not self._is_left_out(span):
+                spans.append(span)
         return [self._named(base, span) for span in reversed(spans)]
 
     def _from(self, span: Span) -> Iterator[Span]:
         while span.start.year <= YEAR_MAX:
-            yield span
+            if not self._is_left_out(span):
+                yield span
             span = span.next
 
     def _named(self, base: str, span: Span) -> str:
@@ -90,7 +99,7 @@ class Period:
     def _around(self, name: str, at: datetime) -> Span:
         moment = check_aware(name, at)
         try:
-            span = around(self.unit, self.anchor, moment.astimezone(zone_of(self.zone)).replace(tzinfo=None))
+            span = around(self.unit, self.anchor, self._shown(moment))
             if not YEAR_MIN <= span.start.year <= YEAR_MAX:
                 raise ValueError
         except (ValueError, OverflowError):
@@ -105,8 +114,36 @@ class Period:
             raise InvalidCounter(f"{name} does not end with a period such as {MARK}{example}.")
         return span
 
-    def _moment(self, calendar: datetime) -> datetime:
-        return calendar.replace(tzinfo=zone_of(self.zone))
+    def _start(self, span: Span) -> datetime:
+        """The first moment that the zone's clock has in the span."""
+        return self._crossings(span.start)[0]
+
+    def _end(self, span: Span) -> datetime:
+        """The end of the last moment that the zone's clock has in the span: it may have left the span before."""
+        first, last = self._crossings(span.end)
+        just_before = self._shown(last - timedelta(microseconds=1))
+        return last if last > first and just_before < span.end else first
+
+    def _is_left_out(self, span: Span) -> bool:
+        """Whether the zone's clock jumps over the whole span."""
+        return self._start(span) == self._end(span)
+
+    def _crossings(self, calendar: datetime) -> tuple[datetime, datetime]:
+        """The first and the last moment at which the zone's clock shows this; where it jumps over it, that moment.
+
+        A moment has a fixed offset, as two times of one ZoneInfo are compared without regard to a change of clocks.
+        """
+        zone = zone_of(self.zone)
+        first, last = (calendar.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+        if last < first:  # by the offset after the jump, and by that before it: the jump is between them
+            seconds = range(int((first - last).total_seconds()))
+            jump = bisect_left(seconds, calendar, key=lambda s: self._shown(last + timedelta(seconds=s)))
+            first = last = last + timedelta(seconds=jump)
+        return check_aware("first", first.astimezone(zone)), check_aware("last", last.astimezone(zone))
+
+    def _shown(self, moment: datetime) -> datetime:
+        """What the zone's clock shows."""
+        return moment.astimezone(zone_of(self.zone)).replace(tzinfo=None)
 
 
 def check_base(base: str) -> str:

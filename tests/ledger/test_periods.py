@@ -73,6 +73,69 @@ def test_a_moment_is_in_the_period_of_its_name_which_is_good_for_it_in_every_zon
     assert period.last("base@x", 2, period.end(name).astimezone(UTC)) == [name, following]
 
 
+CLOCKS_CHANGE = {
+    "Europe/Paris": (2026,),
+    "Antarctica/Troll": (2019, 2026),  # by two hours
+    "Asia/Gaza": (1996, 2011, 2016, 2022),  # at a minute past midnight, too
+    "Australia/Lord_Howe": (2026,),  # by half an hour
+    "America/Havana": (2026,),  # at midnight
+    "Pacific/Apia": (2011,),  # over the date line: a day is missing
+    "America/Juneau": (1983,),
+}
+
+
+def changes_of_clocks(zone: str, year: int) -> list[datetime]:
+    hours = [datetime(year, 1, 1, tzinfo=UTC) + timedelta(hours=hour) for hour in range(366 * 24)]
+    offsets = [hour.astimezone(ZoneInfo(zone)).utcoffset() for hour in hours]
+    return [hours[i] for i in range(1, len(hours)) if offsets[i] != offsets[i - 1]]
+
+
+@pytest.mark.parametrize("zone", CLOCKS_CHANGE)
+def test_every_moment_is_between_the_start_and_the_end_of_its_own_name_and_no_name_is_without_a_moment(
+    zone: str,
+) -> None:
+    changes = [change for year in CLOCKS_CHANGE[zone] for change in changes_of_clocks(zone, year)]
+    assert len(changes) >= 2 * len(CLOCKS_CHANGE[zone]) - (zone == "Pacific/Apia")
+    for period in (Period(unit, zone) for unit in UNITS):
+        for change in changes:
+            since, until = change - timedelta(hours=30), change + timedelta(hours=4)
+            moments = [since + timedelta(minutes=i) for i in range(34 * 60)]
+            name_of = {moment: period.name("b", moment) for moment in moments}
+            for moment in {at for name in {*name_of.values()} for at in ends_of(name, name_of)}:
+                name = name_of[moment]
+                assert period.start(name) <= moment < period.end(name), (name, moment)
+            met = sorted({*name_of.values()})
+            assert period.names("b", since, until) == met
+            last = period.last("b", len(met), moments[-1])
+            assert [name for name in last if name >= met[0]] == met
+            assert all(period.start(name) < period.end(name) for name in last)
+            borders = [period.start(name) for name in met[1:]]
+            assert borders == sorted({*borders})
+
+
+def ends_of(name: str, name_of: dict[datetime, str]) -> tuple[datetime, datetime]:
+    moments = [moment for moment, of in name_of.items() if of == name]
+    return moments[0], moments[-1]
+
+
+def test_an_hour_that_clocks_show_twice_is_two_hours_long_and_one_that_they_leave_out_is_none() -> None:
+    hour, at = Period("hour", "Europe/Paris"), datetime(2026, 10, 25, 3, 30, tzinfo=UTC)
+    assert hour.last("b", 3, at) == ["b@2026-10-25T02", "b@2026-10-25T03", "b@2026-10-25T04"]
+    twice = hour.end("b@2026-10-25T02") - hour.start("b@2026-10-25T02")
+    assert twice == timedelta(hours=2)
+    at = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
+    assert hour.last("b", 3, at) == ["b@2026-03-29T00", "b@2026-03-29T01", "b@2026-03-29T03"]
+    assert hour.names("b", at - timedelta(hours=2), at) == ["b@2026-03-29T00", "b@2026-03-29T01", "b@2026-03-29T03"]
+
+
+def test_the_names_until_a_border_leave_out_the_period_that_begins_there() -> None:
+    new_year = [datetime(year, 1, 1, tzinfo=UTC) for year in (2025, 2026)]
+    months = Period("month").names(KEY, *new_year)
+    assert (len(months), months[0], months[-1]) == (12, f"{KEY}@2025-01", f"{KEY}@2025-12")
+    a_moment_later = new_year[1] + timedelta(milliseconds=1)
+    assert Period("month").names(KEY, new_year[0], a_moment_later) == [*months, f"{KEY}@2026-01"]
+
+
 def test_a_period_is_spelt_in_one_way_and_other_ends_of_names_are_none() -> None:
     names = {"month": NAME, "week": "llm:key@2026-W47", "day": "llm:key@2026-11-20", "hour": "llm:key@2026-11-20T00"}
     for unit, name in names.items():
