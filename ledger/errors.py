@@ -4,7 +4,8 @@ Rule 1: A docstring and a message say what happened, whether anything was writte
 Rule 2: A caller who catches `LedgerError` has caught them all.
 Rule 3: An error that concerns one change carries it as `delta`, ready for `Ledger.apply`.
 Rule 4: An error that a public call raises or answers carries as `cost` what the call cost, as a receipt does.
-Rule 5: The message of a call that only reads leaves out that nothing was written.
+Rule 5: The message of a call that only reads leaves out that nothing was written. That of a call of several steps says
+what its earlier steps left in the table instead.
 """
 
 from __future__ import annotations
@@ -34,10 +35,16 @@ class LedgerError(Exception):
     cost: Any = None
     of_read = False
     """The call that raised it only reads."""
+    is_decision = False
+    """The table decided what the change stands for, so the error is true of each attempt at it."""
+    stays: str = ""
+    """What earlier steps of the call left in the table: a sentence."""
 
     def __str__(self) -> str:
-        text = super().__str__()
-        return text.replace(NOT_WRITTEN, "") if self.of_read else text
+        text, stays = super().__str__(), f" {self.stays}" if self.stays else ""
+        if self.of_read or (stays and NOT_WRITTEN in text):
+            return text.replace(NOT_WRITTEN, stays)
+        return f"{text}{stays}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle it as it is, whatever arguments its class takes."""
@@ -104,6 +111,8 @@ class TokenConflict(LedgerError):
     Use a new idempotency key for a change that is really new. A Region that has not received the first change accepts
     the second: the last writer wins. If a compactor folded the first one before, clean and `verify` report the other.
     """
+
+    is_decision = True
 
 
 class TableError(LedgerError):
@@ -212,6 +221,8 @@ class LimitReached(LedgerError):
     zone); None for a counter without periods.
     """
 
+    is_decision = True
+
     def __init__(
         self,
         *args: object,
@@ -254,6 +265,8 @@ class TransferStuck(Again):
 
 class HoldEnded(LedgerError):
     """The hold was captured, released or expired before: `state`. `actual`: what counts of it. Nothing was written."""
+
+    is_decision = True
 
     def __init__(self, message: str, state: str = "expired", actual: int = 0) -> None:
         super().__init__(message)

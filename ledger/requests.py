@@ -4,16 +4,18 @@ Rule 1: the protocol's steps are generators that yield these values and do nothi
 can change is a visible `yield`.
 Rule 2: a request says all that its answer depends on; a table that does not know a request raises TypeError.
 Rule 3: a failure is a LedgerError, raised at the `yield` of the request.
+Rule 4: no error speaks for another attempt. Whoever sends one change in several requests keeps a `Doubt` of them.
 """
 
+import copy
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from ledger.actions import Action, updated
 from ledger.conditions import Condition
 from ledger.conditions import Item as Item
 from ledger.cost import item_bytes
-from ledger.errors import ItemTooLarge, LedgerError
+from ledger.errors import ItemTooLarge, LedgerError, OutcomeUnknown
 
 ITEM_BYTES_MAX = 400 * 1024
 
@@ -51,7 +53,8 @@ class Put(NamedTuple):
 
 
 class Update(NamedTuple):
-    """UpdateItem, which makes the item where there is none. Answer: as for Put; with `shows` Written when written.
+    """UpdateItem, which makes the item where there is none. Answer: as for Put; with `shows` Written when written;
+    Resent where an earlier attempt at the same request may have been applied.
 
     Raises TableMismatch when an action does not fit the item, and ItemTooLarge above 400 KB. Its expressions have at
     most 4 KB and 300 operands.
@@ -123,9 +126,16 @@ class PutMany(NamedTuple):
 
 
 class AlreadyThere(NamedTuple):
-    """The condition of one write of several failed: it wrote nothing. item: the other, where the store showed it."""
+    """The condition of one write of several failed. item: what is there, where the store showed it. resent: an earlier
+    attempt at the same request may have put it."""
 
     item: Item | None
+    resent: bool = False
+
+
+class Resent(dict[str, Any]):
+    """The item that made an Update's condition fail, at a later attempt at one request: an earlier attempt, whose
+    answer was lost, may be what changed the item."""
 
 
 class Get(NamedTuple):
@@ -213,6 +223,42 @@ def in_time(began: Instant, ended: Instant, most_ms: int) -> bool:
 
 
 Request = Write | Transact | PutMany | DeleteMany | Get | GetMany | Query | Scan | Together | At | Pause | Now
+
+
+class Doubt:
+    """Whether the requests that carried a change left open if it was written.
+
+    As a block: an error that leaves it and decides nothing becomes an OutcomeUnknown, if an earlier request left that
+    open. before: the doubt that the change comes with.
+    """
+
+    def __init__(self, before: "Doubt | None" = None) -> None:
+        self._unknown: OutcomeUnknown | None = before._unknown if before is not None else None
+
+    def __bool__(self) -> bool:
+        return self._unknown is not None
+
+    def note(self, answer: Result) -> Result:
+        """`answer` itself, an error too, after a look at what it leaves open."""
+        if isinstance(answer, OutcomeUnknown):
+            self._unknown = answer
+        elif isinstance(answer, Resent) or (isinstance(answer, AlreadyThere) and answer.resent):
+            why = "An earlier attempt at the request got no answer. It may or may not have been applied."
+            self._unknown = OutcomeUnknown(why)
+        return answer
+
+    def last_word(self, error: LedgerError) -> LedgerError:
+        """The error to raise of a change whose last request failed with this one."""
+        if self._unknown is None or error.is_decision or isinstance(error, OutcomeUnknown):
+            return error
+        return copy.copy(self._unknown)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, LedgerError) and (unknown := self.last_word(error)) is not error:
+            raise unknown from error
 
 
 def or_error(call: Callable[..., Result], *args: Any) -> Result | LedgerError:

@@ -15,7 +15,21 @@ from ledger.dynamo import ask, failures
 from ledger.dynamo.ask import Operation
 from ledger.dynamo.send import TRIES_MAX, Endpoint, Steps, Wait, all_of, flat
 from ledger.errors import LedgerError
-from ledger.requests import AlreadyThere, Get, Item, Key, Put, Request, Transact, Update, Written, key_of, keyed
+from ledger.requests import (
+    AlreadyThere,
+    Doubt,
+    Get,
+    Item,
+    Key,
+    Put,
+    Request,
+    Resent,
+    Transact,
+    Update,
+    Written,
+    key_of,
+    keyed,
+)
 
 
 class Exchange(Endpoint):
@@ -56,7 +70,10 @@ class Exchange(Endpoint):
         try:
             response = yield from self.persist(ask.operation(request, self.name), True)
         except failures.ConditionFailed as failed:
-            return failed.there if isinstance(request, Transact) else failed.there[0] or {}
+            if isinstance(request, Transact):
+                return failed.there
+            there = failed.there[0] or {}  # what a Put meets shows whether it is its own
+            return Resent(there) if failed.resent and isinstance(request, Update) else there
         return Written(response["Attributes"]) if isinstance(request, Update) and request.shows else None
 
     def _delete(self, item: Item) -> Steps[Item | None]:
@@ -64,25 +81,28 @@ class Exchange(Endpoint):
         return (yield from self._write(requests.Delete(key_of(item), has(item)))) or None
 
     def _insert(self, put: Put) -> Steps[Item | AlreadyThere | None]:
-        """Put a delta or a pack by an INSERT, which can replace nothing and does not show what is there."""
-        for _ in range(TRIES_MAX):
-            try:
-                yield from self.persist(Operation("execute_statement", ask.insert(self.name, put.item)), True)
-                return None
-            except LedgerError as error:
-                if failures.code_of(error.__cause__) not in failures.DUPLICATE:
-                    raise
-            if put.condition is None:
-                return None  # a pack: the item under its name is the same
-            try:
-                there: Item | None = yield from self.answer(Get(put.key))
-            except errors.NotAllowed as refused:
-                if not failures.denied(refused.__cause__):
-                    raise
-                return AlreadyThere(None)
-            if there is not None:
-                return there  # else it was cleaned meanwhile, and is put again, as by any retry that comes so late
-        raise errors.TransactionConflict(f"{put.key} came and went {TRIES_MAX} times. Nothing was written. Call again.")
+        """Put a delta or a pack by an INSERT, which can replace nothing and does not show what is there. What is there
+        may be of an earlier attempt, so no later request's error says that nothing was written."""
+        with Doubt() as doubt:
+            for _ in range(TRIES_MAX):
+                try:
+                    yield from self.persist(Operation("execute_statement", ask.insert(self.name, put.item)), True)
+                    return None
+                except LedgerError as error:
+                    if failures.code_of(error.__cause__) not in failures.DUPLICATE:
+                        raise
+                    doubt.note(error)
+                if put.condition is None:
+                    return None  # a pack: the item under its name is the same
+                try:
+                    there: Item | None = yield from self.answer(Get(put.key))
+                except errors.NotAllowed as refused:
+                    if not failures.denied(refused.__cause__):
+                        raise
+                    return AlreadyThere(None, resent=True)
+                if there is not None:
+                    return there  # else it was cleaned meanwhile, and is put again, as by any retry that comes so late
+            raise errors.TransactionConflict(f"{put.key} came and went {TRIES_MAX} times. Call again.")
 
     def _each(
         self, items: Sequence[Item], statement: ask.Statement, single: Callable[[Item], Steps[Any]]
@@ -138,7 +158,7 @@ def _statement_answer(error: Any, resent: bool) -> AlreadyThere | LedgerError | 
         return None
     code, message = error.get("Code", ""), error.get("Message", "")
     if code in failures.DUPLICATE or code == "ConditionalCheckFailed":
-        return AlreadyThere(error.get("Item"))
+        return AlreadyThere(error.get("Item"), resent)
     refusal = None if resent else failures.known(code, f"PartiQL: {message}")
     return refusal or failures.no_answer("PartiQL", True, f"{code}: {message}")
 

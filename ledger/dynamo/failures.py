@@ -87,10 +87,11 @@ _SENT = "exact-counter-sent"
 
 
 class ConditionFailed(Exception):
-    """A condition failed: programs get it as an answer. `there`: what was there, by write; None where it held."""
+    """A condition failed: programs get it as an answer. `there`: what was there, by write; None where it held. resent:
+    whether an earlier attempt may have been applied."""
 
-    def __init__(self, *there: Item | None) -> None:
-        self.there = there
+    def __init__(self, *there: Item | None, resent: bool) -> None:
+        self.there, self.resent = there, resent
 
 
 def is_async(client: object) -> bool:
@@ -181,10 +182,11 @@ def error_of(failure: Exception, operation: str, writes: bool, table: str) -> Ex
     code = code_of(failure)
     answer: Any = failure.response
     message = answer["Error"].get("Message", str(failure))
+    sent_before = bool(sent) or attempts_of(answer) > 1
     if code == "ConditionalCheckFailed":
         reasons = answer.get("CancellationReasons") or [{"Code": code, **answer}]
-        return ConditionFailed(*((why.get("Item") or {}) if why.get("Code") == code else None for why in reasons))
-    sent_before = sent or attempts_of(answer) > 1
+        there = ((why.get("Item") or {}) if why.get("Code") == code else None for why in reasons)
+        return ConditionFailed(*there, resent=sent_before)
     if writes and (sent_before or code == "TransactionInProgressException"):
         return no_answer(operation, writes, f"{code}: {message}")
     return known(code, f"{operation} on {table}: {message}") or no_answer(operation, writes, f"{code}: {message}")

@@ -20,7 +20,7 @@ from ledger.cost import NOTHING, Meter
 from ledger.dynamo import consumed, failures
 from ledger.dynamo.ask import Operation
 from ledger.errors import InvalidInput, LedgerError, shown
-from ledger.requests import Result, answered
+from ledger.requests import Doubt, Result, answered
 
 TRIES_MAX = 6  # how often a request is sent that meets conflicts or throttling, the SDK's own retries aside
 PAUSE_BASE_S = 0.05
@@ -77,16 +77,18 @@ class Endpoint:
 
     def persist(self, operation: Operation, writes: bool) -> Steps[Any]:
         """Send an operation; again, with the same arguments, while it meets conflicts or throttling."""
-        unknown: errors.OutcomeUnknown | None = None
+        doubt = Doubt()
         for attempt in range(TRIES_MAX):
             try:
                 return (yield from self.send(operation, writes))
+            except failures.ConditionFailed as failed:
+                failed.resent = failed.resent or bool(doubt)
+                raise
             except LedgerError as error:
-                if isinstance(error, errors.OutcomeUnknown):
-                    unknown = error
                 passes = failures.code_of(error.__cause__) in failures.CONFLICT | failures.THROTTLING
                 if attempt == TRIES_MAX - 1 or not passes:
-                    raise unknown or error from error.__cause__  # what an earlier attempt may have done stays unknown
+                    raise doubt.last_word(error) from error.__cause__
+                doubt.note(error)
             yield self.back_off(attempt)
         raise AssertionError("unreachable")
 

@@ -9,7 +9,8 @@ Rule 3: if a lane does not answer, nothing is decided (OutOfReach).
 Rule 4: if the process remembers that a side is sold out, it refuses at once, if the rights here are still too few.
 Rule 5: the Update of a group has the conditions of each of its tokens, and takes the rights that they need together. If
 it fails, tokens that are decided get their answers, those that may have been filed are looked up, and the others travel
-again. Where the rights do not suffice for all, each is decided alone: one refusal does not fail the others.
+again. Where the rights do not suffice for all, each is decided alone: one refusal does not fail the others. What the
+group's Update may have written stays in doubt until a decision says it.
 Rule 6: an error of a change carries its delta; an error of a hold carries none, because applying it would be an add.
 Rule 7: a tighter limit takes rights away, so the program obtains them first; a wider one brings rights with it. Both
 are computed from the limit in the gate that had the first rights. That gate is written IF nobody has set the limit
@@ -35,7 +36,7 @@ from ledger.lane.add import Outcome, failed
 from ledger.limit import DOWN, SIDES, UP
 from ledger.periods.carry import carry
 from ledger.ranges import CHANGE_MAX
-from ledger.requests import Instant, Now, Program, Written
+from ledger.requests import Doubt, Instant, Now, Program, Written
 from ledger.tokens import until_ms
 from ledger.values import Delta, Lane, Receipt
 
@@ -44,12 +45,19 @@ PAUSE_MS = 200
 Region: of many that are short at once, the first to go brings enough for all."""
 
 
-def decide_change(gates: Gates, delta: Delta, *, hold: bool = False, refuses: bool = True) -> Program[Decision]:
+def decide_change(
+    gates: Gates, delta: Delta, *, hold: bool = False, refuses: bool = True, before: Doubt | None = None
+) -> Program[Decision]:
     """Decide a change or a hold. Raises OutOfReach, GateLost, LimitMismatch, GaveUp, DamagedItem and TableErrors.
 
     refuses: a change for which too little is left is refused, for ever. Otherwise it stays undecided: the answer has
-    neither an outcome nor a hold, but what is left.
+    neither an outcome nor a hold, but what is left. before: what an earlier request that carried it left open.
     """
+    with Doubt(before) as doubt:
+        return (yield from _decided(gates, delta, hold, refuses, doubt))
+
+
+def _decided(gates: Gates, delta: Delta, hold: bool, refuses: bool, doubt: Doubt) -> Program[Decision]:
     lane, token = delta.lane, delta.token
     side, need = DOWN if delta.change < 0 else UP, abs(delta.change)  # the right that it takes, and how much of it
     seen: int | None = None
@@ -66,7 +74,7 @@ def decide_change(gates: Gates, delta: Delta, *, hold: bool = False, refuses: bo
         else:
             change = {token: delta.change}
             update = updates.decide(lane, gates.limit, change, seen, slack_ms, shows=looks(token))
-        answer = yield from write(gates, lane, update)
+        answer = doubt.note((yield from write(gates, lane, update)))
         if isinstance(answer, Written):
             if left is None:
                 gates.sold_out.changed(lane.counter, delta.change)
@@ -114,13 +122,15 @@ def add_group(gates: Gates, lane: Lane, changes: Mapping[str, int]) -> Program[D
     """A decision or an error for each token, GROUP_MAX at most. It raises none of the errors that `add` raises."""
     decided: Decisions = {}
     left = dict(changes)
+    doubt = Doubt()
     seen: int | None = None
     slack_ms: int | None = None
     for _ in range(TRIES):
         if len(left) < 2:
             break
         try:
-            answer = yield from write(gates, lane, updates.decide(lane, gates.limit, left, seen, slack_ms))
+            update = updates.decide(lane, gates.limit, left, seen, slack_ms)
+            answer = doubt.note((yield from write(gates, lane, update)))
             if isinstance(answer, Written):
                 decided |= {token: Decision(change, before=False) for token, change in left.items()}
                 gates.sold_out.changed(lane.counter, sum(left.values()))
@@ -138,8 +148,9 @@ def add_group(gates: Gates, lane: Lane, changes: Mapping[str, int]) -> Program[D
                 known = yield from look_up(gates, lane, token)
                 if known is not None:
                     there[token] = known
-        except LedgerError:
-            break  # each one learns its outcome alone
+        except LedgerError as error:
+            doubt.note(error)
+            break  # each one learns its outcome alone, and the group's Update may have written it
         decided |= there
         left = {token: change for token, change in left.items() if token not in there}
         seen = gate.version if len(unsure) > len(there.keys() & set(unsure)) else None
@@ -147,7 +158,7 @@ def add_group(gates: Gates, lane: Lane, changes: Mapping[str, int]) -> Program[D
         slack_ms = max(late, default=None)
     for token, change in left.items():
         try:
-            decided[token] = yield from decide_change(gates, Delta(lane, token, change))
+            decided[token] = yield from decide_change(gates, Delta(lane, token, change), before=doubt)
         except LedgerError as error:
             decided[token] = error
     return decided
@@ -213,6 +224,11 @@ def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[G
     all holds is beyond it (nothing was written), InvalidInput for wrong bounds, and what `add` raises.
     """
     given = _checked(gates, {DOWN: floor, UP: ceiling})
+    with Doubt() as doubt:
+        return (yield from _limit_set(gates, given, doubt))
+
+
+def _limit_set(gates: Gates, given: Mapping[str, int | None], doubt: Doubt) -> Program[Gate]:
     lane = gates.first
     for _ in range(TRIES_MAX):
         gate = yield from gates.read(lane)
@@ -238,7 +254,7 @@ def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[G
                 )
         if short:
             continue
-        answer = yield from write(gates, lane, updates.set_limit(gate, gates.limit, wanted))
+        answer = doubt.note((yield from write(gates, lane, updates.set_limit(gate, gates.limit, wanted))))
         if isinstance(answer, Written):
             gates.sold_out.forget(lane.counter, *SIDES)
             return gates.gate(lane, answer.item)

@@ -5,7 +5,9 @@ as any token that is looked up. The unused part goes back in the same Update, an
 right. Then the note of a filed hold is deleted; a note that stays is harmless.
 """
 
-from ledger.errors import NoSuchHold
+from contextlib import suppress
+
+from ledger.errors import LedgerError, NoSuchHold
 from ledger.gate import updates
 from ledger.gate.answer import Decision, ended
 from ledger.gate.filing import perhaps_roll, write
@@ -14,13 +16,18 @@ from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.gate.move import forget
 from ledger.gate.past import find
 from ledger.limit import SIDES
-from ledger.requests import Program, Written
+from ledger.requests import Doubt, Program, Written
 from ledger.values import Delta, Receipt
 
 
 def end(gates: Gates, held: Delta, outcome: int) -> Program[Decision]:
     """End a hold of `held.change`, as it was granted, with a change that counts, RELEASED or EXPIRED; or find how it
     had ended. Raises NoSuchHold, and what `decide_change` raises but OutOfReach."""
+    with Doubt() as doubt:
+        return (yield from _ended(gates, held, outcome, doubt))
+
+
+def _ended(gates: Gates, held: Delta, outcome: int, doubt: Doubt) -> Program[Decision]:
     lane, token, amount, limit = held.lane, held.token, held.change, gates.limit
     granted = gates.sold_out.is_in_gate(lane.counter, token)
     for _ in range(TRIES_MAX):
@@ -38,12 +45,14 @@ def end(gates: Gates, held: Delta, outcome: int) -> Program[Decision]:
                 "written. Use the id that `hold` gave."
             )
         granted = False
-        answer = yield from write(gates, lane, updates.end(lane, limit, {token: amount}, outcome, filed))
+        update = updates.end(lane, limit, {token: amount}, outcome, filed)
+        answer = doubt.note((yield from write(gates, lane, update)))
         if isinstance(answer, Written):
             gates.sold_out.forget(lane.counter, *SIDES)
             gates.sold_out.ended(lane.counter, filed=filed is not None)
             if filed is not None:
-                yield from forget(gates, lane, {token: amount})
+                with suppress(LedgerError):  # the hold has ended, whatever becomes of its note
+                    yield from forget(gates, lane, {token: amount})
             yield from perhaps_roll(gates, lane, answer.item, token)
             return Decision(outcome, before=False)
     raise gave_up(lane)

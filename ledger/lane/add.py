@@ -8,7 +8,9 @@ the change is put once more as a pack of one, whose key names its content: it is
 once, and if another change has its token, clean and verify report that.
 Rule 4: A pack's content gives its name, so no put, repeated, late or from elsewhere, changes the item of that name, and
 a pack that is there already is a success. So nobody learns whether a change was there before.
-Rule 5: A pack has changes of one lane, whose times lie within PACK_SPAN_MS. A change that goes with no other is put
+Rule 5: A batch does not show what is there, so a single put follows; what an earlier attempt at the batch may have
+written, that put's error does not deny.
+Rule 6: A pack has changes of one lane, whose times lie within PACK_SPAN_MS. A change that goes with no other is put
 alone, as `add` does, and has its definite outcome.
 """
 
@@ -19,21 +21,23 @@ from ledger import items, tokens
 from ledger.conditions import Absent
 from ledger.entries import Entries, packed
 from ledger.errors import LedgerError, TableMismatch, TokenConflict
-from ledger.requests import AlreadyThere, Item, Program, Put, PutMany, Together, key_of
+from ledger.requests import AlreadyThere, Doubt, Item, Program, Put, PutMany, Together, key_of
 from ledger.values import PACK_SPAN_MS, Delta, Lane, Pack, Receipt
 
 Named = tuple[Lane, str]
 """A lane and a token: the name of a delta."""
 
 
-def add(delta: Delta) -> Program[Receipt]:
-    """Put one delta. Raises TokenConflict, OutcomeUnknown and the other TableErrors, each with `delta`."""
+def add(delta: Delta, before: Doubt | None = None) -> Program[Receipt]:
+    """Put one delta. Raises TokenConflict, OutcomeUnknown and the other TableErrors, each with `delta`. before: what an
+    earlier request that carried it left open."""
     try:
-        there: Item | AlreadyThere | None = yield Put(items.delta_item(delta), Absent())
-        if isinstance(there, AlreadyThere):
-            yield Put(items.pack_item(pack_of([delta])))
-            return Receipt("accepted", delta)
-        return Receipt("recorded", delta) if there is None else _replayed(delta, there)
+        with Doubt(before) as doubt:
+            there: Item | AlreadyThere | None = doubt.note((yield Put(items.delta_item(delta), Absent())))
+            if isinstance(there, AlreadyThere):
+                yield Put(items.pack_item(pack_of([delta])))
+                return Receipt("accepted", delta)
+            return Receipt("recorded", delta) if there is None else _replayed(delta, there)
     except LedgerError as error:
         error.delta = delta
         raise
@@ -71,7 +75,9 @@ def _outcome(delta: Delta, answer: AlreadyThere | LedgerError | None) -> Program
             case AlreadyThere(item=there) if there is not None:
                 return _replayed(delta, there)
             case AlreadyThere():  # the store did not show which change is there; a single put does
-                return (yield from add(delta))
+                doubt = Doubt()
+                doubt.note(answer)
+                return (yield from add(delta, doubt))
             case error:
                 raise error
     except LedgerError as error:
