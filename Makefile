@@ -15,7 +15,7 @@ PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --
 
 .DEFAULT_GOAL := help
 .PHONY: help dev engine demo demo-web browser test check docs api bench litellm compare simulate explore mistakes \
-  mutants dist model contract torture package preflight deploy remove e2e smoke
+  mutants dist newest model contract torture package preflight deploy remove e2e smoke
 
 help:
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,7 +102,8 @@ dist: $(VENV)/.made $(OLDEST)/.made $(ENGINE)/.made ## build wheel and sdist, ch
 	  tests/ledger tests/reader tests/ledgerctl/test_app.py tests/ledgerctl/test_failures.py $(ARGS)
 	@for python in $(PYTHON313); do "$$python" -c "" 2> /dev/null || continue; \
 	  $(MAKE) --no-print-directory lambda PYTHON313="$$python" && exit; exit 1; done; \
-	  echo "NOT RUN on Python 3.13: none that starts is on PATH or among pyenv's versions. PYTHON313=... names one."
+	  echo "NOT RUN on Python 3.13: none that starts is on PATH or among pyenv's versions. PYTHON313=... names one."; \
+	  $(if $(CI),exit 1)
 	@$(BIN)/python -m pytest -q tests/wheel $(ARGS)
 	@ls dist/*
 
@@ -111,6 +112,13 @@ lambda: $(ENGINE)/.made
 	@$(MAKE) --no-print-directory VENV=$(LAMBDA) PYTHON="$(PYTHON313)" $(LAMBDA)/.made
 	@PYTHONPATH=$(WHEEL) LEDGER_ENGINE=$(CURDIR)/$(ENGINE)/bin/ministack $(LAMBDA)/bin/python $(ON_WHEEL) \
 	  tests/ledger tests/reader tests/compactor tests/service tests/infra $(ARGS)
+
+PYTHON314 ?= python3.14 $(wildcard $(HOME)/.pyenv/versions/3.14.*/bin/python)
+newest: $(VENV)/.made $(ENGINE)/.made ## test with the newest of all dependencies, without locks, also on Python 3.14; ARGS="tests/reader", PYTHON314=...
+	@$(BIN)/python -m lab.newest $(ARGS)
+	@for python in $(PYTHON314); do "$$python" -c "" 2> /dev/null || continue; \
+	  $(BIN)/python -m lab.newest --python "$$python" $(ARGS) && exit; exit 1; done; \
+	  echo "NOT RUN on Python 3.14: none that starts is on PATH or among pyenv's versions. PYTHON314=... names one."
 
 model: $(VENV)/.made ## check the TLA+ model (needs Java and Maven): half an hour; ARGS=one-delta: one configuration
 	@$(BIN)/python -m lab.spec.check $(ARGS)

@@ -91,6 +91,9 @@ def test_a_forge_runs_what_a_clean_clone_must_pass_and_releases_what_make_dist_m
     jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())["jobs"]
     steps = {name: [step.get("uses") or step["run"] for step in job["steps"]] for name, job in jobs.items()}
     assert steps["test"][-1] == "env -u GITHUB_ACTIONS .ci/run"
+    assert steps["weekly"][-3:] == [
+        f"env -u GITHUB_ACTIONS make {what}" for what in ("newest", "package cdk", "e2e ARGS=--breaks")
+    ]
     assert jobs["release"]["needs"] == "test"
     assert steps["release"][-3] == "env -u GITHUB_ACTIONS make dist"
     actions = [step for job in steps.values() for step in job if step.startswith("actions/")]
