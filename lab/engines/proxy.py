@@ -1,6 +1,7 @@
 """The fault proxy: a process between every client and the engine that does to requests what proxy_faults.py decides.
 
-Rule 1: Loopback only. A request's path says where its caller stands; the Region that it asks is in its signature.
+Rule 1: Loopback only, and nothing that a page in a browser sends. A request's path says where its caller stands; the
+Region that it asks is in its signature.
 Rule 2: It decides nothing: what happens to a request is a Fault. What it did is counted by kind.
 Rule 3: A partition resets what one Region's callers send to another Region; callers outside reach every Region.
 Rule 4: PartiQL goes on item by item (`partiql`), because this engine's streams and replicas see none.
@@ -14,7 +15,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from multiprocessing.connection import Connection
 
 from urllib3 import HTTPConnectionPool
@@ -24,6 +25,7 @@ from lab.engines import partiql
 from lab.engines.children import CONTEXT, Children
 from lab.engines.ministack import HOST, POOL_CONNECTIONS, Engine
 from lab.engines.proxy_faults import REFUSALS, Fault, Mix, decide, refusal
+from service.loopback import OfLoopback
 
 OUTSIDE = "outside"  # where writers and readers stand: no partition lies between them and a Region
 _REGION = re.compile(r"Credential=[^/]*/[^/]*/([^/]*)/")
@@ -151,7 +153,7 @@ class _Proxy(ThreadingHTTPServer):
             time.sleep(self._rng.randint(*between_ms) / 1_000)
 
 
-class _Caller(BaseHTTPRequestHandler):
+class _Caller(OfLoopback):
     protocol_version, disable_nagle_algorithm = "HTTP/1.1", True
     server: _Proxy
 

@@ -1,8 +1,7 @@
 """The live page on 127.0.0.1: its files, the picture of now, and one address to ask for things.
 
-Rule 1: It listens on the loopback alone and answers no other name (a foreign page could make a browser look up its own
-name here)
-Rule 2: A request that changes something must come from the page itself.
+Rule 1: It listens on the loopback alone, and `loopback` refuses what a foreign page sends.
+Rule 2: A request that changes something must come from the page itself, as JSON.
 Rule 3: The page may load nothing from elsewhere.
 """
 
@@ -14,8 +13,8 @@ from typing import Any
 
 from lab.live.controls import BadControl
 from lab.live.show import Show
+from service.loopback import HOST, OfLoopback
 
-HOST = "127.0.0.1"
 PORT = 8090
 BODY_MAX = 1_000
 PAGE = Path(__file__).with_name("page")
@@ -36,24 +35,15 @@ class Server(ThreadingHTTPServer):
     def __init__(self, port: int = PORT, *, seed: int = 1) -> None:
         self.show = Show(seed)
         super().__init__((HOST, port), partial(Handler, directory=str(PAGE)))
-        self.names = {f"{name}:{self.server_port}" for name in (HOST, "localhost")}
         self.url = f"http://{HOST}:{self.server_port}/"
 
 
-class Handler(SimpleHTTPRequestHandler):
+class Handler(OfLoopback, SimpleHTTPRequestHandler):
     """One request."""
 
     server: Server
     server_version, sys_version = "live-page", ""
     timeout = 30
-
-    def parse_request(self) -> bool:
-        if not super().parse_request():
-            return False
-        is_ours = self.headers.get("Host") in self.server.names
-        if not is_ours:
-            self.send_error(403, f"This page is at {self.server.url} only.")
-        return is_ours
 
     def do_GET(self) -> None:
         if self.path != "/picture":
@@ -66,8 +56,10 @@ class Handler(SimpleHTTPRequestHandler):
 
     def do_POST(self) -> None:
         length = self.headers.get("Content-Length", "")
-        if self.headers.get("Origin", "") not in {f"http://{name}" for name in self.server.names}:
+        if "Origin" not in self.headers:
             self.send_error(403, "Only the page itself may ask for this.")
+        elif self.headers.get_content_type() != "application/json":
+            self.send_error(415, "Send Content-Type: application/json.")
         elif self.path != "/do" or not length.isdecimal() or int(length) > BODY_MAX:
             self.send_error(400, f"Send JSON of at most {BODY_MAX:,} bytes to /do.")
         else:

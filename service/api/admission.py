@@ -96,19 +96,21 @@ def _query(query: str) -> dict[str, str]:
 
 
 def _text(event: Mapping[str, Any], headers: Mapping[str, str]) -> str:
-    if headers.get("content-type", JSON).partition(";")[0].strip().lower() != JSON:
-        raise Problem("not-json", f"Send Content-Type: {JSON}.")
     too_large = Problem("body-too-large", f"A body has at most {BODY_BYTES_MAX:,} bytes.")
     body = event.get("body") or ""
     if len(body) > 2 * BODY_BYTES_MAX:
         raise too_large
     try:
         data = base64.b64decode(body, validate=True) if event.get("isBase64Encoded") else body.encode()
+        if len(data) > BODY_BYTES_MAX:
+            raise too_large
+        # A body without a type is refused, too: browsers send it for any page, without asking the server before.
+        media_type = headers.get("content-type", "" if data else JSON)
+        if media_type.partition(";")[0].strip().lower() != JSON:
+            raise Problem("not-json", f"Send Content-Type: {JSON}.")
         text = data.decode()
     except ValueError:  # not base64, not UTF-8, a lone surrogate
         raise Problem("malformed-request", "The body is not UTF-8.") from None
-    if len(data) > BODY_BYTES_MAX:
-        raise too_large
     if not text.strip():
         raise Problem("malformed-request", "The request has no body.")
     return str(text)

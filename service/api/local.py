@@ -1,6 +1,6 @@
 """The API on this computer: `python -m service.api.local` listens on 127.0.0.1 and runs the code of the function.
 
-Rule 1: Loopback only, because nothing here checks who calls.
+Rule 1: Loopback only, because nothing here checks who calls; and `loopback` refuses what a foreign page sends.
 Rule 2: Many connections, and one request at a time, as in a Lambda.
 Rule 3: A request becomes the event that API Gateway's HTTP API would make of it, with the path decoded.
 """
@@ -13,17 +13,18 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote
 
 from ledger import Settings
 from service.api.admission import BODY_BYTES_MAX
 from service.api.app import TRY_IT, Api
+from service.loopback import HOST, OfLoopback
 from service.observe import Watch
 from service.writable import prefixes_of
 
-HOST, PORT = "127.0.0.1", 8080
+PORT = 8080
 Answers = Callable[[dict[str, Any]], dict[str, Any]]
 
 
@@ -42,7 +43,7 @@ def event_of(method: str, target: str, headers: Mapping[str, str], body: bytes |
     }
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(OfLoopback):
     api: Answers
     one_at_a_time: threading.Lock
     timeout = 10  # a connection that says nothing is closed

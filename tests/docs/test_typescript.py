@@ -15,8 +15,8 @@ from ledger import Limit, Settings
 from ledger.memory import MemoryTable
 from reader import Reader
 from service.api.app import Api
-from service.api.local import HOST
 from service.api.problems import Problem
+from service.loopback import HOST
 from service.observe import Watch
 from tests.docs.pages import RECIPES, blocks
 from tests.service.support import served

@@ -26,8 +26,8 @@ import schemathesis
 from service.api import openapi
 from service.api.app import Api
 from service.api.keys import TIMED
-from service.api.local import HOST
 from service.api.models import IN_PATH
+from service.loopback import HOST
 from service.observe import Watch
 from tests.service.support import served
 

@@ -29,10 +29,11 @@ from ledger.values import Delta, Lane
 from reader import Reader
 from service.add_from_queue.handler import AddFromQueue
 from service.api.app import Api
-from service.api.local import HOST, event_of, serve
+from service.api.local import event_of, serve
 from service.compact.serve import Worker
 from service.job_queue import DeadLetter, Enqueue, Message
 from service.jobs import Job
+from service.loopback import HOST
 from service.messages import message_of
 from service.observe import Watch
 from service.ring.ring import Ringer
@@ -315,7 +316,10 @@ class Service(Region, Queues):
         if not isinstance(body, str | bytes | None):
             body = json.dumps(body)
         data = body.encode() if isinstance(body, str) else body
-        return self.send(event_of(method, target, headers or {}, data))
+        said = {name.lower(): value for name, value in (headers or {}).items()}
+        if data:
+            said = {"content-type": "application/json", **said}
+        return self.send(event_of(method, target, said, data))
 
     def send(self, event: dict[str, Any]) -> Answer:
         answer = self.api(event)
@@ -365,7 +369,9 @@ def served(api: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[int]:
     assert server.server_address[0] == HOST == "127.0.0.1"
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
-    yield server.server_port
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

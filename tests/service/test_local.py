@@ -14,8 +14,9 @@ import pytest
 from service.api import openapi
 from service.api.admission import BODY_BYTES_MAX
 from service.api.app import Api
-from service.api.local import HOST, event_of
+from service.api.local import event_of
 from service.api.problems import TITLES
+from service.loopback import HOST
 from service.observe import Watch
 from tests.service.support import ULID, served
 
@@ -39,7 +40,7 @@ def test_changes_are_added_and_read_over_http_each_connection_by_its_own(
         answer = connection.getresponse()
         assert (answer.status, json.loads(answer.read())["counter"]) == (status, "a:b")
     with socket.create_connection((HOST, connection.port)) as half:  # one that says no more keeps nobody waiting
-        half.sendall(b"POST /deltas HTTP/1.1\r\nContent-Length: 9\r\n\r\n")
+        half.sendall(f"POST /deltas HTTP/1.1\r\nHost: {HOST}:{connection.port}\r\nContent-Length: 9\r\n\r\n".encode())
         connection.timeout = 9  # the half one is given up after 10 s
         connection.request("GET", "/counters?counter=a:b")
         assert json.loads(connection.getresponse().read())["value"] == -6

@@ -43,7 +43,9 @@ GATEWAYS: list[Callable[[str], str]] = [
 
 def add(service: Service, path: str, body: object) -> Answer:
     """The request of one change, with this path in its event."""
-    event = event_of("POST", "/", {"Idempotency-Key": ULID}, json.dumps(body).encode())
+    event = event_of(
+        "POST", "/", {"Idempotency-Key": ULID, "Content-Type": "application/json"}, json.dumps(body).encode()
+    )
     event["rawPath"] = event["requestContext"]["http"]["path"] = path
     return service.send(event)
 

@@ -15,6 +15,8 @@ from lab.live.server import Server
 from ledger.lane.add import add
 from tests.world import A, B
 
+JSON = {"Content-Type": "application/json"}
+
 
 def moods(scene: Scene) -> set[str]:
     return {region["counters"]["ours"]["mood"] for region in picture(scene)["regions"]}
@@ -73,7 +75,7 @@ def test_the_page_alone_is_answered_loads_nothing_from_elsewhere_and_a_bad_wish_
     with Server(0) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         visitor = httpx.Client(base_url=server.url, timeout=60, trust_env=False)
-        own, other = {"Origin": server.url.rstrip("/")}, {"Origin": "https://evil.example"}
+        own, other = {"Origin": server.url.rstrip("/"), **JSON}, {"Origin": "https://evil.example", **JSON}
         for path in ("/", "/style.css", "/page.js", "/icon.svg"):
             assert visitor.get(path).status_code == 200
             assert visitor.get(path).headers["Content-Security-Policy"].startswith("default-src 'none';")
