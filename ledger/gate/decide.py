@@ -31,7 +31,7 @@ from ledger.gate.filing import looks, perhaps_roll, slack_after, write
 from ledger.gate.gate import REFUSED, Gate
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.gate.move import obtain
-from ledger.gate.past import find, known_in, look_up
+from ledger.gate.past import find, known_in, look_up, look_up_all
 from ledger.lane.add import Outcome, failed
 from ledger.limit import DOWN, SIDES, UP
 from ledger.periods.carry import carry
@@ -46,21 +46,29 @@ Region: of many that are short at once, the first to go brings enough for all.""
 
 
 def decide_change(
-    gates: Gates, delta: Delta, *, hold: bool = False, refuses: bool = True, before: Doubt | None = None
+    gates: Gates,
+    delta: Delta,
+    *,
+    hold: bool = False,
+    refuses: bool = True,
+    before: Doubt | None = None,
+    seen: int | None = None,
 ) -> Program[Decision]:
     """Decide a change or a hold. Raises OutOfReach, GateLost, LimitMismatch, GaveUp, DamagedItem and TableErrors.
 
     refuses: a change for which too little is left is refused, for ever. Otherwise it stays undecided: the answer has
-    neither an outcome nor a hold, but what is left. before: what an earlier request that carried it left open.
+    neither an outcome nor a hold, but what is left. before: what an earlier request that carried it left open. seen:
+    the gate's version at which the token was looked up, and not found.
     """
     with Doubt(before) as doubt:
-        return (yield from _decided(gates, delta, hold, refuses, doubt))
+        return (yield from _decided(gates, delta, hold, refuses, doubt, seen))
 
 
-def _decided(gates: Gates, delta: Delta, hold: bool, refuses: bool, doubt: Doubt) -> Program[Decision]:
+def _decided(
+    gates: Gates, delta: Delta, hold: bool, refuses: bool, doubt: Doubt, seen: int | None
+) -> Program[Decision]:
     lane, token = delta.lane, delta.token
     side, need = DOWN if delta.change < 0 else UP, abs(delta.change)  # the right that it takes, and how much of it
-    seen: int | None = None
     slack_ms: int | None = None
     left: Left | None = None  # too little is left: the change is refused
     for _ in range(TRIES_MAX):
@@ -144,10 +152,8 @@ def add_group(gates: Gates, lane: Lane, changes: Mapping[str, int]) -> Program[D
             unsure = [token for token in left if token not in there and not gate.is_fresh(token)]
             if not there and (not unsure or seen == gate.version):
                 break  # the rights are too few
-            for token in unsure:
-                known = yield from look_up(gates, lane, token)
-                if known is not None:
-                    there[token] = known
+            if unsure:
+                there |= yield from look_up_all(gates, lane, sorted(unsure))
         except LedgerError as error:
             doubt.note(error)
             break  # each one learns its outcome alone, and the group's Update may have written it
@@ -158,7 +164,8 @@ def add_group(gates: Gates, lane: Lane, changes: Mapping[str, int]) -> Program[D
         slack_ms = max(late, default=None)
     for token, change in left.items():
         try:
-            decided[token] = yield from decide_change(gates, Delta(lane, token, change), before=doubt)
+            alone = decide_change(gates, Delta(lane, token, change), before=doubt, seen=seen)
+            decided[token] = yield from alone
         except LedgerError as error:
             decided[token] = error
     return decided

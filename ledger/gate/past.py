@@ -1,11 +1,12 @@
-"""`look_up`, `outcomes_of` and `find` find the outcome of a token that left the gate.
+"""`look_up`, `look_up_all`, `outcomes_of` and `find` find the outcomes of tokens that left the gate.
 
 Rule 1: a look-up comes after a read of the gate, strongly, at the lane's home; a program acts on its answer IF the
 gate's `version` is still the one that it read. Everything that was filed up to that version had been put before.
 Rule 2: a look-up reads segments upwards from the first whose `hi` is not below the token, until one lists it, or one
 has `low` at or above it: a segment that lists the token comes before that one, because `hi` never falls with the
 version. Copies of rolls that lost list only decided tokens, so they answer as well as any.
-Rule 3: many tokens are looked up by the same Queries, which skip a long stretch between two of them.
+Rule 3: many tokens are looked up by the same Queries, which skip a long stretch between two of them. The tokens of a
+group may have one time, with thousands of others between them, so their late entries and notes are read by key.
 """
 
 from ledger.gate import items
@@ -13,7 +14,7 @@ from ledger.gate.answer import Decision
 from ledger.gate.gate import Gate
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.lane.tail import Pages
-from ledger.requests import Get, Page, Program, Query, Together, answered
+from ledger.requests import Get, GetMany, Page, Program, Query, Together, answered
 from ledger.values import Lane
 
 SEGMENTS_OF_PAGE = 4
@@ -32,6 +33,24 @@ def look_up(gates: Gates, lane: Lane, token: str) -> Program[Decision | None]:
     if token in listed:
         return Decision(listed[token])
     return Decision(held=items.hold_of(lane, hold)[1]) if hold is not None else None
+
+
+def look_up_all(gates: Gates, lane: Lane, names: list[str]) -> Program[dict[str, Decision]]:
+    """The decisions of tokens that the gate does not know, which come in order, 100 at most. It leaves out those that
+    were never decided, and are no holds."""
+    size = SEGMENTS_OF_PAGE + len(names)
+    pages = Pages(Query(items.past_pk(lane), items.segments_from(names[0]), items.SEGMENTS_UPTO, size))
+    notes = [GetMany(tuple(key(lane, token) for token in names)) for key in (items.late_key, items.hold_key)]
+    lates, holds, page = answered((yield gates.at(lane, Together((*notes, pages.next)))))
+    pages.take(page)
+    found = {token: Decision(items.late_of(lane, item)[1]) for token, item in zip(names, lates, strict=True) if item}
+    left = [token for token in names if token not in found]
+    listed = (yield from gates.home(lane, _listed(lane, left, pages, page))) if left else {}
+    found |= {token: Decision(outcome) for token, outcome in listed.items()}
+    for token, item in zip(names, holds, strict=True):
+        if item and token not in found:
+            found[token] = Decision(held=items.hold_of(lane, item)[1])
+    return found
 
 
 def find(gates: Gates, lane: Lane, token: str) -> Program[tuple[Decision | None, int | None]]:

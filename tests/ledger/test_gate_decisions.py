@@ -1,24 +1,27 @@
 """What a gate decides: changes and groups of changes, once and for ever; who makes a gate; what a process remembers."""
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from lab.histories.filing import SHIPPED, Filing
+from ledger import tokens
 from ledger.errors import DamagedItem, GateLost, GaveUp, LimitMismatch, Throttled
 from ledger.gate import items, updates
 from ledger.gate.answer import Decision, Left
-from ledger.gate.decide import add_group, decide_change, set_limit
-from ledger.gate.gate import REFUSED, RELEASED
+from ledger.gate.decide import add_group, add_many, decide_change, set_limit
+from ledger.gate.gate import REFUSED, RELEASED, SLICE_MS
 from ledger.gate.gates import REMEMBERED_MS, SoldOut
 from ledger.gate.holds import end
+from ledger.gate.items import Filed
 from ledger.gate.recount import outcomes, standings
 from ledger.limit import DOWN, SIDES, UP, Limit
-from ledger.requests import Instant, Query, Update
+from ledger.requests import Instant, Now, Program, Query, Together, Update, drive
 from ledger.values import Delta
 from tests.calls import passed
-from tests.ledger.seats import BASE_MS, COUNTER, EAGER, GATE, HERE, SEATS, STOCK, THERE, Gated, at
+from tests.ledger.seats import BASE_MS, COUNTER, EAGER, GATE, HERE, MINUTE_MS, SEATS, STOCK, THERE, Gated, at
 from tests.world import A, B, fail, refused
 
 BOTH = Limit(floor=-10, ceiling=10, region=A)
@@ -142,6 +145,54 @@ def test_a_group_that_needs_more_than_there_is_or_is_not_answered_goes_one_by_on
         world.home.before(Update, fail(BUSY), times=busy)
         assert grouped(world, {at(ms): change for ms in times}) == list(map(counted, becomes))
         assert [sum("recent" in action.path for action in each.actions) for each in world.asked(Update)][:3] == sizes
+
+
+def round_trips(world: Gated, program: Program[Any]) -> tuple[int, Any]:
+    """How often a program waits for an answer, and what it returns."""
+    waits = 0
+
+    def answer(request: Any) -> Any:
+        nonlocal waits
+        waits += not isinstance(request, Now)
+        return world.home.now() if isinstance(request, Now) else world.home.answer(request)
+
+    result = drive(program, answer)
+    return waits, result
+
+
+def of_one_instant(first: int, number: int) -> list[Delta]:
+    return [Delta(HERE, tokens.keyed(COUNTER, str(n), BASE_MS), 1) for n in range(first, first + number)]
+
+
+def test_what_a_batch_of_one_instant_costs_does_not_grow_with_what_was_decided_of_that_instant() -> None:
+    """However much that is: so a message that is received again gets further each time."""
+    world = Gated(STOCK, page_size=1_000)
+    world.sell(0)
+    before = [delta.token for delta in of_one_instant(0, 10_000)]
+    low, listed = tokens.last_of(BASE_MS + SLICE_MS), sorted(before[:2_000])
+    for n in range(50):  # of the time when they were above `low`, and since
+        names = listed[40 * n : 40 * n + 40]
+        hi = max(listed[: 40 * n + 40])
+        world.home.store([items.filed_item(Filed(HERE, hi, n + 1, at(-1_000), dict.fromkeys(names, 1)))])
+    world.home.store([items.late_item(HERE, token, 1, 51) for token in before[2_000:]])
+    world.now_ms = BASE_MS + 10 * MINUTE_MS
+    world.put(low=low, top=low, version=51, total=10_000, count=10_000)
+    gates = world.gates(COUNTER)
+    for told, most in (({"replayed": 100, "recorded": 150}, 50), ({"replayed": 250}, 20)):
+        waits, answers = round_trips(world, add_many(gates, of_one_instant(9_900, 250)))
+        assert Counter(answer.outcome for answer in answers) == told
+        assert waits < most
+    assert (world.gate().number, world.gate().value) == (10_151, 10_150)
+
+
+def test_changes_of_an_instant_that_do_not_all_fit_are_looked_up_once() -> None:
+    """The group looks them up together; each is then decided alone, by the version at which it was looked up."""
+    world = Gated()
+    world.rolled(slack_ms=100_000)
+    names = {at(-20_000 - n): 3 for n in range(12)}
+    decided = grouped(world, names)
+    assert decided == [counted(3)] * 3 + [counted(REFUSED)] * 9
+    assert sum(isinstance(each, Together) for each in world.home.asked) == 1
 
 
 # -- who makes a gate --------------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def test_histories_of_a_kind_are_right_and_everything_happens_in_them(
 
 def test_every_limited_counter_that_is_restored_is_right_after_a_rebuild(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limited_restores, "ONE_OF", 1)
-    happened = played("limits", 4, first=25)
+    happened = played("limits", 6, first=33)
     assert min(happened[what] for what in ("restored", "restored beyond", "tokens lost", "gates gone")) > 0
 
 
