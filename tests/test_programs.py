@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parent.parent
+WORKFLOW = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
 FOLDERS = ("infra", "lab", "ledgerctl", "service", "tests")
 MAIN = 'if __name__ == "__main__":'
 PROGRAMS = sorted(
@@ -88,13 +89,25 @@ def test_ci_ends_as_its_steps_ended_and_leaves_nothing(steps: str, code: int, tm
 
 
 def test_a_forge_runs_what_a_clean_clone_must_pass_and_releases_what_make_dist_made() -> None:
-    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())["jobs"]
+    jobs = yaml.safe_load(WORKFLOW)["jobs"]
     steps = {name: [step.get("uses") or step["run"] for step in job["steps"]] for name, job in jobs.items()}
     assert steps["test"][-1] == "env -u GITHUB_ACTIONS .ci/run"
     assert steps["weekly"][-3:] == [
         f"env -u GITHUB_ACTIONS make {what}" for what in ("newest", "package cdk", "e2e ARGS=--breaks")
     ]
-    assert jobs["release"]["needs"] == "test"
-    assert steps["release"][-3] == "env -u GITHUB_ACTIONS make dist"
-    actions = [step for job in steps.values() for step in job if step.startswith("actions/")]
-    assert [step for step in actions if not re.fullmatch(r"actions/[a-z-]+@v\d+\.\d+\.\d+", step)] == []
+    assert (jobs["release"]["needs"], jobs["build"]["needs"]) == ("build", "test")
+    assert "env -u GITHUB_ACTIONS make dist" in steps["build"]
+
+
+def test_the_workflow_names_actions_by_commit_and_no_token_that_may_write_is_beside_foreign_code() -> None:
+    document = yaml.safe_load(WORKFLOW)
+    assert document["permissions"] == {"contents": "read"}
+    by_commit = re.findall(r"uses: actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+\b", WORKFLOW)
+    assert len(by_commit) == WORKFLOW.count("uses:") > 0
+    for job in document["jobs"].values():
+        checkouts = [step for step in job["steps"] if step.get("uses", "").startswith("actions/checkout@")]
+        assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+        if "permissions" in job:  # it may write: then nothing of the clone, and no package, is there to run
+            assert checkouts == []
+            commands = " && ".join(step["run"] for step in job["steps"] if "run" in step).split(" && ")
+            assert {command.split()[0] for command in commands} <= {"cd", "sha256sum", "gh"}
