@@ -3,8 +3,8 @@ each of them, some at a time.
 
 Rule 1: A command reads the directory of every Region of the settings, from this Region's replica, and says the cost.
 Rule 2: `--scan` reads the whole table, so it sees lanes that no directory has, and names them.
-Rule 3: A directory is not the table: every answer from it says what it may lack, and an empty one is an error that says
-what to do.
+Rule 3: A directory is not the table: every answer from it says what it may lack. Where none names a lane, because no
+compactor ran yet, a command scans a small table by itself; of a larger one the error begins with what to do.
 Rule 4: A command skips an item that names no lane, and names it. It skips periods that nobody looks at any more.
 """
 
@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from compactor.lanes import Holding, every_lane
 from compactor.looking import unread_beyond
 from ledger.cost import carried
 from ledger.errors import GaveUp, LedgerError, TableError
 from ledger.lane import directory
-from ledger.requests import Key
+from ledger.lane.tail import through
+from ledger.requests import Key, Program, Request, Scan
 from ledger.settings import Settings
 from ledger.values import Lane
 from ledgerctl import show
@@ -29,6 +30,9 @@ from ledgerctl.failures import DATA, NO_ANSWER, Wrong
 LISTS = "`ledgerctl compact` without names, in each Region, lists them."
 NOT_LISTED = "; --scan finds also those that nobody has listed yet"
 NAMED_MAX, WORKERS = 5, 8
+SCANNED_MAX = 4
+"""Pages of a Scan, of a megabyte each, that a command reads by itself."""
+
 Name = TypeVar("Name")
 Done = TypeVar("Done")
 
@@ -60,13 +64,11 @@ class Found:
 
 def found(call: Call, prefix: str = "", *, scan: bool = False, at_home: bool = False) -> Found:
     """The lanes of the counters that begin with `prefix`. at_home: read each Region's directory there, with what is not
-    replicated yet. Raises Wrong for an empty directory, and the TableErrors."""
+    replicated yet, and scan nothing. Raises Wrong where no directory names a lane and no scan finds one, and the
+    TableErrors."""
     if not scan:
         return _listed(call, prefix, at_home=at_home)
-    now_ms = call.surroundings.clock()
-    holdings = call.run(
-        every_lane(lambda lane: lane.counter.startswith(prefix) and call.settings.is_kept(lane.counter, now_ms))
-    )
+    holdings = call.run(every_lane(_wanted(call, prefix)))
     call.note(f"scanned the table for names: {show.cost(call.meter.take())}")
     if unlisted := [lane for lane, held in holdings.items() if not held.listed]:
         call.note(f"lanes that no directory has: {named(unlisted)}. {LISTS}", "yellow")
@@ -86,7 +88,7 @@ def chosen(call: Call, counters: Iterable[str] | None, prefix: str, *, scan: boo
                 call.run(unread_beyond(name, region, call.settings), region) for region in call.settings.regions
             ):
                 continue
-            remedy = "`ledgerctl list` names the counters there are."
+            remedy = f"`ledgerctl list` names the counters there are. --prefix {name} takes all that begin so."
             raise Wrong("NoSuchCounter", f"Nobody has added to {name!r}.", remedy)
     return names, Found([], {})
 
@@ -95,6 +97,42 @@ def named(lanes: Iterable[object]) -> str:
     """The first of them, and how many more there are."""
     every = [str(lane) for lane in lanes]
     return ", ".join(every[:NAMED_MAX]) + (f" and {len(every) - NAMED_MAX:,} more" if len(every) > NAMED_MAX else "")
+
+
+def _wanted(call: Call, prefix: str) -> Callable[[Lane], bool]:
+    """Whether a lane is of a counter that begins with `prefix`, and of no period that nobody looks at any more."""
+    now_ms = call.surroundings.clock()
+    return lambda lane: lane.counter.startswith(prefix) and call.settings.is_kept(lane.counter, now_ms)
+
+
+class _TooLarge(Exception):
+    pass
+
+
+def _scan_of_young(call: Call, prefix: str, no_lane: str) -> Found:
+    """What a scan finds where no directory names a lane. no_lane: says that. Raises Wrong for a table that is larger
+    than a few pages, and for one without lanes."""
+    pages = 0
+
+    def step(request: Request) -> Program[Any]:
+        nonlocal pages
+        pages += isinstance(request, Scan)
+        if pages > SCANNED_MAX:
+            raise _TooLarge
+        return (yield request)
+
+    try:
+        holdings = call.run(through(every_lane(_wanted(call, "")), step))
+    except _TooLarge:
+        do = "Add --scan, which reads the whole table; or first run `ledgerctl compact` without names in each Region."
+        raise Wrong("EmptyDirectory", f"{do} {no_lane} no compactor has listed one yet.", code=DATA) from None
+    if not holdings:
+        why = f"{no_lane} nobody has added yet."
+        raise Wrong("EmptyDirectory", why, f"`ledgerctl add` makes the first counter. {LISTS}", DATA)
+    scanned = f"so this scanned the table. {LISTS} {show.cost(call.meter.take())}"
+    call.note(f"{no_lane} no compactor has listed one yet; {scanned}", "yellow")
+    holdings = {lane: held for lane, held in holdings.items() if lane.counter.startswith(prefix)}
+    return Found(list(holdings), holdings)
 
 
 def _listed(call: Call, prefix: str, *, at_home: bool) -> Found:
@@ -106,18 +144,19 @@ def _listed(call: Call, prefix: str, *, at_home: bool) -> Found:
         lanes += listing.lanes
         damaged += listing.damaged
         empty += [] if listing.lanes else [region]
+    no_lane = f"The directory of {' '.join(empty)} names no lane:"
+    if not lanes and not at_home and not damaged:
+        return _scan_of_young(call, prefix, no_lane)
     call.note(f"read the directory of {' '.join(call.settings.regions)}: {show.cost(call.meter.take())}")
     if damaged:
         keys = named(f"pk={key.pk!r} sk={key.sk!r}" for key in damaged)
         call.note(f"skipped items of the directory that name no lane: {keys}", "red")
-    no_lane = f"The directory of {' '.join(empty)} names no lane: nobody has added yet, or no compactor has listed one."
+    no_lane += " nobody has added yet, or no compactor has listed one."
     if not lanes:
         raise Wrong("EmptyDirectory", no_lane, f"--scan reads the whole table instead. {LISTS}", DATA)
     if empty:
         call.note(no_lane, "yellow")
-    now_ms = call.surroundings.clock()
-    kept = (lane for lane in lanes if lane.counter.startswith(prefix) and call.settings.is_kept(lane.counter, now_ms))
-    return Found(sorted(kept))
+    return Found(sorted(filter(_wanted(call, prefix), lanes)))
 
 
 def each(call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Done]) -> list[Done]:

@@ -1,7 +1,8 @@
 """`list` and `top`: the counters there are, by name, and the largest of them.
 
 Rule 1: The directory names them, or a scan, and the command says what that cost.
-Rule 2: `top` ranks them as `Reader.top` does, by the same program, and says how far behind a value may be.
+Rule 2: `top` ranks them as `Reader.top` does, by the same program and by the value where nobody says by what, and says
+how far behind a value may be.
 """
 
 from collections import defaultdict
@@ -16,9 +17,12 @@ from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import Prefix, Scan, command
+from ledgerctl.failures import Wrong
 from ledgerctl.lanes import found
 from reader.calls import Calls
 from reader.top import BEHIND_S
+
+Begins = Annotated[str | None, typer.Argument(metavar="[PREFIX]", help="As --prefix.")]
 
 
 class By(StrEnum):
@@ -30,6 +34,7 @@ class By(StrEnum):
 @command("list")
 def list_(
     call: Call,
+    begins: Begins = None,
     prefix: Prefix = "",
     period: Annotated[str, typer.Option(help="Only those of this period, such as 2026-11.")] = "",
     limit: Annotated[int, typer.Option(min=1, help="Show at most that many.")] = 100,
@@ -42,6 +47,7 @@ def list_(
     """
     if period and span_of(period) is None:
         raise typer.BadParameter(f"{shown(period)} is no period such as 2026, 2026-11, 2026-W47 or 2026-11-20T14.")
+    prefix = _prefix_of(begins, prefix)
     seen = found(call, prefix, scan=scan)
     lanes_of: defaultdict[str, list[Lane]] = defaultdict(list)
     for lane in seen.lanes:
@@ -63,15 +69,18 @@ def list_(
         none = f"no counter of {period} begins with {prefix!r}" if period else none
         call.say(none + seen.limits)
         return
-    call.table_of(("counter", "Regions", "lanes", *(["deltas held"] if scan else [])), rows, left=2)
+    call.table_of(
+        ("counter", "Regions", "lanes", *(["deltas held"] if seen.holdings is not None else [])), rows, left=2
+    )
     _say_some(call, len(rows), len(lanes_of), seen.limits)
 
 
 @command("top")
 def top(
     call: Call,
+    begins: Begins = None,
     prefix: Prefix = "",
-    by: Annotated[By, typer.Option(help="The number to order by, the largest first.")] = By.changes,
+    by: Annotated[By, typer.Option(help="The number to order by, the largest first.")] = By.value,
     limit: Annotated[int, typer.Option(min=1, help="Show at most that many.")] = 10,
     exact: Annotated[bool, typer.Option("--exact", help="Read every tail, for values of this moment.")] = False,
     scan: Scan = False,
@@ -81,7 +90,7 @@ def top(
     The checkpoint answers for a lane that was folded in the last five minutes, 100 of them a request. Each other lane
     without a limit costs a request of its own; with --exact, and with --by pending, each lane does.
     """
-    seen = found(call, prefix, scan=scan)
+    seen = found(call, _prefix_of(begins, prefix), scan=scan)
     behind = 0 if exact or by is By.pending else BEHIND_S
     calls = Calls(call.settings, 0, consistent=True, clock=call.surroundings.clock)
     best = call.on_table(calls.largest(seen.counters, limit, by=by.value, behind=behind))
@@ -92,6 +101,13 @@ def top(
     _say_some(call, len(rows), len(seen.counters), seen.limits)
     late = f", up to {show.age(int(behind * 1_000))} behind; --exact is not" if behind else ""
     call.note(f"read them{late}: {show.cost(call.meter.take())}")
+
+
+def _prefix_of(begins: str | None, prefix: str) -> str:
+    """The prefix, whichever way it was typed."""
+    if begins and prefix:
+        raise Wrong("Contradiction", f"{begins} and --prefix {prefix} both say how names begin.", "Give one of them.")
+    return begins or prefix
 
 
 def _say_some(call: Call, shown: int, there: int, limits: str) -> None:

@@ -10,9 +10,11 @@ import pytest
 from ledger import Change
 from ledger.errors import OutcomeUnknown, Throttled
 from ledger.lane import directory
-from ledger.requests import GetMany, Key, Put, Update, keyed
+from ledger.requests import GetMany, Key, Put, Scan, Update, keyed
 from ledger.values import Delta, Lane
+from ledgerctl.lanes import SCANNED_MAX
 from ledgerctl.show import age
+from reader import Reader
 from tests.ledgerctl.support import ENVIRON, A, B, Tables, limited, refused
 from tests.world import Region
 
@@ -196,8 +198,11 @@ def test_list_and_top_take_a_prefix_and_a_limit(tables: Tables) -> None:
         assert tables(typed).out.splitlines()[-1] == last
     for typed, names in (
         ("list --prefix a:", ["a:1", "a:2"]),
-        ("top", ["a:2", "a:1", "b:1"]),
-        ("top --by value", ["b:1", "a:2", "a:1"]),
+        ("list a:", ["a:1", "a:2"]),
+        ("top", ["b:1", "a:2", "a:1"]),
+        ("top --by changes", ["a:2", "a:1", "b:1"]),
+        ("top a: --limit 1", ["a:2"]),
+        ("top --prefix a:", ["a:2", "a:1"]),
     ):
         assert [each["counter"] for each in tables.json(typed)] == names
     assert [age(age_ms) for age_ms in (5, 59_999, 60_000, 10**12, None)] == ["5 ms", "59 s", "1 min", "31 y", "-"]
@@ -224,7 +229,66 @@ def test_top_leaves_out_the_tails_of_lanes_that_were_folded_lately_unless_it_is_
     assert [each["value"] for each in tables.json("top --by value")] == [9, 7]
 
 
+def test_a_prefix_that_is_typed_twice_is_refused_and_one_typed_as_a_name_is_explained(tables: Tables) -> None:
+    tables.ledger.add("points:ann", 5)
+    refused(tables.ctl("top", "points:", "--prefix", "a"), 2, "Give one of them")
+    refused(tables.ctl("verify", "points:"), 2, "Nobody has added to 'points:'", "--prefix points: takes all")
+    assert tables.json("verify --prefix points:")[0]["counter"] == "points:ann"
+
+
+def test_top_is_that_of_the_reader(tables: Tables) -> None:
+    for name, change in (("a", -7), ("b", 3), ("c", 3), ("d", 9), ("d", -8)):
+        tables.ledger.add(name, change)
+    reader = Reader(tables.settings(), table=tables.table, clock=tables.clock)
+    for by in ("value", "changes", "pending"):
+        names = [name for name, _ in reader.top(by=by).rows]
+        assert [each["counter"] for each in tables.json(f"top --by {by}")] == names
+    assert [each["counter"] for each in tables.json("top")] == [name for name, _ in reader.top().rows]
+
+
 # -- lanes that the directory lacks ------------------------------------------------------------------------------------
+
+YOUNG = ("list", "top", "lag", "verify", "export")
+
+
+def test_of_a_young_table_every_command_finds_the_counters() -> None:
+    """Somebody has added, and no compactor ran yet."""
+    young = Tables(Region())
+    young.environ |= {"LEDGER_REGIONS": f"{A},{B}", "LEDGER_LIMITS": json.dumps({"seats:": {"floor": 0}})}
+    for name, change in (("a:1", 5), ("a:2", 9), ("seats:1", 4)):
+        young.ledger.add(name, change)
+    assert [each["counter"] for each in young.json("list")] == ["a:1", "a:2", "seats:1"]
+    assert [(each["counter"], each["value"]) for each in young.json("top a:")] == [("a:2", 9), ("a:1", 5)]
+    assert {each["counter"] for each in young.json("lag")} == {"a:1", "a:2"}
+    assert [(each["counter"], each["ok"]) for each in young.json("verify")] == [
+        (name, True) for name in ("a:1", "a:2", "seats:1")
+    ]
+    for command in YOUNG:
+        said = young(command, says=f"The directory of {A} {B} names no lane: no compactor has listed one yet")
+        assert "`ledgerctl compact` without names, in each Region, lists them" in " ".join(said.err.split())
+    assert young("list").out.splitlines()[0].split() == ["counter", "Regions", "lanes", "deltas", "held"]
+    young("list --prefix none", says="no counter begins with 'none'")
+    for region in (A, B):
+        young(f"compact --region {region}")
+    assert "scanned" not in young("list", says="--scan finds also").err
+
+
+def test_of_a_table_that_is_not_small_the_error_begins_with_what_to_do() -> None:
+    young = Tables(Region(page_size=2))
+    for n in range(12):
+        young.ledger.add(f"a:{n}", 5)
+    for command in YOUNG:
+        said = young.ctl(command)
+        refused(said, 1, f"The directory of {A} names no lane: no compactor has listed one yet")
+        assert " ".join(said.err.split()).startswith("error: Add --scan, which reads the whole table; or first run")
+        assert len([request for request in young.table.asked if isinstance(request, Scan)]) == SCANNED_MAX
+        young.table.asked.clear()
+
+
+def test_of_an_empty_table_the_error_says_that_nobody_has_added(tables: Tables) -> None:
+    for command in YOUNG:
+        refused(tables.ctl(command), 1, "names no lane: nobody has added yet. `ledgerctl add` makes the first counter")
+
 
 OLD = [Lane(region, shard, name) for name in ("a", "b", "c") for region, shard in ((A, 0), (A, 3), (B, 0))]
 
