@@ -16,7 +16,9 @@ from pathlib import Path
 from ledger import Ledger, Settings
 from ledger.errors import InvalidInput
 from ledger.memory import MemoryTable
-from ledgerctl.rows import BadRow, BadTemplate, Columns, Row, change_of, check_template, opened, rows_of
+from ledgerctl.failures import Wrong
+from ledgerctl.forms import opened
+from ledgerctl.rows import BadRow, Columns, Row, change_of, check_template, rows_of
 
 WITNESSES, WITNESS_CHANGES = 24, 28
 _CHECKING = Ledger(Settings(table="checking", region="eu-west-1"), table=MemoryTable())
@@ -44,12 +46,12 @@ class BadEvents(Exception):
 def read_events(path: Path, columns: Columns, limit: int | None = None) -> list[Event]:
     """The events of a CSV file with a header, in its order; at most `limit`. Raises BadEvents."""
     try:
-        with opened(path) as file:
-            names, rows = rows_of(file, "csv")
+        with opened(path, "csv", None) as (form, lines):
+            names, rows = rows_of(lines, form)
             for option, template in asdict(columns).items():
-                check_template(option, template, names)
+                check_template(option, template, names, form)
             events = [_event(row, columns) for row in islice(rows, limit)]
-    except BadTemplate as error:
+    except Wrong as error:
         raise BadEvents(str(error)) from None
     except OSError as error:
         raise BadEvents(f"{path} cannot be read: {error.strerror}.") from None

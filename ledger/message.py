@@ -67,6 +67,11 @@ def loads(text: str) -> Change:
     return _change(parsed(text))
 
 
+def read(said: object) -> Change:
+    """The change that the value of a message of one says, as `parsed` gives it. Raises InvalidMessage."""
+    return _change(said)
+
+
 def loads_many(text: str) -> list[Change]:
     """The changes in a message of one or of many; at least one. Raises InvalidMessage."""
     said = parsed(text)

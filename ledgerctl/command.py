@@ -66,7 +66,7 @@ def _common(
 
 def whole_number(text: str) -> int:
     """The number that was typed, digit by digit: int() takes "1_000" and " 3", too. Raises BadParameter."""
-    if not NUMBER.fullmatch(text) or text.startswith("--"):
+    if not NUMBER.fullmatch(text):
         raise typer.BadParameter(f"{shown(text)} is not a whole number such as 12 or -6.")
     return int(text)
 

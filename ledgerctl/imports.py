@@ -1,7 +1,7 @@
 """`import`: adds a file of changes to the table.
 
 Rule 1: A row of `export` has a token and is the same delta again; any other row names its change by key and time. So
-you can run an import that was cut off again, and nothing counts twice.
+you can run an import that was cut off again, and nothing counts twice. A row of JSONL is a message without templates.
 Rule 2: A bad row goes to a file with the reason, once its batch is done, and stops no other row.
 Rule 3: A failure of the table stops the import after the rows that it took.
 Rule 4: Memory is that of one batch.
@@ -9,14 +9,12 @@ Rule 5: A limited counter's rows go to its gates in their order, a lane at a tim
 bad row, and so is one of any counter whose period is over.
 """
 
-import io
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, Any
 
 import typer
 
@@ -24,15 +22,28 @@ from ledger import tokens
 from ledger.checks import to_datetime
 from ledger.errors import InvalidInput, LedgerError, LimitReached, PeriodOver, TokenConflict, shown
 from ledger.lane.add import Outcome
+from ledger.message import time_text
 from ledger.settings import Settings
-from ledger.values import Delta, Lane, Receipt
+from ledger.values import Change, Delta, Lane, Receipt
 from ledger.writer import add_deltas
-from ledgerctl import rows as files
-from ledgerctl import show
+from ledgerctl import forms, show
 from ledgerctl.call import Call
 from ledgerctl.command import FileFormat, command
 from ledgerctl.failures import DATA, cut_off
-from ledgerctl.rows import DEFAULT, BadRow, BadRows, Columns, Row, change_of, check_template, filled, number_of, rows_of
+from ledgerctl.forms import CutFile
+from ledgerctl.rows import (
+    DEFAULT,
+    BadRow,
+    BadRows,
+    Columns,
+    Row,
+    change_of,
+    check_template,
+    filled,
+    message_in,
+    number_of,
+    rows_of,
+)
 
 BATCH = 500
 OF_ROW = TokenConflict | LimitReached | PeriodOver
@@ -42,13 +53,16 @@ OF_ROW = TokenConflict | LimitReached | PeriodOver
 @command("import")
 def import_(
     call: Call,
-    file: Annotated[str, typer.Argument(help="A CSV with a header, or JSONL; - is standard input.")],
+    file: Annotated[str, typer.Argument(help="A CSV with a header, or JSONL, also .gz; - is standard input.")],
     counter: Annotated[str, typer.Option(help='A template: "stock:{stock_code}".')] = DEFAULT.counter,
     change: Annotated[str, typer.Option(help='A template; a minus turns the sign: "-{quantity}".')] = DEFAULT.change,
     key: Annotated[str | None, typer.Option(help='A template: "{invoice}/{line}".')] = None,
     at: Annotated[str, typer.Option(help='A template: "{invoiced_at}"; ISO 8601 with a zone.')] = DEFAULT.at,
     home_region: Annotated[str | None, typer.Option(help="A template: where you first asked for the change.")] = None,
-    format_: Annotated[FileFormat | None, typer.Option("--format", help="Without it, the file's name decides.")] = None,
+    format_: Annotated[
+        FileFormat | None, typer.Option("--format", help="Else the file's name or first line says it.")
+    ] = None,
+    separator: Annotated[str | None, typer.Option(help="Between a CSV's fields, if not a comma: ';' or tab.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check all rows and write nothing to the table.")] = False,
 ) -> None:
     """Add the changes of a CSV or JSONL file.
@@ -58,28 +72,26 @@ def import_(
     Rows need counter, change, idempotency_key and at (and may have region), or come from `export`. For other columns
     give templates. Bad rows go to FILE.bad.csv or FILE.bad.jsonl with the reason.
     """
-    path = Path("stdin" if file == "-" else file)
-    kind = format_.value if format_ else "csv" if path.suffix.lower() == ".csv" else "jsonl"
-    columns = Columns(counter, change, key or DEFAULT.key, at)
+    path, columns = Path(file), Columns(counter, change, key or DEFAULT.key, at)
     with ExitStack() as stack:
-        source = _standard_input() if file == "-" else stack.enter_context(files.opened(path))
-        names, rows = rows_of(source, kind)
+        form, lines = stack.enter_context(forms.opened(path, format_.value if format_ else None, separator))
+        names, rows = rows_of(lines, form)
         by_token = key is None and (names is None or "token" in names)
         for option, template in asdict(columns).items():
             if not (by_token and names is not None and option in ("key", "at")):
-                check_template(option, template, names)
+                check_template(option, template, names, form)
         if home_region is not None:
-            check_template("home-region", home_region, names)
-        bad = BadRows(path.with_name(f"{path.stem}.bad.{kind}"), names)
+            check_template("home-region", home_region, names, form)
+        bad = BadRows(form, names)
         stack.callback(bad.close)
-        done = Import(call, columns, by_token, home_region, bad, dry_run)
+        done = Import(call, columns, names is None and columns == DEFAULT, by_token, home_region, bad, dry_run)
         try:
-            with call.progress("lines", files.lines_of(path) if file != "-" and call.has_bars else None) as more:
+            with call.progress("lines", forms.lines_of(path) if call.has_bars else None) as more:
                 while batch := list(islice(rows, BATCH)):
                     before = done.line
                     done.put(batch)
                     more(done.line - before)
-        except (LedgerError, KeyboardInterrupt) as failure:
+        except (LedgerError, CutFile, KeyboardInterrupt) as failure:
             said = f"The import stopped: {done}; every row before line {done.line:,} is done."
             remedy = "Run it again: nothing counts twice." + (f"\nBad rows so far: {bad.path}" if bad.count else "")
             raise cut_off(failure, call.where, said, remedy) from None
@@ -88,10 +100,13 @@ def import_(
 
 @dataclass(slots=True)
 class Import:
-    """by_token: a row's token names its change, if it has one. line: all rows before it are done."""
+    """has_messages: a row is a message. by_token: a row's token names its change, if it has one. line: all rows before
+    it are done.
+    """
 
     call: Call
     columns: Columns
+    has_messages: bool
     by_token: bool
     home_region: str | None
     bad: BadRows
@@ -138,25 +153,41 @@ class Import:
         """Raises BadRow, InvalidInput, BadTemplate."""
         if row.why is not None:
             raise BadRow(row.why)
-        fields, columns, ledger = row.fields, self.columns, self.call.ledger
-        region = ledger.settings.region
+        settings, token = self.call.settings, row.fields.get("token") if self.by_token else None
+        new = self._change(row.fields, token or None)
+        prepared = self.call.ledger.prepare(  # refuses what add refuses
+            new.counter, new.change, idempotency_key=new.idempotency_key, at=new.at, region=new.region
+        )
+        if not token:
+            return prepared
+        return Delta(settings.lane_for(new.counter, token, prepared.lane.region), token, prepared.change)
+
+    def _change(self, fields: Mapping[str, Any], token: object) -> Change:
+        """The change of a row, unchecked. token: that of the row, which then names its change. Raises BadRow."""
+        if self.home_region is None and self.columns.key == DEFAULT.key and fields.get("then") is not None:
+            raise BadRow("A row with `then` is a transfer, and import would add half of it: send it to the queue.")
+        at = None
+        if token is not None:
+            if not (isinstance(token, str) and tokens.is_token(token)):
+                raise BadRow(f"token={shown(token)} is no token: that is a ULID of 26 characters.")
+            at = to_datetime(tokens.time_ms(token))
+        if self.has_messages and at is not None:  # a row of `export`
+            named = {name: value for name, value in fields.items() if name != "token"}
+            new = message_in(named | {"idempotency_key": token, "at": time_text(at)})
+        elif self.has_messages:
+            new = message_in(fields)
+        elif at is not None and isinstance(token, str):
+            new = Change(filled("counter", self.columns.counter, fields), number_of(self.columns, fields), token, at)
+        else:
+            new = change_of(self.columns, fields)
+        return replace(new, region=self._region(fields, new))
+
+    def _region(self, fields: Mapping[str, Any], new: Change) -> str | None:
         if self.home_region is not None:
-            region = filled("home-region", self.home_region, fields)
-        elif columns.key == DEFAULT.key:  # a row of `export`, or a message
-            region = fields.get("region") or region
-            if fields.get("then") is not None:
-                raise BadRow("A row with `then` is a transfer, and import would add half of it: send it to the queue.")
-        if not (self.by_token and fields.get("token")):
-            new = change_of(columns, fields)
-            key, at = new.idempotency_key, new.at
-            return ledger.prepare(new.counter, new.change, idempotency_key=key, at=at, region=region)
-        counter, change = filled("counter", columns.counter, fields), number_of(columns, fields)
-        token = fields["token"]
-        if not (isinstance(token, str) and tokens.is_token(token)):
-            raise BadRow(f"token={shown(token)} is no token: that is a ULID of 26 characters.")
-        at = to_datetime(tokens.time_ms(token))
-        ledger.prepare(counter, change, idempotency_key=token, at=at, region=region)  # refuses what add refuses
-        return Delta(ledger.settings.lane_for(counter, token, region), token, change)
+            return filled("home-region", self.home_region, fields)
+        if self.has_messages:
+            return new.region
+        return (fields.get("region") or None) if self.columns.key == DEFAULT.key else None  # a row of `export`
 
     def _added(self, deltas: Sequence[Delta]) -> dict[int, Outcome]:
         """Their outcomes, by place. After a failure it sends nothing more."""
@@ -196,9 +227,3 @@ def _rounds(settings: Settings, deltas: Sequence[Delta]) -> list[list[int]]:
         found += [[]] if number == len(found) else []
         found[number].append(place)
     return found
-
-
-def _standard_input() -> TextIO:
-    if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape", newline="")
-    return sys.stdin

@@ -4,24 +4,26 @@ of columns or fields; and the file of refused rows.
 Rule 1: Memory does not grow with the file.
 Rule 2: A row that nobody can read is a row all the same, with its line and the reason, and the next one follows.
 Rule 3: The file of bad rows keeps bytes that are no UTF-8, and every line that makes no row.
-Rule 4: Nothing guesses or rounds: a row that is no change has the reason.
+Rule 4: Nothing guesses or rounds: a row that is no change has the reason. A row of JSONL is a message unless there are
+templates, and is read as every reader of messages reads it.
 Rule 5: A template that can fit no row is the caller's mistake, and stops the import before the first row.
 """
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
-from string import Formatter
+from functools import cache
 from typing import Any, NamedTuple, TextIO
 
 from ledger.errors import InvalidMessage, shown
-from ledger.message import parsed
+from ledger.message import NAMES, OPTIONAL, parsed, read
 from ledger.values import Change
 from ledgerctl.failures import Wrong
+from ledgerctl.forms import SEPARATORS, Form, shown_separator
 from ledgerctl.show import NUMBER
 
 LINE, REASON, TEXT = "bad_line", "bad_reason", "bad_text"
@@ -34,22 +36,9 @@ class BadRow(Exception):
 class BadTemplate(Wrong):
     """A template fits no row, and nothing was added; the message names the option."""
 
-    def __init__(self, message: str) -> None:
-        remedy = 'Name columns of the header, or fields, in templates: "{invoice}/{line}".'
-        super().__init__("BadTemplate", message, remedy)
-
-
-def opened(path: Path) -> TextIO:
-    """A file of rows, without its byte order mark; bytes that are no UTF-8 come back as they are."""
-    return path.open(encoding="utf-8-sig", errors="surrogateescape", newline="")
-
-
-def lines_of(path: Path) -> int | None:
-    """How many lines a file has; None of a pipe, which can be read only once."""
-    if not path.is_file():
-        return None
-    with path.open("rb") as file:
-        return sum(1 for _ in file)
+    def __init__(self, message: str, remedy: str = "") -> None:
+        usual = 'In a template put a name alone in braces, of a column or a field: "{invoice}/{line}".'
+        super().__init__("BadTemplate", message, remedy or usual)
 
 
 class Row(NamedTuple):
@@ -61,21 +50,21 @@ class Row(NamedTuple):
     why: str | None = None
 
 
-def rows_of(text: TextIO, format_: str) -> tuple[list[str] | None, Iterator[Row]]:
+def rows_of(lines: Iterator[str], form: Form) -> tuple[list[str] | None, Iterator[Row]]:
     """The header of a CSV, None of JSONL; and the rows. Raises BadTemplate when there is no header."""
-    if format_ != "csv":
-        return None, _json_rows(text)
+    if form.kind != "csv":
+        return None, _json_rows(lines)
     taken: list[str] = []
-    reader = csv.reader(_noted(text, taken))
+    reader = csv.reader(_noted(lines, taken), delimiter=form.separator)
     with suppress(csv.Error):
         if names := next(reader, None):
             return names, _csv_rows(reader, taken, names)
     raise BadTemplate("The file has no header: the first line of a CSV names its columns.")
 
 
-def _noted(text: TextIO, taken: list[str]) -> Iterator[str]:
+def _noted(lines: Iterator[str], taken: list[str]) -> Iterator[str]:
     """The lines; `taken` has those since it was emptied."""
-    for line in text:
+    for line in lines:
         taken.append(line)
         yield line
 
@@ -98,8 +87,8 @@ def _csv_rows(reader: Any, taken: list[str], names: list[str]) -> Iterator[Row]:
             yield Row(line, {}, values, f"The row has {len(values)} fields, and the header {len(names)}.")
 
 
-def _json_rows(text: TextIO) -> Iterator[Row]:
-    for line, raw in enumerate(text, 1):
+def _json_rows(lines: Iterator[str]) -> Iterator[Row]:
+    for line, raw in enumerate(lines, 1):
         if not raw.strip():
             continue
         try:
@@ -115,9 +104,9 @@ def _json_rows(text: TextIO) -> Iterator[Row]:
 class BadRows:
     """The file of refused rows. The first of them makes it; you can correct it and import it by itself."""
 
-    def __init__(self, path: Path, names: Sequence[str] | None) -> None:
-        self.path, self.count = path, 0
-        self._names = names
+    def __init__(self, form: Form, names: Sequence[str] | None) -> None:
+        self.path, self.count = form.bad_path, 0
+        self._names, self._separator = names, form.separator
         self._file: TextIO | None = None
 
     def add(self, row: Row, why: str) -> None:
@@ -125,13 +114,16 @@ class BadRows:
         if self._file is None:
             self._file = self.path.open("w", encoding="utf-8", errors="surrogateescape", newline="")
             if self._names is not None:
-                csv.writer(self._file).writerow([LINE, REASON, *self._names])
+                self._write(self._file, [LINE, REASON, *self._names])
         if self._names is not None:
-            csv.writer(self._file).writerow([row.line, why, *row.raw])
+            self._write(self._file, [row.line, why, *row.raw])
         else:
             fields = row.fields or {TEXT: row.raw[0].rstrip("\r\n")}
             said = {LINE: row.line, REASON: why} | {k: v for k, v in fields.items() if k not in (LINE, REASON)}
             self._file.write(json.dumps(said, ensure_ascii=False) + "\n")
+
+    def _write(self, file: TextIO, fields: Sequence[object]) -> None:
+        csv.writer(file, delimiter=self._separator).writerow(fields)
 
     def close(self) -> None:
         if self._file is not None:
@@ -151,19 +143,49 @@ class Columns:
 DEFAULT = Columns()
 
 
-def check_template(option: str, template: str, names: Sequence[str] | None) -> None:
+def check_template(option: str, template: str, names: Sequence[str] | None, form: Form) -> None:
     """Raises BadTemplate for what is no template, or names a column that `names` lacks or has twice."""
     for _, name in _parts(option, template):
         if name is not None and names is not None and names.count(name) != 1:
             has = "there are several columns" if name in names else "there is no column"
-            raise BadTemplate(f"--{option} {template!r}: {has} {name!r}; the header has {', '.join(names)}.")
+            message = f"--{option} {template!r}: {has} {name!r}; the header has {', '.join(names)}."
+            raise BadTemplate(message, _seems(name, names, form.separator))
+
+
+def _seems(wanted: str, names: Sequence[str], separator: str) -> str:
+    """What to do where the header seems to be of another form; empty where it does not."""
+    line = separator.join(names)
+    if line.startswith("{"):
+        return "The file seems to be JSONL: give --format jsonl."
+    if line.startswith("sep="):
+        return f"The first line is Excel's, and no header: delete it, and give --separator {line[4:5]!r}."
+    for other in SEPARATORS:
+        if other != separator and wanted in (part.strip(' "') for part in line.split(other)):
+            shown_one = shown_separator(other)
+            return f"The header seems to be separated by {shown_one}: give --separator {shown_one}."
+    return ""
+
+
+def message_in(row: Mapping[str, Any]) -> Change:
+    """The change of a row that is a message, as the queue and the API read it; beside it, a file of bad rows has its
+    line and the reason. Raises BadRow."""
+    said = {name: value for name, value in row.items() if name not in (LINE, REASON)}
+    for name in NAMES:
+        if name not in said and name not in OPTIONAL:
+            raise BadRow(f"There is no {name!r}. A row is a message; for rows of another form give templates.")
+    try:
+        return read(said)
+    except InvalidMessage as error:
+        if error.field == "change" and type(said["change"]) is not int:
+            raise BadRow(f"change={shown(said['change'])} is not a whole number; JSON has it without quotes.") from None
+        raise BadRow(error.why) from None
 
 
 def change_of(columns: Columns, row: Mapping[str, Any]) -> Change:
     """The change of a row, unchecked: `prepare` refuses what no ledger takes. Raises BadRow, BadTemplate."""
     number, text = number_of(columns, row), filled("at", columns.at, row)
     try:
-        at = datetime.fromisoformat(text)
+        at = datetime.fromisoformat(text.upper())
     except ValueError:
         raise BadRow(f"--at {columns.at!r} gives {shown(text)}, not a time of ISO 8601.") from None
     return Change(filled("counter", columns.counter, row), number, filled("key", columns.key, row), at)
@@ -172,27 +194,44 @@ def change_of(columns: Columns, row: Mapping[str, Any]) -> Change:
 def number_of(columns: Columns, row: Mapping[str, Any]) -> int:
     """The change alone, as a number; a minus of the template's turns the sign. Raises BadRow, BadTemplate."""
     text = filled("change", columns.change, row)
-    if not NUMBER.fullmatch(text):
+    is_turned = columns.change.startswith("-")
+    number = text.removeprefix("-") if is_turned else text
+    if not NUMBER.fullmatch(number):
         raise BadRow(f"--change {columns.change!r} gives {shown(text)}, not a whole number.")
-    return int(text.removeprefix("--"))
+    return -int(number) if is_turned else int(number)
 
 
 def filled(option: str, template: str, row: Mapping[str, Any]) -> str:
-    """A template filled with a row's values, as the file has them. Raises BadRow for a value that is not there."""
+    """A template filled with a row's values, as the file has them. Raises BadRow for a value that is not there, or is
+    neither text nor a whole number."""
     text = ""
     for literal, name in _parts(option, template):
         value = row.get(name) if name is not None else ""
         if value is None:
             raise BadRow(f"--{option} {template!r}: there is no {name!r}.")
-        text += literal + (value if isinstance(value, str) else json.dumps(value))
+        if type(value) not in (str, int):
+            raise BadRow(f"--{option} {template!r}: {name}={shown(value)} is neither text nor a whole number.")
+        text += f"{literal}{value}"
     return text
 
 
+_PART = re.compile(r"(?P<twice>\{\{|\}\})|\{(?P<name>[^}]*)\}|(?P<alone>[{}])|(?P<text>[^{}]+)")
+
+
+@cache
 def _parts(option: str, template: str) -> list[tuple[str, str | None]]:
-    try:
-        parts = list(Formatter().parse(template))
-    except ValueError as error:
-        raise BadTemplate(f"--{option} {template!r} is not a template such as {{column}}: {error}.") from None
-    if any(name == "" or spec or conversion for _, name, spec, conversion in parts):
-        raise BadTemplate(f"--{option} {template!r} is not a template such as {{column}}: put a name alone in braces.")
-    return [(literal, name) for literal, name, _, _ in parts]
+    """The literals of a template, each with the name that follows it. Two braces are one that names nothing. A name has
+    any characters, as columns do: `user:Project`, `paid!`."""
+    found: list[tuple[str, str | None]] = []
+    literal = ""
+    for part in _PART.finditer(template):
+        name = part["name"]
+        if part["alone"] or name == "":
+            why = "a brace is alone" if name is None else "put a name alone in braces"
+            raise BadTemplate(f"--{option} {template!r} is not a template such as {{column}}: {why}.")
+        if name is None:
+            literal += part["text"] or part["twice"][0]
+        else:
+            found.append((literal, name))
+            literal = ""
+    return [*found, (literal, None)] if literal else found

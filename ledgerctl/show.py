@@ -17,7 +17,7 @@ from ledger.message import time_of, time_text
 from reader import Balance
 
 AGES = ((86_400_000 * 365, "y"), (86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
-NUMBER = re.compile(r"-{0,2}[0-9]{1,100}", re.ASCII)
+NUMBER = re.compile(r"-?[0-9]{1,100}", re.ASCII)
 NOT_CLOSED = "not closed: a right has come whose giver is not replicated yet, so the sum may be outside its limit"
 
 

@@ -1,6 +1,7 @@
 """`import` and `export`: bad rows, interruptions, and what comes back."""
 
 import csv
+import gzip
 import json
 import subprocess
 import sys
@@ -14,7 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger import tokens
-from ledger.errors import OutcomeUnknown, Throttled
+from ledger.checks import to_ms
+from ledger.errors import InvalidMessage, OutcomeUnknown, Throttled
+from ledger.message import loads
 from ledger.requests import Key, PutMany, Request
 from ledger.values import Delta, Lane
 from ledgerctl.history import with_strays
@@ -22,6 +25,7 @@ from ledgerctl.imports import BATCH
 from reader import Entry
 from tests.ledgerctl.support import NOW_MS, A, B, Tables, limited, refused
 from tests.strategies import changes, counters, effort, keys
+from tests.world import writes_of
 
 ROOT = Path(__file__).parents[2]
 SHOP = "--counter stock:{code} --change -{quantity} --key {invoice}/{line} --at {at}"
@@ -122,6 +126,165 @@ def test_bad_rows_of_jsonl_keep_what_they_said(tmp_path: Path) -> None:
     assert not [line for line, row in bad.items() if rows[line - 1][1] not in row["bad_reason"]], bad
 
 
+MESSAGE = {"counter": "c", "change": 5, "idempotency_key": "k", "at": "2010-12-01T09:32:00Z"}
+OTHERWISE: dict[str, list[Any]] = {
+    "region": [None, A, "", 5],
+    "note": ["x"],
+    "token": [None],
+    "change": [-5, 0, "5", "--5", "-5", "007", 5.0, True, None, [5], 10**18, 10**18 + 1],
+    "idempotency_key": [7, True, [1], {}, None, "", " ", "x" * 1_024, "x" * 1_025],
+    "counter": [7, None, "a b", "", "a" * 256, ["c"]],
+    "at": [
+        *(f"2010-12-01t09:32:00{zone}" for zone in ("z", "Z", "+01:00", ".123456789Z", ",123Z", "+0000", "+00:00:30")),
+        *("2010-12-01 09:32:00Z", "2010-12-01T09:32Z", "2010-12-01T09:32:00", "2010-12-01T24:00:00Z", "2010-12-01", ""),
+        *("20101201T093200Z", "2010-W48-3T09:32Z", 1291195920, None, "1969-12-31T23:59:59Z"),
+    ],
+}
+MESSAGES: list[dict[str, Any]] = [{name: value} for name, values in OTHERWISE.items() for value in values]
+
+
+def test_a_row_of_jsonl_is_the_message_that_every_other_door_takes(tmp_path: Path) -> None:
+    path, taken = tmp_path / "messages.jsonl", 0
+    for changed in MESSAGES:
+        text, tables = json.dumps(MESSAGE | changed), Tables()
+        path.write_text(text)
+        try:
+            change = loads(text)
+        except InvalidMessage:
+            tables(f"import {path}", 1)
+            assert tables.held == {}, changed
+            continue
+        tables(f"import {path}", says="1 recorded")
+        (delta,) = tables.held
+        assert change.idempotency_key is not None
+        assert change.at is not None
+        at_ms = to_ms(change.at)
+        assert delta.sk == tokens.keyed(change.counter, change.idempotency_key, at_ms), changed
+        assert values(tables) == {change.counter: change.change}
+        taken += 1
+    assert 10 < taken < len(MESSAGES) - 20, taken
+
+
+def test_a_row_of_an_export_is_no_laxer(tmp_path: Path) -> None:
+    path, good = tmp_path / "changes.jsonl", {"counter": "c", "change": 5, "token": tokens.make(5, bytes(10))}
+    for changed in ({"change": "--5"}, {"change": "5"}, {"change": True}, {"counter": 7}, {"note": 1}, {"region": ""}):
+        path.write_text(json.dumps(good | changed))
+        tables = Tables()
+        tables(f"import {path}", 1)
+        assert tables.held == {}, changed
+    path.write_text(json.dumps(good))
+    Tables()(f"import {path}", says="1 recorded")
+
+
+def test_a_templates_values_are_text_and_whole_numbers_and_its_minus_alone_turns_a_sign(tmp_path: Path) -> None:
+    for text, options, counted in (
+        ("counter,change,idempotency_key,at\nc,--5,k,2010-12-01T09:32:00Z\n", "", None),
+        ("counter,change,idempotency_key,at\nc,-5,k,2010-12-01T09:32:00Z\n", "", -5),
+        ("counter,change,idempotency_key,at\nc,-5,k,2010-12-01T09:32:00Z\n", "--change -{change}", 5),
+        ("counter,change,idempotency_key,at\nc,--5,k,2010-12-01T09:32:00Z\n", "--change -{change}", None),
+        ("counter,change,idempotency_key,at\nc,5,k,2010-12-01t09:32:00z\n", "", 5),
+    ):
+        (tmp_path / "a.csv").write_text(text)
+        (said,) = (tables := Tables()).json(f"import {tmp_path / 'a.csv'} {options}", 0 if counted else 1)
+        assert (said["recorded"], tables.held and values(tables)["c"]) == ((1, counted) if counted else (0, {}))
+    named = "--counter c --change {n} --key {k} --at {at}"
+    keys_of: list[tuple[Any, bool]] = [("a", True), (7, True), ([1], False), (True, False), (1.5, False), ({}, False)]
+    for key, good in keys_of:
+        (tmp_path / "a.jsonl").write_text(json.dumps({"k": key, "n": "5", "at": "2010-12-01T09:32:00Z"}))
+        Tables()(f"import {tmp_path / 'a.jsonl'} {named}", 0 if good else 1, says="1 recorded" if good else "")
+
+
+SOLD, SALE = "line,invoice,code,quantity,at\n", "1,536,A,6,2010-12-01T09:32:00Z\n"
+OF_A_MESSAGE = json.dumps(MESSAGE) + "\n"
+FILES: list[tuple[str, str, str]] = [  # a name, its text, options
+    ("sales.csv", SOLD + SALE, SHOP),
+    ("sales.CSV", SOLD + SALE, SHOP),
+    ("sales.csv", (SOLD + SALE).replace(",", ";"), f"{SHOP} --separator ';'"),
+    ("sales.csv", (SOLD + SALE).replace(",", "\t"), f"{SHOP} --separator tab"),
+    ("sales.tsv", (SOLD + SALE).replace(",", "\t"), SHOP),
+    ("sales.tsv", (SOLD + SALE).replace(",", "|"), f"{SHOP} --separator '|'"),
+    ("sales.txt", SOLD + SALE, SHOP),
+    ("sales.txt", (SOLD + SALE).replace(",", "\t"), rf"{SHOP} --separator '\t'"),
+    ("sales", "\n" + SOLD + SALE, f"{SHOP} --format csv"),
+    ("messages.txt", OF_A_MESSAGE, ""),
+    ("messages.txt", "\n  " + OF_A_MESSAGE, ""),
+    ("messages.ndjson", OF_A_MESSAGE, ""),
+    ("messages.csv", OF_A_MESSAGE, "--format jsonl"),
+    (
+        "bill.csv",
+        "id!,user:Project,n}a,at\nI1,web,6,2010-12-01T09:32:00Z\n".replace("}", ""),
+        "--counter 'use:{user:Project}' --change {na} --key '{id!}' --at {at}",
+    ),
+    ("braces.csv", "id,n,at\nI1,6,2010-12-01T09:32:00Z\n", "--counter 'a{{{id}}}' --change {n} --key {id} --at {at}"),
+]
+COUNTERS = {"bill.csv": {"use:web": 6}, "braces.csv": {"a{I1}": 6}}
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gz"])
+@pytest.mark.parametrize(("name", "text", "options"), FILES)
+def test_a_file_is_what_its_name_or_its_first_line_says(
+    name: str, text: str, options: str, packed: bool, tmp_path: Path
+) -> None:
+    if name == "sales":
+        text = text.removeprefix("\n")
+    path = tmp_path / (f"{name}.gz" if packed else name)
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + text.encode()) if packed else text.encode())
+    tables = Tables()
+    tables(f"import {path} {options}", says="1 recorded")
+    usual = {"c": 5} if text.lstrip().startswith("{") else {"stock:A": -6}
+    assert values(tables) == COUNTERS.get(name, usual)
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_bad_rows_keep_the_form_of_their_file_and_are_imported_with_the_same_options(tmp_path: Path) -> None:
+    for name, separator, option, bad_name in (
+        ("s.tsv", "\t", "", "s.bad.tsv"),
+        ("s.tsv.gz", "\t", "", "s.bad.tsv"),
+        ("s.csv", ";", "--separator ;", "s.bad.csv"),
+        ("s.txt", "\t", "--separator tab", "s.bad.csv"),
+    ):
+        text, tables = (SOLD + SALE.replace(",6,", ",six,")).replace(",", separator).encode(), Tables()
+        (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+        tables(f"import {tmp_path / name} {SHOP} {option}".replace(" ;", " ';'"), 1)
+        bad = tmp_path / bad_name
+        bad.write_text(bad.read_text().replace("six", "6"))
+        tables(f"import {bad} {SHOP} {option}".replace(" ;", " ';'"), says="1 recorded")
+        assert values(tables) == {"stock:A": -6}
+        bad.unlink()
+
+
+def test_a_header_that_does_not_fit_says_what_to_do(tables: Tables, tmp_path: Path) -> None:
+    for name, text, options, says in (
+        ("a.csv", SOLD.replace(",", ";"), SHOP, "separated by ';': give --separator ';'"),
+        ("a.csv", SOLD.replace(",", "; "), SHOP, "separated by ';': give --separator ';'"),
+        ("a.csv", SOLD.replace(",", "\t"), SHOP, "separated by tab: give --separator tab"),
+        ("a.tsv", SOLD, SHOP, "separated by ',': give --separator ','"),
+        ("a.csv", SOLD.replace(",", "|"), SHOP, "separated by '|': give --separator '|'"),
+        ("a.csv", "sep=;\n" + SOLD.replace(",", ";"), SHOP, "delete it, and give --separator ';'"),
+        ("a.csv", OF_A_MESSAGE, SHOP, "give --format jsonl"),
+        ("a.csv", SOLD, f"{SHOP} --counter {{colour}}", "no column 'colour'; the header has line, invoice"),
+        ("a.csv", SOLD, f"{SHOP} --separator ab", "is not one character"),
+        ("a.csv", SOLD, f"{SHOP} --separator '\"'", "is not one character"),
+        ("a.jsonl", OF_A_MESSAGE, "--separator ';'", "is JSONL, which has no separator"),
+        ("a.csv.gz", SOLD, SHOP, "cannot be read to its end"),
+    ):
+        (tmp_path / name).write_text(text)
+        refused(tables(f"import {tmp_path / name} {options}", 2), 2, says)
+        assert tables.held == {}
+
+
+def test_a_compressed_file_that_is_cut_off_says_what_is_done(tables: Tables, tmp_path: Path) -> None:
+    truth = shop(tmp_path / "shop.csv", 3 * BATCH)
+    packed, path = gzip.compress((tmp_path / "shop.csv").read_bytes()), tmp_path / "again.csv.gz"
+    path.write_bytes(packed[: len(packed) * 9 // 10])
+    said = tables(f"import {path} {SHOP}", 2)
+    refused(said, 2, "cannot be read to its end", "recorded", "is done", "Copy the file again", "Run it again")
+    assert tables.held
+    path.write_bytes(packed)
+    tables(f"import {path} {SHOP}", says="replayed")
+    assert values(tables) == truth
+
+
 def second() -> Callable[[Request], bool]:
     """Of the second batch."""
     batches = iter(range(9))
@@ -157,6 +320,34 @@ def test_an_import_stops_after_the_rows_that_the_table_took(tables: Tables, path
     refused(said, 3, "Slower.", f"{BATCH + half} recorded", f"every row before line {BATCH + 2} is done")
     tables(f"import {path} {SHOP}", says=f"{2 * BATCH - half} recorded, {BATCH + half} replayed")
     assert values(tables) == truth
+
+
+def test_after_a_failure_an_import_sends_no_later_row(path: Path) -> None:
+    """A later sale must not come before the delivery that failed."""
+    path.write_text(
+        "counter,change,idempotency_key,at,region\n"
+        + "".join(
+            f"stock:1,{change},{change},2010-12-01T09:32:00Z,{region}\n" for change, region in ((5, A), (7, B), (-2, A))
+        )
+    )
+    tables = limited(A, B)
+    tables.fails(lambda request: writes_of("stock:1")(request) and B in repr(request), Throttled("Slower."))
+    refused(tables(f"import {path}", 3), 3, "Slower.", "1 recorded")
+    assert tables.json("get stock:1")[0]["value"] == 5
+    tables.mends()
+    tables(f"import {path}", says="2 recorded, 1 replayed")
+    assert tables.json("get stock:1")[0]["value"] == 10
+
+
+def test_a_sale_follows_the_delivery_in_another_lane_that_it_needs(path: Path) -> None:
+    rows = [(5, A), (-5, B), (4, B), (-4, A), (3, A), (-1, B), (-2, A)]
+    path.write_text(
+        "counter,change,idempotency_key,at,region\n"
+        + "".join(f"stock:1,{change},{n},2010-12-01T09:32:00Z,{region}\n" for n, (change, region) in enumerate(rows))
+    )
+    tables = limited(A, B)
+    tables(f"import {path}", says=f"{len(rows)} recorded")
+    assert tables.json("get stock:1")[0]["value"] == 0
 
 
 ENDED = """
