@@ -295,5 +295,6 @@ class GaveUp(Again):
     """Others kept writing the item that this call was to write. Nothing is lost.
 
     A compactor met another compactor, or a commit that was still landing: the next run goes on. A gate changed at each
-    of many tries: nothing was decided. A gate changed during a rebuild: stop whoever writes it, then rebuild again.
+    of many tries, or more holds that are over had to end than one call ends: nothing was decided. A gate changed during
+    a rebuild: stop whoever writes it, then rebuild again.
     """

@@ -5,7 +5,7 @@ Rule 2: the copies of other Regions' gates are each of their own moment; `here` 
 Rule 3: what a hold set aside is left when its time is over, because whoever is short of it ends it. A gate lists its
 holds; where filed ones keep some of its rights, a page of their notes says which are over: never more than they keep.
 Rule 4: for holds it reads each lane strongly at its home: the gate, then the notes of filed holds. A note is no hold:
-it looks up the token, because the note of a decided hold may stay.
+it looks up the tokens, a page at a time, because the note of a decided hold may stay.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from ledger.checks import to_datetime
 from ledger.gate import items
 from ledger.gate.gate import Gate, shares
 from ledger.gate.gates import Gates
-from ledger.gate.past import look_up, outcomes_of
+from ledger.gate.past import outcomes_of
 from ledger.gate.recount import Standing as Copies
 from ledger.gate.recount import rights_due, standings
 from ledger.lane.tail import every_item
@@ -26,6 +26,9 @@ from ledger.values import Delta, Lane
 
 NOTES_MAX = 100
 """Notes of filed holds that a standing reads of a lane."""
+
+LOOKED_UP = 100
+"""Filed holds that the same two Queries look up."""
 
 Amounts = Mapping[str, int]
 """Rights by side."""
@@ -166,9 +169,10 @@ def _of_lane(gates: Gates, lane: Lane) -> Program[list[Delta]]:
     gate = gates.gate(lane, item)
     found = dict(gate.held)
     notes = yield from gates.home(lane, every_item(items.hold_pk(lane), None, None, consistent=True))
-    for token, amount in (items.hold_of(lane, note) for note in notes):
-        if token not in gate.recent and token not in found:
-            known = yield from look_up(gates, lane, token)
-            if known is not None and known.outcome is None:
-                found[token] = amount
+    amounts = dict(items.hold_of(lane, note) for note in notes)
+    unknown = sorted(token for token in amounts if token not in gate.recent and token not in found)
+    for start in range(0, len(unknown), LOOKED_UP):
+        names = unknown[start : start + LOOKED_UP]
+        ended = yield from gates.home(lane, outcomes_of(lane, names))
+        found |= {token: amounts[token] for token in names if token not in ended}
     return [Delta(lane, token, amount) for token, amount in found.items()]

@@ -5,17 +5,19 @@ from typing import Any
 import pytest
 
 from lab.histories.filing import SHIPPED, Filing, file_as
-from ledger.errors import NoSuchHold
-from ledger.gate import items, updates
+from ledger import tokens
+from ledger.errors import GaveUp, NoSuchHold
+from ledger.gate import items, move, updates
 from ledger.gate.answer import Decision, Left
 from ledger.gate.decide import decide_change
 from ledger.gate.gate import EXPIRED, REFUSED, RELEASED, Gate
+from ledger.gate.items import Filed
 from ledger.gate.move import free
 from ledger.gate.past import find
 from ledger.limit import UP, Limit
 from ledger.requests import DeleteMany, Get, Instant, PutMany, Query, Together, Update
 from ledger.values import Delta
-from tests.ledger.seats import COUNTER, EAGER, HERE, KEPT, SEATS, Gated
+from tests.ledger.seats import BASE_MS, COUNTER, EAGER, HERE, KEPT, MINUTE_MS, SEATS, Gated, at
 from tests.world import A
 
 HUNDRED = Limit(ceiling=100, region=A)
@@ -107,3 +109,39 @@ def test_what_was_never_held_or_ended_between_the_gate_and_the_look_up_is_looked
         never = world.new(1, length_ms=1_000)
         assert world.home.run(find(world.gates(COUNTER), HERE, never.token)) == (None, world.gate().version)
         assert world.home.kinds == [Get, Together, Get, Get, Query] * 2  # MemoryTable asks itself for each of Together
+
+
+def crowded(number: int) -> tuple[Gated, list[str]]:
+    """A gate without rights, whose filed holds of 1 keep them all."""
+    world = Gated(Limit(ceiling=number, region=A), page_size=1_000)
+    world.rolled(rights={UP: 0})
+    held = [tokens.hold_token(COUNTER, str(n), BASE_MS + n, MINUTE_MS) for n in range(number)]
+    world.home.store(items.hold_item(HERE, token, 1) for token in held)
+    world.now_ms = BASE_MS + 60 * MINUTE_MS
+    return world, held
+
+
+def test_a_call_ends_what_it_needs_and_no_more_than_one_call_may_and_the_next_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(move, "PAGES_MAX", 4)
+    world, _ = crowded(210)
+    assert world.sell(1) == 1
+    assert len(notes(world)) == 210 - 25
+    with pytest.raises(GaveUp, match=r"100 holds that were over have ended.* Nothing was decided"):
+        world.sell(209)
+    assert len(notes(world)) == 85
+    assert world.sell(209) == 209
+    assert (notes(world), world.gate().rights) == (set(), {UP: 0})
+
+
+def test_the_open_holds_of_a_counter_are_looked_up_by_the_page() -> None:
+    world, held = crowded(1_000)
+    late, listed, recent = held[100:110], held[500:510], held[990:]
+    world.home.store([items.late_item(HERE, token, RELEASED, 6) for token in late])
+    world.home.store([items.filed_item(Filed(HERE, listed[-1], 6, at(-1_000), dict.fromkeys(listed, 1)))])
+    world.put(recent=dict.fromkeys(recent, 1), held={held[3]: 1})
+    world.home.asked.clear()
+    found = world.reader().holds(COUNTER)
+    assert [hold.delta.token for hold in found] == [t for t in held if t not in {*late, *listed, *recent}]
+    assert len(world.home.kinds) < 80
