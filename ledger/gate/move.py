@@ -37,7 +37,7 @@ from ledger.tokens import time_ms
 from ledger.values import Lane
 
 NOTES_OF_PAGE = 25
-PAGES_MAX = 60
+ENDED_PAGES_MAX = 60
 """Pages of filed holds that are over, which one call ends in a lane: at most 1,500 holds, by some 430 requests. A call
 that needs less ends what it needs, and the rest of a page."""
 
@@ -67,10 +67,10 @@ def free(gates: Gates, gate: Gate, side: str | None = None, need: int = 0) -> Pr
             break
         gate, _ = yield from _end(gates, gate, updates.end(gate.lane, gates.limit, over))
     pages = Pages(Query(items.hold_pk(gate.lane), None, items.holds_until(now.wall_ms), NOTES_OF_PAGE))
-    pages_left = PAGES_MAX if side is not None else -1
+    pages_left = ENDED_PAGES_MAX if side is not None else -1
     while pages.more and not _has(gate, side, need):
         if not pages_left:
-            ended = PAGES_MAX * NOTES_OF_PAGE
+            ended = ENDED_PAGES_MAX * NOTES_OF_PAGE
             why = f"{gate.lane}: {ended:,} holds that were over have ended, and {need} needs more of them to end."
             raise GaveUp(f"{why} Nothing was decided. Call again.")
         pages_left -= 1

@@ -124,7 +124,7 @@ def crowded(number: int) -> tuple[Gated, list[str]]:
 def test_a_call_ends_what_it_needs_and_no_more_than_one_call_may_and_the_next_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(move, "PAGES_MAX", 4)
+    monkeypatch.setattr(move, "ENDED_PAGES_MAX", 4)
     world, _ = crowded(210)
     assert world.sell(1) == 1
     assert len(notes(world)) == 210 - 25
