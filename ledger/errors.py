@@ -133,12 +133,19 @@ class OutcomeUnknown(TableError, Again):
 
 
 class Unavailable(TableError, Again):
-    """A read got no answer, or a write found no connection and never left this process. Nothing was written. The SDK
-    has used up its retries: check `region` and `endpoint_url`, then call again."""
+    """A read got no answer, or a write found no connection and never left this process, or a request's signature or
+    token was too old. Nothing was written. The SDK has used up its retries: check `region`, `endpoint_url` and what the
+    message names, then call again."""
 
 
 class Throttled(TableError, Again):
-    """The table refused a request, and its retries, for lack of capacity. Nothing was written. Call again, slower."""
+    """The table refused a request, and its retries, for lack of capacity. Nothing was written. Call again, slower.
+
+    reasons: what DynamoDB named, such as TableWriteKeyRangeThroughputExceeded (a partition key, so one lane),
+    TableWriteAccountLimitExceeded (a quota) or TableWriteMaxOnDemandThroughputExceeded (the table's own maximum).
+    """
+
+    reasons: tuple[str, ...] = ()
 
 
 class TransactionConflict(TableError, Again):

@@ -4,6 +4,7 @@ Rule 1: `ask.py` has the operations and the meaning of their answers; `send.py` 
 Rule 2: it goes on until no page and no unprocessed key or item is left.
 """
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -134,7 +135,7 @@ class Exchange(Endpoint):
         try:
             answer = yield from self.send(Operation("batch_execute_statement", {"Statements": statements}), True)
         except LedgerError as error:
-            return [type(error)(*error.args) for _ in statements]
+            return [copy.copy(error) for _ in statements]
         unanswered = [{"Error": {"Code": "no response"}}] * (len(statements) - len(answer["Responses"]))
         resent = failures.attempts_of(answer) > 1
         return [_statement_answer(part.get("Error"), resent) for part in (*answer["Responses"], *unanswered)]

@@ -4,15 +4,21 @@ Rule 1: A write that may have been applied is OutcomeUnknown, never a plain fail
 Rule 2: A refusal counts as "nothing was written" only when no earlier attempt of the same write can have been applied.
 Rule 3: An unknown code of a write is OutcomeUnknown. A missing connection means that nothing was sent only when no
 attempt of the call found one: `note_attempts`.
-Rule 4: A body that is no JSON, such as half an answer, is no answer: botocore takes it for an empty one, so a read
-would find nothing.
-Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html and
-https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+Rule 4: What DynamoDB never sends is no answer: half a body, which botocore takes for an empty one, so that a read would
+find nothing; one that differs from its checksum; one that botocore cannot read; one without what the operation always
+answers. Every request asks for its cost, so no answer is empty. A stub's answer, which came over no wire, may be.
+Rule 5: A signature or a token that is too old says nothing of rights: it was refused before anything was read, and the
+next request has a new one.
+Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html,
+https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html,
+https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_ThrottlingReason.html and
+https://docs.aws.amazon.com/IAM/latest/APIReference/CommonErrors.html
 """
 
 from __future__ import annotations
 
 import json
+import zlib
 from typing import TYPE_CHECKING, Any
 
 from botocore.client import BaseClient
@@ -55,11 +61,31 @@ DENIED = {"AccessDeniedException", "AccessDenied"}
 _NOT_ALLOWED = {
     *DENIED,
     "UnrecognizedClientException",
-    "ExpiredTokenException",
+    "InvalidClientTokenId",
     "InvalidSignatureException",
+    "SignatureDoesNotMatch",
     "MissingAuthenticationTokenException",
+    "MissingAuthenticationToken",
     "IncompleteSignatureException",
+    "IncompleteSignature",
+    "NotAuthorized",
+    "OptInRequired",
 }
+_TOO_OLD = {
+    "ExpiredTokenException",
+    "ExpiredToken",
+    "TokenRefreshRequired",
+    "RequestExpired",
+    "RequestInTheFuture",
+    "RequestTimeTooSkewed",
+}
+_SIGNATURE = {"InvalidSignatureException", "SignatureDoesNotMatch"}
+_OF_A_TIME = ("signature expired", "signature not yet current")
+"""What their message says where the time of the signature is wrong, and not the key."""
+_SIGN_AGAIN = (
+    " Call again, which signs anew. Check this machine's clock, whether it was stopped for minutes, and that its "
+    "credentials are not over."
+)
 _MISSING = {"ResourceNotFoundException", "ResourceNotFound"}
 _INVALID = {"ValidationException", "ValidationError"}
 
@@ -67,11 +93,20 @@ _REFUSALS: dict[str, tuple[type[LedgerError], str]] = {
     **dict.fromkeys(THROTTLING, (errors.Throttled, " Call again, slower.")),
     **dict.fromkeys(CONFLICT, (errors.TransactionConflict, " Call again.")),
     **dict.fromkeys(_NOT_ALLOWED, (errors.NotAllowed, " Check this process's role.")),
+    **dict.fromkeys(_TOO_OLD, (errors.Unavailable, _SIGN_AGAIN)),
     **dict.fromkeys(_MISSING, (errors.TableMissing, " Check table, region and endpoint_url.")),
     **dict.fromkeys(_INVALID, (errors.TableMismatch, " The table needs the string keys pk and sk.")),
     "IdempotentParameterMismatchException": (errors.TokenConflict, ""),
 }
 """The error of each code that certainly wrote nothing, and what to do next."""
+
+_LIMITS = {
+    "KeyRangeThroughput": "one partition key, so one lane, is busier than DynamoDB allows: the counter needs shards.",
+    "AccountLimit": "the table reached a quota of the account: ask AWS for a higher one.",
+    "MaxOnDemandThroughput": "the table reached its own maximum, tableWrites or tableReads: raise it.",
+    "ProvisionedThroughput": "the table reached its provisioned capacity: raise it.",
+}
+"""What a ThrottlingReason names, and what to do. Its form: Table or Index, Read or Write, one of these, Exceeded."""
 
 _NO_TRANSACTIONS = (  # AWS says that it is an error there, and not which
     " Or it is a global table with multi-Region strong consistency, which refuses transactions: there only counters "
@@ -80,6 +115,9 @@ _NO_TRANSACTIONS = (  # AWS says that it is an error there, and not which
 
 FAILED = (ClientError, BotoCoreError, RuntimeError)
 """What botocore raises where a request fails. Credentials that stay expired after a refresh are a RuntimeError."""
+
+_SAYS = {"get_item": "Item", "update_item": "Attributes"}
+_ALWAYS = {"query": "Items", "scan": "Items", "batch_get_item": "Responses", "batch_execute_statement": "Responses"}
 
 _NO_CONNECTION = (EndpointConnectionError, ConnectTimeoutError)
 _SENT = "exact-counter-sent"
@@ -114,24 +152,38 @@ def note_attempts(client: DynamoDBClient) -> DynamoDBClient:
 
 
 def _check_answer(http_response: Any, parsed: Any, **_: Any) -> None:
-    if _is_empty(http_response, parsed):
-        _check_json(http_response, http_response.content)
+    if _came(http_response):
+        _check_content(http_response, http_response.content, parsed)
 
 
 async def _check_awaited(http_response: Any, parsed: Any, **_: Any) -> None:
-    if _is_empty(http_response, parsed):
-        _check_json(http_response, await http_response.content)
+    if _came(http_response):
+        _check_content(http_response, await http_response.content, parsed)
 
 
-def _is_empty(http_response: Any, parsed: dict[str, Any]) -> bool:
-    return bool(http_response.status_code < 300) and parsed.keys() <= {"ResponseMetadata"}
+def _came(http_response: Any) -> bool:
+    """Whether a success came over a wire. A stub has no raw response; FastClient's has none either, and is checked."""
+    is_stub = getattr(http_response, "raw", None) is None
+    return bool(http_response.status_code < 300) and not is_stub
 
 
-def _check_json(http_response: Any, content: bytes) -> None:
+def _check_content(http_response: Any, content: bytes, parsed: dict[str, Any]) -> None:
     try:
-        json.loads(content)
+        checksum = http_response.headers.get("x-amz-crc32")
+        if checksum is not None and int(checksum) != zlib.crc32(content):
+            raise ValueError("the answer differs from its checksum")
+        if parsed.keys() <= {"ResponseMetadata"}:
+            json.loads(content)
     except ValueError as error:
         raise ConnectionClosedError(endpoint_url=http_response.url, error=error) from error
+
+
+def is_foreign(answer: Any, operation: str) -> bool:
+    """Whether a success is none of DynamoDB: another server's, or a proxy's."""
+    if operation in _ALWAYS:
+        return _ALWAYS[operation] not in answer
+    known = {"ConsumedCapacity", _SAYS.get(operation)}
+    return "HTTPStatusCode" in (answer.get("ResponseMetadata") or ()) and not answer.keys() & known
 
 
 def _note_attempt(request_dict: Any, caught_exception: Exception | None = None, **_: Any) -> None:
@@ -150,8 +202,15 @@ def _note_attempt(request_dict: Any, caught_exception: Exception | None = None, 
 
 
 def _note_sent(exception: Exception, context: Any, **_: Any) -> None:
-    """Note the attempts on an error that is no answer of DynamoDB, such as AWS STS's refusal of credentials."""
-    vars(exception).setdefault(_SENT, context.get(_SENT, 0))
+    """Note the attempts on an error that is no answer of DynamoDB, such as AWS STS's refusal of credentials. One that
+    botocore could not read came in answer to an attempt, too."""
+    unread = not isinstance(exception, FAILED) or isinstance(exception, RecursionError)
+    vars(exception).setdefault(_SENT, context.get(_SENT, 0) + unread)
+
+
+def is_of_a_request(failure: Exception) -> bool:
+    """Whether a client raised it where a request failed, and not its caller by a mistake of its own."""
+    return isinstance(failure, FAILED) or _SENT in vars(failure)
 
 
 def attempts(failure: Exception) -> int:
@@ -189,7 +248,17 @@ def error_of(failure: Exception, operation: str, writes: bool, table: str) -> Ex
         return ConditionFailed(*there, resent=sent_before)
     if writes and (sent_before or code == "TransactionInProgressException"):
         return no_answer(operation, writes, f"{code}: {message}")
-    return known(code, f"{operation} on {table}: {message}") or no_answer(operation, writes, f"{code}: {message}")
+    why = f"{operation} on {table}: {message}"
+    return known(code, why, _reasons(answer)) or no_answer(operation, writes, f"{code}: {message}")
+
+
+def _reasons(answer: Any) -> tuple[str, ...]:
+    """Why DynamoDB throttled a request, in its own words; nothing where it does not say."""
+    found = answer.get("ThrottlingReasons") or answer.get("throttlingReasons") or ()
+    try:
+        return tuple(dict.fromkeys(str(each["reason"]) for each in found))
+    except (LookupError, TypeError):
+        return ()
 
 
 def code_of(failure: BaseException | None) -> str:
@@ -210,16 +279,23 @@ def denied(failure: BaseException | None) -> bool:
     return code_of(failure) in DENIED
 
 
-def known(code: str, message: str) -> LedgerError | None:
-    """The error of a refusal that certainly wrote nothing; None for everything else."""
+def known(code: str, message: str, reasons: tuple[str, ...] = ()) -> LedgerError | None:
+    """The error of a refusal that certainly wrote nothing; None for everything else. reasons: for throttling."""
     if code not in _REFUSALS:
         return None
     kind, next_step = _REFUSALS[code]
+    if code in _SIGNATURE and any(words in message.lower() for words in _OF_A_TIME):
+        kind, next_step = errors.Unavailable, _SIGN_AGAIN
+    if kind is errors.Throttled:
+        next_step += "".join(f" {name}: {do}" for name in reasons for limit, do in _LIMITS.items() if limit in name)
     if kind is errors.TableMismatch and "Item size" in message:
         kind, next_step = errors.ItemTooLarge, " No retry helps."
     elif kind is errors.TableMismatch and message.startswith("transact_write_items "):
         next_step += _NO_TRANSACTIONS
-    return kind(f"{message.rstrip('. ')}. Nothing was written.{next_step}")
+    error = kind(f"{message.rstrip('. ')}. Nothing was written.{next_step}")
+    if isinstance(error, errors.Throttled):
+        error.reasons = reasons
+    return error
 
 
 def no_client(failure: Exception) -> LedgerError:

@@ -101,11 +101,15 @@ class Endpoint:
         except LedgerError:  # of `method_of`: there is no client
             self.meter.end(NOTHING)
             raise
-        except failures.FAILED as failure:
+        except Exception as failure:
+            if not failures.is_of_a_request(failure):
+                raise
             refused = getattr(failure, "response", None)
             self.meter.end(consumed.of_failure(arguments, refused, failures.attempts(failure)))
             raise failures.error_of(failure, name, writes, self.name) from failure
         self.meter.end(consumed.of_answer(answer, writes=writes))
+        if failures.is_foreign(answer, name):
+            raise failures.no_answer(name, writes, "what answered is no DynamoDB: check endpoint_url")
         return answer
 
     def back_off(self, attempt: int) -> Wait:

@@ -111,7 +111,7 @@ def test_what_is_no_whole_answer_of_dynamodb_is_none_and_a_write_may_have_been_a
             with pytest.raises(error):
                 table.answer(request)
             assert len(server.requests) == ATTEMPTS
-            server.script = [line, OK]
+            server.script = [line, Line(http(body={"ConsumedCapacity": {"CapacityUnits": 1.0}}))]
             assert table.answer(request) is None
 
 

@@ -22,6 +22,7 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 from botocore.session import Session, get_session
+from botocore.stub import Stubber
 
 from ledger import Change, Cost, Ledger
 from ledger.conditions import Absent
@@ -33,6 +34,7 @@ from ledger.dynamo.consumed import ASK
 from ledger.dynamo.fast import FastClient
 from ledger.dynamo.send import PAUSE_BASE_S, TRIES_MAX
 from ledger.errors import (
+    Again,
     InvalidSettings,
     LedgerError,
     NotAllowed,
@@ -143,7 +145,8 @@ Kind = type[LedgerError]
 LOST = [ReadTimeoutError(**URL), ConnectionClosedError(**URL), EndpointConnectionError(**URL)]
 REFUSED: dict[str, Kind] = {  # certainly written by no attempt
     "AccessDeniedException": NotAllowed,
-    "ExpiredTokenException": NotAllowed,
+    "ExpiredTokenException": Unavailable,
+    "RequestExpired": Unavailable,
     "UnrecognizedClientException": NotAllowed,
     "ResourceNotFoundException": TableMissing,
     "ValidationException": TableMismatch,
@@ -245,6 +248,7 @@ class Attempts:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, fast: bool, *script: int | BotoCoreError) -> None:
         self.script, self.body = list(script), b'{"__type": "#InternalServerError"}'
+        self.headers: dict[str, str] = {}
         monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _: None)
         config = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": len(script)}))
         self.client = boto3.client(
@@ -267,7 +271,7 @@ class Attempts:
             raise end
         body: Any = io.BytesIO(self.body)
         body.stream = lambda **_: iter([body.read()])
-        return AWSResponse(request.url, end, cast(Any, {}), body)
+        return AWSResponse(request.url, end, cast(Any, self.headers), body)
 
 
 NO_ROUTE, TIMED_OUT, CUT_OFF = EndpointConnectionError, ConnectTimeoutError, ReadTimeoutError
@@ -293,18 +297,99 @@ def test_a_write_wrote_nothing_and_cost_nothing_if_no_attempt_found_a_connection
             assert meter.take() == cost
 
 
-def test_half_an_answer_is_none_and_an_empty_one_is(monkeypatch: pytest.MonkeyPatch) -> None:
+FOREIGN: list[tuple[int, bytes]] = [
+    *((200, body) for body in (b'{"Item": {"pk": {"S": "p"}, "sk"', b"", b"<html>", b"{}", b'{"message": "ok"}')),
+    *((200, body) for body in (b"null", b"[]", b'"x"', b"5", b"\x1f\x8b\x08\x00\xff")),
+    *((400, body) for body in (b"null", b"[]", b"\xff\xfe", b'{"__type": 5}', b"[" * 9_999)),
+]
+
+
+def test_what_is_no_answer_of_dynamodb_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """botocore takes what is no JSON for an answer without anything, and a read would find nothing."""
+    requests: list[tuple[Request, Kind]] = [(PUT, OutcomeUnknown), (TRANSACT, OutcomeUnknown)]
+    requests += [(read, Unavailable) for read in (Get(KEY), GetMany((KEY,)), Query("p"), Scan())]
     for fast in (False, True):
-        for body in (b'{"Item": {"pk": {"S": "p"}, "sk"', b"", b"<html>"):
-            for request, error in ((Get(KEY), Unavailable), (Query("p"), Unavailable), (PUT, OutcomeUnknown)):
-                attempts = Attempts(monkeypatch, fast, 200)
+        for status, body in FOREIGN:
+            for request, error in requests:
+                attempts = Attempts(monkeypatch, fast, status)
                 attempts.body = body
                 with pytest.raises(error):
                     attempts.table.answer(request)
+            attempts = Attempts(monkeypatch, fast, status)
+            attempts.body = body
+            (answer,) = attempts.table.answer(PutMany((item(),)))
+            assert type(answer) is OutcomeUnknown
         attempts = Attempts(monkeypatch, fast, 200)
-        attempts.body = b"{}"
+        attempts.body = b'{"ConsumedCapacity": {"CapacityUnits": 0.5}}'
         assert attempts.table.answer(Get(KEY)) is None
+
+
+def test_an_answer_that_differs_from_its_checksum_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    for checksum in ("1", "x"):
+        for request, error in ((Get(KEY), Unavailable), (PUT, OutcomeUnknown)):
+            attempts = Attempts(monkeypatch, False, 200)
+            attempts.body, attempts.headers = b'{"ConsumedCapacity": {}}', {"x-amz-crc32": checksum}
+            with pytest.raises(error):
+                attempts.table.answer(request)
+
+
+def test_botocores_stub_answers_as_dynamodb_would() -> None:
+    client = boto3.client("dynamodb", "eu-west-1", aws_access_key_id="x", aws_secret_access_key="x")
+    with Stubber(client) as stub:
+        stub.add_response("get_item", {})  # the shape
+        stub.add_response("put_item", {})
+        stub.add_client_error("put_item", "ProvisionedThroughputExceededException")
+        stub.add_client_error("put_item", "ValidationException")
+        ledger = Ledger(settings(), client=client)
+        assert ledger.add("c", 1).outcome == "recorded"
+        with pytest.raises(TableMismatch):
+            ledger.add("c", 1)
+        stub.assert_no_pending_responses()
+
+
+def test_answers_that_came_over_no_wire_are_taken_as_they_are() -> None:
+    """As placebo and its like give them: a status and the parsed answer, and nothing else."""
+    client = boto3.client("dynamodb", "eu-west-1", aws_access_key_id="x", aws_secret_access_key="x")
+    recorded: Any = (SimpleNamespace(status_code=200), {"Item": item()})
+    client.meta.events.register("before-call.dynamodb", lambda **_: recorded)
+    assert DynamoTable.of(settings(), {"eu-west-1": client}).answer(Get(KEY)) == item()
+
+
+TOO_OLD = ["Signature expired: 20261128T101500Z is now earlier than ...", "Signature not yet current: ..."]
+
+
+def test_a_signature_that_is_too_old_is_no_missing_right() -> None:
+    for message in TOO_OLD:
+        for code in ("InvalidSignatureException", "SignatureDoesNotMatch"):
+            failure = refusal(code)
+            failure.response["Error"]["Message"] = message
+            error = Edge(failure).error(PUT)
+            assert (type(error), isinstance(error, Again)) == (Unavailable, True)
+            assert message.rstrip(". ") in str(error)
+            assert "Nothing was written. Call again, which signs anew. Check this machine's clock" in str(error)
+    assert type(Edge(refusal("InvalidSignatureException")).error(PUT)) is NotAllowed  # the key is wrong
+
+
+REASONS = {
+    "TableWriteKeyRangeThroughputExceeded": "one lane",
+    "TableReadAccountLimitExceeded": "quota",
+    "TableWriteMaxOnDemandThroughputExceeded": "tableWrites or tableReads",
+    "TableWriteProvisionedThroughputExceeded": "provisioned capacity",
+}
+
+
+def test_throttling_says_what_is_too_small_where_dynamodb_does() -> None:
+    for name, field in (("ThrottlingException", "throttlingReasons"), ("RequestLimitExceeded", "ThrottlingReasons")):
+        for reason, words in REASONS.items():
+            said: Any = {field: [{"reason": reason}, {"reason": reason}]}
+            error = Edge(*[refusal(name, **said)] * TRIES_MAX).error(PUT)
+            assert isinstance(error, Throttled)
+            assert error.reasons == (reason,)
+            assert f"Nothing was written. Call again, slower. {reason}: " in str(error)
+            assert words in str(error)
+    for odd in ([{"resource": "arn"}], [None], 5):
+        error = Edge(*[refusal("ThrottlingException", throttlingReasons=odd)] * TRIES_MAX).error(PUT)
+        assert (type(error), error.reasons) == (Throttled, ())  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("fast", [False, True])
