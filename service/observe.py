@@ -2,7 +2,7 @@
 
 Rule 1: A log line is one event in the words of docs/glossary.md, with the lane in a field and amounts at debug only.
 Rule 2: A counter's name is never a dimension, because each value of a dimension is a metric of its own.
-Rule 3: A function writes its metrics also when it fails.
+Rule 3: A function writes its metrics also when it fails, and the exception, because Lambda writes that as plain text.
 Rule 4: Every outcome of a change, whichever way it came, has one metric and at most one line above debug. No such line
 holds an amount. The text of an error may, so it stands in a line at debug.
 """
@@ -16,7 +16,7 @@ from types import UnionType
 from typing import IO, Any
 
 from aws_lambda_powertools import Logger, Metrics
-from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from ledger import Receipt, errors
@@ -30,7 +30,19 @@ UNITS = {"Ms": MetricUnit.Milliseconds, "Bytes": MetricUnit.Bytes}
 LANES_LOGGED = 10
 """Lanes that one log line names."""
 
+FAILED = "the invocation failed"
+
 Handler = Callable[[dict[str, Any], LambdaContext], Any]
+
+
+class Nowhere:
+    """Metrics of a process that publishes none. Powertools' own would write every hundredth to standard output."""
+
+    metric_set: Mapping[str, Any] = {}
+
+    def add_metric(self, name: str, unit: MetricUnit, value: float) -> None: ...
+
+    def flush_metrics(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +50,7 @@ class Watch:
     """Writes the logs and metrics of a function; a process makes one."""
 
     logger: Logger
-    metrics: Metrics | EphemeralMetrics
+    metrics: Metrics | Nowhere
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Watch:
@@ -51,7 +63,7 @@ class Watch:
     @classmethod
     def here(cls, name: str, stream: IO[str] | None = None) -> Watch:
         """For a process that is no Lambda: lines go to `stream`, else to standard output, and metrics go nowhere."""
-        return cls(Logger(service=name, stream=stream), EphemeralMetrics(namespace=NAMESPACE, service=name))
+        return cls(Logger(service=name, stream=stream), Nowhere())
 
     def publish(self, numbers: Mapping[str, float]) -> None:
         """Add each number to its metric, also 0."""
@@ -60,12 +72,20 @@ class Watch:
             self.metrics.add_metric(name=name, unit=unit, value=value)
 
     def around(self, handler: Handler, correlation_id_path: str | None = None) -> Handler:
-        """The handler, with Lambda's context in its logs. When it ends, its metrics are written."""
+        """The handler, with Lambda's context in its logs. When it ends, its metrics are written; its exception is
+        logged, and raised on."""
 
         @self.logger.inject_lambda_context(correlation_id_path=correlation_id_path)
         def watched(event: dict[str, Any], context: LambdaContext) -> Any:
             try:
                 return handler(event, context)
+            except LedgerError as error:
+                self.logger.error(FAILED, extra={"error": type(error).__name__})
+                self.logger.debug("why", extra={"why": str(error)})
+                raise
+            except Exception as error:  # a defect
+                self.logger.exception(FAILED, extra={"error": type(error).__name__})
+                raise
             finally:
                 if self.metrics.metric_set:
                     self.metrics.flush_metrics()

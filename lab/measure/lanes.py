@@ -12,7 +12,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from random import Random
-from typing import Any, cast
+from typing import Any
 
 from lab.measure.figure import Figure
 from lab.measure.metered_table import TABLE, MeteredTable
@@ -58,13 +58,6 @@ class Queue:
         return [{**given, "messageId": str(number), "body": body} for number, body in enumerate(bodies)]
 
 
-class NoMetrics:
-    """Nobody reads what the functions publish here."""
-
-    def add_metric(self, **_: object) -> None:
-        """Nothing."""
-
-
 class Lanes:
     """Lanes of counters with one shard, each changed `rate` times a second, at random from a seed."""
 
@@ -75,7 +68,7 @@ class Lanes:
         self._table = MeteredTable()
         runtime = Runtime(self._table, WorkQueue("work", lambda: self._queue), workers=1)
         runtime.now = lambda: Instant(self._queue.now_ms, self._queue.now_ms)
-        watch = Watch(Watch.here("lanes", io.StringIO()).logger, cast(Any, NoMetrics()))
+        watch = Watch.here("lanes", io.StringIO())
         self._ringer, self._worker = Ringer(settings, runtime, watch), Worker(settings, runtime, watch)
         self._reader = Reader(settings, table=self._table.table, clock=lambda: self._queue.now_ms)
 

@@ -140,7 +140,6 @@ def queued(each: int, seconds: int) -> float:
         if failed := handle({"Records": records})["batchItemFailures"]:
             raise AssertionError(f"{len(failed)} messages failed")
         life.changes += len(changes)
-        watch.metrics.clear_metrics()
         if (first + batch) % (60 * QUEUED_PER_S) < batch:
             life.compact()
     life.compact()
