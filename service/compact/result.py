@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from compactor.report import Tally
-from ledger.errors import DamagedItem, LedgerError
+from ledger.errors import DamagedItem, LaneDamaged, LedgerError
 from ledger.settings import Settings
 from service.job_queue import Message
 from service.jobs import Evaluate, Job, Look, Settle, Sweep, Verify
@@ -94,9 +94,7 @@ class Done(Tally):
         """The fields of the job's log line, without amounts."""
         shown = {"lane": str(self.job.lane)} | {name: getattr(self, name) for name in SHOWN}
         if (error := self.lost or self.error) is not None:
-            # The text of a DamagedItem may hold amounts; the item's key does not.
-            reason = f"pk={error.pk!r}, sk={error.sk!r}" if isinstance(error, DamagedItem) else str(error)
-            shown |= {"error": type(error).__name__, "reason": reason}
+            shown |= {"error": type(error).__name__, "reason": _without_amounts(error)}
         more = {
             "postponed_by": self.postponed_by,
             "watermark_ahead_ms": self.ahead_ms,
@@ -114,3 +112,10 @@ class Done(Tally):
         if self.visited or isinstance(self.job, Settle | Verify) or self.evaluated.published:
             return "info", "visit" if self.visited else self.outcome
         return "debug", "looked"
+
+
+def _without_amounts(error: Exception) -> str:
+    """The text of an error; of what is damaged the key, or where to see it, because such a text may hold amounts."""
+    if isinstance(error, DamagedItem):
+        return f"pk={error.pk!r}, sk={error.sk!r}"
+    return "the lane is damaged: `ledgerctl verify` says how" if isinstance(error, LaneDamaged) else str(error)

@@ -198,3 +198,5 @@ class Worker:
             log.debug("differences", extra={"lane": fields["lane"], "texts": done.check.differences})
         level, text = done.line()
         getattr(log, level)(text, extra=fields)
+        if (error := done.lost or done.error) is not None:  # it may hold amounts
+            log.debug("why", extra={"lane": fields["lane"], "why": str(error)})

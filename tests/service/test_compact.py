@@ -2,17 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import count
 from typing import Any
 
-from ledger import items
-from ledger.errors import GaveUp, NotAllowed, OutcomeUnknown, Throttled, Unavailable
+from ledger import Keep, items
+from ledger.checks import to_ms
+from ledger.errors import GaveUp, LaneDamaged, NotAllowed, OutcomeUnknown, Throttled, Unavailable
 from ledger.lane.named import Named
 from ledger.limit import Limit, Shape
 from ledger.requests import DeleteMany, Get, GetMany, Put, Query, Transact
 from ledger.values import Checkpoint, Delta, Lane, Segment
-from service.compact.serve import COMMITS_OF_VISIT
+from service.compact.result import Done
+from service.compact.serve import COMMITS_OF_VISIT, by_lane
 from service.compact.visits import AHEAD_BACK_MS, SWEEP_BACK_MS
 from service.job_queue import Enqueue
 from service.jobs import VERIFY_S, Evaluate, Job, Look, Settle, Sweep, Verify
@@ -420,3 +423,41 @@ def test_no_line_above_debug_holds_an_amount() -> None:
     assert service.counted("DeltasFolded") == 2
     shown = repr(service.lines())
     assert not [n for n in range(1, 2**4) if str(sum(4 ** (11 + k) for k in range(4) if n >> k & 1)) in shown]
+
+
+def test_no_line_above_debug_has_an_amount_of_a_damaged_item() -> None:
+    for name in ("total", "count"):  # the days' sums are others
+        service = folded(1)
+        service.store([{**service.items[items.checkpoint_key(LANE)], name: {"N": "31415"}}])
+        assert service.visit(Sweep(LANE)) == NOTHING
+        ((_, _, fields),) = service.lines("error")
+        assert (fields["error"], "checkpoint" in fields["reason"]) == ("DamagedItem", True)
+        assert ("31415" in repr(service.lines()), "31415" in repr(service.lines("debug"))) == (False, True)
+    twice = LaneDamaged(f"{LANE}: two segments list the delta {token(1)}, once as 31415 and once as 27182.")
+    assert "31415" not in repr(Done(job=Look(LANE), error=twice).fields())
+    service = folded()
+    service.store([{**items.delta_item(delta(1)), "change": {"N": "31415.5"}}])
+    service.visit(Look(LANE))
+    assert [fields["error"] for _, _, fields in service.lines("error")] == ["DamagedItem"]
+    assert "31415" not in repr(service.lines())
+
+
+def test_an_evaluation_sees_what_the_batch_settled_and_a_verify_is_the_last() -> None:
+    jobs: list[Job] = [Verify(LANE), Evaluate(LANE), Look(LANE), Sweep(LANE), Settle(LANE, late(1))]
+    (lane,) = by_lane((str(n), job) for n, job in enumerate(jobs))
+    assert [type(done.job) for done in lane] == [Settle, Sweep, Look, Evaluate, Verify]
+
+
+def test_no_job_of_a_period_that_is_kept_no_longer_is_served_whatever_it_asks_for() -> None:
+    lane = Lane(A, 0, "plain:a@2026-11")
+    jobs = (Look(lane), Settle(lane, late(1)), Sweep(lane), Verify(lane), Evaluate(lane))
+    for year, retired in ((2026, False), (2028, True)):
+        for job in jobs:
+            periods = {"plain:": Keep(late=timedelta(days=15), keep=timedelta(days=400))}
+            service = Service(now_ms=to_ms(datetime(year, 12, 20, tzinfo=UTC)), periods=periods)
+            assert service.visit(job) == NOTHING
+            outcomes = [fields["outcome"] for _, _, fields in service.notes.lines]
+            asked = [request for request in service.asked if lane.counter in repr(request)]
+            assert (outcomes == ["retired"]) is retired
+            assert (asked == []) is (retired or isinstance(job, Evaluate))  # there are no thresholds
+            assert not (retired and service.taken())

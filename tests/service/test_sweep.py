@@ -1,13 +1,15 @@
 """The function `sweep`: in each pass every lane of the directory gets a job, whatever becomes of its runs."""
 
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger import items
+from ledger import Keep, items
+from ledger.checks import to_ms
 from ledger.cost import item_bytes
 from ledger.errors import SettingsMismatch, Unavailable
 from ledger.gate import items as gates
@@ -191,3 +193,17 @@ def test_filed_holds_an_hour_after_their_time_the_largest_gate_and_gates_that_no
     service = directory_of(*(Lane(A, n, "a") for n in range(GATES_READ + 1)))  # so many in one request
     service.sweep()
     assert [len(request.keys) for request in service.asked if isinstance(request, GetMany)] == [GATES_READ, 1]
+
+
+def test_lanes_of_periods_that_are_kept_no_longer_get_no_job_and_no_look_at_their_gates() -> None:
+    kept, retired = Lane(A, 0, "seats:a@2026-11"), Lane(A, 0, "seats:a@2024-11")
+    periods = {"seats:": Keep(late=timedelta(days=15), keep=timedelta(days=400))}
+    now_ms = to_ms(datetime(2026, 12, 20, tzinfo=UTC))
+    for lanes in ([kept, retired], [retired]):
+        service = directory_of(*lanes, bucket=None, limits=LIMITS, periods=periods).start(verify_one_in=1)
+        service.store([place_item(A, Place(now_ms - DAY_MS, 0))])
+        service.now_ms = now_ms
+        assert service.sweep().ended
+        assert {job.lane for job, _ in service.taken()} == {*lanes} - {retired}
+        read = {key.pk for request in service.asked if isinstance(request, GetMany) for key in request.keys}
+        assert read == {gates.gate_key(lane).pk for lane in lanes if lane != retired}
