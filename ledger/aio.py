@@ -97,7 +97,7 @@ class AsyncLedger(Edge):
 
         call = hold_all.prepare(self._calls, counters, amount, expires, **named)
         holds = AsyncHolds(AsyncHold(delta, self) for delta in call.deltas)
-        holds._granting = self._all_granted(hold_all.hold_all(self._calls, call))
+        holds._granting = self._all_granted(hold_all.hold_all(self._calls, call), holds)
         return holds
 
     @observed("ledger.transfer", of_transfer)
@@ -127,8 +127,9 @@ class AsyncLedger(Edge):
         await self._run(program)
 
     @observed("ledger.hold_all", DONE)
-    async def _all_granted(self, program: Program[None]) -> None:
-        await self._run(program)
+    async def _all_granted(self, program: Program[tuple[Delta, ...]], holds: AsyncHolds) -> None:
+        for hold, delta in zip(holds, await self._run(program), strict=True):
+            hold.delta = delta  # of a call with a name it may be that of another length
 
     async def _run(self, program: Generator[Any, Any, Result], delta: Delta | None = None) -> Result:
         try:

@@ -115,13 +115,18 @@ def prepare_hold(rules: Rules, change: Change, expires: timedelta) -> Delta:
     return delta
 
 
-def ours(settings: Settings, delta: Delta) -> Delta:
-    """The delta, in a lane that knows how many shards the counter has. Raises InvalidInput."""
+def ours(settings: Settings, delta: Delta, *, is_hold: bool = False) -> Delta:
+    """The delta, in a lane that knows how many shards the counter has. Raises InvalidInput.
+
+    is_hold: it is a hold, which may also be in the lane of its name.
+    """
     given: object = delta
     if not isinstance(given, Delta):
         raise InvalidInput(f"apply takes a Delta: prepare's, a receipt's or an error's, not {shown(given)}.")
     lane = delta.lane
     expected = settings.lane_for(lane.counter, delta.token, lane.region)
+    if is_hold and lane != expected:
+        expected = settings.lane_for(lane.counter, tokens.name_of(delta.token), lane.region)
     if lane != expected or lane.region not in settings.regions:
         raise InvalidInput(
             f"No reader looks at the lane {lane}: regions={settings.regions!r}, and this token's shard is "
@@ -265,6 +270,13 @@ def hold(rules: Rules, delta: Delta) -> Program[None]:
     return _limited(rules, delta.lane.counter, "hold", lambda gates: decide.hold(gates, delta))
 
 
+def prepare_named_hold(rules: Rules, change: Change, expires: timedelta) -> Delta:
+    """As `prepare_hold`, in the lane of the hold's name, which is the same for every length."""
+    delta = prepare_hold(rules, change, expires)
+    lane = delta.lane
+    return replace(delta, lane=rules.settings.lane_for(lane.counter, tokens.name_of(delta.token), lane.region))
+
+
 def capture(rules: Rules, hold: Hold, amount: int | None = None) -> Program[Receipt]:
     from ledger.gate import holds
 
@@ -304,7 +316,7 @@ def _held(rules: Rules, hold: Hold, caller: str) -> Delta:
     given: object = hold
     if not isinstance(given, Hold):
         raise InvalidInput(f"{caller} takes a Hold, as Ledger.hold and Ledger.parse_hold give it, not {shown(given)}.")
-    return ours(rules.settings, given.delta)
+    return ours(rules.settings, given.delta, is_hold=True)
 
 
 def _limited(rules: Rules, counter: str, caller: str, program: Callable[[Gates], Program[Result]]) -> Program[Result]:

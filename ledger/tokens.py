@@ -7,7 +7,9 @@ Rule 3: A retry of the same (counter, idempotency key, at) yields the same token
 Rule 4: Only the canonical 26 characters are a token, because the order of the text must be the order of the bytes.
 Rule 5: The token of a hold says until when it holds, rounded up, by a thousandth at most, to fit two bytes: the length
 is part of the token, so a retry cannot name another.
-Rule 6: A call of several steps names each by a Step, which is of a kind of its own: no caller's key has its token.
+Rule 6: Where a call may come with another length, as that of a process, its holds have a name: a token that differs
+from the hold's in the last two bytes alone, and that is the same for every length.
+Rule 7: A call of several steps names each by a Step, which is of a kind of its own: no caller's key has its token.
 Source of the format: https://github.com/ulid/spec
 """
 
@@ -129,3 +131,23 @@ def until_ms(token: str) -> int:
     """When the time of a hold is over."""
     number = int.from_bytes(to_bytes(token)[14:], "big")
     return time_ms(token) + ((number & 0x7FF) << (number >> 11))
+
+
+_LENGTH, _NO_LENGTH = 0xFFFF, 0xF800  # an exponent of 31 is no hold's
+
+
+def name_of(hold: str) -> str:
+    """The token that stands for a hold of whatever length: the hold's, with an end that is no length in its place."""
+    data = to_bytes(hold)[:14]
+    return from_bytes(data + (_NO_LENGTH | int.from_bytes(data[6:8], "big") & 0x7FF).to_bytes(2, "big"))
+
+
+def is_named(token: str, name: str) -> bool:
+    """Whether `token` is a hold that this name may stand for."""
+    return token != name and to_bytes(token)[:14] == to_bytes(name)[:14]
+
+
+def ends_of(name: str) -> tuple[str, str]:
+    """The lowest and the highest token that is a hold of this name, or the name."""
+    data = to_bytes(name)[:14]
+    return from_bytes(data + bytes(2)), from_bytes(data + _LENGTH.to_bytes(2, "big"))

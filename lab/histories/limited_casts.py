@@ -65,6 +65,18 @@ LIMITED_CASTS: Casts = {
     "a_hold_that_ends_where_it_was_granted_against_its_roll": (  # there is room for one hold, not for two
         do.limited(filing=replace(NEVER, holds_beside=999)), do.to_hold("hold"), do.to_hold("other"),
         do.hold_and_end("hold", 1), do.send("other"), do.roll()),
+    "a_hold_by_name_with_two_lengths_at_once": (
+        do.limited(3), do.hold_by_name("hold"), do.hold_by_name("hold", length_ms=10**5)),
+    "a_hold_by_name_with_two_lengths_against_its_rolls": (
+        do.limited(3, filing=AT_ONCE), do.hold_by_name("hold"), do.hold_by_name("hold", length_ms=10**5)),
+    "a_hold_by_name_again_with_another_length_against_its_roll_and_its_end": (
+        do.held_by_name("hold", length_ms=10**5), do.hold_by_name("hold"), do.roll(), do.end("hold", 1)),
+    "a_filed_hold_by_name_again_with_another_length_against_its_end_and_a_roll": (
+        do.held_by_name("hold", length_ms=10**5), do.rolled(), do.hold_by_name("hold"), do.end("hold", 1), do.roll()),
+    "a_hold_by_name_with_two_lengths_of_what_is_sold": (
+        do.limited(1), do.sent("one"), do.hold_by_name("hold"), do.hold_by_name("hold", length_ms=10**5)),
+    "a_name_is_closed_against_who_holds_by_it": (
+        do.close("hold"), do.hold_by_name("hold", length_ms=10**5)),
     "two_ends_of_a_hold": (
         do.limited(1), do.held("hold"), do.end("hold", 1), do.end("hold", RELEASED), do.send("one")),
     "two_ends_of_a_hold_against_its_roll": (

@@ -16,6 +16,7 @@ from ledger.gate.decide import decide_change
 from ledger.gate.gate import REFUSED, change_of
 from ledger.gate.recount import outcomes
 from ledger.limit import DOWN, SIDES
+from ledger.saga import named
 from simulator.choices import Choices
 
 SALES_MAX = 2_000
@@ -40,8 +41,15 @@ def ask_again(judge: Judge, choices: Choices) -> None:
     before = dict(judge.decided)
     for n, one in enumerate(judge.asked):
         region = regions[n % len(regions)]
-        decision = finish(world, region, decide_change(judge.gates_in(region), one.delta, hold=one.is_hold))
-        was = before.get((one.delta.lane, one.delta.token))
+        lane, token = one.delta.lane, one.delta.token
+        name = tokens.name_of(token) if one.is_named else None
+        program = decide_change(judge.gates_in(region), one.delta, hold=one.is_hold, name=name)
+        decision = finish(world, region, program)
+        if name is not None:
+            granted, _ = finish(world, region, named.close(judge.gates_in(region), one.delta))
+            if judge.by_name.get((lane, tokens.to_bytes(token)[:14]), token) != granted.token:
+                judge.wrong.append(f"{name} is said to stand for {granted.token}")
+        was = before.get((lane, name or token))
         if was is not None and (decision.outcome, decision.held) != (was, None):
             judge.wrong.append(f"{one.delta.token} was {was}, and asked again it is {decision}")
     for lane in judge.lanes:

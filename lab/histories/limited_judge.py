@@ -45,11 +45,13 @@ class WatchedWorld(World):
 
 @dataclass(slots=True)
 class Asked:
-    """A change or a hold that was asked for. outcome: what a caller was told last, if it was decided."""
+    """A change or a hold that was asked for. outcome: what a caller was told last, if it was decided. is_named: it is a
+    hold that its name decides, for every length."""
 
     delta: Delta
     is_hold: bool = False
     outcome: int | None = None
+    is_named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,8 @@ class Judge:
     wrong: list[str] = field(default_factory=list)
     granted: dict[tuple[Lane, str], int] = field(default_factory=dict)
     """At which step each hold that is open was granted."""
+    by_name: dict[tuple[Lane, bytes], str] = field(default_factory=dict)
+    """The hold that was granted of all that differ in their length alone."""
     moments: list[Moment] = field(default_factory=list)
     writes: list[tuple[int, Key, Item | None]] = field(default_factory=list)
     """At which step what was written, at home."""
@@ -103,9 +107,11 @@ class Judge:
         own = [lane for lane in self.lanes if lane.region == region] or self.lanes
         return Delta(own[tokens.draw(token, len(own))], token, change)
 
-    def ask(self, delta: Delta, *, is_hold: bool = False) -> Asked:
-        self.asked.append(Asked(delta, is_hold))
+    def ask(self, delta: Delta, *, is_hold: bool = False, is_named: bool = False) -> Asked:
+        self.asked.append(Asked(delta, is_hold, is_named=is_named))
         self.amounts[delta.lane, delta.token] = delta.change
+        if is_named:
+            self.amounts[delta.lane, tokens.name_of(delta.token)] = delta.change
         return self.asked[-1]
 
     def see(self, region: str, key: Key, item: Item | None) -> None:
@@ -154,6 +160,8 @@ class Judge:
             if token not in held:
                 if (lane, token) in self.decided or (lane, token) in self.open:
                     self.wrong.append(f"the hold {token} is granted twice")
+                if (twin := self.by_name.setdefault((lane, tokens.to_bytes(token)[:14]), token)) != token:
+                    self.wrong.append(f"the hold {token} is granted with another length, too: {twin}")
                 self.open[lane, token] = amount
                 self.granted[lane, token] = self.world.step
         for token in held:

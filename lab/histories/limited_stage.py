@@ -14,11 +14,12 @@ from lab.histories.filing import Filing, file_as
 from lab.histories.limited_end import judge_end
 from lab.histories.limited_judge import COUNTER, Asked, Judge, WatchedWorld
 from ledger import tokens
-from ledger.errors import LedgerError, LimitMismatch, LimitReached, NotYetReplicated
+from ledger.errors import HoldEnded, LedgerError, LimitMismatch, LimitReached, NotYetReplicated
 from ledger.gate import items
 from ledger.gate.answer import Decision, Left
 from ledger.gate.decide import add_group, decide_change, set_limit
 from ledger.gate.filing import roll
+from ledger.gate.gate import CLOSED, REFUSED
 from ledger.gate.gates import SoldOut
 from ledger.gate.holds import end
 from ledger.gate.move import free
@@ -26,6 +27,7 @@ from ledger.gate.recount import outcomes
 from ledger.items import delta_item
 from ledger.limit import UP, Limit
 from ledger.requests import DeleteMany, Instant, Key, Program, Put, PutMany, Together
+from ledger.saga import named
 from ledger.tokens import hold_token
 from ledger.values import Delta, Lane
 from simulator.choices import Drawn
@@ -105,6 +107,11 @@ class LimitedStage(Boards):
     def sent(self, key: str, change: int = 1, *, old: int = 1_000) -> None:
         self.alone(self._sending(self.asked(key, change, old=old), HOME))
 
+    def held_by_name(self, key: str, change: int = 1, *, length_ms: int = 500) -> None:
+        """A hold is granted by its name, and can end by its key."""
+        one = self.named[key] = self._by_name(key, change, length_ms)
+        self.alone(decide_change(self.judge.gates_in(HOME), one.delta, hold=True, name=tokens.name_of(one.delta.token)))
+
     def held(self, key: str, change: int = 1, *, over: bool = False) -> None:
         """A hold is granted; its time may be over."""
         self.to_hold(key, change, length_ms=500 if over else 10**6)
@@ -154,6 +161,34 @@ class LimitedStage(Boards):
         one, gates = self.named[key], self.judge.gates_in(region, SoldOut())
         yield from self._answers(one, decide_change(gates, one.delta, hold=True))
         yield from self._answers(one, end(gates, one.delta, outcome))
+
+    @process
+    def hold_by_name(self, region: str, key: str, *, length_ms: int = 10**6, change: int = 1) -> Program[None]:
+        """A hold of a length of its own, under the name that it has with every length. It may have ended."""
+        one = self._by_name(key, change, length_ms)
+        with suppress(HoldEnded, LimitReached):
+            yield from self._held_by_name(one, named.hold(self.judge.gates_in(region), one.delta))
+
+    @process
+    def close(self, region: str, key: str) -> Program[None]:
+        """Nobody is granted a hold by that name after it."""
+        one = self._by_name(key, 1, 10**6)
+        delta, decision = yield from named.close(self.judge.gates_in(region), one.delta)
+        if decision.held is None and decision.outcome not in (
+            CLOSED,
+            REFUSED,
+            self.judge.decided.get((LANE, delta.token)),
+        ):
+            self.judge.wrong.append(f"{key} is said to be {decision}")
+
+    def _by_name(self, key: str, change: int, length_ms: int) -> Asked:
+        token = hold_token(COUNTER, key, self.world.now_ms - 1_000, length_ms)
+        return self.judge.ask(Delta(LANE, token, change), is_hold=True, is_named=True)
+
+    def _held_by_name(self, one: Asked, program: Program[Delta]) -> Program[None]:
+        granted = yield from program
+        if self.judge.by_name.get((LANE, tokens.to_bytes(one.delta.token)[:14])) != granted.token:
+            self.judge.wrong.append(f"{granted.token} is said to be granted")
 
     @process
     def group(self, region: str, *keys: str) -> Program[None]:

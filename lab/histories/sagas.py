@@ -13,6 +13,7 @@ the outcomes say.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -23,6 +24,7 @@ from typing import Any
 from lab.histories.filing import Filing, file_as, filed_as
 from lab.histories.limited_judge import WatchedWorld
 from lab.histories.saga_calls import Programs
+from lab.histories.saga_holds import Sharers
 from lab.histories.theatre import LONG, PACE, REGIONS, SHORT, Played, Theatre, finish, in_steps_of, one_of, rest
 from ledger import programs
 from ledger.checks import to_datetime
@@ -68,11 +70,13 @@ class Books:
     deltas: dict[Key, Change] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
     most: int = ROOM
+    watch: Callable[[Gate], None] = lambda gate: None
 
     def see(self, region: str, key: Key, item: Item | None) -> None:
         kind, _, text = key.pk.partition("#")
         if kind == "gate" and item is not None:
             self.gates[key] = items.gate_of(Lane.parse(text), item)
+            self.watch(self.gates[key])
         elif kind == "delta" and item is not None:
             self.deltas[key] = Change(Lane.parse(text).counter, delta_of(Lane.parse(text), item).change)
         if (total := sum(self.values().values())) > self.most:
@@ -131,6 +135,11 @@ class Bank:
         for number in range(self.pick(3)):
             region = one_of(self.choices, self.regions)
             self.theatre.enter(f"queue {number}", region, partial(self._queue, f"q{number}", region, []))
+        sharers = Sharers(self.theatre.world, self.rules, WALLETS, self.books.wrong, self.counts)
+        self.books.watch = sharers.see
+        for number in range(self.pick(4)):
+            region = one_of(self.choices, self.regions)
+            self.theatre.enter(f"sharer {number}", region, partial(sharers.play, f"s{number}", region))
         for number in range(self.pick(4)):
             region = one_of(self.choices, self.regions)
             self.theatre.enter(f"holder {number}", region, partial(self._holds, f"h{number}", region, count()))

@@ -14,7 +14,6 @@ Rule 5: an undecided request is sent again, TRIES_MAX times at most; then its er
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from operator import methodcaller
@@ -24,6 +23,7 @@ from ledger.budgets.ask import Program
 from ledger.checks import check_change, check_counter
 from ledger.errors import Again, HoldEnded, InvalidChange, InvalidInput, LedgerError, LimitReached, shown
 from ledger.gate.hold import Hold
+from ledger.requests import Doubt
 
 TRIES_MAX = 5
 
@@ -73,11 +73,14 @@ class CallName:
 
 
 def again(request: Callable[[Any], Any], tries: int = TRIES_MAX) -> Program[Any]:
-    """Send a request until the table decides it. Raises what the ledger raises."""
-    for _ in range(tries - 1):
-        with suppress(Again):
-            return (yield request)
-    return (yield request)
+    """Send a request until the table decides it. Raises what the ledger raises, and what an earlier one left open."""
+    with Doubt() as doubt:
+        for _ in range(tries - 1):
+            try:
+                return (yield request)
+            except Again as error:
+                doubt.note(error)
+        return (yield request)
 
 
 def reserve(counters: Sequence[str], estimate: int, name: CallName, expires: timedelta) -> Program[Sequence[Hold]]:

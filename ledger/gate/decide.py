@@ -50,24 +50,26 @@ def decide_change(
     delta: Delta,
     *,
     hold: bool = False,
+    name: str | None = None,
     refuses: bool = True,
     before: Doubt | None = None,
     seen: int | None = None,
 ) -> Program[Decision]:
     """Decide a change or a hold. Raises OutOfReach, GateLost, LimitMismatch, GaveUp, DamagedItem and TableErrors.
 
-    refuses: a change for which too little is left is refused, for ever. Otherwise it stays undecided: the answer has
-    neither an outcome nor a hold, but what is left. before: what an earlier request that carried it left open. seen:
-    the gate's version at which the token was looked up, and not found.
+    name: of the hold, which is decided in its place: saga/named.py. refuses: a change for which too little is left is
+    refused, for ever. Otherwise it stays undecided: the answer has neither an outcome nor a hold, but what is left.
+    before: what an earlier request that carried it left open. seen: the gate's version at which the token was looked
+    up, and not found.
     """
     with Doubt(before) as doubt:
-        return (yield from _decided(gates, delta, hold, refuses, doubt, seen))
+        return (yield from _decided(gates, delta, hold, name, refuses, doubt, seen))
 
 
 def _decided(
-    gates: Gates, delta: Delta, hold: bool, refuses: bool, doubt: Doubt, seen: int | None
+    gates: Gates, delta: Delta, hold: bool, name: str | None, refuses: bool, doubt: Doubt, seen: int | None
 ) -> Program[Decision]:
-    lane, token = delta.lane, delta.token
+    lane, token = delta.lane, name or delta.token
     side, need = DOWN if delta.change < 0 else UP, abs(delta.change)  # the right that it takes, and how much of it
     slack_ms: int | None = None
     left: Left | None = None  # too little is left: the change is refused
@@ -78,7 +80,7 @@ def _decided(
         if left is not None:
             update = updates.refuse(lane, gates.limit, token, delta.change, seen)
         elif hold:
-            update = updates.hold(lane, gates.limit, token, delta.change, seen)
+            update = updates.hold(lane, gates.limit, delta.token, delta.change, seen, name=name)
         else:
             change = {token: delta.change}
             update = updates.decide(lane, gates.limit, change, seen, slack_ms, shows=looks(token))
@@ -86,7 +88,7 @@ def _decided(
         if isinstance(answer, Written):
             if left is None:
                 gates.sold_out.changed(lane.counter, delta.change)
-            yield from perhaps_roll(gates, lane, answer.item, token)
+            yield from perhaps_roll(gates, lane, answer.item, delta.token)
             if left is not None:
                 return Decision(REFUSED, before=False, left=left)
             return Decision(held=delta.change, before=False) if hold else Decision(delta.change, before=False)

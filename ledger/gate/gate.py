@@ -21,6 +21,9 @@ from ledger.values import Lane
 
 REFUSED, RELEASED, EXPIRED = -(2**63), -(2**63) + 1, -(2**63) + 2
 """Outcomes that are no changes: the limit refused it; a hold was released; a hold's time was over."""
+GRANTED, CLOSED = RELEASED, EXPIRED
+"""Outcomes of a hold's name: the hold was granted, and its own token says how it goes on; none was, nor will be. They
+count nothing, as do those of holds that are over without a capture."""
 STATES: Mapping[int | None, str] = {RELEASED: "released", EXPIRED: "expired"}
 
 

@@ -3,6 +3,7 @@
 Rule 1: `decide` (also of a group), `refuse` and `hold` have the condition that the token is *open*: in neither map, and
 either fresh (above `low`, with no fingerprint of its own in `moved`) or looked up, and nothing was filed since
 (`version` is as read).
+A hold with a name is decided by that: the Update is conditional on the name alone, and writes both.
 Rule 2: an Update takes rights only where there are enough; a side without a limit has none, and every Update checks
 that, so a process with another limit changes nothing.
 Rule 3: an SDK may send an Update twice, and it takes effect once: its own effect breaks its condition.
@@ -14,7 +15,7 @@ from ledger.actions import Action, Add, Remove, Set
 from ledger.conditions import Absent, All, AtLeast, Condition, Contains, Either, Equals, Not
 from ledger.decoding import number
 from ledger.gate import items
-from ledger.gate.gate import EXPIRED, REFUSED, Cell, Gate, change_of, counts, fingerprint, shares
+from ledger.gate.gate import CLOSED, EXPIRED, GRANTED, REFUSED, Cell, Gate, change_of, counts, fingerprint, shares
 from ledger.limit import DOWN, UP, Limit
 from ledger.requests import Update
 from ledger.values import Lane
@@ -41,10 +42,21 @@ def decide(
     return _update(lane, limit, {RECENT: changes}, _open(changes, seen), down=net, up=-net, more=more, shows=shows)
 
 
-def hold(lane: Lane, limit: Limit, token: str, amount: int, seen: int | None = None) -> Update:
-    """Set aside the rights that the amount takes. The opposite ones come with its capture."""
+def hold(
+    lane: Lane, limit: Limit, token: str, amount: int, seen: int | None = None, *, name: str | None = None
+) -> Update:
+    """Set aside the rights that the amount takes. The opposite ones come with its capture. name: what is decided in the
+    hold's place, so that a call with another length meets it."""
     down, up = shares([amount])
-    return _update(lane, limit, {HELD: {token: amount}}, _open([token], seen), down=-down, up=-up)
+    entries = {HELD: {token: amount}}
+    if name is not None:
+        entries[RECENT] = {name: GRANTED}
+    return _update(lane, limit, entries, _open([name or token], seen), down=-down, up=-up)
+
+
+def close(lane: Lane, limit: Limit, name: str, seen: int) -> Update:
+    """No hold is granted under this name any more, nor refused. seen: the version at which it was looked up."""
+    return _update(lane, limit, {RECENT: {name: CLOSED}}, _open([name], seen))
 
 
 def refuse(lane: Lane, limit: Limit, token: str, amount: int, seen: int | None = None) -> Update:

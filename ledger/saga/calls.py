@@ -39,7 +39,9 @@ class SagaCalls:
         """Set `amount` aside in each of several limited counters, or in none. It makes a hold in one after the other.
 
         counters: the narrowest first (key, team, organisation), so that a call that is refused takes nothing from
-        others meanwhile. With a key you may repeat the call, anywhere: it holds once. The rest is as for `hold`.
+        others meanwhile. With a key you may repeat the call, anywhere: it holds once. Key, `at` and the counters name
+        the call, in whatever order they come; with another `expires` you get the holds that the first one made, until
+        the end that it gave them. The rest is as for `hold`.
 
         Raises what `hold` raises. After LimitReached, whose `counter` refused, nothing is held, and that is final for
         the key. After another error a call without a key releases the holds it was granted; those of a call with a key
@@ -48,8 +50,8 @@ class SagaCalls:
         from ledger.saga import hold_all
 
         call = hold_all.prepare(self._rules, counters, amount, expires, idempotency_key, at, region)
-        self._run(hold_all.hold_all(self._rules, call))
-        return Holds(Hold(delta, self) for delta in call.deltas)
+        granted = self._run(hold_all.hold_all(self._rules, call))
+        return Holds(Hold(delta, self) for delta in granted)
 
     @observed("ledger.transfer", of_transfer)
     def transfer(

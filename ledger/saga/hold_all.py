@@ -9,31 +9,35 @@ call with a name these are also the holds that an earlier attempt left, as far a
 Rule 4: others may make the same call if its caller gave it a name. Its holds are theirs, too, so only a refusal, which
 is theirs as well, releases them. Undecided holds end with their time, or a repeated call goes on from them.
 Rule 5: an undecided request is sent again, TRIES_MAX times at most; then its error is raised.
-Rule 6: an answer is for ever. A repeated call that was refused finds its holds released, and looks up who refused.
+Rule 6: the name of a call holds its key and its counters, in whatever order they come; neither its length, which may be
+a setting of a process, nor its amount. A call of another length gets the hold of the first (named.py), one of
+another amount a TokenConflict.
+Rule 7: the answer of a name is for ever. A call that finds a hold ended, or its own time over, looks for a refusal
+first, which comes before all else. If there is none, nobody may be refused or granted after it: it closes the names
+that are open. It closes none where nothing was decided, so a time that was wrong can be corrected.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from ledger import programs
-from ledger.checks import check_counter, to_datetime
-from ledger.errors import Again, HoldEnded, InvalidInput, LedgerError, LimitReached, shown
+from ledger import programs, tokens
+from ledger.checks import check_counter, check_key, to_datetime
+from ledger.errors import Again, HoldEnded, InvalidInput, InvalidTime, LedgerError, LimitReached, shown
 from ledger.gate import holds
-from ledger.gate.answer import refused
-from ledger.gate.gate import REFUSED, Gate
+from ledger.gate.answer import Decision, ended, refused
+from ledger.gate.gate import EXPIRED, REFUSED, Gate
 from ledger.gate.gates import Gates
-from ledger.gate.past import find
 from ledger.gate.recount import Standing, standings
 from ledger.limit import DOWN, UP
 from ledger.periods.takes import check_takes
 from ledger.programs import Rules
 from ledger.ranges import CHANGE_MAX
-from ledger.requests import Instant, Now, Program, Result
+from ledger.requests import Doubt, Instant, Now, Program, Result
+from ledger.saga import named
 from ledger.values import Change, Delta
 
 TRIES_MAX = 5
@@ -65,6 +69,7 @@ class HoldAll:
 
     @property
     def deltas(self) -> list[Delta]:
+        """The holds to make. A call with a name may get those of another length."""
         return [part.delta for part in self.parts]
 
 
@@ -83,9 +88,18 @@ def prepare(
     is_named = idempotency_key is not None or at is not None
     if not is_named:
         idempotency_key, at = rules.randomness().hex(), to_datetime(rules.clock())
+    elif idempotency_key is not None:
+        idempotency_key = name_of(idempotency_key, names)
     changes = [Change(name, amount, idempotency_key, at, region) for name in names]
-    deltas = [programs.prepare_hold(rules, change, expires) for change in changes]
+    prepared = programs.prepare_named_hold if is_named else programs.prepare_hold
+    deltas = [prepared(rules, change, expires) for change in changes]
     return HoldAll(tuple(map(Part, gates, deltas)), is_named)
+
+
+def name_of(key: str, counters: Iterable[str]) -> tokens.Step:
+    """The name of a call with that key. A step of another call, in the key's place, is of a kind of its own."""
+    kind, text = ("hold_all/step", key) if isinstance(key, tokens.Step) else ("hold_all", check_key(key))
+    return tokens.step(kind, text, *sorted(counters))
 
 
 def _names(counters: object) -> list[str]:
@@ -99,38 +113,47 @@ def _names(counters: object) -> list[str]:
     return names
 
 
-def hold_all(rules: Rules, call: HoldAll) -> Program[None]:
-    """Grant all holds, unless they were granted before. Raises LimitReached, whose `counter` refused, and what `hold`
-    raises. Notes of an error name the holds that it left."""
+def hold_all(rules: Rules, call: HoldAll) -> Program[tuple[Delta, ...]]:
+    """Grant all holds, unless they were granted before: the holds, in the order of the call. Raises LimitReached, whose
+    `counter` refused, and what `hold` raises. Notes of an error name the holds that it left."""
     for delta in call.deltas:
         check_takes(rules.settings, delta, rules.clock())
+    yield from rules.shape.program(*(part.counter for part in call.parts))
     todo, granted = yield from _in_order(call)
     for part in todo:
         try:
-            yield from again(partial(programs.hold, rules, part.delta))
-            granted[part.counter] = part
+            granted[part.counter] = replace(part, delta=(yield from again(partial(_granted, rules, call, part))))
         except LimitReached as error:
             yield from _let_go(granted.values(), error)
             raise
-        except HoldEnded as ended:
-            if ended.state == "released":
-                refusal, held = yield from again(partial(_before, call))
-                if refusal is not None:
-                    yield from _let_go(held, refusal)
-                    raise refusal from ended
-            yield from _leave(call, granted.values(), ended)
+        except (HoldEnded, InvalidTime) as error:
+            if call.is_named and getattr(error, "state", "") != "captured":
+                yield from _final(call, error)
+            yield from _leave(call, granted.values(), error)
             raise
         except LedgerError as error:
             yield from _leave(call, granted.values(), error)
             raise
+    return tuple(granted[part.counter].delta for part in call.parts)
+
+
+def _granted(rules: Rules, call: HoldAll, part: Part) -> Program[Delta]:
+    if not call.is_named:
+        yield from programs.hold(rules, part.delta)
+        return part.delta
+    check_takes(rules.settings, part.delta, rules.clock())
+    return (yield from named.hold(part.gates, part.delta))
 
 
 def again(program: Callable[[], Program[Result]]) -> Program[Result]:
-    """Run a program until the table decides. Raises what the program raises."""
-    for _ in range(TRIES_MAX - 1):
-        with suppress(Again):
-            return (yield from program())
-    return (yield from program())
+    """Run a program until the table decides. Raises what the program raises, and what an earlier run left open."""
+    with Doubt() as doubt:
+        for _ in range(TRIES_MAX - 1):
+            try:
+                return (yield from program())
+            except Again as error:
+                doubt.note(error)
+        return (yield from program())
 
 
 def _in_order(call: HoldAll) -> Program[tuple[Sequence[Part], dict[str, Part]]]:
@@ -144,7 +167,7 @@ def _in_order(call: HoldAll) -> Program[tuple[Sequence[Part], dict[str, Part]]]:
     except LedgerError:
         return parts, {}  # without the read, then
     seen = dict(zip(parts, found, strict=True))
-    held = {part.counter: part for part in parts if _is_held(part, seen[part])}
+    held = {part.counter: here for part in parts if call.is_named and (here := _held(part, seen[part]))}
     return sorted(parts, key=lambda part: part.counter in held or not _is_short(part, seen[part])), held
 
 
@@ -153,30 +176,56 @@ def _remembers(part: Part, now: Instant) -> bool:
     return part.gates.sold_out.knows(part.counter, part.side, CHANGE_MAX, now) is not None
 
 
-def _is_held(part: Part, seen: Standing) -> bool:
-    return any(part.delta.token in gate.held for gate in seen.gates)
+def _held(part: Part, seen: Standing) -> Part | None:
+    """The part as it is held for the call, perhaps with another length."""
+    name = tokens.name_of(part.delta.token)
+    tokens_held = (token for gate in seen.gates for token in gate.held if tokens.is_named(token, name))
+    token = next(tokens_held, None)
+    return None if token is None else replace(part, delta=replace(part.delta, token=token))
 
 
 def _is_short(part: Part, seen: Standing) -> bool:
     """Whether all lanes together have too little. It does not count what holds that are over could give back."""
-    gates, token = part.gates, part.delta.token
-    if any(gate.recent.get(token) == REFUSED for gate in seen.gates):
+    gates, name = part.gates, tokens.name_of(part.delta.token)
+    if any(gate.recent.get(name) == REFUSED for gate in seen.gates):
         return True
     there = {gate.lane: gate for gate in seen.gates}
     left = sum((there.get(lane) or Gate.new(lane, gates.limit)).own(part.side) for lane in gates.lanes)
     return gates.limit.has(part.side) and left < abs(part.delta.change)
 
 
-def _before(call: HoldAll) -> Program[tuple[LimitReached | None, list[Part]]]:
-    """The refusal of an earlier attempt at the call, if there was one, and the parts that are held for the call."""
-    refusal, held = None, []
+def _final(call: HoldAll, error: LedgerError) -> Program[None]:
+    """Make an answer final: raises the refusal of an earlier attempt, if there was one, or that the call is over. It
+    returns where an InvalidTime stays one, because nothing was decided."""
+    found = yield from again(partial(_found, call, named.stands_for))
+    if not found and isinstance(error, InvalidTime):
+        return
+    if not any(decision.outcome == REFUSED for _, decision in found):
+        found = yield from again(partial(_found, call, named.close))
+    yield from _raise_refusal(found, error)
+    if isinstance(error, InvalidTime):
+        raise ended(call.parts[0].delta, EXPIRED) from error
+
+
+def _found(
+    call: HoldAll, look: Callable[[Gates, Delta], Program[tuple[Delta, Decision | None]]]
+) -> Program[list[tuple[Part, Decision]]]:
+    """What the parts that are decided stand for, each with the hold that was granted for it."""
+    found: list[tuple[Part, Decision]] = []
     for part in call.parts:
-        decision, _ = yield from find(part.gates, part.delta.lane, part.delta.token)
-        if decision is not None and decision.held is not None:
-            held.append(part)
-        elif decision is not None and decision.outcome == REFUSED:
+        delta, decision = yield from look(part.gates, part.delta)
+        if decision is not None:
+            found.append((replace(part, delta=delta), decision))
+    return found
+
+
+def _raise_refusal(found: Sequence[tuple[Part, Decision]], error: LedgerError) -> Program[None]:
+    """Raise the refusal among them, if there is one, after the release of all that is held."""
+    for part, decision in found:
+        if decision.outcome == REFUSED:
             refusal = refused(part.delta, decision)
-    return refusal, held
+            yield from _let_go([part for part, decision in found if decision.held is not None], refusal)
+            raise refusal from error
 
 
 def _leave(call: HoldAll, granted: Iterable[Part], error: LedgerError) -> Program[None]:

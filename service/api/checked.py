@@ -43,6 +43,6 @@ class Checked:
 def hold_of(counter: str, id: str, settings: Settings) -> Hold:
     """Raises NoSuchHold."""
     try:
-        return Hold(ours(settings, Hold.parse(counter, id).delta))
+        return Hold(ours(settings, Hold.parse(counter, id).delta, is_hold=True))
     except InvalidInput:
         raise NoSuchHold(f"{shown(id, 120)} is no id of a hold of this table. Nothing was written.") from None

@@ -8,14 +8,17 @@ from typing import Any, cast
 
 import pytest
 
-from ledger import Hold, Holds, Keep, Ledger, Limit, Settings, errors
+from lab.histories.filing import Filing, filed_as
+from ledger import Hold, Holds, Keep, Ledger, Limit, Settings, errors, items
 from ledger.aio import AsyncHold, AsyncHolds, AsyncLedger
 from ledger.budgets import Budgets, OverBudget
 from ledger.checks import to_datetime, to_ms
 from ledger.clocks import entropy
+from ledger.gate import items as gate_items
+from ledger.gate.filing import roll
 from ledger.memory import MemoryTable
 from ledger.programs import Rules
-from ledger.requests import GetMany, Now, Written
+from ledger.requests import Get, GetMany, Now, Written
 from ledger.saga import hold_all
 from ledger.saga.hold_all import TRIES_MAX
 from reader import Reader
@@ -53,10 +56,148 @@ def test_each_counter_holds_the_amount_and_the_same_call_again_holds_it_once(wor
         holds = world.ledger(region).hold_all(NAMES, 4, expires=MINUTE, **key, region=A)
         assert ([hold.counter for hold in holds], len(holds), holds[-1].amount) == ([*NAMES], 3, 4)
     assert len({hold.delta.token for hold in holds}) == 3
-    assert holds[0] == world.ledger().hold(KEY, 4, expires=MINUTE, **key)
     assert held(world) == [4, 4, 4]
     world.ledger().hold_all(iter(NAMES), 4, expires=MINUTE)
     assert held(world) == [8, 8, 8]
+
+
+def test_a_key_names_the_call_with_its_list_whatever_the_order_and_is_no_name_of_another_call(world: World) -> None:
+    key = world.key()
+    first = world.ledger().hold_all([KEY, TEAM], 1, expires=MINUTE, **key)
+    again = world.ledger(B).hold_all([TEAM, KEY], 1, expires=MINUTE, **key, region=A)
+    assert (held(world), [*again]) == ([1, 1, 0], [*reversed(first)])
+    others = [world.ledger().hold_all(names, 1, expires=MINUTE, **key) for names in ([KEY], [KEY, ORG], NAMES)]
+    assert held(world) == [4, 2, 2]
+    world.ledger().hold(KEY, 1, expires=MINUTE, **key)  # one counter's hold is no call of several
+    assert held(world) == [5, 2, 2]
+    ended_by(world, first).release()
+    ended_by(world, again).release()
+    for holds in others:
+        ended_by(world, holds).capture()
+    assert (held(world), [world.value(name) for name in NAMES]) == ([1, 0, 0], [3, 1, 2])
+
+
+def ended_by(world: World, holds: Holds) -> Holds:
+    """The same holds of a Ledger whose calls block."""
+    ledger = Ledger(world.settings(), tables=world.regions, clock=world.clock)
+    return Holds(ledger.parse_hold(hold.counter, hold.id) for hold in holds)
+
+
+def file_all(world: World) -> None:
+    """All that the gates decided and hold leaves them."""
+    with filed_as(Filing(unit_bytes=1, enough=1, beside=0, draw=1, holds_beside=1, holds_left=0, slack_ms=0)):
+        for name in NAMES:
+            gates = world.gates(name)
+            gate = world.home.run(roll(gates, world.home.run(gates.read(gates.first))))
+            assert gate is not None
+            assert not gate.recent
+            assert not gate.held
+
+
+def same_call(world: World, length: timedelta, region: str = A, **key: Any) -> Holds:
+    return world.ledger(region).hold_all(NAMES, 4, expires=length, **key, region=A)
+
+
+@pytest.mark.parametrize("filed", [False, True])
+def test_another_length_is_the_same_call_and_the_hold_ends_when_the_first_call_said(filed: bool, world: World) -> None:
+    key = world.key()
+    first = same_call(world, MINUTE, **key)
+    if filed:
+        file_all(world)
+    for length in (2 * MINUTE, MINUTE / 2, MINUTE):
+        holds = same_call(world, length, B, **key)
+        assert ([hold.id for hold in holds], held(world)) == ([hold.id for hold in first], [4, 4, 4])
+    with pytest.raises(errors.TokenConflict):
+        world.ledger().hold_all(NAMES, 3, expires=2 * MINUTE, **key)
+    ended_by(world, first).capture(3)
+    if filed:
+        file_all(world)
+    for length in (2 * MINUTE, MINUTE):
+        with pytest.raises(errors.HoldEnded) as ended:
+            same_call(world, length, **key)
+        assert (ended.value.state, ended.value.actual) == ("captured", 3)
+    assert held(world) == [0, 0, 0]
+
+
+def test_a_refusal_stays_one_for_a_call_of_another_length(world: World) -> None:
+    key = world.key()
+    blocking = world.ledger().hold(ORG, 8, expires=MINUTE)
+    for length in (MINUTE, 2 * MINUTE):
+        with pytest.raises(errors.LimitReached) as error:
+            same_call(world, length, **key)
+        assert (error.value.counter, held(world)) == (ORG, [0, 0, 8])
+        Ledger(world.settings(), tables=world.regions, clock=world.clock).release(Hold(blocking.delta))
+        blocking = world.ledger().hold(ORG, 8, expires=MINUTE)
+
+
+# -- one answer, for ever ----------------------------------------------------------------------------------------------
+
+
+def test_a_refusal_stays_one_when_the_time_of_the_call_is_over(world: World) -> None:
+    """The process remembered that ORG is short, and asked for nothing else."""
+    key, ledger = world.key(), world.ledger()
+    ledger.hold(ORG, 8, expires=MINUTE)
+    refused(ledger, [ORG], 3)
+    assert refused(ledger, NAMES, 3, **key).counter == ORG
+    for _ in range(2):
+        world.now_ms += 61_000
+        assert refused(world.ledger(), NAMES, 3, **key).counter == ORG
+
+
+def test_a_refusal_stays_one_when_somebody_else_ended_what_its_process_left(world: World) -> None:
+    key = world.key()
+    world.ledger().hold(ORG, 8, expires=MINUTE, **world.key())
+    world.home.before(writes_of(KEY), lambda _: world.home.before(writes_of(KEY), fail(KeyboardInterrupt()), 1), 1)
+    with pytest.raises(KeyboardInterrupt):
+        world.ledger().hold_all(NAMES, 3, expires=MINUTE, **key)
+    world.now_ms += 61_000
+    world.add(KEY, 10)  # ends the hold
+    assert refused(world.ledger(), NAMES, 3, **key).counter == ORG
+    assert refused(world.ledger(), NAMES[::-1], 3, **key).counter == ORG
+
+
+def test_what_was_over_when_somebody_repeated_the_call_is_over_for_all_who_repeat_it(world: World) -> None:
+    """KEY was held, the process died, and the time is over. Nobody is granted or refused the others after that."""
+    key = world.key()
+    world.home.before(writes_of(TEAM), fail(KeyboardInterrupt()), 1)
+    with pytest.raises(KeyboardInterrupt):
+        world.ledger().hold_all(NAMES, 3, expires=MINUTE, **key)
+    world.now_ms += 61_000
+    world.ledger().hold(ORG, 8, expires=2 * MINUTE)
+    ledger = world.ledger()
+    refused(ledger, [ORG], 3)  # who remembers that asks ORG first
+    for by, names, length in ((world.ledger(), NAMES, 1), (ledger, NAMES, 1), (ledger, NAMES[::-1], 9)):
+        with pytest.raises(errors.HoldEnded) as ended:
+            by.hold_all(names, 3, expires=length * MINUTE, **key)
+        assert (ended.value.state, ended.value.actual) == ("expired", 0)
+    world.add(KEY, 10)
+    assert held(world) == [0, 0, 8]
+    with pytest.raises(errors.HoldEnded):
+        ledger.hold_all(NAMES, 3, expires=MINUTE, **key)
+
+
+def test_a_call_of_which_nothing_was_decided_before_its_time_was_over_can_be_corrected(world: World) -> None:
+    key = world.key()
+    world.now_ms += 61_000
+    for _ in range(2):
+        with unchanged(world.home, errors.InvalidTime, match="over already"):
+            world.ledger().hold_all(NAMES, 3, expires=MINUTE, **key)
+    world.ledger().hold_all(NAMES, 3, expires=3 * MINUTE, **key)
+    assert held(world) == [3, 3, 3]
+    world.now_ms += MINUTE * 3 // timedelta(milliseconds=1)
+    world.ledger().hold_all(NAMES, 3, expires=MINUTE, **key)  # nobody needed what is over
+
+
+def test_the_shape_is_asked_for_all_counters_in_one_request_before_anything_is_held() -> None:
+    world = World(limits=LIMITS)
+    world.shape(limits={"key:": LIMITS["key:"]})
+    with unchanged(world.home, errors.SettingsMismatch, match="org: team:|team: org:|team:"):
+        world.ledger().hold_all(NAMES, 2, expires=MINUTE, **world.key())
+    world.shape()
+    ledger, shape = world.ledger(), lambda each: isinstance(each, Get) and each.key == items.SHAPE_KEY
+    world.home.asked.clear()
+    ledger.hold_all(NAMES, 2, expires=MINUTE)
+    assert (sum(map(shape, world.home.asked)), held(world)) == (1, [2, 2, 2])
 
 
 def test_a_held_amount_is_released_before_the_refusal_is_raised_and_the_refusal_names_its_counter(world: World) -> None:
@@ -168,6 +309,30 @@ def test_what_an_attempt_that_died_left_held_is_released_with_the_refusal(world:
     assert refused(ledger, NAMES, 3, **key).counter == ORG
     assert held(world) == [0, 0, 8]
     assert refused(ledger, NAMES, 3, **key).counter == ORG
+
+
+def test_a_call_with_a_key_reads_its_own_holds_strongly(world: World) -> None:
+    """A copy of before would show none of what its dead attempt holds, and the refusal would leave that held."""
+    key, ledger = world.key(), world.ledger()
+    ledger.hold(ORG, 8, expires=MINUTE)
+    world.home.lag()
+    world.home.before(writes_of(ORG), fail(KeyboardInterrupt()), 1)
+    with pytest.raises(KeyboardInterrupt):
+        world.ledger().hold_all(NAMES, 3, expires=MINUTE, **key)
+    refused(ledger, [ORG], 3)
+    assert refused(ledger, NAMES, 3, **key).counter == ORG
+    assert [
+        sum(gate_items.gate_of(gates.first, world.home.items[gate_items.gate_key(gates.first)]).held.values())
+        for gates in map(world.gates, NAMES)
+    ] == [0, 0, 8]
+
+
+def test_no_error_of_a_later_try_says_that_nothing_was_written_of_what_an_earlier_one_may_have(world: World) -> None:
+    world.home.before(writes_of(KEY), fail(errors.OutcomeUnknown("lost")), 1)
+    world.home.before(writes_of(KEY), fail(errors.Throttled("Nothing was written.")), TRIES_MAX)
+    with pytest.raises(errors.OutcomeUnknown) as unknown:
+        world.ledger().hold_all(NAMES, 3, expires=MINUTE, **world.key())
+    assert isinstance(unknown.value.__cause__, errors.Throttled)
 
 
 @pytest.mark.parametrize(
