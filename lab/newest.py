@@ -33,15 +33,15 @@ def main(
     """
     chosen = tests or TESTS
     core = [name for name in chosen if name != INTEGRATION]
-    counter = [*ranges(ROOT, "service", "cli"), *(each for each in ranges(ROOT, "dev") if each.startswith(TOOLS))]
+    tools = [each for each in ranges(ROOT, "dev") if each.startswith(TOOLS)]
     failed = 0
     if core:
-        interpreter = environment(python, "counter", counter)
+        interpreter = environment(python, "counter", [*ranges(ROOT, "service", "cli"), *tools])
         command = ("-m", "pytest", "-q", "--numprocesses", "auto", "--maxprocesses", "4", *core)
         failed += subprocess.run([interpreter, *command], cwd=ROOT, check=False).returncode
     if INTEGRATION in chosen:
-        needed = [*ranges(ROOT), *ranges(ROOT, "async"), *ranges(ROOT / INTEGRATION, "tests"), "pytest"]
-        interpreter = environment(python, "litellm", needed)
+        asked = [*ranges(ROOT, "async", "cli"), *ranges(ROOT / INTEGRATION, "tests"), *tools]
+        interpreter = environment(python, "litellm", asked)
         command = ("-m", "pytest", "-q")
         failed += subprocess.run([interpreter, *command], cwd=ROOT / INTEGRATION, check=False).returncode
     raise typer.Exit(failed > 0)

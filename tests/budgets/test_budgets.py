@@ -115,8 +115,10 @@ def test_a_budget_that_refuses_leaves_nothing_held_in_the_others(world: TwoRegio
             with pytest.raises(OverBudget, match="llm:team-1 has less than 200 left") as refused:
                 begin()
             assert [world.held(counter) for counter in (A, B, C)] == [0, 900, 0]
+    refused.value.add_note("A release failed.")
     again = pickle.loads(pickle.dumps(refused.value))
     assert (again.counter, again.estimate, str(again)) == (B, 200, str(refused.value))
+    assert again.__notes__ == refused.value.__notes__
 
 
 def test_a_refusal_that_could_not_release_another_budget_says_so(world: TwoRegions) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from ledger import Change, Ledger, Limit, gather
+from ledger import Change, Cost, Ledger, Limit, gather
+from ledger.cost import Meter, here
 from ledger.errors import InvalidInput, LimitReached, OutcomeUnknown, Throttled, Unavailable
 from ledger.gather import Gatherer
 from ledger.lane.add import Outcome, failed
@@ -250,6 +251,45 @@ def test_close_returns_when_each_that_was_taken_has_its_outcome_and_says_what_wa
     adding.let.release(2)
     closing.result()
     assert [each.result().outcome for each in every] == ["recorded", "accepted", "accepted"]
+
+
+def test_close_refuses_who_waits_for_room_and_does_not_let_it_wait_for_a_put(
+    adding: Adding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gather, "WAITING_MAX", 2)
+    adding.add(1, 2, 3)
+    outside = adding.pool.submit(adding.gatherer.add, delta(4))
+    until(lambda: bool(getattr(adding.gatherer._changed, "_waiters")))  # noqa: B009, no public name
+    closing = adding.pool.submit(adding.gatherer.close)
+    assert isinstance(outside.exception(), Unavailable)
+    assert (adding.batches[0], closing.done()) == ([1], False)
+    adding.let.release(3)
+    closing.result()
+
+
+def test_the_costs_of_a_batch_are_together_what_its_put_cost(adding: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
+    put, paid = adding.gatherer._send, Cost(1, 2, 3.0, 4.0)
+
+    def costly(deltas: Sequence[Delta]) -> Sequence[Outcome]:
+        here().add(paid)
+        return put(deltas)
+
+    def cost(number: int) -> Cost:
+        with Meter() as meter:
+            adding.gatherer.add(delta(number))
+            return meter.take()
+
+    monkeypatch.setattr(adding.gatherer, "_send", costly)
+    first = adding.pool.submit(cost, 1)
+    until(lambda: adding.batches == [[1]])
+    others = []
+    for number in (2, 3, 4, 5):
+        others.append(adding.pool.submit(cost, number))
+        until(lambda: adding.came() == 1 + len(others))
+    adding.let.release(2)
+    assert first.result() == paid
+    assert [each.result() for each in others] == [Cost(0.25, 0.5, 0.75, 1.0)] * 4
+    assert adding.batches == [[1], [2, 3, 4, 5]]
 
 
 def test_who_comes_to_a_full_queue_waits_outside(adding: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
