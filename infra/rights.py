@@ -40,7 +40,7 @@ ALLOWED = (
     ("Canary", "PutItem", "home", "delta#{home}#0#ledger:canary"),
     ("Canary", "GetItem BatchGetItem Query", "home", "delta#*#ledger:canary fold#*#ledger:canary shape"),
     # of others                                           on
-    ("AddFromQueue", f"{RECEIVE} sqs:ChangeMessageVisibility", "ChangesQueue", ""),
+    ("AddFromQueue", f"{RECEIVE} sqs:ChangeMessageVisibility sqs:SendMessage", "ChangesQueue", ""),
     ("AddFromQueue", "sqs:SendMessage", "ChangesDeadLetterQueue", ""),
     ("AddFromQueue", "sqs:SendMessage", "OutcomesQueue", ""),
     ("Ring", FOLLOW, "StreamArn", ""),

@@ -207,7 +207,8 @@ def add_many(
             yield from rules.shape.program()
     except LedgerError as failure:
         return [one if isinstance(one, LedgerError) else failed(failure, one) for one in outcomes.values()]
-    lacking = yield from _lacking(rules, sent.values())
+    strict = (delta.lane.counter for delta in sent.values() if delta.lane.retires_s or rules.shape.is_strong)
+    lacking = yield from unfit(rules, strict)
     outcomes |= {i: failed(error, delta) for i, delta in sent.items() if (error := lacking.get(delta.lane.counter))}
     parts: dict[Lane | None, dict[int, Delta]] = {}  # a limited lane each, and under None all that have no limit
     for i, delta in sent.items():
@@ -233,16 +234,15 @@ def _taken(rules: Rules, delta: Delta | LedgerError) -> Delta | LedgerError:
     return over if over is not None else delta
 
 
-def _lacking(rules: Rules, deltas: Iterable[Delta]) -> Program[dict[str, LedgerError]]:
+def unfit(rules: Rules, counters: Iterable[str]) -> Program[dict[str, LedgerError]]:
     """The counters that the check of the table's shape refuses or could not check, each with its error."""
-    lacking: dict[str, LedgerError] = {}
-    is_strong = rules.shape.is_strong
-    for counter in dict.fromkeys(delta.lane.counter for delta in deltas if delta.lane.retires_s or is_strong):
+    found: dict[str, LedgerError] = {}
+    for counter in dict.fromkeys(counters):
         try:
             yield from rules.shape.program(counter)
         except LedgerError as error:
-            lacking[counter] = error
-    return lacking
+            found[counter] = error
+    return found
 
 
 def lane_outcomes(rules: Rules, deltas: Sequence[Delta]) -> Program[Sequence[Outcome]]:

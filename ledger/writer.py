@@ -241,3 +241,8 @@ class Ledger(SagaCalls):
 def add_deltas(ledger: Ledger, deltas: Sequence[Delta | LedgerError]) -> list[Outcome]:
     """Put deltas that `prepare` made, for an import: an outcome for each, in order, as from `add_many`."""
     return ledger._send(deltas, pack=False)
+
+
+def unfit(ledger: Ledger, counters: Iterable[str]) -> dict[str, LedgerError]:
+    """The counters that the table's shape refuses, or could not be checked, each with its error; nothing is written."""
+    return ledger._run(programs.unfit(ledger._rules, counters))

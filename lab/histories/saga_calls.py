@@ -9,7 +9,7 @@ from ledger.dynamo.send import AtOnce
 from ledger.lane.add import Outcome
 from ledger.lane.tail import through
 from ledger.programs import Rules
-from ledger.requests import Program
+from ledger.requests import Program, Result
 from ledger.saga.steps import transfer_of
 from ledger.saga.transfer import transfer
 from ledger.settings import Settings
@@ -20,18 +20,21 @@ from ledger.values import Change, Transfer
 class Programs:
     """A ledger whose calls are programs, for the rounds of the queue."""
 
-    rules: Rules
+    _rules: Rules
 
     @property
     def settings(self) -> Settings:
-        return self.rules.settings
+        return self._rules.settings
+
+    def _run(self, program: Program[Result]) -> Program[Result]:
+        return program
 
     def add_many(self, changes: list[Change], *, pack: bool) -> Program[list[Outcome]]:
-        deltas = programs.prepare_many(self.rules, changes, pack)
-        return through(programs.add_many(self.rules, deltas, pack), one_by_one)
+        deltas = programs.prepare_many(self._rules, changes, pack)
+        return through(programs.add_many(self._rules, deltas, pack), one_by_one)
 
     def transfer(self, source: str, target: str, amount: int, **given: Any) -> Program[Transfer]:
-        return transfer(self.rules, transfer_of(source, target, amount, **given))
+        return transfer(self._rules, transfer_of(source, target, amount, **given))
 
 
 def one_by_one(request: Any) -> Generator[Any, Any, Any]:

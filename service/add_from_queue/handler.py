@@ -17,7 +17,10 @@ Rule 7: Where there is a queue of outcomes, the handler acknowledges a message w
 limited counters are on that queue. It queues what is decided, and not what may still be decided. An answer is for ever,
 so a message that comes again queues the same one. The answer names its change as the message did, and no amount; the
 format is public: docs/producers.md.
-Rule 8: "The period is over" is an answer, too, `refused`, for any counter; without a queue of outcomes it is poison. It
+Rule 8: The function ends before Lambda kills it (deadline.py). It adds the messages in their order, but large ones
+last, so that no message takes the others' time. What there was no time for comes again; of a message of which a part
+is done, the rest alone, as a message of its own. So each receive leaves less, however slow the table is.
+Rule 9: "The period is over" is an answer, too, `refused`, for any counter; without a queue of outcomes it is poison. It
 is also poison for a transfer, whose debit may count. A transfer adds nothing before both of its counters take it.
 """
 
@@ -26,21 +29,22 @@ from __future__ import annotations
 import base64
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice, zip_longest
 from typing import Any
 
-from ledger import Change, Ledger, errors
+from ledger import Change, Ledger, Receipt, errors
 from ledger.checks import AHEAD_MAX_MS, to_ms
 from ledger.clocks import Clock, wall_clock
 from ledger.errors import InvalidTime, LedgerError, LimitReached, NotQueued, PeriodOver
-from ledger.message import loads_many
+from ledger.message import dumps_many, loads_many
 from ledger.requests import or_error
+from service.add_from_queue.deadline import Deadline, NotInTime, in_time
 from service.add_from_queue.outcomes import counters_of, outcome_of
-from service.add_from_queue.rounds import add_all
+from service.add_from_queue.rounds import FIRST, add_all
 from service.observe import Outcome, Watch, report_each
-from service.sqs import SqsQueue
+from service.sqs import STOPPED, SqsQueue
 from service.writable import refusal
 
 POISON = (errors.InvalidInput, errors.TokenConflict, errors.PeriodOver)
@@ -50,6 +54,9 @@ TOGETHER = (errors.TableError, errors.OutOfReach, errors.GaveUp, errors.GateLost
 """Errors that meet many changes at once."""
 
 WAIT_S, WAIT_MAX_S = 30, 900
+
+LARGE = 250
+"""Changes of a message that ChangeQueue fills; one with more is added after those that have fewer."""
 
 WHY = "LedgerError"
 """The attribute of a dead letter that names the error."""
@@ -68,13 +75,18 @@ class Parcel:
 
     record: Record
     changes: Sequence[Change]
-    outcomes: Sequence[Outcome] = ()
+    outcomes: list[Outcome] = field(default_factory=list)
     error: LedgerError | None = None
     wait_s: int | None = None
 
     @property
     def name(self) -> str:
         return str(self.record["messageId"])
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there was no time for a part of it."""
+        return any(isinstance(outcome, NotInTime) for outcome in self.outcomes)
 
 
 class AddFromQueue:
@@ -102,31 +114,38 @@ class AddFromQueue:
 
     def __call__(self, event: dict[str, Any], context: object = None) -> dict[str, list[dict[str, str]]]:
         """The partial batch response: the messages that failed."""
-        parcels = self._add(event["Records"])
+        deadline = Deadline(context, answers=self._outcomes is not None)
+        parcels = self._add(event["Records"], deadline)
         for parcel in parcels:
             self._judge(parcel)
-        self._queue_outcomes(parcels)
-        copied = sum(self._set_aside(parcel) for parcel in parcels)
+        self._queue_outcomes(parcels, deadline)
+        for parcel in parcels:
+            self._send_rest(parcel, deadline)
+        copied = sum(self._set_aside(parcel) for parcel in parcels if not deadline.is_near())
         stays = [parcel for parcel in parcels if parcel.error is not None]
         self._watch.publish({"ChangesFailed": sum(parcel.wait_s is None for parcel in stays)})
-        self._postpone(stays)
+        self._postpone(stays, deadline)
+        if cut := sum(parcel.is_cut for parcel in parcels):
+            self._watch.logger.warning("the time was nearly over: the rest of messages comes again", extra={"cut": cut})
         counted = {"messages": len(parcels), "changes": sum(len(parcel.outcomes) for parcel in parcels)}
         self._watch.logger.info("added a batch", extra=counted | {"buried": copied, "failed": len(stays)})
         return {"batchItemFailures": [{"itemIdentifier": parcel.name} for parcel in stays]}
 
-    def _add(self, records: Sequence[Record]) -> list[Parcel]:
+    def _add(self, records: Sequence[Record], deadline: Deadline) -> list[Parcel]:
         parcels = []
         for record in records:
             try:
                 parcels.append(Parcel(record, loads_many(record["body"])))
             except LedgerError as error:
-                parcels.append(Parcel(record, (), (error,)))
-        changes = list(chain.from_iterable(parcel.changes for parcel in parcels))
+                parcels.append(Parcel(record, (), [error]))
+        in_turn = sorted(parcels, key=lambda parcel: len(parcel.changes) // LARGE)
+        changes = list(chain.from_iterable(parcel.changes for parcel in in_turn))
         refused = [self._refusal(change) for change in changes]
         taken = [change for change, error in zip(changes, refused, strict=True) if error is None]
-        added = iter(add_all(self._ledger, taken, pack=self._pack))
+        first = FIRST if any(map(_came_before, records)) else ()
+        added = iter(add_all(in_time(self._ledger, deadline.ends_adding), taken, pack=self._pack, first=first))
         outcomes = (error or next(added) for error in refused)
-        for parcel in parcels:
+        for parcel in in_turn:
             parcel.outcomes = list(islice(outcomes, len(parcel.changes))) or parcel.outcomes
         report_each(self._watch, _lines(parcels))
         return parcels
@@ -170,31 +189,47 @@ class AddFromQueue:
         assert change.at is not None
         return -((self._clock() - (to_ms(change.at) - AHEAD_MAX_MS)) // 1_000)
 
-    def _queue_outcomes(self, parcels: Sequence[Parcel]) -> None:
+    def _queue_outcomes(self, parcels: Sequence[Parcel], deadline: Deadline) -> None:
         """Put the decisions of gates on the queue of outcomes. A message with one that may be missing is not done."""
         if self._outcomes is None:
             return
         limit_of = self._ledger.settings.limit_of
         decided = [
-            (parcel, text)
+            (parcel, place, text)
             for parcel in parcels
-            for change, outcome in zip(parcel.changes, parcel.outcomes, strict=False)
+            for place, (change, outcome) in enumerate(zip(parcel.changes, parcel.outcomes, strict=False))
             if any(map(limit_of, counters_of(change))) or isinstance(outcome, PeriodOver)
             if (text := outcome_of(change, outcome)) is not None
         ]
-        whys = self._outcomes.put_each([text for _, text in decided])
-        for (parcel, _), why in zip(decided, whys, strict=True):
-            if why is not None and not isinstance(parcel.error, NotQueued):
+        whys = self._outcomes.put_each([text for _, _, text in decided], stop=deadline.ends_answering)
+        for (parcel, place, _), why in zip(decided, whys, strict=True):
+            if why == STOPPED:  # as if there had been no time for the change
+                parcel.outcomes[place] = error = NotInTime()
+                parcel.error = parcel.error or error
+            elif why is not None and not isinstance(parcel.error, NotQueued):
                 parcel.error, named = NotQueued(why), {"message_id": parcel.name}
                 self._watch.logger.error("SQS did not confirm outcomes: their message comes again", extra=named)
                 self._watch.logger.debug("why", extra=named | {"why": why})
+
+    def _send_rest(self, parcel: Parcel, deadline: Deadline) -> None:
+        """Send what there was no time for as a message of its own. If SQS confirms it, the message is done."""
+        pairs = [*zip(parcel.changes, parcel.outcomes, strict=False)]
+        rest = [change for change, outcome in pairs if isinstance(outcome, NotInTime)]
+        done = sum(isinstance(outcome, Receipt) or self._is_answer(change, outcome) for change, outcome in pairs)
+        if self._changes is None or not (rest and done) or len(rest) + done < len(pairs) or deadline.is_near():
+            return
+        if isinstance(parcel.error, NotInTime):
+            attributes, group = attributes_of(parcel.record), group_of(parcel.record)
+            why = self._changes.put(dumps_many(rest), attributes, group=group, delay_s=WAIT_S)
+            parcel.error = None if why is None else parcel.error
 
     def _set_aside(self, parcel: Parcel) -> bool:
         """Copy poison to the dead-letter queue. Whether the queue confirmed it: then the message is done."""
         error = parcel.error
         if self._dead_letters is None or not isinstance(error, POISON) or parcel.wait_s is not None:
             return False
-        why = self._dead_letters.put(parcel.record["body"], attributes_of(parcel.record, type(error).__name__))
+        attributes = attributes_of(parcel.record, type(error).__name__)
+        why = self._dead_letters.put(parcel.record["body"], attributes, group=group_of(parcel.record))
         extra = {"message_id": parcel.name, "error": type(error).__name__}
         if why is not None:
             self._watch.logger.error("SQS did not confirm a dead letter: it comes again", extra=extra | {"why": why})
@@ -203,20 +238,34 @@ class AddFromQueue:
         parcel.error = None
         return True
 
-    def _postpone(self, stays: Sequence[Parcel]) -> None:
+    def _postpone(self, stays: Sequence[Parcel], deadline: Deadline) -> None:
         if self._changes is None or not stays:
             return
-        seconds = [wait_of(p.record, self._jitter()) if p.wait_s is None else p.wait_s for p in stays]
+        seconds = [self._wait_s(parcel) for parcel in stays]
         handles = [parcel.record["receiptHandle"] for parcel in stays]
-        for why in filter(None, self._changes.hide(handles, seconds)):
+        for why in filter(None, self._changes.hide(handles, seconds, deadline.is_near)):
             self._watch.logger.warning("SQS did not set a wait: its message comes again sooner", extra={"why": why})
 
+    def _wait_s(self, parcel: Parcel) -> int:
+        if parcel.wait_s is not None:
+            return parcel.wait_s
+        if isinstance(parcel.error, NotInTime):  # nothing is in its way
+            return WAIT_S
+        return wait_of(parcel.record, self._jitter())
 
-def attributes_of(record: Record, why: str) -> dict[str, Any]:
-    """The attributes of a dead letter, as SQS takes them."""
+
+def group_of(record: Record) -> str | None:
+    """Whose message it is, where its sender said so: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/
+    SQSDeveloperGuide/sqs-fair-queues.html"""
+    group: str | None = record["attributes"].get("MessageGroupId")
+    return group
+
+
+def attributes_of(record: Record, why: str | None = None) -> dict[str, Any]:
+    """The attributes of a message, as SQS takes them; those of a dead letter with its error."""
     attributes = {name: _attribute(given) for name, given in record.get("messageAttributes", {}).items()}
     room = len(record["body"].encode()) + WHY_BYTES <= MESSAGE_BYTES_MAX
-    if room and len(attributes) < ATTRIBUTES_MAX:
+    if why is not None and room and len(attributes) < ATTRIBUTES_MAX:
         attributes[WHY] = {"DataType": "String", "StringValue": why}
     return attributes
 
@@ -228,10 +277,17 @@ def _attribute(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"DataType": given["dataType"], "BinaryValue": base64.b64decode(given.get("binaryValue") or "")}
 
 
+def _came_before(record: Record) -> bool:
+    return _receives(record) > 1
+
+
+def _receives(record: Record) -> int:
+    return int(record["attributes"]["ApproximateReceiveCount"])
+
+
 def wait_of(record: Record, jitter: float) -> int:
     """The seconds after which a message that stays in the queue comes again. jitter: from 0 to 1."""
-    receives = int(record["attributes"]["ApproximateReceiveCount"])
-    longest = min(WAIT_MAX_S, WAIT_S * 2 ** min(receives - 1, 10))
+    longest = min(WAIT_MAX_S, WAIT_S * 2 ** min(_receives(record) - 1, 10))
     return int(longest * (1 - jitter / 4))
 
 
@@ -240,6 +296,8 @@ def _lines(parcels: Sequence[Parcel]) -> Iterator[tuple[Outcome, dict[str, objec
     for parcel in parcels:
         failed: set[type[LedgerError]] = set()
         for index, outcome in enumerate(parcel.outcomes):
+            if isinstance(outcome, NotInTime):  # of these the batch has one line
+                continue
             if isinstance(outcome, TOGETHER):
                 if type(outcome) in failed:
                     continue

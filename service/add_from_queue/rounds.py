@@ -6,12 +6,16 @@ Rule 2: nothing follows a change that may not count, and a transfer has an outco
 limit refused the credit, and the debit came back, the outcome is a refusal.
 Rule 3: a source without a ceiling takes every refund, so these travel together. Where a ceiling may be in the way,
 `Ledger.transfer` tries each alone: an add would have its refusal decided for ever.
-Rule 4: it yields the calls, each a function of the ledger, so that a history may play the queue beside its callers.
+Rule 4: a transfer takes nothing before the table's shape has both of its counters.
+Rule 5: a batch goes in slices, each through all its rounds. So what an invocation has time for is done as a whole. A
+batch with a message that came before, perhaps for lack of time, begins with small ones.
+Rule 6: it yields the calls, each a function of the ledger, so that a history may play the queue beside its callers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from itertools import chain, repeat
 from typing import Any
 
 from ledger import Change, Ledger, Receipt, Settings
@@ -19,28 +23,46 @@ from ledger.errors import LedgerError, LimitReached
 from ledger.limit import UP
 from ledger.requests import drive
 from ledger.saga import steps
+from ledger.writer import unfit
 from service.observe import Outcome
+
+SLICE = 1_000
+"""Changes that go through their rounds together."""
+
+FIRST = (1, 10, 100)
+"""The first slices of a batch that came before: of these some are done, however little there is time for."""
 
 Call = Callable[[Any], Any]
 """A call of a ledger; its answer comes back to the `yield`."""
 
 
-def add_all(ledger: Ledger, changes: Sequence[Change], *, pack: bool) -> list[Outcome]:
-    """An outcome for each change or transfer, in order. pack: as `Ledger.add_many` takes it."""
-    return drive(rounds(ledger.settings, changes, pack=pack), lambda call: call(ledger))
+def add_all(ledger: Ledger, changes: Sequence[Change], *, pack: bool, first: Sequence[int] = ()) -> list[Outcome]:
+    """An outcome for each change or transfer, in order. pack: as `Ledger.add_many` takes it. first: the sizes of the
+    first slices."""
+    outcomes: list[Outcome] = []
+    sizes = chain(first, repeat(SLICE))
+    while len(outcomes) < len(changes):
+        part = changes[len(outcomes) : len(outcomes) + next(sizes)]
+        outcomes += drive(rounds(ledger.settings, part, pack=pack), lambda call: call(ledger))
+    return outcomes
 
 
 def rounds(settings: Settings, changes: Sequence[Change], *, pack: bool) -> Generator[Call, Any, list[Outcome]]:
-    """The calls of `add_all`, in turn."""
+    """The calls for a slice, in turn."""
 
     def added(made: Mapping[int, Change]) -> Generator[Call, Any, dict[int, Outcome]]:
         return dict(zip(made, (yield _add_many(made.values(), pack)), strict=True)) if made else {}
 
-    outcomes = yield from added({n: steps.debit(each) if each.then else each for n, each in enumerate(changes)})
+    targets = {number: change.then.counter for number, change in enumerate(changes) if change.then is not None}
+    lacking = (yield _unfit(targets.values())) if targets else {}
+    outcomes: dict[int, Outcome] = {n: lacking[target] for n, target in targets.items() if target in lacking}
+    outcomes |= yield from added(
+        {n: steps.debit(each) if n in targets else each for n, each in enumerate(changes) if n not in outcomes}
+    )
     taken = {
         number: (changes[number], outcome.delta.lane.region)
         for number, outcome in outcomes.items()
-        if changes[number].then is not None and isinstance(outcome, Receipt)
+        if number in targets and isinstance(outcome, Receipt)
     }
     credits = yield from added({number: steps.credit(*debited) for number, debited in taken.items()})
     refused = {number: taken[number] for number, credit in credits.items() if isinstance(credit, LimitReached)}
@@ -61,6 +83,10 @@ def rounds(settings: Settings, changes: Sequence[Change], *, pack: bool) -> Gene
 def _has_ceiling(settings: Settings, counter: str) -> bool:
     limit = settings.limit_of(counter)
     return limit is not None and limit.has(UP)
+
+
+def _unfit(counters: Iterable[str]) -> Call:
+    return lambda ledger: unfit(ledger, counters)
 
 
 def _add_many(changes: Iterable[Change], pack: bool) -> Call:

@@ -5,6 +5,7 @@ rendered roles are exactly this table.
 import itertools
 import json
 import re
+from types import SimpleNamespace
 from typing import Any
 
 from infra.rights import RIGHTS, ROLES, Right
@@ -54,8 +55,9 @@ class Functions(Service):
             Table(self.account, function), queue, EventBus("default", lambda: aws), clock=self.clock, workers=1
         )
 
-    def queued(self, *changes: dict[str, Any] | str, pack: bool = True) -> None:
-        """A batch of the changes queue."""
+    def queued(self, *changes: dict[str, Any] | str, pack: bool = True, requests: int = 1_000) -> None:
+        """A batch of the changes queue. requests: for so many there is time."""
+        left_ms = itertools.chain([120_000] * requests, itertools.repeat(60_000))
         aws = Client(self.account, "AddFromQueue")
         AddFromQueue(
             Ledger(self.settings, table=Table(self.account, "AddFromQueue"), clock=self.clock),
@@ -65,7 +67,10 @@ class Functions(Service):
             dead_letters=SqsQueue("ChangesDeadLetterQueue", lambda: aws),
             changes=SqsQueue("ChangesQueue", lambda: aws),
             clock=self.clock,
-        )(sqs(*(each if isinstance(each, str) else json.dumps(each) for each in changes)))
+        )(
+            sqs(*(each if isinstance(each, str) else json.dumps(each) for each in changes)),
+            SimpleNamespace(get_remaining_time_in_millis=lambda: next(left_ms)),
+        )
 
     def change(self, counter: str, change: int = 1, ago_s: float = 0, **more: Any) -> dict[str, Any]:
         at = time_text(to_datetime(self.now_ms - int(ago_s * 1_000)))
@@ -107,6 +112,8 @@ class Functions(Service):
         self.account.without = {"dynamodb:PutItem", "dynamodb:PartiQLInsert"}
         self.queued(self.change("stock:1"))  # waits
         self.account.without = set()
+        several = {"changes": [self.change("stock:many") for _ in range(1_100)]}
+        self.queued(json.dumps(several), requests=3)  # for the last there is no time
 
     def by_http(self) -> None:
         for counter in ("stock:4", "seats:http", "rooms:2"):

@@ -7,9 +7,11 @@ import pytest
 
 from ledger import Change, Ledger, Limit, Then
 from ledger.errors import Throttled
+from ledger.lane import shape
 from ledger.message import dumps, time_of
+from ledger.requests import run
 from tests.service.support import Service
-from tests.world import A, B, fail, writes_of
+from tests.world import A, B, fail, settings, writes_of
 
 ANN, BOB, FULL, TILL = "wallet:ann", "wallet:bob", "wallet:full", "till"
 AT_MS, AT = 1_291_200_000_000, "2010-12-01T08:26:00.000Z"
@@ -168,6 +170,28 @@ def test_a_transfer_that_was_first_asked_for_in_another_region_moves_in_its_lane
     assert service.adds(moves(10, "till", TILL, "shop", region=A)) == []
     lanes = {key.pk for table in service.tables.values() for key in table.items if key.pk.startswith("delta#")}
     assert lanes == {f"delta#{A}#0#{TILL}", f"delta#{A}#0#shop"}
+
+
+@pytest.mark.parametrize("is_strong", [False, True])
+def test_a_transfer_whose_target_the_tables_shape_refuses_takes_nothing(is_strong: bool) -> None:
+    """The target's limit is not in the shape yet, or the table takes only counters with a limit."""
+    wallets = {"wallet:": Limit(floor=0, ceiling=100, region=A)}
+    limits = wallets if is_strong else {**wallets, "new:": Limit(floor=0)}
+    for pack in (False, True):
+        service = Service(now_ms=AT_MS, limits=limits)
+        run(shape.write(settings(A, limits=wallets), is_strong), service, service.now)
+        service.start(pack=pack)
+        assert service.adds(plain(ANN, 60)) == []
+        bodies = (moves(10, "a", target="new:b"), moves(10, "b"), plain(ANN, 1, "c"))
+        for _ in range(2):
+            assert service.adds(*bodies) == [0]
+            assert (service.value(ANN), service.value(BOB)) == (51, 10)
+            assert [line["error"] for _, _, line in service.lines("error")] == ["SettingsMismatch"]
+            service.forget()
+    if not is_strong:  # once the shape has it
+        run(shape.write(service.settings, is_strong), service, service.now)
+        assert service.start().adds(*bodies) == []
+        assert (service.value(ANN), service.value("new:b")) == (41, 10)
 
 
 def test_a_transfer_to_a_name_that_is_not_written_here_is_a_dead_letter_and_takes_nothing() -> None:
