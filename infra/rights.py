@@ -23,7 +23,7 @@ ALLOWED = (
     ("AddFromQueue Api", "PutItem UpdateItem", "each", "gate#{here}#*"),
     ("AddFromQueue Api", "PartiQLInsert", "each", "past#{here}#* hold#{here}#*"),
     ("AddFromQueue Api", "PartiQLDelete", "each", "hold#{here}#*"),
-    ("AddFromQueue Api", "GetItem Query", "each", "gate#{here}#* past#{here}#* hold#{here}#*"),
+    ("AddFromQueue Api", "GetItem BatchGetItem Query", "each", "gate#{here}#* past#{here}#* hold#{here}#*"),
     ("AddFromQueue Api", "BatchGetItem", "each", "gate#* fold#*"),  # copies; without a gate, in any lane
     ("AddFromQueue Api", "Query", "each", "delta#*"),  # a program makes a gate only where nobody has added
     ("Ring", "BatchGetItem PartiQLInsert", "home", "lane#{home}#*"),
