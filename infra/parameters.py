@@ -40,6 +40,17 @@ NUMBERS = {
     "reservedCanary": (0, 1),
 }
 SWITCHES = ("changesPack", "outcomes")
+RESERVED = "ledger:"
+DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)
+"""Of log retention: https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html"""
+
+HOST = r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?"
+ORIGIN = re.compile(rf"\*|https?://{HOST}(:[0-9]{{1,5}})?")
+ISSUER = re.compile(rf"https://{HOST}(:[0-9]{{1,5}})?(/[^\s?#]*)?")
+EMAIL = re.compile(rf"[^\s@,]+@{HOST}\.[A-Za-z][A-Za-z0-9-]*")
+TABLE = re.compile("[a-zA-Z][a-zA-Z0-9-]{2,121}")
+"""A table's stack has its name, with -table behind it: 128 letters, digits and hyphens at most."""
+
 RANGE = re.compile(r"([0-9]*)\.\.([0-9]+)")
 Parameters = Mapping[str, str]
 
@@ -87,7 +98,7 @@ def unknown(stage: str, given: Parameters) -> list[str]:
 
 def refusals(said: Parameters) -> list[str]:
     """Sentences on why a Region cannot be deployed with these parameters."""
-    return [*_numbers(said)] or [*_rings(said), *_callers(said), *_table(said)]
+    return [*_numbers(said)] or [*_rings(said), *_callers(said), *_addresses(said), *_table(said)]
 
 
 def _numbers(said: Parameters) -> Iterator[str]:
@@ -95,6 +106,8 @@ def _numbers(said: Parameters) -> Iterator[str]:
         form = r"[0-9]+(\.[0-9]+)?" if name == "sweepHours" else "[0-9]+"
         if not re.fullmatch(form, said[name]) or not least <= float(said[name]) <= most:
             yield f"{name}={said[name]} is not a number from {least} to {most}."
+    if said["logRetentionDays"] not in map(str, DAYS):
+        yield f"logRetentionDays={said['logRetentionDays']} is none of {', '.join(map(str, DAYS))}."
     for name in SWITCHES:
         if said[name] not in ("true", "false"):
             yield f"{name}={said[name]} is not true or false."
@@ -123,12 +136,28 @@ def _callers(said: Parameters) -> Iterator[str]:
     if not isinstance(prefixes, list):
         yield f'allowedPrefixes={said["allowedPrefixes"]} is not a JSON list of prefixes, such as ["stock:"].'
     yield from (f"allowedPrefixes: {prefix!r}: {why}" for prefix in prefixes or [] if (why := wrong_prefix(prefix)))
+    if any(str(prefix).startswith(RESERVED) for prefix in prefixes or ()):
+        yield f"allowedPrefixes={said['allowedPrefixes']}: API and queue write no name that begins with {RESERVED}"
     accounts = said["producerAccounts"]
     if accounts and not re.fullmatch(r"[0-9]{12}(,[0-9]{12})*", accounts):
         yield f"producerAccounts={accounts}: give account ids of 12 digits with commas; AWS lets nobody else in."
 
 
+def _addresses(said: Parameters) -> Iterator[str]:
+    for origin in said["corsOrigins"].split(",") if said["corsOrigins"] else ():
+        if not ORIGIN.fullmatch(origin):
+            yield f"corsOrigins: {origin!r} is no origin: give https://shop.example, without a path or a slash."
+    if said["jwtIssuer"] and not ISSUER.fullmatch(said["jwtIssuer"]):
+        yield f"jwtIssuer={said['jwtIssuer']} is no URL of an issuer, such as https://id.example/tenant."
+    if said["jwtAudience"] and not all(said["jwtAudience"].split(",")):
+        yield f"jwtAudience={said['jwtAudience']} has an empty part: give one, or several with a comma between."
+    if said["alarmEmail"] and not EMAIL.fullmatch(said["alarmEmail"]):
+        yield f"alarmEmail={said['alarmEmail']} is no address: give one, such as a@b.example."
+
+
 def _table(said: Parameters) -> Iterator[str]:
+    if "tableName" in said and not TABLE.fullmatch(said["tableName"]):
+        yield f"tableName={said['tableName']}: give 3 to 122 letters, digits and hyphens, a letter first."
     wrong = [
         f"{name}={said[name]} is not a range of units a second, ..20000 or 2000..20000."
         for name in ("tableWrites", "tableReads")

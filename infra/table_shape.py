@@ -25,6 +25,11 @@ CANARY = "ledger:canary"
 """The counter of the canaries (service/canary)."""
 
 
+VARIABLES_BYTES_MAX = 4_096
+"""Of one function's environment, as JSON: https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html. What
+CloudFormation fills in later, such as a queue's URL, counts here as its reference."""
+
+
 def settings_of(template: Path, region: str) -> Settings:
     """The settings with which a template starts its functions in `region`. Raises DeploymentRefused."""
     settings: Settings | None = None
@@ -32,6 +37,11 @@ def settings_of(template: Path, region: str) -> Settings:
         if resource["Type"] != "AWS::Lambda::Function":
             continue
         said = resource["Properties"].get("Environment", {}).get("Variables", {})
+        if (size := len(json.dumps(said, separators=(",", ":")).encode())) > VARIABLES_BYTES_MAX:
+            raise DeploymentRefused(
+                f"the variables of {name} have {size:,} bytes, and Lambda takes {VARIABLES_BYTES_MAX:,}. Nothing was "
+                "deployed. Give fewer or shorter prefixes in shards, limits, periods and thresholds"
+            )
         known = {key: str(value) for key, value in said.items() if not isinstance(value, dict)}  # a Ref is known later
         try:
             settings = Settings.from_env(known | {REGION_FROM: region})

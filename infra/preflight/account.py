@@ -11,10 +11,12 @@ import boto3
 from botocore.exceptions import ClientError
 
 from infra import aws
+from infra.deployment import Deployment
 from infra.preflight.flight import MEND, OK, UNKNOWN, Findings, Flight
 
 SESSION_MIN = 45
 WRITES = ("write units of a table", "dynamodb", "L-AB614373")
+READS = ("read units of a table", "dynamodb", "L-CF0CBE56")
 REQUESTS = ("requests a second of all APIs", "apigateway", "L-8A5B8E43")
 
 
@@ -53,8 +55,17 @@ def quotas(flight: Flight) -> Findings:
     writes = {region: _quota(region, *WRITES[1:]) for region in regions}
     for region in regions:
         yield _judged(region, writes[region], max(*writes.values(), capacity.most if capacity else 0), *WRITES)
+        yield from lacking(flight.target, region, ("reads",))
         rate = int(flight.target.parameters(region)["apiRate"])
         yield _judged(region, _quota(region, *REQUESTS[1:]), rate, *REQUESTS)
+
+
+def lacking(target: Deployment, region: str, of: tuple[str, ...] = ("writes", "reads")) -> Findings:
+    """Of the parameters tableWrites and tableReads: whether a Region's quotas of a table allow their most."""
+    for name, quota in (("writes", WRITES), ("reads", READS)):
+        units = getattr(target.table_stack.capacity, name) if name in of else None
+        if units is not None:
+            yield _judged(region, _quota(region, *quota[1:]), units.most, *quota)
 
 
 def _judged(region: str, has: float, needs: float, what: str, service: str, code: str) -> tuple[str, str]:

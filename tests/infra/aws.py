@@ -190,6 +190,9 @@ class AwsAccount:
         failed = {"FunctionError": "Unhandled"} if isinstance(answer, dict) and "errorMessage" in answer else {}
         return {"Payload": io.BytesIO(json.dumps(answer).encode()), **failed}
 
+    def get_service_quota(self, region: str, ServiceCode: str, QuotaCode: str) -> Any:
+        return {"Quota": {"Value": 40_000.0}}
+
     def get_queue_attributes(self, region: str, QueueUrl: str, AttributeNames: list[str]) -> Any:
         counts = {each: self.waiting.get((region, QueueUrl, each), 0) for each in AttributeNames}
         return {"Attributes": {each: str(count) for each, count in counts.items()}}

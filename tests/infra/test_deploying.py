@@ -1,5 +1,6 @@
 """Deploy and remove on an account: the order of what is changed, and what is refused before anything is."""
 
+import json
 import re
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -147,6 +148,7 @@ def test_the_same_command_brings_a_table_from_whatever_state_to_the_regions_that
     play(table, HOME, OTHER, THIRD, replicating=False, **options, steps=steps)  # as the engine: no replica
 
 
+MANY = "limits=" + json.dumps({f"seats:{n}:": {"floor": 0} for n in range(200)}, separators=(",", ":"))
 REFUSED = [
     # REGIONS  PARAMS                                           what is said, of a table with shards and limits in both
     (BOTH, SEATS, "shards="),  # PARAMS was forgotten
@@ -176,6 +178,35 @@ REFUSED = [
     (BOTH, 'shards={"hot:*":4}', "shards['hot:*']: a prefix is the beginning"),
     (BOTH, 'limits={"hot:*":{"floor":0}}', "limits['hot:*']: a prefix is the beginning"),
     (BOTH, "producerAccounts=*", "AWS lets nobody else in"),
+    (BOTH, "corsOrigins=https://a.example/", "'https://a.example/' is no origin"),
+    (BOTH, "corsOrigins=https://a.example,https://b.example/x", "'https://b.example/x' is no origin"),
+    (BOTH, "corsOrigins=a.example", "'a.example' is no origin"),
+    (BOTH, "corsOrigins=https://a.example,", "'' is no origin"),
+    (BOTH, "alarmEmail=x", "alarmEmail=x is no address"),
+    (BOTH, "alarmEmail=a@b", "alarmEmail=a@b is no address"),
+    (BOTH, "alarmEmail=a@b.example,c@d.example", "is no address"),
+    (BOTH, "jwtIssuer=http:// jwtAudience=shop", "jwtIssuer=http:// is no URL of an issuer"),
+    (BOTH, "jwtIssuer=http://id.example jwtAudience=shop", "jwtIssuer=http://id.example is no URL of an issuer"),
+    (BOTH, "jwtIssuer=https://id.example?x=1 jwtAudience=shop", "is no URL of an issuer"),
+    (BOTH, "jwtIssuer=https://id.example jwtAudience=shop,", "jwtAudience=shop, has an empty part"),
+    (BOTH, 'allowedPrefixes=["ledger:"]', "no name that begins with ledger:"),
+    (BOTH, 'allowedPrefixes=["stock:","ledger:canary"]', "no name that begins with ledger:"),
+    (
+        BOTH,
+        f"{SEATS} {SHARDS} tableWrites=..99999999",
+        "write units of a table: 40000 in eu-west-1, and it needs 99999999",
+    ),
+    (
+        BOTH,
+        f"{SEATS} {SHARDS} tableWrites=..20000 tableReads=..40001",
+        "read units of a table: 40000 in eu-west-1, and it needs 40001",
+    ),
+    (BOTH, "tableName=counters.eu", "tableName=counters.eu: give 3 to 122"),
+    (BOTH, "tableName=my_counters", "tableName=my_counters: give 3 to 122"),
+    (BOTH, "tableName=1st", "tableName=1st: give 3 to 122"),
+    (BOTH, "logRetentionDays=31", "logRetentionDays=31 is none of 1, 3, 5"),
+    (BOTH, "logRetentionDays=", "logRetentionDays has no value"),
+    (BOTH, MANY, "the variables of Api have"),
     (BOTH, "tableWrites=9..8", "tableWrites=9..8 is not a range of units a second"),
     (BOTH, "tableReads=5000", "tableReads=5000 is not a range of units a second"),
     (BOTH, "tableWrites=1..8 tableReads=..9", "a table is provisioned for both"),
@@ -208,6 +239,10 @@ def test_what_contradicts_itself_the_table_or_aws_is_refused_by_name_before_anyt
 
 
 AGREED = [
+    "corsOrigins=https://shop.example,http://127.0.0.1:8080 alarmEmail=first.last+x@b-c.example logRetentionDays=400",
+    "corsOrigins=*",
+    "jwtIssuer=https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_a1 jwtAudience=shop,admin",
+    "tableWrites=..40000",
     "ringEverySeconds=300 allowedLatenessMs=234000",
     "jwtIssuer=https://id.example jwtAudience=shop jwtReadScope=read jwtWriteScope=add reservedCanary=0",
     'producerAccounts=111122223333,444455556666 allowedPrefixes=["stock:", "votes:"] sweepHours=0.003',
