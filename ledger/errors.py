@@ -222,10 +222,11 @@ class LimitReached(LedgerError):
     token: the same call is refused again, whatever comes back meanwhile. A new attempt needs a new idempotency key.
 
     counter: whose limit it is. limit: the floor or the ceiling in the way. available: how far the value could still go
-    towards it in all Regions together, from 0 up, also towards a floor. Both are None when a refusal is repeated.
-    remembered: whether this process read both up to a second before, for another call. replayed: whether the token was
-    refused before this call. resets_at: when the period after the counter's begins, by UTC (`Period.end` says it of a
-    zone); None for a counter without periods.
+    towards it in all Regions together, from 0 up, also towards a floor. remembered: whether this process read both up
+    to a second before, for another call. replayed: whether the token was refused before this call. Then limit and
+    available are of now, as this Region has the gates; None where it could not read them, or where they are over 100.
+    resets_at: when the period after the counter's begins, by UTC (`Period.end` says it of a zone). None for a counter
+    without periods, and where that has passed.
     """
 
     is_decision = True

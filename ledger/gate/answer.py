@@ -5,23 +5,31 @@ Rule 1: a call for something else under a token that is taken gets a TokenConfli
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, Self
 
+from ledger.checks import to_ms
 from ledger.errors import HoldEnded, LimitReached, TokenConflict
 from ledger.gate.gate import REFUSED, STATES, change_of
 from ledger.periods.name import parted
+from ledger.requests import Instant
 from ledger.values import Delta, Lane, Receipt
 
 
 class Left(NamedTuple):
     """The floor or the ceiling, as it is set, and how much all lanes together had left towards it; None: not seen.
 
-    remembered: by an earlier call of this process.
+    remembered: by an earlier call of this process. resets_at: when the next period begins.
     """
 
     limit: int | None = None
     available: int | None = None
     remembered: bool = False
+    resets_at: datetime | None = None
+
+    def at(self, now: Instant) -> Self:
+        """The same at a later moment: without a `resets_at` that has passed."""
+        is_over = self.resets_at is not None and to_ms(self.resets_at) <= now.wall_ms
+        return self._replace(resets_at=None) if is_over else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,23 +73,27 @@ def ended(held: Delta, outcome: int | None) -> HoldEnded:
     return HoldEnded(f"{why} A new hold needs a new idempotency key.", state, actual)
 
 
-def resets_at(lane: Lane) -> datetime | None:
-    """When the period after a lane's begins, by UTC; None for a counter without periods."""
+def resets_at(lane: Lane, now: Instant) -> datetime | None:
+    """When the period after a lane's begins, by UTC. None for a counter without periods, and where that has passed: a
+    name has no zone, and in one west of UTC its period goes on for some hours."""
     span = parted(lane.counter)[1] if lane.retires_s else None
-    return None if span is None else span.end.replace(tzinfo=UTC)
+    return None if span is None else Left(resets_at=span.end.replace(tzinfo=UTC)).at(now).resets_at
 
 
 def refused(delta: Delta, decision: Decision) -> LimitReached:
-    limit, available, remembered = decision.left
-    detail = f" of {limit}; all Regions together had {available} left" if limit is not None else ""
-    detail += " up to a second ago" if remembered else ""
+    left = decision.left
+    has, at_once, now = left.limit is not None, "", ""
+    if has and decision.before:
+        now = f" The limit is {left.limit} now, and all Regions together have {left.available} left."
+    elif has:
+        at_once = f" of {left.limit}; all Regions together had {left.available} left"
+        at_once += " up to a second ago" if left.remembered else ""
     return LimitReached(
-        f"{delta.lane.counter}: {delta.change} would pass the limit{detail}. Nothing counts, and "
-        "that is final for this token: a new attempt needs a new idempotency key.",
+        f"{delta.lane.counter}: {delta.change} would pass the limit{at_once}. Nothing counts, and that is final for "
+        f"this token: a new attempt needs a new idempotency key.{now}",
         counter=delta.lane.counter,
-        **decision.left._asdict(),
+        **left._asdict(),
         replayed=decision.before,
-        resets_at=resets_at(delta.lane),
     )
 
 

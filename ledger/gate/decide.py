@@ -26,12 +26,13 @@ from dataclasses import replace
 from ledger import tokens
 from ledger.errors import DamagedItem, InvalidInput, InvalidTime, LedgerError, LimitReached, shown
 from ledger.gate import items, updates
-from ledger.gate.answer import Decision, Left, check_granted, receipt, resets_at
+from ledger.gate.answer import Decision, Left, check_granted, receipt
 from ledger.gate.filing import looks, perhaps_roll, slack_after, write
 from ledger.gate.gate import REFUSED, Gate
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.gate.move import obtain
 from ledger.gate.past import find, known_in, look_up, look_up_all
+from ledger.gate.repeated import Decisions, all_shown_now, shown_now
 from ledger.lane.add import Outcome, failed
 from ledger.limit import DOWN, SIDES, UP
 from ledger.periods.carry import carry
@@ -125,7 +126,6 @@ def _short(gates: Gates, delta: Delta, side: str, began: Instant) -> Program[Lef
 
 
 TRIES = 8  # how often a group travels before each goes alone
-Decisions = dict[str, Decision | LedgerError]
 
 
 def add_group(gates: Gates, lane: Lane, changes: Mapping[str, int]) -> Program[Decisions]:
@@ -176,7 +176,7 @@ def add_group(gates: Gates, lane: Lane, changes: Mapping[str, int]) -> Program[D
 def add(gates: Gates, delta: Delta) -> Program[Receipt]:
     """Decide a change. Raises LimitReached, TokenConflict, and what `decide_change` raises, each with `delta`."""
     try:
-        return receipt(delta, (yield from decide_change(gates, delta)))
+        return receipt(delta, (yield from shown_now(gates, delta, (yield from decide_change(gates, delta)))))
     except LedgerError as error:
         error.delta = delta
         raise
@@ -202,6 +202,7 @@ def add_many(gates: Gates, deltas: Sequence[Delta]) -> Program[list[Outcome]]:
     for start in range(0, len(todo), updates.GROUP_MAX):
         group = {delta.token: delta.change for delta in todo[start : start + updates.GROUP_MAX]}
         decided |= yield from add_group(gates, todo[0].lane, group)
+    decided = yield from all_shown_now(gates, decided, {token: delta.change for token, delta in first.items()})
     return [_answer(delta, decided, is_first=delta is first[delta.token]) for delta in deltas]
 
 
@@ -210,7 +211,7 @@ def _answer(delta: Delta, decided: Mapping[str, Decision | LedgerError], *, is_f
     try:
         if isinstance(decision, LedgerError):
             return failed(decision, delta)
-        return receipt(delta, decision if is_first else replace(decision, before=True, left=Left()))
+        return receipt(delta, decision if is_first else replace(decision, before=True))
     except LedgerError as error:
         error.delta = delta
         return error
@@ -225,7 +226,7 @@ def hold(gates: Gates, delta: Delta) -> Program[None]:
             raise InvalidTime("The hold would be over already: `expires` counts from `at`.")
     else:
         decision = yield from decide_change(gates, delta, hold=True)
-    check_granted(delta, decision)
+    check_granted(delta, (yield from shown_now(gates, delta, decision)))
 
 
 def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[Gate]:
@@ -259,7 +260,6 @@ def _limit_set(gates: Gates, given: Mapping[str, int | None], doubt: Doubt) -> P
                     "written. Set a wider limit, or wait until holds end.",
                     counter=lane.counter,
                     **left._asdict(),
-                    resets_at=resets_at(lane),
                 )
         if short:
             continue

@@ -76,7 +76,7 @@ class SoldOut:
         if (known := self._known.get((counter, side))) is None:
             return None
         began, short, left = known
-        return left if need >= short and in_time(began, now, REMEMBERED_MS) else None
+        return left.at(now) if need >= short and in_time(began, now, REMEMBERED_MS) else None
 
     def note_silent(self, region: str, error: LedgerError, now: Instant) -> None:
         self._silent[region] = (now, f"a moment ago its Region did not answer: {error}")

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from ledger.errors import GaveUp, LedgerError, OutcomeUnknown, OutOfReach, TableMissing, Unavailable
 from ledger.gate import items, updates
-from ledger.gate.answer import Left
+from ledger.gate.answer import Left, resets_at
 from ledger.gate.filing import is_full, roll, write
 from ledger.gate.gate import Gate, name_of
 from ledger.gate.gates import TRIES_MAX, Gates
@@ -138,7 +138,8 @@ def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) ->
         case AllAnswered(known):
             left = sum(other.own(side) for other in known.values())
             if left < need:
-                return Left(gates.bound(side, known.values()), max(0, left))
+                ends = resets_at(lane, (yield Now())) if lane.retires_s else None
+                return Left(gates.bound(side, known.values()), max(0, left), resets_at=ends)
             is_delivered = yield from _deliver(gates, known, side)
             unknown = {name for other in known.values() for name in other.others} - known.keys()
             if unknown and not is_delivered and sum(other.rights[side] for other in known.values()) < need:

@@ -32,6 +32,7 @@ from ledger.gate.answer import Decision, ended, refused
 from ledger.gate.gate import EXPIRED, REFUSED, Gate
 from ledger.gate.gates import Gates
 from ledger.gate.recount import Standing, standings
+from ledger.gate.repeated import shown_now
 from ledger.limit import DOWN, UP
 from ledger.periods.takes import check_takes
 from ledger.programs import Rules
@@ -223,7 +224,7 @@ def _raise_refusal(found: Sequence[tuple[Part, Decision]], error: LedgerError) -
     """Raise the refusal among them, if there is one, after the release of all that is held."""
     for part, decision in found:
         if decision.outcome == REFUSED:
-            refusal = refused(part.delta, decision)
+            refusal = refused(part.delta, (yield from shown_now(part.gates, part.delta, decision)))
             yield from _let_go([part for part, decision in found if decision.held is not None], refusal)
             raise refusal from error
 

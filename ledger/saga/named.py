@@ -17,6 +17,7 @@ from ledger.gate.filing import perhaps_roll, write
 from ledger.gate.gate import GRANTED, Gate
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.gate.past import SEGMENTS_OF_PAGE, find, look_up
+from ledger.gate.repeated import shown_now
 from ledger.lane.tail import Pages, every_item
 from ledger.requests import Instant, Now, Page, Program, Query, Written
 from ledger.tokens import HOLD_MS_MAX, ends_of, is_named, name_of, time_ms, until_ms
@@ -36,7 +37,7 @@ def hold(gates: Gates, delta: Delta) -> Program[Delta]:
         if found is None:
             raise InvalidTime("The hold would be over already: `expires` counts from `at`.")
         decision = found
-    check_granted(granted, decision)
+    check_granted(granted, (yield from shown_now(gates, granted, decision)))
     return granted
 
 

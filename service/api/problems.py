@@ -63,7 +63,8 @@ class Problem(Exception):
     """A request that the API answers with problem details. members: further fields of the answer.
 
     says_what_counts: the detail itself says what may be written. After any other problem nothing was written.
-    resets_at: when the next period begins, and with it the refusal ends.
+    resets_at: when the next period begins, by UTC, and with it the refusal ends; the answer leaves it out once that has
+    passed.
     """
 
     def __init__(
@@ -92,9 +93,11 @@ class Problem(Exception):
 
     def answer(self, now_ms: int, of_read: bool = False) -> dict[str, Any]:
         """As API Gateway takes it from a function."""
-        body = json.dumps(self.body(of_read))
         if self._resets_at is not None and (wait_ms := to_ms(self._resets_at) - now_ms) > 0:
             self.headers["Retry-After"] = str(-(-wait_ms // 1_000))
+        else:  # a name has no zone: in one west of UTC its period goes on for some hours
+            self.members.pop("resets_at", None)
+        body = json.dumps(self.body(of_read))
         return {"statusCode": self.status, "headers": self.headers, "body": body, "isBase64Encoded": False}
 
 
@@ -181,7 +184,7 @@ def problem_of(error: LedgerError) -> Problem:
 
 
 def over_budget(refused: errors.LimitReached) -> Problem:
-    """The problem of a reservation that a limit refused. Where the refusal is repeated, `available` is null."""
+    """The problem of a reservation that a limit refused. Where the refusal is repeated, `available` is of now."""
     members = {"counter": refused.counter, "available": refused.available}
     detail = "Nothing is held, and that is final: a new attempt needs a new key."
     return Problem("over-budget", detail, members=members, says_what_counts=True, resets_at=refused.resets_at)

@@ -214,7 +214,8 @@ def test_a_refused_call_is_refused_again_for_ever_by_the_counter_that_refused_it
     assert refused(world.ledger(), NAMES, 3, **key).counter == ORG
     Ledger(world.settings(), tables=world.regions, clock=world.clock).release(Hold(blocking.delta))
     again = refused(world.ledger(), NAMES, 3, **key)
-    assert (again.counter, again.limit, held(world)) == (ORG, None, [0, 0, 0])
+    assert (again.counter, again.replayed, held(world)) == (ORG, True, [0, 0, 0])
+    assert (again.limit, again.available) == (10, 10)  # now
     assert isinstance(again.__cause__, errors.HoldEnded)
 
 

@@ -21,7 +21,7 @@ from ledger.items import SHAPE_KEY, shape_of
 from ledger.lane import directory
 from ledger.lane.shape import write
 from ledger.limit import Shape
-from ledger.requests import Put, Update
+from ledger.requests import GetMany, Put, Update
 from ledger.values import Lane
 from reader import Reader, Room
 from tests.world import A, B, World, fail, outcomes_of, refused
@@ -124,13 +124,16 @@ def test_a_refusal_carries_the_limit_and_what_was_left_of_all_regions(sale: Pair
 
     key, refused_hold = sale.key(), sale.key()
     assert carried("would pass", sale.here.add, SEATS, 11, **key) == (10, 10, False)
-    assert carried("11 would pass the limit. Nothing", sale.here.add, SEATS, 11, **key) == (None, None, False)
+    repeated = r"11 would pass the limit\. Nothing .* The limit is 10 now, and all Regions together have 10 left\."
+    assert carried(repeated, sale.here.add, SEATS, 11, **key) == (10, 10, False)
     sale.world.now_ms += 1_001
     assert carried("would pass", sale.here.hold, SEATS, 12, expires=MINUTE, **refused_hold) == (10, 10, False)
     sale.add(SEATS, 3)
     sale.add(SEATS, 5, sale.there)
     sale.world.now_ms += 120_000
-    assert carried("would pass", sale.here.hold, SEATS, 12, expires=MINUTE, **refused_hold) == (None, None, False)
+    assert carried("would pass", sale.here.hold, SEATS, 12, expires=MINUTE, **refused_hold) == (10, 7, False)
+    sale.world.replicate()
+    assert carried("would pass", sale.here.hold, SEATS, 12, expires=MINUTE, **refused_hold) == (10, 2, False)
     assert carried("limit of 10; all Regions together had 2 left.", sale.add, SEATS, 3) == (10, 2, False)
     assert carried("left up to a second ago.", sale.add, SEATS, 4) == (10, 2, True)
     sale.add(STOCK, 60, sale.there)
@@ -155,6 +158,38 @@ def test_a_refusal_says_whether_its_token_was_refused_before_the_call(sale: Pair
         assert held.replayed is before
     many = sale.here.add_many([Change(SEATS, 11, **key), *[Change(SEATS, 13, **sale.key())] * 2])
     assert [each.replayed for each in many if isinstance(each, errors.LimitReached)] == [True, False, True]
+
+
+def test_a_repeated_refusal_says_what_is_left_now_by_one_request_for_a_batch(sale: Pair) -> None:
+    key = sale.key()
+    many = [Change(SEATS, 11 + n, str(n), key["at"]) for n in range(50)]
+    sale.here.add_many(many)
+    sale.add(SEATS, 4)
+    sale.home.asked.clear()
+    again = sale.here.add_many([*many, many[0]])
+    assert {(each.limit, each.available, each.replayed) for each in again if isinstance(each, errors.LimitReached)} == {
+        (10, 6, True)
+    }
+    reads = [each.keys for each in sale.home.asked if isinstance(each, GetMany)]
+    assert sum(keys[0].pk.startswith("gate#") for keys in reads) == 1
+    sale.add(STOCK, 3)
+    refused_sale = sale.key()
+    for left in (3, 7):
+        error = raised(errors.LimitReached, "would pass", sale.here.add, STOCK, -9, **refused_sale)
+        assert (error.limit, error.available) == (0, left)
+        sale.add(STOCK, 4)
+    sale.home.before(GetMany, fail(errors.Throttled("Slower.")))
+    error = raised(errors.LimitReached, "pass the limit. Nothing counts", sale.here.add, STOCK, -9, **refused_sale)
+    assert (error.limit, error.available, error.replayed) == (None, None, True)
+
+
+def test_what_a_hold_that_is_over_set_aside_is_left_for_who_is_refused_again(sale: Pair) -> None:
+    key = sale.key()
+    raised(errors.LimitReached, "would pass", sale.here.add, SEATS, 11, **key)
+    sale.hold(4)
+    for wait_ms, left in ((0, 6), (120_000, 10)):
+        sale.world.now_ms += wait_ms
+        assert raised(errors.LimitReached, "would pass", sale.here.add, SEATS, 11, **key).available == left
 
 
 # -- holds -------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger import Change, Keep, Ledger, Limit, Period, Settings, Threshold
-from ledger.checks import to_ms
+from ledger.checks import to_datetime, to_ms
 from ledger.errors import (
     InvalidCounter,
     InvalidInput,
@@ -351,6 +351,22 @@ def test_a_limit_of_the_base_is_that_of_each_period_which_opens_from_then_on_in_
     ]
     with pytest.raises(InvalidInput, match="No prefix of periods"):
         made.reader().periods("stock", Period("month"))
+
+
+def test_when_the_next_period_begins_is_never_said_to_be_in_the_past() -> None:
+    """Two hours after the end by UTC it goes on in Los Angeles, and no settings know the zone of a name."""
+    made = world()
+    ledger, key = made.ledger(), made.key()
+    made.add(NAME, 50)
+    end = datetime(2026, 12, 1, tzinfo=UTC)
+    for before_ms, resets_at in ((3_600_000, end), (1, end), (0, None), (-1, None), (-7_200_000, None)):
+        at(made, end)
+        made.now_ms -= before_ms
+        named = {**key, "at": to_datetime(made.now_ms)}
+        for _ in range(2):  # by what all lanes have, or by memory; and again
+            with pytest.raises(LimitReached) as raised:
+                ledger.add(NAME, 2, **named)
+            assert raised.value.resets_at == resets_at
 
 
 def test_what_a_period_leaves_is_carried_once_it_is_over_everywhere_up_to_what_may_be() -> None:

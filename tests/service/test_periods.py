@@ -1,5 +1,6 @@
 """Periods over HTTP and through the queue of changes: what they came to, what they take, and what is said when not."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from ledger import Change, Keep, Limit, Then
 from ledger.checks import to_ms
 from ledger.message import dumps, time_of
+from service.api.problems import not_moved
 from tests.service.support import Answer, Service
 from tests.world import A
 
@@ -170,3 +172,11 @@ def test_a_transfer_of_which_a_period_takes_no_half_is_a_dead_letter_and_moves_n
     assert over(service).adds(*late) == []
     assert service.dead_letters() == [*wrong.items(), *late.items()]
     assert (service.outcomes(), service.items) == ([], {})
+
+
+def test_an_answer_says_when_the_next_period_begins_only_while_that_is_to_come() -> None:
+    end_ms = to_ms(end := datetime(2026, 12, 1, tzinfo=UTC))
+    for now_ms, wait_s in ((end_ms - 1_500, "2"), (end_ms, None), (end_ms + 1, None)):
+        answer = not_moved("llm:key@2026-11", end).answer(now_ms)
+        assert answer["headers"].get("Retry-After") == wait_s
+        assert json.loads(answer["body"]).get("resets_at") == (wait_s and "2026-12-01T00:00:00.000Z")

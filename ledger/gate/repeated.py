@@ -1,0 +1,70 @@
+"""`shown_now` says what is left now beside a refusal that was decided before the call.
+
+Rule 1: a refusal is final, so this decides nothing: it reads the gates once, in the process's own Region, for whoever
+shows the refusal to a person. A read that fails hides no refusal.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ledger.errors import LedgerError
+from ledger.gate.answer import Decision, Left, resets_at
+from ledger.gate.gate import REFUSED, Gate, shares
+from ledger.gate.gates import Gates
+from ledger.gate.recount import standings
+from ledger.limit import DOWN, SIDES, UP
+from ledger.requests import Instant, Now, Program
+from ledger.values import Delta
+
+LANES_MAX = 100
+"""Lanes that one request reads; of a counter with more a repeated refusal says nothing."""
+
+Decisions = dict[str, Decision | LedgerError]
+
+
+def shown_now(gates: Gates, delta: Delta, decision: Decision) -> Program[Decision]:
+    """The decision of a change; a refusal of before with what is left now."""
+    if not _is_repeated(decision):
+        return decision
+    return replace(decision, left=(yield from _left_now(gates))[_side(delta.change)])
+
+
+def all_shown_now(gates: Gates, decided: Decisions, changes: Mapping[str, int]) -> Program[Decisions]:
+    """The decisions of several changes by token, as `shown_now`, by one request for all. changes: by token, too."""
+    repeated = {token: decision for token, decision in decided.items() if _is_repeated(decision)}
+    left = (yield from _left_now(gates)) if repeated else {}
+    return decided | {
+        token: replace(decision, left=left[_side(changes[token])])
+        for token, decision in repeated.items()
+        if isinstance(decision, Decision)
+    }
+
+
+def _is_repeated(decision: Decision | LedgerError) -> bool:
+    return isinstance(decision, Decision) and decision.outcome == REFUSED and decision.before
+
+
+def _side(change: int) -> str:
+    return DOWN if change < 0 else UP
+
+
+def _left_now(gates: Gates) -> Program[Mapping[str, Left]]:
+    """By side. What holds that are over set aside is left, because whoever is short of it ends them."""
+    now: Instant = yield Now()
+    unread = dict.fromkeys(SIDES, Left(resets_at=resets_at(gates.lanes[0], now)))
+    if len(gates.lanes) > LANES_MAX:
+        return unread
+    try:
+        (copies,) = yield from standings([gates], consistent=True)
+    except LedgerError:
+        return unread
+    there = {gate.lane: gate for gate in copies.gates}
+    seen = [there.get(lane) or Gate.new(lane, gates.limit) for lane in gates.lanes]
+    left = {side: sum(gate.own(side) for gate in seen) for side in SIDES}
+    for gate in seen:
+        for side, amount in zip(SIDES, shares(gate.over(now.wall_ms).values()), strict=True):
+            left[side] += amount
+    return {
+        side: unread[side]._replace(limit=gates.bound(side, copies.gates), available=max(0, left[side]))
+        for side in SIDES
+    }
