@@ -68,6 +68,10 @@ class InvalidInput(LedgerError, ValueError):
         self.why = why.replace(NOT_WRITTEN, "")
 
 
+class ReadTooLarge(InvalidInput):
+    """A read needs more of the table than its reader may take, so it was ended. Ask for less."""
+
+
 class InvalidCounter(InvalidInput):
     """A counter's name is not 1 to 256 printable ASCII characters without spaces. Nothing was written."""
 

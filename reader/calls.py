@@ -21,6 +21,7 @@ from ledger.requests import Instant, Now, Program
 from ledger.settings import Settings, check_settings
 from ledger.values import Lane
 from reader.balance import Balance, Change, CountersPage, Entry, HistoryPage, Place, Position, entries_of
+from reader.bounded import bounded
 from reader.checks import above as above_of
 from reader.checks import bound_ms, check_count, check_page, past_ms, prefix_of, seconds
 from reader.counters_page import Wanted, counters_page
@@ -34,11 +35,15 @@ from reader.standing import Standing, open_holds, read_standings
 from reader.steps import STEPS_MAX, borders, check_every
 from reader.top import BEHIND_S, BY, Best, Row, Top, top
 
+OF_SERIES = "Ask for a shorter time, or for days, weeks or months of UTC, which a checkpoint has, or without a bound."
+OF_LIMITED = "Of a counter with a limit it reads all that was ever decided, so ask without a bound."
+OF_HISTORY = "Ask for fewer entries, for a shorter time, or without a bound."
 AFTER_ALL = b"\xff" * 17  # follows the bytes of every token
 
 
 class Calls:
-    """Arguments as for Reader."""
+    """Arguments as for Reader. units: how many read units a series, a value at an instant, a page of a history or of
+    names may take, set by `bound`; None: as many as it needs."""
 
     def __init__(self, settings: Settings, ttl: float, consistent: bool, clock: clocks.Clock) -> None:
         self.settings = check_settings(settings)
@@ -47,6 +52,7 @@ class Calls:
         self.clock = clocks.checked(clock)
         self.now = clocks.instants(self.clock)
         self._shape = ShapeCheck(settings)
+        self.units: int | None = None
 
     # -- balances ------------------------------------------------------------------------------------------------------
 
@@ -109,14 +115,21 @@ class Calls:
             return HistoryPage((), None)
         upto = None if until_ms is None else tokens.last_of(until_ms - 1)
         yield from self._first(counter)
+        found = yield from bounded(self._entries(lanes, since_ms, after, upto, limit + 1), self.units, OF_HISTORY)
+        found.sort(key=lambda entry: (entry.token, entry.region))
+        last = found[limit - 1] if len(found) > limit else None
+        return HistoryPage(tuple(found[:limit]), None if last is None else Position(last.token, last.region))
+
+    def _entries(
+        self, lanes: Sequence[Lane], since_ms: int | None, after: Position | None, upto: str | None, most: int
+    ) -> Program[list[Entry]]:
+        """The first entries of each lane that a page may have."""
         found: list[Entry] = []
         for lane in lanes:
             above = above_of(lane, since_ms, after)
             if above is None or upto is None or above < upto:
-                found += yield from self._page(lane, above, upto, limit + 1)
-        found.sort(key=lambda entry: (entry.token, entry.region))
-        last = found[limit - 1] if len(found) > limit else None
-        return HistoryPage(tuple(found[:limit]), None if last is None else Position(last.token, last.region))
+                found += yield from self._page(lane, above, upto, most)
+        return found
 
     def _page(self, lane: Lane, above: str | None, upto: str | None, most: int) -> Program[list[Entry]]:
         if self.settings.limit_of(lane.counter) is not None:
@@ -167,23 +180,30 @@ class Calls:
         place = zone_of(zone)
         found = borders(since_ms, until_ms, check_every(every), place, limit)
         yield from self._first(counter)
-        return (yield from series(counter, found, place, self.settings, consistent=self._consistent))
+        steps = series(counter, found, place, self.settings, consistent=self._consistent)
+        return (yield from bounded(steps, self.units, self._instead(counter)))
 
     def value_at(self, counter: str, instant: datetime) -> Program[int]:
         counter = check_counter(counter)
         now: Instant = yield Now()
         border_ms = past_ms("instant", instant, now)
         yield from self._first(counter)
-        _, found = yield from bars(counter, (border_ms,), self.settings, consistent=self._consistent)
+        of_border = bars(counter, (border_ms,), self.settings, consistent=self._consistent)
+        _, found = yield from bounded(of_border, self.units, self._instead(counter))
         return found.totals[0]
+
+    def _instead(self, counter: str) -> str:
+        return OF_SERIES if self.settings.limit_of(counter) is None else OF_LIMITED
 
     # -- names and limits ----------------------------------------------------------------------------------------------
 
     def counters(self, prefix: str = "", *, after: Place | None = None, limit: int = 100) -> Program[CountersPage]:
         check_page(limit, after, Place)
-        prefix = prefix_of(prefix)
+        prefix, regions = prefix_of(prefix), self.settings.regions
+        whole = self.settings.lanes_of(prefix) if prefix else ()
         yield from self._shape.program()
-        return (yield from counters_page(self.settings.regions, prefix, self._wanted(prefix), after, limit))
+        wanted = self._wanted(prefix)
+        return (yield from counters_page(regions, prefix, wanted, after, limit, whole=whole, units=self.units))
 
     def _wanted(self, prefix: str) -> Wanted:
         now_ms = self.clock()

@@ -149,7 +149,8 @@ class Reader:
         every: "hour", "day", "week" (from Monday), "month" or a timedelta. zone: the IANA name of the zone whose days
         these are, default UTC; hours and timedeltas count from its midnight before `since`. limit: the most steps, 1 to
         10,000. Days of UTC, and longer steps, take one read unit a lane and the tail, as far back as the checkpoint
-        still knows days; for shorter steps and other borders it reads the segments, 24 bytes a change.
+        still knows days; for shorter steps and other borders it reads the segments, 24 bytes a change, and of a counter
+        with a limit always.
 
         The sums are those of a history read at that moment; a stray is there after the next settle.
         Raises InvalidInput (more steps than `limit`, no such zone), InvalidTime (before 1970; `since` in the future;
@@ -163,7 +164,8 @@ class Reader:
         value now. A change that comes later, for an earlier time, alters it.
 
         It reads one item a lane, the tail, and the segments of the day of `instant` (or of the month or year, where the
-        checkpoint no longer knows the day). Raises as `series` does.
+        checkpoint no longer knows the day); of a counter with a limit all that was decided. Raises as
+        `series` does.
         """
         return self._run(self._calls.value_at(counter, instant))
 
@@ -171,10 +173,13 @@ class Reader:
     def counters(self, prefix: str = "", *, after: Place | None = None, limit: int = 100) -> CountersPage:
         """The next `limit` names of counters that begin with `prefix`, behind `after`, from the directory of lanes.
 
-        They come in the order of the directory's buckets, which is not that of names. Behind the first names a page
-        reads 64 of the 256 buckets at most, in every Region (half a read unit each), so it may have fewer than `limit`;
-        only the last page has none. Go on until `next` is None. The service lists a counter some seconds after its
-        first change; without the service, the next `Compactor.run` does, which scans.
+        They come in the order of the directory's buckets, which is not that of names; the counter whose whole name is
+        `prefix` comes first, alone, by one request. Behind the first names a page reads 64 of the 256 buckets at most,
+        in every Region (half a read unit each), so it may have fewer than `limit`; only the last page has none. Go on
+        until `next` is None.
+
+        The service lists a counter some seconds after its first change; without the service, the next `Compactor.run`
+        does, which scans.
         Raises InvalidInput, SettingsMismatch, DamagedItem and the TableErrors.
         """
         return self._run(self._calls.counters(prefix, after=after, limit=limit))

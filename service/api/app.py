@@ -22,6 +22,8 @@ from ledger.clocks import Clock, wall_clock
 from ledger.errors import LedgerError
 from ledger.requests import Table
 from reader import Reader
+from reader.bounded import bound
+from service.api import models
 from service.api.admission import admitted, allow, json_object, routed
 from service.api.documented import ABOUT, ROUTES
 from service.api.problems import Problem, invalid, no_such_route, problem_of
@@ -52,7 +54,10 @@ class Api:
         try_it: bool = False,
         prefixes: tuple[str, ...] = (),
     ) -> None:
-        readers = {strong: Reader(settings, consistent=strong, table=table, clock=clock) for strong in (True, False)}
+        readers = {
+            strong: bound(Reader(settings, consistent=strong, table=table, clock=clock), models.UNITS_MAX)
+            for strong in (True, False)
+        }
         routes = _EveryRoute(Ledger(settings, table=table, clock=clock), readers, watch, prefixes)
         self._watch, self._clock = watch, clock
         self._pages = (TRY_IT,) if try_it else ()

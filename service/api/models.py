@@ -33,6 +33,9 @@ EXAMPLE_COUNTER, EXAMPLE_KEY, EXAMPLE_ZONE = "stock:85123A", "01JGGKGE064BG4X587
 STEPS_MAX = 1_000
 """Of one series."""
 
+UNITS_MAX = 4_096
+"""Read units that one series, history or list may take: sixteen megabytes."""
+
 IN_PATH = "^[!-$&->@-~]{1,256}$"
 """A name that can stand in a path: as any name, without % and ?."""
 

@@ -16,7 +16,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body
 
 from ledger import Change, Period, Receipt
-from ledger.errors import InvalidInput, InvalidTime, LedgerError
+from ledger.errors import InvalidInput, InvalidTime, LedgerError, ReadTooLarge
 from service.api import cursor as cursors
 from service.api import models, responses
 from service.api.checked import Checked, hold_of
@@ -87,7 +87,10 @@ class Routes(Checked):
     ) -> History:
         """The changes come in the order of time, in pages: while next is not null, send it as cursor."""
         after = None if cursor is None else cursors.position_of(counter, cursor)
-        page = self._readers[True].history_page(counter, since=since, until=until, after=after, limit=limit)
+        try:
+            page = self._readers[True].history_page(counter, since=since, until=until, after=after, limit=limit)
+        except ReadTooLarge as error:
+            raise _too_large(error) from None
         following = None if page.next is None else cursors.text_of(counter, page.next)
         return responses.filled(History, page, counter=counter, next=following)
 
@@ -206,8 +209,16 @@ def _of_the_past() -> Iterator[None]:
     except InvalidTime:
         times = "Give since and at from 1970 to now, by the service's clock, and until at most in November 9999."
         raise Problem("invalid-time", times) from None
+    except ReadTooLarge as error:
+        raise _too_large(error) from None
     except InvalidInput as error:
         raise invalid([{"loc": ("query",), "type": "series", "msg": error.why}]) from None
+
+
+def _too_large(error: ReadTooLarge) -> Problem:
+    """The problem of a request that would take more of the table than one may."""
+    why = error.why.replace("without a bound", "the library or `ledgerctl`, which have no bound")
+    return invalid([{"loc": ("query",), "type": "units", "msg": why}])
 
 
 def _same(in_path: str, in_body: str) -> None:

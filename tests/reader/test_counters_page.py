@@ -11,9 +11,10 @@ from ledger.conditions import Absent
 from ledger.errors import InvalidInput, LedgerError, Throttled
 from ledger.lane import directory
 from ledger.memory import MemoryTable
-from ledger.requests import At, Key, Put, Query, Scan, Together, keyed
+from ledger.requests import At, Get, GetMany, Key, Put, Query, Scan, Together, keyed
 from ledger.values import Lane
 from reader import CountersPage, Place, Reader
+from reader.bounded import bound
 from tests.world import A, B, Region, reader, settings
 
 
@@ -51,9 +52,7 @@ def test_every_name_is_there_once_in_order_whatever_the_pages() -> None:
     for (seed, limit), prefix in product(enumerate((1, 3, 17, 1_000)), ("", "stock:", "seats#", "stock:1", "none")):
         lanes = lanes_of(seed)
         found = all_pages(reader(filled(lanes, page_size=1 + 7 * seed)), prefix, limit)
-        assert [name for page in found for name in page.counters] == by_bucket(
-            {lane.counter for lane in lanes if lane.counter.startswith(prefix)}
-        )
+        assert [name for page in found for name in page.counters] == by_bucket(names_of(lanes, prefix))
         assert all(len(page.counters) <= limit and not page.damaged for page in found)
         assert all(page.counters for page in found[:-1])
         places = [page.next for page in found if page.next]
@@ -75,6 +74,66 @@ def test_a_page_without_names_is_the_last_and_each_bucket_is_looked_at_once() ->
     assert (first, asked) == (CountersPage((name,), Place(128), ()), 256)  # two quarters, in two Regions
     assert page(first.next) == (CountersPage((), None, ()), 256)
     assert page(None, "none") == (CountersPage((), None, ()), 512)
+
+
+def names_of(lanes: list[Lane], prefix: str) -> set[str]:
+    return {lane.counter for lane in lanes if lane.counter.startswith(prefix)}
+
+
+def queries(table: Region) -> list[Query]:
+    return [each for each in table.asked if isinstance(each, Query)]
+
+
+def test_a_counter_whose_whole_name_is_the_prefix_comes_first_by_one_request_and_once() -> None:
+    others = [f"stock:{n}" for n in range(100, 130)]
+    for lanes in ([Lane(A, 0, "stock:1")], [Lane(B, 3, "stock:1"), Lane(B, 1, "stock:1")]):
+        table = filled([*lanes, *(Lane(A, 0, name) for name in others)])
+        of = reader(table, shards={"stock:1": 4})
+        table.asked.clear()
+        assert of.counters("stock:1").counters == ("stock:1",)
+        assert table.kinds == [Get, GetMany]  # the table's shape, and the lanes
+        assert [name for page in all_pages(of, "stock:1", 7) for name in page.counters] == [
+            "stock:1",
+            *by_bucket({*others}),
+        ]
+        assert len(of.top("stock:1").rows) == 10
+    unread = filled([Lane(A, 9, "stock:1")])  # in a lane that no reader of these settings reads
+    assert [name for page in all_pages(reader(unread), "stock:1", 7) for name in page.counters] == ["stock:1"]
+    none = filled([Lane(A, 0, "stock:2")])
+    assert [name for page in all_pages(reader(none), "stock:1", 7) for name in page.counters] == []
+
+
+@pytest.mark.parametrize("limit", [10, 1_000])
+def test_under_a_prefix_few_of_the_other_names_are_read(limit: int) -> None:
+    """Of 80 names in each bucket, all behind the prefix: a small Query, and a look for further shards."""
+    names = [f"stock:{n:05}" for n in range(20_000)]
+    table = filled([Lane(A, 0, name) for name in ["a:1", *names]])
+    of = reader(table, regions=(A,))
+    found = all_pages(of, "a:", limit)
+    assert [name for page in found for name in page.counters] == ["a:1"]
+    table.asked.clear()
+    of.counters("none", limit=limit)
+    of.counters("b:", limit=limit)
+    asked = queries(table)
+    assert len(asked) <= 2 * 2 * directory.BUCKETS
+    assert max(query.limit or 0 for query in asked) <= 64
+    assert sum(isinstance(request, Together) for request in table.asked) <= 2 * 2 * 44  # eight buckets at a time
+
+
+def test_a_page_ends_after_so_many_units_and_the_next_goes_on() -> None:
+    lanes = lanes_of(3)
+    for prefix in ("", "stock:", "none"):
+        of, expected = bound(reader(filled(lanes)), 20), by_bucket(names_of(lanes, prefix))
+        names: list[str] = []
+        after, pages = None, 0
+        while pages == 0 or after is not None:
+            page = of.counters(prefix, after=after, limit=1_000)
+            names, after, pages = [*names, *page.counters], page.next, pages + 1
+        assert names == expected
+        assert pages > 8
+    for wrong in (0, -1, True, 1.0, "1", 10**10):
+        with pytest.raises(InvalidInput, match="units is an int"):
+            bound(reader(Region()), wrong)  # type: ignore[arg-type]
 
 
 def test_what_names_no_lane_is_skipped_and_named() -> None:
