@@ -211,6 +211,23 @@ def test_a_gate_that_is_gone_is_not_made_anew() -> None:
         assert items.gate_key(gone) not in world[gone.region].items
 
 
+def test_a_gate_that_is_the_first_in_its_replica_is_not_opened_beside_changes_of_another_lane() -> None:
+    """They are from before the limit, and in no value. Where they have not arrived nobody can see them."""
+    old = Delta(HERE, at(-MINUTE_MS), -3)
+    for sees_changes, sees_gate in ((True, False), (False, False), (True, True)):
+        world = Gated()
+        if sees_gate:
+            world.sell(0)
+            world.copy(HERE, B)
+        if sees_changes:
+            world.away.put(old)
+        if sees_changes and not sees_gate:
+            with refused(world.away, LimitMismatch, f"{HERE}: it has changes that no gate decided"):
+                world.sell(-1, THERE)
+        else:
+            assert world.sell(-1, THERE) == -1
+
+
 # -- what a process remembers ------------------------------------------------------------------------------------------
 
 

@@ -13,7 +13,19 @@ from ledger.gate import items, updates
 from ledger.gate.answer import Decision
 from ledger.gate.decide import add_group
 from ledger.gate.filing import LATE_MS_MAX, is_full, roll, slack_after
-from ledger.gate.gate import EXPIRED, LOWEST, REFUSED, RELEASED, Gate, change_of, counts, distance, fingerprint, shares
+from ledger.gate.gate import (
+    EXPIRED,
+    LOWEST,
+    REFUSED,
+    RELEASED,
+    SLICE_MS,
+    Gate,
+    change_of,
+    counts,
+    distance,
+    fingerprint,
+    shares,
+)
 from ledger.gate.items import Filed
 from ledger.gate.past import look_up, outcomes_of
 from ledger.limit import DOWN, UP, Limit
@@ -271,6 +283,25 @@ def test_fingerprints_of_earlier_rolls_stay_while_they_lie_above_low() -> None:
     assert (after.moved, after.top) == ({fingerprint(at(900)), fingerprint(at(1_000))}, before.top)
     oldest = Gated()
     assert rolled(oldest, oldest.rolled((100 - BASE_MS,), low="0" * 26)).low == tokens.last_of(0)
+
+
+def test_a_late_token_with_the_fingerprint_of_a_newer_one_does_not_hide_it() -> None:
+    """The time of a fingerprint comes round. The mark of both stays while the newer one is above `low`."""
+    newer, older, last = at(5_000), at(5_000 - 2**16 * SLICE_MS), at(6_000)
+    mark = fingerprint(newer)
+    assert fingerprint(older) == mark
+    before = {"recent": {older: 1, last: 1}, "held": {}, "moved": frozenset({mark}), "top": newer}  # a roll filed it
+    at_once = {"recent": {newer: 1, last: 1}, "held": {older: 1}}
+    for changed in (before, at_once):
+        world = Gated(filing=Filing(holds_beside=1_000, holds_left=0, marks_of_holds=0), page_size=100)
+        world.rolled(slack_ms=100_000)
+        if changed is before:
+            world.home.store([items.filed_item(Filed(HERE, newer, 6, at(-1_000), {newer: 1}))])
+        after = rolled(world, world.put(**changed))
+        assert not after.recent
+        assert not after.held
+        assert (after.low < newer, mark in after.moved) == (True, True)
+        assert world.decide(Delta(HERE, newer, 1)) == Decision(1)
 
 
 def test_a_roll_that_has_nothing_to_file_is_overtaken_or_fails_takes_nothing_out_of_the_gate() -> None:
