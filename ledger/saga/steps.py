@@ -25,6 +25,7 @@ def transfer_of(
     number = check_change(amount)
     if number < 1:
         raise InvalidChange(f"A transfer is of 1 to 10**18, from the source to the target, not of {shown(amount)}.")
+    source, target = check_counter(source), check_counter(target)
     return checked(Change(source, -number, check_key(idempotency_key), at, region, Then(target, number)))
 
 

@@ -1,6 +1,6 @@
 """The sums by day of a checkpoint: what they hold, how they become coarser, and what is taken for none."""
 
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -64,6 +64,35 @@ def test_the_oldest_days_go_together_into_months_and_the_oldest_months_into_a_ye
     assert days.buckets[-1] == Bucket(day(2026, 3, 19), 1, 10**9)
     stray = days.plus(entries_of((day(2025, 2, 14), 5)))
     assert Bucket(day(2025, 2), 29, 28 * 10**9 + 5) in stray.buckets
+
+
+@pytest.mark.parametrize("year", [1970, 1972, 2000, 2369, 2370, 2371, 2400, 2769, 2770, 2900, 4000, 9996, 9998])
+def test_a_far_day_is_in_the_month_and_the_year_of_its_calendar(year: int) -> None:
+    """The calendar repeats after 400 years, and so do the days since 1970 that are computed from it."""
+    in_months = Days((), (day(year + 1, 1), day(year, 1), day(year, 1)))
+    in_years = Days((), (day(year + 1, 1), day(year + 1, 1), day(year, 1)))
+    for number in range(day(year, 1), day(year + 1, 1)):
+        at = date(1970, 1, 1) + timedelta(number)
+        month = at.month
+        assert in_months.start(number) == day(year, month)
+        assert in_months.end(day(year, month)) == (day(year, month + 1) if month < 12 else day(year + 1, 1))
+        assert in_years.start(number) == day(year, 1)
+    assert in_years.end(day(year, 1)) == day(year + 1, 1)
+
+
+def test_days_that_fit_to_the_byte_stay_and_with_a_byte_less_of_room_they_merge() -> None:
+    days = Days()
+    for number in range(20_000, 20_100):
+        days = days.plus(entries_of((number, 10**6 + number)))
+    while len(days.buckets) > 1:
+        room = len(days.data)
+        assert days.fitted(room) is days
+        days = days.fitted(room - 1)
+        assert len(days.data) < room
+    lane, last = Lane("ap-southeast-1", 999, "c"), tokens.last_of(tokens.TIME_MS_MAX)
+    bare = Checkpoint(lane, 5, 1, last, 7, last, 0)
+    full = {**items.checkpoint_item(bare), "days": {"B": bytes(items.room_for_days(bare))}}
+    assert item_bytes(full) == WRITE_UNIT_BYTES - items.FREE_BYTES
 
 
 @pytest.mark.parametrize("counter", ["c", "~" * 256])

@@ -5,13 +5,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ledger import items, tokens
+from ledger import Ledger, items, tokens
+from ledger.checks import to_datetime
 from ledger.entries import ENTRY, Entries, packed
 from ledger.errors import Throttled
 from ledger.gate.items import gate_key
 from ledger.requests import Get
 from ledger.values import Delta, Lane, Segment
-from tests.ledgerctl.support import A, B, Tables, limited
+from tests.ledgerctl.support import NOW_MS, A, B, Tables, limited
 
 LANE = Lane(A, 0, "c")
 CHECKPOINT = items.checkpoint_key(LANE)
@@ -169,6 +170,22 @@ def test_rebuild_of_a_limited_counter_writes_its_gates_anew_and_says_what_is_los
     assert (lane["value"], lane["count"], len(lane["told"]), done["written"]) == (5, 4, 1, True)
     assert tables("rebuild seats:gig --yes").out == "rebuilt eu-west-1#0#seats:gig: value 5, count 4\n"
     tables("verify seats:gig")
+
+
+def test_a_dry_run_writes_no_gate_of_any_region() -> None:
+    tables = limited(A, B)
+    ledger = Ledger(tables.settings(), tables=dict.fromkeys((A, B), tables.table), clock=tables.clock)
+    for region, amount in ((A, 3), (B, 2)):
+        ledger.add("seats:gig", amount, idempotency_key="k", at=to_datetime(NOW_MS), region=region)
+    for region, count in ((A, "5"), (B, "6")):
+        tables.table.alter(gate_key(Lane(region, 0, "seats:gig")), count={"N": count}, total={"N": "1"})
+    damaged = dict(tables.held)
+    dry = tables("rebuild seats:gig --dry-run").out
+    assert tables.held == damaged
+    assert ("rebuilt" in dry, f"{A}#0#seats:gig: value" in dry, f"{B}#0#seats:gig: value" in dry) == (False, True, True)
+    tables("rebuild seats:gig --yes")
+    lanes = [gate_key(Lane(region, 0, "seats:gig")) for region in (A, B)]
+    assert [tables.held[lane] == damaged[lane] for lane in lanes] == [False, False]
 
 
 def test_a_dry_run_decides_as_a_rebuild_does_and_writes_nothing(tables: Tables) -> None:

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from compactor import Compactor, Verification
 from lab.engines.ministack import Engine
 from ledger import clocks, items
+from ledger.errors import GaveUp
 from ledger.gate.items import gate_key
 from ledger.lane.shape import write
-from ledger.requests import Delete, DeleteMany, Put, PutMany, Transact, Update, run
+from ledger.requests import Delete, DeleteMany, Key, Put, PutMany, Transact, Update, keyed, run
 from ledger.values import Delta, Lane
 from tests.ledgerctl.support import GOOD, TABLE, A, B, Said, Tables, aws, ctl, on_engine, refusal
 from tests.world import Region
@@ -150,6 +152,37 @@ def test_a_restore_that_does_not_add_up_has_not_ended() -> None:
     break_a_lane(tables)
     said = restoring(tables)
     assert (said.code, "1 counter could not be rebuilt: c3: " in said.err) == (1, True)
+
+
+def test_a_counter_that_cannot_be_verified_does_not_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    verify = Compactor.verify
+
+    def failing(compactor: Compactor, counter: str) -> Verification:
+        if counter == "c2":
+            raise GaveUp("c2: a commit may still be landing.")
+        return verify(compactor, counter)
+
+    tables = copied()
+    monkeypatch.setattr(Compactor, "verify", failing)
+    said = restoring(tables)
+    assert (said.code, "Now switch" in said.out) == (1, False)
+    assert "may still be landing" in said.err
+    assert "1 counter of 6 do not add up: c2." in said.err
+    monkeypatch.undo()
+    assert restoring(tables).code == 0
+
+
+def test_the_note_of_another_table_came_with_the_data_and_is_none_of_this_one() -> None:
+    """A restored table is restored again."""
+    for done in ((), ("verified",)):
+        tables = copied()
+        steps = {"L": [{"S": step} for step in done]}
+        note = keyed(Key(f"sweep#{A}", "restore"), table={"S": "counters"}, source={"S": "an older one"}, done=steps)
+        tables.table.store([note])
+        said = restoring(tables)
+        assert (said.code, "counters that add up: 6 of 6" in said.out) == (0, True), said
+        assert values(tables) == {**dict.fromkeys(NAMES, 5), "seats:x": 7}
+        assert "nothing to do" in restoring(tables).out
 
 
 def test_what_cannot_be_restored_is_refused_and_nothing_is_touched() -> None:
