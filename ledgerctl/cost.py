@@ -30,8 +30,10 @@ PRICES = {"write": 0.625, "read": 0.125, "storage": 0.45}  # of us-east-1: a mil
 MESSAGE = 0.55e-6  # of work: sent and received by the ten, 23 ms of a function of 1 GB, a look
 VISITED = 0.02e-6  # a change: what a visit reads
 QUEUED = 0.15e-6  # a change of the queue: sent and received by the ten, 60 ms of 512 MB a batch
-REQUEST = 1.267e-6  # of the HTTP API: 10 ms of 512 MB
-LOGGED = 0.825e-6  # a call that logs 1,650 bytes
+RUNG = 0.30e-6  # an invocation of ring: 15 ms of 512 MB
+REQUEST = 1.267e-6 + 700 * 0.09e-9  # of the HTTP API: 10 ms of 512 MB, and an answer of 700 bytes to the internet
+LOG_BYTE = 0.50e-9 + 3 * 0.03e-9  # that is logged, and kept for 90 days
+LOGGED, RING_LOGGED = 1650 * LOG_BYTE, 650 * LOG_BYTE  # a call of another function; one of ring
 TRAFFIC = 600 * 0.02e-9  # a change, to a further Region
 POLLS = 2 * 0.263  # two idle queues, a month: five long polls of 20 s each
 WATCHED = 41 * 0.10 + 31 * 0.30 + 3.00  # a Region: what its alarms look at, metrics of the functions' own, a dashboard
@@ -46,6 +48,9 @@ LANE_UNITS_MAX, TABLE_UNITS_MAX = 1_000, 40_000
 """Of a partition a second, and of a table, unless AWS raises its quota:
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html"""
+
+STREAM_SHARDS, PARTITION_UNITS = 4, 1_000
+"""Of a table on demand: shards of its stream in each Region from its first day, and write units a second of each."""
 
 AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kMG]?)(/s)?")
 SCALE = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
@@ -84,6 +89,7 @@ def bill(work: Workload) -> tuple[int, list[str], dict[str, float]]:
         beyond.append(f"The table takes {units:,.0f} write units a second; {above}.")
     tail = WAITS_S * (1 + rate) * stored_bytes / 4096
     messages = changes / max(FOLD_MIN + 60 * rate, pack) + (lanes * SWEEPS if changes else 0)
+    rings = _rings(changes / pack / regions, max(STREAM_SHARDS, units / PARTITION_UNITS)) * regions
     kept = FOLDED_BYTES + (0 if clean else stored_bytes + OVERHEAD_BYTES / pack)
     return (
         rate_max,
@@ -91,14 +97,20 @@ def bill(work: Workload) -> tuple[int, list[str], dict[str, float]]:
         {
             "changes": changes * (put + FOLD_UNITS) * regions * PRICES["write"] / 1e6,
             "reads": reads * shards * regions * (1 + max(1.0, tail + 0.5)) * PRICES["read"] / 1e6,  # the tail by 4 KB
-            "compaction": messages * MESSAGE + changes * VISITED,
+            "compaction": messages * MESSAGE + changes * VISITED + rings * RUNG,
             "storage": changes * (MONTHS * kept * regions * PRICES["storage"] / 1e9 + (regions - 1) * TRAFFIC),
             "queues": regions * POLLS + queued * QUEUED,
             "http": http * REQUEST,
-            "logs": (http + queued / 50 + messages) * LOGGED,
+            "logs": (http + queued / 50 + messages) * LOGGED + rings * RING_LOGGED,
             "alarms": regions * WATCHED,
         },
     )
+
+
+def _rings(records: float, stream_shards: float) -> float:
+    """The invocations of ring in a Region: a batch begins with a record, and goes on for a second in its shard."""
+    rate = records / SECONDS / stream_shards
+    return stream_shards * SECONDS * rate / (1 + rate)
 
 
 def amount(text: str) -> float:
