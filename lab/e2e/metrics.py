@@ -30,6 +30,9 @@ LEDGER, SQS, LAMBDA = "Ledger", "AWS/SQS", "AWS/Lambda"
 VISIBLE, AGE = "ApproximateNumberOfMessagesVisible", "ApproximateAgeOfOldestMessage"
 HERE = {VISIBLE, AGE, "Invocations", "Errors"}
 NOT_HERE = {"IteratorAge", "Throttles", "ReadThrottleEvents", "WriteThrottleEvents", "5xx"}
+OUTCOMES = f"{TABLE}-outcomes"
+"""A queue that is there where a deployment asks for it; that of the breaks does not."""
+
 MESSAGES = "/_ministack/sqs/messages"
 GROUP = "/aws/lambda/"
 FAILURE = "Traceback (most recent call last):"
@@ -50,8 +53,8 @@ def is_measured(alarm: Alarm, parts: Container[str]) -> bool:
 
 
 def is_excused(alarm: Alarm) -> bool:
-    """Whether nobody need judge it: it watches what is not measured here, or is a query of its own."""
-    return all(measure.metric.name in NOT_HERE for measure in alarm.measures)
+    """Whether nobody need judge it: what it watches is not measured or not deployed here, or is a query of its own."""
+    return all(measure.metric.name in NOT_HERE or measure.metric.of == OUTCOMES for measure in alarm.measures)
 
 
 class Meter:

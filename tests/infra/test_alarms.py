@@ -87,19 +87,25 @@ def test_every_queue_every_function_and_every_last_stop_is_watched(
     redrives = [each.get("RedrivePolicy") for each in of_type(service, "AWS::SQS::Queue").values()]
     last_stops = {target(each["deadLetterTargetArn"]) for each in redrives if each} | {"FailedQueue"}
     assert of("ApproximateNumberOfMessagesVisible", "changes-dlq", "work-dlq") == last_stops
+    assert of("ApproximateAgeOfOldestMessage", "outcomes-waiting") == {"OutcomesQueue"}
     assert of("IteratorAge", "stream-behind") == {"RingLambdaFunction"}
     for metric in ("Errors", "Throttles"):  # a sweep that fails or is refused is in the failed queue
         watched = of(metric, "functions-failing", "api-failing") | {"SweepLambdaFunction"}
         assert watched == set(of_type(service, "AWS::Lambda::Function"))
 
 
-def test_the_page_on_costs_has_the_price_of_what_two_regions_have(alarms: dict[str, Any]) -> None:
+def test_the_page_on_costs_has_the_price_of_what_two_regions_have(
+    service: dict[str, Any], alarms: dict[str, Any]
+) -> None:
+    assert service["Resources"]["OutcomesWaitingAlarm"]["Condition"] == "HasOutcomes"
+    alarms.pop("outcomes-waiting")  # by default there is no such queue
     watched = sum(max(1, len(metrics_of(each))) for each in alarms.values())
     limited = PUBLISHED & OF_LIMITS
     metrics = len(PUBLISHED - limited - OF_THRESHOLDS)
     page = " ".join(COSTS.split())
     assert f"{len(alarms)} alarms on {watched} metrics, a dashboard and {metrics} metrics of our own;" in page
     assert f"{len(limited)} metrics more" in page
+    assert "with the queue of outcomes, an alarm more" in page
     (priced,) = re.findall(r"metrics ([\d.]+), alarms ([\d.]+), a dashboard ([\d.]+)", page)
     a_metric, an_alarm, a_dashboard = map(float, priced)
     dollars = 2 * (watched * an_alarm + metrics * a_metric + a_dashboard)
