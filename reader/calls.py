@@ -200,7 +200,8 @@ class Calls:
     def counters(self, prefix: str = "", *, after: Place | None = None, limit: int = 100) -> Program[CountersPage]:
         check_page(limit, after, Place)
         prefix, regions = prefix_of(prefix), self.settings.regions
-        whole = self.settings.lanes_of(prefix) if prefix else ()
+        lanes = self.settings.lanes_of(prefix) if prefix else ()
+        whole = sorted(lanes, key=lambda lane: (lane.shard, lane.region != self.settings.region))
         yield from self._shape.program()
         wanted = self._wanted(prefix)
         return (yield from counters_page(regions, prefix, wanted, after, limit, whole=whole, units=self.units))

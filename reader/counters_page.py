@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ledger.errors import DamagedItem
 from ledger.lane.directory import BUCKETS, bucket_pk, key_of, lane_of
 from ledger.lane.tail import through
-from ledger.requests import GetMany, Item, Key, Page, Program, Query, Together, answered
+from ledger.requests import Key, Page, Program, Query, Together, answered
 from ledger.requests import key_of as key_of_item
 from ledger.settings import SHARDS_MAX
 from ledger.values import Lane
@@ -30,6 +30,9 @@ AT_ONCE_MAX = 8
 
 LOOK = 64
 """Names that the first Query of a bucket takes under a prefix."""
+
+WHOLE_MAX = 16
+"""Lanes of a counter by which a page looks whether it is there."""
 
 Wanted = Callable[[str], bool]
 """Whether a name is to be listed: one without the prefix never is."""
@@ -73,9 +76,11 @@ def counters_page(
     ends, perhaps without a name; None: only the last page has none.
     """
     spending, keys = Spending(units), tuple(map(key_of, whole))
-    if keys and after is None and wanted(prefix) and (yield from through(_is_there(keys), spending.step)):
+    looks = after is None and 0 < len(keys) <= WHOLE_MAX and wanted(prefix)
+    if looks and (yield from through(_is_there(keys), spending.step)):
         return CountersPage((prefix,), Place(0), ())
-    sought = Sought(prefix, wanted, most, frozenset(keys if after is not None else ()))
+    had = keys if after is not None and len(keys) <= WHOLE_MAX else ()
+    sought = Sought(prefix, wanted, most, frozenset(had))
     damaged: dict[Key, None] = {}
     while True:
         page = yield from through(_page(regions, sought, after, spending), spending.step)
@@ -85,10 +90,13 @@ def counters_page(
             return CountersPage(page.counters, after, tuple(damaged))
 
 
-def _is_there(keys: tuple[Key, ...]) -> Program[bool]:
-    """Whether the directory has one of the keys."""
-    found: Sequence[Item | None] = yield GetMany(keys, False)
-    return any(item is not None for item in found)
+def _is_there(keys: Sequence[Key]) -> Program[bool]:
+    """Whether the directory has a key; the first is the likeliest. It asks by Query, which a role for lists may."""
+    for key in keys:
+        page: Page = yield Query(key.pk, _just_below(key.sk), key.sk, 1, False)
+        if key in map(key_of_item, page.items):
+            return True
+    return False
 
 
 def _page(regions: Sequence[str], sought: Sought, after: Place | None, spending: Spending) -> Program[CountersPage]:
@@ -186,5 +194,5 @@ def _stream(
 
 
 def _just_below(prefix: str) -> str:
-    """A text below every name with the prefix, and above all other names below these."""
+    """A text below every name with the prefix, and above all other names below these; of sort keys alike."""
     return prefix[:-1] + chr(ord(prefix[-1]) - 1) + _HIGH if prefix else ""

@@ -216,7 +216,7 @@ class Reader:
     @observed("reader.standing", READ)
     def standing(self, counter: str) -> Standing:
         """Where a limited counter stands: its value, its limit, and what of it is left, held and on its way. One
-        request.
+        request; where filed holds keep a part of it, two or three more for each such lane of this Region.
 
         Raises InvalidInput (a counter without a limit), LimitMismatch and what `value` raises.
         """

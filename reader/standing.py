@@ -3,7 +3,8 @@
 Rule 1: what is left, what is held and what counts sum to the limit, so what is held follows from the others.
 Rule 2: the copies of other Regions' gates are each of their own moment; `here` is certain in a strong read.
 Rule 3: what a hold set aside is left when its time is over, because whoever is short of it ends it. A gate lists its
-holds; where filed ones keep some of its rights, a page of their notes says which are over: never more than they keep.
+holds. Where filed ones keep some of its rights, a page of their notes says which are over, never more than they keep;
+it reads those of its own Region's lanes alone, because an API's role may read no others.
 Rule 4: for holds it reads each lane strongly at its home: the gate, then the notes of filed holds. A note is no hold:
 it looks up the tokens, a page at a time, because the note of a decided hold may stay.
 """
@@ -49,10 +50,10 @@ class Standing:
     value: the sum of the changes that count; count: how many they are. floor, ceiling: the limit as it is set now; a
     period's ceiling with what it took from the period before, and also with what it passed on to the next one.
     available: how much is left in all Regions together, with what holds set aside whose time is over; of holds that
-    were filed, those of one page of each lane. here: the part of that which this Region gives without a request to
-    another; moving: the part of it on its way between lanes. held: what open holds set aside. as_of, closed: as for a
-    Balance. carried: what a period passed on to the next one, ever, so that it is left here no longer; took: what it
-    has from the one before.
+    were filed, those of one page of each lane of this Region. here: the part of that which this Region gives without a
+    request to another; moving: the part of it on its way between lanes. held: what open holds set aside. as_of, closed:
+    as for a Balance. carried: what a period passed on to the next one, ever, and is left no longer; took: what it has
+    from the one before.
     """
 
     value: int
@@ -80,7 +81,8 @@ def read_standings(several: Sequence[Gates], *, consistent: bool, filed: bool = 
         if not copies.has_opened(gates):
             opening = opening or (yield from gates.opening(at_home=False))
             gates = replace(gates, limit=opening)
-        over = (yield from _filed_over(copies.gates, began, consistent)) if filed else {}
+        ours = [gate for gate in copies.gates if gate.lane.region == gates.here]
+        over = (yield from _filed_over(ours, began, consistent)) if filed else {}
         found.append(standing_of(gates, copies, began, over))
     return found
 
@@ -130,7 +132,7 @@ def _sum(*several: Amounts) -> dict[str, int]:
 
 
 def _filed_over(gates: Sequence[Gate], now: Instant, consistent: bool) -> Program[dict[Lane, Amounts]]:
-    """By lane, what filed holds set aside whose time is over, from the notes and lists that this Region has."""
+    """By lane, what filed holds set aside whose time is over. gates: of this Region's lanes."""
     kept = {gate.lane: _kept_by_filed(gate) for gate in gates}
     having = [gate for gate in gates if any(kept[gate.lane].values())]
     if not having:
