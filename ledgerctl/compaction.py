@@ -18,13 +18,13 @@ from compactor import Report, Verification
 from compactor.clean import AHEAD_MAX_MS
 from compactor.lanes import Lanes, find_lanes
 from compactor.looking import LaneLag, error_of, lag
-from ledger.errors import LedgerError
+from ledger.errors import DamagedItem, LaneDamaged, LedgerError
 from ledger.settings import Settings
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import Counters, Prefix, Scan, command
-from ledgerctl.failures import DATA
+from ledgerctl.failures import DATA, Wrong
 from ledgerctl.lanes import chosen, each_of, exit_code_of, found
 
 COUNTS = ("folded", "settled", "cleaned", "commits", "gave_up", "postponed")
@@ -97,6 +97,12 @@ def _show_lag(call: Call, seen: list[LaneLag], todo: Mapping[Lane, list[str]], n
         call.note(damage, "red")
 
 
+VALUES = "docs/operations/values.md"
+DAMAGED = "lanes-damaged-a-lane-contradicts-itself"
+DIFFERS = "verify-difference-a-recount-differs"
+UNREAD = "lanes-unread-changes-in-a-lane-that-nobody-reads"
+
+
 @command("compact")
 def compact(call: Call, counters: Counters = None) -> None:
     """Clean, fold and settle the lanes of this Region. Without counters, a scan finds the lanes that need it.
@@ -151,15 +157,22 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Sca
         unread = {*checked.unread, *(lane for lane in seen if lane.counter == name)}
         return replace(checked, unread=tuple(sorted(unread)))
 
+    sections: set[str] = set()
     different = strays = 0
     failed: list[LedgerError] = []
-    for name, outcome in each_of(call, "counters", names, verified):
+    try:
+        outcomes = each_of(call, "counters", names, verified)
+    except (DamagedItem, LaneDamaged) as error:  # another verify would say the same
+        raise Wrong(type(error).__name__, str(error), f"{VALUES}#{DAMAGED} says what to do.", DATA) from error
+    for name, outcome in outcomes:
         if isinstance(outcome, LedgerError):
             failed.append(outcome)
             call.note(f"{name}: {outcome}", "red")
             call.document({"counter": name, "ok": None, "error": str(outcome)})
             continue
         different, strays = different + (not outcome.ok), strays + outcome.strays
+        sections |= {DIFFERS} if any(lane.differences for lane in outcome.lanes) else set()
+        sections |= {UNREAD} if outcome.unread else set()
         fields = {"counter": name, "ok": outcome.ok, "value": outcome.value, "strays": outcome.strays}
         fields |= {"differences": list(outcome.differences), "unread": [str(lane) for lane in outcome.unread]}
         call.document(fields)
@@ -170,8 +183,8 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Sca
     said = f"counters that add up: {right:,} of {len(names):,}{waiting}{every.limits}"
     call.say(said, style=None if different else "green")
     call.note_cost()
-    if different:
-        call.note("docs/operations/values.md#verify-difference-a-recount-differs says what to do.", "yellow")
+    for section in sorted(sections):
+        call.note(f"{VALUES}#{section} says what to do.", "yellow")
     if different or failed:
         raise typer.Exit(DATA if different else exit_code_of(failed))
 

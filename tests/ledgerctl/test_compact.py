@@ -124,6 +124,8 @@ def test_verify_counts_strays_and_shows_each_difference_and_what_cannot_be_count
     tables.table.alter(CHECKPOINT, total=MANY)
     damaged, cold = tables.json("verify", 1)
     assert (damaged["ok"], cold["ok"], WHY in damaged["error"]) == (None, True, True)
+    alone = tables("verify c", 1, says="values.md#lanes-damaged").err  # another verify would say the same
+    assert "ledgerctl verify" not in alone
 
 
 def test_compact_and_verify_report_lanes_that_nobody_reads(tables: Tables) -> None:
@@ -136,6 +138,10 @@ def test_compact_and_verify_report_lanes_that_nobody_reads(tables: Tables) -> No
         assert (checked["ok"], checked["unread"]) == (False, [*map(str, unread)])
     assert tables.json("verify --scan", 1)[1]["ok"] is True
     tables("verify", 1, says=f"differs: {near}")
+    section = tables("verify", 1, says="values.md#lanes-unread").err
+    assert "verify-difference" not in section
+    tables.table.forget_days(Lane(A, 0, "c"), total={"N": "29"})
+    assert "values.md#lanes-unread" in tables("verify", 1, says="values.md#verify-difference").err
 
 
 def test_rebuild_shows_what_it_would_write_and_writes_it_when_told(tables: Tables) -> None:
