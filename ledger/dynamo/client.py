@@ -8,7 +8,9 @@ would put it together twice for every request, a tenth of the client's CPU: it n
 the machine, nor AWS_SDK_UA_APP_ID. If you need either, pass a `client=` of your own. A client belongs to one process:
 two processes on one connection, as after a fork, may take each other's answers. A parent's client stays in the cache,
 because closing it may need a lock that another thread of the parent held.
-Rule 4: boto3's default session makes the clients where the process has one, because it may have a profile. Else a
+Rule 4: A child waits for no lock of its parent. Credentials that a thread of the parent refreshed at the fork stay
+locked for ever, so a child has sessions of its own, with the parent's profile, or its keys where they were given.
+Rule 5: boto3's default session makes the clients where the process has one, because it may have a profile. Else a
 session of botocore, on which boto3's is built, makes them: boto3 would import s3transfer and multiprocessing first.
 """
 
@@ -23,6 +25,7 @@ from typing import Any
 
 import botocore
 from botocore.config import Config
+from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
 from botocore.session import Session, get_session
 
@@ -95,11 +98,43 @@ def _made(session: Session, service: str, region: str, endpoint_url: str | None)
 
 def process_session() -> Session:
     """The botocore session inside boto3's default session where the process has one, else one of botocore."""
-    default = getattr(sys.modules.get("boto3"), "DEFAULT_SESSION", None)
-    session: Session = _session() if default is None else default._session
-    return session
+    default = _default_session()
+    if default is None:
+        return _session()
+    inner = getattr(default, "_session", None)  # boto3 documents none, so a newer one may lack it
+    if isinstance(inner, Session) and default is not _inherited.value:
+        return inner
+    profile = default.profile_name
+    return _anew(None if profile == "default" else profile, default.get_credentials(), os.getpid())
+
+
+def session_again(session: Session) -> Session:
+    """A session of this process, in the place of its parent's."""
+    return _anew(session.profile, session.get_credentials(), os.getpid())
+
+
+def _default_session() -> Any:
+    return getattr(sys.modules.get("boto3"), "DEFAULT_SESSION", None)
+
+
+_IMPORTED_BY = os.getpid()
+_inherited = PerProcess(lambda: None if os.getpid() == _IMPORTED_BY else _default_session())
+"""The default session that a child has from its parent."""
 
 
 @functools.cache
 def _session() -> Session:
     return get_session()
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_session.cache_clear)
+
+
+@functools.cache
+def _anew(profile: str | None, credentials: Any, process: int) -> Session:
+    session = Session(profile=profile)
+    if type(credentials) is Credentials:  # others, which expire, are found again as the profile says
+        given: Any = credentials.get_frozen_credentials()
+        session.set_credentials(given.access_key, given.secret_key, given.token)
+    return session

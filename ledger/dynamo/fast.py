@@ -11,6 +11,7 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Low
 
 import hmac
 import json
+import os
 import time
 from base64 import b64encode
 from functools import partial
@@ -26,7 +27,7 @@ from botocore.parsers import create_parser
 from botocore.session import Session
 from botocore.utils import get_environ_proxies
 
-from ledger.dynamo.client import make_client, process_session
+from ledger.dynamo.client import make_client, process_session, session_again
 from ledger.dynamo.connections import Answer, Connections
 from ledger.errors import InvalidSettings
 
@@ -52,7 +53,7 @@ class FastClient(Base):
     def __init__(self, region: str, endpoint_url: str | None = None, *, session: Session | None = None) -> None:
         session = session or process_session()
         made: Any = make_client(region, endpoint_url, session)
-        self._credentials: Any = session.get_credentials()
+        self._credentials: Any = _Own(session)
         self._meta, self._errors, self._parser = made.meta, made.exceptions, create_parser("json")
         self._host = _host(self._meta)
         ca_file = get_cert_path(session.get_config_variable("ca_bundle") or True)
@@ -136,6 +137,23 @@ class FastClient(Base):
         credential = f"Credential={given.access_key}/{scope}"
         headers["authorization"] = f"AWS4-HMAC-SHA256 {credential}, SignedHeaders={signed}, Signature={key.hex()}"
         return headers | {"accept-encoding": "identity", "user-agent": self._meta.config.user_agent}
+
+
+class _Own:
+    """The credentials of a session. A forked child finds its own, and waits for no lock of its parent."""
+
+    def __init__(self, session: Session) -> None:
+        self._session, self._process = session, os.getpid()
+        self._found: Any = session.get_credentials()
+
+    def get_frozen_credentials(self) -> Any:
+        """Raises NoCredentialsError, and what a refresh raises."""
+        if self._process != os.getpid():
+            self._session = session_again(self._session)
+            self._found, self._process = self._session.get_credentials(), os.getpid()
+        if self._found is None:
+            raise exceptions.NoCredentialsError
+        return self._found.get_frozen_credentials()
 
 
 def _host(meta: Any) -> str:

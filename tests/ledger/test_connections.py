@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+import boto3
 import pytest
+from botocore.credentials import RefreshableCredentials
 from botocore.exceptions import SSLError
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -21,7 +23,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 from urllib3.util import wait_for_read
 
-from ledger.dynamo import connections
+from ledger import Ledger
+from ledger.dynamo import client, connections
 from ledger.dynamo.client import ATTEMPTS, CONFIG
 from ledger.dynamo.failures import note_attempts
 from ledger.dynamo.fast import FastClient
@@ -115,6 +118,36 @@ def test_a_forked_child_keeps_no_connection_of_its_parent_open(server: Server) -
     finally:
         child.kill()
         child.join()
+
+
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+@pytest.mark.parametrize("kind", ["FastClient", "the default client", "boto3's default session"])
+def test_a_forked_child_waits_for_no_refresh_of_its_parent(
+    server: Server, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    refreshing, over = threading.Event(), threading.Event()
+
+    def refresh() -> dict[str, str]:
+        refreshing.set()
+        over.wait(HANG_S)
+        return dict.fromkeys(("access_key", "secret_key", "token"), "x") | {"expiry_time": "2999-01-01T00:00:00Z"}
+
+    soon = datetime.now(UTC) + timedelta(minutes=5)
+    credentials: Any = RefreshableCredentials("a", "s", "t", soon, refresh, "a role")
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", boto3.Session() if "boto3" in kind else None)
+    inner = boto3.DEFAULT_SESSION._session if "boto3" in kind else client._session()  # type: ignore[union-attr]
+    monkeypatch.setattr(inner, "_credentials", credentials)
+    made: Any = FastClient("eu-west-1", server.url) if kind == "FastClient" else None
+    ledger = Ledger(settings(endpoint_url=server.url), client=made)
+    threading.Thread(target=credentials.get_frozen_credentials, daemon=True).start()
+    refreshing.wait()
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+    server.script = [Line(http(body={"ConsumedCapacity": {"CapacityUnits": 1.0}}))]
+    try:
+        assert in_a_child(lambda: ledger.add("c", 1).outcome) == "recorded"
+    finally:
+        over.set()
 
 
 def certificate(pem: Path) -> Path:

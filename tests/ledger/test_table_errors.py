@@ -568,3 +568,11 @@ def test_a_client_is_of_boto3s_default_session_where_the_process_has_one(monkeyp
         monkeypatch.setattr(boto3, "DEFAULT_SESSION", default)
         client: Any = make_client("eu-west-1", f"http://127.0.0.1:{port}")
         assert client._request_signer._credentials.access_key == key
+
+
+def test_a_default_session_that_shows_no_session_of_botocore_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What boto3 does not document a newer one may lack."""
+    default = SimpleNamespace(profile_name="default", get_credentials=lambda: Credentials("k", "s", "t"))
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", default)
+    made: Any = make_client("eu-west-1", "http://127.0.0.1:10")
+    assert made._request_signer._credentials.get_frozen_credentials() == ("k", "s", "t", None)
