@@ -22,7 +22,7 @@ from ledger.gate.hold import Hold
 from ledger.lane.add import failed
 from ledger.observing import DONE, Observe, observed, of_transfer
 from ledger.programs import Rules
-from ledger.requests import Program, Result, answered
+from ledger.requests import Program, Result
 from ledger.saga.holds import Holds
 from ledger.settings import Settings
 from ledger.table import Given
@@ -195,11 +195,12 @@ class AsyncHolds(_Granted, Holds):
                 outcomes.append(await hold.capture(amount))
             except LedgerError as error:
                 outcomes.append(error)
-        return tuple(outcome for outcome in answered(outcomes) if isinstance(outcome, Receipt))
+        return self._captured(outcomes)
 
     async def release(self) -> None:  # type: ignore[override]
         """As `Holds.release`."""
-        await self.__aexit__(None, None, None)
+        with self._saying_what_ended():
+            await self.__aexit__(None, None, None)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None

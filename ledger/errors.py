@@ -37,14 +37,21 @@ class LedgerError(Exception):
     """The call that raised it only reads."""
     is_decision = False
     """The table decided what the change stands for, so the error is true of each attempt at it."""
-    stays: str = ""
-    """What earlier steps of the call left in the table: a sentence."""
+    stays = ""
+    """What earlier steps of the call left in the table."""
+
+    def leaves(self, what: str) -> None:
+        """Note what earlier steps of the call left: the message says that, and no longer that nothing was written."""
+        self.add_note(what)
+        self.stays += f" {what}"
 
     def __str__(self) -> str:
-        text, stays = super().__str__(), f" {self.stays}" if self.stays else ""
-        if self.of_read or (stays and NOT_WRITTEN in text):
-            return text.replace(NOT_WRITTEN, stays)
-        return f"{text}{stays}"
+        text = super().__str__()
+        if self.of_read:
+            return text.replace(NOT_WRITTEN, "")
+        for denial in (NOT_WRITTEN, " Nothing was decided.") if self.stays else ():
+            text = text.replace(denial, "" if self.stays in text else self.stays, 1).replace(denial, "")
+        return text
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle it as it is, whatever arguments its class takes."""

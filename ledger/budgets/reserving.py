@@ -123,17 +123,22 @@ def settle(
     """
     refused: dict[str, int] = {}
     failures: list[LedgerError] = []
+    counted: list[str] = []
     held = {hold.counter: hold for hold in holds}
     for counter in counters:
         try:
             rest = (yield from _capture(held[counter], cost, tries)) if counter in held else cost
+            counted += [counter] * (rest < cost)
             if left := (yield from _filled(counter, rest, name, tries)):
                 yield from again(_add(over + counter, left, name.rest, name), tries)
                 refused[counter] = left
+            counted.append(counter)
         except LedgerError as error:
-            if tries == 1:
-                raise
             failures.append(error)
+            if tries == 1:
+                break
+    if failures and counted:
+        failures[0].leaves(f"{', '.join(dict.fromkeys(counted))}: the cost counts, perhaps in part. Settle it again.")
     if failures:
         raise failures[0]
     return refused
@@ -154,10 +159,15 @@ def _filled(counter: str, rest: int, name: CallName, tries: int) -> Program[int]
     """How much of the rest is left when the budget is full."""
     if not rest or (yield from _added(counter, rest, name.rest, name, tries)):
         return 0
-    left = 0
+    counted = left = 0
     for number, part in enumerate(parts(rest)):
-        if not (yield from _added(counter, part, name.part(number), name, tries)):
-            left += part
+        try:
+            counts = yield from _added(counter, part, name.part(number), name, tries)
+        except LedgerError as error:
+            if counted:
+                error.leaves(f"{counter}: {counted} of the cost counts. Settle it again.")
+            raise
+        counted, left = (counted + part, left) if counts else (counted, left + part)
     return left
 
 

@@ -26,7 +26,7 @@ from functools import partial
 
 from ledger import programs, tokens
 from ledger.checks import check_counter, check_key, to_datetime
-from ledger.errors import Again, HoldEnded, InvalidInput, InvalidTime, LedgerError, LimitReached, shown
+from ledger.errors import NOT_WRITTEN, Again, HoldEnded, InvalidInput, InvalidTime, LedgerError, LimitReached, shown
 from ledger.gate import holds
 from ledger.gate.answer import Decision, ended, refused
 from ledger.gate.gate import EXPIRED, REFUSED, Gate
@@ -234,7 +234,7 @@ def _leave(call: HoldAll, granted: Iterable[Part], error: LedgerError) -> Progra
     if not call.is_named:
         yield from _let_go(granted, error)
     elif names := ", ".join(part.counter for part in granted):
-        error.add_note(
+        error.leaves(
             f"{names}: {call.parts[0].delta.change} each stay held until the time of the call is over. Repeat the "
             "call with the same key and `at`: it goes on from there."
         )
@@ -249,4 +249,5 @@ def _let_go(granted: Iterable[Part], error: LedgerError) -> Program[None]:
             pass
         except LedgerError as left:
             held = f"{part.counter}: {part.delta.change} is held until the time of the call is over"
-            error.add_note(f"{held}, because its release failed: {left}")
+            why = str(left).replace(NOT_WRITTEN, "")  # it says so of the release alone
+            error.leaves(f"{held}, because its release failed: {why}")

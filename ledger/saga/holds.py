@@ -6,12 +6,12 @@ Rule 2: nothing here knows a gate, so that importing the ledger loads none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import Any, Self
 
-from ledger.errors import InvalidInput, shown
+from ledger.errors import InvalidInput, LedgerError, shown
 from ledger.gate.hold import Hold
 from ledger.requests import answered, or_error
 from ledger.values import Receipt
@@ -38,12 +38,26 @@ class Holds(tuple[Hold, ...]):
 
         Tries all, then raises the first error: call it again to capture the others.
         """
-        outcomes = [or_error(hold.capture, amount) for hold in self]
-        return tuple(outcome for outcome in answered(outcomes) if isinstance(outcome, Receipt))
+        return self._captured([or_error(hold.capture, amount) for hold in self])
+
+    def _captured(self, outcomes: list[Receipt | LedgerError]) -> tuple[Receipt, ...]:
+        """The receipts. Raises the first error, which says what was captured."""
+        with self._saying_what_ended():
+            return tuple(outcome for outcome in answered(outcomes) if isinstance(outcome, Receipt))
+
+    @contextmanager
+    def _saying_what_ended(self) -> Iterator[None]:
+        try:
+            yield
+        except LedgerError as error:
+            if over := ", ".join(hold.counter for hold in self if hold._is_over):
+                error.leaves(f"{over}: the hold has ended. Call again to end the others.")
+            raise
 
     def release(self) -> None:
         """Let each hold go that has not ended. Tries all, then raises the first error but HoldEnded."""
-        self.__exit__(None, None, None)
+        with self._saying_what_ended():
+            self.__exit__(None, None, None)
 
     def __enter__(self) -> Holds:
         for hold in self:

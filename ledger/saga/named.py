@@ -4,12 +4,13 @@ Rule 1: the name is decided once, as any token, in the Update that grants the ho
 other lengths one is granted or refused, and the other gets that answer.
 Rule 2: no call writes the name alone as GRANTED. So where it says so there is a hold, in the gate or filed, whose token
 differs from the name in its last two bytes, its length; a call with the same length knows it.
-Rule 3: `close` decides a name that is open, as CLOSED: then no call is granted or refused under it.
+Rule 3: the error of a look for the hold of a name does not deny that this very call granted it.
+Rule 4: `close` decides a name that is open, as CLOSED: then no call is granted or refused under it.
 """
 
 from dataclasses import replace
 
-from ledger.errors import InvalidTime
+from ledger.errors import InvalidTime, OutcomeUnknown
 from ledger.gate import items, updates
 from ledger.gate.answer import Decision, check_granted
 from ledger.gate.decide import decide_change
@@ -19,7 +20,7 @@ from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.gate.past import SEGMENTS_OF_PAGE, find, look_up
 from ledger.gate.repeated import shown_now
 from ledger.lane.tail import Pages, every_item
-from ledger.requests import Instant, Now, Page, Program, Query, Written
+from ledger.requests import Doubt, Instant, Now, Page, Program, Query, Written
 from ledger.tokens import HOLD_MS_MAX, ends_of, is_named, name_of, time_ms, until_ms
 from ledger.values import Delta, Lane
 
@@ -31,7 +32,10 @@ def hold(gates: Gates, delta: Delta) -> Program[Delta]:
     now: Instant = yield Now()
     if until_ms(delta.token) > now.wall_ms:
         decision = yield from decide_change(gates, delta, hold=True, name=name_of(delta.token))
-        granted, decision = yield from _followed(gates, delta, decision)
+        with Doubt() as doubt:
+            if decision.outcome == GRANTED:
+                doubt.note(OutcomeUnknown(f"{delta.lane}: a hold was granted under the name, perhaps by this call."))
+            granted, decision = yield from _followed(gates, delta, decision)
     else:
         granted, found = yield from stands_for(gates, delta)
         if found is None:

@@ -43,7 +43,7 @@ def transfer(rules: Rules, of: Change) -> Program[Transfer]:
         raise
     except LedgerError as error:
         ends = "No call finishes the transfer" if isinstance(error, PeriodOver) else "Call again: that finishes it"
-        error.add_note(f"{of.counter}: {of.change} counts. {ends}.")
+        error.leaves(f"{of.counter}: {of.change} counts. {ends}.")
         raise
 
 

@@ -18,6 +18,7 @@ from botocore.exceptions import ClientError
 
 from ledger import Change, Ledger, Limit, Receipt, Settings, errors
 from ledger.aio import AsyncLedger
+from ledger.budgets import Budgets
 from ledger.checks import to_datetime
 from ledger.conditions import Absent
 from ledger.errors import LedgerError, OutcomeUnknown
@@ -43,6 +44,7 @@ from ledger.requests import (
     outcome,
     run,
 )
+from ledger.saga.holds import Holds
 from reader import Reader
 from tests.contract.conftest import SMOKE
 from tests.world import LATER_MS, A, B
@@ -118,7 +120,7 @@ class Spoiled:
 
     def _filed(self) -> None:
         """Another process files what the gate decided."""
-        gates = Gates.limited(settings(), "lim", "a test")
+        gates = Gates.limited(settings(A), "lim", "a test")
 
         def program() -> Program[object]:
             return (yield from roll(gates, (yield from gates.read(gates.lanes[0]))))
@@ -132,7 +134,8 @@ class Case:
 
     call: Callable[[Any, Any], Any]
     before: Callable[[Any], Any] = lambda ledger: None
-    region: str = A
+    regions: tuple[str, ...] = (A,)
+    """The last one's process calls; the first has the rights."""
     faults: tuple[str, ...] = ("lost", "resent")
     steps: bool = False
     """Whether the call has several steps, so that its error is of one of them."""
@@ -150,11 +153,28 @@ def held(ledger: Any) -> Hold:
     return ledger.hold("lim", -5, expires=timedelta(hours=1), **named("h"))  # type: ignore[no-any-return]
 
 
+def all_held(ledger: Any) -> Holds:
+    return ledger.hold_all(["lim", "wallet"], -5, expires=timedelta(hours=1), **named("all"))  # type: ignore[no-any-return]
+
+
+def budget(ledger: Any) -> Any:
+    return Budgets(ledger, clock=lambda: LATER_MS).reserve(["lim", "wallet"], 5, call="b", at=AT)
+
+
+def opened(ledger: Any) -> Any:
+    return budget(ledger).open()
+
+
+def closed(ledger: Any, call: Any) -> None:
+    call.settle(9)
+    call.close()
+
+
 TWICE = Case.faults
 CASES = {
     "add": Case(lambda ledger, _: ledger.add("plain", 1, **named("a"))),
     "add of a limited counter": Case(lambda ledger, _: ledger.add("lim", 1, **named("a")), faults=(*TWICE, "filed")),
-    "add whose rights are elsewhere": Case(lambda ledger, _: ledger.add("lim", 1, **named("a")), region=B),
+    "add whose rights are elsewhere": Case(lambda ledger, _: ledger.add("lim", 1, **named("a")), regions=(A, B)),
     "add_many": Case(lambda ledger, _: ledger.add_many(changes("plain"))),
     "add_many in packs": Case(lambda ledger, _: ledger.add_many([*changes("plain"), *changes("other")[:1]], pack=True)),
     "add_many of a limited counter": Case(lambda ledger, _: ledger.add_many(changes("lim"))),
@@ -166,33 +186,44 @@ CASES = {
     "capture": Case(lambda ledger, hold: ledger.capture(hold, -3), held),
     "release": Case(lambda ledger, hold: ledger.release(hold), held),
     "set_limit": Case(lambda ledger, _: ledger.set_limit("lim", ceiling=500)),
+    "hold_all": Case(lambda ledger, _: all_held(ledger), steps=True),
+    "hold_all without a key": Case(
+        lambda ledger, _: ledger.hold_all(["lim", "wallet"], -5, expires=timedelta(hours=1)), steps=True
+    ),
+    "capture of several": Case(lambda ledger, holds: holds.capture(-3), all_held, steps=True),
+    "release of several": Case(lambda ledger, holds: holds.release(), all_held, steps=True),
+    "transfer": Case(lambda ledger, _: ledger.transfer("lim", "plain", 5, **named("t")), steps=True),
+    "transfer that is refunded": Case(lambda ledger, _: ledger.transfer("lim", "full", 5, **named("t")), steps=True),
+    "reserve": Case(lambda ledger, _: opened(ledger), steps=True),
+    "settle": Case(closed, opened, steps=True),
 }
-ASYNC = ("add_many of a limited counter", "capture")
+ASYNC = ("add_many of a limited counter", "capture", "hold_all", "transfer")
 
 
-def settings(region: str = A, **changed: Any) -> Settings:
-    given: dict[str, Any] = {"table": "counters", "regions": (A, B), "limits": LIMITS, "unshared_limits": True}
-    return Settings(region=region, **given | changed)
+def settings(*regions: str, **changed: Any) -> Settings:
+    """Of a process in the last of the Regions."""
+    given: dict[str, Any] = {"table": "counters", "regions": regions, "limits": LIMITS, "unshared_limits": True}
+    return Settings(region=regions[-1], **given | changed)
 
 
 def called(case: Case, table: Spoiled, before: Any) -> Any:
     """What the call returns. The shape is read before the faults begin."""
-    ledger = Ledger(settings(case.region), table=table, clock=table.clock)
+    ledger = Ledger(settings(*case.regions), table=table, clock=table.clock)
     ledger.add("warm", 1)
     table.arm()
     return case.call(ledger, before)
 
 
 async def awaited(case: Case, table: Spoiled, before: Any) -> Any:
-    async with AsyncLedger(settings(case.region), table=table, clock=table.clock) as ledger:
+    async with AsyncLedger(settings(*case.regions), table=table, clock=table.clock) as ledger:
         await ledger.add("warm", 1)
         table.arm()
         return await case.call(ledger, before)
 
 
-def state(table: Spoiled) -> tuple[set[str], list[Any]]:
+def state(table: Spoiled, regions: tuple[str, ...]) -> tuple[set[str], list[Any]]:
     """The tokens that count; and what everything stands at: values, holds and limits."""
-    reader = Reader(settings(), ttl=0, table=table, clock=table.clock)
+    reader = Reader(settings(*regions), ttl=0, table=table, clock=table.clock)
     names = ("plain", "other", *LIMITS, *(f"over:{name}" for name in LIMITS))
     tokens = {entry.token for name in names for entry in reader.history(name)}
     standing = [reader.standing(name) for name in LIMITS]
@@ -203,18 +234,18 @@ def state(table: Spoiled) -> tuple[set[str], list[Any]]:
 def play(case: Case, plan: dict[int, str], forever: str = "", *, awaits: bool = False) -> tuple[int, list[str]]:
     """How many requests the call made, and what its errors say that is not so."""
     table = Spoiled(plan, forever)
-    first = Ledger(settings(), table=table, clock=table.clock)
+    first = Ledger(settings(*case.regions[::-1]), table=table, clock=table.clock)
     for name in ("lim", "wallet", "plain"):
         first.add(name, 100, idempotency_key="first", at=to_datetime(LATER_MS - FAR_MS))
     before = case.before(first)
-    _, was = state(table)
+    _, was = state(table, case.regions)
     try:
         result = asyncio.run(awaited(case, table, before)) if awaits else called(case, table, before)
         results = result if isinstance(result, list) else [result]
     except LedgerError as error:
         results = [error]
     made, table.made = table.made or 0, None
-    tokens, now = state(table)
+    tokens, now = state(table, case.regions)
     return made, list(lies(results, tokens, is_changed=now != was, steps=case.steps))
 
 
@@ -301,7 +332,7 @@ def test_nor_of_a_call_whose_request_the_sdk_sent_twice(
     engine, table = request.getfixturevalue(kind), next(table_names)
     operation, call, insert_only = ON_ENGINES[name]
     engine.create_table(table, A)
-    made = settings(table=table, insert_only=insert_only, regions=(A,))
+    made = settings(A, table=table, insert_only=insert_only)
     given: Any = {"clock": lambda: LATER_MS}
     plain = Ledger(made, client=engine.client(A), **given)
     plain.add("lim", 100, idempotency_key="first", at=to_datetime(LATER_MS - FAR_MS))
