@@ -58,7 +58,7 @@ check: docs ## check lint, format and types, and build the pages
 docs: $(VENV)/.made ## write docs/openapi.json from the routes, and build/docs/index.html with all pages and the reference
 	@$(BIN)/python -m service.api.openapi
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
-	@echo "build/docs: $$(find build/docs -name "*.html" | wc -l) pages. To read and search them: python3 -m http.server -d build/docs 8000, then http://127.0.0.1:8000"
+	@echo "build/docs: $$(find build/docs -name "*.html" | wc -l) pages. To read and search them: python3 -m http.server -b 127.0.0.1 -d build/docs 8000, then http://127.0.0.1:8000"
 
 api: ARGS ?= --memory
 api: $(VENV)/.made ## run the HTTP API on 127.0.0.1:8080, in memory; ARGS= uses the table of the LEDGER_* environment
