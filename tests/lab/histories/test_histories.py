@@ -34,7 +34,7 @@ PLAYED: list[tuple[str, int, int, dict[str, int]]] = [  # kind, histories, first
     (
         "sagas",
         25,
-        60,
+        179,
         {"moved": 20, "refused": 20, "refunded": 20, "held": 20, "refused holds": 20, "by queue": 20, "stuck": 0},
     ),
     ("service", 6, 2_000_003, {"visits": 5, "rings": 30, "late": 30, "purged": 0}),
