@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from lab.histories.last_words import Heard
 from lab.histories.limited_judge import COUNTER, Asked, Judge
 from lab.histories.recall import Memory
 from lab.histories.theatre import LONG, PACE, SHORT, Theatre, one_of, rest
@@ -142,11 +143,12 @@ class Table:
         """Until it has an answer, from wherever the message comes by."""
         region = caller.region
         for _ in range(TRIES):
-            began = caller.memory.call()
+            began, heard = caller.memory.call(), Heard()
             try:
                 gates = self.judge.gates_in(region, caller.memory)
-                decision = yield from decide_change(gates, one.delta, hold=one.is_hold)
+                decision = yield from heard.of(decide_change(gates, one.delta, hold=one.is_hold))
             except LedgerError as error:
+                self.judge.wrong += heard.lies(error, self.judge.gates.values())
                 self.counts["conflicts"] += isinstance(error, TransactionConflict)
                 if self.pick(3) == 2:
                     region = self.any_region()
@@ -162,8 +164,12 @@ class Table:
         return False
 
     def _end(self, caller: Caller, one: Asked, how: int) -> Program[None]:
-        began = caller.memory.call()
-        decision = yield from end(self.judge.gates_in(caller.region, caller.memory), one.delta, how)
+        began, heard = caller.memory.call(), Heard()
+        try:
+            decision = yield from heard.of(end(self.judge.gates_in(caller.region, caller.memory), one.delta, how))
+        except LedgerError as error:
+            self.judge.wrong += heard.lies(error, self.judge.gates.values())
+            raise
         self._answered(caller, one, decision, began)
         if not decision.before:
             caller.memory.came_back(*SIDES)
@@ -177,9 +183,11 @@ class Table:
         decided = True
         for lane in dict.fromkeys(one.delta.lane for one in caller.mine):
             changes = {token: one.delta.change for token, one in group.items() if one.delta.lane == lane}
-            answers = yield from add_group(self.judge.gates_in(caller.region, caller.memory), lane, changes)
+            gates, heard = self.judge.gates_in(caller.region, caller.memory), Heard()
+            answers = yield from heard.of(add_group(gates, lane, changes))
             for token, decision in answers.items():
                 if isinstance(decision, LedgerError):
+                    self.judge.wrong += heard.lies(decision, self.judge.gates.values(), token)
                     decided = False
                 else:
                     self._answered(caller, group[token], decision, began)

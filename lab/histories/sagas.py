@@ -22,6 +22,7 @@ from itertools import count
 from typing import Any
 
 from lab.histories.filing import Filing, file_as, filed_as
+from lab.histories.last_words import Heard
 from lab.histories.limited_judge import WatchedWorld
 from lab.histories.saga_calls import Programs
 from lab.histories.saga_holds import Sharers
@@ -201,10 +202,12 @@ class Bank:
         """Until it has an answer, from wherever it is asked."""
         here = region
         for _ in range(TRIES):
+            heard = Heard(several=True)
             try:
-                self.answered(of, (yield from transfer(rules[here], of)).outcome)
+                self.answered(of, (yield from heard.of(transfer(rules[here], of))).outcome)
                 break
             except LedgerError as error:
+                self.books.wrong += heard.lies(error, self.books.gates.values())
                 self.counts["stuck"] += isinstance(error, TransferStuck)
                 if self.pick(3) == 2:
                     here = one_of(self.choices, self.regions)
@@ -240,15 +243,17 @@ class Bank:
             wallets = WALLETS[self.pick(2) :] if self.pick(2) else WALLETS[::-1]
             length = timedelta(milliseconds=one_of(self.choices, (300, 10**6)) * self.theatre.world.step_ms)
             asked = prepare(rules, wallets, one_of(self.choices, (-2, -1, 1, 2, 3)), length, **named)
+            heard = Heard(several=True)
             try:
-                yield from hold_all(rules, asked)
+                yield from heard.of(hold_all(rules, asked))
             except LimitReached as refused:
                 self.counts["refused holds"] += 1
                 tokens = {delta.token for delta in asked.deltas}
                 if tokens & self.books.held() and not hasattr(refused, "__notes__"):
                     self.books.wrong.append(f"{name}/{number} was refused, and something is held for it")
                 continue
-            except LedgerError:
+            except LedgerError as error:
+                self.books.wrong += heard.lies(error, self.books.gates.values())
                 continue
             self.counts["held"] += 1
             yield rest(self.choices, SHORT)

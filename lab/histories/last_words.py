@@ -1,0 +1,61 @@
+"""The judge of last words: no error that leaves a call denies what a request of that very call wrote.
+
+Rule 1: it looks at what the call itself sent. What others send under the same name is their calls' matter.
+Rule 2: a decision (a refusal, a conflict, a hold that ended) is true of each attempt, so it may follow a lost answer.
+"""
+
+from collections.abc import Generator, Iterable, Iterator
+from typing import Any
+
+from ledger.actions import Set
+from ledger.errors import NOT_WRITTEN, LedgerError, OutcomeUnknown
+from ledger.gate.gate import Gate, change_of
+from ledger.gate.updates import HELD, RECENT
+from ledger.lane.tail import through
+from ledger.requests import At, Program, Request, Result, Update, Written
+
+
+class Heard:
+    """One call. several: it has several steps, so an error is of one of them, unless it says that nothing was written.
+
+    sent: the tokens that an Update of the call decided, or may have decided, because its answer was lost.
+    """
+
+    def __init__(self, *, several: bool = False) -> None:
+        self._several = several
+        self.sent: set[str] = set()
+
+    def of(self, program: Program[Result]) -> Program[Result]:
+        """The call's program, to which it listens."""
+
+        def step(request: Request) -> Generator[Request, Any, Any]:
+            try:
+                answer = yield request
+            except OutcomeUnknown:
+                self.sent |= _tokens(request)
+                raise
+            if answer is None or isinstance(answer, Written):
+                self.sent |= _tokens(request)
+            return answer
+
+        return through(program, step)
+
+    def lies(self, error: LedgerError, gates: Iterable[Gate], *of: str) -> Iterator[str]:
+        """What the error denies that counts, or is held, in a gate. of: the tokens that it is of, where not all."""
+        if isinstance(error, OutcomeUnknown) or error.is_decision:
+            return
+        if self._several and NOT_WRITTEN.strip() not in str(error):
+            return
+        for gate in gates:
+            there = {token for token, outcome in gate.recent.items() if change_of(outcome)} | gate.held.keys()
+            for token in sorted(there & self.sent & {*(of or self.sent)}):
+                yield f"{token} is there, and its call ended with {type(error).__name__}: {error}"
+
+
+def _tokens(request: Request) -> set[str]:
+    """The tokens that an Update of a gate decides or holds."""
+    update = request.request if isinstance(request, At) else request
+    if not isinstance(update, Update):
+        return set()
+    paths = [action.path for action in update.actions if isinstance(action, Set)]
+    return {path[1] for path in paths if isinstance(path, tuple) and path[0] in (RECENT, HELD)}
