@@ -121,9 +121,11 @@ class TokenConflict(LedgerError):
 
     Use a new idempotency key for a change that is really new. A Region that has not received the first change accepts
     the second: the last writer wins. If a compactor folded the first one before, clean and `verify` report the other.
+    counts: the change that counts, where the counter has a limit; else None.
     """
 
     is_decision = True
+    counts: int | None = None
 
 
 class TableError(LedgerError):

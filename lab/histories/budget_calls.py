@@ -53,8 +53,8 @@ class TwoRegions:
     def ledger(self, region: str = REGIONS[0]) -> Ledger:
         return Ledger(self.settings(region), table=self.simulation.table(region), clock=self.clock)
 
-    def budgets(self, region: str = REGIONS[0], ledger: Any = None) -> Budgets:
-        return Budgets(ledger or self.ledger(region), timeout=TIMEOUT, clock=self.clock)
+    def budgets(self, region: str = REGIONS[0], ledger: Any = None, timeout: timedelta = TIMEOUT) -> Budgets:
+        return Budgets(ledger or self.ledger(region), timeout=timeout, clock=self.clock)
 
     def wait(self, span: timedelta) -> None:
         self.simulation.wait(int(span / timedelta(milliseconds=1)))
@@ -156,7 +156,8 @@ class FailingLedger:
 
 
 class BudgetHistory:
-    """Calls under names that two processes share, so that either may settle."""
+    """Calls under names that two processes share, so that either may settle. Each has a timeout of its own, as while a
+    deployment replaces one by the other."""
 
     def __init__(self, seed: int) -> None:
         self.draw = Random(seed)
@@ -185,7 +186,11 @@ class BudgetHistory:
         counters = self.draw.sample(NAMES, self.draw.randint(1, 2))
         estimate = self.draw.choice((0, 1, 5, 20))
         at, name, region = self.world.budgets().now(), f"{self.draw.getrandbits(64):x}", self.draw.choice(REGIONS)
-        first, second = (self.world.budgets(region).reserve(counters, estimate, call=name, at=at) for _ in range(2))
+        timeouts = self.draw.sample((TIMEOUT, TIMEOUT / 2), 2)
+        first, second = (
+            self.world.budgets(region, timeout=timeout).reserve(counters, estimate, call=name, at=at)
+            for timeout in timeouts
+        )
         for call in (first, second):
             while call.estimate and not call.holds:
                 try:

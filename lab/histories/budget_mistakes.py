@@ -47,13 +47,18 @@ def holds_under_a_name_for_each_attempt(right: Any, counters: Any, estimate: int
 
 
 @_planted_at(reserving, "_holds")
+def holds_under_a_name_with_the_timeout(right: Any, counters: Any, estimate: int, name: Any, expires: Any) -> Any:
+    return right(counters, estimate, replace(name, id=f"{name.id}/{expires}"), expires)
+
+
+@_planted_at(reserving, "_holds")
 def holds_for_a_day(right: Any, *given: Any) -> Any:
     return right(*given[:-1], timedelta(days=1))
 
 
 @_planted_at(reserving.CallName, "part")
 def names_parts_anew(right: Any, name: Any, number: int) -> str:
-    return f"{name.id}/{uuid.uuid4().hex}"
+    return uuid.uuid4().hex
 
 
 @_planted_at(reserving, "_filled")

@@ -4,6 +4,6 @@ Rule 1: this package stands on the ledger, in any framework, and nothing else in
 """
 
 from ledger.budgets.budgets import TIMEOUT, Budgets, Call
-from ledger.budgets.reserving import OverBudget
+from ledger.budgets.reserving import NotCounted, OverBudget, SettledOtherwise
 
-__all__ = ["TIMEOUT", "Budgets", "Call", "OverBudget"]
+__all__ = ["TIMEOUT", "Budgets", "Call", "NotCounted", "OverBudget", "SettledOtherwise"]

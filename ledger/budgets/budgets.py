@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from types import MappingProxyType, TracebackType
 from typing import Any
@@ -21,12 +21,22 @@ from typing import Any
 from ledger import clocks
 from ledger.budgets import reserving
 from ledger.budgets.ask import Program, check_ledger, go_on, run, run_async, to_its_end
-from ledger.budgets.reserving import TRIES_MAX, CallName, check_cost, check_counters, may_be_billed
+from ledger.budgets.reserving import (
+    TRIES_MAX,
+    CallName,
+    NotCounted,
+    SettledOtherwise,
+    check_cost,
+    check_counters,
+    may_be_billed,
+)
 from ledger.checks import check_counter, check_key, check_time, plain_length, to_datetime
 from ledger.errors import InvalidInput, InvalidKey, LedgerError, shown
 from ledger.gate.hold import Hold
 
 TIMEOUT = timedelta(minutes=10)
+LONGEST = "/rest"
+"""The name of a call leaves room for so much, in other languages for steps of their own."""
 
 
 class Budgets:
@@ -63,8 +73,9 @@ class Budgets:
         """A call that may cost `estimate` in each of these counters. It holds nothing before `with` or `async with`.
 
         estimate, and every cost: a whole number from 0 to 10**18, such as micro-dollars or tokens. call, at: the name
-        of the call. Give both again to repeat the call, in any process of this Region: it reserves once, also after an
-        error. A call that has ended, or was refused, needs a new name. Raises InvalidInput.
+        of the call, with its counters. Give both again to repeat the call, in any process of this Region, whatever its
+        timeout: it reserves once, also after an error. A call that has ended, or was refused, needs a new name. Raises
+        InvalidInput.
         """
         names = check_counters(counters)
         for name in names:
@@ -77,14 +88,15 @@ class Budgets:
         if (call is None) is not (at is None):
             raise InvalidKey("call or at came alone. Nothing was written. Give both, and the same to repeat the call.")
         when = self.now() if at is None else to_datetime(check_time("at", at))
-        call_name = CallName(uuid.uuid4().hex if call is None else check_key(call), when, shared=call is not None)
-        check_key(call_name.rest)
+        id = uuid.uuid4().hex if call is None else check_key(check_key(call) + LONGEST).removesuffix(LONGEST)
+        call_name = CallName(id, when, shared=call is not None, counters=tuple(names))
         return Call(self, names, check_cost("estimate", estimate), call_name)
 
 
 class Call:
     """A call and what it reserved. `with` and `async with` raise OverBudget and what `Ledger.hold_all` raises, before
-    the call; on leaving, what `Ledger.capture` raises, as a note where the block failed: then `close` again.
+    the call; on leaving, SettledOtherwise, NotCounted and what `Ledger.capture` raises, as a note where the block
+    failed: then `close` again.
     """
 
     def __init__(self, budgets: Budgets, counters: list[str], estimate: int, name: CallName) -> None:
@@ -99,7 +111,7 @@ class Call:
         self.ended = False
         self._was_opened = False
         self.over: Mapping[str, int] = MappingProxyType({})
-        """After the end: how much of the cost each budget refused."""
+        """After the end: how much of the cost each budget refused. It counts beside it; after NotCounted nowhere."""
 
     def settle(self, cost: int) -> None:
         """Set what the call costs, all in all; again as you know more. It is written at the end of the block, also
@@ -122,7 +134,8 @@ class Call:
         """End what `open` began: the cost from `settle` counts, else the estimate, or nothing if the call `failed` or
         nobody opened it, as after a refusal.
         """
-        self._keep(run(self._ended(failed), self._budgets.ledger))
+        with self._ending():
+            self._keep(run(self._ended(failed), self._budgets.ledger))
 
     def __enter__(self) -> Call:
         return self.open()
@@ -154,7 +167,8 @@ class Call:
         """
 
         async def closed() -> None:
-            self._keep(await run_async(self._ended(failed, tries), self._budgets.ledger))
+            with self._ending():
+                self._keep(await run_async(self._ended(failed, tries), self._budgets.ledger))
 
         await to_its_end(closed)
 
@@ -186,6 +200,18 @@ class Call:
     def _keep(self, over: dict[str, int]) -> None:
         self.over = MappingProxyType(over)
         self.ended = True
+
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        """What is final of an end that fails."""
+        try:
+            yield
+        except SettledOtherwise:
+            self.ended = True
+            raise
+        except NotCounted as error:
+            self.over = MappingProxyType(error.over)
+            raise
 
     def _raise_or_note(self, error: LedgerError, failure: BaseException | None) -> None:
         """An error at the end hides no failure of the block."""

@@ -5,71 +5,133 @@ Rule 2: every write has a name of its own, from the call's id and time, so that 
 names the holds of a call that nobody may repeat, and releases those that are undecided at once.
 Rule 3: a cost is never dropped. The part above the hold, or after its end, is the rest. `settle` adds the rest whole;
 if the budget refuses that, it halves the rest again and again, and adds each part under a name of its own. So the parts
-fill the budget to the last unit. The parts that it refuses count in another counter, without a limit.
+fill the budget to the last unit. The parts that it refuses count in another counter, without a limit. A rest that comes
+when the budget's period is over can count nowhere: NotCounted says how much it is.
 Rule 4: a gate answers a name once, and for ever, a refusal too. Parts and their names follow from the rest alone, so
 whoever settles again, in any process and whatever room came back, gets the same answers and counts nothing twice.
-Rule 5: an undecided request is sent again, TRIES_MAX times at most; then its error is raised.
+Rule 5: the names of steps hold the call's id and its budgets, and are of a kind of their own. What a process sets, its
+timeout, is in none.
+Rule 6: a settlement with another cost is SettledOtherwise: the first one stays.
+Rule 7: an undecided request is sent again, TRIES_MAX times at most; then its error is raised.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from operator import methodcaller
 from typing import Any
 
 from ledger.budgets.ask import Program
 from ledger.checks import check_change, check_counter
-from ledger.errors import Again, HoldEnded, InvalidChange, InvalidInput, LedgerError, LimitReached, shown
+from ledger.errors import (
+    Again,
+    HoldEnded,
+    InvalidChange,
+    InvalidInput,
+    LedgerError,
+    LimitReached,
+    PeriodOver,
+    TokenConflict,
+    shown,
+)
 from ledger.gate.hold import Hold
 from ledger.requests import Doubt
+from ledger.tokens import Step, step
 
 TRIES_MAX = 5
 
 
 class OverBudget(LimitReached):
-    """A budget has too little left for an estimate: `counter` names the budget. No budget holds anything of the call;
-    if a release failed, a note says so, and that hold ends with its time. Make a new call for a new attempt.
+    """A budget has too little left for an estimate: `counter` names the budget, `available` says how much it has left,
+    and `resets_at` when its next period begins. No budget holds anything of the call; if a release failed, a note says
+    so, and that hold ends with its time. Make a new call for a new attempt.
     """
 
-    def __init__(self, counter: str, estimate: int) -> None:
+    def __init__(
+        self, counter: str, estimate: int, *, available: int | None = None, resets_at: datetime | None = None
+    ) -> None:
+        left = f"less than {estimate:,}" if available is None else f"{available:,}"
+        then = "" if resets_at is None else f", or wait until {_day(resets_at)}"
         super().__init__(
-            f"The budget {counter} has less than {estimate} left. Nothing of this call counts. Retry with a new call."
+            f"The budget {counter} has {left} left, and this call may cost {estimate:,}. Nothing of this call counts. "
+            f"Send a cheaper call{then}.",
+            counter=counter,
+            available=available,
+            resets_at=resets_at,
         )
-        self.counter = counter
         self.estimate = estimate
 
     @classmethod
     def of(cls, refused: LimitReached, estimate: int) -> OverBudget:
         """The error of a budget whose limit refused an estimate, with the refusal's notes."""
-        error = cls(str(refused.counter), estimate)
+        error = cls(str(refused.counter), estimate, available=refused.available, resets_at=refused.resets_at)
         error.__dict__.update(refused.__dict__)
         return error
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.counter, self.estimate), self.__dict__
+
+def _day(at: datetime) -> str:
+    """The day of a time that is a day's first, or the time, in UTC."""
+    text = f"{at.astimezone(UTC):%Y-%m-%d %H:%M}"
+    return text.removesuffix(" 00:00") if text.endswith(" 00:00") else f"{text} UTC"
+
+
+class SettledOtherwise(HoldEnded, TokenConflict):
+    """A call was settled before, with another cost, which stays. Nothing of this cost was written in `counter`, where
+    `actual` of the first one counts; if `is_least`, more of it may count, above what was held. `state` is `captured`.
+    """
+
+    def __init__(self, counter: str, cost: int, actual: int, *, is_least: bool) -> None:
+        counts = f"{actual:,}{' or more' if is_least else ''} of the first cost counts"
+        super().__init__(
+            f"{counter}: the call was settled before, with another cost than {cost:,}. {counts}, and stays. Nothing of "
+            "this one was written. If it is right, `add` the difference under a name of its own.",
+            "captured",
+            actual,
+        )
+        self.counter, self.is_least = counter, is_least
+
+
+class NotCounted(PeriodOver):
+    """The period of `counter` was over when a call was settled, so a part of its cost is in no counter. `over` says how
+    much of the cost each budget refused, as `Call.over` does."""
+
+    def __init__(self, counter: str, used: int, cost: int, since: datetime | None) -> None:
+        super().__init__(
+            f"{counter}: its period is over. Of the cost {cost:,} {used:,} counts in it; the rest, {cost - used:,}, is "
+            "in no counter, unless an earlier settlement counted it. `add` it to a counter that is open.",
+            counter=counter,
+            since=since,
+        )
+        self.over: dict[str, int] = {counter: cost - used}
 
 
 @dataclass(frozen=True, slots=True)
 class CallName:
-    """The name of a call's writes: its id and when it was first requested. shared: its caller named it, so others may
-    make the same call. region: where it was requested, if that may not be the ledger's Region.
+    """The name of a call's writes: its id, when it was first requested, and its budgets. shared: its caller named it,
+    so others may make the same call. region: where it was requested, if that may not be the ledger's Region.
     """
 
     id: str
     at: datetime
     shared: bool = False
     region: str | None = None
+    counters: tuple[str, ...] = ()
 
     @property
-    def rest(self) -> str:
-        """The name of the add above the hold, or after its end."""
-        return f"{self.id}/rest"
+    def holds(self) -> Step:
+        """The name of the holds."""
+        return step("budget/holds", self.id)
 
-    def part(self, number: int) -> str:
-        """The name of a part of the rest. It is shorter than `rest`, whose length is checked."""
-        return f"{self.id}/{number}"
+    @property
+    def rest(self) -> Step:
+        """The name of the add above the hold, or after its end."""
+        return step("budget/rest", self.id, *sorted(self.counters))
+
+    def part(self, number: int) -> Step:
+        """The name of a part of the rest."""
+        return step("budget/part", str(number), self.id, *sorted(self.counters))
 
 
 def again(request: Callable[[Any], Any], tries: int = TRIES_MAX) -> Program[Any]:
@@ -95,7 +157,7 @@ def reserve(counters: Sequence[str], estimate: int, name: CallName, expires: tim
 
 
 def _holds(counters: Sequence[str], estimate: int, name: CallName, expires: timedelta) -> Callable[[Any], Any]:
-    named: dict[str, Any] = {"idempotency_key": name.id, "at": name.at} if name.shared else {}
+    named: dict[str, Any] = {"idempotency_key": name.holds, "at": name.at} if name.shared else {}
     return lambda ledger: ledger.hold_all(counters, estimate, expires=expires, **named)
 
 
@@ -127,32 +189,74 @@ def settle(
     held = {hold.counter: hold for hold in holds}
     for counter in counters:
         try:
-            rest = (yield from _capture(held[counter], cost, tries)) if counter in held else cost
-            counted += [counter] * (rest < cost)
-            if left := (yield from _filled(counter, rest, name, tries)):
-                yield from again(_add(over + counter, left, name.rest, name), tries)
+            used = yield from _used(counter, held.get(counter), cost, name, tries)
+            counted += [counter] * (used > 0)
+            if left := (yield from _above(counter, used, cost, name, over, tries)):
                 refused[counter] = left
             counted.append(counter)
         except LedgerError as error:
             failures.append(error)
             if tries == 1:
                 break
-    if failures and counted:
-        failures[0].leaves(f"{', '.join(dict.fromkeys(counted))}: the cost counts, perhaps in part. Settle it again.")
-    if failures:
-        raise failures[0]
+    raise_first(failures, refused, counted)
     return refused
 
 
-def _capture(hold: Hold, cost: int, tries: int) -> Program[int]:
-    """How much of the cost is left when the hold has taken what it can."""
-    used = min(cost, hold.amount)
+def raise_first(failures: Sequence[LedgerError], refused: Mapping[str, int], counted: Iterable[str] = ()) -> None:
+    """Raise the first failure, if there is one. refused: by budget, how much it refused of the cost. counted: budgets
+    in which some of it counts."""
+    late = [error for error in failures if isinstance(error, NotCounted)]
+    over = {**refused, **{counter: left for error in late for counter, left in error.over.items()}}
+    for error in late:
+        error.over = over
+    if not failures:
+        return
+    if names := ", ".join(dict.fromkeys(counted)):
+        again = "" if isinstance(failures[0], SettledOtherwise | NotCounted) else " Settle it again."
+        failures[0].leaves(f"{names}: the cost counts, perhaps in part.{again}")
+    raise failures[0]
+
+
+def _used(counter: str, hold: Hold | None, cost: int, name: CallName, tries: int) -> Program[int]:
+    """How much of the cost the hold has taken. Raises SettledOtherwise where it took part of another cost."""
+    used = min(cost, hold.amount) if hold is not None else 0
+    if hold is None:
+        return used
     try:
-        yield from again(lambda ledger: ledger.capture(hold, used), tries)
+        receipt = yield from again(lambda ledger: ledger.capture(hold, used), tries)
     except HoldEnded as ended:
-        # A hold that was captured before, with another cost, counts that one. Over or released: nothing counts yet.
-        return 0 if ended.state == "captured" else cost
-    return cost - used
+        if ended.state != "captured":
+            return 0  # over or released: nothing counts yet
+        is_least = ended.actual == hold.amount
+        raise SettledOtherwise(counter, cost, ended.actual, is_least=is_least) from ended
+    if cost == hold.amount and receipt is not None and receipt.outcome == "replayed":
+        yield from _check_no_rest(counter, cost, name, tries)
+    return used
+
+
+def _check_no_rest(counter: str, cost: int, name: CallName, tries: int) -> Program[None]:
+    """Raise SettledOtherwise where the first cost had a rest. A rest of 0 says that there was none, for ever."""
+    try:
+        yield from again(_add(counter, 0, name.rest, name), tries)
+    except PeriodOver:
+        pass  # nobody can look any more
+    except TokenConflict as error:
+        raise SettledOtherwise(counter, cost, cost + (error.counts or 0), is_least=error.counts is None) from error
+    except LimitReached as error:
+        raise SettledOtherwise(counter, cost, cost, is_least=True) from error
+
+
+def _above(counter: str, used: int, cost: int, name: CallName, over: str, tries: int) -> Program[int]:
+    """Count what is left of a cost, beside the budget as far as that refuses it: so much."""
+    try:
+        if left := (yield from _filled(counter, cost - used, name, tries)):
+            yield from again(_add(over + counter, left, name.rest, name), tries)
+        return left
+    except TokenConflict as error:
+        is_least = error.counts is None
+        raise SettledOtherwise(counter, cost, used + (error.counts or 0), is_least=is_least) from error
+    except PeriodOver as error:
+        raise NotCounted(counter, used, cost, error.since) from error
 
 
 def _filled(counter: str, rest: int, name: CallName, tries: int) -> Program[int]:
@@ -162,12 +266,14 @@ def _filled(counter: str, rest: int, name: CallName, tries: int) -> Program[int]
     counted = left = 0
     for number, part in enumerate(parts(rest)):
         try:
-            counts = yield from _added(counter, part, name.part(number), name, tries)
+            fits = yield from _added(counter, part, name.part(number), name, tries)
         except LedgerError as error:
             if counted:
                 error.leaves(f"{counter}: {counted} of the cost counts. Settle it again.")
+            if isinstance(error, TokenConflict):
+                error.counts = None  # of a part, which says little of the whole
             raise
-        counted, left = (counted + part, left) if counts else (counted, left + part)
+        counted, left = (counted + part, left) if fits else (counted, left + part)
     return left
 
 

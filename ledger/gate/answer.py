@@ -52,7 +52,7 @@ def receipt(delta: Delta, decision: Decision) -> Receipt:
     if decision.outcome in STATES:
         _conflict(delta, f"a hold that was {STATES[decision.outcome]}")
     if decision.outcome != delta.change:
-        _conflict(delta, f"a change of {decision.outcome}")
+        _conflict(delta, f"a change of {decision.outcome}", decision.outcome)
     return Receipt("replayed" if decision.before else "recorded", delta)
 
 
@@ -97,8 +97,10 @@ def refused(delta: Delta, decision: Decision) -> LimitReached:
     )
 
 
-def _conflict(delta: Delta, what: str) -> NoReturn:
-    raise TokenConflict(
+def _conflict(delta: Delta, what: str, counts: int | None = None) -> NoReturn:
+    error = TokenConflict(
         f"{delta.lane.counter}: the token {delta.token} already stands for {what}, not for {delta.change}. Nothing was "
         "written; the first use stays. A new change needs a new idempotency key."
     )
+    error.counts = counts
+    raise error

@@ -5,7 +5,7 @@ Rule 2: A problem's type is a name in docs/http-api.md, and always has the same 
 Rule 3: A write's problem says whether anything was written; a read's does not.
 Rule 4: No text of a problem holds an amount, an exception of other code, or a key, but the canonical spelling of a key
 in another spelling. A hold that ended has only its state there: what of it counts is an amount. The members of
-`over-budget` say what is left, because whoever reserves chooses by that; its text does not.
+`over-budget` say what is left, and those of a settlement what counts, because the caller goes on by that.
 Rule 5: Of a library's error the first class that fits decides, and what fits none is for the operator.
 """
 
@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from ledger import errors
+from ledger.budgets.reserving import NotCounted, SettledOtherwise
 from ledger.checks import to_ms
 from ledger.errors import NOT_WRITTEN, LedgerError
 from ledger.message import time_text
@@ -132,6 +133,10 @@ _TIME = (
 _TAKEN = "This counter, key and time already stand for another change or hold. A new one needs a new key."
 _LIMIT = "All Regions together have too little left. Nothing counts, and that is final: a new attempt needs a new key."
 _OVER = "The period is over: see since. No further attempt counts; an earlier one, without an answer, may."
+_NOT_COUNTED = (
+    "The period of a counter is over: see since. What it holds counts; a cost above that does not: over says how much "
+    "is in no counter, unless an earlier request counted it."
+)
 _REACH = "This Region has too little left, and one that may have more did not answer. Nothing was decided."
 _STUCK = "The debit counts, the target refused the credit, and the source has no room to take it back. Nothing is lost."
 _NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
@@ -140,6 +145,8 @@ _NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
     (errors.InvalidTime, "invalid-time", _TIME),
     (errors.InvalidCounter, "invalid-request", _NAME),
     (errors.InvalidInput, "invalid-request", "An argument is not acceptable."),
+    (SettledOtherwise, "hold-ended", "It was settled before, with another cost, which stays: see counts."),
+    (NotCounted, "period-over", _NOT_COUNTED),
     (errors.TokenConflict, "token-conflict", _TAKEN),
     (errors.LimitReached, "limit-reached", _LIMIT),
     (errors.PeriodOver, "period-over", _OVER),
@@ -177,6 +184,10 @@ def problem_of(error: LedgerError) -> Problem:
         members |= {"state": error.state}
     if isinstance(error, errors.PeriodOver) and error.since is not None:
         members |= {"since": time_text(error.since)}
+    if isinstance(error, SettledOtherwise):
+        members |= {"counts": {error.counter: error.actual}}
+    if isinstance(error, NotCounted):
+        members |= {"over": error.over}
     name, detail = next((name, detail) for kind, name, detail in _NAMES if isinstance(error, kind))
     resets_at = error.resets_at if isinstance(error, errors.LimitReached) else None
     says = isinstance(error, _SAY_WHAT_COUNTS)

@@ -2,7 +2,7 @@
 
 Rule 1: a reservation is its holds, named by their ids. The service keeps nothing between two requests.
 Rule 2: the hold's own token and time name what is added above it, in its lane's Region. So a settlement that somebody
-repeats, in any Region, counts once.
+repeats, in any Region, counts once; one with another cost is refused.
 Rule 3: a cost counts as in `Budgets`: what a limit refuses counts beside its counter, under OVER and its name.
 """
 
@@ -17,7 +17,7 @@ from pydantic import ConfigDict, Field
 
 from ledger import Hold, Ledger
 from ledger.budgets.ask import run
-from ledger.budgets.reserving import CallName, release, settle
+from ledger.budgets.reserving import CallName, raise_first, release, settle
 from ledger.checks import check_counter
 from ledger.errors import InvalidInput, LedgerError, LimitReached, TransferStuck
 from ledger.ranges import CHANGE_MAX
@@ -83,7 +83,8 @@ class Sagas(Checked):
     """A method for each route."""
 
     def reserve(self, wanted: Annotated[NewReservation, Body()], idempotency_key: Key) -> Reservation:
-        """Each counter holds the amount, or none does. The holds of the answer settle and release the reservation."""
+        """Each counter holds the amount, or none does. The holds of the answer settle and release the reservation. Key,
+        time and counters name it: with another expires_s it is the same, and ends when the first request said."""
         for counter in wanted.counters:
             if wanted.counters.count(counter) > 1:
                 raise _refused("counters", f"{counter} is named twice: name each counter once")
@@ -101,7 +102,8 @@ class Sagas(Checked):
         return Reservation(id=idempotency_key, holds=held)
 
     def settle(self, end: Annotated[Settlement, Body()]) -> Settled:
-        """The cost counts in every counter. What a limit refuses of it counts in over:<counter>."""
+        """The cost counts in every counter. What a limit refuses of it counts in over:<counter>. After another cost for
+        the same holds it is a conflict (409), whose member counts says what counts of the first one, which stays."""
         holds = self._holds(end)
         with self._in_steps():
             return Settled(over=_settled(self._ledger, holds, end.cost))
@@ -174,6 +176,5 @@ def _settled(ledger: Ledger, holds: list[Hold], cost: int) -> dict[str, int]:
             over |= run(settle([hold.counter], [hold], cost, name, OVER), ledger)
         except LedgerError as error:
             failures.append(error)
-    if failures:
-        raise failures[0]
+    raise_first(failures, over)
     return over

@@ -6,6 +6,7 @@ A coroutine asks a Ledger in threads, or an AsyncLedger; each way spends what `w
 from __future__ import annotations
 
 import asyncio
+import copy
 import pickle
 import re
 from collections.abc import Coroutine
@@ -20,13 +21,14 @@ import pytest
 from lab.histories.budget_calls import REGIONS, TIMEOUT, FailingLedger, TwoRegions, goes_wrong
 from lab.histories.budget_mistakes import MISTAKES
 from lab.measure.metered_table import MeteredTable
-from ledger import Ledger, Limit, Settings, errors
+from ledger import Keep, Ledger, Limit, Settings, errors
 from ledger.aio import AsyncLedger
-from ledger.budgets import Budgets, Call, OverBudget, ask
+from ledger.budgets import Budgets, Call, NotCounted, OverBudget, SettledOtherwise, ask, reserving
 from ledger.budgets.reserving import TRIES_MAX, release
-from ledger.checks import to_datetime
+from ledger.checks import to_datetime, to_ms
 from ledger.errors import InvalidCounter, InvalidInput, InvalidKey, LedgerError, OutcomeUnknown, Throttled
 from ledger.memory import MemoryTable
+from reader import Reader
 from tests.strategies import OPERATORS
 from tests.world import writes_of
 
@@ -112,7 +114,7 @@ def test_a_budget_that_refuses_leaves_nothing_held_in_the_others(world: TwoRegio
         alone, awaited = (budgets.reserve([A, B, C], 200) for _ in range(2))
         shared = named(world, [A, B, C], 200, budgets.now())
         for begin in (shared.open, alone.open, lambda: asyncio.run(awaited.aopen())):
-            with pytest.raises(OverBudget, match="llm:team-1 has less than 200 left") as refused:
+            with pytest.raises(OverBudget, match="llm:team-1 has 100 left, and this call may cost 200") as refused:
                 begin()
             assert [world.held(counter) for counter in (A, B, C)] == [0, 900, 0]
     refused.value.add_note("A release failed.")
@@ -179,11 +181,130 @@ def test_a_call_that_is_asked_for_again_reserves_once_in_any_process_and_its_fir
     at = world.budgets().now()
     first, again = (named(world, [A], 600, at).open() for _ in range(2))
     assert world.stands(A) == (0, 600)
-    for call, cost in ((first, 250), (again, 300)):
-        call.settle(cost)
-        call.close()
+    first.settle(250)
+    first.close()
+    again.settle(300)
+    with pytest.raises(SettledOtherwise, match=r"another cost than 300\. 250 of the first cost counts") as settled:
+        again.close()
+    assert (settled.value.counter, settled.value.actual, settled.value.is_least, again.ended) == (A, 250, False, True)
+    for call in (first, again):
         ask.run(release(call.holds), world.ledger())  # which have ended
     assert world.stands(A) == (250, 0)
+
+
+def settled(world: TwoRegions, call: Call, cost: int) -> None:
+    """As whoever has the call's name and holds settles it, in any process."""
+    name = reserving.CallName(call.id, call.at, shared=True, counters=call.counters)
+    ask.run(reserving.settle(call.counters, call.holds, cost, name, "over:"), world.ledger())
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "counts", "is_least"),
+    [
+        (5, 12, 5, False),  # a part of the hold, then more than it
+        (0, 5, 0, False),
+        (12, 5, 10, True),
+        (12, 10, 12, False),
+        (12, 13, 12, False),
+        (12, 11, 12, False),
+        (10, 4, 10, True),
+        (60, 10, 10, True),  # the budget refused some of it
+        (60, 9, 10, True),
+        (60, 61, 10, True),
+    ],
+)
+def test_a_second_settlement_with_another_cost_counts_nothing_and_says_what_counts(
+    first: int, second: int, counts: int, is_least: bool
+) -> None:
+    world = TwoRegions(40)
+    call = named(world, [A], 10, world.budgets().now()).open()
+    settled(world, call, first)
+    before = [world.spent(name) for name in (A, f"over:{A}")]
+    assert sum(before) == first
+    for _ in range(2):
+        with pytest.raises(SettledOtherwise) as error:
+            settled(world, call, second)
+        assert (error.value.actual, error.value.is_least, error.value.state) == (counts, is_least, "captured")
+        for kind in (errors.HoldEnded, errors.TokenConflict):
+            assert isinstance(error.value, kind)
+    settled(world, call, first)
+    assert [world.spent(name) for name in (A, f"over:{A}")] == before
+
+
+def test_a_call_is_one_whatever_the_timeout_of_the_process_that_makes_it(world: TwoRegions) -> None:
+    """A rolling deployment: another process has another timeout, and the message comes again."""
+    at = world.budgets().now()
+    first = named(world, [A, B], 100, at).open()
+    longer = world.budgets(timeout=2 * TIMEOUT)
+    again = longer.reserve([B, A], 100, call="req-7", at=at).open()
+    assert ({*again.holds}, world.held(A), world.held(B)) == ({*first.holds}, 100, 100)
+    first.settle(70)
+    first.close()
+    for budgets in (longer, world.budgets(timeout=TIMEOUT / 2), world.budgets()):
+        with pytest.raises(errors.HoldEnded):
+            budgets.reserve([A, B], 100, call="req-7", at=at).open()
+    assert world.stands(A) == world.stands(B) == (70, 0)
+
+
+def test_no_key_of_a_caller_is_the_name_of_a_step_of_a_call(world: TwoRegions) -> None:
+    ledger, at = world.ledger(), world.budgets().now()
+    with named(world, [A], 10, at) as call:
+        ledger.hold_all([A], 10, expires=TIMEOUT, idempotency_key="req-7", at=at)
+        assert world.held(A) == 20
+        texts = ("req-7/rest", "req-7/0", *map(str, (call._name.rest, call._name.part(0), call._name.holds)))
+        for text in texts:
+            ledger.add(A, 1, idempotency_key=text, at=at)
+        call.settle(14)
+    assert world.spent(A) == len(texts) + 14
+    with world.budgets().reserve([A, B], 10, call="req-7", at=at) as other:  # another list is another call
+        other.settle(15)
+    assert (world.spent(A), world.spent(B)) == (len(texts) + 29, 15)
+
+
+def test_the_names_of_a_calls_steps_are_the_same_for_ever(world: TwoRegions) -> None:
+    name = named(world, [B, A], 1, world.budgets().now())._name
+    assert (name.holds, name.rest, name.part(3)) == (
+        "12:budget/holds5:req-7",
+        "11:budget/rest5:req-79:llm:key-110:llm:team-1",
+        "11:budget/part1:35:req-79:llm:key-110:llm:team-1",
+    )
+
+
+def test_what_settles_after_its_period_closed_says_what_is_in_no_counter() -> None:
+    now_ms, days, kept = [to_ms(datetime(2026, 11, 30, tzinfo=UTC))], 86_400_000, timedelta(days=400)
+    keep = Keep(late=timedelta(days=15), keep=kept)
+    limits, name = {"llm:": Limit(ceiling=CAP, region=REGIONS[0])}, f"{A}@2026-11"
+    settings = Settings(table="counters", limits=limits, periods={"llm:": keep, "over:": keep}, region=REGIONS[0])
+    table = MemoryTable()
+    ledger = Ledger(settings, table=table, clock=lambda: now_ms[0])
+    budgets = Budgets(ledger, timeout=timedelta(days=20), clock=lambda: now_ms[0])
+    call = budgets.reserve([name, C + "@2026-11"], 100).open()
+    call.settle(160)
+    now_ms[0] += 17 * days
+    for _ in range(2):
+        with pytest.raises(
+            NotCounted, match="Of the cost 160 100 counts in it; the rest, 60, is in no counter"
+        ) as late:
+            call.close()
+        over = {name: 60, C + "@2026-11": 60}
+        assert (late.value.counter, late.value.over, dict(call.over), call.ended) == (name, over, over, False)
+        assert isinstance(late.value, errors.PeriodOver)
+    reader = Reader(settings, table=table, clock=lambda: now_ms[0])
+    assert [reader.value(each) for each in (name, f"over:{name}")] == [100, 0]
+
+
+def test_a_refusal_says_how_much_is_left_and_needed_and_until_when_to_wait() -> None:
+    said = OverBudget(A, 4_000, available=2_000, resets_at=datetime(2026, 12, 1, tzinfo=UTC))
+    assert str(said) == (
+        f"The budget {A} has 2,000 left, and this call may cost 4,000. Nothing of this call counts. "
+        "Send a cheaper call, or wait until 2026-12-01."
+    )
+    said = OverBudget(A, 4_000, resets_at=datetime(2026, 12, 1, 8, tzinfo=UTC))
+    assert str(said).startswith(f"The budget {A} has less than 4,000 left, and")
+    assert str(said).endswith("Send a cheaper call, or wait until 2026-12-01 08:00 UTC.")
+    said.add_note("a note")
+    for again in (pickle.loads(pickle.dumps(said)), copy.copy(said)):
+        assert (str(again), again.__notes__, again.counter, again.estimate) == (str(said), ["a note"], A, 4_000)
 
 
 def test_what_a_budget_gets_is_its_value_whatever_its_class_does_with_operators(world: TwoRegions) -> None:

@@ -1,5 +1,6 @@
 """Holds in several limited counters, all or none: who is asked first, what a refusal leaves, and how they end."""
 
+import hashlib
 import pickle
 import random
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from lab.histories.filing import Filing, filed_as
-from ledger import Hold, Holds, Keep, Ledger, Limit, Settings, errors, items
+from ledger import Hold, Holds, Keep, Ledger, Limit, Settings, errors, items, tokens
 from ledger.aio import AsyncHold, AsyncHolds, AsyncLedger
 from ledger.budgets import Budgets, OverBudget
 from ledger.checks import to_datetime, to_ms
@@ -92,6 +93,28 @@ def file_all(world: World) -> None:
             assert gate is not None
             assert not gate.recent
             assert not gate.held
+
+
+def test_the_names_of_a_call_and_of_its_holds_are_the_same_for_ever() -> None:
+    at_ms, length_ms = 1291191960000, 60_000
+    name = hold_all.name_of("order-7/ü", ["team:t", "key:k"])
+    assert name == "8:hold_all10:order-7/ü5:key:k6:team:t"
+    assert hold_all.name_of(name, ["key:k"]) == f"13:hold_all/step{len(name.encode())}:{name}5:key:k"
+    hashed = hashlib.sha256(b"step:hold:5:key:k" + name.encode()).digest()[:8]
+    held = tokens.hold_token("key:k", name, at_ms, length_ms)
+    assert tokens.to_bytes(held)[6:] == hashed + (5 << 11 | 1_875).to_bytes(2, "big")
+    by_name = tokens.name_of(held)
+    end = 31 << 11 | int.from_bytes(hashed[:2], "big") & 0x7FF
+    assert tokens.to_bytes(by_name) == at_ms.to_bytes(6, "big") + hashed + end.to_bytes(2, "big")
+    assert (held, by_name) == ("015JGGKGE07MEMFVC9DJVF8BTK", "015JGGKGE07MEMFVC9DJVF9Z8X")
+    for other_ms in (1, 61_000, tokens.HOLD_MS_MAX):
+        other = tokens.hold_token("key:k", name, at_ms, other_ms)
+        assert tokens.name_of(other) == by_name != other
+        assert tokens.is_named(other, by_name)
+        lowest, highest = tokens.ends_of(by_name)
+        assert lowest <= other < by_name < highest
+    assert not tokens.is_named(by_name, by_name)
+    assert not tokens.is_named(tokens.hold_token("key:k", "other", at_ms, 1), by_name)
 
 
 def same_call(world: World, length: timedelta, region: str = A, **key: Any) -> Holds:

@@ -83,9 +83,26 @@ def test_a_settlement_counts_once_in_any_region_and_what_a_limit_refuses_of_it_s
         assert (done.status, done.said) == (200, {"over": {ORG: 2}})
         assert values(here, KEY, ORG, f"over:{ORG}", f"over:{KEY}") == [9, 7, 2, 0]
         assert held(here) == [0, 3]
-    assert settle(here, answer, 1).said == {"over": {}}
+    for service, cost, counts in ((here, 1, 4), (there, 8, 9), (here, 12, 9)):
+        said = settle(service, answer, cost).refused(409, "hold-ended")
+        assert (said["state"], said["counts"][KEY]) == ("captured", counts)
+        assert not set("0123456789") & set(said["detail"])
+        assert "Nothing was written" not in said["detail"]
     assert release(here, answer).status == 204
-    assert values(here, KEY, ORG) == [9, 7]
+    assert values(here, KEY, ORG, f"over:{ORG}", f"over:{KEY}") == [9, 7, 2, 0]
+
+
+def test_a_reservation_is_one_whatever_the_seconds_that_it_may_last() -> None:
+    here, there = two()
+    answer = reserve(here, 4)
+    again = reserve(there, 4, region=A, expires_s=9_000, counters=[ORG, KEY])
+    assert (again.status, again.said["holds"]) == (201, answer.said["holds"][::-1])
+    assert held(here) == [4, 4]
+    reserve(here, 3, expires_s=9_000).refused(409, "token-conflict")
+    assert reserve(here, 3, counters=[KEY]).status == 201
+    assert held(here) == [7, 4]
+    settle(here, answer, 4)
+    reserve(here, 4, expires_s=9_000).refused(409, "hold-ended")
 
 
 def test_a_settlement_tries_every_counter_before_it_says_what_failed() -> None:
