@@ -50,23 +50,33 @@ class OverBudget(LimitReached):
     """
 
     def __init__(
-        self, counter: str, estimate: int, *, available: int | None = None, resets_at: datetime | None = None
+        self,
+        counter: str,
+        estimate: int,
+        *,
+        available: int | None = None,
+        resets_at: datetime | None = None,
+        replayed: bool = False,
     ) -> None:
         left = f"less than {estimate:,}" if available is None else f"{available:,}"
+        before = "refused this call before. It " if replayed else ""
+        do = "Take a new name" if replayed else "Send a cheaper call"
         then = "" if resets_at is None else f", or wait until {_day(resets_at)}"
         super().__init__(
-            f"The budget {counter} has {left} left, and this call may cost {estimate:,}. Nothing of this call counts. "
-            f"Send a cheaper call{then}.",
+            f"The budget {counter} {before}has {left} left{' now' if replayed and available is not None else ''}, and "
+            f"this call may cost {estimate:,}. Nothing of this call counts. {do}{then}.",
             counter=counter,
             available=available,
             resets_at=resets_at,
+            replayed=replayed,
         )
         self.estimate = estimate
 
     @classmethod
     def of(cls, refused: LimitReached, estimate: int) -> OverBudget:
         """The error of a budget whose limit refused an estimate, with the refusal's notes."""
-        error = cls(str(refused.counter), estimate, available=refused.available, resets_at=refused.resets_at)
+        known: dict[str, Any] = {name: getattr(refused, name) for name in ("available", "resets_at", "replayed")}
+        error = cls(str(refused.counter), estimate, **known)
         error.__dict__.update(refused.__dict__)
         return error
 

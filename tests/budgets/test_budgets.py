@@ -302,9 +302,14 @@ def test_a_refusal_says_how_much_is_left_and_needed_and_until_when_to_wait() -> 
     said = OverBudget(A, 4_000, resets_at=datetime(2026, 12, 1, 8, tzinfo=UTC))
     assert str(said).startswith(f"The budget {A} has less than 4,000 left, and")
     assert str(said).endswith("Send a cheaper call, or wait until 2026-12-01 08:00 UTC.")
+    again = str(OverBudget(A, 4_000, available=5_000, replayed=True))
+    assert again.startswith(
+        f"The budget {A} refused this call before. It has 5,000 left now, and this call may cost 4,000"
+    )
+    assert again.endswith("Take a new name.")
     said.add_note("a note")
-    for again in (pickle.loads(pickle.dumps(said)), copy.copy(said)):
-        assert (str(again), again.__notes__, again.counter, again.estimate) == (str(said), ["a note"], A, 4_000)
+    for same in (pickle.loads(pickle.dumps(said)), copy.copy(said)):
+        assert (str(same), same.__notes__, same.counter, same.estimate) == (str(said), ["a note"], A, 4_000)
 
 
 def test_what_a_budget_gets_is_its_value_whatever_its_class_does_with_operators(world: TwoRegions) -> None:

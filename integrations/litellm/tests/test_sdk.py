@@ -77,7 +77,12 @@ def test_what_may_not_begin_is_refused_in_a_plain_sentence_and_the_provider_is_n
     ledger.hold_all = throttled
     bad, broken = litellm.BadRequestError, litellm.InternalServerError
     refusals: list[tuple[dict[str, Any], dict[str, Any], type[Exception], str]] = [
-        ({"max_tokens": 1_000}, {}, litellm.BudgetExceededError, "llm:ann has less than 2008 left"),
+        (
+            {"max_tokens": 1_000},
+            {},
+            litellm.BudgetExceededError,
+            "ann has 1,000 left, and this call may cost 2,008",
+        ),
         ({"user": None}, {}, bad, "This call has no user, and a budget is named by it"),
         ({"user": "ann b"}, {}, bad, "without spaces"),
         ({"model": "ours/unknown"}, {}, bad, "LiteLLM has no price of it by the token"),
@@ -267,7 +272,7 @@ def test_the_code_of_the_page_runs_as_it_stands(capsys: pytest.CaptureFixture[st
         exec(compile(to_try, "try.py", "exec", dont_inherit=True), {"__name__": "__main__"})
     *answers, refusal = capsys.readouterr().out.splitlines()
     assert answers[-4:] == ["answered"] * 4
-    assert "llm:ann has less than 320 left" in refusal
+    assert "llm:ann has 100 left, and this call may cost 320" in refusal
     names: dict[str, Any] = {"__name__": "our_budgets"}
     exec(compile(of_the_proxy, "our_budgets.py", "exec", dont_inherit=True), names)
     caller = names["Caller"](key="k1", model="gpt-4o", month="2026-11", day="2026-11-23")
