@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import random
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -42,6 +43,9 @@ MESSAGE_BYTES_MAX = REQUEST_BYTES_MAX // ENTRIES_MAX
 TRIES_MAX = 4
 """How often an entry is sent that the queue refused by a fault of its own, the SDK's retries of a request aside."""
 
+_GROUP = re.compile(r"[!-~]{1,128}")
+"""A MessageGroupId: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html"""
+
 AGAIN = "It may or may not be in the queue. Send the change again: it counts once."
 PAUSE_BASE_S = 0.1
 CONFIG = Config(
@@ -52,6 +56,9 @@ CONFIG = Config(
 class ChangeQueue:
     """Sends changes to the standard queue at `url`. It is thread-safe: make one in each process and keep it.
 
+    group: whose changes they are, such as a tenant: 1 to 128 printable ASCII characters without spaces. SQS delays the
+    messages of a group that sends very many, and not those of the others (fair queues).
+
     client: a boto3 SQS client; without it the queue makes one with this library's time-outs and retries, for `region`
     or the process's own. pause(seconds) and jitter() -> [0, 1) are for tests. Raises InvalidInput.
     """
@@ -60,6 +67,7 @@ class ChangeQueue:
         self,
         url: str,
         *,
+        group: str | None = None,
         client: SQSClient | None = None,
         region: str | None = None,
         pause: Callable[[float], None] = time.sleep,
@@ -67,7 +75,9 @@ class ChangeQueue:
     ) -> None:
         if type(url) is not str or not url:
             raise InvalidInput(f"url is the URL of a queue, not {shown(url)}.")
-        self.url = url
+        if group is not None and not (type(group) is str and _GROUP.fullmatch(group)):
+            raise InvalidInput(f"group is 1 to 128 printable ASCII characters without spaces, not {shown(group)}.")
+        self.url, self.group = url, group
         self._client = client if client is not None else _client(region)
         self._pause = pause
         self._jitter = jitter
@@ -108,9 +118,14 @@ class ChangeQueue:
             if attempt and todo:
                 self._pause(self._jitter() * PAUSE_BASE_S * 2**attempt)
             if todo:
-                answers, todo = self._send([{"Id": str(i), "MessageBody": bodies[i]} for i in todo])
+                answers, todo = self._send([self._entry(str(i), bodies[i]) for i in todo])
                 results |= answers
         return results
+
+    def _entry(self, name: str, body: str) -> SendMessageBatchRequestEntryTypeDef:
+        if self.group is None:
+            return {"Id": name, "MessageBody": body}
+        return {"Id": name, "MessageBody": body, "MessageGroupId": self.group}
 
     def _send(
         self, entries: Sequence[SendMessageBatchRequestEntryTypeDef]

@@ -27,15 +27,17 @@ class Queue:
     def __init__(self, *answers: Answer) -> None:
         self.answers = list(answers)
         self.batches: list[list[str]] = []
+        self.groups: set[str | None] = set()
         self.pauses: list[float] = []
 
     def send_message_batch(self, *, QueueUrl: str, Entries: list[dict[str, str]]) -> dict[str, Any]:
         assert QueueUrl == "url"
         self.batches.append([entry["MessageBody"] for entry in Entries])
+        self.groups |= {entry.get("MessageGroupId") for entry in Entries}
         return (self.answers.pop(0) if self.answers else taken)(Entries)
 
-    def open(self) -> ChangeQueue:
-        return ChangeQueue("url", client=cast(Any, self), pause=self.pauses.append, jitter=lambda: 1.0)
+    def open(self, **given: Any) -> ChangeQueue:
+        return ChangeQueue("url", client=cast(Any, self), pause=self.pauses.append, jitter=lambda: 1.0, **given)
 
 
 def taken(entries: list[dict[str, str]]) -> dict[str, Any]:
@@ -124,3 +126,13 @@ def test_a_message_of_many_that_is_refused_is_told_of_each_of_its_changes_by_an_
     refusals = [result for result in results if isinstance(result, NotQueued)]
     assert len(refusals) == len({id(refusal) for refusal in refusals}) == len(loads_many(queue.batches[0][0]))
     assert (results[-2], type(results[-1])) == ("message-1", InvalidMessage)
+
+
+def test_a_queue_with_a_group_names_it_in_each_message_also_in_one_that_it_sends_again() -> None:
+    for given, group in (({}, None), ({"group": "tenant-7"}, "tenant-7"), ({"group": "!" * 128}, "!" * 128)):
+        queue = Queue(refused(by_sender=False))
+        assert "message-0" in queue.open(**given).send_many(map(small, range(3)))
+        assert (len(queue.batches), queue.groups) == (2, {group})
+    for wrong in ("", " ", "a b", "ü", "x" * 129, "a\n", 7, b"a"):
+        with pytest.raises(InvalidInput, match="group is 1 to 128 printable ASCII"):
+            Queue().open(group=wrong)

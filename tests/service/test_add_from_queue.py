@@ -105,6 +105,15 @@ def test_a_copy_has_the_messages_own_attributes_and_the_error_as_far_as_there_is
     assert all("LedgerError" not in attributes for attributes in others)
 
 
+def test_a_copy_is_of_the_messages_group_if_it_has_one() -> None:
+    for group in (None, "tenant-7"):
+        service = adding()
+        named = {} if group is None else {"MessageGroupId": group}
+        service.adds("poison", attributes={"ApproximateReceiveCount": "1", **named})
+        (copy,) = service.sqs.taken["dead_letters"]
+        assert copy.get("MessageGroupId") == group
+
+
 def test_a_change_of_a_name_that_is_not_written_here_is_a_dead_letter_and_the_others_of_its_message_count() -> None:
     service = adding(prefixes=("stock:", "seats:"), pack=True)
     mixed = many(message(1), message(2, counter=CANARY), message(3))

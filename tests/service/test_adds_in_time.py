@@ -11,7 +11,8 @@ from ledger.dynamo.client import CALL_S_MAX
 from ledger.errors import Unavailable
 from ledger.lane import shape
 from ledger.requests import Put, PutMany, Update, run
-from tests.service.support import NOTHING, Service, failed, sqs
+from service.sqs import STOPPED, SqsQueue
+from tests.service.support import NOTHING, Service, Sqs, failed, sqs
 from tests.service.test_time import FUNCTIONS
 from tests.world import A
 
@@ -155,3 +156,16 @@ def test_what_is_left_of_a_message_is_sent_as_its_sender_sent_it_and_stays_whole
     assert slow.service.value(SHOP) == 6_000 - len(rest)
     assert slow.receive(sent["MessageBody"]) == []
     assert slow.service.value(SHOP) == 6_000
+
+
+def test_many_messages_leave_in_several_requests_at_once_and_each_has_its_own_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.undo()
+    client = Sqs(refuses="body 137.")
+    queue = SqsQueue("url", lambda: client)
+    bodies = [f"body {n}." for n in range(205)]
+    assert [n for n, why in enumerate(queue.put_each(bodies)) if why is not None] == [137]
+    assert (sorted(client.sizes), len(client.taken["url"])) == ([5, *[10] * 20], 204)
+    assert {*queue.put_each(bodies, stop=lambda: True)} == {STOPPED}
+    assert len(client.taken["url"]) == 204
