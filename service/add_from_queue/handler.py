@@ -138,7 +138,7 @@ class AddFromQueue:
                 parcels.append(Parcel(record, loads_many(record["body"])))
             except LedgerError as error:
                 parcels.append(Parcel(record, (), [error]))
-        in_turn = sorted(parcels, key=lambda parcel: len(parcel.changes) // LARGE)
+        in_turn = _in_turn(parcels)
         changes = list(chain.from_iterable(parcel.changes for parcel in in_turn))
         refused = [self._refusal(change) for change in changes]
         taken = [change for change, error in zip(changes, refused, strict=True) if error is None]
@@ -196,7 +196,7 @@ class AddFromQueue:
         limit_of = self._ledger.settings.limit_of
         decided = [
             (parcel, place, text)
-            for parcel in parcels
+            for parcel in _in_turn(parcels)
             for place, (change, outcome) in enumerate(zip(parcel.changes, parcel.outcomes, strict=False))
             if any(map(limit_of, counters_of(change))) or isinstance(outcome, PeriodOver)
             if (text := outcome_of(change, outcome)) is not None
@@ -252,6 +252,10 @@ class AddFromQueue:
         if isinstance(parcel.error, NotInTime):  # nothing is in its way
             return WAIT_S
         return wait_of(parcel.record, self._jitter())
+
+
+def _in_turn(parcels: Sequence[Parcel]) -> list[Parcel]:
+    return sorted(parcels, key=lambda parcel: len(parcel.changes) // LARGE)
 
 
 def group_of(record: Record) -> str | None:
