@@ -207,7 +207,9 @@ def add_many(
             yield from rules.shape.program()
     except LedgerError as failure:
         return [one if isinstance(one, LedgerError) else failed(failure, one) for one in outcomes.values()]
-    strict = (delta.lane.counter for delta in sent.values() if delta.lane.retires_s or rules.shape.is_strong)
+    first_shards = bool(rules.settings.shards) and not rules.shape.is_known
+    every = rules.shape.is_strong or first_shards
+    strict = (delta.lane.counter for delta in sent.values() if delta.lane.retires_s or every)
     lacking = yield from unfit(rules, strict)
     outcomes |= {i: failed(error, delta) for i, delta in sent.items() if (error := lacking.get(delta.lane.counter))}
     parts: dict[Lane | None, dict[int, Delta]] = {}  # a limited lane each, and under None all that have no limit

@@ -7,7 +7,8 @@ shape is in `regions`, else a reader misses its lanes and a clean does not ask i
 Every limit of the shape is in `limits`, else a process would add deltas that no gate has decided; and so are its
 periods, else one would add what never retires, or read what has.
 Rule 4: `regions`, `limits` and `periods` may name more, but the first use of a prefix that the shape lacks is refused,
-because no other process is bound by it. Where a table has no shape, the first process that uses a limit writes it.
+because no other process is bound by it. Where a table has no shape, the first process that uses a limit, a period or
+shards writes it: without it a retry by a process with other shards would count again.
 Rule 5: the shape only ever grows, by Regions, limits and periods. It never gets a limit for some counters of another
 limit, because their gates have decided by that, nor for counters that have changes, which no gate would know. It gets
 periods only where there is no counter yet.
@@ -28,7 +29,7 @@ from ledger.conditions import Absent
 from ledger.dynamo import failures
 from ledger.errors import NotAllowed, SettingsMismatch, TableError, TransactionConflict, shown
 from ledger.lane.directory import NAMES_MAX, counters_below
-from ledger.lane.fits import SHOWN_MAX, lacking, mismatches, of_periods, too_late, unfit, unlike
+from ledger.lane.fits import SHOWN_MAX, lacking, mismatches, too_late, unfit, unlike
 from ledger.limit import Shape
 from ledger.requests import Get, Instant, Item, Now, Program, Put, Table, run
 from ledger.settings import Settings
@@ -42,7 +43,7 @@ LOG = logging.getLogger("ledger")
 
 
 class ShapeCheck:
-    """Checks once whether `settings` fit the table's shape, and at the first use of a limit whether the shape has it.
+    """Checks once whether `settings` fit the table's shape, and at the first use of a rule whether the shape has it.
 
     writes: whether the process adds, and so writes the shape where there is none. It is thread-safe without a lock, so
     that no thread waits for another: threads that come at once before the first answer read the shape once each.
@@ -50,7 +51,7 @@ class ShapeCheck:
 
     def __init__(self, settings: Settings, *, writes: bool = False) -> None:
         self._settings, self._writes = settings, writes
-        rules = {"limits": settings.limits, "periods": settings.periods, "shards": of_periods(settings)}
+        rules = {"limits": settings.limits, "periods": settings.periods, "shards": settings.shards}
         self._rules: Mapping[str, Collection[str]] = {} if settings.unshared_limits else rules
         self._shared: Collection[Rule] | None = None
         """The rules that need no further read; None: nothing was read."""
@@ -103,13 +104,12 @@ class ShapeCheck:
 
 
 def _first(settings: Settings) -> Program[Shape | None]:
-    """Write the shape, if absent, at the first use of a limit; the shape. None where that fails, which it logs."""
+    """Write the shape, if absent, at the first use of a rule; the shape. None where that fails, which it logs."""
     try:
         yield from check_growth(settings, None, everywhere=False)
         yield Put(items.shape_item(_shape_of(settings)), Absent())
     except (TableError, SettingsMismatch) as error:
-        limits, periods = (shown(dict(rules), SHOWN_MAX) for rules in (settings.limits, settings.periods))
-        ours = f"limits={limits} and periods={periods}"
+        ours = ", ".join(f"{kind}={shown(dict(getattr(settings, kind)), SHOWN_MAX)}" for kind in KINDS)
         LOG.warning("the table has no shape, so no process must have %s; `ledgerctl init` writes it. %s", ours, error)
         return None
     return (yield from check(settings))

@@ -151,7 +151,9 @@ def test_a_stray_in_a_pack_that_reaches_over_the_watermark_is_below_and_what_is_
 def test_run_and_verify_tell_of_every_lane_that_a_producer_with_other_shards_wrote_to() -> None:
     home, away = two_regions()
     for _ in range(100):
-        Ledger(settings(shards={"stock:": 4}), table=home, clock=lambda: home.now_ms).add(COUNTER, 1)
+        Ledger(settings(shards={"stock:": 4}, unshared_limits=True), table=home, clock=lambda: home.now_ms).add(
+            COUNTER, 1
+        )
     home.now_ms += KEEP_MS
     lanes = tuple(Lane(A, shard, COUNTER) for shard in (1, 2, 3))
     for _ in range(3):  # found by their deltas, then by what is left of them once these are folded and cleaned

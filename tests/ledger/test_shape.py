@@ -3,7 +3,7 @@
 A table that is missing, or is not ours, is told as that.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -27,10 +27,12 @@ from ledger.errors import (
 )
 from ledger.lane.shape import check, write
 from ledger.limit import Limit, Shape
+from ledger.memory import MemoryTable
 from ledger.periods.keep import Keep
 from ledger.ranges import SHARD_MAX, VERSION_MAX
 from ledger.requests import Get, Put, PutMany, Table
 from ledger.table import DynamoTable
+from ledger.writer import add_deltas
 from reader import Reader
 from tests.ledger.test_table_errors import Script
 from tests.world import LATER_MS, A, B, Region, create_table, fail, outcomes_of, refused
@@ -117,19 +119,73 @@ def test_a_mismatch_says_both_values_and_what_to_do() -> None:
 
 
 def test_each_asks_once_and_every_later_add_is_one_put() -> None:
-    for table in (Region(), table_of()):
+    for table, first in ((Region(), [Get, Put, Get]), (table_of(), [Get])):
         ledger, reader, cleaner = Ledger(OURS, table=table), Reader(OURS, table=table), compactor(OURS, table)
         for _ in range(3):
             ledger.add("stock", 1)
         ledger.add_many([Change("stock", 1)])
-        assert table.kinds == [Get, Put, Put, Put, PutMany, Put]
+        assert table.kinds == [*first, Put, Put, Put, PutMany, Put]
         assert table.asked[0] == ASKED
         assert ASKED.consistent
+        asked = table.asked.count(ASKED)
         for _ in range(2):
             reader.read("stock")
             cleaner.compact("stock")
             cleaner.verify("stock")
-        assert table.asked.count(ASKED) == 3
+        assert table.asked.count(ASKED) == asked + 2
+
+
+DOORS: dict[str, Callable[[Settings, Any], object]] = {
+    "add": lambda made, table: Ledger(made, table=table).add("stock", 1),
+    "apply": lambda made, table: (ledger := Ledger(made, table=table)).apply(ledger.prepare("stock", 1)),
+    "gather": lambda made, table: Ledger(made, table=table, gather=True).add("stock", 1),
+    "add_many": lambda made, table: only(Ledger(made, table=table).add_many([Change("stock", 1)])),
+    "add_many in packs": lambda made, table: only(Ledger(made, table=table).add_many([Change("stock", 1)], pack=True)),
+    "import": lambda made, table: only(add_deltas(ledger := Ledger(made, table=table), [ledger.prepare("stock", 1)])),
+    "transfer": lambda made, table: Ledger(made, table=table).transfer(
+        "stock", "c", 1, idempotency_key="k", at=datetime(2026, 11, 28, tzinfo=UTC)
+    ),
+}
+
+
+def only(outcomes: Sequence[object]) -> object:
+    (outcome,) = outcomes
+    if isinstance(outcome, LedgerError):
+        raise outcome
+    return outcome
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_the_first_use_of_shards_keeps_a_shape_so_that_other_shards_are_refused(name: str) -> None:
+    """With 4 shards and then 8 a retry would be in another lane, and count twice; a read would leave changes out."""
+    table = MemoryTable()
+    DOORS[name](settings(A, stock=4), table)
+    shape = table.answer(ASKED)
+    assert shape is not None
+    assert items.shape_of(shape) == Shape((A, B), {"stock": 4})
+    before = dict(table.items)
+    for other in (settings(A, stock=8), settings(A), settings(A, stock=4, seats=2)):
+        for door in DOORS.values():
+            with pytest.raises(SettingsMismatch, match="Nothing was written"):
+                door(other, table)
+        for read in (Reader(other, table=table).value, compactor(other, table).compact):
+            with pytest.raises(SettingsMismatch):
+                read("stock")
+    assert table.items == before
+    DOORS[name](settings(A, stock=4), table)
+
+
+def test_a_counter_without_shards_costs_what_it_did_also_in_a_process_that_has_some() -> None:
+    table = Region()
+    ledger = Ledger(OURS, table=table)
+    for _ in range(3):
+        ledger.add("plain", 1)
+    ledger.add_many([Change("plain", 1)] * 2)
+    assert table.kinds[:5] == [Get, Put, Put, Put, PutMany]
+    assert table.asked.count(ASKED) == 1
+    assert table.answer(ASKED) is None
+    ledger.add("stock", 1)
+    assert table.answer(ASKED) is not None
 
 
 def test_a_failure_to_ask_is_raised_writes_nothing_and_is_asked_again_as_is_a_mismatch_that_passes() -> None:
@@ -152,7 +208,8 @@ def test_who_gets_no_shape_adds_as_before() -> None:
     denied = ClientError({"Error": {"Code": "AccessDeniedException", "Message": "not authorized"}}, "GetItem")
     for failure, called in (
         (denied, ["get_item", "put_item", "put_item"]),  # a role that may not read it does not ask again
-        (NoCredentialsError(), ["get_item", "put_item", "get_item", "put_item"]),  # missing for a moment
+        # missing for a moment; then the first use of shards finds no shape, and writes it
+        (NoCredentialsError(), ["get_item", "put_item", "get_item", "put_item", "get_item", "put_item"]),
     ):
         client = Script([failure, *[{}] * (len(called) - 1)])
         ledger = Ledger(OURS, client=cast(Any, client))
