@@ -29,7 +29,7 @@ from ledger.checks import check_counter, check_key, to_datetime
 from ledger.errors import NOT_WRITTEN, Again, HoldEnded, InvalidInput, InvalidTime, LedgerError, LimitReached, shown
 from ledger.gate import holds
 from ledger.gate.answer import Decision, ended, refused
-from ledger.gate.gate import EXPIRED, REFUSED, Gate
+from ledger.gate.gate import REFUSED, Gate
 from ledger.gate.gates import Gates
 from ledger.gate.recount import Standing, standings
 from ledger.gate.repeated import shown_now
@@ -129,7 +129,9 @@ def hold_all(rules: Rules, call: HoldAll) -> Program[tuple[Delta, ...]]:
             raise
         except (HoldEnded, InvalidTime) as error:
             if call.is_named and getattr(error, "state", "") != "captured":
-                yield from _final(call, error)
+                held = yield from _final(call, error)
+                if held:
+                    return held
             yield from _leave(call, granted.values(), error)
             raise
         except LedgerError as error:
@@ -195,17 +197,21 @@ def _is_short(part: Part, seen: Standing) -> bool:
     return gates.limit.has(part.side) and left < abs(part.delta.change)
 
 
-def _final(call: HoldAll, error: LedgerError) -> Program[None]:
-    """Make an answer final: raises the refusal of an earlier attempt, if there was one, or that the call is over. It
-    returns where an InvalidTime stays one, because nothing was decided."""
+def _final(call: HoldAll, error: LedgerError) -> Program[tuple[Delta, ...]]:
+    """Make an answer final: raises the refusal of an earlier attempt, if there was one, or how the call has ended. The
+    holds, where an attempt that lasts longer was granted all meanwhile; none, where the error stays as it is."""
     found = yield from again(partial(_found, call, named.stands_for))
     if not found and isinstance(error, InvalidTime):
-        return
+        return ()
     if not any(decision.outcome == REFUSED for _, decision in found):
         found = yield from again(partial(_found, call, named.close))
     yield from _raise_refusal(found, error)
-    if isinstance(error, InvalidTime):
-        raise ended(call.parts[0].delta, EXPIRED) from error
+    if not isinstance(error, InvalidTime):
+        return ()
+    for part, decision in found:
+        if decision.held is None:
+            raise ended(part.delta, decision.outcome) from error
+    return tuple(part.delta for part, _ in found)
 
 
 def _found(
