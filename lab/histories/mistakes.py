@@ -70,7 +70,12 @@ def read(file: str, kind: str) -> list[Mistake]:
 
 
 LANES = [*read("lanes.diff", "lanes"), *read("series.diff", "series")]
-LIMITS = [*read("limits.diff", "limits"), *read("rebuilds.diff", "limits"), *read("strong.diff", "strong")]
+LIMITS = [
+    *read("limits.diff", "limits"),
+    *read("rebuilds.diff", "limits"),
+    *read("strong.diff", "strong"),
+    *read("calls.diff", "calls"),
+]
 RUN = read("run.diff", "run")  # found by lab/run, as those of lanes are
 PERIODS = read("periods.diff", "periods")
 SAGAS = read("sagas.diff", "sagas")
