@@ -136,7 +136,8 @@ def queued(each: int, seconds: int) -> float:
             life.now_ms += 1_000 // QUEUED_PER_S
             changes.append(Change(COUNTER, 1, str(number), to_datetime(int(life.now_ms))))
         bodies = [dumps_many(changes[i : i + each]) for i in range(0, len(changes), each)]
-        records = [{"messageId": str(n), "body": body, "eventSource": "aws:sqs"} for n, body in enumerate(bodies)]
+        sent = {"eventSource": "aws:sqs", "attributes": {"ApproximateReceiveCount": "1"}}
+        records = [{"messageId": str(n), "body": body, **sent} for n, body in enumerate(bodies)]
         if failed := handle({"Records": records})["batchItemFailures"]:
             raise AssertionError(f"{len(failed)} messages failed")
         life.changes += len(changes)
