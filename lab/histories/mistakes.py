@@ -5,6 +5,8 @@ from which on histories are played, where those from 0 on would take long; then 
 there instead, and a space before what stays. After a line with a file alone comes another place.
 Rule 2: a copy of the code is changed, never the code. What stands there has to stand there once, so no list can rot.
 Rule 3: an error that no history can cause is a find, too.
+Rule 4: the judges are judged alike. `--rules` takes each of their rules away in turn: a history that only this rule
+finds wrong has to be right then (lab/histories/rules.py).
 """
 
 import argparse
@@ -15,13 +17,19 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
+
+from lab.histories.rules import Row, Rule, rows
 
 ROOT = Path(__file__).parents[2]
 COPIED = ("ledger", "reader", "compactor", "service", "simulator", "lab")
 PLANTED = Path(__file__).parent / "planted"
 HISTORIES_MAX = 2_000
+SEEDS_MAX, TRIES_MAX = 60, 5
+"""So many histories are played, at most so often, until one is found that a rule alone finds wrong."""
+
 SEARCH = "import sys; from lab.histories.kinds import search; sys.exit(search(*sys.argv[1:]))"
 
 
@@ -80,6 +88,10 @@ RUN = read("run.diff", "run")  # found by lab/run, as those of lanes are
 PERIODS = read("periods.diff", "periods")
 SAGAS = read("sagas.diff", "sagas")
 SERVICE = [*read("service.diff", "service"), *read("thresholds.diff", "thresholds")]
+RULED = {kind: read(f"ruled/{kind}.diff", kind) for kind in ("limits", "periods", "sagas", "thresholds")}
+"""Planted for one rule of a judge alone."""
+
+JUDGED = {each.name: each for each in (*LANES, *LIMITS, *PERIODS, *SAGAS, *SERVICE, *chain(*RULED.values()))}
 
 
 def plant(mistake: Mistake, folder: str) -> None:
@@ -91,13 +103,17 @@ def plant(mistake: Mistake, folder: str) -> None:
         path.write_text(place.planted(path.read_text("utf-8")), "utf-8")
 
 
-def catch(mistake: Mistake, histories: int = HISTORIES_MAX) -> tuple[str, str]:
+def catch(mistake: Mistake, histories: int | None = None, without: Rule | None = None) -> tuple[str, str]:
     """Plant the mistake and play histories on it until one goes wrong, or its small cast. Raises as `plant`.
 
-    What finds it, and what is wrong then; nothing, where it is not found.
+    What finds it, and what is wrong then; nothing, where it is not found. without: a rule that the judge lacks.
     """
+    histories = HISTORIES_MAX if histories is None else histories
     with tempfile.TemporaryDirectory(prefix="mistake-") as folder:
         plant(mistake, folder)
+        if without is not None:
+            judge = Path(folder, without.file)
+            judge.write_text(without.crippled(judge.read_text("utf-8")), "utf-8")
         played = subprocess.run(
             [sys.executable, "-c", SEARCH, mistake.kind, mistake.at, str(histories)],
             cwd=folder,
@@ -124,6 +140,38 @@ def main(planted: Sequence[Mistake]) -> None:
     sys.exit(1 if missed else 0)
 
 
+def known_by(row: Row) -> str:
+    """What is wrong with a row; nothing, where a history from its seed on goes wrong, and without the rule is right."""
+    if not row.is_alone:
+        return ""
+    mistake, by, said = replace(JUDGED[row.mistake], at=row.at), "", ""
+    for _ in range(TRIES_MAX):
+        by, said = catch(mistake, SEEDS_MAX)
+        if not by:
+            return f"no history from {row.at} on finds {row.mistake!r}"
+        mistake.at = by.removeprefix("seed").strip() if mistake.at.isdecimal() else mistake.at
+        by, said = catch(mistake, 1, row.rule)
+        if not by:
+            return ""
+        if not mistake.at.isdecimal():
+            break
+        mistake.at = str(int(mistake.at) + 1)
+    return f"{row.mistake!r} is found without it: {said}"
+
+
+def judges(of: Sequence[Row]) -> None:
+    """Take each rule away from its judge, and print what nobody finds then. Exit code 1 when another rule finds it."""
+    wrong = 0
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for row, amiss in zip(of, pool.map(known_by, of), strict=True):
+            wrong += bool(amiss)
+            found = "WRONG" if amiss else "alone" if row.is_alone else "with others"
+            print(f"{found:12}{row.rule.judge}, {row.rule.says!r}: {amiss or f'{row.mistake}, {row.at}'}", flush=True)
+    alone = sum(row.is_alone for row in of)
+    print(f"{alone - wrong} of {alone} rules find what no other one does; {len(of) - alone} more find it with others")
+    sys.exit(1 if wrong else 0)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m lab.histories.mistakes", description=main.__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these")
@@ -132,7 +180,10 @@ if __name__ == "__main__":
     parser.add_argument("--periods", action="store_true", help="those of periods")
     parser.add_argument("--sagas", action="store_true", help="those of transfers and holds in several counters")
     parser.add_argument("--served", action="store_true", help="those of the service")
+    parser.add_argument("--rules", action="store_true", help="take each rule away from its judge instead")
     given = parser.parse_args()
+    if given.rules:
+        judges(rows())
     chosen = next((found for name, found in groups.items() if getattr(given, name)), LANES)
     known = {each.name: each for each in chosen}
     if unknown := set(given.names) - known.keys():

@@ -113,7 +113,7 @@ def _with_thresholds(settings: Settings, choices: Choices, numbers: int) -> Sett
 
 def _swept(service: Service) -> list[str]:
     """Two passes of the sweep, and what they send is served, with no fault left; but some is stopped at first."""
-    world = service.world
+    world, wrong = service.world, list[str]()
     world.lost = world.doubled = world.stream_late = 0
     for _ in range(2):
         for region in world.regions:
@@ -124,8 +124,8 @@ def _swept(service: Service) -> list[str]:
                 finish(world, region, sweep(Swept(), own, lambda: False, lambda: False, hours=HOURS))
                 world.now_ms += int(HOURS * 3_600_000) // (1 + run)
             if not _served(world, own):
-                return [f"after the sweep the queue of {region} is never empty"]
-    return []
+                wrong.append(f"after the sweep the queue of {region} is never empty")
+    return wrong
 
 
 def _served(world: ServedWorld, own: Settings) -> bool:
@@ -189,7 +189,7 @@ def _of_thresholds(world: ServedWorld, settings: Settings, rivals: set[int]) -> 
                 if threshold.of_ceiling is not None:  # half of what is set, rounded down
                     threshold = Threshold(above=_ceiling(world, own) // 2, name=threshold.name)
                 wrongs = wrong_crossings(world, own, counter, threshold, value, events, leave)
-                wrong += [f"{counter} {threshold.name} in {region}: {each}" for each in wrongs]
+                wrong.extend(f"{counter} {threshold.name} in {region}: {each}" for each in wrongs)
     return wrong
 
 

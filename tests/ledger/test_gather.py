@@ -257,6 +257,7 @@ def test_close_refuses_who_waits_for_room_and_does_not_let_it_wait_for_a_put(
     adding: Adding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gather, "WAITING_MAX", 2)
+    monkeypatch.setattr(gather, "WAIT_S", 10 * HANG_S)  # no put makes room meanwhile
     adding.add(1, 2, 3)
     outside = adding.pool.submit(adding.gatherer.add, delta(4))
     until(lambda: bool(getattr(adding.gatherer._changed, "_waiters")))  # noqa: B009, no public name
