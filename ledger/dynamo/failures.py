@@ -116,7 +116,7 @@ _NO_TRANSACTIONS = (  # AWS says that it is an error there, and not which
 FAILED = (ClientError, BotoCoreError, RuntimeError)
 """What botocore raises where a request fails. Credentials that stay expired after a refresh are a RuntimeError."""
 
-_SAYS = {"get_item": "Item", "update_item": "Attributes"}
+_SAYS = {"get_item": "Item", "update_item": "Attributes", "execute_statement": "Items"}
 _ALWAYS = {"query": "Items", "scan": "Items", "batch_get_item": "Responses", "batch_execute_statement": "Responses"}
 
 _NO_CONNECTION = (EndpointConnectionError, ConnectTimeoutError)

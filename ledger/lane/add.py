@@ -28,16 +28,16 @@ Named = tuple[Lane, str]
 """A lane and a token: the name of a delta."""
 
 
-def add(delta: Delta, before: Doubt | None = None) -> Program[Receipt]:
-    """Put one delta. Raises TokenConflict, OutcomeUnknown and the other TableErrors, each with `delta`. before: what an
-    earlier request that carried it left open."""
+def add(delta: Delta) -> Program[Receipt]:
+    """Put one delta. Raises TokenConflict, OutcomeUnknown and the other TableErrors, each with `delta`."""
     try:
-        with Doubt(before) as doubt:
-            there: Item | AlreadyThere | None = doubt.note((yield Put(items.delta_item(delta), Absent())))
-            if isinstance(there, AlreadyThere):
+        there: Item | AlreadyThere | None = yield Put(items.delta_item(delta), Absent())
+        if isinstance(there, AlreadyThere):
+            with Doubt() as doubt:  # what is there may be of an earlier attempt
+                doubt.note(there)
                 yield Put(items.pack_item(pack_of([delta])))
-                return Receipt("accepted", delta)
-            return Receipt("recorded", delta) if there is None else _replayed(delta, there)
+            return Receipt("accepted", delta)
+        return Receipt("recorded", delta) if there is None else _replayed(delta, there)
     except LedgerError as error:
         error.delta = delta
         raise
@@ -75,9 +75,9 @@ def _outcome(delta: Delta, answer: AlreadyThere | LedgerError | None) -> Program
             case AlreadyThere(item=there) if there is not None:
                 return _replayed(delta, there)
             case AlreadyThere():  # the store did not show which change is there; a single put does
-                doubt = Doubt()
-                doubt.note(answer)
-                return (yield from add(delta, doubt))
+                with Doubt() as doubt:
+                    doubt.note(answer)
+                    return (yield from add(delta))
             case error:
                 raise error
     except LedgerError as error:

@@ -261,7 +261,7 @@ def _in_turn(parcels: Sequence[Parcel]) -> list[Parcel]:
 def group_of(record: Record) -> str | None:
     """Whose message it is, where its sender said so: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/
     SQSDeveloperGuide/sqs-fair-queues.html"""
-    group: str | None = record["attributes"].get("MessageGroupId")
+    group: str | None = record.get("attributes", {}).get("MessageGroupId")
     return group
 
 
@@ -286,7 +286,7 @@ def _came_before(record: Record) -> bool:
 
 
 def _receives(record: Record) -> int:
-    return int(record["attributes"]["ApproximateReceiveCount"])
+    return int(record.get("attributes", {}).get("ApproximateReceiveCount", 1))
 
 
 def wait_of(record: Record, jitter: float) -> int:
