@@ -153,7 +153,11 @@ def aws(answer: Answer, environ: Mapping[str, str] = ENVIRON, in_b: Answer | Non
     def respond(request: Any, **_: Any) -> Any:
         operation = request.headers["X-Amz-Target"].decode().partition(".")[2]
         asked = in_b if in_b and f".{B}." in request.url else answer
-        status, body = asked(operation, json.loads(request.body))
+        sent = json.loads(request.body)
+        status, body = asked(operation, sent)
+        if status == 200 and "ReturnConsumedCapacity" in sent:  # DynamoDB says what it cost; nobody else does
+            cost = {"TableName": "counters", "CapacityUnits": 1.0}
+            body = {"ConsumedCapacity": [cost] if operation.startswith(("Batch", "Transact")) else cost} | body
         headers: Any = {"date": "Fri, 15 Jan 2027 08:00:00 GMT"}
         raw: Any = SimpleNamespace(stream=lambda **_: [json.dumps(body).encode()])
         return AWSResponse(request.url, status, headers, raw)

@@ -109,7 +109,10 @@ def test_an_amount_is_held_in_several_counters_or_in_none() -> None:
         ("seats:1", 3, "k"),
         ("seats:2", 3, "k"),
     ]
-    assert tables.json(f"hold seats:1 3 --expires 5m {NOW}") == holds[:1]
+    assert tables.json(f"hold seats:2 seats:1 3 --expires 9m {NOW}") == holds[::-1]  # the name holds the counters
+    alone = tables.json(f"hold seats:1 1 --expires 5m {NOW}")
+    assert alone[0]["id"] not in {hold["id"] for hold in holds}
+    tables(f"release seats:1 {alone[0]['id']}")
     tables("hold seats:3 9 --expires 5m")
     refused(tables("hold seats:1 seats:3 2 --expires 5m", 1), 1, "seats:3: 2 would pass the limit of 10", "standing")
     assert [len(tables.json(f"holds seats:{n}")) for n in (1, 2, 3)] == [1, 1, 1]
