@@ -53,9 +53,14 @@ class Heard:
 
 
 def _tokens(request: Request) -> set[str]:
-    """The tokens that an Update of a gate decides or holds."""
+    """The tokens that an Update of a gate holds, or decides so that they count. The end of a hold that is over counts
+    nothing: whoever needs its part ends it, and its owner may capture it meanwhile."""
     update = request.request if isinstance(request, At) else request
     if not isinstance(update, Update):
         return set()
-    paths = [action.path for action in update.actions if isinstance(action, Set)]
-    return {path[1] for path in paths if isinstance(path, tuple) and path[0] in (RECENT, HELD)}
+    sets = [(action.path, action.value) for action in update.actions if isinstance(action, Set)]
+    return {
+        path[1]
+        for path, value in sets
+        if isinstance(path, tuple) and (path[0] == HELD or (path[0] == RECENT and change_of(int(value["N"]))))
+    }
