@@ -72,7 +72,8 @@ def test_holds_that_are_over_end_and_those_that_go_on_stay(account: Account) -> 
 def test_the_changes_of_a_pack_that_is_refused_are_moved_and_count_once(account: Account) -> None:
     counter, here = "tickets:gala", replace(EAGER, shards={"tickets:": 2})
     changes = [Change(counter, 1, str(number), MINUTE_AGO) for number in range(20)]
-    Ledger(replace(here, shards={"tickets:": 3})).add_many(changes, pack=True)
+    wrong = replace(here, shards={"tickets:": 3}, unshared_limits=True)  # as where no shape says how many
+    Ledger(wrong).add_many(changes, pack=True)
     with pytest.raises(DamagedItem, match="an entry's token is of another shard"):
         Reader(here).read(counter)
     for item in account.dynamodb.scan(TableName="counters")["Items"]:
@@ -123,7 +124,7 @@ def test_the_process_reports_what_it_did_and_fails_where_somebody_must_look(
     assert main() == 0
     done = json.loads(capsys.readouterr().out)
     assert (done["lanes"], done["folded"], done["problems"]) == (1, 3, {})
-    wrong = Ledger(replace(SETTINGS, shards={"stock:": 4}))
+    wrong = Ledger(replace(SETTINGS, shards={"stock:": 4}, unshared_limits=True))
     for number in range(9):
         wrong.add("stock:l", -1, idempotency_key=f"wrong/{number}", at=MINUTE_AGO)
     assert main() == 1

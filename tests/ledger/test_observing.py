@@ -128,7 +128,7 @@ def test_holds_are_told_as_they_end_and_a_run_of_the_compactor_by_its_first_prob
         watched.clear()
     assert [(each.name, each.outcome) for each in watched] == [("ledger.release", "done")]
     watched = Watched()
-    other_shards = Ledger(settings(regions=(A,), shards={"": 2}), table=watched.table)
+    other_shards = Ledger(settings(regions=(A,), shards={"": 2}, unshared_limits=True), table=watched.table)
     other_shards.add_many([Change(LIKES, 1)] * 9)
     assert watched.of(watched.compactor.run) == [("compactor.run", "LaneUnread")]
 
