@@ -59,12 +59,15 @@ class OverBudget(LimitReached):
         replayed: bool = False,
     ) -> None:
         left = f"less than {estimate:,}" if available is None else f"{available:,}"
-        before = "refused this call before. It " if replayed else ""
-        do = "Take a new name" if replayed else "Send a cheaper call"
+        cost = f"this call may cost {estimate:,}"
+        why, do = f"has {left} left, and {cost}", "Send a cheaper call"
+        if replayed:
+            why, do = "refused this call before", "Take a new name"
+            if available is not None:
+                why += f". It has {left} left now, and {cost}"
         then = "" if resets_at is None else f", or wait until {_day(resets_at)}"
         super().__init__(
-            f"The budget {counter} {before}has {left} left{' now' if replayed and available is not None else ''}, and "
-            f"this call may cost {estimate:,}. Nothing of this call counts. {do}{then}.",
+            f"The budget {counter} {why}. Nothing of this call counts. {do}{then}.",
             counter=counter,
             available=available,
             resets_at=resets_at,
@@ -115,6 +118,10 @@ class NotCounted(PeriodOver):
             since=since,
         )
         self.over: dict[str, int] = {counter: cost - used}
+
+
+FINAL = (SettledOtherwise, NotCounted)
+"""Errors of one budget that no repetition mends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +197,8 @@ def settle(
 ) -> Program[dict[str, int]]:
     """Count `cost` in each counter, once, however often you call it. Returns how much each budget refused.
 
-    Tries all, then raises the first error of `Ledger.capture` and `Ledger.add`: call again. With one try it raises at
-    once.
+    Tries all, then raises the first error of `Ledger.capture` and `Ledger.add`: call again. With one try the first
+    error that is not final ends it.
     """
     refused: dict[str, int] = {}
     failures: list[LedgerError] = []
@@ -206,25 +213,27 @@ def settle(
             counted.append(counter)
         except LedgerError as error:
             failures.append(error)
-            if tries == 1:
+            if tries == 1 and not isinstance(error, FINAL):
                 break
     raise_first(failures, refused, counted)
     return refused
 
 
 def raise_first(failures: Sequence[LedgerError], refused: Mapping[str, int], counted: Iterable[str] = ()) -> None:
-    """Raise the first failure, if there is one. refused: by budget, how much it refused of the cost. counted: budgets
-    in which some of it counts."""
+    """Raise the first failure, if there is one: before those that are final one after which the next call goes on, else
+    nobody would make it. refused: by budget, how much it refused of the cost. counted: budgets in which some of it
+    counts."""
     late = [error for error in failures if isinstance(error, NotCounted)]
     over = {**refused, **{counter: left for error in late for counter, left in error.over.items()}}
     for error in late:
         error.over = over
     if not failures:
         return
+    first = next((error for error in failures if not isinstance(error, FINAL)), failures[0])
     if names := ", ".join(dict.fromkeys(counted)):
-        again = "" if isinstance(failures[0], SettledOtherwise | NotCounted) else " Settle it again."
-        failures[0].leaves(f"{names}: the cost counts, perhaps in part.{again}")
-    raise failures[0]
+        then = "" if isinstance(first, FINAL) else " Settle it again."
+        first.leaves(f"{names}: the cost counts, perhaps in part.{then}")
+    raise first
 
 
 def _used(counter: str, hold: Hold | None, cost: int, name: CallName, tries: int) -> Program[int]:

@@ -231,6 +231,24 @@ def test_a_second_settlement_with_another_cost_counts_nothing_and_says_what_coun
     assert [world.spent(name) for name in (A, f"over:{A}")] == before
 
 
+@pytest.mark.parametrize("tries", [1, TRIES_MAX])
+def test_a_first_cost_of_one_budget_hides_no_other_budget_that_is_still_to_settle(
+    world: TwoRegions, tries: int
+) -> None:
+    """The process that settled first died between two budgets; the next one gives another cost, and gets no answer."""
+    at = world.budgets().now()
+    first, again = (named(world, [A, B], 100, at).open() for _ in range(2))
+    world.ledger().capture(first.holds[0], 50)
+    again.settle(60)
+    again._budgets.ledger = failing(world, B, Throttled("slow"), times=tries)
+    with pytest.raises(Throttled):
+        asyncio.run(again.aclose(tries=tries))
+    assert (world.stands(A), world.stands(B), again.ended) == ((50, 0), (0, 100), False)
+    with pytest.raises(SettledOtherwise, match="50 of the first cost counts"):
+        asyncio.run(again.aclose(tries=tries))
+    assert (world.stands(A), world.stands(B), again.ended) == ((50, 0), (60, 0), True)
+
+
 def test_a_call_is_one_whatever_the_timeout_of_the_process_that_makes_it(world: TwoRegions) -> None:
     """A rolling deployment: another process has another timeout, and the message comes again."""
     at = world.budgets().now()
@@ -307,6 +325,8 @@ def test_a_refusal_says_how_much_is_left_and_needed_and_until_when_to_wait() -> 
         f"The budget {A} refused this call before. It has 5,000 left now, and this call may cost 4,000"
     )
     assert again.endswith("Take a new name.")
+    unread = str(OverBudget(A, 4_000, replayed=True))  # nobody knows what is left now
+    assert unread == f"The budget {A} refused this call before. Nothing of this call counts. Take a new name."
     said.add_note("a note")
     for same in (pickle.loads(pickle.dumps(said)), copy.copy(said)):
         assert (str(same), same.__notes__, same.counter, same.estimate) == (str(said), ["a note"], A, 4_000)
