@@ -38,7 +38,7 @@ from ledger.periods.period import check_base
 from ledger.periods.takes import check_of_period, check_takes
 from ledger.requests import Program, Request, Result, or_error
 from ledger.settings import Settings, check_settings
-from ledger.values import Change, Delta, Lane, Receipt, check_changes, longest
+from ledger.values import Change, Delta, Lane, Receipt, check_changes
 
 if TYPE_CHECKING:
     from ledger.gate.gates import Gates, SoldOut
@@ -109,8 +109,8 @@ def prepare_hold(rules: Rules, change: Change, expires: timedelta) -> Delta:
     if limit is not None and not limit.has(DOWN if delta.change < 0 else UP):
         only = "a ceiling" if delta.change < 0 else "a floor"
         raise InvalidChange(
-            f"A hold of {delta.change:+} sets nothing aside: {longest(rules.settings.limits, counter)} has only "
-            f"{only}. Nothing was written. To reserve {abs(delta.change)} pass {-delta.change}."
+            f"A hold of {delta.change:+} sets nothing aside: {counter} has only {only}. Nothing was written. "
+            f"To reserve {abs(delta.change)} pass {-delta.change}."
         )
     return delta
 
@@ -149,9 +149,8 @@ def _token(rules: Rules, counter: str, change: Change, kind: str = "") -> str:
         raise InvalidKey(
             "idempotency_key came without at. Nothing was written. Give both, and the same ones on every retry."
         )
-    name = (
-        key if isinstance(key, tokens.Step) else check_key(key)
-    )  # a step's name is long, and was made of checked parts
+    # the name of a step may be longer than a key, and was made of checked parts
+    name = key if isinstance(key, tokens.Step) else check_key(key)
     return tokens.keyed(counter, name, check_at(at, rules.clock), kind)
 
 

@@ -256,7 +256,7 @@ def _reasons(answer: Any) -> tuple[str, ...]:
     """Why DynamoDB throttled a request, in its own words; nothing where it does not say."""
     found = answer.get("ThrottlingReasons") or answer.get("throttlingReasons") or ()
     try:
-        return tuple(dict.fromkeys(str(each["reason"]) for each in found))
+        return tuple(dict.fromkeys(str(reason["reason"]) for reason in found))
     except (LookupError, TypeError):
         return ()
 

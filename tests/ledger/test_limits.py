@@ -319,8 +319,8 @@ def test_a_hold_of_the_side_that_has_no_limit_is_refused_with_the_sign_to_give(s
     """It would set nothing aside, and its capture would count: of a wallet of 100, a hold of 50 makes 150."""
     sale.add(STOCK, 100)
     aside = "sets nothing aside"
-    of_stock = rf"A hold of \+50 {aside}: stock: has only a floor\. Nothing was written\. To reserve 50 pass -50\."
-    of_seats = rf"A hold of -5 {aside}: seats: has only a ceiling\. Nothing was written\. To reserve 5 pass 5\."
+    of_stock = rf"A hold of \+50 {aside}: {STOCK} has only a floor\. Nothing was written\. To reserve 50 pass -50\."
+    of_seats = rf"A hold of -5 {aside}: {SEATS} has only a ceiling\. Nothing was written\. To reserve 5 pass 5\."
     shelves = [STOCK, "stock:other"]
     sale.home.asked.clear()
     raised(errors.InvalidInput, of_stock, sale.hold, 50, counter=STOCK)
