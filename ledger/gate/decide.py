@@ -255,12 +255,14 @@ def _limit_set(gates: Gates, given: Mapping[str, int | None], doubt: Doubt) -> P
         short = [(side, need) for side, need in gate.taken_by(wanted).items() if need > gate.rights[side]]
         for side, need in short:
             if (left := (yield from obtain(gates, lane, side, need))) is not None:
-                raise LimitReached(
+                beyond = LimitReached(
                     f"{lane.counter}: the value and its holds are beyond floor={low}, ceiling={high}. Nothing was "
                     "written. Set a wider limit, or wait until holds end.",
                     counter=lane.counter,
                     **left._asdict(),
                 )
+                beyond.is_decision = False  # an earlier attempt may have set it before others set another
+                raise beyond
         if short:
             continue
         answer = doubt.note((yield from write(gates, lane, updates.set_limit(gate, gates.limit, wanted))))

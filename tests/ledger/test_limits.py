@@ -21,7 +21,7 @@ from ledger.items import SHAPE_KEY, shape_of
 from ledger.lane import directory
 from ledger.lane.shape import write
 from ledger.limit import Shape
-from ledger.requests import GetMany, Put, Update
+from ledger.requests import GetMany, Put, Resent, Update, Written
 from ledger.values import Lane
 from reader import Reader, Room
 from tests.world import A, B, World, fail, outcomes_of, refused
@@ -112,6 +112,21 @@ def test_many_changes_of_a_lane_travel_together_and_one_refusal_fails_no_other()
             decided = [sum(isinstance(action, Set) for action in actions) for actions in made]
             assert [number for number in decided if number >= GROUP_MAX] == [GROUP_MAX] * 2
         sale.here.close()
+
+
+def test_a_limit_that_an_attempt_without_an_answer_may_have_set_is_not_denied(sale: Pair) -> None:
+    """The SDK sends the Update again; between both somebody sets a wider limit, and sells what that allows."""
+
+    def lost(_: Any, answer: Any) -> Resent:
+        assert isinstance(answer, Written)
+        sale.there.set_limit(SEATS, ceiling=12)
+        sale.add(SEATS, 8, sale.there)
+        return Resent(answer.item)
+
+    sale.add(SEATS, 3)
+    sale.home.after(lambda request: isinstance(request, Update) and "ceiling" in repr(request.actions), lost, times=1)
+    raised(errors.OutcomeUnknown, "may or may not have been applied", sale.here.set_limit, SEATS, ceiling=8)
+    assert sale.world.reader(A).standing(SEATS).ceiling == 12
 
 
 # -- what a refusal carries --------------------------------------------------------------------------------------------
