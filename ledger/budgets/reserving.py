@@ -112,8 +112,9 @@ class NotCounted(PeriodOver):
 
     def __init__(self, counter: str, used: int, cost: int, since: datetime | None) -> None:
         super().__init__(
-            f"{counter}: its period is over. Of the cost {cost:,} {used:,} counts in it; the rest, {cost - used:,}, is "
-            "in no counter, unless an earlier settlement counted it. `add` it to a counter that is open.",
+            f"{counter}: its period is over. Of the cost of {cost:,}, {used:,} counts in it; the rest, "
+            f"{cost - used:,}, is in no counter, unless an earlier settlement counted it. `add` it to a counter that "
+            "is open.",
             counter=counter,
             since=since,
         )

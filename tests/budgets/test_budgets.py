@@ -301,7 +301,7 @@ def test_what_settles_after_its_period_closed_says_what_is_in_no_counter() -> No
     now_ms[0] += 17 * days
     for _ in range(2):
         with pytest.raises(
-            NotCounted, match="Of the cost 160 100 counts in it; the rest, 60, is in no counter"
+            NotCounted, match="Of the cost of 160, 100 counts in it; the rest, 60, is in no counter"
         ) as late:
             call.close()
         over = {name: 60, C + "@2026-11": 60}
