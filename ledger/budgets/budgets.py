@@ -36,7 +36,7 @@ from ledger.gate.hold import Hold
 
 TIMEOUT = timedelta(minutes=10)
 LONGEST = "/rest"
-"""The name of a call leaves room for so much, in other languages for steps of their own."""
+"""A call's name is so much shorter than a key: a client in another language may name its own steps by it."""
 
 
 class Budgets:

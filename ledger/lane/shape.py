@@ -65,7 +65,7 @@ class ShapeCheck:
         run(self.program(*counters), table, now)
 
     def program(self, *counters: str) -> Program[None]:
-        """Check that the settings fit, and that the shape has the limits and periods of these counters.
+        """Check that the settings fit, and that the shape has the limits, periods and shards of these counters.
 
         Raises SettingsMismatch, DamagedItem and the TableErrors: nothing was written; the next call reads it again.
         """
