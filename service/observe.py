@@ -127,11 +127,11 @@ OTHER_SETTINGS = errors.SettingsMismatch | errors.LimitMismatch
 
 OF_ERROR: tuple[tuple[type[LedgerError] | UnionType, str, str, str], ...] = (
     (errors.InvalidInput, "DeltasRefused", "warning", "change refused: nothing was written; a retry is refused again"),
+    (errors.HoldEnded, "", "info", "hold ended before: nothing was written; its first end is final"),
     (errors.TokenConflict, "DeltasConflicting", "warning", "token conflict: nothing was written; it needs a new key"),
     (errors.LimitReached, "LimitReached", "info", "limit reached: nothing counts, and that is final for its key"),
-    (errors.PeriodOver, "DeltasRefused", "warning", "period over: nothing was written; a retry is refused again"),
+    (errors.PeriodOver, "DeltasRefused", "warning", "period over: what it refused counts nowhere, also after a retry"),
     (errors.OutOfReach, "OutOfReach", "warning", "out of reach: a Region did not answer; nothing was decided; retry"),
-    (errors.HoldEnded, "", "info", "hold ended before: nothing was written; its first end is final"),
     (errors.NoSuchHold, "", "warning", "no such hold: nothing was written; look at its id and its counter"),
     (errors.TransferStuck, "", "error", "transfer stuck: the debit counts, and the source is full; make room, retry"),
     (errors.OutcomeUnknown, "", "warning", "outcome unknown: it may be written; a retry with the same key counts once"),

@@ -13,8 +13,9 @@ import pytest
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler.http_resolver import MockLambdaContext as Context
 
+from ledger.budgets.reserving import NotCounted, SettledOtherwise
 from ledger.errors import DamagedItem, LedgerError, Unavailable
-from service.observe import Nowhere, Watch
+from service.observe import Nowhere, Watch, report
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
 AMOUNT = "31415"
@@ -100,3 +101,13 @@ def test_a_process_that_publishes_nowhere_writes_no_metric_to_standard_output() 
     program += "\n    watch.publish({'DeltasRecorded': 1, 'TailDeltas': 2})\n    watch.around(lambda event, context: 0)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_no_line_of_a_settlement_denies_what_counts_of_its_call_or_asks_for_another_key() -> None:
+    stream = io.StringIO()
+    other = SettledOtherwise("llm:key", 40, 20, is_least=True)
+    report(watch(stream), other, NotCounted("llm:key", 20, 40, None))
+    repeated, late = (json.loads(line)["message"] for line in stream.getvalue().splitlines())
+    assert repeated == "hold ended before: nothing was written; its first end is final"
+    assert late.startswith("period over:")
+    assert "nothing was written" not in late
