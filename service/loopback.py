@@ -48,5 +48,5 @@ class OfLoopback(BaseHTTPRequestHandler):
         if why is not None:
             with suppress(ValueError):
                 self.rfile.read(max(0, min(int(self.headers["Content-Length"] or 0), DRAINED_MAX)))
-            self.send_error(403, why)
+            self.send_error(403, explain=why)
         return why is None
