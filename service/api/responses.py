@@ -198,7 +198,7 @@ class CounterStanding(Carrying):
     ceiling: int | None
     here: Room = Field(description="of what is available: what this Region gives without another")
     available: Room = Field(
-        description="what you can take in all Regions together; what a hold set aside is part of it once its time is over"
+        description="what you can take in all Regions together; it includes what holds set aside that are over"
     )
     moving: Room = Field(description="of what is available: what is on its way between lanes")
     held: Room = Field(description="what open holds set aside")
