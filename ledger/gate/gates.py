@@ -2,7 +2,8 @@
 
 Rule 1: every read to decide, and every write, of a gate goes to the endpoint of its lane's Region.
 Rule 2: a gate is made only where there was never one: its lane has filed nothing, no hold either, and no copy of
-another gate of the counter names it. Else somebody deleted it, and a new one would decide tokens again.
+another gate of the counter names it. Else somebody deleted it, and a new one would decide tokens again. The copies are
+those of the lane's own Region, read strongly. Lanes of one Region that one call finds without a gate share one read.
 Rule 3: no gate is made in a lane that has changes from before the limit. A process that makes the first gate that its
 replica sees, or the one with the first rights, looks at all lanes of the counter there: a change outside of gates is in
 no value, so the limit would hold for a part of it.
@@ -129,6 +130,14 @@ class Earlier(NamedTuple):
     until_ms: int
 
 
+@dataclass(slots=True)
+class View:
+    """What the gates of a counter show in one Region: by lane, a gate that names it; and whether there is any gate."""
+
+    named: dict[str, str] = field(default_factory=dict)
+    is_open: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Gates:
     """lanes: all of the counter, those of `here` first. limit: of the settings. here: the process's Region.
@@ -198,26 +207,32 @@ class Gates:
             )
         return gate
 
-    def read(self, lane: Lane) -> Program[Gate]:
+    def read(self, lane: Lane, views: dict[str, View] | None = None) -> Program[Gate]:
         """The gate, read strongly, and made where there is none. Raises what `create` raises, and what `gate` does."""
         while True:
             item: Item | None = yield self.at(lane, Get(items.gate_key(lane)))
             if item is not None:
                 return self.gate(lane, item)
-            yield from self.create(lane)
+            yield from self.create(lane, views)
+            views = None  # there was a gate now: if it is gone, an older view may not show that
 
-    def create(self, lane: Lane) -> Program[None]:
-        """Make a gate. Raises GateLost, LimitMismatch (changes without a limit), DamagedItem and the TableErrors."""
+    def create(self, lane: Lane, views: dict[str, View] | None = None) -> Program[None]:
+        """Make a gate. views: by Region, what this call saw of the counter's gates before; it adds to them.
+        Raises GateLost, LimitMismatch (changes without a limit), DamagedItem and the TableErrors.
+        """
+        views = {} if views is None else views
         others = [other for other in self.lanes if other != lane]
-        keys = GetMany((checkpoint_key(lane), *map(items.gate_key, others)))
+        view = views.get(lane.region)
+        unread = others if view is None else []
+        keys = GetMany((checkpoint_key(lane), *map(items.gate_key, unread)))
         filed = (Query(pk, limit=1) for pk in (items.past_pk(lane), items.hold_pk(lane)))
         looks = Together((first_delta(lane), keys, *filed))
         delta, (checkpoint, *copies), *pages = answered((yield self.at(lane, looks)))
+        if view is None:
+            view = views[lane.region] = _view_of(unread, copies)
         known = [str(lane) for page in pages if page.items]
-        for other, item in zip(others, copies, strict=True):
-            gate = items.gate_of(other, item) if item is not None else None
-            if gate is not None and name_of(lane) in gate.others:
-                known.append(str(other))
+        if name_of(lane) in view.named:
+            known.append(view.named[name_of(lane)])
         if known:
             if (yield self.at(lane, Get(items.gate_key(lane)))) is not None:
                 return  # another process made it meanwhile
@@ -225,7 +240,7 @@ class Gates:
                 f"{lane}: its gate is gone, and {known[0]} shows that there was one. Nothing was written. Restore its "
                 "items from a backup, then rebuild the counter."
             )
-        is_first = all(copy is None for copy in copies) or self.limit.opens(lane.region, lane.shard)
+        is_first = not view.is_open or self.limit.opens(lane.region, lane.shard)
         beside = [lane] if delta.items or checkpoint is not None else []
         if not beside and is_first and others:
             beside = yield from self.home(lane, with_changes(others))
@@ -236,6 +251,7 @@ class Gates:
             )
         limit = (yield from self.opening()) if self.limit.opens(lane.region, lane.shard) else self.limit
         yield self.at(lane, Put(items.new_gate(lane, limit), Absent()))
+        view.is_open = True  # this Region shows it: the next lane here is not the first
 
     def opening(self, *, at_home: bool = True) -> Program[Limit]:
         """The limit with which the counter opens; for a period that of its base's gate, as it is set now. at_home: read
@@ -257,6 +273,16 @@ class Gates:
 
 def _here_first(settings: Settings, counter: str) -> tuple[Lane, ...]:
     return tuple(sorted(settings.lanes_of(counter), key=lambda lane: lane.region != settings.region))
+
+
+def _view_of(lanes: Iterable[Lane], copies: Iterable[Item | None]) -> View:
+    view = View()
+    for lane, item in zip(lanes, copies, strict=True):
+        if item is not None:
+            view.is_open = True
+            for name in items.gate_of(lane, item).others:
+                view.named.setdefault(name, str(lane))
+    return view
 
 
 def gave_up(lane: Lane) -> GaveUp:

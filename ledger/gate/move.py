@@ -28,7 +28,7 @@ from ledger.gate import items, updates
 from ledger.gate.answer import Left, resets_at
 from ledger.gate.filing import is_full, roll, write
 from ledger.gate.gate import Gate, name_of
-from ledger.gate.gates import TRIES_MAX, Gates
+from ledger.gate.gates import TRIES_MAX, Gates, View
 from ledger.gate.past import outcomes_of
 from ledger.lane.tail import Pages
 from ledger.limit import SIDES
@@ -165,6 +165,7 @@ def _rights_from_others(
         if gate.rights[side] < need:
             gate = yield from take_over(gates, gate, copy, side)
     known, silent = {name_of(lane): gate}, list[Silent]()
+    views: dict[str, View] = {}
     down: dict[str, LedgerError | str] = {**gates.sold_out.silent((yield Now()))}
     for other in sorted(others, key=lambda other: _promise(copies.get(other), other, lane, side)):
         if gate.rights[side] < need and other.region in down:
@@ -176,7 +177,12 @@ def _rights_from_others(
         if gate.rights[side] >= need:
             return None
         try:
-            there, gate = yield from _rights_from(gates, gate, other, copies.get(other), side, need)
+            there = copies.get(other)
+            if there is None:
+                there = yield from gates.read(other, views)
+            elif there.rights[side] <= 0:
+                there = yield from gates.read(other)  # it was there: if it is gone now, an older view may not show that
+            there, gate = yield from _rights_from(gates, gate, there, side, need)
             known[name_of(other)] = there
         except LedgerError as error:
             silent.append(Silent(other, error))
@@ -206,11 +212,9 @@ def _promise(copy: Gate | None, other: Lane, lane: Lane, side: str) -> tuple[boo
     return other.region != lane.region, -(copy.rights[side] if copy else 0)
 
 
-def _rights_from(
-    gates: Gates, gate: Gate, other: Lane, copy: Gate | None, side: str, need: int
-) -> Program[tuple[Gate, Gate]]:
+def _rights_from(gates: Gates, gate: Gate, there: Gate, side: str, need: int) -> Program[tuple[Gate, Gate]]:
     """Get rights from another lane, until there is enough here or nothing more there: (its gate, this gate)."""
-    there = copy if copy is not None and copy.rights[side] > 0 else (yield from gates.read(other))
+    other = there.lane
     freed = False
     for _ in range(TRIES_MAX):
         gate = yield from take_over(gates, gate, there, side)

@@ -1,0 +1,77 @@
+"""What the first refusal of a counter costs, by the number of its lanes; what the lanes of a Region share for that."""
+
+from typing import Any
+
+import pytest
+
+from ledger import Ledger, Limit, errors
+from ledger.gate import items
+from ledger.gate.gates import Gates
+from ledger.gate.move import obtain
+from ledger.limit import DOWN
+from ledger.memory import MemoryTable
+from ledger.requests import At, Get, GetMany, Query, Together
+from ledger.settings import Settings
+from ledger.values import Lane
+from tests.world import A, B, World
+
+
+class Counted(MemoryTable):
+    """Counts requests as they are sent, and the items that are read; an eventual read is half a one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent, self.read = 0, 0.0
+
+    def answer(self, request: Any, /) -> Any:
+        self._count(request)
+        return super().answer(request)
+
+    def _count(self, request: Any) -> None:
+        match request:
+            case At():
+                self._count(request.request)
+            case Together():
+                for part in request.requests:
+                    self._count(part)
+            case _:
+                keys = len(request.keys) if isinstance(request, GetMany) else 1
+                self.sent += -(-keys // 100)
+                if isinstance(request, Get | GetMany | Query):
+                    self.read += keys if request.consistent else keys / 2
+
+
+def first_refusal(shards: int) -> tuple[int, float]:
+    table = Counted()
+    settings = Settings(
+        table="counters",
+        region=A,
+        regions=(A, B),
+        shards={"s:": shards},
+        limits={"s:": Limit(ceiling=1_000, region=A)},
+        unshared_limits=True,
+    )
+    ledger = Ledger(settings, tables=dict.fromkeys((A, B), table))
+    with pytest.raises(errors.LimitReached):
+        ledger.add("s:x", 1_001)
+    return table.sent, table.read
+
+
+@pytest.mark.parametrize("shards", [8, 16, 32])
+def test_a_first_refusal_costs_as_much_more_as_there_are_more_lanes(shards: int) -> None:
+    for few, many in zip(first_refusal(shards), first_refusal(2 * shards), strict=True):
+        assert many <= 2.2 * few, (few, many)
+
+
+def test_what_one_region_shows_opens_no_gate_in_another() -> None:
+    """The Region of the caller shows nothing of the other one, where a gate names the one that is gone."""
+    world = World(shards={"s:": 2}, limits={"s:": Limit(floor=-10, region=B)}, unshared_limits=True)
+    gone = Lane(B, 1, "s:x")
+    away = Gates.of(world.settings(B), "s:x")
+    assert away is not None
+    assert world.away.run(obtain(away, gone, DOWN, 3)) is None  # from the first rights, whose gate names it now
+    world.away.drop(items.gate_key(gone))
+    with pytest.raises(errors.OutOfReach, match="its gate is gone"):
+        world.add("s:x", -10, A)
+    assert items.gate_key(Lane(A, 1, "s:x")) in world.home.items, "no lane was opened before, with a look at its Region"
+    assert items.gate_key(gone) not in world.away.items
