@@ -56,7 +56,7 @@ TOGETHER = (errors.TableError, errors.OutOfReach, errors.GaveUp, errors.GateLost
 WAIT_S, WAIT_MAX_S = 30, 900
 
 LARGE = 250
-"""Changes of a message that ChangeQueue fills; one with more is added after those that have fewer."""
+"""A message with so many changes or more is added after those with fewer. `ChangeQueue` fills one with so many."""
 
 WHY = "LedgerError"
 """The attribute of a dead letter that names the error."""
