@@ -51,7 +51,7 @@ def first_refusal(shards: int) -> tuple[int, float]:
         limits={"s:": Limit(ceiling=1_000, region=A)},
         unshared_limits=True,
     )
-    # The call's token decides in which order it goes through the lanes: a token of chance costs up to 15 % more or less.
+    # The token decides in which order the call goes through the lanes: one of chance costs up to 15 % more or less.
     ledger = Ledger(
         settings,
         tables=dict.fromkeys((A, B), table),
