@@ -42,7 +42,10 @@ def folder(tmp_path: Path) -> Path:
 def moved(code: Any, stream: Any = STREAM) -> Any:
     """The service's template, whose functions have their code elsewhere, and whose stream is known."""
     known = {json.dumps(STREAM): stream}
-    hook = lambda each: each | {"Code": code} if "Code" in each else known.get(json.dumps(each), each)  # noqa: E731
+
+    def hook(each: Any) -> Any:
+        return each | {"Code": code} if "Code" in each else known.get(json.dumps(each), each)
+
     return json.loads(SERVICE, object_hook=hook)
 
 

@@ -306,7 +306,10 @@ def test_a_failure_or_a_defect_in_one_job_stops_no_other() -> None:
     lanes = [Lane(A, 0, f"lane{n}") for n in range(5)]
     damaged_lane(service, lanes[1])
     service.put(*(delta(1, lanes[n]) for n in (0, 2, 3, 4)))
-    slow: Callable[[Any], bool] = lambda request: isinstance(request, Transact) and "lane2" in request.writes[0].key.pk  # noqa: E731
+
+    def slow(request: Any) -> bool:
+        return isinstance(request, Transact) and "lane2" in request.writes[0].key.pk
+
     service.before(slow, fail(Throttled("slow")))
     service.before(lambda request: isinstance(request, Query) and "lane3" in request.pk, fail(ZeroDivisionError()))
     assert service.visit(*map(Look, lanes)) == failed("m4")
