@@ -3,7 +3,8 @@
 Compactor   cleans, folds and settles      Report        what it did
             verifies and rebuilds          Verification  a counter recounted
 
-Rule 1: Each is imported at its first use, so that a Lambda function loads only the programs that it runs.
+Rule 1: Each is imported at its first use, so that a Lambda function loads only the programs that it
+runs.
 """
 
 from importlib import import_module
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Compactor", "Report", "Verification"]
 
-_MODULES = {"Compactor": "compactor.compactor", "Report": "compactor.report", "Verification": "compactor.verify"}
+_MODULES = {
+    "Compactor": "compactor.compactor",
+    "Report": "compactor.report",
+    "Verification": "compactor.verify",
+}
 
 
 def __getattr__(name: str) -> Any:

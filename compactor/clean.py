@@ -1,12 +1,16 @@
 """The program `clean` deletes listed deltas, in two visits at least `keep_ms` apart.
 
-Rule 1: The first visit notes a version that every Region's checkpoint has reached, with the time after the last answer.
-Rule 2: A later visit deletes only deltas that a segment of that version or an older one lists with the same change, and
-each only while it has that change; a pack, when each of its entries is listed so: its content gives its name. A pack
-that reaches above the watermark has an entry that is not listed.
+Rule 1: The first visit notes a version that every Region's checkpoint has reached, with the time
+after the last answer.
+Rule 2: A later visit deletes only deltas that a segment of that version or an older one lists with
+the same change, and each only while it has that change; a pack, when each of its entries is listed
+so: its content gives its name. A pack that reaches above the watermark has an entry that is not
+listed.
 Rule 3: No visit renews a note younger than `keep_ms`, unless it is from the future.
-Rule 4: A Region that does not answer, or lags, postpones the clean. It paces its deletes: adds need the same partition.
-Rule 5: It looks up all entries that it reads, so it finds a stray that everything else forgot, and hands it on.
+Rule 4: A Region that does not answer, or lags, postpones the clean. It paces its deletes: adds need
+the same partition.
+Rule 5: It looks up all entries that it reads, so it finds a stray that everything else forgot, and
+hands it on.
 """
 
 from collections.abc import Iterator, Sequence, Set
@@ -17,7 +21,20 @@ from ledger import items, tokens
 from ledger.cost import item_bytes, write_units
 from ledger.entries import TOKEN_BYTES, Entries
 from ledger.errors import LedgerError
-from ledger.requests import AlreadyThere, At, DeleteMany, Get, Instant, Item, Now, Pause, Program, Put, answered, key_of
+from ledger.requests import (
+    AlreadyThere,
+    At,
+    DeleteMany,
+    Get,
+    Instant,
+    Item,
+    Now,
+    Pause,
+    Program,
+    Put,
+    answered,
+    key_of,
+)
 from ledger.settings import Settings
 from ledger.values import Checkpoint, CleanNote, Lane
 
@@ -25,7 +42,9 @@ DELETES_MAX, UNITS_MAX = 100, 100
 """Deletes of one request, and their write units."""
 
 DELETING_MAX_MS = 60_000
-"""How long a visit reads and deletes; the rest waits for the next one, because the fold comes after the clean."""
+"""How long a visit reads and deletes; the rest waits for the next one, because the fold comes
+after the clean.
+"""
 
 AHEAD_MAX_MS = 300_000
 """A wrong clock wrote a note from further ahead: waiting for its time could take for ever."""
@@ -38,7 +57,8 @@ STRAYS_MAX = 100_000
 def clean(lane: Lane, tally: Tally, settings: Settings) -> Program[list[bytes]]:
     """Do one visit. Raises DamagedItem, OutcomeUnknown and the other TableErrors.
 
-    It returns the entries that it saw listed nowhere, for settle: 24 bytes each, by eventually consistent reads.
+    It returns the entries that it saw listed nowhere, for settle: 24 bytes each, by eventually
+    consistent reads.
     """
     strays: list[bytes] = []
     item: Item | None = yield Get(items.checkpoint_key(lane))
@@ -55,8 +75,11 @@ def clean(lane: Lane, tally: Tally, settings: Settings) -> Program[list[bytes]]:
             return strays
         else:
             pace = settings.clean_units_per_s
-            ended = yield from _delete_listed(lane, tally, checkpoint.watermark, note.version, now, pace, strays)
-            if not ended and tally.cleaned:  # if nothing could be deleted, a later version may list what is there
+            ended = yield from _delete_listed(
+                lane, tally, checkpoint.watermark, note.version, now, pace, strays
+            )
+            # if nothing could be deleted, a later version may list what is there
+            if not ended and tally.cleaned:
                 tally.uncleaned = True
                 return strays
     if note is None or note.version < checkpoint.version:
@@ -64,14 +87,20 @@ def clean(lane: Lane, tally: Tally, settings: Settings) -> Program[list[bytes]]:
     return strays
 
 
-def _note(lane: Lane, tally: Tally, checkpoint: Checkpoint, regions: Sequence[str]) -> Program[None]:
-    """Note the checkpoint's version if every other Region has reached it; else report which have not."""
+def _note(
+    lane: Lane, tally: Tally, checkpoint: Checkpoint, regions: Sequence[str]
+) -> Program[None]:
+    """Note the checkpoint's version if every other Region has reached it; else report which have
+    not.
+    """
     for region in regions:
         if region == lane.region:
             continue
         try:
             item = yield At(region, Get(items.checkpoint_key(lane)))
-            reached = item is not None and items.checkpoint_of(lane, item).version >= checkpoint.version
+            reached = (
+                item is not None and items.checkpoint_of(lane, item).version >= checkpoint.version
+            )
         except LedgerError:  # cut off, throttled or not allowed: that Region has not answered
             reached = False
         if not reached:
@@ -82,10 +111,16 @@ def _note(lane: Lane, tally: Tally, checkpoint: Checkpoint, regions: Sequence[st
 
 
 def _delete_listed(
-    lane: Lane, tally: Tally, watermark: str, version: int, began: Instant, units_per_s: int, strays: list[bytes]
+    lane: Lane,
+    tally: Tally,
+    watermark: str,
+    version: int,
+    began: Instant,
+    units_per_s: int,
+    strays: list[bytes],
 ) -> Program[bool]:
-    """Delete deltas that segments up to `version` list with the same change; keep and report those that they list with
-    another; add to `strays` those that no segment lists.
+    """Delete deltas that segments up to `version` list with the same change; keep and report those
+    that they list with another; add to `strays` those that no segment lists.
 
     It returns whether it came to its end.
     """
@@ -109,13 +144,19 @@ def _delete_listed(
 
 def _conflicts(page: Sequence[Entries], listed: Set[bytes]) -> list[str]:
     """The tokens that segments list with another change than an item has."""
-    others = {entry[:TOKEN_BYTES] for entry in set[bytes]().union(*(held.apart for held in page)) - listed}
+    others = {
+        entry[:TOKEN_BYTES] for entry in set[bytes]().union(*(held.apart for held in page)) - listed
+    }
     taken = others and {entry[:TOKEN_BYTES] for entry in listed}
     return [tokens.from_bytes(token) for token in sorted(others & taken)]
 
 
-def _requests(deletes: Sequence[tuple[Item, Entries]], most: int) -> Iterator[tuple[list[tuple[Item, Entries]], int]]:
-    """Yield the deletes of each request, and their write units: `most` at most, unless a single one takes more."""
+def _requests(
+    deletes: Sequence[tuple[Item, Entries]], most: int
+) -> Iterator[tuple[list[tuple[Item, Entries]], int]]:
+    """Yield the deletes of each request, and their write units: `most` at most, unless a single
+    one takes more.
+    """
     batch: list[tuple[Item, Entries]] = []
     spent = 0
     for item, held in deletes:
@@ -130,7 +171,9 @@ def _requests(deletes: Sequence[tuple[Item, Entries]], most: int) -> Iterator[tu
 
 
 def _delete(tally: Tally, deletes: Sequence[tuple[Item, Entries]]) -> Program[None]:
-    """Delete each item; a delta only while it has its change: one put meanwhile with another proves a conflict."""
+    """Delete each item; a delta only while it has its change: one put meanwhile with another
+    proves a conflict.
+    """
     answers = yield DeleteMany(tuple(items.as_seen(item) for item, _ in deletes))
     for (item, held), answer in zip(deletes, answers, strict=True):
         tally.cleaned += len(held) if answer is None else 0

@@ -1,12 +1,15 @@
 """`begin` and `commit`: the start and the end of every change to a checkpoint.
 
 Rule 1: Begin comes before every commit, in fold and in settle alike.
-Rule 2: A program with the checkpoint of version v has seen the segment of its commit, and so can see all up to v.
-Rule 3: A commit writes the checkpoint and its segment in one transaction, and only over the version that `begin` saw.
-Rule 4: A commit adds the same changes to the total and to its days, in the same item; a stray to the day of its token.
-Nothing here waits or locks: on any doubt the step gives up, and the next run starts again. Nobody removes a checkpoint,
-so a thing that only comes after a first commit (a second segment, a version above 1, a clean note) shows that a lane
-without a checkpoint has lost it.
+Rule 2: A program with the checkpoint of version v has seen the segment of its commit, and so can
+see all up to v.
+Rule 3: A commit writes the checkpoint and its segment in one transaction, and only over the version
+that `begin` saw.
+Rule 4: A commit adds the same changes to the total and to its days, in the same item; a stray to
+the day of its token.
+Nothing here waits or locks: on any doubt the step gives up, and the next run starts again. Nobody
+removes a checkpoint, so a thing that only comes after a first commit (a second segment, a version
+above 1, a clean note) shows that a lane without a checkpoint has lost it.
 """
 
 from dataclasses import replace
@@ -22,21 +25,25 @@ from ledger.requests import Get, Instant, Item, Now, Program, Put, Transact
 from ledger.values import Checkpoint, Lane, Segment
 
 LOOKS_MAX = 5
-"""How often `begin` looks for the last segment: the items of a transaction become visible one by one."""
+"""How often `begin` looks for the last segment: the items of a transaction become visible one by
+one.
+"""
 
 LANDING_MAX_MS = 300_000
 """A commit that has not landed after five minutes never will: the lane is damaged."""
 
 NEVER = All((Absent(), Not(Absent())))
-"""A put with this condition writes nothing. Its answer is the item that is there; while a transaction holds the item
-the table refuses it (TransactionConflict). So it shows whether a commit that was sent late is still landing."""
+"""A put with this condition writes nothing. Its answer is the item that is there; while a
+transaction holds the item the table refuses it (TransactionConflict). So it shows whether a commit
+that was sent late is still landing."""
 
 
 def begin(lane: Lane) -> Program[Checkpoint | None]:
-    """The checkpoint, once `begin` has seen the segment of its last commit; None when nothing was ever folded.
+    """The checkpoint, once `begin` has seen the segment of its last commit; None when nothing was
+    ever folded.
 
-    Raises GaveUp and TransactionConflict (a commit is still landing), LaneDamaged (half of it is gone, minutes later,
-    or the checkpoint is), DamagedItem.
+    Raises GaveUp and TransactionConflict (a commit is still landing), LaneDamaged (half of it is
+    gone, minutes later, or the checkpoint is), DamagedItem.
     """
     lost = False
     for _ in range(LOOKS_MAX):
@@ -44,27 +51,36 @@ def begin(lane: Lane) -> Program[Checkpoint | None]:
         if item is None:
             if lost:  # the proof was there before this read, and no commit takes a checkpoint away
                 raise LaneDamaged(
-                    f"{lane}: it has no checkpoint, but more than a first commit leaves; readers count the tail alone. "
-                    "Nothing was written. Look at the lane, then rebuild it."
+                    f"{lane}: it has no checkpoint, but more than a first commit leaves; readers "
+                    "count the tail alone. Nothing was written. Look at the lane, then rebuild "
+                    "it."
                 )
             segments = yield from every_item(
-                items.fold_pk(lane), items.SEGMENTS_FROM, items.SEGMENTS_UPTO, most=2, consistent=True
+                items.fold_pk(lane),
+                items.SEGMENTS_FROM,
+                items.SEGMENTS_UPTO,
+                most=2,
+                consistent=True,
             )
             if not segments:
                 return None
             lost = (
                 len(segments) > 1
                 or items.segment_of(lane, segments[0]).version > 1
-                or (yield Get(items.note_key(lane))) is not None  # these come only after a first checkpoint
+                # these come only after a first checkpoint
+                or (yield Get(items.note_key(lane))) is not None
             )
             if not lost:
                 raise GaveUp(
-                    f"{lane}: it has one segment, of version 1, and no checkpoint: the first commit is landing. "
-                    "Nothing was written. If this stays, half of it is lost, and readers count all: rebuild the lane."
+                    f"{lane}: it has one segment, of version 1, and no checkpoint: the first "
+                    "commit is landing. Nothing was written. If this stays, half of it is lost, "
+                    "and readers count all: rebuild the lane."
                 )
             continue
         checkpoint = items.checkpoint_of(lane, item)
-        segment: Item | None = yield Get(items.segment_key(lane, checkpoint.last, checkpoint.version))
+        segment: Item | None = yield Get(
+            items.segment_key(lane, checkpoint.last, checkpoint.version)
+        )
         if segment is not None:
             return checkpoint
     if (yield from has_landed(checkpoint)):
@@ -77,24 +93,29 @@ def begin(lane: Lane) -> Program[Checkpoint | None]:
 
 
 def has_landed(checkpoint: Checkpoint) -> Program[bool]:
-    """Whether the segment of a checkpoint, which nobody saw, is there after all; if not, it is lost for ever.
+    """Whether the segment of a checkpoint, which nobody saw, is there after all; if not, it is lost
+    for ever.
 
-    Raises GaveUp and TransactionConflict while the rest of the commit may still come, and GaveUp where the role may not
-    put. A clock that was ahead wrote a commit of a future time, so its time says nothing.
+    Raises GaveUp and TransactionConflict while the rest of the commit may still come, and GaveUp
+    where the role may not put. A clock that was ahead wrote a commit of a future time, so its time
+    says nothing.
     """
     lane = checkpoint.lane
     now: Instant = yield Now()
     if abs(now.wall_ms - checkpoint.committed_ms) < LANDING_MAX_MS:
         raise GaveUp(
-            f"{lane}: the commit of version {checkpoint.version} may still be landing. Nothing was written. Call "
-            "again; before a rebuild, stop the compactor and wait five minutes."
+            f"{lane}: the commit of version {checkpoint.version} may still be landing. Nothing "
+            "was written. Call again; before a rebuild, stop the compactor and wait five minutes."
         )
     try:
-        there = yield Put(items.segment_item(Segment.of(lane, checkpoint.last, checkpoint.version, ())), NEVER)
+        there = yield Put(
+            items.segment_item(Segment.of(lane, checkpoint.last, checkpoint.version, ())), NEVER
+        )
     except NotAllowed:
         raise GaveUp(
-            f"{lane}: the segment of version {checkpoint.version} is missing, still landing or lost. Nothing was "
-            "written. Call again with a role that may put `fold#` items: only that can find out."
+            f"{lane}: the segment of version {checkpoint.version} is missing, still landing or "
+            "lost. Nothing was written. Call again with a role that may put `fold#` items: only "
+            "that can find out."
         ) from None
     return bool(there)
 
@@ -102,9 +123,11 @@ def has_landed(checkpoint: Checkpoint) -> Program[bool]:
 def commit(
     lane: Lane, before: Checkpoint | None, entries: Entries, *, hi: str, watermark: str, now_ms: int
 ) -> Program[Checkpoint]:
-    """Add `entries` to the checkpoint and file them in a segment under `hi`; before its first commit, list the lane.
+    """Add `entries` to the checkpoint and file them in a segment under `hi`; before its first
+    commit, list the lane.
 
-    Raises GaveUp when the checkpoint is no longer at the version of `before`, LaneDamaged, and OutcomeUnknown.
+    Raises GaveUp when the checkpoint is no longer at the version of `before`, LaneDamaged, and
+    OutcomeUnknown.
     """
     version = before.version + 1 if before else 1
     if before is None:
@@ -120,7 +143,8 @@ def commit(
             last=hi,
             committed_ms=now_ms,
         )
-        days = before.days if before else Days()  # nobody guesses the days of a checkpoint that has none
+        # nobody guesses the days of a checkpoint that has none
+        days = before.days if before else Days()
         if days is not None:
             after = with_days(after, days.plus(entries))
     except ValueError as error:
@@ -130,12 +154,17 @@ def commit(
 
 
 def with_days(checkpoint: Checkpoint, days: Days) -> Checkpoint:
-    """The checkpoint with these days, as coarse as its first KB needs. Raises ValueError when they sum to others."""
+    """The checkpoint with these days, as coarse as its first KB needs.
+
+    Raises ValueError when they sum to others.
+    """
     return replace(checkpoint, days=days.fitted(items.room_for_days(checkpoint)))
 
 
 def past_the_limits(lane: Lane, error: ValueError) -> LaneDamaged:
-    """The error for a checkpoint so near a limit (a version of ten nines) that none can follow: somebody edited it."""
+    """The error for a checkpoint so near a limit (a version of ten nines) that none can follow:
+    somebody edited it.
+    """
     return LaneDamaged(
         f"{lane}: no checkpoint can follow the one in the table: {error}. Nothing was written. "
         "Look at the lane's checkpoint, note and segments, then rebuild it."
@@ -143,15 +172,20 @@ def past_the_limits(lane: Lane, error: ValueError) -> LaneDamaged:
 
 
 def write(checkpoint: Checkpoint, segment: Segment, unchanged: Condition | None) -> Program[None]:
-    """Write the transaction of a commit. The version decides between two compactors; the other condition does so again.
+    """Write the transaction of a commit. The version decides between two compactors; the other
+    condition does so again.
 
     Raises GaveUp when a condition failed, and OutcomeUnknown.
     """
     refused = yield Transact(
-        (Put(items.checkpoint_item(checkpoint), unchanged), Put(items.segment_item(segment), Absent()))
+        (
+            Put(items.checkpoint_item(checkpoint), unchanged),
+            Put(items.segment_item(segment), Absent()),
+        )
     )
     if refused is not None:
         raise GaveUp(
-            f"{checkpoint.lane}: another compactor committed version {checkpoint.version}. Nothing was written; the "
-            "next run goes on. If this stays, half of a lost commit has that place: rebuild the lane."
+            f"{checkpoint.lane}: another compactor committed version {checkpoint.version}. "
+            "Nothing was written; the next run goes on. If this stays, half of a lost commit has "
+            "that place: rebuild the lane."
         )

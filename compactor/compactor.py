@@ -42,8 +42,9 @@ def _outcome_of(report: Report) -> str:
 class Compactor:
     """Compacts the lanes of `settings.region`. It is thread-safe, and any number may run at once.
 
-    clients: boto3 DynamoDB clients by Region; it makes those that are missing, because clean and verify read other
-    Regions too. clock, observe as for Ledger. tables: anything that answers requests, by Region, instead of clients.
+    clients: boto3 DynamoDB clients by Region; it makes those that are missing, because clean and
+    verify read other Regions too. clock, observe as for Ledger. tables: anything that answers
+    requests, by Region, instead of clients.
     """
 
     def __init__(
@@ -65,8 +66,9 @@ class Compactor:
     def compact(self, counter: str) -> Report:
         """Clean, fold and settle a counter's lanes of this Region.
 
-        Raises InvalidCounter, SettingsMismatch, LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors. It
-        tries every lane, then raises the first error. No error loses anything, and the next call starts again.
+        Raises InvalidCounter, SettingsMismatch, LaneDamaged, DamagedItem, OutcomeUnknown and the
+        other TableErrors. It tries every lane, then raises the first error. No error loses
+        anything, and the next call starts again.
         """
         lanes = self.settings.lanes_of(counter, self.settings.region)
         self._shape.ask(self._table, self._now)
@@ -77,10 +79,12 @@ class Compactor:
 
     @observed("compactor.run", _outcome_of)
     def run(self) -> Report:
-        """Compact every lane of this Region that needs it, by a scan of the table. The report has the failures.
+        """Compact every lane of this Region that needs it, by a scan of the table. The report has
+        the failures.
 
-        It also has a LaneUnread for every lane, of any Region, that no reader of these settings looks at. The run puts
-        every lane of this Region that the scan meets into the directory, also those of counters with a limit.
+        It also has a LaneUnread for every lane, of any Region, that no reader of these settings
+        looks at. The run puts every lane of this Region that the scan meets into the directory,
+        also those of counters with a limit.
         """
         lanes = self._run(find_lanes(self.settings))
         seen = Report(problems=lanes.unlisted | {lane: error_of(lane) for lane in lanes.unread})
@@ -90,14 +94,19 @@ class Compactor:
 
     @observed("compactor.verify", DONE)
     def verify(self, counter: str) -> Verification:
-        """Recount a counter from its segments and deltas, each lane in its own Region. It writes nothing.
+        """Recount a counter from its segments and deltas, each lane in its own Region. It writes
+        nothing.
 
-        It also looks at the next four shards, in the Regions of the settings: changes there are in no value. Raises
-        GaveUp (a commit was just landing: call again), ReadTooSlow, DamagedItem, PeriodOver and the TableErrors.
+        It also looks at the next four shards, in the Regions of the settings: changes there are in
+        no value. Raises GaveUp (a commit was just landing: call again), ReadTooSlow, DamagedItem,
+        PeriodOver and the TableErrors.
         """
         counter = check_counter(counter)
         self.settings.check_kept(counter, self._now().wall_ms)
-        unread = (self._run(unread_beyond(counter, region, self.settings), region) for region in self.settings.regions)
+        unread = (
+            self._run(unread_beyond(counter, region, self.settings), region)
+            for region in self.settings.regions
+        )
         gates, limit_ms = Gates.of(self.settings, counter), self.settings.read_time_max_ms
         checks: Iterable[LaneCheck]
         if gates is not None:
@@ -105,23 +114,30 @@ class Compactor:
             checks = self._run(verify_gates(gates))
         else:
             lanes = self.settings.lanes_of(counter)
-            checks = (self._run(verify(lane, read_time_max_ms=limit_ms), lane.region) for lane in lanes)
-        return Verification(counter, tuple(checks), tuple(lane for found in unread for lane in found))
+            checks = (
+                self._run(verify(lane, read_time_max_ms=limit_ms), lane.region) for lane in lanes
+            )
+        return Verification(
+            counter, tuple(checks), tuple(lane for found in unread for lane in found)
+        )
 
     @observed("compactor.rebuild", DONE)
     def rebuild(self, counter: str) -> dict[Lane, int]:
-        """Recompute the checkpoints of a counter's lanes of this Region from their segments; return the totals.
+        """Recompute the checkpoints of a counter's lanes of this Region from their segments; return
+        the totals.
 
-        For a counter with a limit: write the gates of *all* its lanes anew from what they filed, each in its own
-        Region, because rights belong to all of them together, and return their values. Every Region must answer, and
-        nobody may add to the counter, or hold a part of it, in any. `ledgerctl rebuild` also says what is lost.
+        For a counter with a limit: write the gates of *all* its lanes anew from what they filed,
+        each in its own Region, because rights belong to all of them together, and return their
+        values. Every Region must answer, and nobody may add to the counter, or hold a part of it,
+        in any. `ledgerctl rebuild` also says what is lost.
 
-        It is for an operator, while no compactor works on the lanes: always after a restore from a backup, or when this
-        Region's replica was made again, and after LaneDamaged once you know the cause. It undoes the orphans of lost
-        commits. If it fails, call it again before a compactor runs.
+        It is for an operator, while no compactor works on the lanes: always after a restore from a
+        backup, or when this Region's replica was made again, and after LaneDamaged once you know
+        the cause. It undoes the orphans of lost commits. If it fails, call it again before a
+        compactor runs.
 
-        Raises GaveUp, LaneDamaged, DamagedItem, LimitMismatch, OutcomeUnknown and the other TableErrors; no value
-        changed, except perhaps that of a gate.
+        Raises GaveUp, LaneDamaged, DamagedItem, LimitMismatch, OutcomeUnknown and the other
+        TableErrors; no value changed, except perhaps that of a gate.
         """
         counter = check_counter(counter)
         gates = Gates.of(self.settings, counter)
@@ -129,8 +145,13 @@ class Compactor:
         if gates is not None:
             self._shape.ask(self._table, self._now, counter)
             return {made.gate.lane: made.gate.value for made in self._run(rebuild_gates(gates))}
-        rebuilt = {lane: self._run(rebuild(lane)) for lane in self.settings.lanes_of(counter, self.settings.region)}
-        return {lane: checkpoint.total for lane, checkpoint in rebuilt.items() if checkpoint is not None}
+        rebuilt = {
+            lane: self._run(rebuild(lane))
+            for lane in self.settings.lanes_of(counter, self.settings.region)
+        }
+        return {
+            lane: checkpoint.total for lane, checkpoint in rebuilt.items() if checkpoint is not None
+        }
 
     def _visit(self, lane: Lane) -> Report:
         tally = Tally()

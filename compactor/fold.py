@@ -1,15 +1,16 @@
 """The program `fold` turns entries of the tail into a segment and a new checkpoint.
 
-Rule 1: Begin, then the cutoff, then the Query, in this order: else a watermark could pass an entry that came between
-them.
-Rule 2: It takes only complete entries (ledger/lane/tail.py), lowest first: none at or below the new watermark is left.
-Rule 3: A visit reads the tail once, up to the first cutoff. A further commit goes on with the same entries while the
-watermark is the one that the commit before it left: an entry that came since below that cutoff is a stray by rule 1.
-Else it reads all anew.
-Rule 4: A commit comes soon after the Query that it rests on, by both clocks; else the fold reads all anew. So no
-watermark passes a delta above it that has been in the table for longer.
-Rule 5: It leaves the deltas alone, because readers that hold the older checkpoint and Regions that have not received
-the new one still need them.
+Rule 1: Begin, then the cutoff, then the Query, in this order: else a watermark could pass an entry
+that came between them.
+Rule 2: It takes only complete entries (ledger/lane/tail.py), lowest first: none at or below the new
+watermark is left.
+Rule 3: A visit reads the tail once, up to the first cutoff. A further commit goes on with the same
+entries while the watermark is the one that the commit before it left: an entry that came since
+below that cutoff is a stray by rule 1. Else it reads all anew.
+Rule 4: A commit comes soon after the Query that it rests on, by both clocks; else the fold reads
+all anew. So no watermark passes a delta above it that has been in the table for longer.
+Rule 5: It leaves the deltas alone, because readers that hold the older checkpoint and Regions that
+have not received the new one still need them.
 """
 
 from compactor.commit import begin, commit
@@ -22,17 +23,21 @@ from ledger.settings import Settings
 from ledger.values import Checkpoint, Lane
 
 QUERY_MS = 120_000
-"""How old the Query that a commit rests on may be; named.py waits longer before it names items a second time."""
+"""How old the Query that a commit rests on may be; named.py waits longer before it names items a
+second time.
+"""
 
 COMMITS_MAX = 1_000
 """Commits of one visit to a lane; the rest of a longer tail waits for the next."""
 
 
-def fold(lane: Lane, tally: Tally, settings: Settings, *, commits_max: int = COMMITS_MAX) -> Program[Checkpoint | None]:
+def fold(
+    lane: Lane, tally: Tally, settings: Settings, *, commits_max: int = COMMITS_MAX
+) -> Program[Checkpoint | None]:
     """Fold the tail, `fold_max` entries a commit, until fewer than `fold_min` are old enough.
 
-    It returns the checkpoint that it leaves; None when nothing was ever folded. Raises GaveUp, LaneDamaged,
-    DamagedItem, OutcomeUnknown and the other TableErrors; earlier commits stay.
+    It returns the checkpoint that it leaves; None when nothing was ever folded. Raises GaveUp,
+    LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors; earlier commits stay.
     """
     tail: Tail | None = None
     queried = Instant(0, 0)  # before the tail was read
@@ -57,7 +62,9 @@ def fold(lane: Lane, tally: Tally, settings: Settings, *, commits_max: int = COM
             tail = None
             continue
         left = tokens.from_bytes(found[-1][:TOKEN_BYTES])
-        yield from commit(lane, checkpoint, Entries.of(found), hi=left, watermark=left, now_ms=now.wall_ms)
+        yield from commit(
+            lane, checkpoint, Entries.of(found), hi=left, watermark=left, now_ms=now.wall_ms
+        )
         tally.folded += len(found)
         tally.commits += 1
     return checkpoint

@@ -1,11 +1,12 @@
 """Finds all lanes, and those that need the compactor, by a scan of the whole table's keys.
 
-Rule 1: a lane needs the compactor when its tail may be long enough to fold, or when it was ever folded and holds deltas
-(strays, or listed ones for clean), or lacks its checkpoint (the visit reports that).
-Rule 2: a scan is eventually consistent, so the next one finds what it misses; AWS charges it for the whole table,
-though it takes the keys alone; it skips items that are not ours.
-Rule 3: a scan to compact also lists the lanes of the settings' Region whose item of the directory it did not see, those
-of gates too, because no commit ever lists these.
+Rule 1: a lane needs the compactor when its tail may be long enough to fold, or when it was ever
+folded and holds deltas (strays, or listed ones for clean), or lacks its checkpoint (the visit
+reports that).
+Rule 2: a scan is eventually consistent, so the next one finds what it misses; AWS charges it for
+the whole table, though it takes the keys alone; it skips items that are not ours.
+Rule 3: a scan to compact also lists the lanes of the settings' Region whose item of the directory
+it did not see, those of gates too, because no commit ever lists these.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,8 +25,9 @@ from ledger.values import Lane
 
 @dataclass(slots=True)
 class Holding:
-    """What a lane holds, by its keys. deltas: how many; a pack counts as a fold of them. folded: it has an item of the
-    compactor; whole: it has its checkpoint. gate: it has a gate. listed: it is in the directory."""
+    """What a lane holds, by its keys. deltas: how many; a pack counts as a fold of them. folded: it
+    has an item of the compactor; whole: it has its checkpoint. gate: it has a gate. listed: it is
+    in the directory."""
 
     deltas: int = 0
     folded: bool = False
@@ -35,8 +37,10 @@ class Holding:
 
 
 class Lanes(NamedTuple):
-    """needy: lanes of the settings' Region that need the compactor. unread: lanes of any Region that nobody reads.
-    listed: lanes of the settings' Region that are in the directory now, and were not; unlisted: those that failed."""
+    """needy: lanes of the settings' Region that need the compactor. unread: lanes of any Region
+    that nobody reads.
+    listed: lanes of the settings' Region that are in the directory now, and were not; unlisted:
+    those that failed."""
 
     needy: list[Lane]
     unread: list[Lane]
@@ -52,7 +56,9 @@ def by_lane(keys: Iterable[Key]) -> Iterable[tuple[Lane, str, Key]]:
             yield found[1], found[0], key
 
 
-def every_lane(wanted: Callable[[Lane], bool], *, fold_min: int = 1) -> Program[dict[Lane, Holding]]:
+def every_lane(
+    wanted: Callable[[Lane], bool], *, fold_min: int = 1
+) -> Program[dict[Lane, Holding]]:
     """The wanted lanes, in order. Raises the TableErrors."""
     found: dict[Lane, Holding] = {}
     listed: set[Lane] = set()
@@ -76,8 +82,8 @@ def every_lane(wanted: Callable[[Lane], bool], *, fold_min: int = 1) -> Program[
 
 
 def find_lanes(settings: Settings) -> Program[Lanes]:
-    """Find the lanes, in order, except those of periods that cannot be read any more; and list those of the settings'
-    Region. Raises the TableErrors of the scan."""
+    """Find the lanes, in order, except those of periods that cannot be read any more; and list
+    those of the settings' Region. Raises the TableErrors of the scan."""
     now: Instant = yield Now()
 
     def wanted(lane: Lane) -> bool:
@@ -91,8 +97,14 @@ def find_lanes(settings: Settings) -> Program[Lanes]:
         if lane.region == settings.region
         and (held.deltas >= settings.fold_min or (held.folded and (held.deltas or not held.whole)))
     ]
-    unread = [lane for lane, held in found.items() if (held.deltas or held.folded) and not settings.reads(lane)]
-    missing = [lane for lane, held in found.items() if lane.region == settings.region and not held.listed]
+    unread = [
+        lane
+        for lane, held in found.items()
+        if (held.deltas or held.folded) and not settings.reads(lane)
+    ]
+    missing = [
+        lane for lane, held in found.items() if lane.region == settings.region and not held.listed
+    ]
     answers: tuple[AlreadyThere | LedgerError | None, ...] = ()
     if missing:
         answers = yield PutMany(tuple(directory.item_of(settings.known(lane)) for lane in missing))

@@ -1,12 +1,12 @@
 """Finds where deltas are listed: the covering segments of entries at or below the watermark.
 
-Rule 1: cover(u) is the smallest hi at or above u. A look-up reads every segment filed under it; an entry is listed when
-one of them holds its token.
-Rule 2: An entry at or below the watermark may stand in a pack that reaches above it, so it reads items a span further
-than the watermark where each such entry matters.
+Rule 1: cover(u) is the smallest hi at or above u. A look-up reads every segment filed under it; an
+entry is listed when one of them holds its token.
+Rule 2: An entry at or below the watermark may stand in a pack that reaches above it, so it reads
+items a span further than the watermark where each such entry matters.
 Rule 3: Memory holds one page of items and one of segments.
-Rule 4: Functions of C on sets find the entries that are listed as they are; Python looks at the others one by one,
-because nearly all that a visit sees are listed.
+Rule 4: Functions of C on sets find the entries that are listed as they are; Python looks at the
+others one by one, because nearly all that a visit sees are listed.
 """
 
 from bisect import bisect_right
@@ -26,10 +26,12 @@ HIGHEST_CHANGE = b"\xff" * (ENTRY.size - TOKEN_BYTES)
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What segments say of several entries. hi: of the one cover that all have, where they have one.
+    """What segments say of several entries. hi: of the one cover that all have, where they have
+    one.
 
-    same: those that are listed as they are. other: the listed entry, by the token, where its change is another. newer:
-    those whose token only a segment of a later version has, where the caller wants none of these.
+    same: those that are listed as they are. other: the listed entry, by the token, where its change
+    is another. newer: those whose token only a segment of a later version has, where the caller
+    wants none of these.
     """
 
     entries: Sequence[bytes]
@@ -66,8 +68,9 @@ def cover(
 ) -> Program[Listing]:
     """What the cover of the first entry says of it and of the entries after it under the same hi.
 
-    `entries`, 24 bytes each, are in the order of their tokens, and at least one. Without a cover it says nothing of
-    any. versions_upto: entries that only segments of a later version list are `newer`.
+    `entries`, 24 bytes each, are in the order of their tokens, and at least one. Without a cover it
+    says nothing of any. versions_upto: entries that only segments of a later version list are
+    `newer`.
     """
     after = items.segments_before(tokens.from_bytes(entries[0][:TOKEN_BYTES]))
     pages = Pages(Query(items.fold_pk(lane), after, items.SEGMENTS_UPTO, 1, consistent))
@@ -87,7 +90,9 @@ def cover(
                 same |= here
                 other |= otherwise
             else:
-                newer |= here | {entry for entry in left if otherwise and entry[:TOKEN_BYTES] in otherwise}
+                newer |= here | {
+                    entry for entry in left if otherwise and entry[:TOKEN_BYTES] in otherwise
+                }
         if not pages.more:
             return Listing(under, same, other, newer, hi)
         # After the one segment that showed hi come the others under it, page by page.
@@ -100,17 +105,25 @@ def _otherwise(entries: Set[bytes], listed: Entries) -> Mapping[bytes, bytes]:
     wanted = {entry[:TOKEN_BYTES] for entry in entries}
     if wanted.isdisjoint(listed.tokens):
         return {}
-    return {token: entry for token, entry in zip(listed.tokens, listed.apart, strict=True) if token in wanted}
+    return {
+        token: entry
+        for token, entry in zip(listed.tokens, listed.apart, strict=True)
+        if token in wanted
+    }
 
 
 def covers(
     lane: Lane, entries: Sequence[bytes], *, consistent: bool, versions_upto: int = VERSION_MAX
 ) -> Program[Listing]:
-    """What the covers of all these entries say of them, one after the other; arguments as for `cover`."""
+    """What the covers of all these entries say of them, one after the other; arguments as for
+    `cover`.
+    """
     same, newer, other = set[bytes](), set[bytes](), dict[bytes, bytes]()
     done = 0
     while done < len(entries):
-        found = yield from cover(lane, entries[done:], consistent=consistent, versions_upto=versions_upto)
+        found = yield from cover(
+            lane, entries[done:], consistent=consistent, versions_upto=versions_upto
+        )
         same |= found.same
         other |= found.other
         newer |= found.newer
@@ -119,11 +132,13 @@ def covers(
 
 
 class Below:
-    """The entries of a lane at or below its watermark, page by page, with what segments say of them.
+    """The entries of a lane at or below its watermark, page by page, with what segments say of
+    them.
 
-    `while below.more: found = yield from below.read()`, as with Pages. A token in several items of a page comes once,
-    as the first of them has it; a token on two pages comes twice. since: it skips items with a sort key at or below
-    this token. whole: it reads only items that are wholly below the watermark. page: the last items, with entries.
+    `while below.more: found = yield from below.read()`, as with Pages. A token in several items of
+    a page comes once, as the first of them has it; a token on two pages comes twice. since: it
+    skips items with a sort key at or below this token. whole: it reads only items that are wholly
+    below the watermark. page: the last items, with entries.
     """
 
     def __init__(
@@ -137,7 +152,11 @@ class Below:
         versions_upto: int = VERSION_MAX,
     ) -> None:
         self.page: list[tuple[Item, Entries]] = []
-        self._lane, self._upto, self._versions_upto = lane, tokens.to_bytes(watermark), versions_upto
+        self._lane, self._upto, self._versions_upto = (
+            lane,
+            tokens.to_bytes(watermark),
+            versions_upto,
+        )
         end = items.tail_after(watermark) if whole else items.tail_upto(watermark)
         self._pages = Pages(Query(items.delta_pk(lane), since, end, None, consistent))
 
@@ -151,7 +170,10 @@ class Below:
         return self._pages.next.after
 
     def read(self) -> Program[Listing]:
-        """The next entries, in the order of their tokens. Raises DamagedItem and the TableErrors."""
+        """The next entries, in the order of their tokens.
+
+        Raises DamagedItem and the TableErrors.
+        """
         page: Page = yield from self._pages.read()
         self.page = [(item, items.entries_of(self._lane, item)) for item in page.items]
         first: dict[bytes, bytes] = {}
@@ -159,7 +181,11 @@ class Below:
             held = held.between(LOWEST, self._upto)
             first.update(zip(held.tokens, held.apart, strict=True))
         consistent, upto = self._pages.next.consistent, self._versions_upto
-        return (yield from covers(self._lane, sorted(first.values()), consistent=consistent, versions_upto=upto))
+        return (
+            yield from covers(
+                self._lane, sorted(first.values()), consistent=consistent, versions_upto=upto
+            )
+        )
 
 
 def strays(lane: Lane) -> Program[list[Delta]]:

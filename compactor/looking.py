@@ -1,16 +1,19 @@
-"""Looks at a lane without a visit: what waits in it, what there is to do, and whether anybody reads it.
+"""Looks at a lane without a visit: what waits in it, what there is to do, and whether anybody reads
+it.
 
-Rule 1: it writes nothing. Reads are eventually consistent where that is enough: an item that they miss was put a moment
-ago, and its stream record is about to ring.
-Rule 2: `lag` counts all that waits. It reports a damaged lane as damaged, so that its caller goes on with the others.
-Rule 3: `outlook` reads a few items, whatever the lane holds: of the tail so many that they hold `fold_min` entries,
-and, if the caller wants it, the first below the watermark. A tail too short to fold is nothing to do.
-Rule 4: a watermark that is ahead, because clocks were, passes changes that come in time and that nobody names; so
-`outlook` always looks below such a watermark.
-Rule 5: changes in a lane that no reader of the settings looks at are in no value. A scan sees every such lane
-(lanes.py); a look at one counter sees a few shards beyond its own: if another process has more shards, every change
-lands in one of these by chance, so a handful of changes is enough. A counter with a limit has gates, and no reader
-looks at its deltas, in any lane.
+Rule 1: it writes nothing. Reads are eventually consistent where that is enough: an item that they
+miss was put a moment ago, and its stream record is about to ring.
+Rule 2: `lag` counts all that waits. It reports a damaged lane as damaged, so that its caller goes
+on with the others.
+Rule 3: `outlook` reads a few items, whatever the lane holds: of the tail so many that they hold
+`fold_min` entries, and, if the caller wants it, the first below the watermark. A tail too short to
+fold is nothing to do.
+Rule 4: a watermark that is ahead, because clocks were, passes changes that come in time and that
+nobody names; so `outlook` always looks below such a watermark.
+Rule 5: changes in a lane that no reader of the settings looks at are in no value. A scan sees every
+such lane (lanes.py); a look at one counter sees a few shards beyond its own: if another process has
+more shards, every change lands in one of these by chance, so a handful of changes is enough. A
+counter with a limit has gates, and no reader looks at its deltas, in any lane.
 """
 
 from __future__ import annotations
@@ -34,10 +37,12 @@ BEYOND = 4
 
 @dataclass(frozen=True, slots=True)
 class LaneLag:
-    """A lane at this moment. tail, strays, to_clean: deltas. oldest_ms, watermark_ms: the times in tokens.
+    """A lane at this moment. tail, strays, to_clean: deltas. oldest_ms, watermark_ms: the times in
+    tokens.
 
-    noted_ms: since when `to_clean` waits for `keep_ms`: the time of the clean note, or of a first commit, before which
-    there was nothing to note. None: it waits for a visit that notes it, or there is nothing to clean."""
+    noted_ms: since when `to_clean` waits for `keep_ms`: the time of the clean note, or of a first
+    commit, before which there was nothing to note. None: it waits for a visit that notes it, or
+    there is nothing to clean."""
 
     lane: Lane
     tail: int = 0
@@ -80,10 +85,11 @@ def _noted(checkpoint: Checkpoint) -> Program[int | None]:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """tail: entries above the watermark, counted up to `fold_min`. fold_ms: when so many are old enough to fold; else
-    None.
+    """tail: entries above the watermark, counted up to `fold_min`. fold_ms: when so many are old
+    enough to fold; else None.
 
-    below: whether it has entries at or below the watermark: folded ones that wait for clean, or strays; None: unknown.
+    below: whether it has entries at or below the watermark: folded ones that wait for clean, or
+    strays; None: unknown.
     """
 
     checkpoint: Checkpoint | None
@@ -97,11 +103,15 @@ def outlook(
 ) -> Program[Outlook]:
     """Look at one lane. Raises DamagedItem and the TableErrors.
 
-    below: look below the watermark, too; it always does where at `now_ms` new changes may still come there in time.
+    below: look below the watermark, too; it always does where at `now_ms` new changes may still
+    come there in time.
     """
     item: Item | None = yield Get(items.checkpoint_key(lane), False)
     checkpoint = items.checkpoint_of(lane, item) if item is not None else None
-    if checkpoint is not None and tokens.time_ms(checkpoint.watermark) > now_ms - settings.allowed_lateness_ms:
+    if (
+        checkpoint is not None
+        and tokens.time_ms(checkpoint.watermark) > now_ms - settings.allowed_lateness_ms
+    ):
         below = True
     watermark = checkpoint.watermark if checkpoint else None
     tail, straddling = yield from _tail(lane, watermark, settings.fold_min)
@@ -113,14 +123,15 @@ def outlook(
     if watermark is not None:
         end = items.tail_after(watermark)
         first = yield from every_item(items.delta_pk(lane), None, end, most=1, consistent=False)
-    # In a quiet lane nobody else would find the entries below the watermark of a pack that reaches above it.
+    # In a quiet lane nobody else would find the entries below the watermark of a pack that reaches
+    # above it.
     found = bool(first) or bool((yield from covers(lane, straddling, consistent=False)).unlisted)
     return Outlook(checkpoint, len(tail), fold_ms, found)
 
 
 def _tail(lane: Lane, watermark: str | None, most: int) -> Program[tuple[list[bytes], list[bytes]]]:
-    """The tokens of the lowest `most` entries above the watermark in the first items that hold so many; and the entries
-    of these items at or below it."""
+    """The tokens of the lowest `most` entries above the watermark in the first items that hold so
+    many; and the entries of these items at or below it."""
     above = bound(watermark, LOWEST)
     pages = Pages(Query(items.delta_pk(lane), items.tail_after(watermark), None, most, False))
     tail: set[bytes] = set()
@@ -137,17 +148,20 @@ def _tail(lane: Lane, watermark: str | None, most: int) -> Program[tuple[list[by
 def error_of(lane: Lane) -> LaneUnread:
     """The error for a lane that no reader looks at."""
     return LaneUnread(
-        f"{lane}: this lane has changes, and no reader of these settings looks at it: they are in no value. Nothing is "
-        "lost. Somebody adds with other regions or shards, or without its limit: see `lanes-unread` in "
-        "docs/operations/values.md."
+        f"{lane}: this lane has changes, and no reader of these settings looks at it: they are in "
+        "no value. Nothing is lost. Somebody adds with other regions or shards, or without its "
+        "limit: see `lanes-unread` in docs/operations/values.md."
     )
 
 
 def unread_beyond(counter: str, region: str, settings: Settings) -> Program[list[Lane]]:
-    """The lanes of a counter in a Region that hold something and that nobody reads, up to BEYOND shards further.
+    """The lanes of a counter in a Region that hold something and that nobody reads, up to BEYOND
+    shards further.
 
     Raises the TableErrors.
     """
     first = settings.shards_of(counter) if settings.limit_of(counter) is None else 0
-    lanes = [Lane(region, shard, counter) for shard in range(first, settings.shards_of(counter) + BEYOND)]
+    lanes = [
+        Lane(region, shard, counter) for shard in range(first, settings.shards_of(counter) + BEYOND)
+    ]
     return (yield from with_changes(lanes, consistent=False))

@@ -1,13 +1,13 @@
 """The program `settle_named` puts the named items below the watermark into the sum.
 
-Rule 1: Begin, then read the named items strongly, then their covers strongly. An item that is gone was cleaned, so it
-was listed; an eventually consistent read that does not see it yet would lose it.
-Rule 2: An entry above the watermark is in the tail, but a fold in progress may not have seen it and pass it. So its
-item is named again ASK_AGAIN_MS later: by then each such fold has committed or never will (fold.py, rule 4), and every
-other fold sees it. Naming once is not enough, and twice is.
+Rule 1: Begin, then read the named items strongly, then their covers strongly. An item that is gone
+was cleaned, so it was listed; an eventually consistent read that does not see it yet would lose it.
+Rule 2: An entry above the watermark is in the tail, but a fold in progress may not have seen it and
+pass it. So its item is named again ASK_AGAIN_MS later: by then each such fold has committed or
+never will (fold.py, rule 4), and every other fold sees it. Naming once is not enough, and twice is.
 Rule 3: A damaged item hides no other: its error is raised when the others are settled.
-Rule 4: It goes page by page, and `Naming` has at every moment what is left: a program that was stopped goes on behind
-the last settled page, and memory holds one page.
+Rule 4: It goes page by page, and `Naming` has at every moment what is left: a program that was
+stopped goes on behind the last settled page, and memory holds one page.
 """
 
 from dataclasses import dataclass, field
@@ -24,7 +24,9 @@ from ledger.requests import GetMany, Item, Key, Page, Program, Query, key_of
 from ledger.values import Lane
 
 ASK_AGAIN_MS = 300_000
-"""Twice the time that a commit may come after its Query, and a minute for a request of the last moment."""
+"""Twice the time that a commit may come after its Query, and a minute for a request of the last
+moment.
+"""
 
 KEYS_READ = 100
 """How many named items are read, and settled, at once."""
@@ -32,7 +34,8 @@ KEYS_READ = 100
 
 @dataclass(slots=True)
 class Naming:
-    """How far named items are settled. left: not yet. above: with entries above the watermark, to be named again.
+    """How far named items are settled. left: not yet. above: with entries above the watermark, to
+    be named again.
     damaged: unreadable."""
 
     left: Named
@@ -48,9 +51,11 @@ class Naming:
 def settle_named(
     lane: Lane, tally: Tally, naming: Naming, *, fold_max: int, commits_max: int = COMMITS_MAX
 ) -> Program[None]:
-    """Settle the named items, and note in `naming` how far that went. `tally.unsettled`: `commits_max` stopped it.
+    """Settle the named items, and note in `naming` how far that went. `tally.unsettled`:
+    `commits_max` stopped it.
 
-    Raises GaveUp, LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors; earlier commits stay.
+    Raises GaveUp, LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors; earlier
+    commits stay.
     """
     last, damage = tally.commits + commits_max, None
     while naming.left:
@@ -73,7 +78,9 @@ def settle_named(
             if len(held.between(watermark, HIGHEST)):
                 above.append(key_of(item).sk)
             below += held.between(LOWEST, watermark).apart
-        yield from settle_these(lane, tally, below, fold_max=fold_max, commits_max=last - tally.commits)
+        yield from settle_these(
+            lane, tally, below, fold_max=fold_max, commits_max=last - tally.commits
+        )
         if tally.unsettled:  # this page again
             return
         naming.left, naming.above = rest, naming.above | Named.of(above)

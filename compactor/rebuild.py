@@ -1,14 +1,16 @@
-"""The program `rebuild` recomputes a lane's checkpoint from its segments, after a restore or damage.
+"""The program `rebuild` recomputes a lane's checkpoint from its segments, after a restore or
+damage.
 
 Rule 1: It is an operator's tool, for when no compactor works on the lane.
 Rule 2: It reads everything strongly at home.
-Rule 3: The new version is above every version in checkpoint, segments and note, with an empty segment of its own so
-that `last` names a real one.
-Rule 4: It deletes the clean note first, because its version may be of a time that the restore undid. Where half of a
-lost commit stayed, and compactors went on before the rebuild, segments overlap: one of two is an orphan, and the
-rebuild undoes it. It puts entries that only the orphan lists back as deltas before it deletes the orphan, so a change
-is listed or a delta at every moment, and you can repeat a rebuild that ended half-way. Segments that list a token with
-two changes are LaneDamaged, and it writes nothing.
+Rule 3: The new version is above every version in checkpoint, segments and note, with an empty
+segment of its own so that `last` names a real one.
+Rule 4: It deletes the clean note first, because its version may be of a time that the restore
+undid. Where half of a lost commit stayed, and compactors went on before the rebuild, segments
+overlap: one of two is an orphan, and the rebuild undoes it. It puts entries that only the orphan
+lists back as deltas before it deletes the orphan, so a change is listed or a delta at every moment,
+and you can repeat a rebuild that ended half-way. Segments that list a token with two changes are
+LaneDamaged, and it writes nothing.
 """
 
 from contextlib import suppress
@@ -30,10 +32,12 @@ ORPHANS_MAX = 1_000
 
 
 def rebuild(lane: Lane) -> Program[Checkpoint | None]:
-    """Write a checkpoint that is the sum of the segments. None when there are no segments: then there is none either.
+    """Write a checkpoint that is the sum of the segments. None when there are no segments: then
+    there is none either.
 
-    Raises GaveUp (a compactor is at work, or was minutes ago), LaneDamaged, DamagedItem, OutcomeUnknown and the other
-    TableErrors. Then no checkpoint was written; run it again before a compactor runs.
+    Raises GaveUp (a compactor is at work, or was minutes ago), LaneDamaged, DamagedItem,
+    OutcomeUnknown and the other TableErrors. Then no checkpoint was written; run it again before a
+    compactor runs.
     """
     item: Item | None = yield Get(items.checkpoint_key(lane))
     before: Checkpoint | None = None
@@ -49,17 +53,25 @@ def rebuild(lane: Lane) -> Program[Checkpoint | None]:
     if sums.watermark is None:
         if item is None:
             return None
-        # Half of the first commit, whose deltas nobody cleaned; or every delta that the checkpoint counts is there.
-        if (seen == 1 and noted is None) or (before is not None and (yield from _all_there(before))):
+        # Half of the first commit, whose deltas nobody cleaned; or every delta that the checkpoint
+        # counts is there.
+        if (seen == 1 and noted is None) or (
+            before is not None and (yield from _all_there(before))
+        ):
             yield from _delete(lane, item, noted)  # they are the tail again
             return None
-        why = f"{lane}: it has a checkpoint, and no segment to rebuild that from. Nothing was written."
+        why = (
+            f"{lane}: it has a checkpoint, and no segment to rebuild that from. Nothing was "
+            "written."
+        )
         raise LaneDamaged(f"{why} Restore its segments from a backup.")
     listed = (sums.version, *(orphan.version for orphan in undone))
     version = max(*listed, seen or 0, items.version_of(noted) or 0) + 1
     now: Instant = yield Now()
     try:
-        bare = Checkpoint(lane, sums.total, sums.count, sums.watermark, version, sums.watermark, now.wall_ms)
+        bare = Checkpoint(
+            lane, sums.total, sums.count, sums.watermark, version, sums.watermark, now.wall_ms
+        )
         checkpoint = with_days(bare, Days.of(sums.by_day))
     except ValueError as error:
         raise past_the_limits(lane, error) from None
@@ -72,13 +84,19 @@ def rebuild(lane: Lane) -> Program[Checkpoint | None]:
 
 
 def _delete(lane: Lane, *given: Item | None) -> Program[None]:
-    """Delete items as they were read. Raises GaveUp when one has changed, because somebody is at work."""
+    """Delete items as they were read.
+
+    Raises GaveUp when one has changed, because somebody is at work.
+    """
     present = tuple(item for item in given if item is not None)
     for answer in (yield DeleteMany(present)) if present else ():
         if isinstance(answer, LedgerError):
             raise answer
         if answer is not None:
-            raise GaveUp(f"{lane}: it changed meanwhile. No checkpoint was written. Stop its compactor, then retry.")
+            raise GaveUp(
+                f"{lane}: it changed meanwhile. No checkpoint was written. Stop its compactor, "
+                "then retry."
+            )
 
 
 def _all_there(checkpoint: Checkpoint) -> Program[bool]:
@@ -87,9 +105,11 @@ def _all_there(checkpoint: Checkpoint) -> Program[bool]:
     return (len(found), sum(map(changed_by, found))) == (checkpoint.count, checkpoint.total)
 
 
-def _resolve(lane: Lane, before: Checkpoint | None) -> Program[tuple[Recount, list[Segment], list[Delta]]]:
-    """Leave out one of two segments that overlap, until none do. It returns the sums of the others, the orphans, and
-    the deltas that only these list. It writes nothing.
+def _resolve(
+    lane: Lane, before: Checkpoint | None
+) -> Program[tuple[Recount, list[Segment], list[Delta]]]:
+    """Leave out one of two segments that overlap, until none do. It returns the sums of the others,
+    the orphans, and the deltas that only these list. It writes nothing.
     """
     orphans: list[Segment] = []
     unlisted: list[Delta] = []
@@ -97,17 +117,23 @@ def _resolve(lane: Lane, before: Checkpoint | None) -> Program[tuple[Recount, li
         try:
             return (yield from recount(lane, without=orphans)), orphans, unlisted
         except Overlap as overlap:
-            orphan, stands = sorted(overlap.segments, key=lambda segment: _standing(segment, before))
+            orphan, stands = sorted(
+                overlap.segments, key=lambda segment: _standing(segment, before)
+            )
         listed = dict(stands)
         orphans.append(orphan)
-        unlisted += [Delta(lane, tokens.from_bytes(t), change) for t, change in orphan if t not in listed]
-    raise LaneDamaged(f"{lane}: more than {ORPHANS_MAX} segments overlap. Nothing was written. Restore the lane.")
+        unlisted += [
+            Delta(lane, tokens.from_bytes(t), change) for t, change in orphan if t not in listed
+        ]
+    raise LaneDamaged(
+        f"{lane}: more than {ORPHANS_MAX} segments overlap. Nothing was written. Restore the lane."
+    )
 
 
 def _standing(segment: Segment, before: Checkpoint | None) -> tuple[bool, bool, int, str]:
-    """The rank of a segment: of two that overlap the rebuild undoes the lower. That is one of a version that the
-    checkpoint has not reached, rather than an older one, rather than the one that the checkpoint names. No choice loses
-    a change; this one undoes few.
+    """The rank of a segment: of two that overlap the rebuild undoes the lower. That is one of a
+    version that the checkpoint has not reached, rather than an older one, rather than the one that
+    the checkpoint names. No choice loses a change; this one undoes few.
     """
     reached = before is not None and segment.version <= before.version
     named = before is not None and (segment.hi, segment.version) == (before.last, before.version)
@@ -115,14 +141,17 @@ def _standing(segment: Segment, before: Checkpoint | None) -> tuple[bool, bool, 
 
 
 def _put_back(lane: Lane, unlisted: list[Delta]) -> Program[None]:
-    """Put deltas again, as a retry does: clean deletes those that are listed; the others are in the tail, or strays."""
+    """Put deltas again, as a retry does: clean deletes those that are listed; the others are in
+    the tail, or strays.
+    """
     if not unlisted:
         return
     for outcome in (yield from add_many(unlisted)):
         if isinstance(outcome, TokenConflict):
             raise LaneDamaged(
-                f"{lane}: a segment that overlaps another lists a delta with another change than the table has: "
-                f"{outcome} No checkpoint was written. Only a person can say which of them counts: correct the other."
+                f"{lane}: a segment that overlaps another lists a delta with another change than "
+                f"the table has: {outcome} No checkpoint was written. Only a person can say which "
+                "of them counts: correct the other."
             )
         if isinstance(outcome, LedgerError):
             raise outcome

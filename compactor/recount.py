@@ -1,8 +1,8 @@
 """Sums a lane's segments anew: rebuild writes the result, and verify compares with it.
 
 Rule 1: Segments are read strongly and page by page, so memory does not grow with the history.
-Rule 2: The distinct `hi` partition the order of tokens, and list a token once; else two segments overlap and the lane
-is damaged.
+Rule 2: The distinct `hi` partition the order of tokens, and list a token once; else two segments
+overlap and the lane is damaged.
 Rule 3: It compares tokens only where a range has several segments: mostly a range has one.
 """
 
@@ -29,18 +29,22 @@ class Recount:
 
 
 class Overlap(LaneDamaged):
-    """Two segments list a delta twice, or one lists a delta in the other's range: one of them is an orphan."""
+    """Two segments list a delta twice, or one lists a delta in the other's range: one of them is
+    an orphan.
+    """
 
     def __init__(self, first: Segment, second: Segment) -> None:
         one, other = (items.segment_key(s.lane, s.hi, s.version).sk for s in (first, second))
         super().__init__(
-            f"{first.lane}: segment {other!r} overlaps {one!r}: it lists a delta twice, or one outside its range. "
-            "Nothing was written. Stop the compactor, then rebuild the lane."
+            f"{first.lane}: segment {other!r} overlaps {one!r}: it lists a delta twice, or one "
+            "outside its range. Nothing was written. Stop the compactor, then rebuild the lane."
         )
         self.segments = first, second
 
 
-def recount(lane: Lane, *, versions_upto: int | None = None, without: Collection[Segment] = ()) -> Program[Recount]:
+def recount(
+    lane: Lane, *, versions_upto: int | None = None, without: Collection[Segment] = ()
+) -> Program[Recount]:
     """Sum the segments, except those in `without`.
 
     Raises Overlap, and LaneDamaged when two segments that overlap list a token with two changes.
@@ -54,7 +58,9 @@ def recount(lane: Lane, *, versions_upto: int | None = None, without: Collection
         page: Page = yield from pages.read()
         for item in page.items:
             segment = items.segment_of(lane, item)
-            if segment in without or (versions_upto is not None and segment.version > versions_upto):
+            if segment in without or (
+                versions_upto is not None and segment.version > versions_upto
+            ):
                 continue
             if segment.hi != sums.watermark:
                 below, under, listed = under[-1] if under else None, [], set()
@@ -65,7 +71,9 @@ def recount(lane: Lane, *, versions_upto: int | None = None, without: Collection
             if under:
                 listed.update(under[-1].entries.tokens)
                 if not listed.isdisjoint(found):
-                    first = next(other for other in under if not {*found}.isdisjoint(other.entries.tokens))
+                    first = next(
+                        other for other in under if not {*found}.isdisjoint(other.entries.tokens)
+                    )
                     raise _overlap(first, segment)
             under.append(segment)
             _add(sums, segment)
@@ -84,7 +92,8 @@ def _overlap(first: Segment, second: Segment) -> LaneDamaged:
     for token, change in second:
         if changes.get(token, change) != change:
             return LaneDamaged(
-                f"{first.lane}: two segments list the delta {tokens.from_bytes(token)}, once as {changes[token]} and "
-                f"once as {change}. Nothing was written. Only a person can say which of them counts."
+                f"{first.lane}: two segments list the delta {tokens.from_bytes(token)}, once as "
+                f"{changes[token]} and once as {change}. Nothing was written. Only a person can "
+                "say which of them counts."
             )
     return Overlap(first, second)

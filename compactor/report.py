@@ -1,4 +1,6 @@
-"""What a compactor did, counted as it happens, so that a step that fails half-way has counted its first half."""
+"""What a compactor did, counted as it happens, so that a step that fails half-way has counted
+its first half.
+"""
 
 from __future__ import annotations
 
@@ -29,19 +31,24 @@ class Tally:
     since: str | None = None
     """The sort key up to which a whole visit has settled every stray."""
     ahead_ms: int = 0
-    """How far the watermark is ahead of the compactor's clock, because some clock was wrong: new deltas are strays."""
+    """How far the watermark is ahead of the compactor's clock, because some clock was wrong: new
+    deltas are strays.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """What a compactor did.
 
-    lanes: how many it visited. folded, settled, cleaned: how many deltas. commits: transactions of fold and settle.
-    gave_up: lanes left to the next run because another compactor was there. postponed: lanes whose clean waits;
-    postponed_by: for what, each Region or failure once. conflicts: tokens of deltas that segments list with another
-    change (it kept them; look at them). ahead: lanes whose watermark is that many milliseconds ahead of this clock,
-    because some clock was wrong: until that time comes, new changes there are strays. problems: lanes that failed, with
-    the error.
+    lanes: how many it visited. folded, settled, cleaned: how many deltas. commits: transactions of
+    fold and settle.
+    gave_up: lanes left to the next run because another compactor was there. postponed: lanes whose
+    clean waits;
+    postponed_by: for what, each Region or failure once. conflicts: tokens of deltas that segments
+    list with another change (it kept them; look at them). ahead: lanes whose watermark is that many
+    milliseconds ahead of this clock,
+    because some clock was wrong: until that time comes, new changes there are strays. problems:
+    lanes that failed, with the error.
     """
 
     lanes: int = 0
@@ -76,8 +83,14 @@ class Report:
         """One report for many."""
         parts = list(reports)
         return cls(
-            **{sums.name: sum(getattr(part, sums.name) for part in parts) for sums in fields(cls) if sums.default == 0},
-            postponed_by=tuple(dict.fromkeys(reason for part in parts for reason in part.postponed_by)),
+            **{
+                sums.name: sum(getattr(part, sums.name) for part in parts)
+                for sums in fields(cls)
+                if sums.default == 0
+            },
+            postponed_by=tuple(
+                dict.fromkeys(reason for part in parts for reason in part.postponed_by)
+            ),
             conflicts=tuple(token for p in parts for token in p.conflicts),
             ahead={lane: ms for p in parts for lane, ms in p.ahead.items()},
             problems={lane: error for p in parts for lane, error in p.problems.items()},

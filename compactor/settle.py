@@ -1,9 +1,11 @@
 """The program `settle` puts strays into the sum.
 
-Rule 1: A stray is an entry at or below the watermark that no segment lists, also in a pack that reaches above it.
-Rule 2: It finds candidates cheaply, with eventually consistent reads, and confirms them expensively: begin, then the
-covering segments strongly, in this order.
-Rule 3: A commit files the strays of one range under its own hi and leaves the watermark where it is.
+Rule 1: A stray is an entry at or below the watermark that no segment lists, also in a pack that
+reaches above it.
+Rule 2: It finds candidates cheaply, with eventually consistent reads, and confirms them
+expensively: begin, then the covering segments strongly, in this order.
+Rule 3: A commit files the strays of one range under its own hi and leaves the watermark where it
+is.
 """
 
 from collections.abc import Sequence
@@ -18,7 +20,9 @@ from ledger.requests import Instant, Now, Program
 from ledger.values import Lane
 
 COMMITS_MAX = 1_000_000
-"""The bound of a loop that would otherwise have none: every range with strays takes a commit of its own."""
+"""The bound of a loop that would otherwise have none: every range with strays takes a commit of
+its own.
+"""
 
 
 def settle(
@@ -30,26 +34,35 @@ def settle(
     commits_max: int = COMMITS_MAX,
     since: str | None = None,
 ) -> Program[None]:
-    """Settle every stray at or below `watermark`. `tally.unsettled` says whether `commits_max` stopped it.
+    """Settle every stray at or below `watermark`. `tally.unsettled` says whether `commits_max`
+    stopped it.
 
-    since: a sort key; it skips items at or below that, and notes in `tally.since` how far it came. Raises GaveUp,
-    LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors; earlier commits stay.
+    since: a sort key; it skips items at or below that, and notes in `tally.since` how far it came.
+    Raises GaveUp, LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors; earlier
+    commits stay.
     """
     last = tally.commits + commits_max
     below = Below(lane, watermark, consistent=False, since=since)
     while below.more:
         strays = (yield from below.read()).unlisted
-        yield from settle_these(lane, tally, strays, fold_max=fold_max, commits_max=last - tally.commits)
+        yield from settle_these(
+            lane, tally, strays, fold_max=fold_max, commits_max=last - tally.commits
+        )
         if tally.unsettled:
             break
         tally.since = below.upto or tally.since
 
 
 def settle_these(
-    lane: Lane, tally: Tally, candidates: Sequence[bytes], *, fold_max: int, commits_max: int = COMMITS_MAX
+    lane: Lane,
+    tally: Tally,
+    candidates: Sequence[bytes],
+    *,
+    fold_max: int,
+    commits_max: int = COMMITS_MAX,
 ) -> Program[None]:
-    """Settle the candidates, entries at or below the watermark, that are strays. Of a token that comes twice it settles
-    the first.
+    """Settle the candidates, entries at or below the watermark, that are strays. Of a token that
+    comes twice it settles the first.
 
     Raises what `settle` raises.
     """
@@ -63,11 +76,18 @@ def settle_these(
         candidates = yield from _settle_range(lane, tally, candidates, fold_max)
 
 
-def _settle_range(lane: Lane, tally: Tally, candidates: Sequence[bytes], fold_max: int) -> Program[list[bytes]]:
-    """Confirm the candidates under the first one's cover and commit at most `fold_max` of them; return those left."""
+def _settle_range(
+    lane: Lane, tally: Tally, candidates: Sequence[bytes], fold_max: int
+) -> Program[list[bytes]]:
+    """Confirm the candidates under the first one's cover and commit at most `fold_max` of them;
+    return those left.
+    """
     checkpoint = yield from begin(lane)
     if checkpoint is None:
-        raise GaveUp(f"{lane}: the checkpoint is gone. Nothing was written. Look at the lane, then rebuild it.")
+        raise GaveUp(
+            f"{lane}: the checkpoint is gone. Nothing was written. Look at the lane, then rebuild "
+            "it."
+        )
     now: Instant = yield Now()
     found = yield from cover(lane, candidates, consistent=True)
     if found.hi is None:
@@ -79,7 +99,9 @@ def _settle_range(lane: Lane, tally: Tally, candidates: Sequence[bytes], fold_ma
     strays = found.unlisted
     if strays:
         taken = Entries.of(strays[:fold_max])
-        yield from commit(lane, checkpoint, taken, hi=found.hi, watermark=checkpoint.watermark, now_ms=now.wall_ms)
+        yield from commit(
+            lane, checkpoint, taken, hi=found.hi, watermark=checkpoint.watermark, now_ms=now.wall_ms
+        )
         tally.settled += len(taken)
         tally.commits += 1
     return [*strays[fold_max:], *candidates[len(found.entries) :]]

@@ -1,9 +1,11 @@
-"""The program `verify` recounts a lane from its segments and deltas, and compares that with its checkpoint.
+"""The program `verify` recounts a lane from its segments and deltas, and compares that with its
+checkpoint.
 
 Rule 1: It writes nothing.
 Rule 2: It reads at home and strongly.
 Rule 3: Begin comes first, so that every segment up to the checkpoint's version can be seen.
-Rule 4: The tail comes right after that, in a bounded time, so that nobody can have cleaned a folded delta.
+Rule 4: The tail comes right after that, in a bounded time, so that nobody can have cleaned a folded
+delta.
 """
 
 from dataclasses import dataclass
@@ -25,7 +27,8 @@ from ledger.values import Checkpoint, Lane
 
 @dataclass(frozen=True, slots=True)
 class LaneCheck:
-    """A recounted lane. `strays` wait for the next settle; they are in `value` and are no difference.
+    """A recounted lane. `strays` wait for the next settle; they are in `value` and are no
+    difference.
 
     `value` is None when the lane is too damaged to say.
     """
@@ -39,7 +42,8 @@ class LaneCheck:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """A recounted counter. `value`: the sum of every change in its lanes, strays included; None if nobody can say.
+    """A recounted counter. `value`: the sum of every change in its lanes, strays included; None if
+    nobody can say.
 
     `unread`: lanes of the counter that hold something, and that no reader of the settings looks at.
     """
@@ -68,7 +72,10 @@ class Verification:
 
 
 def verify(lane: Lane, *, read_time_max_ms: int = 60_000) -> Program[LaneCheck]:
-    """Recount one lane. Raises GaveUp (a commit is landing: call again), ReadTooSlow, DamagedItem, TableErrors."""
+    """Recount one lane.
+
+    Raises GaveUp (a commit is landing: call again), ReadTooSlow, DamagedItem, TableErrors.
+    """
     try:
         began: Instant = yield Now()
         checkpoint = yield from begin(lane)
@@ -76,15 +83,26 @@ def verify(lane: Lane, *, read_time_max_ms: int = 60_000) -> Program[LaneCheck]:
         twice = yield from _read(tail)
         ended: Instant = yield Now()
         if not in_time(began, ended, read_time_max_ms):
-            slow = f"{lane}: reading the tail took longer than {read_time_max_ms} ms. Nothing was written."
+            slow = (
+                f"{lane}: reading the tail took longer than {read_time_max_ms} ms. Nothing "
+                "was written."
+            )
             raise ReadTooSlow(f"{slow} Let the compactor run, then verify again.")
-        sums = (yield from recount(lane, versions_upto=checkpoint.version)) if checkpoint else Recount()
+        sums = (
+            (yield from recount(lane, versions_upto=checkpoint.version))
+            if checkpoint
+            else Recount()
+        )
     except LaneDamaged as damage:
         return LaneCheck(lane, None, 0, 0, (str(damage),))
     differences = [*(_differences(checkpoint, sums) if checkpoint else []), *twice]
-    strays, stray_sum, conflicts = (yield from _below(lane, checkpoint)) if checkpoint else (0, 0, [])
+    strays, stray_sum, conflicts = (
+        (yield from _below(lane, checkpoint)) if checkpoint else (0, 0, [])
+    )
     differences += conflicts
-    return LaneCheck(lane, sums.total + stray_sum + tail.total, tail.count, strays, tuple(differences))
+    return LaneCheck(
+        lane, sums.total + stray_sum + tail.total, tail.count, strays, tuple(differences)
+    )
 
 
 def _read(tail: TailSum) -> Program[list[str]]:
@@ -92,8 +110,13 @@ def _read(tail: TailSum) -> Program[list[str]]:
     counted: set[bytes] = set()
     while tail.more:
         counted.update(entry for entries in (yield from tail.read()) for entry in entries.apart)
-    twice = sorted({tokens.from_bytes(entry[:TOKEN_BYTES]) for entry in tail.again if entry not in counted})
-    return [f"{tail.lane}: the tail has delta {token} with two changes; the first one counts." for token in twice]
+    twice = sorted(
+        {tokens.from_bytes(entry[:TOKEN_BYTES]) for entry in tail.again if entry not in counted}
+    )
+    return [
+        f"{tail.lane}: the tail has delta {token} with two changes; the first one counts."
+        for token in twice
+    ]
 
 
 def _differences(checkpoint: Checkpoint, sums: Recount) -> list[str]:
@@ -114,13 +137,20 @@ def _days_compared(days: Days | None, sums: Recount) -> list[tuple[str, str, str
     if days is None:
         return []
     both = days, Days.of(sums.by_day, days.froms)
-    held, counted = ({day: f"{number} of {total}" for day, number, total in each.buckets} for each in both)
+    held, counted = (
+        {day: f"{number} of {total}" for day, number, total in each.buckets} for each in both
+    )
     wrong = sorted(day for day in held.keys() | counted.keys() if held.get(day) != counted.get(day))
-    return [(f"sum from day {day} on", held.get(day, "none"), counted.get(day, "none")) for day in wrong[:1]]
+    return [
+        (f"sum from day {day} on", held.get(day, "none"), counted.get(day, "none"))
+        for day in wrong[:1]
+    ]
 
 
 def _below(lane: Lane, checkpoint: Checkpoint) -> Program[tuple[int, int, list[str]]]:
-    """The entries at or below the watermark: (strays, their sum, those listed with another change)."""
+    """The entries at or below the watermark: (strays, their sum, those listed with another
+    change).
+    """
     strays: dict[str, int] = {}
     conflicts: dict[str, str] = {}
     below = Below(lane, checkpoint.watermark, versions_upto=checkpoint.version)
@@ -131,8 +161,13 @@ def _below(lane: Lane, checkpoint: Checkpoint) -> Program[tuple[int, int, list[s
         listed = {entry[:TOKEN_BYTES]: entry for entry in found.as_listed}
         for entry in {entry for _, held in below.page for entry in held.apart} - found.as_listed:
             if (as_listed := listed.get(entry[:TOKEN_BYTES])) is not None:
-                token, changes = tokens.from_bytes(entry[:TOKEN_BYTES]), (changed_by(entry), changed_by(as_listed))
-                conflicts[token] = f"{lane}: delta {token} says {changes[0]}, its segment says {changes[1]}."
+                token, changes = (
+                    tokens.from_bytes(entry[:TOKEN_BYTES]),
+                    (changed_by(entry), changed_by(as_listed)),
+                )
+                conflicts[token] = (
+                    f"{lane}: delta {token} says {changes[0]}, its segment says {changes[1]}."
+                )
     return len(strays), sum(strays.values()), list(conflicts.values())
 
 
@@ -143,6 +178,12 @@ def verify_gates(gates: Gates) -> Program[tuple[LaneCheck, ...]]:
     """
     found = yield from audited(gates)
     return tuple(
-        LaneCheck(lane, gate.value if gate else 0, 0, 0, tuple(f"{lane}: {difference}." for difference in wrong))
+        LaneCheck(
+            lane,
+            gate.value if gate else 0,
+            0,
+            0,
+            tuple(f"{lane}: {difference}." for difference in wrong),
+        )
         for lane, (gate, wrong) in sorted(found.items())
     )

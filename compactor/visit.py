@@ -1,12 +1,14 @@
 """The program `visit` is one pass of a compactor over one lane: clean, fold, settle.
 
-Rule 1: The clean comes first, when the last visit's commit has reached the other Regions: right after a commit it would
-wait for them, at every visit of a busy lane. A failure in it postpones nothing else, because a clean only saves
-storage.
+Rule 1: The clean comes first, when the last visit's commit has reached the other Regions: right
+after a commit it would wait for them, at every visit of a busy lane. A failure in it postpones
+nothing else, because a clean only saves storage.
 Rule 2: It raises damage all the same, after it folded and settled the lane.
-Rule 3: A whole visit looks for strays among all entries at or below the watermark. Any other settles those that the
+Rule 3: A whole visit looks for strays among all entries at or below the watermark. Any other
+settles those that the
 clean met: it is for a service whose messages name strays.
-Rule 4: It skips a period whose items may have retired: the table deletes them in any order, which is no damage.
+Rule 4: It skips a period whose items may have retired: the table deletes them in any order, which
+is no damage.
 """
 
 from compactor.clean import clean
@@ -28,10 +30,12 @@ def visit(
     whole: bool = True,
     since: str | None = None,
 ) -> Program[None]:
-    """Clean, fold and settle one lane. Raises what fold and settle raise, and DamagedItem; the tally has what it did.
+    """Clean, fold and settle one lane. Raises what fold and settle raise, and DamagedItem; the
+    tally has what it did.
 
     since: a token; a whole visit looks for no strays in items below it.
-    `commits_max` bounds the commits of fold and those of settle, each on its own, so that neither starves the other.
+    `commits_max` bounds the commits of fold and those of settle, each on its own, so that neither
+    starves the other.
     """
     lane = settings.known(lane)
     if settings.periods and not settings.is_kept(lane.counter, (yield Now()).wall_ms):
@@ -46,8 +50,11 @@ def visit(
             tally.postponed_by.append(str(failure))
             damage = failure if isinstance(failure, DamagedItem) else None
     checkpoint = yield from fold(lane, tally, settings, **bound)
-    if checkpoint is not None and whole:  # without a checkpoint nothing was ever folded, so there are no strays
-        yield from settle(lane, tally, checkpoint.watermark, fold_max=settings.fold_max, since=since, **bound)
+    # without a checkpoint nothing was ever folded, so there are no strays
+    if checkpoint is not None and whole:
+        yield from settle(
+            lane, tally, checkpoint.watermark, fold_max=settings.fold_max, since=since, **bound
+        )
     else:
         yield from settle_these(lane, tally, met, fold_max=settings.fold_max, **bound)
     if damage is not None:

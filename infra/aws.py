@@ -8,8 +8,12 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-CONFIG = Config(connect_timeout=5, read_timeout=60, retries={"mode": "adaptive", "total_max_attempts": 5})
-"""Adaptive, because IAM's simulation takes few requests a second, and `make preflight` has hundreds."""
+CONFIG = Config(
+    connect_timeout=5, read_timeout=60, retries={"mode": "adaptive", "total_max_attempts": 5}
+)
+"""Adaptive, because IAM's simulation takes few requests a second, and `make preflight` has
+hundreds.
+"""
 
 
 class DeploymentRefused(Exception):
@@ -32,15 +36,25 @@ class Stack(NamedTuple):
 
 ABSENT = Stack("", False, {}, {})
 
-WHOLE = tuple(f"{done}_COMPLETE" for done in ("CREATE", "UPDATE", "UPDATE_ROLLBACK", "IMPORT", "IMPORT_ROLLBACK"))
+WHOLE = tuple(
+    f"{done}_COMPLETE"
+    for done in ("CREATE", "UPDATE", "UPDATE_ROLLBACK", "IMPORT", "IMPORT_ROLLBACK")
+)
 """The states of a stack that can be updated."""
 
 BY_A_PERSON = {
-    "REVIEW_IN_PROGRESS": "execute the change set that waits, such as an import, or `aws cloudformation delete-stack`",
+    "REVIEW_IN_PROGRESS": (
+        "execute the change set that waits, such as an import, or `aws cloudformation delete-stack`"
+    ),
     "UPDATE_FAILED": "run `aws cloudformation rollback-stack`",
-    "UPDATE_ROLLBACK_FAILED": "mend what its events name, then run `aws cloudformation continue-update-rollback`",
+    "UPDATE_ROLLBACK_FAILED": (
+        "mend what its events name, then run `aws cloudformation continue-update-rollback`"
+    ),
 }
-OR_ELSE = "find out why in its events, turn off its termination protection and delete it, which keeps a table"
+OR_ELSE = (
+    "find out why in its events, turn off its termination protection and delete it, which "
+    "keeps a table"
+)
 """What a person does with a stack that CloudFormation cannot update in its state."""
 
 

@@ -1,12 +1,14 @@
 """Builds the one zip that all functions share: our packages and the locked dependencies.
 
-Rule 1: requirements-service.lock and its hashes decide what goes in; pip takes wheels only, for the target and not for
-this machine.
-Rule 2: The same files, and the same Python for rule 4, make the same bytes: sorted names, one time stamp, one mode.
+Rule 1: requirements-service.lock and its hashes decide what goes in; pip takes wheels only, for the
+target and not for this machine.
+Rule 2: The same files, and the same Python for rule 4, make the same bytes: sorted names, one time
+stamp, one mode.
 Rule 3: botocore brings the models of all AWS services (27 MB). The zip has only those in MODELS.
-Rule 4: The zip has bytecode, because a function cannot keep what it compiles: without it each cold start compiles all
-that it imports, and takes 2.5 times the CPU. A Python of the target's version makes it; without one the zip works as
-well, slower. Nothing compares bytecode with its source: both are in one zip.
+Rule 4: The zip has bytecode, because a function cannot keep what it compiles: without it each cold
+start compiles all that it imports, and takes 2.5 times the CPU. A Python of the target's version
+makes it; without one the zip works as well, slower. Nothing compares bytecode with its source: both
+are in one zip.
 """
 
 import hashlib
@@ -29,7 +31,14 @@ PACKAGES = ("compactor", "ledger", "reader", "service")
 
 MODELS = ("dynamodb", "events", "sqs")  # the services that functions call
 TARGETS = {
-    "lambda": ("--platform", "manylinux2014_aarch64", "--python-version", "3.13", "--implementation", "cp"),
+    "lambda": (
+        "--platform",
+        "manylinux2014_aarch64",
+        "--python-version",
+        "3.13",
+        "--implementation",
+        "cp",
+    ),
     "here": (),  # this machine's Python, for an engine that runs functions as processes of its own
 }
 PYTHONS = {
@@ -51,7 +60,10 @@ def build(target: str) -> Path:
     if python is None:
         say("the zip has no bytecode, so cold starts are slower: name a Python 3.13, PYTHON313=...")
     with tempfile.TemporaryDirectory() as folder:
-        write(ARTIFACT, [*files, *(bytecode(files, Path(folder), python) if python is not None else ())])
+        write(
+            ARTIFACT,
+            [*files, *(bytecode(files, Path(folder), python) if python is not None else ())],
+        )
     return ARTIFACT
 
 
@@ -60,20 +72,39 @@ def python_of(target: str) -> str | None:
     version, pythons = PYTHONS[target]
     for python in filter(None, map(shutil.which, pythons)):
         command = [python, "-c", "import sys; print(*sys.version_info[:2])"]
-        if subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() == version:
+        if (
+            subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+            == version
+        ):
             return python
     return None
 
 
-def bytecode(files: Iterable[tuple[str, Path]], folder: Path, python: str) -> list[tuple[str, Path]]:
-    """The bytecode that a Python makes of the modules, by its name in the zip. Raises DeploymentRefused."""
+def bytecode(
+    files: Iterable[tuple[str, Path]], folder: Path, python: str
+) -> list[tuple[str, Path]]:
+    """The bytecode that a Python makes of the modules, by its name in the zip.
+
+    Raises DeploymentRefused.
+    """
     for name, file in files:
         if name.endswith(".py"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, folder / name)
-    command = [python, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", "-s", str(folder)]
+    command = [
+        python,
+        "-m",
+        "compileall",
+        "-q",
+        "--invalidation-mode",
+        "unchecked-hash",
+        "-s",
+        str(folder),
+    ]
     if subprocess.run([*command, str(folder)], check=False).returncode != 0:
-        raise DeploymentRefused(f"{python} could not compile the packages. Nothing was deployed. See its message above")
+        raise DeploymentRefused(
+            f"{python} could not compile the packages. Nothing was deployed. See its message above"
+        )
     return [(file.relative_to(folder).as_posix(), file) for file in folder.rglob("*.pyc")]
 
 
@@ -95,19 +126,39 @@ def sizes(path: Path) -> str:
         unpacked = sum(entry.file_size for entry in archive.infolist())
     digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
     packed = path.stat().st_size / MIB
-    return f"{path.relative_to(ROOT)}: {packed:.2f} MiB zipped, {unpacked / MIB:.1f} unpacked; sha256 {digest}"
+    return (
+        f"{path.relative_to(ROOT)}: {packed:.2f} MiB zipped, {unpacked / MIB:.1f} unpacked; "
+        f"sha256 {digest}"
+    )
 
 
 def _dependencies(target: str) -> Path:
     # The lock names the folder, so pip fetches once, and a build after the first needs no network.
-    digest = hashlib.sha256(LOCK.read_bytes() + repr((TARGETS[target], sys.version_info[:2])).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(
+        LOCK.read_bytes() + repr((TARGETS[target], sys.version_info[:2])).encode()
+    ).hexdigest()[:16]
     directory = BUILD / f"{target}-{digest}"
     if directory.is_dir():
         return directory
     partial = directory.with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
-    command += ["--require-hashes", "--no-deps", "--only-binary=:all:", "--target", str(partial), *TARGETS[target]]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-compile",
+    ]
+    command += [
+        "--require-hashes",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--target",
+        str(partial),
+        *TARGETS[target],
+    ]
     if subprocess.run([*command, "--requirement", str(LOCK)], check=False).returncode != 0:
         why = f"pip could not install {LOCK.name} for {target}"
         raise DeploymentRefused(f"{why}. Nothing was deployed. See its message above")
@@ -116,9 +167,14 @@ def _dependencies(target: str) -> Path:
 
 
 def _files(dependencies: Path) -> Iterator[tuple[str, Path]]:
-    for root, directory in [*((ROOT, ROOT / package) for package in PACKAGES), (dependencies, dependencies)]:
+    for root, directory in [
+        *((ROOT, ROOT / package) for package in PACKAGES),
+        (dependencies, dependencies),
+    ]:
         if not directory.is_dir():
-            raise DeploymentRefused(f"there is no {directory} to pack. Nothing was deployed. Build in a whole checkout")
+            raise DeploymentRefused(
+                f"there is no {directory} to pack. Nothing was deployed. Build in a whole checkout"
+            )
         for file in directory.rglob("*"):
             path = file.relative_to(root)
             if file.is_file() and not is_skipped(path):
@@ -129,6 +185,7 @@ def is_skipped(path: Path) -> bool:
     """Whether a file stays out of the zip."""
     if path.name.endswith(SKIPPED_SUFFIXES) or path.name in SKIPPED_NAMES or path.parts[0] == "bin":
         return True
-    if path.parts[:2] == ("botocore", "data") and len(path.parts) > 3:  # data/<service>/<version>/<file>
+    # data/<service>/<version>/<file>
+    if path.parts[:2] == ("botocore", "data") and len(path.parts) > 3:
         return path.parts[2] not in MODELS
     return path.parts[:2] == ("boto3", "data") or path.parts[:2] == ("boto3", "examples")

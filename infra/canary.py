@@ -1,9 +1,10 @@
-"""Between two Regions of a deployment: wait until the service has read and folded what the first one's canary added.
+"""Between two Regions of a deployment: wait until the service has read and folded what the first
+one's canary added.
 
-Rule 1: A canary's answer is that of service/canary. Each call adds, and says up to which time its lane is folded. So
-the deployer calls it again until that is the time of what the first call added.
-Rule 2: The deployer calls a canary that fails again until the time is over, because a new role may not be known
-everywhere yet. It never calls again after a wrong value.
+Rule 1: A canary's answer is that of service/canary. Each call adds, and says up to which time its
+lane is folded. So the deployer calls it again until that is the time of what the first call added.
+Rule 2: The deployer calls a canary that fails again until the time is over, because a new role may
+not be known everywhere yet. It never calls again after a wrong value.
 Rule 3: The deployment stops, and says what is deployed where and what to do.
 """
 
@@ -14,7 +15,9 @@ from infra import aws
 
 POLL_S = 10
 SPARE_S = 120
-"""Beyond two rings: a cold start, the time until Lambda finds a stream's shard, the time until a role is known."""
+"""Beyond two rings: a cold start, the time until Lambda finds a stream's shard, the time until a
+role is known.
+"""
 
 
 class CheckFailed(Exception):
@@ -31,12 +34,18 @@ class Answer(BaseModel):
 
 
 def bound_s(ring_delay_s: int) -> int:
-    """The most seconds to wait for a canary. ring_delay_s: from a change that rings to the look at its lane."""
+    """The most seconds to wait for a canary.
+
+    ring_delay_s: from a change that rings to the look at its lane.
+    """
     return 2 * ring_delay_s + SPARE_S
 
 
 def wait_for(name: str, region: str, within_s: int) -> float:
-    """Call the function `name` until what it added is folded. Returns the seconds that took. Raises CheckFailed."""
+    """Call the function `name` until what it added is folded.
+
+    Returns the seconds that took. Raises CheckFailed.
+    """
     newest_ms: int | None = None
     problem = ""
     for passed_s in aws.polls(within_s, POLL_S):
@@ -66,4 +75,6 @@ def _ask(name: str, region: str) -> Answer:
     try:
         return Answer.model_validate_json(text)
     except ValidationError as error:
-        raise CheckFailed(f"the canary of {region} answered {text[:200]}, which is no canary's answer") from error
+        raise CheckFailed(
+            f"the canary of {region} answered {text[:200]}, which is no canary's answer"
+        ) from error

@@ -1,14 +1,20 @@
-"""`python -m infra.deploy package|preflight|deploy|remove` (`make package` and so on): all Regions, in order.
+"""`python -m infra.deploy package|preflight|deploy|remove` (`make package` and so on): all Regions,
+in order.
 
-Rule 1: package does not call AWS. deploy renders every template first, so a template that it refuses leaves nothing
-half deployed; then it makes the table, because a service stack needs its replica's stream.
-Rule 2: deploy refuses what the table's shape does not allow, or the account lacks, before it changes anything. It
+Rule 1: package does not call AWS. deploy renders every template first, so a template that it
+refuses leaves nothing half deployed; then it makes the table, because a service stack needs its
+replica's stream.
+Rule 2: deploy refuses what the table's shape does not allow, or the account lacks, before it
+changes anything. It
 writes the shape last: from then on every process refuses to start whose settings lack a new Region.
 Rule 3: Every step may be repeated: the same command completes a deployment that was cut off.
-Rule 4: Regions come one after the other, the next one when the service has read and folded the changes of the canary
-before. A Region that is new to the shape starts with the shape, so deploy calls its canary after that.
-Rule 5: remove keeps the table, and does not throw away changes or outcomes that still wait in a queue.
-Rule 6: preflight changes nothing. It checks what deploy would send, so it builds and renders that first.
+Rule 4: Regions come one after the other, the next one when the service has read and folded the
+changes of the canary before. A Region that is new to the shape starts with the shape, so deploy
+calls its canary after that.
+Rule 5: remove keeps the table, and does not throw away changes or outcomes that still wait in a
+queue.
+Rule 6: preflight changes nothing. It checks what deploy would send, so it builds and renders that
+first.
 """
 
 import ipaddress
@@ -39,7 +45,11 @@ PACKAGED = ROOT / "build" / "package"
 TEMPLATE = "cloudformation-template-update-stack.json"
 QUEUES = ("ChangesQueueUrl", "ChangesDeadLetterQueueUrl", "OutcomesQueueUrl")
 OUTPUTS = ("HttpApiUrl", *QUEUES)
-COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed")
+COUNTS = (
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesNotVisible",
+    "ApproximateNumberOfMessagesDelayed",
+)
 
 app = typer.Typer(
     help="Package, check, deploy and remove the table and the service, in all Regions.",
@@ -49,9 +59,13 @@ app = typer.Typer(
 )
 
 Stage = Annotated[str, typer.Option(help="The stage, such as dev or prod.")]
-Regions = Annotated[str, typer.Option(help="One Region or more, with spaces; the table's stack is in the first.")]
+Regions = Annotated[
+    str, typer.Option(help="One Region or more, with spaces; the table's stack is in the first.")
+]
 Name = Annotated[str, typer.Option(help="The names of all resources begin with it.")]
-Params = Annotated[str, typer.Option(envvar="PARAMS", help="name=value …: they win over those of serverless.yml.")]
+Params = Annotated[
+    str, typer.Option(envvar="PARAMS", help="name=value …: they win over those of serverless.yml.")
+]
 
 
 class DeploymentStopped(Exception):
@@ -60,14 +74,21 @@ class DeploymentStopped(Exception):
 
 @app.command()
 def package(
-    stage: Stage = "dev", regions: Regions = "eu-west-1 us-east-1", name: Name = "ledger", params: Params = ""
+    stage: Stage = "dev",
+    regions: Regions = "eu-west-1 us-east-1",
+    name: Name = "ledger",
+    params: Params = "",
 ) -> None:
     """Build the zip and all templates; AWS is not called."""
     target = deployment(name, stage, regions, params)
     aws.say(sizes(build("lambda")))
     render(target)
     table = PACKAGED / f"{target.table}-table.json"
-    table.write_text(template_of(len(target.regions), target.table_stack.capacity, retires=target.table_stack.retires))
+    table.write_text(
+        template_of(
+            len(target.regions), target.table_stack.capacity, retires=target.table_stack.retires
+        )
+    )
     aws.say(f"packaged for {' '.join(target.regions)} in {PACKAGED.relative_to(ROOT)}")
 
 
@@ -77,10 +98,17 @@ def preflight(
     regions: Regions = "eu-west-1 us-east-1",
     name: Name = "ledger",
     params: Params = "",
-    change_sets: Annotated[bool, typer.Option(help="Also make, describe and delete change sets.")] = False,
-    policy: Annotated[Document | None, typer.Option(help="Only print this policy document of the deployer.")] = None,
+    change_sets: Annotated[
+        bool, typer.Option(help="Also make, describe and delete change sets.")
+    ] = False,
+    policy: Annotated[
+        Document | None, typer.Option(help="Only print this policy document of the deployer.")
+    ] = None,
 ) -> None:
-    """Check whether a deployment would work in the account, and change nothing. Exit code 1: mend something first."""
+    """Check whether a deployment would work in the account, and change nothing.
+
+    Exit code 1: mend something first.
+    """
     target = deployment(name, stage, regions, params)
     who = target.identity(target.regions[0])
     if policy:
@@ -97,11 +125,18 @@ def deploy(
     regions: Regions = "eu-west-1 us-east-1",
     name: Name = "ledger",
     params: Params = "",
-    deletion_protection: Annotated[bool, typer.Option(help="Protect the table from deletion.")] = True,
-    check: Annotated[bool, typer.Option(help="Wait for each Region's canary before the next Region.")] = True,
-    switch_table: Annotated[bool, typer.Option(help="Deploy also if the service has another table now.")] = False,
+    deletion_protection: Annotated[
+        bool, typer.Option(help="Protect the table from deletion.")
+    ] = True,
+    check: Annotated[
+        bool, typer.Option(help="Wait for each Region's canary before the next Region.")
+    ] = True,
+    switch_table: Annotated[
+        bool, typer.Option(help="Deploy also if the service has another table now.")
+    ] = False,
 ) -> None:
-    """Deploy the table and wait for its replicas, then deploy the service in one Region after the other.
+    """Deploy the table and wait for its replicas, then deploy the service in one Region after the
+    other.
 
     If it fails, run it again: it goes on.
     """
@@ -136,7 +171,9 @@ def remove(
     regions: Regions = "eu-west-1 us-east-1",
     name: Name = "ledger",
     params: Params = "",
-    drop_changes: Annotated[bool, typer.Option(help="Remove also if changes or outcomes wait, and lose them.")] = False,
+    drop_changes: Annotated[
+        bool, typer.Option(help="Remove also if changes or outcomes wait, and lose them.")
+    ] = False,
 ) -> None:
     """Remove the service in every Region, and keep the table and its data."""
     target = deployment(name, stage, regions, params)
@@ -150,7 +187,9 @@ def remove(
             serverless("remove", stage, region, target.params_of(region))
         else:
             aws.say(f"no service in {region}")
-    aws.say(f"kept: the table {target.table} with all its replicas, and its stack {target.table}-table")
+    aws.say(
+        f"kept: the table {target.table} with all its replicas, and its stack {target.table}-table"
+    )
 
 
 def main() -> None:
@@ -160,7 +199,9 @@ def main() -> None:
     except (DeploymentRefused, DeploymentStopped) as error:
         sys.exit(f"error: {error}")
     except (BotoCoreError, ClientError) as error:
-        sys.exit(f"error: AWS refused a request: {error}. Correct that and run the same command again")
+        sys.exit(
+            f"error: AWS refused a request: {error}. Correct that and run the same command again"
+        )
 
 
 def _check(target: Deployment, region: str, left: Sequence[str]) -> None:
@@ -169,39 +210,69 @@ def _check(target: Deployment, region: str, left: Sequence[str]) -> None:
     aws.say(f"{region}: waiting for its canary, {within_s} s at most")
     try:
         took_s = canary.wait_for(f"{target.service}-canary", region, within_s)
-        aws.say(f"{region}: its canary read what it added, and that was folded after {took_s:.0f} s")
+        aws.say(
+            f"{region}: its canary read what it added, and that was folded after {took_s:.0f} s"
+        )
     except canary.CheckFailed as failure:
         rest = f"unchanged: {', '.join(left)}" if left else "all else is deployed"
         raise DeploymentStopped(
-            f"{failure}. {region} has the new deployment; {rest}. Look for that alarm in docs/operations.md, mend it "
-            "and deploy again, or go back to the commit before (docs/deploying.md, Rolling back). --no-check deploys "
-            "without waiting"
+            f"{failure}. {region} has the new deployment; {rest}. Look for that alarm in "
+            "docs/operations.md, mend it and deploy again, or go back to the commit before "
+            "(docs/deploying.md, Rolling back). --no-check deploys without waiting"
         ) from failure
 
 
 def render(target: Deployment) -> dict[str, Path]:
-    """Make each Region's template, and check that its functions start. AWS is not called. Raises DeploymentRefused."""
+    """Make each Region's template, and check that its functions start.
+
+    AWS is not called. Raises DeploymentRefused.
+    """
     found = {}
     for region in target.regions:
         directory = PACKAGED / f"{target.stage}-{region}"
-        serverless("package", target.stage, region, target.params_of(region), "--package", str(directory))
+        serverless(
+            "package", target.stage, region, target.params_of(region), "--package", str(directory)
+        )
         table_shape.settings_of(directory / TEMPLATE, region)
         found[region] = directory / TEMPLATE
     return found
 
 
-def serverless(command: str, stage: str, region: str, params: Mapping[str, str], *more: str) -> None:
-    """Run the framework (osls) for a Region's service stack, by arguments alone. Raises DeploymentRefused."""
-    given = [argument for name, value in params.items() for argument in ("--param", f"{name}={value}")]
-    arguments = [str(ROOT / "node_modules/.bin/serverless"), command, "--stage", stage, "--region", region]
+def serverless(
+    command: str, stage: str, region: str, params: Mapping[str, str], *more: str
+) -> None:
+    """Run the framework (osls) for a Region's service stack, by arguments alone.
+
+    Raises DeploymentRefused.
+    """
+    given = [
+        argument for name, value in params.items() for argument in ("--param", f"{name}={value}")
+    ]
+    arguments = [
+        str(ROOT / "node_modules/.bin/serverless"),
+        command,
+        "--stage",
+        stage,
+        "--region",
+        region,
+    ]
     environment = {**os.environ, "SLS_NOTIFICATIONS_MODE": "off"}
-    if subprocess.run([*arguments, *given, *more], cwd=ROOT, env=environment, check=False).returncode != 0:
+    if (
+        subprocess.run(
+            [*arguments, *given, *more], cwd=ROOT, env=environment, check=False
+        ).returncode
+        != 0
+    ):
         again = "Mend what it says and run the same command again"
-        raise DeploymentRefused(f"`serverless {command}` failed in {region}; its message is above. {again}")
+        raise DeploymentRefused(
+            f"`serverless {command}` failed in {region}; its message is above. {again}"
+        )
 
 
 def runs_here(endpoint_url: str) -> bool:
-    """Whether functions run on this machine: then they need wheels for its own Python, not those for arm64."""
+    """Whether functions run on this machine: then they need wheels for its own Python, not those
+    for arm64.
+    """
     host = urlsplit(endpoint_url).hostname or ""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
@@ -210,7 +281,9 @@ def runs_here(endpoint_url: str) -> bool:
 
 
 def _refuse_too_low_quotas(target: Deployment) -> None:
-    """Raises DeploymentRefused where a table may not have what tableWrites or tableReads ask for."""
+    """Raises DeploymentRefused where a table may not have what tableWrites or tableReads ask
+    for.
+    """
     for region in target.regions:
         try:
             wrong = [text for state, text in account.lacking(target, region) if state == MEND]
@@ -228,8 +301,9 @@ def _refuse_waiting(region: str, outputs: dict[str, str]) -> None:
         waiting = sum(int(count) for count in counts.values())
         if waiting:
             raise DeploymentRefused(
-                f"{waiting} messages wait in {url}. Nothing was removed. Wait until the queue is empty, or redrive a "
-                "dead-letter queue. --drop-changes removes the service and loses them"
+                f"{waiting} messages wait in {url}. Nothing was removed. Wait until the queue is "
+                "empty, or redrive a dead-letter queue. --drop-changes removes the service and "
+                "loses them"
             )
 
 

@@ -1,11 +1,15 @@
-"""The parameters of a deployment, as the framework takes them: a Region's win over PARAMS, these over the stage's, and
-these over those of all stages.
+"""The parameters of a deployment, as the framework takes them: a Region's win over PARAMS, these
+over the stage's, and these over those of all stages.
 
-Rule 1: serverless.yml and infra/regions.yml have the parameters; this module repeats nothing but what depends on them.
-Rule 2: PARAMS may name only parameters that are there: the framework would drop any other without a word.
+Rule 1: serverless.yml and infra/regions.yml have the parameters; this module repeats nothing but
+what depends on them.
+Rule 2: PARAMS may name only parameters that are there: the framework would drop any other without a
+word.
 Rule 3: The framework fills its variables itself; they are not here.
-Rule 4: The deployer refuses what contradicts itself, or what AWS does not take, before it changes anything, and all at
-once: a sentence names each parameter with its value and says why it cannot be. The library's settings check the rest.
+Rule 4: The deployer refuses what contradicts itself, or what AWS does not take, before it changes
+anything, and all at
+once: a sentence names each parameter with its value and says why it cannot be. The library's
+settings check the rest.
 """
 
 import json
@@ -26,11 +30,13 @@ GIVEN = ("name", "regions", "streamArn", "tellsThresholds")
 """The parameters that infra.deploy sets, from NAME, REGIONS and what it finds out."""
 
 FOLDED_S, LATE_S = 60, 600
-"""The seconds that a visit may take after its ring, and those after which canary-late is in alarm (infra/alarms.yml). A
-ring with a shorter delay than LATE_S fits the 900 s of SQS, also for a change that is 300 s ahead."""
+"""The seconds that a visit may take after its ring, and those after which canary-late is in alarm
+(infra/alarms.yml). A ring with a shorter delay than LATE_S fits the 900 s of SQS, also for a change
+that is 300 s ahead."""
 
 NUMBERS = {
-    "allowedLatenessMs": (2_000, 2**48),  # twice the window that gathers a batch of changes (infra/events.yml)
+    # twice the window that gathers a batch of changes (infra/events.yml)
+    "allowedLatenessMs": (2_000, 2**48),
     "keepMs": (1, 2**48),
     "changesConcurrency": (2, 1_000),
     "workConcurrency": (2, 1_000),
@@ -41,8 +47,33 @@ NUMBERS = {
 }
 SWITCHES = ("changesPack", "outcomes")
 RESERVED = "ledger:"
-DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)
-"""Of log retention: https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html"""
+DAYS = (
+    1,
+    3,
+    5,
+    7,
+    14,
+    30,
+    60,
+    90,
+    120,
+    150,
+    180,
+    365,
+    400,
+    545,
+    731,
+    1096,
+    1827,
+    2192,
+    2557,
+    2922,
+    3288,
+    3653,
+)
+"""Of log retention:
+https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html
+"""
 
 HOST = r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?"
 ORIGIN = re.compile(rf"\*|https?://{HOST}(:[0-9]{{1,5}})?")
@@ -93,7 +124,9 @@ def unknown(stage: str, given: Parameters) -> list[str]:
     known = {*stages["default"], *stages.get(stage, ())}
     wrong = [f"{name} is set by the deployment." for name in given if name in GIVEN]
     wrong += [f"{name} is no parameter of serverless.yml." for name in given if name not in known]
-    return wrong + [f"{name} has no value: leave it out." for name, value in given.items() if not value]
+    return wrong + [
+        f"{name} has no value: leave it out." for name, value in given.items() if not value
+    ]
 
 
 def refusals(said: Parameters) -> list[str]:
@@ -117,10 +150,16 @@ def _rings(said: Parameters) -> Iterator[str]:
     lateness_ms, folded_s = int(said["allowedLatenessMs"]), ring_delay_s(said) + FOLDED_S
     if folded_s >= LATE_S:
         both = f"ringEverySeconds={said['ringEverySeconds']} and allowedLatenessMs={lateness_ms}"
-        yield f"{both}: a fold may be {folded_s} s after its change, and canary-late is in alarm after {LATE_S} s."
+        yield (
+            f"{both}: a fold may be {folded_s} s after its change, and canary-late is in alarm "
+            f"after {LATE_S} s."
+        )
     if int(said["keepMs"]) < lateness_ms:
         both = f"keepMs={said['keepMs']} is below allowedLatenessMs={lateness_ms}"
-        yield f"{both}: a retry in time may come after the clean, and write its delta again for the compactor to clean."
+        yield (
+            f"{both}: a retry in time may come after the clean, and write its delta again for "
+            "the compactor to clean."
+        )
 
 
 def _callers(said: Parameters) -> Iterator[str]:
@@ -134,34 +173,60 @@ def _callers(said: Parameters) -> Iterator[str]:
     except ValueError:
         prefixes = None
     if not isinstance(prefixes, list):
-        yield f'allowedPrefixes={said["allowedPrefixes"]} is not a JSON list of prefixes, such as ["stock:"].'
-    yield from (f"allowedPrefixes: {prefix!r}: {why}" for prefix in prefixes or [] if (why := wrong_prefix(prefix)))
+        yield (
+            f"allowedPrefixes={said['allowedPrefixes']} is not a JSON list of prefixes, such "
+            'as ["stock:"].'
+        )
+    yield from (
+        f"allowedPrefixes: {prefix!r}: {why}"
+        for prefix in prefixes or []
+        if (why := wrong_prefix(prefix))
+    )
     if any(str(prefix).startswith(RESERVED) for prefix in prefixes or ()):
-        yield f"allowedPrefixes={said['allowedPrefixes']}: API and queue write no name that begins with {RESERVED}"
+        yield (
+            f"allowedPrefixes={said['allowedPrefixes']}: API and queue write no name that "
+            f"begins with {RESERVED}"
+        )
     accounts = said["producerAccounts"]
     if accounts and not re.fullmatch(r"[0-9]{12}(,[0-9]{12})*", accounts):
-        yield f"producerAccounts={accounts}: give account ids of 12 digits with commas; AWS lets nobody else in."
+        yield (
+            f"producerAccounts={accounts}: give account ids of 12 digits with commas; AWS lets "
+            "nobody else in."
+        )
 
 
 def _addresses(said: Parameters) -> Iterator[str]:
     for origin in said["corsOrigins"].split(",") if said["corsOrigins"] else ():
         if not ORIGIN.fullmatch(origin):
-            yield f"corsOrigins: {origin!r} is no origin: give https://shop.example, without a path or a slash."
+            yield (
+                f"corsOrigins: {origin!r} is no origin: give https://shop.example, without a "
+                "path or a slash."
+            )
     if said["jwtIssuer"] and not ISSUER.fullmatch(said["jwtIssuer"]):
-        yield f"jwtIssuer={said['jwtIssuer']} is no URL of an issuer, such as https://id.example/tenant."
+        yield (
+            f"jwtIssuer={said['jwtIssuer']} is no URL of an issuer, such as "
+            "https://id.example/tenant."
+        )
     if said["jwtAudience"] and not all(said["jwtAudience"].split(",")):
-        yield f"jwtAudience={said['jwtAudience']} has an empty part: give one, or several with a comma between."
+        yield (
+            f"jwtAudience={said['jwtAudience']} has an empty part: give one, or several with a "
+            "comma between."
+        )
     if said["alarmEmail"] and not EMAIL.fullmatch(said["alarmEmail"]):
         yield f"alarmEmail={said['alarmEmail']} is no address: give one, such as a@b.example."
 
 
 def _table(said: Parameters) -> Iterator[str]:
     if "tableName" in said and not TABLE.fullmatch(said["tableName"]):
-        yield f"tableName={said['tableName']}: give 3 to 122 letters, digits and hyphens, a letter first."
+        yield (
+            f"tableName={said['tableName']}: give 3 to 122 letters, digits and hyphens, a "
+            "letter first."
+        )
     wrong = [
         f"{name}={said[name]} is not a range of units a second, ..20000 or 2000..20000."
         for name in ("tableWrites", "tableReads")
-        if said[name] and not ((match := RANGE.fullmatch(said[name])) and int(match[1] or 1) <= int(match[2]))
+        if said[name]
+        and not ((match := RANGE.fullmatch(said[name])) and int(match[1] or 1) <= int(match[2]))
     ]
     yield from wrong
     if not wrong and capacity_of(said).scaled == 1:

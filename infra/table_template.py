@@ -1,11 +1,14 @@
-"""The template of the table's stack: infra/table.yml with the Regions and the capacity of a deployment.
+"""The template of the table's stack: infra/table.yml with the Regions and the capacity of a
+deployment.
 
-Rule 1: A Region is a parameter of the stack, and `Region1` is the stack's own: so the stack says which Regions it has,
-in which order. DynamoDB bounds their number; nothing here does.
-Rule 2: A write in one Region is a write in each, so writes have one capacity for all; reads have one in each replica.
-Rule 3: The table's time to live is on where there are periods, by the attribute that only their items have.
-Rule 4: Provisioned capacity begins with the most that autoscaling may give (SeedCapacity), because after a switch from
-on demand the scaling may start some minutes later.
+Rule 1: A Region is a parameter of the stack, and `Region1` is the stack's own: so the stack says
+which Regions it has, in which order. DynamoDB bounds their number; nothing here does.
+Rule 2: A write in one Region is a write in each, so writes have one capacity for all; reads have
+one in each replica.
+Rule 3: The table's time to live is on where there are periods, by the attribute that only their
+items have.
+Rule 4: Provisioned capacity begins with the most that autoscaling may give (SeedCapacity), because
+after a switch from on demand the scaling may start some minutes later.
 """
 
 import copy
@@ -26,7 +29,10 @@ TARGET_PERCENT = 70
 
 
 class Range(NamedTuple):
-    """Units a second. Without a least: on demand, at most `most`. With one: autoscaling keeps it between both."""
+    """Units a second.
+
+    Without a least: on demand, at most `most`. With one: autoscaling keeps it between both.
+    """
 
     least: int
     most: int
@@ -45,7 +51,10 @@ class Capacity(NamedTuple):
 
 
 def template_of(regions: int, capacity: Capacity, *, retires: bool = False) -> str:
-    """The template for a number of Regions, as JSON. retires: there are periods, whose items the table deletes."""
+    """The template for a number of Regions, as JSON.
+
+    retires: there are periods, whose items the table deletes.
+    """
     found: dict[str, Any] = yaml.safe_load(SOURCE.read_text())
     table = found["Resources"]["Table"]["Properties"]
     (replica,) = table["Replicas"]
@@ -53,7 +62,10 @@ def template_of(regions: int, capacity: Capacity, *, retires: bool = False) -> s
         table["BillingMode"] = "PROVISIONED"
     if retires:
         table["TimeToLiveSpecification"] = {"AttributeName": RETIRES, "Enabled": True}
-    for properties, kind, units in ((table, "Write", capacity.writes), (replica, "Read", capacity.reads)):
+    for properties, kind, units in (
+        (table, "Write", capacity.writes),
+        (replica, "Read", capacity.reads),
+    ):
         if units and units.least:
             scaling: dict[str, Any] = {
                 "MinCapacity": units.least,
@@ -61,7 +73,9 @@ def template_of(regions: int, capacity: Capacity, *, retires: bool = False) -> s
                 "SeedCapacity": units.most,
             }
             scaling["TargetTrackingScalingPolicyConfiguration"] = {"TargetValue": TARGET_PERCENT}
-            properties[f"{kind}ProvisionedThroughputSettings"] = {f"{kind}CapacityAutoScalingSettings": scaling}
+            properties[f"{kind}ProvisionedThroughputSettings"] = {
+                f"{kind}CapacityAutoScalingSettings": scaling
+            }
         elif units:
             properties[f"{kind}OnDemandThroughputSettings"] = {f"Max{kind}RequestUnits": units.most}
     for number in range(2, regions + 1):
@@ -77,5 +91,9 @@ def named(regions: Sequence[str]) -> dict[str, str]:
 
 def regions_of(parameters: Mapping[str, str]) -> list[str]:
     """The Regions that a stack's parameters name, in their order."""
-    numbered = {int(match[1]): value for key, value in parameters.items() if (match := REGION.fullmatch(key))}
+    numbered = {
+        int(match[1]): value
+        for key, value in parameters.items()
+        if (match := REGION.fullmatch(key))
+    }
     return [numbered[number] for number in sorted(numbered) if numbered[number]]

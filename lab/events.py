@@ -1,4 +1,5 @@
-"""The events that the demo counts: a user's file, or a generated day of a shop; and the truth about them.
+"""The events that the demo counts: a user's file, or a generated day of a shop; and the truth about
+them.
 
 Rule 1: The truth is summed here from the rows alone, with no code of the counter.
 Rule 2: A row that a ledger would refuse stops the demo before it begins, with its line number.
@@ -61,12 +62,17 @@ def read_events(path: Path, columns: Columns, limit: int | None = None) -> list[
 
 
 def _event(row: Row, columns: Columns) -> Event:
-    """One row's event, which a ledger would accept. Raises BadEvents with the line and the option."""
+    """One row's event, which a ledger would accept.
+
+    Raises BadEvents with the line and the option.
+    """
     try:
         if row.why is not None:
             raise BadRow(row.why)
         change = change_of(columns, row.fields)
-        _CHECKING.prepare(change.counter, change.change, idempotency_key=change.idempotency_key, at=change.at)
+        _CHECKING.prepare(
+            change.counter, change.change, idempotency_key=change.idempotency_key, at=change.at
+        )
     except BadRow as error:
         raise BadEvents(f"line {row.line}: {error}") from None
     except InvalidInput as error:
@@ -79,13 +85,17 @@ def _event(row: Row, columns: Columns) -> Event:
 def shop_day(seed: int, count: int = 3_000) -> list[Event]:
     """A day of a shop: `count` sales and returns of 60 articles, a few of them in great demand."""
     rng = random.Random(seed)
-    articles = [f"stock:{rng.randrange(20_000, 90_000)}{rng.choice(['', 'A', 'B', 'C'])}" for _ in range(60)]
+    articles = [
+        f"stock:{rng.randrange(20_000, 90_000)}{rng.choice(['', 'A', 'B', 'C'])}" for _ in range(60)
+    ]
     demand = [1 / (rank + 1) for rank in range(len(articles))]
     seconds = sorted(rng.uniform(0, 10 * 3600) for _ in range(count))
     return [
         Event(
             rng.choices(articles, demand)[0],
-            rng.randint(1, 6) if rng.random() < 0.06 else -rng.choice([1, 1, 1, 2, 2, 3, 6, 12, 24]),
+            rng.randint(1, 6)
+            if rng.random() < 0.06
+            else -rng.choice([1, 1, 1, 2, 2, 3, 6, 12, 24]),
             f"{536_000 + i // 3}/{i}",
             OPENING + timedelta(seconds=round(second, 3)),
         )
@@ -94,10 +104,17 @@ def shop_day(seed: int, count: int = 3_000) -> list[Event]:
 
 
 def with_witnesses(events: list[Event], seed: int, count: int = WITNESSES) -> list[Event]:
-    """These events and, spread over their times, changes of powers of four; in the order of time."""
+    """These events and, spread over their times, changes of powers of four; in the order of
+    time.
+    """
     rng = random.Random(seed)
     witnesses = [
-        Event(f"witness:{w:02}", 4**k, f"{w}/{k}", rng.choice(events).at + timedelta(milliseconds=rng.randrange(1000)))
+        Event(
+            f"witness:{w:02}",
+            4**k,
+            f"{w}/{k}",
+            rng.choice(events).at + timedelta(milliseconds=rng.randrange(1000)),
+        )
         for w in range(count)
         for k in range(WITNESS_CHANGES)
     ]
@@ -109,11 +126,17 @@ def is_witness(counter: str) -> bool:
 
 
 def truth_of(events: Iterable[Event]) -> dict[str, int]:
-    """Every counter's true value: each (counter, key, time) once. Raises BadEvents where one key means two changes."""
+    """Every counter's true value: each (counter, key, time) once.
+
+    Raises BadEvents where one key means two changes.
+    """
     changes: dict[tuple[str, str, datetime], int] = {}
     for event in events:
         if changes.setdefault((event.counter, event.key, event.at), event.change) != event.change:
-            raise BadEvents(f"the key {event.key!r} of {event.counter} stands for two different changes at {event.at}.")
+            raise BadEvents(
+                f"the key {event.key!r} of {event.counter} stands for two different changes at "
+                f"{event.at}."
+            )
     truth: Counter[str] = Counter()
     for (counter, _, _), change in changes.items():
         truth[counter] += change

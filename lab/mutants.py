@@ -1,8 +1,11 @@
-"""A sample of mutants, drawn by a seed: mutmut changes a line of the code in a small way, and the tests must notice.
+"""A sample of mutants, drawn by a seed: mutmut changes a line of the code in a small way, and the
+tests must notice.
 
-Rule 1: No file is changed. A pytest that has collected its tests forks, and in the fork the functions of the mutated
-text get their new code. What a function made while modules were imported stays as it was.
-Rule 2: Only the tests that run the changed lines are run; a line that no test runs is printed as such.
+Rule 1: No file is changed. A pytest that has collected its tests forks, and in the fork the
+functions of the mutated text get their new code. What a function made while modules were imported
+stays as it was.
+Rule 2: Only the tests that run the changed lines are run; a line that no test runs is printed as
+such.
 Rule 3: What an error says is not mutated ([tool.mutmut] in pyproject.toml); that it is raised, is.
 """
 
@@ -37,7 +40,14 @@ from mutmut.mutation.file_mutation import create_mutations
 
 ROOT = Path(__file__).parents[1]
 MUTATED = ("ledger", "reader", "compactor", "service")
-TESTS = ("tests/ledger", "tests/reader", "tests/compactor", "tests/service", "tests/budgets", "tests/contract")
+TESTS = (
+    "tests/ledger",
+    "tests/reader",
+    "tests/compactor",
+    "tests/service",
+    "tests/budgets",
+    "tests/contract",
+)
 CPU_MAX_S, WALL_MAX_S = 120, 600
 """A mutant that loops for so long, or waits for so long, is found, too."""
 
@@ -49,7 +59,9 @@ SURVIVED, KILLED, TIMED_OUT, UNREACHED = "survived", "killed", "timed out", "run
 
 @dataclass(frozen=True)
 class Mutant:
-    """Lines of a function as they stand, from `first` to `last`, and as they were changed; code: of the whole file."""
+    """Lines of a function as they stand, from `first` to `last`, and as they were changed; code:
+    of the whole file.
+    """
 
     file: str
     first: int
@@ -66,13 +78,23 @@ class Mutant:
 def main() -> None:
     """Draw the mutants, run their tests, and print what is not killed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
-    parser.add_argument("files", nargs="*", help=f"files to mutate; default: all of {', '.join(MUTATED)}")
-    parser.add_argument("--sample", type=int, default=80, help="how many are drawn (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=27, help="what draws them (default: %(default)s)")
-    parser.add_argument("--tests", default=" ".join(TESTS), help="folders and files of tests (default: %(default)s)")
+    parser.add_argument(
+        "files", nargs="*", help=f"files to mutate; default: all of {', '.join(MUTATED)}"
+    )
+    parser.add_argument(
+        "--sample", type=int, default=80, help="how many are drawn (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=27, help="what draws them (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--tests", default=" ".join(TESTS), help="folders and files of tests (default: %(default)s)"
+    )
     chosen = parser.parse_args()
     began = time.monotonic()
-    files = chosen.files or [str(f.relative_to(ROOT)) for room in MUTATED for f in sorted((ROOT / room).rglob("*.py"))]
+    files = chosen.files or [
+        str(f.relative_to(ROOT)) for room in MUTATED for f in sorted((ROOT / room).rglob("*.py"))
+    ]
     judge = Judge(drawn(files, chosen.seed, chosen.sample))
     pytest.main(["-s", "-p", "no:terminal", *chosen.tests.split()], plugins=[judge])
     if judge.outcomes.total() < len(judge.sample):
@@ -89,25 +111,42 @@ def drawn(files: Sequence[str], seed: int, most: int) -> list[Mutant]:
     mutations = []
     for file in files:
         module, found, _, _ = create_mutations(file, (ROOT / file).read_text("utf-8"))
-        mutations += [(file, module, each) for each in found if each.contained_by_top_level_function is not None]
+        mutations += [
+            (file, module, each)
+            for each in found
+            if each.contained_by_top_level_function is not None
+        ]
     random.Random(seed).shuffle(mutations)
     sample: list[Mutant] = []
     for file, module, mutation in mutations:
         if len(sample) == most:
             break
-        after = cast("Module", module.deep_replace(mutation.original_node, mutation.mutated_node)).code
+        after = cast(
+            "Module", module.deep_replace(mutation.original_node, mutation.mutated_node)
+        ).code
         was, now = module.code.splitlines(), after.splitlines()
-        blocks = [b for b in difflib.SequenceMatcher(None, was, now, autojunk=False).get_opcodes() if b[0] != "equal"]
+        blocks = [
+            b
+            for b in difflib.SequenceMatcher(None, was, now, autojunk=False).get_opcodes()
+            if b[0] != "equal"
+        ]
         if blocks:
             (_, first, _, now_first, _), (_, _, last, _, now_last) = blocks[0], blocks[-1]
             lines = "\n".join(was[first:last]), "\n".join(now[now_first:now_last])
-            sample += [] if left_out.search(lines[0]) else [Mutant(file, first + 1, last, *lines, after)]
-    print(f"{len(mutations):,} mutants of {len(files)} files; {len(sample)} drawn by seed {seed}", flush=True)
+            sample += (
+                [] if left_out.search(lines[0]) else [Mutant(file, first + 1, last, *lines, after)]
+            )
+    print(
+        f"{len(mutations):,} mutants of {len(files)} files; {len(sample)} drawn by seed {seed}",
+        flush=True,
+    )
     return sample
 
 
 class Judge:
-    """A plugin of pytest that gives every mutant its outcome, in the place of one run of the tests."""
+    """A plugin of pytest that gives every mutant its outcome, in the place of one run of the
+    tests.
+    """
 
     def __init__(self, sample: Sequence[Mutant]) -> None:
         self.sample = sample
@@ -121,18 +160,32 @@ class Judge:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         failing, tests_of = in_a_fork(lambda: self._covered(session.items))
-        print(f"{len(session.items):,} tests; without a mutant {len(failing)} fail", *failing, flush=True)
+        print(
+            f"{len(session.items):,} tests; without a mutant {len(failing)} fail",
+            *failing,
+            flush=True,
+        )
         for mutant, tests in zip(self.sample, tests_of, strict=True):
-            outcome, failed = in_a_fork(partial(self._tried, mutant, [session.items[number] for number in tests]))
+            outcome, failed = in_a_fork(
+                partial(self._tried, mutant, [session.items[number] for number in tests])
+            )
             self.outcomes[outcome] += 1
             print(f"{outcome:14} {mutant.file}:{mutant.first} {failed}", flush=True)
             if outcome in (SURVIVED, UNREACHED):
-                print(textwrap.indent(f"{mutant.was}\n", "    - ") + textwrap.indent(mutant.now, "    + "), flush=True)
+                print(
+                    textwrap.indent(f"{mutant.was}\n", "    - ")
+                    + textwrap.indent(mutant.now, "    + "),
+                    flush=True,
+                )
         return True
 
     def _covered(self, items: Sequence[pytest.Item]) -> tuple[list[str], list[list[int]]]:
-        """The tests that fail as it is; of each mutant the numbers of the others that run its lines."""
-        measured = coverage.Coverage(data_file=None, config_file=False, include=[each.path for each in self.sample])
+        """The tests that fail as it is; of each mutant the numbers of the others that run its
+        lines.
+        """
+        measured = coverage.Coverage(
+            data_file=None, config_file=False, include=[each.path for each in self.sample]
+        )
         measured.start()
         for number, item in enumerate(items):
             measured.switch_context(str(number))
@@ -140,16 +193,23 @@ class Judge:
         measured.stop()
         data = measured.get_data()
         lines_of = {file: data.contexts_by_lineno(file) for file in data.measured_files()}
-        left_out = {"", *(str(number) for number, item in enumerate(items) if item.nodeid in self._failed)}
+        left_out = {
+            "",
+            *(str(number) for number, item in enumerate(items) if item.nodeid in self._failed),
+        }
         tests_of = []
         for mutant in self.sample:
             lines = lines_of.get(mutant.path, {})
-            found = {each for n in range(mutant.first, mutant.last + 1) for each in lines.get(n, ())}
+            found = {
+                each for n in range(mutant.first, mutant.last + 1) for each in lines.get(n, ())
+            }
             tests_of.append(sorted(map(int, found - left_out)))
         return self._failed, tests_of
 
     def _tried(self, mutant: Mutant, items: Sequence[pytest.Item]) -> tuple[str, str]:
-        """What becomes of it, and the test that fails; none runs it, also where nothing can take the code."""
+        """What becomes of it, and the test that fails; none runs it, also where nothing can take
+        the code.
+        """
         if not items or not plant(mutant):
             return UNREACHED, ""
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_MAX_S, CPU_MAX_S))
@@ -157,7 +217,8 @@ class Judge:
         for item, following in zip(items, [*items[1:], None], strict=True):
             ask(item, following)
             if self._failed:
-                item.session._setupstate.teardown_exact(None)  # else an engine that a test began outlives this
+                # else an engine that a test began outlives this
+                item.session._setupstate.teardown_exact(None)
                 return KILLED, self._failed[0]
         return SURVIVED, ""
 
@@ -167,7 +228,9 @@ def ask(item: pytest.Item, following: pytest.Item | None) -> None:
 
 
 def in_a_fork(work: Callable[[], Any]) -> Any:
-    """What some work answers in a process of its own, which says nothing else; TIMED_OUT, where that was ended."""
+    """What some work answers in a process of its own, which says nothing else; TIMED_OUT, where
+    that was ended.
+    """
     with tempfile.TemporaryFile("w+") as answer:
         child = os.fork()
         if child:
@@ -185,7 +248,9 @@ def in_a_fork(work: Callable[[], Any]) -> Any:
 
 
 def plant(mutant: Mutant) -> bool:
-    """Give the functions of a file the code that they would have; whether any has another one now."""
+    """Give the functions of a file the code that they would have; whether any has another one
+    now.
+    """
     now = dict(codes(compile(mutant.code, mutant.path, "exec")))
     was = dict(codes(compile(Path(mutant.path).read_text("utf-8"), mutant.path, "exec")))
     planted = False
@@ -196,9 +261,11 @@ def plant(mutant: Mutant) -> bool:
             name = function.__code__.co_qualname
             if name in now and now[name] != was.get(name):
                 code = now[name]
-                if not code.co_freevars:  # a function keeps its closure, also where the mutant needs none
+                # a function keeps its closure, also where the mutant needs none
+                if not code.co_freevars:
                     code = code.replace(co_freevars=function.__code__.co_freevars)
-                with suppress(ValueError):  # it would close over other variables: this one cannot take it
+                # it would close over other variables: this one cannot take it
+                with suppress(ValueError):
                     function.__code__ = code
                     planted = True
     return planted

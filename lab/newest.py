@@ -1,8 +1,10 @@
-"""`python -m lab.newest` (`make newest`): tests with the newest of all that the ranges allow, and without a lock.
+"""`python -m lab.newest` (`make newest`): tests with the newest of all that the ranges allow, and
+without a lock.
 
-Rule 1: An environment of its own in .venv/newest, and another one for each other Python; what is there is upgraded.
-What pip chose is printed, so that a run that fails says with which version.
-Rule 2: The integration has an environment of its own: LiteLLM's proxy pins what the counter does not.
+Rule 1: An environment of its own in .venv/newest, and another one for each other Python; what is
+there is upgraded. What pip chose is printed, so that a run that fails says with which version.
+Rule 2: The integration has an environment of its own: LiteLLM's proxy pins what the counter does
+not.
 """
 
 import subprocess
@@ -19,15 +21,30 @@ NEWEST = ROOT / ".venv" / "newest"
 INTEGRATION = "integrations/litellm"
 OURS = ("exact-counter",)
 TESTS = ["tests/ledger", "tests/reader", "tests/service", INTEGRATION]
-TOOLS = ("anyio", "boto3-stubs", "hypothesis", "httpx", "moto", "opentelemetry-sdk", "pytest", "pyyaml")
-"""Of the extra `dev`: what these tests import. The others check code, and build pages and wheels."""
+TOOLS = (
+    "anyio",
+    "boto3-stubs",
+    "hypothesis",
+    "httpx",
+    "moto",
+    "opentelemetry-sdk",
+    "pytest",
+    "pyyaml",
+)
+"""Of the extra `dev`: what these tests import.
+
+The others check code, and build pages and wheels.
+"""
 
 
 def main(
-    tests: Annotated[list[str] | None, typer.Argument(help=f"Folders of tests, of {', '.join(TESTS)}.")] = None,
+    tests: Annotated[
+        list[str] | None, typer.Argument(help=f"Folders of tests, of {', '.join(TESTS)}.")
+    ] = None,
     python: Annotated[str, typer.Option(help="The Python that plays them.")] = sys.executable,
 ) -> None:
-    """Install the newest packages that pyproject.toml allows, print their versions, and run the tests with them.
+    """Install the newest packages that pyproject.toml allows, print their versions, and run the
+    tests with them.
 
     Exit code: 1 when pip cannot install them or a test fails.
     """
@@ -43,19 +60,30 @@ def main(
         asked = [*ranges(ROOT, "async", "cli"), *ranges(ROOT / INTEGRATION, "tests"), *tools]
         interpreter = environment(python, "litellm", asked)
         command = ("-m", "pytest", "-q")
-        failed += subprocess.run([interpreter, *command], cwd=ROOT / INTEGRATION, check=False).returncode
+        failed += subprocess.run(
+            [interpreter, *command], cwd=ROOT / INTEGRATION, check=False
+        ).returncode
     raise typer.Exit(failed > 0)
 
 
 def ranges(folder: Path, *extras: str) -> Iterator[str]:
-    """What a pyproject.toml asks for, with what it asks for in extras; not what is of this checkout."""
-    project: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
-    asked = [*project["dependencies"], *(each for extra in extras for each in project["optional-dependencies"][extra])]
+    """What a pyproject.toml asks for, with what it asks for in extras; not what is of this
+    checkout.
+    """
+    project: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))[
+        "project"
+    ]
+    asked = [
+        *project["dependencies"],
+        *(each for extra in extras for each in project["optional-dependencies"][extra]),
+    ]
     return (each for each in asked if not each.startswith(OURS))
 
 
 def environment(python: str, name: str, asked: Sequence[str]) -> str:
-    """The interpreter of an environment with the newest of that; it imports the checkout as .venv's does."""
+    """The interpreter of an environment with the newest of that; it imports the checkout as
+    .venv's does.
+    """
     version = _said(python, "import sys; print('%d.%d' % sys.version_info[:2])")
     folder = NEWEST / f"{name}-{version}"
     interpreter = str(folder / "bin" / "python")
@@ -73,7 +101,9 @@ def environment(python: str, name: str, asked: Sequence[str]) -> str:
 
 
 def _said(python: str, code: str) -> str:
-    return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        [python, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 if __name__ == "__main__":

@@ -1,11 +1,16 @@
-"""The actions of an Update, each with its two meanings side by side: DynamoDB's expression, and its effect.
+"""The actions of an Update, each with its two meanings side by side: DynamoDB's expression, and its
+effect.
 
-Rule 1: the two meanings agree; the contract (tests/contract) holds them against each other on every table.
-Rule 2: every action looks at the item as it was before the update, and no two actions of an update name one path.
-Rule 3: an entry of a map can be written only where the map is; `Add` is for attributes of the item itself.
-Rule 4: an SDK sends an update without an answer again by itself, so an `Add` stands behind a condition that its own
-effect breaks, or in a transaction with a token. Else it may add twice.
-Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.UpdateExpressions.html
+Rule 1: the two meanings agree; the contract (tests/contract) holds them against each other on every
+table.
+Rule 2: every action looks at the item as it was before the update, and no two actions of an update
+name one path.
+Rule 3: an entry of a map can be written only where the map is; `Add` is for attributes of the item
+itself.
+Rule 4: an SDK sends an update without an answer again by itself, so an `Add` stands behind a
+condition that its own effect breaks, or in a transaction with a token. Else it may add twice.
+Source:
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.UpdateExpressions.html
 """
 
 from collections.abc import Iterable
@@ -26,7 +31,9 @@ class Action(Protocol):
     def path(self) -> Path: ...
 
     def expression(self, names: Names, /) -> tuple[str, str]:
-        """The clause that the action belongs to (SET, ADD, REMOVE or DELETE), and its part of it."""
+        """The clause that the action belongs to (SET, ADD, REMOVE or DELETE), and its part of
+        it.
+        """
 
     def after(self, there: Value | None, /) -> Value | None:
         """The value at the path after the action; None: nothing stands there."""
@@ -59,7 +66,9 @@ class Add(NamedTuple):
             raise TableMismatch(f"{self.path} is no number. Nothing was written.")
         total = _EXACT.add(Decimal((there or {"N": "0"})["N"]), self.change)
         if len(total.normalize(_EXACT).as_tuple().digits) > DIGITS_MAX:
-            raise TableMismatch(f"{self.path} would have more than {DIGITS_MAX} digits. Nothing was written.")
+            raise TableMismatch(
+                f"{self.path} would have more than {DIGITS_MAX} digits. Nothing was written."
+            )
         return {"N": f"{total:f}"}
 
 
@@ -84,7 +93,10 @@ def update_expression(actions: Iterable[Action], names: Names) -> str:
 
 
 def updated(before: Item, actions: Iterable[Action]) -> Item:
-    """The item after an update. Raises TableMismatch where DynamoDB refuses one: an entry of what is no map."""
+    """The item after an update.
+
+    Raises TableMismatch where DynamoDB refuses one: an entry of what is no map.
+    """
     after = before
     for action in actions:
         after = _written(after, steps_of(action.path), action.after(value_at(before, action.path)))
@@ -95,7 +107,9 @@ def _written(within: Any, path: tuple[str, ...], value: Value | None) -> dict[st
     first, *rest = path
     if rest:
         if "M" not in within.get(first, {}):
-            raise TableMismatch(f"{first} is no map, so nothing can stand in it. Nothing was written.")
+            raise TableMismatch(
+                f"{first} is no map, so nothing can stand in it. Nothing was written."
+            )
         value = {"M": _written(within[first]["M"], tuple(rest), value)}
     others = {name: there for name, there in within.items() if name != first}
     return others if value is None else {**others, first: value}

@@ -1,8 +1,8 @@
 """`AsyncLedger`: a Ledger whose calls are awaited, on aiobotocore.
 
 Rule 1: its calls send and answer what those of `Ledger` do, by the same programs (`programs.py`).
-Rule 2: a call that is cancelled raises CancelledError, from an OutcomeUnknown that carries its delta: the change may
-have been sent. A call that is cancelled before it begins sends nothing.
+Rule 2: a call that is cancelled raises CancelledError, from an OutcomeUnknown that carries its
+delta: the change may have been sent. A call that is cancelled before it begins sends nothing.
 """
 
 from __future__ import annotations
@@ -38,11 +38,13 @@ class Named(TypedDict, total=False):
 
 
 class AsyncLedger(Edge):
-    """Adds changes to counters inside `async with`, for the tasks of one event loop: make one in each loop and keep it.
+    """Adds changes to counters inside `async with`, for the tasks of one event loop: make one in
+    each loop and keep it.
 
-    client, clients: of aiobotocore, open; the ledger makes and closes those that you do not give. table, tables:
-    anything that answers requests, at once or awaited. All arguments, answers and errors are otherwise those of
-    `Ledger`. There is no `gather`: for many changes at once use `add_many(pack=True)`.
+    client, clients: of aiobotocore, open; the ledger makes and closes those that you do not give.
+    table, tables: anything that answers requests, at once or awaited. All arguments, answers and
+    errors are otherwise those of `Ledger`. There is no `gather`: for many changes at once use
+    `add_many(pack=True)`.
     """
 
     _calls: Rules
@@ -75,8 +77,13 @@ class AsyncLedger(Edge):
         return await self._run(programs.add(self._calls, delta), delta)
 
     @observed("ledger.add_many")
-    async def add_many(self, changes: Iterable[Change], *, pack: bool = False) -> list[Receipt | LedgerError]:
-        """As `Ledger.add_many`. If it is cancelled, the cause is a group: an OutcomeUnknown for each change."""
+    async def add_many(
+        self, changes: Iterable[Change], *, pack: bool = False
+    ) -> list[Receipt | LedgerError]:
+        """As `Ledger.add_many`.
+
+        If it is cancelled, the cause is a group: an OutcomeUnknown for each change.
+        """
         deltas = programs.prepare_many(self._calls, changes, pack)
         try:
             return await super()._run(programs.add_many(self._calls, deltas, pack))
@@ -84,15 +91,21 @@ class AsyncLedger(Edge):
             unknown = [_unknown(delta) for delta in deltas if isinstance(delta, Delta)]
             raise cancelled from ExceptionGroup("add_many was cancelled", unknown)
 
-    def hold(self, counter: str, amount: int, *, expires: timedelta, **named: Unpack[Named]) -> AsyncHold:
-        """As `Ledger.hold`: `async with ledger.hold(...) as hold`, or `hold = await ledger.hold(...)`."""
+    def hold(
+        self, counter: str, amount: int, *, expires: timedelta, **named: Unpack[Named]
+    ) -> AsyncHold:
+        """As `Ledger.hold`: `async with ledger.hold(...) as hold`, or `hold = await
+        ledger.hold(...)`.
+        """
         delta = programs.prepare_hold(self._calls, Change(counter, amount, **named), expires)
         return AsyncHold(delta, self, self._granted(programs.hold(self._calls, delta)))
 
     def hold_all(
         self, counters: Iterable[str], amount: int, *, expires: timedelta, **named: Unpack[Named]
     ) -> AsyncHolds:
-        """As `Ledger.hold_all`: `async with ledger.hold_all(...) as holds`, or `holds = await ledger.hold_all(...)`."""
+        """As `Ledger.hold_all`: `async with ledger.hold_all(...) as holds`, or `holds = await
+        ledger.hold_all(...)`.
+        """
         from ledger.saga import hold_all
 
         call = hold_all.prepare(self._calls, counters, amount, expires, **named)
@@ -102,7 +115,14 @@ class AsyncLedger(Edge):
 
     @observed("ledger.transfer", of_transfer)
     async def transfer(
-        self, source: str, target: str, amount: int, *, idempotency_key: str, at: datetime, region: str | None = None
+        self,
+        source: str,
+        target: str,
+        amount: int,
+        *,
+        idempotency_key: str,
+        at: datetime,
+        region: str | None = None,
     ) -> Transfer:
         """As `Ledger.transfer`."""
         from ledger.saga.steps import transfer_of
@@ -131,7 +151,9 @@ class AsyncLedger(Edge):
         for hold, delta in zip(holds, await self._run(program), strict=True):
             hold.delta = delta  # of a call with a name it may be that of another length
 
-    async def _run(self, program: Generator[Any, Any, Result], delta: Delta | None = None) -> Result:
+    async def _run(
+        self, program: Generator[Any, Any, Result], delta: Delta | None = None
+    ) -> Result:
         try:
             return await super()._run(program)
         except asyncio.CancelledError as cancelled:
@@ -146,22 +168,31 @@ class _Granted:
     def __await__(self) -> Generator[Any, Any, Self]:
         if self._granting is not None:
             if getcoroutinestate(self._granting) != CORO_CREATED:
-                raise InvalidInput("This hold was tried, and was not granted. Nothing was written. Make a new one.")
+                raise InvalidInput(
+                    "This hold was tried, and was not granted. Nothing was written. Make a new one."
+                )
             yield from self._granting.__await__()
             self._granting = None
         return self
 
     def __enter__(self) -> NoReturn:
-        raise InvalidInput("A hold of an AsyncLedger was entered by `with`. Nothing was written. Use `async with`.")
+        raise InvalidInput(
+            "A hold of an AsyncLedger was entered by `with`. Nothing was written. Use `async with`."
+        )
 
     async def __aenter__(self) -> Self:
         return await self
 
 
 class AsyncHold(_Granted, Hold):
-    """A Hold of an AsyncLedger, which grants it when you await or enter it. Await `capture` and `release`, too."""
+    """A Hold of an AsyncLedger, which grants it when you await or enter it.
 
-    def __init__(self, delta: Delta, ends: Any = None, granting: Coroutine[Any, Any, None] | None = None) -> None:
+    Await `capture` and `release`, too.
+    """
+
+    def __init__(
+        self, delta: Delta, ends: Any = None, granting: Coroutine[Any, Any, None] | None = None
+    ) -> None:
         super().__init__(delta, ends)
         self._granting = granting
 
@@ -203,7 +234,10 @@ class AsyncHolds(_Granted, Holds):
             await self.__aexit__(None, None, None)
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        failure: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         stack = AsyncExitStack()  # it tries all
         for hold in reversed(cast(tuple[AsyncHold, ...], self)):

@@ -1,9 +1,10 @@
-"""What a process has of its own: a default clock and entropy, and the things that a fork must not share.
+"""What a process has of its own: a default clock and entropy, and the things that a fork must not
+share.
 
-Rule 1: A fork copies no other thread and leaves held locks held for ever, so an object with threads, or with a lock
-that other threads may hold, keeps them in a `PerProcess`.
-Rule 2: So a child never waits for something that only its parent has. The child makes its own before any other code
-there runs, while it has one thread.
+Rule 1: A fork copies no other thread and leaves held locks held for ever, so an object with
+threads, or with a lock that other threads may hold, keeps them in a `PerProcess`.
+Rule 2: So a child never waits for something that only its parent has. The child makes its own
+before any other code there runs, while it has one thread.
 """
 
 import os
@@ -31,14 +32,20 @@ def wall_clock() -> int:
 
 
 def checked(clock: Clock) -> Clock:
-    """The clock, with a check: it raises InvalidTime where the given one returns no whole number of milliseconds."""
+    """The clock, with a check: it raises InvalidTime where the given one returns no whole number
+    of milliseconds.
+    """
     if not callable(clock):
-        raise InvalidInput(f"clock is a function that returns milliseconds since 1970, not {shown(clock)}.")
+        raise InvalidInput(
+            f"clock is a function that returns milliseconds since 1970, not {shown(clock)}."
+        )
 
     def checked_clock() -> int:
         now_ms: object = clock()
         if type(now_ms) is not int or abs(now_ms) > tokens.TIME_MS_MAX:
-            raise InvalidTime(f"clock() returns milliseconds since 1970 as an int, not {shown(now_ms)}.")
+            raise InvalidTime(
+                f"clock() returns milliseconds since 1970 as an int, not {shown(now_ms)}."
+            )
         return now_ms
 
     return checked_clock
@@ -53,7 +60,9 @@ Own = TypeVar("Own")
 
 
 class PerProcess(Generic[Own]):
-    """Its `value` is what `make()` returned in this process: a forked child has another than its parent."""
+    """Its `value` is what `make()` returned in this process: a forked child has another than its
+    parent.
+    """
 
     def __init__(self, make: Callable[[], Own]) -> None:
         self._make = make

@@ -1,9 +1,13 @@
-"""The conditions of a write, each with its two meanings side by side: DynamoDB's expression, and whether it holds.
+"""The conditions of a write, each with its two meanings side by side: DynamoDB's expression, and
+whether it holds.
 
-Rule 1: the two meanings agree; the contract (tests/contract) holds them against each other on every table.
-Rule 2: an attribute that an item lacks neither equals nor compares nor contains; only `Absent` and `Not` hold for it.
+Rule 1: the two meanings agree; the contract (tests/contract) holds them against each other on every
+table.
+Rule 2: an attribute that an item lacks neither equals nor compares nor contains; only `Absent` and
+`Not` hold for it.
 Rule 3: nothing here names an attribute of ours; the file that knows an item's format does.
-Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.OperatorsAndFunctions.html
+Source:
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.OperatorsAndFunctions.html
 """
 
 import operator
@@ -29,7 +33,9 @@ class Names:
         self._values: dict[str, Value] = {}
 
     def path(self, path: Path) -> str:
-        return ".".join([self._names.setdefault(name, f"#{len(self._names)}") for name in steps_of(path)])
+        return ".".join(
+            [self._names.setdefault(name, f"#{len(self._names)}") for name in steps_of(path)]
+        )
 
     def value(self, value: Value) -> str:
         placeholder = f":{len(self._values)}"
@@ -71,7 +77,11 @@ class _Compares(NamedTuple):
 
     def holds(self, item: Item) -> bool:
         (_, compares), there = _SIGNS[type(self)], value_at(item, self.path)
-        return there is not None and there.keys() == self.value.keys() and compares(_plain(there), _plain(self.value))
+        return (
+            there is not None
+            and there.keys() == self.value.keys()
+            and compares(_plain(there), _plain(self.value))
+        )
 
 
 class Equals(_Compares):
@@ -79,11 +89,15 @@ class Equals(_Compares):
 
 
 class AtLeast(_Compares):
-    """The attribute is there, is of the value's type (a number, a text or bytes), and not below it."""
+    """The attribute is there, is of the value's type (a number, a text or bytes), and not below
+    it.
+    """
 
 
 class AtMost(_Compares):
-    """The attribute is there, is of the value's type (a number, a text or bytes), and not above it."""
+    """The attribute is there, is of the value's type (a number, a text or bytes), and not above
+    it.
+    """
 
 
 _SIGNS: dict[type[_Compares], tuple[str, Callable[[Any, Any], bool]]] = {
@@ -118,14 +132,16 @@ class Not(NamedTuple):
 
 
 class _Several(tuple[Condition, ...]):
-    """At least one condition, in parentheses where others stand beside it. A single one gets none, because an
-    expression has 4 KB, and DynamoDB refuses parentheses without a meaning."""
+    """At least one condition, in parentheses where others stand beside it. A single one gets none,
+    because an expression has 4 KB, and DynamoDB refuses parentheses without a meaning."""
 
     __slots__ = ()
     word = ""
 
     def expression(self, names: Names) -> str:
-        return self.word.join([part.expression(names) if len(self) == 1 else _apart(part, names) for part in self])
+        return self.word.join(
+            [part.expression(names) if len(self) == 1 else _apart(part, names) for part in self]
+        )
 
 
 class All(_Several):
@@ -149,7 +165,9 @@ class Either(_Several):
 
 
 def has(item: Item) -> Condition | None:
-    """The condition that the item under this key has its other attributes; None where it has none."""
+    """The condition that the item under this key has its other attributes; None where it has
+    none.
+    """
     equal = [Equals(name, value) for name, value in item.items() if name not in ("pk", "sk")]
     return All(equal) if equal else None
 
@@ -159,7 +177,9 @@ def steps_of(path: Path) -> tuple[str, ...]:
 
 
 def value_at(item: Item, path: Path) -> Value | None:
-    """The value at a path; None when there is none, or when something on the way to it is no map."""
+    """The value at a path; None when there is none, or when something on the way to it is no
+    map.
+    """
     first, *rest = steps_of(path)
     there = item.get(first)
     for name in rest:

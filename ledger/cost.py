@@ -1,15 +1,21 @@
-"""What a call costs: `Cost`, the `Meter` that sums it while the call goes on, and an item's size and units.
+"""What a call costs: `Cost`, the `Meter` that sums it while the call goes on, and an item's size
+and units.
 
-Rule 1: requests inside `with Meter() as meter` belong to that meter: a context variable holds it, and a table reads the
-variable once for each request, so that the threads and tasks that send for the table need no context.
+Rule 1: requests inside `with Meter() as meter` belong to that meter: a context variable holds it,
+and a table reads the variable once for each request, so that the threads and tasks that send for
+the table need no context.
 Rule 2: code that hands programs to threads of its own takes the meter along: `carried`.
-Rule 3: a meter ends only in the context where it was entered: a coroutine that nobody finishes ends in whatever context
-the garbage collector runs, perhaps in the middle of another call.
-Rule 4: a request is open from when it is sent until its answer is counted, so a request of a call that was cancelled or
-interrupted counts as one without a known cost.
-Rule 5: Sizes are bytes, a KB is 1,024; items are in the low-level format: `{"pk": {"S": "a"}, "change": {"N": "-6"}}`.
-Round up before anything else: a unit is never split, except that an eventually consistent read is half of one.
-Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html (sizes) and
+Rule 3: a meter ends only in the context where it was entered: a coroutine that nobody finishes ends
+in whatever context the garbage collector runs, perhaps in the middle of another call.
+Rule 4: a request is open from when it is sent until its answer is counted, so a request of a call
+that was cancelled or interrupted counts as one without a known cost.
+Rule 5: Sizes are bytes, a KB is 1,024; items are in the low-level format: `{"pk": {"S": "a"},
+"change": {"N": "-6"}}`.
+Round up before anything else: a unit is never split, except that an eventually consistent read is
+half of one.
+Sources:
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
+(sizes) and
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html (units)
 """
 
@@ -29,13 +35,16 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The requests of a call to DynamoDB, and what these consumed, in the Regions that they went to. Costs add up.
+    """The requests of a call to DynamoDB, and what these consumed, in the Regions that they went
+    to. Costs add up.
 
-    requests: how many operations were sent. attempts: HTTP requests for them, with the SDK's own retries. read_units,
-    write_units: as DynamoDB reported them (after a refused condition DynamoDB reports none, and AWS's rules give them),
-    without the SDK's earlier attempts and without what the other Regions of a global table pay for a write. untold:
-    requests whose answer did not report what they consumed, or that got no answer: where it is not 0 the units are at
-    least these. All are fractions where several answers share one request.
+    requests: how many operations were sent. attempts: HTTP requests for them, with the SDK's own
+    retries. read_units,
+    write_units: as DynamoDB reported them (after a refused condition DynamoDB reports none, and
+    AWS's rules give them), without the SDK's earlier attempts and without what the other Regions of
+    a global table pay for a write. untold: requests whose answer did not report what they consumed,
+    or that got no answer: where it is not 0 the units are at least these. All are fractions where
+    several answers share one request.
     """
 
     requests: float = 0
@@ -75,7 +84,8 @@ class Meter:
 
     def __exit__(self, *_: object) -> None:
         meter = _HERE.get()
-        while meter is not None and meter is not self:  # one that was interrupted as it began did not end
+        # one that was interrupted as it began did not end
+        while meter is not None and meter is not self:
             meter = meter.outer
         if meter is self:
             _HERE.set(self.outer)
@@ -124,12 +134,16 @@ TRANSACTIONAL = 2  # a transaction prepares, then commits: every unit twice
 
 
 def item_bytes(item: Item) -> int:
-    """The bytes of an item: attribute names and values, not the storage overhead, which no request pays."""
+    """The bytes of an item: attribute names and values, not the storage overhead, which no
+    request pays.
+    """
     return sum(len(name.encode()) + value_bytes(value) for name, value in item.items())
 
 
 def value_bytes(value: Mapping[str, Any]) -> int:
-    """The bytes of a value without its name; for sets, which AWS's page leaves out, the sum of the elements."""
+    """The bytes of a value without its name; for sets, which AWS's page leaves out, the sum of
+    the elements.
+    """
     ((kind, content),) = value.items()
     match kind:
         case "S":
@@ -150,24 +164,29 @@ def value_bytes(value: Mapping[str, Any]) -> int:
 
 
 def number_bytes(number: str) -> int:
-    """The bytes of a number, about: 1, 1 for every two significant digits, 1 for a minus; at most 21."""
+    """The bytes of a number, about: 1, 1 for every two significant digits, 1 for a minus; at
+    most 21.
+    """
     sign, digits, _ = Decimal(number).as_tuple()
     significant = len("".join(map(str, digits)).strip("0"))
     return 1 + (significant + 1) // 2 + (1 if sign and significant else 0)
 
 
 def write_units(size: int, *, transactional: bool = False) -> int:
-    """The write units of one item of this many bytes: 1 for each KB begun, at least 1, twice in a transaction.
+    """The write units of one item of this many bytes: 1 for each KB begun, at least 1, twice in a
+    transaction.
 
-    A Put or an Update costs the larger of the item before and after, a Delete the item deleted, a failed condition the
-    larger of the item that is there and the one in the request. Each further Region costs the same again.
+    A Put or an Update costs the larger of the item before and after, a Delete the item deleted, a
+    failed condition the larger of the item that is there and the one in the request. Each further
+    Region costs the same again.
     """
     units = max(1, -(-size // WRITE_UNIT_BYTES))
     return units * TRANSACTIONAL if transactional else units
 
 
 def read_units(size: int, *, consistent: bool, transactional: bool = False) -> float:
-    """The read units of this many bytes: 1 for each 4 KB begun, at least 1, half if eventually consistent.
+    """The read units of this many bytes: 1 for each 4 KB begun, at least 1, half if eventually
+    consistent.
     `size` is one item, also in a batch, or the sum of all items of a page of a Query or Scan."""
     units = max(1, -(-size // READ_UNIT_BYTES))
     if transactional:

@@ -1,6 +1,7 @@
 """Reads attributes of items as what they must be, for the files that know our formats.
 
-Rule 1: an attribute that is missing or not as described is a DamagedItem with the item's key. Nobody guesses it.
+Rule 1: an attribute that is missing or not as described is a DamagedItem with the item's key.
+Nobody guesses it.
 """
 
 import re

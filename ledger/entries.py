@@ -1,8 +1,9 @@
 """Entries: segments and packs hold them, each a token and a change in 24 bytes.
 
-Rule 1: Entries are in the order of their tokens, each token once, and no change is larger than 10**18. `Entries.read`
-checks that, so no later code checks again.
-Rule 2: Functions of C (struct, array, set) look at them, not Python, because a hot lane has tens of thousands a second.
+Rule 1: Entries are in the order of their tokens, each token once, and no change is larger than
+10**18. `Entries.read` checks that, so no later code checks again.
+Rule 2: Functions of C (struct, array, set) look at them, not Python, because a hot lane has tens of
+thousands a second.
 """
 
 import struct
@@ -20,7 +21,9 @@ ENTRY = struct.Struct(">16sq")
 """One entry: the token's 16 bytes, then the change as a signed 64-bit big-endian integer."""
 
 ENTRIES_MAX = 16_000
-"""Entries of one item: 24 bytes each, so that it stays below DynamoDB's 400 KB with room for its keys."""
+"""Entries of one item: 24 bytes each, so that it stays below DynamoDB's 400 KB with room for its
+keys.
+"""
 
 TOKEN_BYTES, TIME_BYTES = tokens.BYTES, 6
 _TOKEN, _WHOLE = "16s8x", "24s"
@@ -45,11 +48,16 @@ class Entries:
         """The entries in these bytes; raises ValueError if the bytes are no entries."""
         number, rest = divmod(len(data), ENTRY.size)
         if rest or number > ENTRIES_MAX:
-            raise ValueError(f"entries hold {len(data)} bytes, not {ENTRY.size} each for at most {ENTRIES_MAX}")
+            raise ValueError(
+                f"entries hold {len(data)} bytes, not {ENTRY.size} each for at most {ENTRIES_MAX}"
+            )
         found = cls(data, struct.unpack(_TOKEN * number, data))
         if not all(map(lt, found.tokens, found.tokens[1:])):
             raise ValueError("entries are not in ULID order, each token once")
-        if data[TOKEN_BYTES :: ENTRY.size].translate(None, _SMALL) and max(map(abs, found.changes)) > CHANGE_MAX:
+        if (
+            data[TOKEN_BYTES :: ENTRY.size].translate(None, _SMALL)
+            and max(map(abs, found.changes)) > CHANGE_MAX
+        ):
             raise ValueError("an entry's change is larger than 10**18")
         return found
 
@@ -100,12 +108,16 @@ def time_ms(token: bytes) -> int:
 
 
 class Unique:
-    """Passes each token of items once, where it comes first. The items come in the order of their sort keys.
+    """Passes each token of items once, where it comes first. The items come in the order of their
+    sort keys.
 
-    Rule 1: The same items give the same choice. A delta `T` sorts before every pack with `T`, so a single delta wins.
-    Rule 2: An item sorts by its highest token, and its times lie within `span_ms`: after an item of the time t none
-    comes with a token older than t - span_ms, so it forgets older tokens. Memory: the tokens of two spans.
-    Rule 3: A token above all that came is new, without a look-up: most are, where one process writes a lane.
+    Rule 1: The same items give the same choice. A delta `T` sorts before every pack with `T`, so a
+    single delta wins.
+    Rule 2: An item sorts by its highest token, and its times lie within `span_ms`: after an item of
+    the time t none comes with a token older than t - span_ms, so it forgets older tokens. Memory:
+    the tokens of two spans.
+    Rule 3: A token above all that came is new, without a look-up: most are, where one process
+    writes a lane.
 
     again: the entries that came again, with whatever change.
     """
@@ -138,7 +150,10 @@ class Unique:
 
 
 class _Came:
-    """Tokens that came. It makes a set of them only when `having` needs one, because mostly nobody calls that."""
+    """Tokens that came.
+
+    It makes a set of them only when `having` needs one, because mostly nobody calls that.
+    """
 
     def __init__(self) -> None:
         self._set: set[bytes] = set()

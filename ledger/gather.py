@@ -1,15 +1,18 @@
-"""Group commit: while a put is in flight, further adds gather, and then leave together in one request.
+"""Group commit: while a put is in flight, further adds gather, and then leave together in one
+request.
 
-Rule 1: Nobody waits for a timer: a change that finds nothing in flight is put at once, alone; those that wait leave
-when that put returns.
+Rule 1: Nobody waits for a timer: a change that finds nothing in flight is put at once, alone; those
+that wait leave when that put returns.
 Rule 2: First come, first sent: the first that waits leads, and takes with it all that wait by then.
-Rule 3: A put that is stuck holds nobody: the first that waits leads after WAIT_S, as long as fewer than IN_FLIGHT_MAX
-puts are in flight. The first alone has a timer, so however many wait, one thread wakes up for nothing.
-Rule 4: Every caller gets an outcome of its own, whatever happens to the leader; a caller that is interrupted, at any
-line, leaves nothing in the queue. So the leader notes its batch before it takes it out, and `_leave` may come from
-anywhere.
-Rule 5: Lanes without a limit share a queue: each request takes the changes of up to so many lanes as it has places for.
-A limited lane has a queue of its own, because its gate decides its changes together.
+Rule 3: A put that is stuck holds nobody: the first that waits leads after WAIT_S, as long as fewer
+than IN_FLIGHT_MAX puts are in flight. The first alone has a timer, so however many wait, one thread
+wakes up for nothing.
+Rule 4: Every caller gets an outcome of its own, whatever happens to the leader; a caller that is
+interrupted, at any line, leaves nothing in the queue. So the leader notes its batch before it takes
+it out, and `_leave` may come from anywhere.
+Rule 5: Lanes without a limit share a queue: each request takes the changes of up to so many lanes
+as it has places for. A limited lane has a queue of its own, because its gate decides its changes
+together.
 Rule 6: Each change that went in a put has an equal share of its cost, the leader's too.
 """
 
@@ -27,14 +30,15 @@ from ledger.values import Delta, Lane, Receipt
 
 WAIT_S = 0.05  # how long a change waits for a put before it that does not return
 IN_FLIGHT_MAX = 4  # puts of a queue at once
-WAITING_MAX = 4 * PACK_CHANGES  # changes of a queue that wait; a further one waits for room, outside
+# changes of a queue that wait; a further one waits for room, outside
+WAITING_MAX = 4 * PACK_CHANGES
 LANES_MAX = 25  # lanes of one request
 
 
 @dataclass(slots=True, eq=False)
 class Waiter:
-    """A change that waits. queue: the limited lane that has its own, None for the shared one. woken: True where it may
-    lead. batch: those that it leads, itself too. cost: its share."""
+    """A change that waits. queue: the limited lane that has its own, None for the shared one.
+    woken: True where it may lead. batch: those that it leads, itself too. cost: its share."""
 
     delta: Delta
     queue: Lane | None = None
@@ -77,19 +81,28 @@ class Queue:
 
 
 class Gatherer:
-    """Sends changes for many threads. send(deltas): the outcomes. is_limited(lane): whether it travels alone."""
+    """Sends changes for many threads.
+
+    send(deltas): the outcomes. is_limited(lane): whether it travels alone.
+    """
 
     def __init__(
-        self, send: Callable[[Sequence[Delta]], Sequence[Outcome]], is_limited: Callable[[Lane], bool]
+        self,
+        send: Callable[[Sequence[Delta]], Sequence[Outcome]],
+        is_limited: Callable[[Lane], bool],
     ) -> None:
         self._send, self._is_limited = send, is_limited
-        self._lock = threading.RLock()  # `with` it is C, and no signal comes between taking it and giving it back
+        # `with` it is C, and no signal comes between taking it and giving it back
+        self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._queues: dict[Lane | None, Queue] = {}
         self._closed = False
 
     def add(self, delta: Delta) -> Receipt:
-        """Record one change. Raises its LedgerError; Unavailable (nothing written) after `close`."""
+        """Record one change.
+
+        Raises its LedgerError; Unavailable (nothing written) after `close`.
+        """
         waiter = Waiter(delta, delta.lane if self._is_limited(delta.lane) else None)
         try:
             outcome = self._outcome(waiter)
@@ -113,7 +126,9 @@ class Gatherer:
         with self._lock:
             self._changed.wait_for(lambda: self._closed or self._has_room(waiter.queue))
             if self._closed:
-                closed = Unavailable("The ledger is closed. Nothing was written. Apply the delta to an open ledger.")
+                closed = Unavailable(
+                    "The ledger is closed. Nothing was written. Apply the delta to an open ledger."
+                )
                 raise failed(closed, waiter.delta)
             queue = self._queues.setdefault(waiter.queue, Queue(waiter.queue))
             queue.waiting.append(waiter)
@@ -128,7 +143,10 @@ class Gatherer:
         return name not in self._queues or len(self._queues[name].waiting) < WAITING_MAX
 
     def _woken(self, queue: Queue, waiter: Waiter) -> bool:
-        """Wait until somebody wakes the waiter; the first one waits for WAIT_S at most. Whether it may lead then."""
+        """Wait until somebody wakes the waiter; the first one waits for WAIT_S at most.
+
+        Whether it may lead then.
+        """
         with self._lock:
             timeout = WAIT_S if queue.is_first(waiter) else None
         try:
@@ -137,7 +155,9 @@ class Gatherer:
             return True
 
     def _lead(self, queue: Queue, waiter: Waiter) -> None:
-        """Put the changes that wait, if the waiter is the first of them and few puts are in flight."""
+        """Put the changes that wait, if the waiter is the first of them and few puts are in
+        flight.
+        """
         with self._lock:
             if not queue.is_first(waiter) or len(queue.leaders) >= IN_FLIGHT_MAX:
                 return
@@ -161,11 +181,16 @@ class Gatherer:
             waiter.outcome = outcome
 
     def _leave(self, gone: Sequence[Waiter], waiter: Waiter) -> None:
-        """Wake all that the waiter led, and the first that waits, which may lead now. gone: those that wait no more."""
+        """Wake all that the waiter led, and the first that waits, which may lead now.
+
+        gone: those that wait no more.
+        """
         with self._lock:
             for led in waiter.batch:
                 if led.outcome is None:
-                    unknown = OutcomeUnknown("The put was interrupted. It may or may not have been applied.")
+                    unknown = OutcomeUnknown(
+                        "The put was interrupted. It may or may not have been applied."
+                    )
                     led.outcome = failed(unknown, led.delta)
                 led.woken.put(False)
             queue = self._queues.get(waiter.queue)

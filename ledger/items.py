@@ -1,8 +1,10 @@
 """The format of the items of lanes: only this file knows their attribute names and keys.
 
 Rule 1: The formats are public (docs/data-model.md) and never change.
-Rule 2: It ignores further attributes; one of ours that is missing or not as described is a DamagedItem.
-Rule 3: Each item of a period's lane says when it retires, for the table's time to live; no other item does.
+Rule 2: It ignores further attributes; one of ours that is missing or not as described is a
+DamagedItem.
+Rule 3: Each item of a period's lane says when it retires, for the table's time to live; no other
+item does.
 """
 
 from collections.abc import Callable
@@ -21,7 +23,8 @@ from ledger.ranges import VERSION_MAX
 from ledger.requests import Item, Key, key_of, keyed
 from ledger.values import PACK_SPAN_MS, Checkpoint, CleanNote, Delta, Lane, Pack, Segment
 
-SEGMENTS_FROM, SEGMENTS_UPTO = "segment#", "segment$"  # "$" follows "#": every segment's sort key lies between
+# "$" follows "#": every segment's sort key lies between
+SEGMENTS_FROM, SEGMENTS_UPTO = "segment#", "segment$"
 SHAPE_KEY = Key("shape", "shape")
 RETIRES = "retires"
 """Seconds since 1970; the attribute of the table's time to live."""
@@ -83,16 +86,24 @@ def retiring(lane: Lane) -> Item:
 
 
 def delta_item(delta: Delta) -> Item:
-    item = {"pk": {"S": delta_pk(delta.lane)}, "sk": {"S": delta.token}, "change": {"N": str(delta.change)}}
+    item = {
+        "pk": {"S": delta_pk(delta.lane)},
+        "sk": {"S": delta.token},
+        "change": {"N": str(delta.change)},
+    }
     return {**item, **retiring(delta.lane)} if delta.lane.retires_s else item
 
 
 def delta_of(lane: Lane, item: Item) -> Delta:
-    return decoded(item, delta_pk(lane), lambda: Delta(lane, text_of(item, "sk"), integer(item, "change")))
+    return decoded(
+        item, delta_pk(lane), lambda: Delta(lane, text_of(item, "sk"), integer(item, "change"))
+    )
 
 
 def pack_item(pack: Pack) -> Item:
-    return keyed(Key(delta_pk(pack.lane), pack.name), entries={"B": pack.entries.data}, **retiring(pack.lane))
+    return keyed(
+        Key(delta_pk(pack.lane), pack.name), entries={"B": pack.entries.data}, **retiring(pack.lane)
+    )
 
 
 def is_pack(sk: str) -> bool:
@@ -101,7 +112,9 @@ def is_pack(sk: str) -> bool:
 
 
 def highest_of(sk: str) -> str | None:
-    """The highest token that an item holds, by its sort key; None when it is neither a delta's nor a pack's."""
+    """The highest token that an item holds, by its sort key; None when it is neither a delta's
+    nor a pack's.
+    """
     token = sk.partition("#")[0]
     return token if tokens.is_token(token) else None
 
@@ -117,25 +130,33 @@ def entries_of(lane: Lane, item: Item) -> Entries:
             return Entries(entry, (entry[: tokens.BYTES],))
         pack = Pack(lane, Entries.read(binary(item, "entries")))
         if pack.name != sk:
-            raise ValueError("the sort key is not <highest token>#<32 digits of SHA-256 of the entries>")
+            raise ValueError(
+                "the sort key is not <highest token>#<32 digits of SHA-256 of the entries>"
+            )
         return pack.entries
 
     return decoded(item, delta_pk(lane), decode)
 
 
 def as_seen(item: Item) -> Item:
-    """The attributes by which a delta or a pack is still the one that was read: a pack's key names its content."""
+    """The attributes by which a delta or a pack is still the one that was read: a pack's key
+    names its content.
+    """
     names = ("pk", "sk") if is_pack(key_of(item).sk) else ("pk", "sk", "change")
     return {name: item[name] for name in names}
 
 
 def tail_after(token: str | None) -> str | None:
-    """A sort key just below every item that holds a token above `token`, except items that hold a lower one too."""
+    """A sort key just below every item that holds a token above `token`, except items that hold
+    a lower one too.
+    """
     return None if token is None else f"{token}$"
 
 
 def tail_upto(token: str) -> str:
-    """A sort key just above every item that may hold a token at or below `token`: a pack sorts by its highest token."""
+    """A sort key just above every item that may hold a token at or below `token`: a pack sorts
+    by its highest token.
+    """
     return f"{tokens.last_of(min(tokens.time_ms(token) + PACK_SPAN_MS, tokens.TIME_MS_MAX))}$"
 
 
@@ -154,15 +175,29 @@ def checkpoint_item(checkpoint: Checkpoint) -> Item:
 
 
 def room_for_days(checkpoint: Checkpoint) -> int:
-    """How many bytes the days of a checkpoint may take, so that it costs one write unit as without them."""
-    return WRITE_UNIT_BYTES - FREE_BYTES - item_bytes({**checkpoint_item(checkpoint), "days": {"B": b""}})
+    """How many bytes the days of a checkpoint may take, so that it costs one write unit as
+    without them.
+    """
+    return (
+        WRITE_UNIT_BYTES
+        - FREE_BYTES
+        - item_bytes({**checkpoint_item(checkpoint), "days": {"B": b""}})
+    )
 
 
 def checkpoint_of(lane: Lane, item: Item) -> Checkpoint:
     def decode() -> Checkpoint:
-        said: dict[str, Any] = {name: integer(item, name) for name in ("total", "count", "version", "committed_ms")}
+        said: dict[str, Any] = {
+            name: integer(item, name) for name in ("total", "count", "version", "committed_ms")
+        }
         days = Days.read(binary(item, "days")) if "days" in item else None
-        return Checkpoint(lane, **said, watermark=text_of(item, "watermark"), last=text_of(item, "last"), days=days)
+        return Checkpoint(
+            lane,
+            **said,
+            watermark=text_of(item, "watermark"),
+            last=text_of(item, "last"),
+            days=days,
+        )
 
     return decoded(item, fold_pk(lane), decode, sk=_CHECKPOINT)
 
@@ -189,7 +224,12 @@ def segment_item(segment: Segment) -> Item:
 def segment_of(lane: Lane, item: Item) -> Segment:
     def decode() -> Segment:
         _, hi, version = [*text_of(item, "sk").split("#"), "", ""][:3]
-        segment = Segment(lane, hi, int(version) if version.isdecimal() else 0, Entries.read(binary(item, "entries")))
+        segment = Segment(
+            lane,
+            hi,
+            int(version) if version.isdecimal() else 0,
+            Entries.read(binary(item, "entries")),
+        )
         if segment_key(lane, hi, segment.version).sk != text_of(item, "sk"):
             raise ValueError("the sort key is not segment#<hi>#<version in 10 digits>")
         return segment
@@ -211,10 +251,22 @@ def note_of(lane: Lane, item: Item) -> CleanNote:
 
 def shape_item(shape: Shape, there: Item | None = None) -> Item:
     """The item of a shape. All else that the item `there` holds stays in it."""
-    rules = [{"M": {"prefix": {"S": prefix}, "shards": number(n)}} for prefix, n in sorted(shape.shards.items())]
-    limits = [{"M": {"prefix": {"S": prefix}, **_limit(limit)}} for prefix, limit in sorted(shape.limits.items())]
+    rules = [
+        {"M": {"prefix": {"S": prefix}, "shards": number(n)}}
+        for prefix, n in sorted(shape.shards.items())
+    ]
+    limits = [
+        {"M": {"prefix": {"S": prefix}, **_limit(limit)}}
+        for prefix, limit in sorted(shape.limits.items())
+    ]
     periods = [
-        {"M": {"prefix": {"S": prefix}, "late_s": number(keep.late // SECOND), "keep_s": number(keep.keep // SECOND)}}
+        {
+            "M": {
+                "prefix": {"S": prefix},
+                "late_s": number(keep.late // SECOND),
+                "keep_s": number(keep.keep // SECOND),
+            }
+        }
         for prefix, keep in sorted(shape.periods.items())
     ]
     says_mode = shape.is_strong or CONSISTENCY in (there or {})
@@ -226,7 +278,11 @@ def shape_item(shape: Shape, there: Item | None = None) -> Item:
             shards={"L": rules},
             **({"limits": {"L": limits}} if limits else {}),
             **({"periods": {"L": periods}} if periods else {}),
-            **({CONSISTENCY: {"S": "STRONG" if shape.is_strong else "EVENTUAL"}} if says_mode else {}),
+            **(
+                {CONSISTENCY: {"S": "STRONG" if shape.is_strong else "EVENTUAL"}}
+                if says_mode
+                else {}
+            ),
             version=number(shape.version),
         ),
     }
@@ -234,7 +290,9 @@ def shape_item(shape: Shape, there: Item | None = None) -> Item:
 
 def shape_of(item: Item) -> Shape:
     def decode() -> Shape:
-        regions = tuple(text_of({"regions": region}, "regions") for region in list_of(item, "regions"))
+        regions = tuple(
+            text_of({"regions": region}, "regions") for region in list_of(item, "regions")
+        )
         shards = _by_prefix(item, "shards", lambda rule: integer(rule, "shards"))
         limits = _by_prefix(item, "limits", _limit_of) if "limits" in item else {}
         periods = _by_prefix(item, "periods", _keep_of) if "periods" in item else {}
@@ -263,5 +321,7 @@ def _limit(limit: Limit) -> Item:
 
 
 def _limit_of(said: Item) -> Limit:
-    floor, ceiling = (integer(said, name) if name in said else None for name in ("floor", "ceiling"))
+    floor, ceiling = (
+        integer(said, name) if name in said else None for name in ("floor", "ceiling")
+    )
     return Limit(floor, ceiling, text_of(said, "region") if "region" in said else None)

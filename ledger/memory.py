@@ -1,12 +1,14 @@
-"""A table in memory that answers every request as DynamoDB does: for tests, also those of the library's users.
+"""A table in memory that answers every request as DynamoDB does: for tests, also those of the
+library's users.
 
-Rule 1: It is one Region, one replica, always strongly consistent. What can be otherwise in a replica is a method of its
+Rule 1: It is one Region, one replica, always strongly consistent. What can be otherwise in a
+replica is a method of its
 own: the simulator's Replica is such a table, whose items lag, land and replicate.
 Rule 2: It never changes an item in place, so an answer stays as it was.
 Rule 3: A request it does not know is a TypeError.
 Rule 4: Nothing replicates by itself.
-Rule 5: A lane is in the directory with its first delta, pack or gate, as if the service listed it at once, unless
-`lists` is False. Every answer has these entries; `items` holds only what was put.
+Rule 5: A lane is in the directory with its first delta, pack or gate, as if the service listed it
+at once, unless `lists` is False. Every answer has these entries; `items` holds only what was put.
 """
 
 from __future__ import annotations
@@ -31,13 +33,17 @@ TOKEN_MS = 600_000
 class MemoryTable:
     """A table in memory. It is thread-safe. `page_size` items make a page of a Query or a Scan.
 
-    `peers` maps the names of other Regions to their tables, for requests At them; a Region that it lacks is
-    Unavailable. `lists`: the directory has each lane with an item, as in the deployed service, so that
-    `Reader.counters` names its counter.
+    `peers` maps the names of other Regions to their tables, for requests At them; a Region that it
+    lacks is Unavailable. `lists`: the directory has each lane with an item, as in the deployed
+    service, so that `Reader.counters` names its counter.
     """
 
     def __init__(
-        self, *, page_size: int = 1_000, peers: Mapping[str, MemoryTable] | None = None, lists: bool = True
+        self,
+        *,
+        page_size: int = 1_000,
+        peers: Mapping[str, MemoryTable] | None = None,
+        lists: bool = True,
     ) -> None:
         given: object = {} if peers is None else peers
         if type(page_size) is not int or page_size < 1:
@@ -54,7 +60,10 @@ class MemoryTable:
         self._lock = threading.RLock()
 
     def answer(self, request: Request, /) -> Any:
-        """The answer to a request, as `requests.py` describes it. Raises TypeError for anything else."""
+        """The answer to a request, as `requests.py` describes it.
+
+        Raises TypeError for anything else.
+        """
         if isinstance(request, requests.At):  # without the lock, which the other table may wait for
             return self._answer_at(request.region, request.request)
         with self._lock:
@@ -70,7 +79,10 @@ class MemoryTable:
                 case requests.Transact():
                     return self._transact(request)
                 case requests.PutMany(items):
-                    return tuple(outcome(or_error(self.answer, requests.Put(item, Absent()))) for item in items)
+                    return tuple(
+                        outcome(or_error(self.answer, requests.Put(item, Absent())))
+                        for item in items
+                    )
                 case requests.DeleteMany(items):
                     return tuple(outcome(or_error(self._delete, item)) for item in items)
                 case requests.Pause():
@@ -99,7 +111,9 @@ class MemoryTable:
         known, at_ms = self._tokens.get(token, (writes, None))
         if at_ms is not None and now_ms - at_ms <= TOKEN_MS:
             if known != writes:
-                raise TokenConflict(f"The token {shown(token)} stands for another transaction. Nothing was written.")
+                raise TokenConflict(
+                    f"The token {shown(token)} stands for another transaction. Nothing was written."
+                )
             return None
         found = [(write, self._there(write.key)) for write in writes]
         refused = requests.refusals(found)
@@ -129,7 +143,9 @@ class MemoryTable:
 
     def _answer_at(self, region: str, request: Request) -> Any:
         if region not in self.peers:
-            raise Unavailable(f"This table has no peer {region}. Nothing was written. Give `tables=` or `peers=`.")
+            raise Unavailable(
+                f"This table has no peer {region}. Nothing was written. Give `tables=` or `peers=`."
+            )
         return self.peers[region].answer(request)
 
     def _now_ms(self) -> int:
@@ -150,7 +166,9 @@ class MemoryTable:
         every = sorted(self.items.keys() | self._listed.keys())
         start = bisect_right(every, after) if after else 0
         found = every[start : start + self.page_size]
-        return requests.KeyPage(tuple(found), found[-1] if start + len(found) < len(every) else None)
+        return requests.KeyPage(
+            tuple(found), found[-1] if start + len(found) < len(every) else None
+        )
 
     def _land(self, writes: list[tuple[Key, Item | None]]) -> Any:
         """Apply a transaction, whose writes are visible at once; its answer."""

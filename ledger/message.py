@@ -1,11 +1,15 @@
-"""The message that carries changes through a queue, as JSON: {counter, change, idempotency_key, at, region, then}, or
-many of these as {"changes": [...]}.
+"""The message that carries changes through a queue, as JSON: {counter, change, idempotency_key, at,
+region, then}, or many of these as {"changes": [...]}.
 
-Rule 1: The key and the time are in the body, because an SQS MessageId changes when a message is redriven.
-Rule 2: It guesses and converts nothing: it refuses a message that is not exactly as described, and names the field. It
-refuses a message of many changes as a whole: a sender that wrote one wrongly may have meant the others otherwise.
-Rule 3: `loads` reads what `dumps` wrote as the same change, `loads_many` every message. The format: docs/producers.md.
-Rule 4: A change with `then` is a transfer, and nothing else is: every reader of the message can finish it.
+Rule 1: The key and the time are in the body, because an SQS MessageId changes when a message is
+redriven.
+Rule 2: It guesses and converts nothing: it refuses a message that is not exactly as described, and
+names the field. It refuses a message of many changes as a whole: a sender that wrote one wrongly
+may have meant the others otherwise.
+Rule 3: `loads` reads what `dumps` wrote as the same change, `loads_many` every message. The format:
+docs/producers.md.
+Rule 4: A change with `then` is a transfer, and nothing else is: every reader of the message can
+finish it.
 """
 
 import json
@@ -25,7 +29,14 @@ from ledger.checks import (
     to_datetime,
     to_ms,
 )
-from ledger.errors import InvalidChange, InvalidInput, InvalidKey, InvalidMessage, InvalidTime, shown
+from ledger.errors import (
+    InvalidChange,
+    InvalidInput,
+    InvalidKey,
+    InvalidMessage,
+    InvalidTime,
+    shown,
+)
 from ledger.saga import steps
 from ledger.values import Change, Then, check_changes
 
@@ -34,10 +45,14 @@ NAMES, OF_THEN = (tuple(f.name for f in fields(each)) for each in (Change, Then)
 OPTIONAL = {"region", "then"}
 MANY = "changes"
 NO_XML = {0xFFFE: r"\ufffe", 0xFFFF: r"\uffff"}
-"""Characters that JSON may hold and that SQS refuses, with all messages of the request, unless they are escaped."""
+"""Characters that JSON may hold and that SQS refuses, with all messages of the request, unless
+they are escaped.
+"""
 
 _HOUR = r"([01]\d|2[0-3])"
-_RFC_3339 = re.compile(rf"\d{{4}}-\d\d-\d\d[Tt]{_HOUR}:\d\d:\d\d(\.\d{{1,9}})?([Zz]|[+-]{_HOUR}:\d\d)", re.ASCII)
+_RFC_3339 = re.compile(
+    rf"\d{{4}}-\d\d-\d\d[Tt]{_HOUR}:\d\d:\d\d(\.\d{{1,9}})?([Zz]|[+-]{_HOUR}:\d\d)", re.ASCII
+)
 
 
 def dumps(change: Change) -> str:
@@ -50,7 +65,10 @@ def dumps(change: Change) -> str:
 
 
 def dumps_many(changes: Iterable[Change]) -> str:
-    """The message of several changes, of any counters. Raises InvalidMessage, which names the change by its index."""
+    """The message of several changes, of any counters.
+
+    Raises InvalidMessage, which names the change by its index.
+    """
     texts = _each(dumps, check_changes("dumps_many", changes))
     if not texts:
         raise InvalidMessage("A message has at least one change.", MANY)
@@ -68,7 +86,10 @@ def loads(text: str) -> Change:
 
 
 def read(said: object) -> Change:
-    """The change that the value of a message of one says, as `parsed` gives it. Raises InvalidMessage."""
+    """The change that the value of a message of one says, as `parsed` gives it.
+
+    Raises InvalidMessage.
+    """
     return _change(said)
 
 
@@ -87,9 +108,14 @@ def loads_many(text: str) -> list[Change]:
 
 
 def parsed(text: str) -> object:
-    """The value of a JSON text. Raises InvalidMessage, also where a field comes twice or a number is none (NaN)."""
+    """The value of a JSON text.
+
+    Raises InvalidMessage, also where a field comes twice or a number is none (NaN).
+    """
     try:
-        return json.loads(plain_text(text) or text, object_pairs_hook=_once, parse_constant=_no_number)
+        return json.loads(
+            plain_text(text) or text, object_pairs_hook=_once, parse_constant=_no_number
+        )
     except InvalidMessage:
         raise
     except (ValueError, RecursionError, TypeError):
@@ -103,7 +129,9 @@ def time_of(text: object) -> datetime:
             return datetime.fromisoformat(text.upper())
         except ValueError:  # the 31st of February
             pass
-    raise InvalidTime(f"A time is RFC 3339 text with its offset, such as 2010-12-01T08:26:00Z, not {shown(text)}.")
+    raise InvalidTime(
+        f"A time is RFC 3339 text with its offset, such as 2010-12-01T08:26:00Z, not {shown(text)}."
+    )
 
 
 def time_text(at: datetime) -> str:
@@ -121,7 +149,9 @@ def _then(said: object) -> Then | None:
     return None if said is None else Then(**_members(said, "What follows", OF_THEN))
 
 
-def _members(said: object, what: str, names: Sequence[str], optional: Collection[str] = ()) -> dict[str, Any]:
+def _members(
+    said: object, what: str, names: Sequence[str], optional: Collection[str] = ()
+) -> dict[str, Any]:
     """The members of an object of JSON. Raises InvalidMessage where one is unknown or missing."""
     if not isinstance(said, dict):
         raise InvalidMessage(f"{what} is JSON, but not an object.")
@@ -149,8 +179,12 @@ def _each(make: Callable[[Any], Made], many: Iterable[object]) -> list[Made]:
 
 def _checked(change: object) -> Change:
     if not isinstance(change, Change):
-        raise InvalidMessage(f"A message carries a Change(counter, change, ...), not {shown(change)}.")
-    checked: dict[str, Any] = {name: _named(name, check, getattr(change, name)) for name, check in CHECKS}
+        raise InvalidMessage(
+            f"A message carries a Change(counter, change, ...), not {shown(change)}."
+        )
+    checked: dict[str, Any] = {
+        name: _named(name, check, getattr(change, name)) for name, check in CHECKS
+    }
     made = Change(**checked)
     return made if made.then is None else _transfer(made)
 
@@ -159,7 +193,9 @@ def _transfer(change: Change) -> Change:
     try:
         return steps.checked(change)
     except InvalidInput as error:
-        field = {InvalidChange: "then.change", InvalidKey: "idempotency_key"}.get(type(error), "then.counter")
+        field = {InvalidChange: "then.change", InvalidKey: "idempotency_key"}.get(
+            type(error), "then.counter"
+        )
         raise InvalidMessage(f"{field}: {error.why}", field) from None
 
 
@@ -186,7 +222,9 @@ def _check_then(then: object) -> Then | None:
         raise InvalidMessage(f"What follows a change is Then(counter, change), not {shown(then)}.")
     if then is None:
         return None
-    return Then(_named("counter", check_counter, then.counter), _named("change", check_change, then.change))
+    return Then(
+        _named("counter", check_counter, then.counter), _named("change", check_change, then.change)
+    )
 
 
 CHECKS: tuple[tuple[str, Callable[[object], object]], ...] = (

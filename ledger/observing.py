@@ -1,8 +1,11 @@
-"""Puts the cost of each public call on its answer or its error, and reports each as `Observed` to an `observe=`.
+"""Puts the cost of each public call on its answer or its error, and reports each as `Observed` to
+an `observe=`.
 
-Rule 1: each call is reported once, when it is over, also if it failed, was cancelled or was interrupted.
-Rule 2: an observer changes no answer and loses no change: its first error is logged at WARNING, and no error of it or
-of the log goes further; only an interruption does. Calls that an observer makes itself are not reported.
+Rule 1: each call is reported once, when it is over, also if it failed, was cancelled or was
+interrupted.
+Rule 2: an observer changes no answer and loses no change: its first error is logged at WARNING, and
+no error of it or of the log goes further; only an interruption does. Calls that an observer makes
+itself are not reported.
 Rule 3: a call inside another one's meter (`cost.py`) adds its cost to it.
 """
 
@@ -32,11 +35,12 @@ LOG = logging.getLogger("ledger")
 class Observed:
     """A public call that is over, for `observe=`.
 
-    name: class and method, such as "ledger.add", also of an awaited call. milliseconds: how long the caller waited.
-    cost: of all its requests. outcome: "recorded", "replayed" or "accepted", as the receipt says, "mixed" where those
-    of one `add_many` differ; "read" for a reader's calls; "done" for others that went well. Else the name of the
-    error's class; for `add_many` and `Compactor.run` the class of the first error among the answers; "LimitReached" for
-    a transfer that did not move.
+    name: class and method, such as "ledger.add", also of an awaited call. milliseconds: how long
+    the caller waited.
+    cost: of all its requests. outcome: "recorded", "replayed" or "accepted", as the receipt says,
+    "mixed" where those of one `add_many` differ; "read" for a reader's calls; "done" for others
+    that went well. Else the name of the error's class; for `add_many` and `Compactor.run` the class
+    of the first error among the answers; "LimitReached" for a transfer that did not move.
     """
 
     name: str
@@ -53,13 +57,21 @@ Observe = Callable[[Observed], object]
 
 
 class Observer:
-    """Reports to an `observe=`, if there is one. Raises InvalidInput for what cannot be called or would be awaited."""
+    """Reports to an `observe=`, if there is one.
+
+    Raises InvalidInput for what cannot be called or would be awaited.
+    """
 
     def __init__(self, observe: Observe | None) -> None:
         if observe is not None and not callable(observe):
-            raise InvalidInput(f"observe={shown(observe)} is no function. Nothing was written. Give one.")
+            raise InvalidInput(
+                f"observe={shown(observe)} is no function. Nothing was written. Give one."
+            )
         if iscoroutinefunction(observe) or iscoroutinefunction(type(observe).__call__):
-            raise InvalidInput(f"observe={shown(observe)} must be awaited. Nothing was written. Give a plain function.")
+            raise InvalidInput(
+                f"observe={shown(observe)} must be awaited. Nothing was written. Give a plain "
+                "function."
+            )
         self._observe = observe
         self._has_failed = False
 
@@ -71,15 +83,21 @@ class Observer:
             answer = self._observe(over)
             if iscoroutine(answer):
                 answer.close()
-                raise TypeError("observe= returned a coroutine, which nobody awaits. Give a plain function.")
+                raise TypeError(
+                    "observe= returned a coroutine, which nobody awaits. Give a plain function."
+                )
         except BaseException as failure:
-            # Nothing is awaited here, so asyncio's CancelledError, which is not imported for it, cancels no task.
+            # Nothing is awaited here, so asyncio's CancelledError, which is not imported for it,
+            # cancels no task.
             if not isinstance(failure, Exception) and type(failure).__name__ != "CancelledError":
                 raise
             has_failed, self._has_failed = self._has_failed, True
             if not has_failed:
                 with suppress(Exception):
-                    LOG.warning("observe= failed: calls go on, and its next failures are not logged", exc_info=True)
+                    LOG.warning(
+                        "observe= failed: calls go on, and its next failures are not logged",
+                        exc_info=True,
+                    )
         finally:
             _REPORTING.set(False)
 
@@ -117,7 +135,9 @@ class _Call:
         self._meter.__enter__()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, failure: BaseException | None, trace: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, failure: BaseException | None, trace: object
+    ) -> None:
         self._meter.__exit__()
         if failure is not None:
             self.cost, self._outcome = self._meter.take(), type(failure).__name__

@@ -1,13 +1,16 @@
 """The programs of a ledger's calls: `Ledger` runs them, `AsyncLedger` awaits them.
 
-Rule 1: making a program checks what the caller passes, before anything is sent, so a refusal has written nothing.
-Rule 2: with a key the token follows from the counter, the key and `at`, so that a retry names the same item; without
-one this file draws it, once, and the caller keeps it.
+Rule 1: making a program checks what the caller passes, before anything is sent, so a refusal has
+written nothing.
+Rule 2: with a key the token follows from the counter, the key and `at`, so that a retry names the
+same item; without one this file draws it, once, and the caller keeps it.
 Rule 3: the table's shape is read before the first request.
-Rule 4: a counter with a limit has gates and no deltas; no other way leads to it. A function that needs gates imports
-their modules itself, because a process without limits never needs that third of the package.
+Rule 4: a counter with a limit has gates and no deltas; no other way leads to it. A function that
+needs gates imports their modules itself, because a process without limits never needs that third of
+the package.
 Rule 5: a change that fails before anything was sent has an error of its own, with its delta.
-Rule 6: a period takes only changes of its own time, and none when it is over, by name and clock (periods/keep.py).
+Rule 6: a period takes only changes of its own time, and none when it is over, by name and clock
+(periods/keep.py).
 """
 
 from __future__ import annotations
@@ -48,13 +51,17 @@ COUNTERS_MAX = 10_000  # counters whose gates a process keeps at hand
 
 
 class Rules:
-    """What the calls of one ledger share: settings, clock, entropy, as for Ledger, and what it learnt of the table."""
+    """What the calls of one ledger share: settings, clock, entropy, as for Ledger, and what it
+    learnt of the table.
+    """
 
     def __init__(self, settings: Settings, clock: clocks.Clock, entropy: clocks.Entropy) -> None:
         self.settings = check_settings(settings)
         self.clock = clocks.checked(clock)
         if not callable(entropy):
-            raise InvalidInput(f"entropy is a function that returns random bytes, not {shown(entropy)}.")
+            raise InvalidInput(
+                f"entropy is a function that returns random bytes, not {shown(entropy)}."
+            )
         self._entropy = entropy
         self.now = clocks.instants(self.clock)
         self.shape = ShapeCheck(settings, writes=True)
@@ -84,21 +91,27 @@ class Rules:
 def prepare(rules: Rules, change: Change) -> Delta:
     """The delta of a new request for a change. Raises InvalidInput."""
     if change.then is not None:
-        raise InvalidInput("A Change with `then` is a transfer. Nothing was written. Call transfer, or queue it.")
+        raise InvalidInput(
+            "A Change with `then` is a transfer. Nothing was written. Call transfer, or queue it."
+        )
     counter = check_counter(change.counter)
     token = _token(rules, counter, change)
     return Delta(_lane(rules.settings, counter, change, token), token, change.change)
 
 
 def prepare_many(rules: Rules, changes: Iterable[Change], pack: bool) -> list[Delta | LedgerError]:
-    """The delta of each change, or the error that says why it has none. Raises InvalidInput for what is no Change."""
+    """The delta of each change, or the error that says why it has none.
+
+    Raises InvalidInput for what is no Change.
+    """
     deltas = [or_error(prepare, rules, change) for change in check_changes("add_many", changes)]
     check_flag("pack", pack)
     return deltas
 
 
 def prepare_hold(rules: Rules, change: Change, expires: timedelta) -> Delta:
-    """The delta of a hold; its token says until when it holds. Raises InvalidInput, also for a hold of a side without a
+    """The delta of a hold; its token says until when it holds. Raises InvalidInput, also for a hold
+    of a side without a
     limit: it would set nothing aside, and its capture would count all the same."""
     length_ms, counter = check_length(expires), check_counter(change.counter)
     token = tokens.with_length(_token(rules, counter, change, tokens.HOLD), length_ms)
@@ -109,8 +122,8 @@ def prepare_hold(rules: Rules, change: Change, expires: timedelta) -> Delta:
     if limit is not None and not limit.has(DOWN if delta.change < 0 else UP):
         only = "a ceiling" if delta.change < 0 else "a floor"
         raise InvalidChange(
-            f"A hold of {delta.change:+} sets nothing aside: {counter} has only {only}. Nothing was written. "
-            f"To reserve {abs(delta.change)} pass {-delta.change}."
+            f"A hold of {delta.change:+} sets nothing aside: {counter} has only {only}. Nothing "
+            f"was written. To reserve {abs(delta.change)} pass {-delta.change}."
         )
     return delta
 
@@ -122,15 +135,18 @@ def ours(settings: Settings, delta: Delta, *, is_hold: bool = False) -> Delta:
     """
     given: object = delta
     if not isinstance(given, Delta):
-        raise InvalidInput(f"apply takes a Delta: prepare's, a receipt's or an error's, not {shown(given)}.")
+        raise InvalidInput(
+            f"apply takes a Delta: prepare's, a receipt's or an error's, not {shown(given)}."
+        )
     lane = delta.lane
     expected = settings.lane_for(lane.counter, delta.token, lane.region)
     if is_hold and lane != expected:
         expected = settings.lane_for(lane.counter, tokens.name_of(delta.token), lane.region)
     if lane != expected or lane.region not in settings.regions:
         raise InvalidInput(
-            f"No reader looks at the lane {lane}: regions={settings.regions!r}, and this token's shard is "
-            f"{expected.shard}. Nothing was written. Use the settings with which the delta was prepared."
+            f"No reader looks at the lane {lane}: regions={settings.regions!r}, and this token's "
+            f"shard is {expected.shard}. Nothing was written. Use the settings with which the "
+            "delta was prepared."
         )
     check_of_period(settings, lane.counter, tokens.time_ms(delta.token))
     return replace(delta, lane=expected)
@@ -141,13 +157,19 @@ def _token(rules: Rules, counter: str, change: Change, kind: str = "") -> str:
     if key is None and at is None:
         now_ms = rules.clock()
         if not 0 <= now_ms <= tokens.TIME_MS_MAX:
-            raise InvalidTime(f"The clock says {now_ms} ms since 1970; a change's time is from 1970 to the year 10889.")
+            raise InvalidTime(
+                f"The clock says {now_ms} ms since 1970; a change's time is from 1970 to the year "
+                "10889."
+            )
         return tokens.make(now_ms, rules.randomness())
     if key is None:
-        raise InvalidKey("at came without idempotency_key. Nothing was written. Give both or neither.")
+        raise InvalidKey(
+            "at came without idempotency_key. Nothing was written. Give both or neither."
+        )
     if at is None:
         raise InvalidKey(
-            "idempotency_key came without at. Nothing was written. Give both, and the same ones on every retry."
+            "idempotency_key came without at. Nothing was written. Give both, and the same ones "
+            "on every retry."
         )
     # the name of a step may be longer than a key, and was made of checked parts
     name = key if isinstance(key, tokens.Step) else check_key(key)
@@ -186,7 +208,10 @@ def add_if_room(rules: Rules, delta: Delta) -> Program[Receipt | None]:
 
 
 def check_first(rules: Rules, delta: Delta) -> Program[None]:
-    """The checks before a change's first request. Raises PeriodOver and those of the shape's check, with the delta."""
+    """The checks before a change's first request.
+
+    Raises PeriodOver and those of the shape's check, with the delta.
+    """
     check_takes(rules.settings, delta, rules.clock())
     try:
         yield from rules.shape.program(delta.lane.counter)
@@ -198,20 +223,30 @@ def check_first(rules: Rules, delta: Delta) -> Program[None]:
 def add_many(
     rules: Rules, deltas: Sequence[Delta | LedgerError], pack: bool
 ) -> Generator[Request | AtOnce, Any, list[Outcome]]:
-    """An outcome for each delta, in order; an error that stands in a delta's place is its outcome."""
+    """An outcome for each delta, in order; an error that stands in a delta's place is its
+    outcome.
+    """
     outcomes: dict[int, Any] = {i: _taken(rules, delta) for i, delta in enumerate(deltas)}
     sent = {i: delta for i, delta in outcomes.items() if isinstance(delta, Delta)}
     try:
         if sent:
             yield from rules.shape.program()
     except LedgerError as failure:
-        return [one if isinstance(one, LedgerError) else failed(failure, one) for one in outcomes.values()]
+        return [
+            one if isinstance(one, LedgerError) else failed(failure, one)
+            for one in outcomes.values()
+        ]
     first_shards = bool(rules.settings.shards) and not rules.shape.is_known
     every = rules.shape.is_strong or first_shards
     strict = (delta.lane.counter for delta in sent.values() if delta.lane.retires_s or every)
     lacking = yield from unfit(rules, strict)
-    outcomes |= {i: failed(error, delta) for i, delta in sent.items() if (error := lacking.get(delta.lane.counter))}
-    parts: dict[Lane | None, dict[int, Delta]] = {}  # a limited lane each, and under None all that have no limit
+    outcomes |= {
+        i: failed(error, delta)
+        for i, delta in sent.items()
+        if (error := lacking.get(delta.lane.counter))
+    }
+    # a limited lane each, and under None all that have no limit
+    parts: dict[Lane | None, dict[int, Delta]] = {}
     for i, delta in sent.items():
         if delta.lane.counter in lacking:
             continue
@@ -236,7 +271,9 @@ def _taken(rules: Rules, delta: Delta | LedgerError) -> Delta | LedgerError:
 
 
 def unfit(rules: Rules, counters: Iterable[str]) -> Program[dict[str, LedgerError]]:
-    """The counters that the check of the table's shape refuses or could not check, each with its error."""
+    """The counters that the check of the table's shape refuses or could not check, each with its
+    error.
+    """
     found: dict[str, LedgerError] = {}
     for counter in dict.fromkeys(counters):
         try:
@@ -247,7 +284,9 @@ def unfit(rules: Rules, counters: Iterable[str]) -> Program[dict[str, LedgerErro
 
 
 def lane_outcomes(rules: Rules, deltas: Sequence[Delta]) -> Program[Sequence[Outcome]]:
-    """Add changes of one limited lane, or of lanes without a limit: a single one as `add` does, several in packs."""
+    """Add changes of one limited lane, or of lanes without a limit: a single one as `add` does,
+    several in packs.
+    """
     counter = deltas[0].lane.counter
     gates = rules.gates(counter)
     if gates is None and len(deltas) > 1:
@@ -275,7 +314,9 @@ def prepare_named_hold(rules: Rules, change: Change, expires: timedelta) -> Delt
     """As `prepare_hold`, in the lane of the hold's name, which is the same for every length."""
     delta = prepare_hold(rules, change, expires)
     lane = delta.lane
-    return replace(delta, lane=rules.settings.lane_for(lane.counter, tokens.name_of(delta.token), lane.region))
+    return replace(
+        delta, lane=rules.settings.lane_for(lane.counter, tokens.name_of(delta.token), lane.region)
+    )
 
 
 def capture(rules: Rules, hold: Hold, amount: int | None = None) -> Program[Receipt]:
@@ -287,8 +328,12 @@ def capture(rules: Rules, hold: Hold, amount: int | None = None) -> Program[Rece
         used = -used
     if used * held.change < 0 or abs(used) > abs(held.change):
         most = f"{held.change} (or to {-held.change})" if held.change < 0 else f"{held.change}"
-        raise InvalidChange(f"A hold of {held.change} is captured from 0 to {most}, not {shown(used)}.")
-    return _limited(rules, held.lane.counter, "capture", lambda gates: holds.capture(gates, held, used))
+        raise InvalidChange(
+            f"A hold of {held.change} is captured from 0 to {most}, not {shown(used)}."
+        )
+    return _limited(
+        rules, held.lane.counter, "capture", lambda gates: holds.capture(gates, held, used)
+    )
 
 
 def release(rules: Rules, hold: Hold) -> Program[None]:
@@ -298,7 +343,9 @@ def release(rules: Rules, hold: Hold) -> Program[None]:
     return _limited(rules, held.lane.counter, "release", lambda gates: holds.release(gates, held))
 
 
-def set_limit(rules: Rules, counter: str, *, floor: int | None = None, ceiling: int | None = None) -> Program[None]:
+def set_limit(
+    rules: Rules, counter: str, *, floor: int | None = None, ceiling: int | None = None
+) -> Program[None]:
     from ledger.gate import decide
 
     counter = check_counter(counter)
@@ -309,19 +356,30 @@ def set_limit(rules: Rules, counter: str, *, floor: int | None = None, ceiling: 
             term.check_takes(rules.clock())
         for name, bound, beyond in (("floor", floor, 1), ("ceiling", ceiling, -1)):
             if term is None and type(bound) is int and bound * beyond > 0:
-                raise InvalidInput(f"{counter}: each period begins at 0, and {name}={bound} leaves that out.")
-    yield from _limited(rules, counter, "set_limit", lambda gates: decide.set_limit(gates, floor, ceiling))
+                raise InvalidInput(
+                    f"{counter}: each period begins at 0, and {name}={bound} leaves that out."
+                )
+    yield from _limited(
+        rules, counter, "set_limit", lambda gates: decide.set_limit(gates, floor, ceiling)
+    )
 
 
 def _held(rules: Rules, hold: Hold, caller: str) -> Delta:
     given: object = hold
     if not isinstance(given, Hold):
-        raise InvalidInput(f"{caller} takes a Hold, as Ledger.hold and Ledger.parse_hold give it, not {shown(given)}.")
+        raise InvalidInput(
+            f"{caller} takes a Hold, as Ledger.hold and Ledger.parse_hold give it, not "
+            f"{shown(given)}."
+        )
     return ours(rules.settings, given.delta, is_hold=True)
 
 
-def _limited(rules: Rules, counter: str, caller: str, program: Callable[[Gates], Program[Result]]) -> Program[Result]:
-    """The program of the gates of a counter that must have a limit, behind the check of the shape."""
+def _limited(
+    rules: Rules, counter: str, caller: str, program: Callable[[Gates], Program[Result]]
+) -> Program[Result]:
+    """The program of the gates of a counter that must have a limit, behind the check of the
+    shape.
+    """
     from ledger.gate.gates import Gates
 
     made = program(Gates.limited(rules.settings, counter, caller, rules.sold_out))

@@ -1,7 +1,12 @@
-"""How large numbers may be. They are part of the formats for ever; this file imports nothing, so any may import it."""
+"""How large numbers may be.
+
+They are part of the formats for ever; this file imports nothing, so any may import it.
+"""
 
 CHANGE_MAX = 10**18
-"""The largest change, so that a total of 10^20 changes fits DynamoDB's 38 digits, and a change fits 64 bits."""
+"""The largest change, so that a total of 10^20 changes fits DynamoDB's 38 digits, and a change
+fits 64 bits.
+"""
 
 SHARD_MAX = 999_999
 """The largest shard of a lane; settings allow fewer, because a read goes to each of them."""

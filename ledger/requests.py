@@ -1,10 +1,12 @@
 """The requests that a program yields to the table, and the answers that it gets.
 
-Rule 1: the protocol's steps are generators that yield these values and do nothing else, so every point where the world
-can change is a visible `yield`.
-Rule 2: a request says all that its answer depends on; a table that does not know a request raises TypeError.
+Rule 1: the protocol's steps are generators that yield these values and do nothing else, so every
+point where the world can change is a visible `yield`.
+Rule 2: a request says all that its answer depends on; a table that does not know a request raises
+TypeError.
 Rule 3: a failure is a LedgerError, raised at the `yield` of the request.
-Rule 4: no error speaks for another attempt. Whoever sends one change in several requests keeps a `Doubt` of them.
+Rule 4: no error speaks for another attempt. Whoever sends one change in several requests keeps a
+`Doubt` of them.
 """
 
 import copy
@@ -41,8 +43,9 @@ def keyed(key: Key, **attributes: Mapping[str, Any]) -> Item:
 
 
 class Put(NamedTuple):
-    """PutItem, IF the condition holds for the item under its key (None: whatever is there). Answer: None when written;
-    else the item that was there ({}: none), or AlreadyThere(None) where the role may insert and not look."""
+    """PutItem, IF the condition holds for the item under its key (None: whatever is there). Answer:
+    None when written; else the item that was there ({}: none), or AlreadyThere(None) where the role
+    may insert and not look."""
 
     item: Item
     condition: Condition | None = None
@@ -53,11 +56,11 @@ class Put(NamedTuple):
 
 
 class Update(NamedTuple):
-    """UpdateItem, which makes the item where there is none. Answer: as for Put; with `shows` Written when written;
-    Resent where an earlier attempt at the same request may have been applied.
+    """UpdateItem, which makes the item where there is none. Answer: as for Put; with `shows`
+    Written when written; Resent where an earlier attempt at the same request may have been applied.
 
-    Raises TableMismatch when an action does not fit the item, and ItemTooLarge above 400 KB. Its expressions have at
-    most 4 KB and 300 operands.
+    Raises TableMismatch when an action does not fit the item, and ItemTooLarge above 400 KB. Its
+    expressions have at most 4 KB and 300 operands.
     """
 
     key: Key
@@ -73,7 +76,10 @@ class Written(NamedTuple):
 
 
 class Delete(NamedTuple):
-    """DeleteItem. Answer: as for Put; None also when there was nothing and no condition needed it."""
+    """DeleteItem.
+
+    Answer: as for Put; None also when there was nothing and no condition needed it.
+    """
 
     key: Key
     condition: Condition | None = None
@@ -88,13 +94,18 @@ def holds(write: Write, there: Item | None) -> bool:
 
 
 def refusals(found: Sequence[tuple[Write, Item | None]]) -> tuple[Item | None, ...] | None:
-    """The answer to a transaction of writes, each with the item that is there: None if every condition holds."""
+    """The answer to a transaction of writes, each with the item that is there: None if every
+    condition holds.
+    """
     refused = tuple(None if holds(write, there) else there or {} for write, there in found)
     return refused if any(there is not None for there in refused) else None
 
 
 def becomes(write: Write, there: Item | None) -> Item | None:
-    """The item after a write to the one that is there (None: none). An Update raises ItemTooLarge and TableMismatch."""
+    """The item after a write to the one that is there (None: none).
+
+    An Update raises ItemTooLarge and TableMismatch.
+    """
     match write:
         case Put(item):
             return item
@@ -102,16 +113,20 @@ def becomes(write: Write, there: Item | None) -> Item | None:
             return None
     after = updated(there or keyed(write.key), write.actions)
     if item_bytes(after) > ITEM_BYTES_MAX:
-        raise ItemTooLarge(f"{write.key} would have {item_bytes(after):,} bytes. Nothing was written. No retry helps.")
+        raise ItemTooLarge(
+            f"{write.key} would have {item_bytes(after):,} bytes. Nothing was written. No retry "
+            "helps."
+        )
     return after
 
 
 class Transact(NamedTuple):
-    """TransactWriteItems, of at most 100 writes of different keys. Answer: None when all were written; else for each
-    write what was there if its condition failed ({}: nothing), or None if it held.
+    """TransactWriteItems, of at most 100 writes of different keys. Answer: None when all were
+    written; else for each write what was there if its condition failed ({}: nothing), or None if it
+    held.
 
-    `token`: any text. The table remembers it for ten minutes, in its Region: it writes the same transaction under it
-    once and answers None again; another one raises TokenConflict.
+    `token`: any text. The table remembers it for ten minutes, in its Region: it writes the same
+    transaction under it once and answers None again; another one raises TokenConflict.
     """
 
     writes: tuple[Write, ...]
@@ -119,23 +134,23 @@ class Transact(NamedTuple):
 
 
 class PutMany(NamedTuple):
-    """Conditional puts (Absent), each on its own, in few requests. Answer: for each item, in order, None when written,
-    AlreadyThere, or the LedgerError of that item. It never raises."""
+    """Conditional puts (Absent), each on its own, in few requests. Answer: for each item, in order,
+    None when written, AlreadyThere, or the LedgerError of that item. It never raises."""
 
     items: tuple[Item, ...]
 
 
 class AlreadyThere(NamedTuple):
-    """The condition of one write of several failed. item: what is there, where the store showed it. resent: an earlier
-    attempt at the same request may have put it."""
+    """The condition of one write of several failed. item: what is there, where the store showed it.
+    resent: an earlier attempt at the same request may have put it."""
 
     item: Item | None
     resent: bool = False
 
 
 class Resent(dict[str, Any]):
-    """The item that made an Update's condition fail, at a later attempt at one request: an earlier attempt, whose
-    answer was lost, may be what changed the item."""
+    """The item that made an Update's condition fail, at a later attempt at one request: an earlier
+    attempt, whose answer was lost, may be what changed the item."""
 
 
 class Get(NamedTuple):
@@ -146,14 +161,20 @@ class Get(NamedTuple):
 
 
 class GetMany(NamedTuple):
-    """BatchGetItem, until no key is left unprocessed. Answer: the items or None, in the order of the keys."""
+    """BatchGetItem, until no key is left unprocessed.
+
+    Answer: the items or None, in the order of the keys.
+    """
 
     keys: tuple[Key, ...]
     consistent: bool = True
 
 
 class Query(NamedTuple):
-    """One page of a Query in ascending order: sort keys above `after`, at or below `upto`. Answer: a Page."""
+    """One page of a Query in ascending order: sort keys above `after`, at or below `upto`.
+
+    Answer: a Page.
+    """
 
     pk: str
     after: str | None = None
@@ -170,14 +191,18 @@ class Page(NamedTuple):
 
 
 class DeleteMany(NamedTuple):
-    """Deletes, each on its own and only while the item still has the attributes given, in few requests. Answer: for
-    each None when it is gone, AlreadyThere when another is in its place, or its LedgerError. It never raises."""
+    """Deletes, each on its own and only while the item still has the attributes given, in few
+    requests. Answer: for each None when it is gone, AlreadyThere when another is in its place, or
+    its LedgerError. It never raises."""
 
     items: tuple[Item, ...]
 
 
 class Pause(NamedTuple):
-    """Wait, so that others get the table's throughput. Answer: None; at once, where the table has no such limit."""
+    """Wait, so that others get the table's throughput.
+
+    Answer: None; at once, where the table has no such limit.
+    """
 
     ms: int
 
@@ -194,13 +219,19 @@ class KeyPage(NamedTuple):
 
 
 class Together(NamedTuple):
-    """Several requests at once. Answer: for each, in order, its answer or its LedgerError. It never raises."""
+    """Several requests at once.
+
+    Answer: for each, in order, its answer or its LedgerError. It never raises.
+    """
 
     requests: tuple[Put | Get | GetMany | Query, ...]
 
 
 class At(NamedTuple):
-    """A request to another Region's endpoint. Answer: the inner request's. Raises Unavailable where nobody answers."""
+    """A request to another Region's endpoint.
+
+    Answer: the inner request's. Raises Unavailable where nobody answers.
+    """
 
     region: str
     request: "Request"
@@ -218,18 +249,36 @@ class Instant(NamedTuple):
 
 
 def in_time(began: Instant, ended: Instant, most_ms: int) -> bool:
-    """Whether both clocks agree that no more than `most_ms` passed: a process that freezes stops one of them."""
-    return 0 <= ended.wall_ms - began.wall_ms <= most_ms and ended.steady_ms - began.steady_ms <= most_ms
+    """Whether both clocks agree that no more than `most_ms` passed: a process that freezes stops
+    one of them.
+    """
+    return (
+        0 <= ended.wall_ms - began.wall_ms <= most_ms
+        and ended.steady_ms - began.steady_ms <= most_ms
+    )
 
 
-Request = Write | Transact | PutMany | DeleteMany | Get | GetMany | Query | Scan | Together | At | Pause | Now
+Request = (
+    Write
+    | Transact
+    | PutMany
+    | DeleteMany
+    | Get
+    | GetMany
+    | Query
+    | Scan
+    | Together
+    | At
+    | Pause
+    | Now
+)
 
 
 class Doubt:
     """Whether the requests that carried a change left open if it was written.
 
-    As a block: an error that leaves it and decides nothing becomes an OutcomeUnknown, if an earlier request left that
-    open. before: the doubt that the change comes with.
+    As a block: an error that leaves it and decides nothing becomes an OutcomeUnknown, if an earlier
+    request left that open. before: the doubt that the change comes with.
     """
 
     def __init__(self, before: "Doubt | None" = None) -> None:
@@ -243,7 +292,10 @@ class Doubt:
         if isinstance(answer, OutcomeUnknown):
             self._unknown = answer
         elif isinstance(answer, Resent) or (isinstance(answer, AlreadyThere) and answer.resent):
-            why = "An earlier attempt at the request got no answer. It may or may not have been applied."
+            why = (
+                "An earlier attempt at the request got no answer. It may or may not have been "
+                "applied."
+            )
             self._unknown = OutcomeUnknown(why)
         return answer
 
@@ -284,11 +336,12 @@ def answered(answers: Answers) -> Answers:
 
 
 class Table(Protocol):
-    """Anything that answers requests: DynamoDB (`table.py`), a dictionary (`memory.py`), a simulator.
+    """Anything that answers requests: DynamoDB (`table.py`), a dictionary (`memory.py`), a
+    simulator.
 
-    With an attribute `one_at_a_time = True` its answers depend on the order of the requests, so no class of this
-    library sends it requests from several threads. With `may_be_cut_off = True` a process elsewhere reaches it At its
-    Region, through the table of its own Region.
+    With an attribute `one_at_a_time = True` its answers depend on the order of the requests, so no
+    class of this library sends it requests from several threads. With `may_be_cut_off = True` a
+    process elsewhere reaches it At its Region, through the table of its own Region.
     """
 
     def answer(self, request: Request, /) -> Any: ...
@@ -296,7 +349,9 @@ class Table(Protocol):
 
 def run(program: Generator[Any, Any, Result], table: Table, now: Callable[[], Instant]) -> Result:
     """Drive a program to its end, with a table and a clock."""
-    return drive(program, lambda request: now() if isinstance(request, Now) else table.answer(request))
+    return drive(
+        program, lambda request: now() if isinstance(request, Now) else table.answer(request)
+    )
 
 
 def drive(program: Generator[Any, Any, Result], answer: Callable[[Any], Any]) -> Result:

@@ -27,8 +27,8 @@ from ledger.settings import Settings
 class DynamoTable:
     """Answers requests from a DynamoDB table in `region`, and those At another Region from there.
 
-    insert_only: put deltas and packs by PartiQL INSERT. clients(region) returns the boto3 client of a Region;
-    pause(seconds) and jitter() -> [0, 1) are for tests.
+    insert_only: put deltas and packs by PartiQL INSERT. clients(region) returns the boto3 client of
+    a Region; pause(seconds) and jitter() -> [0, 1) are for tests.
     """
 
     def __init__(
@@ -44,25 +44,42 @@ class DynamoTable:
         self.name, self.region = name, region
         self._exchange = Exchange(name, region, jitter, insert_only)
         self._clients, self._pause = clients, pause
-        self._threads = PerProcess(lambda: ThreadPoolExecutor(POOL, thread_name_prefix="ledger-table"))
+        self._threads = PerProcess(
+            lambda: ThreadPoolExecutor(POOL, thread_name_prefix="ledger-table")
+        )
 
     @classmethod
     def of(
-        cls, settings: Settings, clients: Mapping[str, DynamoDBClient] | None = None, region: str | None = None
+        cls,
+        settings: Settings,
+        clients: Mapping[str, DynamoDBClient] | None = None,
+        region: str | None = None,
     ) -> DynamoTable:
-        """The table of `settings`, seen from `region` (default: its own). It makes the clients that are not given."""
+        """The table of `settings`, seen from `region` (default: its own).
+
+        It makes the clients that are not given.
+        """
         if any(map(failures.is_async, (clients or {}).values())):
-            raise InvalidInput("A client is aiobotocore's. Nothing was written. Use AsyncLedger and AsyncReader.")
-        given = {region: failures.note_attempts(client) for region, client in (clients or {}).items()}
+            raise InvalidInput(
+                "A client is aiobotocore's. Nothing was written. Use AsyncLedger and AsyncReader."
+            )
+        given = {
+            region: failures.note_attempts(client) for region, client in (clients or {}).items()
+        }
         return cls(
             settings.table,
             region or settings.region,
-            lambda region: given[region] if region in given else make_client(region, settings.endpoint_url),
+            lambda region: (
+                given[region] if region in given else make_client(region, settings.endpoint_url)
+            ),
             insert_only=settings.insert_only,
         )
 
     def answer(self, request: Request, /) -> Any:
-        """The answer to a request, as `requests.py` describes it. Raises TypeError for anything else."""
+        """The answer to a request, as `requests.py` describes it.
+
+        Raises TypeError for anything else.
+        """
         return self._run(self._exchange.metered().answer(request))
 
     def _run(self, steps: Steps[Result]) -> Result:
@@ -83,21 +100,28 @@ class ByRegion:
 
     def __init__(self, here: str, tables: Mapping[str, Table]) -> None:
         self._here, self._tables = here, tables
-        self.one_at_a_time = any(getattr(table, "one_at_a_time", False) for table in tables.values())
+        self.one_at_a_time = any(
+            getattr(table, "one_at_a_time", False) for table in tables.values()
+        )
 
     def answer(self, request: Request, /) -> Any:
         """The answer of the request's Region. Raises Unavailable where that has no table."""
         if isinstance(request, At):
             table = self._tables.get(request.region)
             if table is None:
-                raise Unavailable(f"There is no table for {request.region}. Nothing was written. Name it in tables=.")
+                raise Unavailable(
+                    f"There is no table for {request.region}. Nothing was written. Name it in "
+                    "tables=."
+                )
             if not getattr(table, "may_be_cut_off", False):
                 return table.answer(request.request)
         return self._tables[self._here].answer(request)
 
 
 class Given(TypedDict, total=False):
-    """Where the table is, as `table_of` takes it; for AsyncLedger with aiobotocore's clients, and awaited tables."""
+    """Where the table is, as `table_of` takes it; for AsyncLedger with aiobotocore's clients,
+    and awaited tables.
+    """
 
     client: Any
     clients: Mapping[str, Any] | None
@@ -114,11 +138,16 @@ def table_of(
     tables: Mapping[str, Table] | None = None,
     make: Callable[[Settings, Mapping[str, Any] | None], Table] = DynamoTable.of,
 ) -> Table:
-    """The table that answers for these settings. Raises InvalidInput, and InvalidSettings where a Region lacks one."""
+    """The table that answers for these settings.
+
+    Raises InvalidInput, and InvalidSettings where a Region lacks one.
+    """
     given = {"client": client, "clients": clients, "table": table, "tables": tables}
     names = [name for name, value in given.items() if value is not None]
     if len(names) > 1:
-        raise InvalidInput(f"{' and '.join(names)} came together. Nothing was written. Give one of them.")
+        raise InvalidInput(
+            f"{' and '.join(names)} came together. Nothing was written. Give one of them."
+        )
     for name in ("clients", "tables"):
         if given[name] is not None and not isinstance(given[name], Mapping):
             raise InvalidInput(f"{name} is a mapping by Region, not {shown(given[name])}.")
@@ -128,15 +157,19 @@ def table_of(
         return make(settings, {settings.region: client} if client is not None else clients)
     lacking = [region for region in settings.regions if region not in tables]
     if lacking:
-        raise InvalidSettings(f"tables lacks {lacking} of regions={settings.regions!r}. Give one for each Region.")
-    return ByRegion(settings.region, {region: check_table(tables[region]) for region in settings.regions})
+        raise InvalidSettings(
+            f"tables lacks {lacking} of regions={settings.regions!r}. Give one for each Region."
+        )
+    return ByRegion(
+        settings.region, {region: check_table(tables[region]) for region in settings.regions}
+    )
 
 
 def check_table(table: Table) -> Table:
     """`table` itself; raises InvalidInput for an object that answers no requests."""
     if not callable(getattr(table, "answer", None)):
         raise InvalidInput(
-            f"A table answers requests, as a MemoryTable does; {shown(table)} has no answer(). Nothing was written. "
-            "The name of a table goes into Settings(table=...)."
+            f"A table answers requests, as a MemoryTable does; {shown(table)} has no answer(). "
+            "Nothing was written. The name of a table goes into Settings(table=...)."
         )
     return table

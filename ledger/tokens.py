@@ -1,15 +1,18 @@
 """Tokens: the ULIDs that name deltas, order them and make retries harmless.
 
-Rule 1: Only this file makes the text of a ULID, without a library: two distributions own the name `ulid`, and a user
-may need either. In the tests ulid-py is the judge of every token.
+Rule 1: Only this file makes the text of a ULID, without a library: two distributions own the name
+`ulid`, and a user may need either. In the tests ulid-py is the judge of every token.
 Rule 2: The time and the randomness always come from outside.
 Rule 3: A retry of the same (counter, idempotency key, at) yields the same token.
-Rule 4: Only the canonical 26 characters are a token, because the order of the text must be the order of the bytes.
-Rule 5: The token of a hold says until when it holds, rounded up, by a thousandth at most, to fit two bytes: the length
-is part of the token, so a retry cannot name another.
-Rule 6: Where a call may come with another length, as that of a process, its holds have a name: a token that differs
-from the hold's in the last two bytes alone, and that is the same for every length.
-Rule 7: A call of several steps names each by a Step, which is of a kind of its own: no caller's key has its token.
+Rule 4: Only the canonical 26 characters are a token, because the order of the text must be the
+order of the bytes.
+Rule 5: The token of a hold says until when it holds, rounded up, by a thousandth at most, to fit
+two bytes: the length is part of the token, so a retry cannot name another.
+Rule 6: Where a call may come with another length, as that of a process, its holds have a name: a
+token that differs from the hold's in the last two bytes alone, and that is the same for every
+length.
+Rule 7: A call of several steps names each by a Step, which is of a kind of its own: no caller's key
+has its token.
 Source of the format: https://github.com/ulid/spec
 """
 
@@ -32,13 +35,17 @@ def make(time_ms: int, randomness: bytes) -> str:
 
 
 class Step(str):
-    """The name of a step of a call of several steps, in a key's place. Only `step` makes one, so no caller does."""
+    """The name of a step of a call of several steps, in a key's place.
+
+    Only `step` makes one, so no caller does.
+    """
 
     __slots__ = ()
 
 
 def step(*parts: str) -> Step:
-    """The name of a step: what kind of step it is, then all that tells its call from others, such as its key.
+    """The name of a step: what kind of step it is, then all that tells its call from others, such
+    as its key.
 
     Each part has its length in bytes in front, so that no two lists of parts give one name.
     """
@@ -46,11 +53,12 @@ def step(*parts: str) -> Step:
 
 
 def keyed(counter: str, idempotency_key: str, time_ms: int, kind: str = "") -> str:
-    """The token of a change whose caller gave it a key: the same arguments always give the same token.
+    """The token of a change whose caller gave it a key: the same arguments always give the same
+    token.
 
-    The 80 bits are the head of SHA-256 over the counter and the key, with the counter's length in front, so that
-    ("ab", "c") and ("a", "bc") differ. kind: put before these where the key is no change's, such as HOLD. STEP comes
-    before all of it where the key is a Step.
+    The 80 bits are the head of SHA-256 over the counter and the key, with the counter's length in
+    front, so that ("ab", "c") and ("a", "bc") differ. kind: put before these where the key is no
+    change's, such as HOLD. STEP comes before all of it where the key is a Step.
     """
     first = STEP if isinstance(idempotency_key, Step) else ""
     text = f"{first}{kind}{len(counter)}:{counter}{idempotency_key}".encode()
@@ -100,7 +108,9 @@ def side(token: bytes, sides: int) -> int:
 
 
 def first_of(time_ms: int) -> bytes:
-    """The 16 bytes of the lowest token of that millisecond; for times before 1970 the lowest of all."""
+    """The 16 bytes of the lowest token of that millisecond; for times before 1970 the lowest of
+    all.
+    """
     return max(0, time_ms).to_bytes(6, "big") + bytes(RANDOM_BYTES)
 
 
@@ -115,12 +125,16 @@ HOLD_MS_MAX = 400 * 86_400_000
 
 
 def hold_token(counter: str, idempotency_key: str, time_ms: int, length_ms: int) -> str:
-    """The token of a hold whose caller gave it a key: the same arguments always give the same, and no change has it."""
+    """The token of a hold whose caller gave it a key: the same arguments always give the same,
+    and no change has it.
+    """
     return with_length(keyed(counter, idempotency_key, time_ms, HOLD), length_ms)
 
 
 def with_length(token: str, length_ms: int) -> str:
-    """A token whose last two bytes are its hold's length (11 bits, 5 of exponent, rounded up): 64 random bits stay."""
+    """A token whose last two bytes are its hold's length (11 bits, 5 of exponent, rounded up):
+    64 random bits stay.
+    """
     exponent = 0
     while (mantissa := -(-length_ms >> exponent)) > 0x7FF:
         exponent += 1
@@ -137,9 +151,13 @@ _LENGTH, _NO_LENGTH = 0xFFFF, 0xF800  # an exponent of 31 is no hold's
 
 
 def name_of(hold: str) -> str:
-    """The token that stands for a hold of whatever length: the hold's, with an end that is no length in its place."""
+    """The token that stands for a hold of whatever length: the hold's, with an end that is no
+    length in its place.
+    """
     data = to_bytes(hold)[:14]
-    return from_bytes(data + (_NO_LENGTH | int.from_bytes(data[6:8], "big") & 0x7FF).to_bytes(2, "big"))
+    return from_bytes(
+        data + (_NO_LENGTH | int.from_bytes(data[6:8], "big") & 0x7FF).to_bytes(2, "big")
+    )
 
 
 def is_named(token: str, name: str) -> bool:

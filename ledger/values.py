@@ -22,8 +22,9 @@ from ledger.lane.days import Days
 from ledger.ranges import CHANGE_MAX, COUNT_MAX, SHARD_MAX, VERSION_MAX
 
 PACK_SPAN_MS = 10_000
-"""The times of a pack's changes lie within so many milliseconds. It is part of the format for ever, because a reader of
-packs in order forgets a token so long after it. It is the default lateness, so a batch that is on time fits one."""
+"""The times of a pack's changes lie within so many milliseconds. It is part of the format for ever,
+because a reader of packs in order forgets a token so long after it. It is the default lateness, so
+a batch that is on time fits one."""
 
 PACK_NAME_CHARS = 32
 """How many hexadecimal digits of SHA-256 over a pack's entries its sort key has."""
@@ -43,7 +44,8 @@ class Then:
 class Change:
     """One change to one counter, for `Ledger.add_many`; the arguments are those of `add`.
 
-    then: makes it a transfer, for a queue alone: this change is below 0, and the same above 0 follows if it counts.
+    then: makes it a transfer, for a queue alone: this change is below 0, and the same above 0
+    follows if it counts.
     """
 
     counter: str
@@ -55,22 +57,31 @@ class Change:
 
 
 def check_changes(caller: str, changes: object) -> list[Change]:
-    """`changes` as a list; raises InvalidInput unless they are several Changes, whatever is in them."""
-    if not isinstance(changes, Iterable) or isinstance(changes, str | bytes):  # else each letter would be refused
-        raise InvalidInput(f"{caller} takes several Change(counter, change, ...), not {shown(changes)}.")
+    """`changes` as a list; raises InvalidInput unless they are several Changes, whatever is in
+    them.
+    """
+    # else each letter would be refused
+    if not isinstance(changes, Iterable) or isinstance(changes, str | bytes):
+        raise InvalidInput(
+            f"{caller} takes several Change(counter, change, ...), not {shown(changes)}."
+        )
     several = list(changes)
     for i, change in enumerate(several):
         if not isinstance(change, Change):
-            raise InvalidInput(f"{caller} takes Change(counter, change, ...); changes[{i}] is {shown(change)}.")
+            raise InvalidInput(
+                f"{caller} takes Change(counter, change, ...); changes[{i}] is {shown(change)}."
+            )
     return several
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Lane:
-    """A part of a counter. Only the compactor of its own `region` writes anything but deltas for it.
+    """A part of a counter. Only the compactor of its own `region` writes anything but deltas for
+    it.
 
-    shards: how many the counter has, where that is known (else 0). retires_s: for a period, the second since 1970 from
-    which on the table may delete the lane's items; else 0. Neither is a part of the lane's name.
+    shards: how many the counter has, where that is known (else 0). retires_s: for a period, the
+    second since 1970 from which on the table may delete the lane's items; else 0. Neither is a part
+    of the lane's name.
     """
 
     region: str
@@ -85,7 +96,10 @@ class Lane:
         if type(self.shard) is not int or not 0 <= self.shard <= SHARD_MAX:
             raise InvalidInput(f"A shard is an int from 0 to {SHARD_MAX}, not {shown(self.shard)}.")
         if type(self.shards) is not int or not 0 <= self.shards <= SHARD_MAX:
-            raise InvalidInput(f"The shards of a counter are an int from 0 to {SHARD_MAX}, not {shown(self.shards)}.")
+            raise InvalidInput(
+                f"The shards of a counter are an int from 0 to {SHARD_MAX}, not "
+                f"{shown(self.shards)}."
+            )
 
     def __str__(self) -> str:
         return f"{self.region}#{self.shard}#{self.counter}"
@@ -95,13 +109,19 @@ class Lane:
         """The lane that such a text names. Raises InvalidInput."""
         parts = (plain_text(text) or "").split("#", 2)
         if len(parts) != 3 or not _SHARD.fullmatch(parts[1]):
-            raise InvalidInput(f"A lane is <Region>#<shard>#<counter>, such as eu-west-1#0#stock, not {shown(text)}.")
+            raise InvalidInput(
+                "A lane is <Region>#<shard>#<counter>, such as eu-west-1#0#stock, not "
+                f"{shown(text)}."
+            )
         return cls(parts[0], int(parts[1]), parts[2])
 
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """One change in one lane, named by its token. Apply it any number of times, in any Region: it counts once."""
+    """One change in one lane, named by its token.
+
+    Apply it any number of times, in any Region: it counts once.
+    """
 
     lane: Lane
     token: str
@@ -111,7 +131,9 @@ class Delta:
         object.__setattr__(self, "change", check_change(self.change))
         lane: object = self.lane
         if not isinstance(lane, Lane):
-            raise InvalidInput(f"A delta's lane is a Lane(region, shard, counter), not {shown(lane)}.")
+            raise InvalidInput(
+                f"A delta's lane is a Lane(region, shard, counter), not {shown(lane)}."
+            )
         if type(self.token) is not str or not tokens.is_token(self.token):
             raise InvalidInput(f"A token is a ULID of 26 characters, not {shown(self.token)}.")
 
@@ -125,10 +147,11 @@ class Delta:
 class Receipt:
     """The acknowledgement of a change: from now on it counts exactly once.
 
-    outcome: "recorded" when this call put the delta, "replayed" when the same change was already there. A retry that
-    comes after the delta was compacted and cleaned is "recorded" again, and still counts once. "accepted": the change
-    is in the table in a pack (with `insert_only` also where its token was taken and the role may not look); nobody
-    learns whether it was there before. cost: of the call; each change of a call with many has an equal share.
+    outcome: "recorded" when this call put the delta, "replayed" when the same change was already
+    there. A retry that comes after the delta was compacted and cleaned is "recorded" again, and
+    still counts once. "accepted": the change is in the table in a pack (with `insert_only` also
+    where its token was taken and the role may not look); nobody learns whether it was there before.
+    cost: of the call; each change of a call with many has an equal share.
     """
 
     outcome: Literal["recorded", "replayed", "accepted"]
@@ -140,8 +163,9 @@ class Receipt:
 class Transfer:
     """The result of a transfer, for ever.
 
-    outcome: "moved"; "refused" by the source's limit; "refunded", because the target's limit refused it: then nothing
-    has moved either. debit, credit: their receipts, None without an add; a refunded debit has one. cost: of the call.
+    outcome: "moved"; "refused" by the source's limit; "refunded", because the target's limit
+    refused it: then nothing has moved either. debit, credit: their receipts, None without an add; a
+    refunded debit has one. cost: of the call.
     """
 
     outcome: Literal["moved", "refused", "refunded"]
@@ -152,8 +176,8 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The sum of all segments of a lane, to which a reader adds the tail. days: the same by day; None where an earlier
-    version of this library wrote the checkpoint, without days."""
+    """The sum of all segments of a lane, to which a reader adds the tail. days: the same by day;
+    None where an earlier version of this library wrote the checkpoint, without days."""
 
     lane: Lane
     total: int
@@ -168,16 +192,23 @@ class Checkpoint:
         if not (tokens.is_token(self.watermark) and tokens.is_token(self.last)):
             raise ValueError("watermark and last must be ULIDs")
         if not (1 <= self.version <= VERSION_MAX and 0 <= self.count <= COUNT_MAX):
-            raise ValueError(f"version must be from 1 to {VERSION_MAX} and count from 0 to {COUNT_MAX}")
+            raise ValueError(
+                f"version must be from 1 to {VERSION_MAX} and count from 0 to {COUNT_MAX}"
+            )
         if abs(self.total) > self.count * CHANGE_MAX:
             raise ValueError(f"a total of {self.total} cannot come from {self.count} changes")
         if self.days is not None and self.days.sums != (self.count, self.total):
-            raise ValueError(f"its days count and sum to {self.days.sums}, and it says {self.count, self.total}")
+            raise ValueError(
+                f"its days count and sum to {self.days.sums}, and it says {self.count, self.total}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """Changes of one lane in one item. Its content gives its name, so no put changes what stands under that name."""
+    """Changes of one lane in one item.
+
+    Its content gives its name, so no put changes what stands under that name.
+    """
 
     lane: Lane
     entries: Entries
@@ -186,7 +217,9 @@ class Pack:
         if not self.entries.tokens:
             raise ValueError("a pack has at least one entry")
         if self.entries.span_ms > PACK_SPAN_MS:
-            raise ValueError(f"its times span {self.entries.span_ms} ms, not {PACK_SPAN_MS} at most")
+            raise ValueError(
+                f"its times span {self.entries.span_ms} ms, not {PACK_SPAN_MS} at most"
+            )
         shard, shards = self.lane.shard, self.lane.shards
         if shards > 1 and any(tokens.side(token, shards) != shard for token in self.entries.tokens):
             raise ValueError("an entry's token is of another shard")
@@ -216,7 +249,9 @@ class Segment:
     @classmethod
     def of(cls, lane: Lane, hi: str, version: int, deltas: Iterable[Delta]) -> Segment:
         """The segment that lists `deltas`, which must come in the order of their tokens."""
-        return cls(lane, hi, version, Entries.of(packed(delta.token, delta.change) for delta in deltas))
+        return cls(
+            lane, hi, version, Entries.of(packed(delta.token, delta.change) for delta in deltas)
+        )
 
     def __iter__(self) -> Iterator[tuple[bytes, int]]:
         """Yield each entry: the 16 bytes of the token, and the change."""

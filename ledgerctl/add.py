@@ -1,10 +1,13 @@
-"""`add`, `hold`, `holds`, `capture`, `release`: one change, and a part of a limit that you set aside for a while.
+"""`add`, `hold`, `holds`, `capture`, `release`: one change, and a part of a limit that you set
+aside for a while.
 
-Rule 1: A change without a key gets one before anything is sent, and the command prints a command that sends the same
-again, whatever happens.
-Rule 2: That command names the table and all that chooses the lane, so it is the same in any environment.
+Rule 1: A change without a key gets one before anything is sent, and the command prints a command
+that sends the same again, whatever happens.
+Rule 2: That command names the table and all that chooses the lane, so it is the same in any
+environment.
 Rule 3: Nobody may repeat a command without a key as it was typed.
-Rule 4: A hold ends once, so you may run each end again after any failure; it says how the hold ended.
+Rule 4: A hold ends once, so you may run each end again after any failure; it says how the hold
+ended.
 Rule 5: A hold whose time is over stays there until a call is short of its amount, and ends it.
 """
 
@@ -37,7 +40,9 @@ from ledgerctl.command import (
 from ledgerctl.failures import INTERRUPTED, NO_ANSWER, UNKNOWN, Wrong
 
 LENGTH = re.compile(r"([1-9][0-9]{0,8})(ms|s|m|h|d)", re.ASCII)
-Id = Annotated[str, typer.Argument(help="The hold's id, as `hold` and `holds` print it.", metavar="ID")]
+Id = Annotated[
+    str, typer.Argument(help="The hold's id, as `hold` and `holds` print it.", metavar="ID")
+]
 UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 KEY_BYTES = 10
 LANES_BY = ("LEDGER_SHARDS", "LEDGER_LIMITS", "LEDGER_PERIODS")
@@ -50,7 +55,10 @@ def _number(text: str, metavar: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A key and a time. made: ledgerctl made them, nobody gave them. again: the command that sends the same."""
+    """A key and a time.
+
+    made: ledgerctl made them, nobody gave them. again: the command that sends the same.
+    """
 
     key: str
     at: datetime
@@ -58,17 +66,32 @@ class Named:
     again: str
 
 
-def named(call: Call, words: list[str], key: str | None, at: str | None, home_region: str | None) -> Named:
+def named(
+    call: Call, words: list[str], key: str | None, at: str | None, home_region: str | None
+) -> Named:
     """The key and time of the command in `words`. Raises InvalidTime, Wrong."""
     when = None if at is None else time_of(at)
     made = key is None and when is None
     if made:
-        key, when = call.surroundings.entropy(KEY_BYTES).hex(), to_datetime(call.surroundings.clock())
+        key, when = (
+            call.surroundings.entropy(KEY_BYTES).hex(),
+            to_datetime(call.surroundings.clock()),
+        )
     if key is None or when is None:
         message = "--key and --at go together. Nothing was sent."
         raise Wrong("InvalidKey", message, "Give both, or neither: then ledgerctl makes both.")
     region = home_region or call.settings.region
-    command = ["ledgerctl", *words, "--key", key, "--at", time_text(when), "--home-region", region, *call.pinned()]
+    command = [
+        "ledgerctl",
+        *words,
+        "--key",
+        key,
+        "--at",
+        time_text(when),
+        "--home-region",
+        region,
+        *call.pinned(),
+    ]
     given = [(name, call.surroundings.environ.get(name)) for name in LANES_BY]
     environ = "".join(f"{name}={shlex.quote(value)} " for name, value in given if value)
     return Named(key, when, made, environ + shlex.join(command))
@@ -81,7 +104,11 @@ def sending(name: Named, what: str) -> Iterator[None]:
         yield
     except (OutcomeUnknown, KeyboardInterrupt) as failure:
         why = str(failure.__cause__ or type(failure).__name__).rstrip(".")
-        how = "only by this command, because the one you typed makes another" if name.made else "it counts once"
+        how = (
+            "only by this command, because the one you typed makes another"
+            if name.made
+            else "it counts once"
+        )
         known = INTERRUPTED if isinstance(failure, KeyboardInterrupt) else NO_ANSWER
         message = f"Nobody knows whether {what}: there was no answer ({why})."
         remedy = f"Send the same again, {how}:\n{name.again}"
@@ -102,12 +129,24 @@ def add(
     If the change would pass the counter's limit, nothing counts and the exit code is 1.
     """
     name = named(call, ["add", counter, str(change)], key, at, home_region)
-    delta = call.ledger.prepare(counter, change, idempotency_key=name.key, at=name.at, region=home_region)
+    delta = call.ledger.prepare(
+        counter, change, idempotency_key=name.key, at=name.at, region=home_region
+    )
     with sending(name, f"the change of {change:+,} is in {counter}"):
         outcome = call.ledger.apply(delta).outcome
-        fields = {"outcome": outcome, "counter": counter, "change": change, "key": name.key, "at": time_text(name.at)}
+        fields = {
+            "outcome": outcome,
+            "counter": counter,
+            "change": change,
+            "key": name.key,
+            "at": time_text(name.at),
+        }
         call.document(fields | {"token": delta.token, "region": delta.lane.region})
-        means = "it is in the table" if outcome == "recorded" else "it was there already and counts once"
+        means = (
+            "it is in the table"
+            if outcome == "recorded"
+            else "it was there already and counts once"
+        )
         call.say(f"{outcome}: {change:+,} to {counter}; {means}", style="green")
         if name.made:
             call.say(f"to send the same change again, which counts once:\n{name.again}")
@@ -117,42 +156,65 @@ def length_typed(text: str) -> timedelta:
     """The length of time that was typed: 90s, 5m, 2h, 1d. Raises BadParameter."""
     match = LENGTH.fullmatch(text)
     if match is None:
-        raise typer.BadParameter(f"{shown(text)} is not a length of time such as 90s, 5m, 2h or 1d.")
+        raise typer.BadParameter(
+            f"{shown(text)} is not a length of time such as 90s, 5m, 2h or 1d."
+        )
     return timedelta(**{UNITS[match[2]]: int(match[1])})
 
 
 @command("hold", context_settings=NEGATIVE)
 def hold(
     call: Call,
-    counters: Annotated[list[str], typer.Argument(help="A counter, or several: the narrowest first.")],
+    counters: Annotated[
+        list[str], typer.Argument(help="A counter, or several: the narrowest first.")
+    ],
     amount: Annotated[int, _number("The change that would count, such as -6.", "AMOUNT")],
-    expires: Annotated[str, typer.Option(help="How long it holds, from --at on: 90s, 5m, 2h, 1d; up to 400d.")],
+    expires: Annotated[
+        str, typer.Option(help="How long it holds, from --at on: 90s, 5m, 2h, 1d; up to 400d.")
+    ],
     key: Key = None,
     at: At = None,
     home_region: HomeRegion = None,
 ) -> None:
-    """Set an amount of a limited counter aside, until you capture or release it or its time is over.
+    """Set an amount of a limited counter aside, until you capture or release it or its time is
+    over.
 
-    Several counters each hold the amount, or none does. Prints each hold's id. If a limit is in the way, nothing is
-    held and the exit code is 1.
+    Several counters each hold the amount, or none does. Prints each hold's id. If a limit is in the
+    way, nothing is held and the exit code is 1.
     """
     length = length_typed(expires)
     name = named(call, ["hold", *counters, str(amount), "--expires", expires], key, at, home_region)
     with sending(name, f"{amount:+,} of {' and of '.join(counters)} is held"):
-        given: Any = {"expires": length, "idempotency_key": name.key, "at": name.at, "region": home_region}
+        given: Any = {
+            "expires": length,
+            "idempotency_key": name.key,
+            "at": name.at,
+            "region": home_region,
+        }
         ledger, first = call.ledger, counters[0]
         is_one = len(counters) == 1
-        holds = [ledger.hold(first, amount, **given)] if is_one else ledger.hold_all(counters, amount, **given)
+        holds = (
+            [ledger.hold(first, amount, **given)]
+            if is_one
+            else ledger.hold_all(counters, amount, **given)
+        )
     for held in holds:
         call.document(_fields(held) | {"key": name.key, "at": time_text(name.at)})
-        call.say(f"held: {amount:+,} of {held.counter} until {show.moment(held.until)}", style="green")
+        call.say(
+            f"held: {amount:+,} of {held.counter} until {show.moment(held.until)}", style="green"
+        )
         call.say(held.id)
     if name.made:
         call.note(f"to send the same hold again, which holds once:\n{name.again}")
 
 
 def _fields(held: Hold) -> dict[str, object]:
-    return {"id": held.id, "counter": held.counter, "amount": held.amount, "until": time_text(held.until)}
+    return {
+        "id": held.id,
+        "counter": held.counter,
+        "amount": held.amount,
+        "until": time_text(held.until),
+    }
 
 
 @command("holds")
@@ -178,7 +240,9 @@ def capture(
     call: Call,
     counter: Counter,
     id_: Id,
-    amount: Annotated[int | None, _number("The part that counts; without it, all.", "[AMOUNT]")] = None,
+    amount: Annotated[
+        int | None, _number("The part that counts; without it, all.", "[AMOUNT]")
+    ] = None,
 ) -> None:
     """Count a hold, all of it or a part; the rest is free."""
     receipt = call.ledger.capture(Hold.parse(counter, id_), amount)

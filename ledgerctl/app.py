@@ -1,8 +1,10 @@
-"""The program itself: every command with its file and its line in help, in the order in which help lists them.
+"""The program itself: every command with its file and its line in help, in the order in which help
+lists them.
 
-Rule 1: The program loads a command's file when you call the command or want its own help. So `ledgerctl --help`, a
-word that is no command and a shell's Tab load neither boto3 nor the library.
-Rule 2: A command's line here is the first paragraph of its own help (tests/ledgerctl/test_app.py compares them).
+Rule 1: The program loads a command's file when you call the command or want its own help. So
+`ledgerctl --help`, a word that is no command and a shell's Tab load neither boto3 nor the library.
+Rule 2: A command's line here is the first paragraph of its own help (tests/ledgerctl/test_app.py
+compares them).
 """
 
 from importlib import import_module
@@ -13,19 +15,33 @@ from typer.core import TyperGroup
 
 COMMANDS = {
     "The table, its queue and its bill": {
-        "init": "Make the table, with a replica in every Region of --regions. Run it again after any failure.",
-        "restore": "Restore the table to a new one, and rebuild and verify all of it there. Run it again after any "
-        "failure.",
-        "redrive": "Send the dead letters of a queue back to it, after you have mended why they failed.",
+        "init": (
+            "Make the table, with a replica in every Region of --regions. Run it again after "
+            "any failure."
+        ),
+        "restore": "Restore the table to a new one, and rebuild and verify all of it there. Run "
+        "it again after any failure.",
+        "redrive": (
+            "Send the dead letters of a queue back to it, after you have mended why they failed."
+        ),
         "cost": "Work out a month's bill, and name its largest line. AWS is not called.",
         "doctor": "Check table, replicas, backups, clock, settings and permissions.",
     },
     "Counters": {
         "add": "Add one change to a counter. The same key and time count once.",
-        "revert": "Take a change back: add its opposite at the change's own time, once; asks first.",
-        "transfer": "Move an amount from one counter to another. The same key and time move it once.",
-        "get": "Show a counter: value, parts by Region, pending, cost of the read; or its value at an instant.",
-        "watch": "Show a counter's value as it changes, until Ctrl-C. It goes on after a failed read.",
+        "revert": (
+            "Take a change back: add its opposite at the change's own time, once; asks first."
+        ),
+        "transfer": (
+            "Move an amount from one counter to another. The same key and time move it once."
+        ),
+        "get": (
+            "Show a counter: value, parts by Region, pending, cost of the read; or its value "
+            "at an instant."
+        ),
+        "watch": (
+            "Show a counter's value as it changes, until Ctrl-C. It goes on after a failed read."
+        ),
         "history": "Show the changes of a counter, in the order of time.",
         "export": "Write all changes as a file that `import` takes back.",
         "series": "Show what changed of a counter by hour, day, week or month.",
@@ -34,7 +50,10 @@ COMMANDS = {
         "import": "Add the changes of a CSV or JSONL file.",
     },
     "Limits": {
-        "hold": "Set an amount of a limited counter aside, until you capture or release it or its time is over.",
+        "hold": (
+            "Set an amount of a limited counter aside, until you capture or release it or "
+            "its time is over."
+        ),
         "holds": "List the open holds of a limited counter, the next to end first.",
         "capture": "Count a hold, all of it or a part; the rest is free.",
         "release": "Release a hold: nothing of it counts.",
@@ -44,10 +63,12 @@ COMMANDS = {
     },
     "Compaction": {
         "lag": "Show what waits for the compactor, the worst lane first.",
-        "compact": "Clean, fold and settle the lanes of this Region. Without counters, a scan finds the lanes that "
-        "need it.",
+        "compact": "Clean, fold and settle the lanes of this Region. Without counters, a scan "
+        "finds the lanes that need it.",
         "verify": "Recount counters from their events and compare.",
-        "rebuild": "Write the checkpoints of a counter, or of --all, anew from their segments; asks first.",
+        "rebuild": (
+            "Write the checkpoints of a counter, or of --all, anew from their segments; asks first."
+        ),
     },
 }
 """By group: each command with its line in help."""
@@ -87,11 +108,12 @@ app = typer.Typer(
     cls=OnDemand,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Operate exact counters on DynamoDB. Options such as --table and --region stand behind the command: "
-    "`ledgerctl get --help`.",
-    epilog="Exit codes: 0 fine; 1 the data is wrong, or a limit or a condition refused; 2 your input is wrong; 3 AWS "
-    "refused or gave no answer: run it again; 4 nobody knows whether an `add`, a `hold` or a `transfer` without --key "
-    "was applied: repeat it only by the command it prints; 70 a defect of ledgerctl; 130 interrupted.",
+    help="Operate exact counters on DynamoDB. Options such as --table and --region stand behind "
+    "the command: `ledgerctl get --help`.",
+    epilog="Exit codes: 0 fine; 1 the data is wrong, or a limit or a condition refused; 2 your "
+    "input is wrong; 3 AWS refused or gave no answer: run it again; 4 nobody knows whether "
+    "an `add`, a `hold` or a `transfer` without --key was applied: repeat it only by the "
+    "command it prints; 70 a defect of ledgerctl; 130 interrupted.",
 )
 
 

@@ -1,8 +1,10 @@
 """One call of `ledgerctl`: the surroundings as its options show them, and what is printed.
 
-Rule 1: A call gets its surroundings (environment, session, tables, clock, pauses) once, and nobody looks past them.
+Rule 1: A call gets its surroundings (environment, session, tables, clock, pauses) once, and nobody
+looks past them.
 Rule 2: An option wins over the environment.
-Rule 3: Results go to standard output, everything else to standard error. A command gives each result to `document` and
+Rule 3: Results go to standard output, everything else to standard error. A command gives each
+result to `document` and
 to `say`: the first prints with --json, the second without it.
 Rule 4: failures.py says what a failure means; no user sees a stack trace.
 """
@@ -42,10 +44,15 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is outside. session: makes a boto3 session for a profile. tables: by Region, instead of DynamoDB."""
+    """What is outside.
+
+    session: makes a boto3 session for a profile. tables: by Region, instead of DynamoDB.
+    """
 
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    session: Callable[[str | None], boto3.Session] = lambda profile: boto3.Session(profile_name=profile)
+    session: Callable[[str | None], boto3.Session] = lambda profile: boto3.Session(
+        profile_name=profile
+    )
     config: Config = CONFIG
     tables: Mapping[str, Table] | None = None
     clock: clocks.Clock = clocks.wall_clock
@@ -54,9 +61,14 @@ class Surroundings:
 
 
 class Call:
-    """The surroundings under the options of one command. The first use makes each part, so `cost` needs no table."""
+    """The surroundings under the options of one command.
 
-    def __init__(self, surroundings: Surroundings, options: Mapping[str, Any], meter: Meter | None = None) -> None:
+    The first use makes each part, so `cost` needs no table.
+    """
+
+    def __init__(
+        self, surroundings: Surroundings, options: Mapping[str, Any], meter: Meter | None = None
+    ) -> None:
         self.surroundings = surroundings
         self.json: bool = options["json"]
         self._options = options
@@ -64,7 +76,12 @@ class Call:
         self._lock = threading.Lock()
         self.meter = meter or Meter()  # of the command, on whatever table
         # No markup: a counter may be called "[red]". Tables fit the console, lines may be longer.
-        plain: Any = {"markup": False, "highlight": False, "emoji": False, "_environ": surroundings.environ}
+        plain: Any = {
+            "markup": False,
+            "highlight": False,
+            "emoji": False,
+            "_environ": surroundings.environ,
+        }
         self.out, self.err = Console(**plain), Console(**plain, stderr=True)
 
     def other(self, **options: str) -> Call:
@@ -77,12 +94,23 @@ class Call:
 
     @functools.cached_property
     def settings(self) -> Settings:
-        """From the options, else the environment; the Region else from the profile. Raises InvalidSettings, Wrong."""
-        given = {name: self._options[name] for name in ("table", "endpoint_url") if self._options[name]}
+        """From the options, else the environment; the Region else from the profile.
+
+        Raises InvalidSettings, Wrong.
+        """
+        given = {
+            name: self._options[name] for name in ("table", "endpoint_url") if self._options[name]
+        }
         environ = self.surroundings.environ
         if self._options["regions"]:
-            given["regions"] = tuple(part.strip() for part in self._options["regions"].split(",") if part.strip())
-        region = self._options["region"] or environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION")
+            given["regions"] = tuple(
+                part.strip() for part in self._options["regions"].split(",") if part.strip()
+            )
+        region = (
+            self._options["region"]
+            or environ.get("AWS_REGION")
+            or environ.get("AWS_DEFAULT_REGION")
+        )
         given["region"] = region or self.session.region_name
         if not given["region"]:
             raise Wrong("NoRegion", "No Region is named.", "Give --region NAME, or set AWS_REGION.")
@@ -91,9 +119,18 @@ class Call:
         return Settings.from_env(environ, **given)
 
     def pinned(self) -> list[str]:
-        """The options that name this table and Region, whatever the environment of the next command."""
-        settings, profile = self.settings, self._options["profile"] or self.surroundings.environ.get("AWS_PROFILE")
-        pairs = [("--table", settings.table), ("--region", settings.region), ("--regions", ",".join(settings.regions))]
+        """The options that name this table and Region, whatever the environment of the next
+        command.
+        """
+        settings, profile = (
+            self.settings,
+            self._options["profile"] or self.surroundings.environ.get("AWS_PROFILE"),
+        )
+        pairs = [
+            ("--table", settings.table),
+            ("--region", settings.region),
+            ("--regions", ",".join(settings.regions)),
+        ]
         pairs += [("--endpoint-url", settings.endpoint_url or ""), ("--profile", profile or "")]
         return [word for option, value in pairs if value for word in (option, value)]
 
@@ -103,7 +140,10 @@ class Call:
         if self.surroundings.tables is not None:
             return self.surroundings.tables
         its = self.settings
-        return {at: DynamoTable(its.table, at, self.client, insert_only=its.insert_only) for at in its.regions}
+        return {
+            at: DynamoTable(its.table, at, self.client, insert_only=its.insert_only)
+            for at in its.regions
+        }
 
     @functools.cached_property
     def table(self) -> Table:  # as this Region sees it; a request At another one goes there
@@ -141,17 +181,24 @@ class Call:
         return ShapeCheck(self.settings)
 
     def run(self, program: Program[Result], region: str | None = None) -> Result:
-        """Run a program on the table as a Region sees it, else as this one does. Raises SettingsMismatch."""
+        """Run a program on the table as a Region sees it, else as this one does.
+
+        Raises SettingsMismatch.
+        """
         now = clocks.instants(self.surroundings.clock)
         self._shape.ask(self.table, now)
         return run(program, self.tables[region or self.settings.region], now)
 
     def on_table(self, program: Program[Result], table: Table | None = None) -> Result:
-        """Run a program that checks the shape itself, on `table`, else on this one, which sends to other Regions."""
+        """Run a program that checks the shape itself, on `table`, else on this one, which sends
+        to other Regions.
+        """
         return run(program, table or self.table, clocks.instants(self.surroundings.clock))
 
     def ask(self, region: str, operation: str, **arguments: Any) -> Any:
-        """A Region's answer to a request that the library never sends, or the LedgerError that its failure means."""
+        """A Region's answer to a request that the library never sends, or the LedgerError that
+        its failure means.
+        """
         try:
             return getattr(self.client(region), operation)(**arguments)
         except FAILED as failure:
@@ -166,7 +213,9 @@ class Call:
         if not self.json:
             self.out.print(text, style=style, soft_wrap=True)
 
-    def table_of(self, columns: Sequence[str], rows: Sequence[Sequence[RenderableType]], left: int = 1) -> None:
+    def table_of(
+        self, columns: Sequence[str], rows: Sequence[Sequence[RenderableType]], left: int = 1
+    ) -> None:
         """The same as a table, if it has rows; the `left` first columns are text."""
         if rows and not self.json:
             self.out.print(show.table(columns, rows, left=left))
@@ -187,8 +236,11 @@ class Call:
         return not self.json and self.err.is_interactive and self.err.file.isatty()
 
     @contextmanager
-    def progress(self, what: str, total: int | None, *, shown: bool = True) -> Iterator[Callable[..., None]]:
-        """A bar with counts on standard error, until the work ends; yields what to call with how many more are done.
+    def progress(
+        self, what: str, total: int | None, *, shown: bool = True
+    ) -> Iterator[Callable[..., None]]:
+        """A bar with counts on standard error, until the work ends; yields what to call with how
+        many more are done.
 
         total: None where nobody knows it. shown: nothing else is printed to the terminal meanwhile.
         """
@@ -197,8 +249,18 @@ class Call:
             return
         from rich import progress as of  # which only people need
 
-        columns = (of.TextColumn("{task.description}"), of.BarColumn(), of.MofNCompleteColumn(), of.TimeElapsedColumn())
-        there: Any = {"console": self.err, "transient": True, "redirect_stdout": False, "redirect_stderr": False}
+        columns = (
+            of.TextColumn("{task.description}"),
+            of.BarColumn(),
+            of.MofNCompleteColumn(),
+            of.TimeElapsedColumn(),
+        )
+        there: Any = {
+            "console": self.err,
+            "transient": True,
+            "redirect_stdout": False,
+            "redirect_stderr": False,
+        }
         with of.Progress(*columns, **there) as bar:
             yield functools.partial(bar.advance, bar.add_task(what, total=total))
 
@@ -234,6 +296,8 @@ class Call:
             fields = {"error": wrong.kind, "message": wrong.message, "remedy": wrong.remedy}
             typer.echo(json.dumps(fields), err=True)
         else:
-            self.err.print(Text.assemble(("error:", "bold red"), f" {wrong.message}"), soft_wrap=True)
+            self.err.print(
+                Text.assemble(("error:", "bold red"), f" {wrong.message}"), soft_wrap=True
+            )
             if wrong.remedy:
                 self.err.print(wrong.remedy, soft_wrap=True)

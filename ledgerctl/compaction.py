@@ -1,10 +1,12 @@
-"""`lag`, `compact`, `verify`: what waits for the compactor, its work by hand, and a recount of counters.
+"""`lag`, `compact`, `verify`: what waits for the compactor, its work by hand, and a recount of
+counters.
 
 Rule 1: A failure for one counter or lane stops and hides no other, and the command names it.
-Rule 2: In `lag` strays come first, because they are not in the value yet; then tails that are long enough to fold, the
-longest first; a short tail of a cold counter is no lag.
-Rule 3: What is not due does not wait for the compactor: a tail younger than `allowed_lateness_ms`, and folded deltas
-that have to stay for `keep_ms`, or for ever. `lag` shows how much there is of it all the same.
+Rule 2: In `lag` strays come first, because they are not in the value yet; then tails that are long
+enough to fold, the longest first; a short tail of a cold counter is no lag.
+Rule 3: What is not due does not wait for the compactor: a tail younger than `allowed_lateness_ms`,
+and folded deltas that have to stay for `keep_ms`, or for ever. `lag` shows how much there is of it
+all the same.
 Rule 4: `lag` looks at a lane in its home Region; `compact` works in that of --region.
 """
 
@@ -35,7 +37,9 @@ def to_do(each: LaneLag, settings: Settings, now_ms: int) -> list[str]:
     if each.damage:
         return ["damaged"]
     is_old = each.oldest_ms is not None and each.oldest_ms + settings.allowed_lateness_ms <= now_ms
-    is_kept = each.noted_ms is not None and -AHEAD_MAX_MS <= now_ms - each.noted_ms < settings.keep_ms
+    is_kept = (
+        each.noted_ms is not None and -AHEAD_MAX_MS <= now_ms - each.noted_ms < settings.keep_ms
+    )
     todo = (
         (each.strays, "settle"),
         (is_old and each.tail >= settings.fold_min, "fold"),
@@ -64,14 +68,21 @@ def lag_(
         lanes = [lane for counter in dict.fromkeys(counters) for lane in settings.lanes_of(counter)]
     else:
         every = found(call, prefix, scan=scan).lanes
-        lanes = [lane for lane in every if lane.region in settings.regions and settings.limit_of(lane.counter) is None]
+        lanes = [
+            lane
+            for lane in every
+            if lane.region in settings.regions and settings.limit_of(lane.counter) is None
+        ]
     outcomes = each_of(call, "lanes", lanes, lambda lane: call.run(lag(lane), lane.region))
     seen = [outcome for _, outcome in outcomes if isinstance(outcome, LaneLag)]
     missing = [(lane, outcome) for lane, outcome in outcomes if isinstance(outcome, LedgerError)]
     todo = {each.lane: to_do(each, settings, now_ms) for each in seen}
     seen.sort(key=lambda each: badness(each, todo[each.lane]), reverse=True)
     _show_lag(call, seen[:limit], todo, now_ms)
-    call.say(f"lanes that wait for the compactor: {sum(map(bool, todo.values())):,} of {len(seen):,}", style="dim")
+    call.say(
+        f"lanes that wait for the compactor: {sum(map(bool, todo.values())):,} of {len(seen):,}",
+        style="dim",
+    )
     call.note_cost()
     for lane, error in missing:
         call.document({"lane": str(lane), "error": str(error)})
@@ -86,12 +97,24 @@ def _show_lag(call: Call, seen: list[LaneLag], todo: Mapping[Lane, list[str]], n
         lane, due = each.lane, todo[each.lane]
         times = (each.oldest_ms, each.watermark_ms)
         oldest_ms, watermark_ms = (None if at is None else max(0, now_ms - at) for at in times)
-        fields = {"lane": str(lane), "counter": lane.counter, "region": lane.region, "shard": lane.shard}
+        fields = {
+            "lane": str(lane),
+            "counter": lane.counter,
+            "region": lane.region,
+            "shard": lane.shard,
+        }
         fields |= {"tail": each.tail, "oldest_age_ms": oldest_ms, "watermark_age_ms": watermark_ms}
-        fields |= {"strays": each.strays, "to_clean": each.to_clean, "to_do": due, "damage": each.damage}
+        fields |= {
+            "strays": each.strays,
+            "to_clean": each.to_clean,
+            "to_do": due,
+            "damage": each.damage,
+        }
         call.document(fields)
         counts = (f"{each.strays:,}", f"{each.to_clean:,}", " ".join(due) or "-")
-        rows.append((str(lane), f"{each.tail:,}", show.age(oldest_ms), show.age(watermark_ms), *counts))
+        rows.append(
+            (str(lane), f"{each.tail:,}", show.age(oldest_ms), show.age(watermark_ms), *counts)
+        )
     call.table_of(("lane", "tail", "oldest", "folded to", "strays", "to clean", "to do"), rows)
     for damage in filter(None, (each.damage for each in seen)):
         call.note(damage, "red")
@@ -105,7 +128,8 @@ UNREAD = "lanes-unread-changes-in-a-lane-that-nobody-reads"
 
 @command("compact")
 def compact(call: Call, counters: Counters = None) -> None:
-    """Clean, fold and settle the lanes of this Region. Without counters, a scan finds the lanes that need it.
+    """Clean, fold and settle the lanes of this Region. Without counters, a scan finds the lanes
+    that need it.
 
     The scan also puts the lanes that it finds in the directory, those of limited counters too.
     """
@@ -122,7 +146,10 @@ def compact(call: Call, counters: Counters = None) -> None:
     consumed = call.meter.take()
     fields = {"region": region, "counters": len(names), "postponed_by": list(report.postponed_by)}
     fields |= {name: getattr(report, name) for name in COUNTS} | {"listed": len(scanned.listed)}
-    fields |= {"conflicts": list(report.conflicts), "problems": {name: str(error) for name, error in problems}}
+    fields |= {
+        "conflicts": list(report.conflicts),
+        "problems": {name: str(error) for name, error in problems},
+    }
     call.document(fields | show.cost_fields(consumed))
     what = show.counted(len(names), "counter") if names else "nothing needs it"
     deltas = f"{report.folded:,} folded, {report.settled:,} settled, {report.cleaned:,} cleaned"
@@ -130,17 +157,27 @@ def compact(call: Call, counters: Counters = None) -> None:
     if scanned.listed:
         call.say(f"lanes that were new in the directory: {len(scanned.listed):,}")
     if report.gave_up:
-        call.say(f"left to the next run, because another compactor is there: {show.counted(report.gave_up, 'lane')}")
+        call.say(
+            "left to the next run, because another compactor is there: "
+            f"{show.counted(report.gave_up, 'lane')}"
+        )
     if report.postponed:
         postponed = show.counted(report.postponed, "lane")
-        call.say(f"not cleaned, or not to the end: {postponed}, because of {'; '.join(report.postponed_by)}")
+        call.say(
+            f"not cleaned, or not to the end: {postponed}, because of "
+            f"{'; '.join(report.postponed_by)}"
+        )
     call.note(show.cost(consumed))
     for name, error in problems:
         call.note(str(error) if str(error).startswith(name) else f"{name}: {error}", "red")
     for token in report.conflicts:
-        call.note(f"a segment lists the delta {token} with another change; the delta is kept", "red")
+        call.note(
+            f"a segment lists the delta {token} with another change; the delta is kept", "red"
+        )
     if problems or report.conflicts:
-        raise typer.Exit(DATA if report.conflicts else exit_code_of([error for _, error in problems]))
+        raise typer.Exit(
+            DATA if report.conflicts else exit_code_of([error for _, error in problems])
+        )
 
 
 @command("verify")
@@ -163,7 +200,9 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Sca
     try:
         outcomes = each_of(call, "counters", names, verified)
     except (DamagedItem, LaneDamaged) as error:  # another verify would say the same
-        raise Wrong(type(error).__name__, str(error), f"{VALUES}#{DAMAGED} says what to do.", DATA) from error
+        raise Wrong(
+            type(error).__name__, str(error), f"{VALUES}#{DAMAGED} says what to do.", DATA
+        ) from error
     for name, outcome in outcomes:
         if isinstance(outcome, LedgerError):
             failed.append(outcome)
@@ -173,8 +212,16 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Sca
         different, strays = different + (not outcome.ok), strays + outcome.strays
         sections |= {DIFFERS} if any(lane.differences for lane in outcome.lanes) else set()
         sections |= {UNREAD} if outcome.unread else set()
-        fields = {"counter": name, "ok": outcome.ok, "value": outcome.value, "strays": outcome.strays}
-        fields |= {"differences": list(outcome.differences), "unread": [str(lane) for lane in outcome.unread]}
+        fields = {
+            "counter": name,
+            "ok": outcome.ok,
+            "value": outcome.value,
+            "strays": outcome.strays,
+        }
+        fields |= {
+            "differences": list(outcome.differences),
+            "unread": [str(lane) for lane in outcome.unread],
+        }
         call.document(fields)
         if not outcome.ok or len(names) == 1:
             _show(call, name, outcome)
@@ -193,7 +240,12 @@ def _show(call: Call, name: str, verification: Verification) -> None:
     value = "no value" if verification.value is None else f"{verification.value:,}"
     call.say(f"{name}: its events give {value}")
     rows = [
-        (str(lane.lane), "?" if lane.value is None else f"{lane.value:,}", f"{lane.pending:,}", f"{lane.strays:,}")
+        (
+            str(lane.lane),
+            "?" if lane.value is None else f"{lane.value:,}",
+            f"{lane.pending:,}",
+            f"{lane.strays:,}",
+        )
         for lane in verification.lanes
     ]
     call.table_of(("lane", "sum", "pending", "strays"), rows)

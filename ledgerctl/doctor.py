@@ -1,6 +1,7 @@
 """`doctor`: are this table, this role and this machine what the library needs?
 
-Rule 1: It writes nothing: it tries a right to write by a put or a delete under a condition that nothing fulfils.
+Rule 1: It writes nothing: it tries a right to write by a put or a delete under a condition that
+nothing fulfils.
 Rule 2: Each finding that is not fine has a remedy.
 Rule 3: Where the role may not look there is a warning, because a narrow role is no fault.
 """
@@ -40,7 +41,9 @@ LOOKS = (
     ("time to live", "describe_time_to_live", shape.ttl_findings),
     ("point-in-time recovery", "describe_continuous_backups", shape.backups_findings),
 )
-"""What `doctor` looks at in each Region: its name, the request, and the function that judges the answer."""
+"""What `doctor` looks at in each Region: its name, the request, and the function that judges the
+answer.
+"""
 
 
 @command("doctor")
@@ -52,7 +55,9 @@ def doctor(call: Call) -> None:
     findings = list(_findings(call))
     for each in findings:
         call.document(each._asdict())
-        call.say(Text.assemble((f"{each.level:<5}", STYLES[each.level]), f"{each.what}: {each.says}"))
+        call.say(
+            Text.assemble((f"{each.level:<5}", STYLES[each.level]), f"{each.what}: {each.says}")
+        )
         if each.remedy:
             call.say(f"     {each.remedy}")
     counts = {level: sum(each.level == level for each in findings) for level in STYLES}
@@ -85,7 +90,11 @@ def _region(call: Call, region: str) -> Iterator[Finding]:
             yield Finding("fail", f"{region} table", f"there is no {table}", remedy)
             return
         if isinstance(answer, LedgerError):
-            remedy = f"Use a role that may: it needs {operation}." if isinstance(answer, NotAllowed) else ""
+            remedy = (
+                f"Use a role that may: it needs {operation}."
+                if isinstance(answer, NotAllowed)
+                else ""
+            )
             yield Finding("warn", f"{region} {what}", f"not seen: {answer}", remedy)
         else:
             yield from judge(region, answer, single)
@@ -97,33 +106,54 @@ def _clock(call: Call, answer: Any) -> Finding:
     """This machine's clock against the Date header, which knows seconds."""
     date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
     if date is None:
-        return Finding("warn", "clock", "the endpoint's answer has no time", "Check the clock (NTP) by hand.")
+        return Finding(
+            "warn", "clock", "the endpoint's answer has no time", "Check the clock (NTP) by hand."
+        )
     skew_ms = call.surroundings.clock() - to_ms(parsedate_to_datetime(date)) - CUT_OFF_MS
     late_ms = call.settings.allowed_lateness_ms
     ahead = f"{abs(skew_ms) / 1000:.1f} s {'ahead of' if skew_ms > 0 else 'behind'} AWS"
     remedy = f"Set the clock (NTP). Adds later than allowed_lateness_ms={late_ms} become strays."
     level: Level = "fail" if abs(skew_ms) > max(late_ms, SKEW_WARN_MS) else "warn"
-    return judged(abs(skew_ms) <= SKEW_WARN_MS, "clock", "within two seconds of AWS", ahead, remedy, level)
+    return judged(
+        abs(skew_ms) <= SKEW_WARN_MS, "clock", "within two seconds of AWS", ahead, remedy, level
+    )
 
 
 def _shape(call: Call, strong: bool) -> Finding:
-    """The table's `shape` item against the settings. strong: the table's consistency between Regions."""
+    """The table's `shape` item against the settings.
+
+    strong: the table's consistency between Regions.
+    """
     what, settings = "shape", call.settings
     try:
         there = call.on_table(stored())
     except NotAllowed as refused:
-        remedy = "So nothing checks the settings: allow GetItem on the key `shape` (docs/security.md#roles)."
+        remedy = (
+            "So nothing checks the settings: allow GetItem on the key `shape` "
+            "(docs/security.md#roles)."
+        )
         return Finding("warn", what, f"not seen: {refused}", remedy)
     except LedgerError as error:
-        return Finding("fail", what, str(error), "Mend that first: until then no process adds or reads.")
+        return Finding(
+            "fail", what, str(error), "Mend that first: until then no process adds or reads."
+        )
     if there is None:
-        remedy = "Nothing refuses a process with other regions, shards or limits: `ledgerctl init` writes it."
+        remedy = (
+            "Nothing refuses a process with other regions, shards or limits: `ledgerctl "
+            "init` writes it."
+        )
         return Finding("warn", what, "the table has none", remedy)
     wrong, lacking = mismatches(settings, there), lacked(settings, there)
     lacking += ["the mode of the table"] if strong and not there.is_strong else []
     if lacking and not wrong:
-        says = f"lacks {' '.join(lacking)}; nothing refuses a process without them, which adds past them"
-        remedy = "`ledgerctl init` with these settings adds them; until then the library refuses their use."
+        says = (
+            f"lacks {' '.join(lacking)}; nothing refuses a process without them, which adds "
+            "past them"
+        )
+        remedy = (
+            "`ledgerctl init` with these settings adds them; until then the library refuses "
+            "their use."
+        )
         return Finding("warn", what, says, remedy)
     good = f"regions {' '.join(there.regions)}, shards {dict(there.shards) or 'one each'}"
     good += f", limits {' '.join(there.limits)}" if there.limits else ""
@@ -141,7 +171,9 @@ def lacked(settings: Settings, there: Shape) -> list[str]:
 
 
 def _lanes(call: Call) -> Iterator[Finding]:
-    """The lanes of a page of a scan (1 MB, at most 128 read units), and whether the directory has a hundred of them."""
+    """The lanes of a page of a scan (1 MB, at most 128 read units), and whether the directory
+    has a hundred of them.
+    """
     try:
         page: KeyPage = call.table.answer(Scan())
         found = sorted({lane for lane, _, _ in by_lane(page.keys)})
@@ -154,8 +186,14 @@ def _lanes(call: Call) -> Iterator[Finding]:
         return
     whole = page.last is None
     unread = [lane for lane in found if not call.settings.reads(lane)]
-    good = f"{len(found):,} lanes{'' if whole else ' (of the first MB of the table)'}, all of them read"
-    remedy = "Their changes are in no value: give the regions and shards of the processes that added them."
+    good = (
+        f"{len(found):,} lanes{'' if whole else ' (of the first MB of the table)'}, all of "
+        "them read"
+    )
+    remedy = (
+        "Their changes are in no value: give the regions and shards of the processes that "
+        "added them."
+    )
     yield judged(not unread, LANES, good, f"nobody reads {named(unread)}", remedy)
 
     missing = [lane for lane, item in zip(seen, listed, strict=True) if item is None]
@@ -163,5 +201,8 @@ def _lanes(call: Call) -> Iterator[Finding]:
     rest = " in the part that this read; `ledgerctl list --scan` reads the whole table"
     good = f"has each of {what}{'' if whole and seen == every else rest}"
     bad = f"{len(missing):,} of {what} are not in it, such as {', '.join(map(str, missing[:1]))}"
-    remedy = "`ledgerctl compact` in each Region lists them. The service lists a new lane within some seconds."
+    remedy = (
+        "`ledgerctl compact` in each Region lists them. The service lists a new lane within "
+        "some seconds."
+    )
     yield judged(not missing, "directory of lanes", good, bad, remedy, "warn")

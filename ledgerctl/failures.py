@@ -1,8 +1,8 @@
 """What went wrong, in a sentence, with a remedy and an exit code.
 
 Rule 1: Every failure that a user, a role, a network or a table can cause has a sentence here.
-Rule 2: The codes are public (docs/ledgerctl.md): 1 is about the data, 2 about what was typed, 3 about AWS and worth
-another try, 4 the one case in which the same command again may count twice.
+Rule 2: The codes are public (docs/ledgerctl.md): 1 is about the data, 2 about what was typed, 3
+about AWS and worth another try, 4 the one case in which the same command again may count twice.
 Rule 3: Any other failure is a defect of ledgerctl; its message says so, and it has its own code.
 """
 
@@ -23,26 +23,60 @@ UNEXPECTED, TRACE = "Unexpected", "LEDGERCTL_TRACE"
 
 OF_AWS = (errors.NotAllowed, errors.Unavailable, errors.OutcomeUnknown)
 MEANINGS: tuple[tuple[type[errors.LedgerError], int, str], ...] = (
-    (errors.InvalidSettings, USAGE, "Options win over the environment: `ledgerctl COMMAND --help` names both."),
+    (
+        errors.InvalidSettings,
+        USAGE,
+        "Options win over the environment: `ledgerctl COMMAND --help` names both.",
+    ),
     (errors.InvalidInput, USAGE, ""),
     (errors.TableMismatch, DATA, "`ledgerctl doctor` looks at the table's shape."),
-    (errors.DamagedItem, DATA, "`ledgerctl verify` shows how much is damaged; docs/operations/values.md has more."),
-    (errors.LaneDamaged, DATA, "`ledgerctl verify` shows how much is damaged; docs/operations/values.md has more."),
-    (errors.SettingsMismatch, USAGE, "`ledgerctl doctor` shows both; docs/data-model.md#shape has the rules."),
+    (
+        errors.DamagedItem,
+        DATA,
+        "`ledgerctl verify` shows how much is damaged; docs/operations/values.md has more.",
+    ),
+    (
+        errors.LaneDamaged,
+        DATA,
+        "`ledgerctl verify` shows how much is damaged; docs/operations/values.md has more.",
+    ),
+    (
+        errors.SettingsMismatch,
+        USAGE,
+        "`ledgerctl doctor` shows both; docs/data-model.md#shape has the rules.",
+    ),
     (errors.TokenConflict, DATA, ""),
-    (errors.LimitReached, DATA, "`ledgerctl standing COUNTER` shows what is left, held and on its way."),
+    (
+        errors.LimitReached,
+        DATA,
+        "`ledgerctl standing COUNTER` shows what is left, held and on its way.",
+    ),
     (errors.PeriodOver, DATA, "Add a correction to a period that is open."),
     (errors.HoldEnded, DATA, "A hold ends once: make a new one, or `add` the change."),
     (errors.GateLost, DATA, "docs/limits.md#when-a-gate-is-gone says what to do."),
-    (errors.NoSuchHold, USAGE, "`ledgerctl holds COUNTER` lists those that are open, with their ids."),
-    (errors.LimitMismatch, USAGE, "`ledgerctl doctor` compares LEDGER_LIMITS with the table's (docs/limits.md)."),
-    (errors.LedgerError, NO_ANSWER, "Run it again."),  # throttled, in conflict, too slow, not replicated, given up
+    (
+        errors.NoSuchHold,
+        USAGE,
+        "`ledgerctl holds COUNTER` lists those that are open, with their ids.",
+    ),
+    (
+        errors.LimitMismatch,
+        USAGE,
+        "`ledgerctl doctor` compares LEDGER_LIMITS with the table's (docs/limits.md).",
+    ),
+    # throttled, in conflict, too slow, not replicated, given up
+    (errors.LedgerError, NO_ANSWER, "Run it again."),
 )
 """The exit code and the remedy of each error of the library. The first line that fits decides."""
 
 EXPIRED = {"ExpiredTokenException", "ExpiredToken", "RequestExpired"}
 UNREACHABLE = (boto.ConnectionError, boto.ConnectionClosedError)
-SIGN_IN = (boto.SSOError, boto.UnauthorizedSSOTokenError, boto.TokenRetrievalError, boto.CredentialRetrievalError)
+SIGN_IN = (
+    boto.SSOError,
+    boto.UnauthorizedSSOTokenError,
+    boto.TokenRetrievalError,
+    boto.CredentialRetrievalError,
+)
 NO_PROFILE = (boto.ProfileNotFound, boto.ConfigParseError, boto.ConfigNotFound)
 
 
@@ -59,7 +93,10 @@ def meaning(failure: BaseException, where: Callable[[], str]) -> Wrong:
     if isinstance(failure, Wrong):
         return failure
     if isinstance(failure, KeyboardInterrupt):
-        remedy = "Run it again: nothing counts twice. Repeat an `add` without --key only by the command that it prints."
+        remedy = (
+            "Run it again: nothing counts twice. Repeat an `add` without --key only by the "
+            "command that it prints."
+        )
         return Wrong("Interrupted", "Interrupted.", remedy, INTERRUPTED)
     if isinstance(failure, OSError) and failure.filename is not None:
         return Wrong("FileError", f"{failure.filename}: {failure.strerror}.", "Name another file.")
@@ -68,12 +105,16 @@ def meaning(failure: BaseException, where: Callable[[], str]) -> Wrong:
             remedy = "`aws configure list-profiles` names the profiles there are."
             return Wrong("NoProfile", f"{profile}.".replace("..", "."), remedy)
     if isinstance(failure, boto.ClientError | boto.BotoCoreError):
-        error = error_of(failure, getattr(failure, "operation_name", "the request"), False, "the table")
+        error = error_of(
+            failure, getattr(failure, "operation_name", "the request"), False, "the table"
+        )
         error.__cause__ = failure
         failure = error
     kind = type(failure).__name__
     if isinstance(failure, errors.TableMissing):
-        remedy = "Name another with --table, --region or --endpoint-url, or make it: `ledgerctl init`."
+        remedy = (
+            "Name another with --table, --region or --endpoint-url, or make it: `ledgerctl init`."
+        )
         return Wrong(kind, f"There is no table {where()}.", remedy)
     if isinstance(failure, OF_AWS):
         remedy = _remedy(failure, failure.__cause__, where)
@@ -82,8 +123,16 @@ def meaning(failure: BaseException, where: Callable[[], str]) -> Wrong:
         if isinstance(failure, error_type):
             why = failure.why if isinstance(failure, errors.InvalidInput) else str(failure)
             return Wrong(kind, why, remedy, code)
-    message = f"ledgerctl met something that it does not know: {kind}: {failure}. What it wrote is unknown."
-    return Wrong(UNEXPECTED, message, f"Please report it, with what the command prints under {TRACE}=1.", OURS)
+    message = (
+        f"ledgerctl met something that it does not know: {kind}: {failure}. What it wrote "
+        "is unknown."
+    )
+    return Wrong(
+        UNEXPECTED,
+        message,
+        f"Please report it, with what the command prints under {TRACE}=1.",
+        OURS,
+    )
 
 
 def cut_off(failure: BaseException, where: Callable[[], str], done: str, remedy: str) -> Wrong:
@@ -95,12 +144,21 @@ def cut_off(failure: BaseException, where: Callable[[], str], done: str, remedy:
 
 def _remedy(failure: Exception, cause: Any, where: Callable[[], str]) -> str:
     if isinstance(cause, boto.NoCredentialsError | boto.PartialCredentialsError):
-        give = "Give credentials: --profile NAME, AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+        give = (
+            "Give credentials: --profile NAME, AWS_PROFILE, or AWS_ACCESS_KEY_ID and "
+            "AWS_SECRET_ACCESS_KEY."
+        )
         return f"{give} A local endpoint takes any."
     if code_of(cause) in EXPIRED or isinstance(cause, SIGN_IN):
         return "Sign in again, such as by `aws sso login`."
     if isinstance(failure, errors.NotAllowed):
-        return "`ledgerctl doctor` says what this role may do; docs/security.md#roles has the policies."
+        return (
+            "`ledgerctl doctor` says what this role may do; docs/security.md#roles has the "
+            "policies."
+        )
     if isinstance(cause, UNREACHABLE):
-        return f"Check that the endpoint is up and the Region's name is right: {where()}. Then run it again."
+        return (
+            f"Check that the endpoint is up and the Region's name is right: {where()}. Then "
+            "run it again."
+        )
     return "Run it again: nothing counts twice."

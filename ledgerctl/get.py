@@ -1,7 +1,9 @@
 """`get` and `watch`: what a counter is or was worth, once, or again and again.
 
-Rule 1: A value is always a fresh read of the table, never a cache's; its cost is what DynamoDB says it consumed.
-Rule 2: `watch` goes on after a failed read, unless none has worked yet: what has never worked may never work.
+Rule 1: A value is always a fresh read of the table, never a cache's; its cost is what DynamoDB says
+it consumed.
+Rule 2: `watch` goes on after a failed read, unless none has worked yet: what has never worked may
+never work.
 """
 
 from contextlib import suppress
@@ -26,15 +28,24 @@ PASSING = (ReadTooSlow, Throttled, TransactionConflict, Unavailable)
 def get(
     call: Call,
     counter: Counter,
-    at: Annotated[str | None, typer.Option(help="Only its value at this instant: a time, or a date in UTC.")] = None,
+    at: Annotated[
+        str | None, typer.Option(help="Only its value at this instant: a time, or a date in UTC.")
+    ] = None,
 ) -> None:
-    """Show a counter: value, parts by Region, pending, cost of the read; or its value at an instant."""
+    """Show a counter: value, parts by Region, pending, cost of the read; or its value at an
+    instant.
+    """
     if (instant := show.time_typed(at)) is not None:
         value = call.reader.value_at(counter, instant)
         consumed = call.meter.take()
-        call.document({"counter": counter, "at": time_text(instant), "value": value} | show.cost_fields(consumed))
+        call.document(
+            {"counter": counter, "at": time_text(instant), "value": value}
+            | show.cost_fields(consumed)
+        )
         call.say(Text.assemble(counter, "  ", (f"{value:,}", "bold cyan")))
-        call.say(f"of the changes before {show.moment(instant)}  {show.cost(consumed)}", style="dim")
+        call.say(
+            f"of the changes before {show.moment(instant)}  {show.cost(consumed)}", style="dim"
+        )
         return
     balance = call.reader.read(counter)
     consumed = call.meter.take()
@@ -44,9 +55,14 @@ def get(
     for region, part in balance.by_region.items() if len(balance.by_region) > 1 else ():
         call.say(f"  {region:<16}{part:>{width},}")
     if balance.count:
-        call.say(f"{show.counted(balance.count, 'change')}, {balance.pending:,} of them pending in the tail")
+        call.say(
+            f"{show.counted(balance.count, 'change')}, {balance.pending:,} of them pending in the "
+            "tail"
+        )
     else:
-        lists = "`ledgerctl list` names the counters of the directory, and with --scan all there are"
+        lists = (
+            "`ledgerctl list` names the counters of the directory, and with --scan all there are"
+        )
         if call.settings.keep_of(counter) is not None and call.settings.term_of(counter) is None:
             lists = f"only its periods count: `ledgerctl periods {counter}`"
         call.say(f"nobody has added to it; {lists}")
@@ -60,7 +76,9 @@ def watch(
     call: Call,
     counter: Counter,
     interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two reads.")] = 2.0,
-    count: Annotated[int | None, typer.Option(min=1, help="Stop after that many reads; without it, at Ctrl-C.")] = None,
+    count: Annotated[
+        int | None, typer.Option(min=1, help="Stop after that many reads; without it, at Ctrl-C.")
+    ] = None,
 ) -> None:
     """Show a counter's value as it changes, until Ctrl-C. It goes on after a failed read."""
     before: Balance | None = None

@@ -1,4 +1,5 @@
-"""`init`: makes the table as the library needs it, in every Region of the settings. `restore` ends by the same steps.
+"""`init`: makes the table as the library needs it, in every Region of the settings. `restore` ends
+by the same steps.
 
 Rule 1: It only makes things and turns them on; it deletes nothing.
 Rule 2: It skips each step that is done already, so you run it again after it was cut off.
@@ -19,14 +20,22 @@ from ledgerctl.call import Call
 from ledgerctl.command import Unprotected, command
 from ledgerctl.failures import DATA, NO_ANSWER, Wrong, meaning
 
-POLL_S, ACTIVE_LOOKS_MAX = 2.0, 900  # half an hour, because a replica of a large table takes its time
+# half an hour, because a replica of a large table takes its time
+POLL_S, ACTIVE_LOOKS_MAX = 2.0, 900
 RECOVERY_TRIES_MAX = 60  # DynamoDB refuses it for a moment after it made a table
-SHAPE_STEPS = {"written": "wrote the shape", "grown": "added new Regions, limits or periods to the shape"}
+SHAPE_STEPS = {
+    "written": "wrote the shape",
+    "grown": "added new Regions, limits or periods to the shape",
+}
 PITR = {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}}
-STREAM: dict[str, Any] = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": shape.IMAGES}}
+STREAM: dict[str, Any] = {
+    "StreamSpecification": {"StreamEnabled": True, "StreamViewType": shape.IMAGES}
+}
 CREATE: dict[str, Any] = {
     "KeySchema": [{"AttributeName": name, "KeyType": kind} for name, kind, _ in shape.KEYS],
-    "AttributeDefinitions": [{"AttributeName": name, "AttributeType": type_} for name, _, type_ in shape.KEYS],
+    "AttributeDefinitions": [
+        {"AttributeName": name, "AttributeType": type_} for name, _, type_ in shape.KEYS
+    ],
     "BillingMode": "PAY_PER_REQUEST",
     **STREAM,
 }
@@ -34,7 +43,10 @@ CREATE: dict[str, Any] = {
 
 @command("init")
 def init(call: Call, no_deletion_protection: Unprotected = False) -> None:
-    """Make the table, with a replica in every Region of --regions. Run it again after any failure."""
+    """Make the table, with a replica in every Region of --regions.
+
+    Run it again after any failure.
+    """
     home, name = call.settings.region, call.settings.table
     steps = Steps(call)
     there = call.ask(home, "describe_table", TableName=name)
@@ -51,7 +63,9 @@ def init(call: Call, no_deletion_protection: Unprotected = False) -> None:
     make_ready(call, steps, deletion_protection=not no_deletion_protection)
     call.document({"table": name, "regions": list(call.settings.regions), "steps": steps.done})
     nothing = f"{name} is there already in {' '.join(call.settings.regions)}: nothing to do"
-    call.say("ready; `ledgerctl doctor` checks everything" if steps.done else nothing, style="green")
+    call.say(
+        "ready; `ledgerctl doctor` checks everything" if steps.done else nothing, style="green"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +81,9 @@ class Steps:
 
 
 def make_ready(call: Call, steps: Steps, *, deletion_protection: bool) -> None:
-    """Make and turn on what a table lacks, in every Region; in this one first, because replicas need a stream."""
+    """Make and turn on what a table lacks, in every Region; in this one first, because replicas
+    need a stream.
+    """
     home, regions = call.settings.region, call.settings.regions
 
     def turn_on(region: str, text: str, **change: Any) -> None:
@@ -89,7 +105,8 @@ def make_ready(call: Call, steps: Steps, *, deletion_protection: bool) -> None:
         if deletion_protection and not table.get("DeletionProtectionEnabled"):
             turn_on(region, "deletion protection", DeletionProtectionEnabled=True)
         if region == home and call.settings.periods and _turned_retiring_on(call, home):
-            steps.say(f"{home}: items of periods retire")  # replicas follow, and refuse the request within the hour
+            # replicas follow, and refuse the request within the hour
+            steps.say(f"{home}: items of periods retire")
         if _turned_recovery_on(call, region):
             steps.say(f"{region}: point-in-time recovery is on")
     strong = False
@@ -97,8 +114,11 @@ def make_ready(call: Call, steps: Steps, *, deletion_protection: bool) -> None:
         table = active(call, region)
         refuse(call, region, table, "Nothing was changed there.")
         strong = strong or is_strong(table)
-    for region in regions:  # last, because from then on every process refuses to run that does not name them
-        done = call.on_table(write(replace(call.settings, region=region), strong), call.tables[region])
+    # last, because from then on every process refuses to run that does not name them
+    for region in regions:
+        done = call.on_table(
+            write(replace(call.settings, region=region), strong), call.tables[region]
+        )
         if done != "kept":
             steps.say(f"{region}: {SHAPE_STEPS[done]}")
 
@@ -110,21 +130,27 @@ def do(call: Call, region: str, operation: str, **arguments: Any) -> None:
 
 
 def refuse(call: Call, region: str, table: Any, nothing: str, *, new: bool = False) -> None:
-    """Raises Wrong where `doctor` fails; not for replicas and a stream that are missing, which a run on a `new` table
-    makes. nothing: a sentence that says what was left."""
+    """Raises Wrong where `doctor` fails; not for replicas and a stream that are missing, which a
+    run on a `new` table makes. nothing: a sentence that says what was left."""
     settings = call.settings
     findings = shape.table_findings(region, {"Table": table}, new or len(settings.regions) == 1)
     replicas = shape.replica_findings(settings, table) if region == settings.region else []
     findings += [each for each in replicas if not (new and each.what == shape.REPLICAS)]
     answer = call.ask(region, "describe_time_to_live", TableName=settings.table)
     if isinstance(answer, LedgerError):
-        call.note(f"{region}: time to live could not be read; it must be off or by {RETIRES}: {answer}", "yellow")
+        call.note(
+            f"{region}: time to live could not be read; it must be off or by {RETIRES}: {answer}",
+            "yellow",
+        )
     else:
         findings += shape.ttl_findings(region, answer)
     wrong = [each for each in findings if each.level == "fail"]
     if wrong:
         said = "; ".join(f"{each.what}: {each.says}" for each in wrong)
-        message = f"There is a table {settings.table}, and it does not have the library's shape ({said}). {nothing}"
+        message = (
+            f"There is a table {settings.table}, and it does not have the library's shape "
+            f"({said}). {nothing}"
+        )
         raise Wrong("TableDiffers", message, f"Name another with --table. {wrong[0].remedy}", DATA)
 
 
@@ -149,7 +175,10 @@ def _turned_recovery_on(call: Call, region: str) -> bool:
     """Whether there was anything to do. Raises Wrong where AWS does not turn it on."""
     name = call.settings.table
     backups = call.ask(region, "describe_continuous_backups", TableName=name)
-    if not isinstance(backups, LedgerError) and shape.backups_findings(region, backups)[0].level == "ok":
+    if (
+        not isinstance(backups, LedgerError)
+        and shape.backups_findings(region, backups)[0].level == "ok"
+    ):
         return False
     answer: Any = None
     for _ in range(RECOVERY_TRIES_MAX):
@@ -160,7 +189,10 @@ def _turned_recovery_on(call: Call, region: str) -> bool:
             break
         call.surroundings.pause(POLL_S)
     why = meaning(answer, call.where)
-    message = f"{region}: point-in-time recovery is not on, and nothing else brings a deleted item back. {why.message}"
+    message = (
+        f"{region}: point-in-time recovery is not on, and nothing else brings a deleted "
+        f"item back. {why.message}"
+    )
     raise Wrong("NoRecovery", message, why.remedy, NO_ANSWER)
 
 
@@ -171,8 +203,12 @@ def active(call: Call, region: str, *others: str) -> dict[str, Any]:
         answer = call.ask(region, "describe_table", TableName=call.settings.table)
         if not isinstance(answer, LedgerError):
             table: dict[str, Any] = answer["Table"]
-            states = {each["RegionName"]: each.get("ReplicaStatus") for each in table.get("Replicas", [])}
-            if table["TableStatus"] == "ACTIVE" and all(states.get(other) == "ACTIVE" for other in others):
+            states = {
+                each["RegionName"]: each.get("ReplicaStatus") for each in table.get("Replicas", [])
+            }
+            if table["TableStatus"] == "ACTIVE" and all(
+                states.get(other) == "ACTIVE" for other in others
+            ):
                 return table
             status = f"{table['TableStatus']}, replicas {states}"
         elif not isinstance(answer, TableMissing):  # a replica may not be there yet

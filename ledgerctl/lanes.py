@@ -1,11 +1,14 @@
-"""For every command that takes many counters: which lanes there are, by the directory or by a scan; and one call for
-each of them, some at a time.
+"""For every command that takes many counters: which lanes there are, by the directory or by a scan;
+and one call for each of them, some at a time.
 
-Rule 1: A command reads the directory of every Region of the settings, from this Region's replica, and says the cost.
+Rule 1: A command reads the directory of every Region of the settings, from this Region's replica,
+and says the cost.
 Rule 2: `--scan` reads the whole table, so it sees lanes that no directory has, and names them.
-Rule 3: A directory is not the table: every answer from it says what it may lack. Where none names a lane, because no
-compactor ran yet, a command scans a small table by itself; of a larger one the error begins with what to do.
-Rule 4: A command skips an item that names no lane, and names it. It skips periods that nobody looks at any more.
+Rule 3: A directory is not the table: every answer from it says what it may lack. Where none names a
+lane, because no compactor ran yet, a command scans a small table by itself; of a larger one the
+error begins with what to do.
+Rule 4: A command skips an item that names no lane, and names it. It skips periods that nobody looks
+at any more.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -39,7 +42,10 @@ Done = TypeVar("Done")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """lanes: in order. holdings: what each lane holds, if a scan found them; None: the directory named them."""
+    """lanes: in order.
+
+    holdings: what each lane holds, if a scan found them; None: the directory named them.
+    """
 
     lanes: list[Lane]
     holdings: dict[Lane, Holding] | None = None
@@ -53,19 +59,22 @@ class Found:
         return NOT_LISTED if self.holdings is None else ""
 
     def unread(self, settings: Settings) -> list[Lane]:
-        """Lanes that hold something, and that no reader of these settings reads. The directory does not say whether the
-        lane of a limited counter holds deltas, which nobody reads, so only a scan finds these."""
+        """Lanes that hold something, and that no reader of these settings reads. The directory does
+        not say whether the lane of a limited counter holds deltas, which nobody reads, so only a
+        scan finds these."""
         if self.holdings is None:
             held = [lane for lane in self.lanes if settings.limit_of(lane.counter) is None]
         else:
-            held = [lane for lane, holding in self.holdings.items() if holding.deltas or holding.folded]
+            held = [
+                lane for lane, holding in self.holdings.items() if holding.deltas or holding.folded
+            ]
         return [lane for lane in held if not settings.reads(lane)]
 
 
 def found(call: Call, prefix: str = "", *, scan: bool = False, at_home: bool = False) -> Found:
-    """The lanes of the counters that begin with `prefix`. at_home: read each Region's directory there, with what is not
-    replicated yet, and scan nothing. Raises Wrong where no directory names a lane and no scan finds one, and the
-    TableErrors."""
+    """The lanes of the counters that begin with `prefix`. at_home: read each Region's directory
+    there, with what is not replicated yet, and scan nothing. Raises Wrong where no directory names
+    a lane and no scan finds one, and the TableErrors."""
     if not scan:
         return _listed(call, prefix, at_home=at_home)
     holdings = call.run(every_lane(_wanted(call, prefix)))
@@ -75,9 +84,12 @@ def found(call: Call, prefix: str = "", *, scan: bool = False, at_home: bool = F
     return Found(list(holdings), holdings)
 
 
-def chosen(call: Call, counters: Iterable[str] | None, prefix: str, *, scan: bool) -> tuple[list[str], Found]:
-    """The counters that were typed, each once; else all that are `found`. Raises Wrong for one that has no changes, not
-    even in lanes that nobody reads. The command itself reports what cannot be read."""
+def chosen(
+    call: Call, counters: Iterable[str] | None, prefix: str, *, scan: bool
+) -> tuple[list[str], Found]:
+    """The counters that were typed, each once; else all that are `found`. Raises Wrong for one that
+    has no changes, not even in lanes that nobody reads. The command itself reports what cannot be
+    read."""
     if not counters:
         every = found(call, prefix, scan=scan)
         return every.counters, every
@@ -85,10 +97,14 @@ def chosen(call: Call, counters: Iterable[str] | None, prefix: str, *, scan: boo
     for name in names:
         with suppress(LedgerError):
             if call.reader.read(name).count or any(
-                call.run(unread_beyond(name, region, call.settings), region) for region in call.settings.regions
+                call.run(unread_beyond(name, region, call.settings), region)
+                for region in call.settings.regions
             ):
                 continue
-            remedy = f"`ledgerctl list` names the counters there are. --prefix {name} takes all that begin so."
+            remedy = (
+                f"`ledgerctl list` names the counters there are. --prefix {name} takes all "
+                "that begin so."
+            )
             raise Wrong("NoSuchCounter", f"Nobody has added to {name!r}.", remedy)
     return names, Found([], {})
 
@@ -96,13 +112,19 @@ def chosen(call: Call, counters: Iterable[str] | None, prefix: str, *, scan: boo
 def named(lanes: Iterable[object]) -> str:
     """The first of them, and how many more there are."""
     every = [str(lane) for lane in lanes]
-    return ", ".join(every[:NAMED_MAX]) + (f" and {len(every) - NAMED_MAX:,} more" if len(every) > NAMED_MAX else "")
+    return ", ".join(every[:NAMED_MAX]) + (
+        f" and {len(every) - NAMED_MAX:,} more" if len(every) > NAMED_MAX else ""
+    )
 
 
 def _wanted(call: Call, prefix: str) -> Callable[[Lane], bool]:
-    """Whether a lane is of a counter that begins with `prefix`, and of no period that nobody looks at any more."""
+    """Whether a lane is of a counter that begins with `prefix`, and of no period that nobody
+    looks at any more.
+    """
     now_ms = call.surroundings.clock()
-    return lambda lane: lane.counter.startswith(prefix) and call.settings.is_kept(lane.counter, now_ms)
+    return lambda lane: (
+        lane.counter.startswith(prefix) and call.settings.is_kept(lane.counter, now_ms)
+    )
 
 
 class _TooLarge(Exception):
@@ -110,8 +132,8 @@ class _TooLarge(Exception):
 
 
 def _scan_of_young(call: Call, prefix: str, no_lane: str) -> Found:
-    """What a scan finds where no directory names a lane. no_lane: says that. Raises Wrong for a table that is larger
-    than a few pages, and for one without lanes."""
+    """What a scan finds where no directory names a lane. no_lane: says that. Raises Wrong for a
+    table that is larger than a few pages, and for one without lanes."""
     pages = 0
 
     def step(request: Request) -> Program[Any]:
@@ -124,11 +146,18 @@ def _scan_of_young(call: Call, prefix: str, no_lane: str) -> Found:
     try:
         holdings = call.run(through(every_lane(_wanted(call, "")), step))
     except _TooLarge:
-        do = "Add --scan, which reads the whole table; or first run `ledgerctl compact` without names in each Region."
-        raise Wrong("EmptyDirectory", f"{do} {no_lane} no compactor has listed one yet.", code=DATA) from None
+        do = (
+            "Add --scan, which reads the whole table; or first run `ledgerctl compact` without "
+            "names in each Region."
+        )
+        raise Wrong(
+            "EmptyDirectory", f"{do} {no_lane} no compactor has listed one yet.", code=DATA
+        ) from None
     if not holdings:
         why = f"{no_lane} nobody has added yet."
-        raise Wrong("EmptyDirectory", why, f"`ledgerctl add` makes the first counter. {LISTS}", DATA)
+        raise Wrong(
+            "EmptyDirectory", why, f"`ledgerctl add` makes the first counter. {LISTS}", DATA
+        )
     scanned = f"so this scanned the table. {LISTS} {show.cost(call.meter.take())}"
     call.note(f"{no_lane} no compactor has listed one yet; {scanned}", "yellow")
     holdings = {lane: held for lane, held in holdings.items() if lane.counter.startswith(prefix)}
@@ -147,20 +176,25 @@ def _listed(call: Call, prefix: str, *, at_home: bool) -> Found:
     no_lane = f"The directory of {' '.join(empty)} names no lane:"
     if not lanes and not at_home and not damaged:
         return _scan_of_young(call, prefix, no_lane)
-    call.note(f"read the directory of {' '.join(call.settings.regions)}: {show.cost(call.meter.take())}")
+    call.note(
+        f"read the directory of {' '.join(call.settings.regions)}: {show.cost(call.meter.take())}"
+    )
     if damaged:
         keys = named(f"pk={key.pk!r} sk={key.sk!r}" for key in damaged)
         call.note(f"skipped items of the directory that name no lane: {keys}", "red")
     no_lane += " nobody has added yet, or no compactor has listed one."
     if not lanes:
-        raise Wrong("EmptyDirectory", no_lane, f"--scan reads the whole table instead. {LISTS}", DATA)
+        raise Wrong(
+            "EmptyDirectory", no_lane, f"--scan reads the whole table instead. {LISTS}", DATA
+        )
     if empty:
         call.note(no_lane, "yellow")
     return Found(sorted(filter(_wanted(call, prefix), lanes)))
 
 
 def each(call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Done]) -> list[Done]:
-    """The outcomes in order, some at a time; the first alone, because it reads the table's shape, once for all.
+    """The outcomes in order, some at a time; the first alone, because it reads the table's shape,
+    once for all.
 
     what: the word for the names in the bar."""
     with call.progress(what, len(names)) as more, ThreadPoolExecutor(WORKERS) as workers:
@@ -176,7 +210,10 @@ def each(call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Do
 def each_of(
     call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Done]
 ) -> list[tuple[Name, Done | LedgerError]]:
-    """The outcome or the error of each counter or lane, in order, some at a time. Raises the error if all fail."""
+    """The outcome or the error of each counter or lane, in order, some at a time.
+
+    Raises the error if all fail.
+    """
 
     def one(name: Name) -> tuple[Name, Done | LedgerError]:
         try:
@@ -193,4 +230,8 @@ def each_of(
 
 def exit_code_of(failed: Sequence[LedgerError]) -> int:
     """3 where another try may help every one of them, else 1."""
-    return NO_ANSWER if failed and all(isinstance(error, TableError | GaveUp) for error in failed) else DATA
+    return (
+        NO_ANSWER
+        if failed and all(isinstance(error, TableError | GaveUp) for error in failed)
+        else DATA
+    )

@@ -1,8 +1,8 @@
 """`list` and `top`: the counters there are, by name, and the largest of them.
 
 Rule 1: The directory names them, or a scan, and the command says what that cost.
-Rule 2: `top` ranks them as `Reader.top` does, by the same program and by the value where nobody says by what, and says
-how far behind a value may be.
+Rule 2: `top` ranks them as `Reader.top` does, by the same program and by the value where nobody
+says by what, and says how far behind a value may be.
 """
 
 from collections import defaultdict
@@ -42,11 +42,13 @@ def list_(
 ) -> None:
     """List counters by name.
 
-    The directory costs half a read unit for each of its 256 buckets in each Region, and for each 4 KB of names. --scan
-    costs as much for each 4 KB of the table, and says what the lanes hold.
+    The directory costs half a read unit for each of its 256 buckets in each Region, and for each 4
+    KB of names. --scan costs as much for each 4 KB of the table, and says what the lanes hold.
     """
     if period and span_of(period) is None:
-        raise typer.BadParameter(f"{shown(period)} is no period such as 2026, 2026-11, 2026-W47 or 2026-11-20T14.")
+        raise typer.BadParameter(
+            f"{shown(period)} is no period such as 2026, 2026-11, 2026-W47 or 2026-11-20T14."
+        )
     prefix = _prefix_of(begins, prefix)
     seen = found(call, prefix, scan=scan)
     lanes_of: defaultdict[str, list[Lane]] = defaultdict(list)
@@ -61,16 +63,25 @@ def list_(
         rows.append((name, " ".join(regions), f"{len(own):,}"))
         if seen.holdings is not None:
             deltas = sum(seen.holdings[lane].deltas for lane in own)
-            fields |= {"deltas": deltas, "unlisted": [str(lane) for lane in own if not seen.holdings[lane].listed]}
+            fields |= {
+                "deltas": deltas,
+                "unlisted": [str(lane) for lane in own if not seen.holdings[lane].listed],
+            }
             rows[-1] += (f"{deltas:,}",)
         call.document(fields)
     if not rows:
-        none = f"no counter begins with {prefix!r}" if prefix else "no counter yet; `ledgerctl add` makes the first"
+        none = (
+            f"no counter begins with {prefix!r}"
+            if prefix
+            else "no counter yet; `ledgerctl add` makes the first"
+        )
         none = f"no counter of {period} begins with {prefix!r}" if period else none
         call.say(none + seen.limits)
         return
     call.table_of(
-        ("counter", "Regions", "lanes", *(["deltas held"] if seen.holdings is not None else [])), rows, left=2
+        ("counter", "Regions", "lanes", *(["deltas held"] if seen.holdings is not None else [])),
+        rows,
+        left=2,
     )
     _say_some(call, len(rows), len(lanes_of), seen.limits)
 
@@ -82,13 +93,16 @@ def top(
     prefix: Prefix = "",
     by: Annotated[By, typer.Option(help="The number to order by, the largest first.")] = By.value,
     limit: Annotated[int, typer.Option(min=1, help="Show at most that many.")] = 10,
-    exact: Annotated[bool, typer.Option("--exact", help="Read every tail, for values of this moment.")] = False,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Read every tail, for values of this moment.")
+    ] = False,
     scan: Scan = False,
 ) -> None:
     """Show the largest counters: list them, and read them a hundred at a time.
 
-    The checkpoint answers for a lane that was folded in the last five minutes, 100 of them a request. Each other lane
-    without a limit costs a request of its own; with --exact, and with --by pending, each lane does.
+    The checkpoint answers for a lane that was folded in the last five minutes, 100 of them a
+    request. Each other lane without a limit costs a request of its own; with --exact, and with --by
+    pending, each lane does.
     """
     seen = found(call, _prefix_of(begins, prefix), scan=scan)
     behind = 0 if exact or by is By.pending else BEHIND_S
@@ -106,7 +120,11 @@ def top(
 def _prefix_of(begins: str | None, prefix: str) -> str:
     """The prefix, whichever way it was typed."""
     if begins and prefix:
-        raise Wrong("Contradiction", f"{begins} and --prefix {prefix} both say how names begin.", "Give one of them.")
+        raise Wrong(
+            "Contradiction",
+            f"{begins} and --prefix {prefix} both say how names begin.",
+            "Give one of them.",
+        )
     return begins or prefix
 
 

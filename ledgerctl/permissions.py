@@ -1,6 +1,7 @@
 """What this role may do: `doctor` tries each right by a request, and has a finding for it.
 
-Rule 1: It tries a right to write under a condition that nothing fulfils, on a key that no program has.
+Rule 1: It tries a right to write under a condition that nothing fulfils, on a key that no program
+has.
 Rule 2: It tries a right on the kind of item that needs it, at the endpoint that needs it.
 """
 
@@ -38,15 +39,16 @@ TRIES = (
     ("home", "clean {at}", "DeleteItem", "delta#"),
     ("home", "rebuild {at}", "DeleteItem", "fold#"),
     ("home", "list, compact all", "Scan", ""),
-    ("limits", "decide at the gates of {at}", "UpdateItem", "gate#"),  # rights come from every Region
+    # rights come from every Region
+    ("limits", "decide at the gates of {at}", "UpdateItem", "gate#"),
     ("limits", "decide at the gates of {at}", "Query", "past#"),
     ("limits", "decide at the gates of {at}", "PutItem", "hold#"),
 )
 
 
 def permissions(call: Call) -> Iterator[Finding]:
-    """Whether this role may read in every Region, also for a clean, and write in its own. It does not try PartiQL,
-    which add_many and clean can do without."""
+    """Whether this role may read in every Region, also for a clean, and write in its own. It does
+    not try PartiQL, which add_many and clean can do without."""
     home, regions = call.settings.region, call.settings.regions
     others = tuple(region for region in regions if region != home)
     limits = regions if call.settings.limits else ()
@@ -55,9 +57,13 @@ def permissions(call: Call) -> Iterator[Finding]:
         for region in endpoints[where]:
             lane = Lane(home if where == "others" else region, 0, NOBODY)
             operation = re.sub(r"(?<!^)(?=[A-Z])", "_", action).lower()
-            answer = call.ask(region, operation, **_request(call.settings.table, action, PKS[kind](lane)))
+            answer = call.ask(
+                region, operation, **_request(call.settings.table, action, PKS[kind](lane))
+            )
             if not (isinstance(answer, TableMissing) and region != home):  # another finding says it
-                yield _finding(f"may {what.format(at=region, home=home)}", f"{action} {kind}".strip(), answer)
+                yield _finding(
+                    f"may {what.format(at=region, home=home)}", f"{action} {kind}".strip(), answer
+                )
 
 
 def _finding(what: str, action: str, answer: Any) -> Finding:
@@ -70,7 +76,10 @@ def _finding(what: str, action: str, answer: Any) -> Finding:
 
 def _request(table: str, action: str, pk: str) -> dict[str, Any]:
     key = {"pk": {"S": pk}, "sk": {"S": NOBODY}}  # no token, so no delta of ours
-    condition = {"KeyConditionExpression": "pk = :pk", "ExpressionAttributeValues": {":pk": key["pk"]}}
+    condition = {
+        "KeyConditionExpression": "pk = :pk",
+        "ExpressionAttributeValues": {":pk": key["pk"]},
+    }
     arguments: dict[str, dict[str, Any]] = {
         "GetItem": {"Key": key},
         "Query": {"Limit": 1, **condition},

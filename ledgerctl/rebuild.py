@@ -1,8 +1,11 @@
-"""`rebuild`: writes checkpoints anew from their segments, after a restore or damage, or when a replica was made again.
+"""`rebuild`: writes checkpoints anew from their segments, after a restore or damage, or when a
+replica was made again.
 
-Rule 1: It works on the lanes of one Region, that of --region. A counter with a limit has gates instead, which it
-rebuilds all at once, in every Region, because rights belong to all of them together.
-Rule 2: It asks first; where nobody can answer, it does nothing. A dry run shows what it would write.
+Rule 1: It works on the lanes of one Region, that of --region. A counter with a limit has gates
+instead, which it rebuilds all at once, in every Region, because rights belong to all of them
+together.
+Rule 2: It asks first; where nobody can answer, it does nothing. A dry run shows what it would
+write.
 Rule 3: It prints each lane when that is done, and one that it cannot rebuild stops no other.
 """
 
@@ -25,9 +28,13 @@ from ledgerctl.failures import DATA, NO_ANSWER, Wrong
 from ledgerctl.lanes import each, exit_code_of, found
 from ledgerctl.rebuilding import Unwritten, plan, rebuild_all
 
-STOP_COMPACTOR = "Stop the compactor of the Region first (docs/operations/runbooks.md#stop-and-start-the-compactor)."
+STOP_COMPACTOR = (
+    "Stop the compactor of the Region first "
+    "(docs/operations/runbooks.md#stop-and-start-the-compactor)."
+)
 STOP_WRITERS = (
-    "Stop all that add to the counter or hold of it (docs/operations/runbooks.md#a-limited-counter-after-a-restore)."
+    "Stop all that add to the counter or hold of it "
+    "(docs/operations/runbooks.md#a-limited-counter-after-a-restore)."
 )
 UNDONE = "Nothing was rebuilt."
 
@@ -36,15 +43,19 @@ UNDONE = "Nothing was rebuilt."
 def rebuild(
     call: Call,
     counter: Annotated[str | None, typer.Argument(help="The counter's name; or --all.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="All counters, by the directory; or by --scan.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="All counters, by the directory; or by --scan.")
+    ] = False,
     scan: Scan = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be written.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what would be written.")
+    ] = False,
 ) -> None:
     """Write the checkpoints of a counter, or of --all, anew from their segments; asks first.
 
-    It works on the lanes of this Region, after a restore or damage, or when its replica was made again. Of a limited
-    counter it rebuilds all gates, from what they filed.
+    It works on the lanes of this Region, after a restore or damage, or when its replica was made
+    again. Of a limited counter it rebuilds all gates, from what they filed.
     """
     if (counter is None) != every:
         remedy = "`ledgerctl list` names the counters there are."
@@ -60,23 +71,48 @@ def rebuild(
         else:
             _of_gates(call, counter, gates, yes, dry_run)
     except GaveUp as error:
-        raise Wrong("GaveUp", str(error), STOP_COMPACTOR if gates is None else STOP_WRITERS, NO_ANSWER) from None
+        raise Wrong(
+            "GaveUp", str(error), STOP_COMPACTOR if gates is None else STOP_WRITERS, NO_ANSWER
+        ) from None
 
 
 def _of_all(call: Call, lanes: list[Lane], yes: bool, dry_run: bool) -> None:
     region, settings = call.settings.region, call.settings
-    limited = sorted({lane.counter for lane in lanes if settings.limit_of(lane.counter) is not None})
-    own = [lane for lane in lanes if lane.region == region and settings.limit_of(lane.counter) is None]
-    what = f"{show.counted(len(own), 'lane')} of {region} and {show.counted(len(limited), 'limited counter')}"
+    limited = sorted(
+        {lane.counter for lane in lanes if settings.limit_of(lane.counter) is not None}
+    )
+    own = [
+        lane for lane in lanes if lane.region == region and settings.limit_of(lane.counter) is None
+    ]
+    what = (
+        f"{show.counted(len(own), 'lane')} of {region} and "
+        f"{show.counted(len(limited), 'limited counter')}"
+    )
     if dry_run:
         plans = each(call, "lanes", own, lambda lane: plan(call, lane))
-        would = {how: sum(planned.would == how for planned in plans) for how in ("write", "delete", "nothing", "fail")}
-        failing = {str(planned.lane): str(planned.error) for planned in plans if planned.error is not None}
-        call.document({"region": region, "would": would, "limited": limited, "failing": failing, "written": False})
+        would = {
+            how: sum(planned.would == how for planned in plans)
+            for how in ("write", "delete", "nothing", "fail")
+        }
+        failing = {
+            str(planned.lane): str(planned.error) for planned in plans if planned.error is not None
+        }
+        call.document(
+            {
+                "region": region,
+                "would": would,
+                "limited": limited,
+                "failing": failing,
+                "written": False,
+            }
+        )
         call.say(f"{what}; lanes: {', '.join(f'{how} {count:,}' for how, count in would.items())}")
         code = DATA
     else:
-        warning = f"{STOP_COMPACTOR} Meanwhile no compactor may work on these lanes, and nobody use a limited counter."
+        warning = (
+            f"{STOP_COMPACTOR} Meanwhile no compactor may work on these lanes, and nobody "
+            "use a limited counter."
+        )
         agree(call, yes, warning, f"Rebuild {what}?", UNDONE)
         done, failed = rebuild_all(call, lanes)
         losses = {name: lost for name, lost in done.items() if lost}
@@ -103,7 +139,13 @@ def _of_lanes(call: Call, counter: str, yes: bool, dry_run: bool) -> None:
         if wrong := [planned.error for planned in plans if planned.error is not None]:
             raise wrong[0]
         return
-    agree(call, yes, f"{STOP_COMPACTOR} Meanwhile no compactor may work on these lanes.", "Rebuild them?", UNDONE)
+    agree(
+        call,
+        yes,
+        f"{STOP_COMPACTOR} Meanwhile no compactor may work on these lanes.",
+        "Rebuild them?",
+        UNDONE,
+    )
     found: list[dict[str, object]] = []
     errors: list[LedgerError] = []
     try:
@@ -116,7 +158,11 @@ def _of_lanes(call: Call, counter: str, yes: bool, dry_run: bool) -> None:
                 call.note(f"{lane}: {error}", "red")
                 continue
             found.append({"lane": str(lane), "total": checkpoint.total if checkpoint else None})
-            now = f"total {checkpoint.total:,}" if checkpoint else "no checkpoint, as it has no segments"
+            now = (
+                f"total {checkpoint.total:,}"
+                if checkpoint
+                else "no checkpoint, as it has no segments"
+            )
             call.say(f"rebuilt {lane}: {now}", style="green")
     finally:  # also of what was rebuilt before Ctrl-C
         _document(call, counter, found, written=True)
@@ -127,16 +173,36 @@ def _of_lanes(call: Call, counter: str, yes: bool, dry_run: bool) -> None:
 def _of_gates(call: Call, counter: str, gates: Gates, yes: bool, dry_run: bool) -> None:
     ShapeCheck(call.settings).ask(call.table, clocks.instants(call.surroundings.clock), counter)
     if not dry_run:
-        agree(call, yes, f"{STOP_WRITERS} In every Region, until this is done.", "Rebuild them?", UNDONE)
+        agree(
+            call,
+            yes,
+            f"{STOP_WRITERS} In every Region, until this is done.",
+            "Rebuild them?",
+            UNDONE,
+        )
     rebuilt = call.on_table(rebuilding_gates(gates), Unwritten(call.table) if dry_run else None)
     lanes = []
     for gate, losses in ((made.gate, made.told) for made in rebuilt):
-        lanes.append({"lane": str(gate.lane), "value": gate.value, "count": gate.number, "told": losses})
-        call.say(f"{'' if dry_run else 'rebuilt '}{gate.lane}: value {gate.value:,}, count {gate.number:,}")
+        lanes.append(
+            {"lane": str(gate.lane), "value": gate.value, "count": gate.number, "told": losses}
+        )
+        call.say(
+            f"{'' if dry_run else 'rebuilt '}{gate.lane}: value {gate.value:,}, count "
+            f"{gate.number:,}"
+        )
         for lost in losses:  # or taken too much
             call.say(f"  {lost.removeprefix(f'{gate.lane}: ')}", style="yellow")
     _document(call, counter, lanes, written=not dry_run)
 
 
-def _document(call: Call, counter: str, lanes: Sequence[dict[str, object]], *, written: bool) -> None:
-    call.document({"counter": counter, "region": call.settings.region, "lanes": list(lanes), "written": written})
+def _document(
+    call: Call, counter: str, lanes: Sequence[dict[str, object]], *, written: bool
+) -> None:
+    call.document(
+        {
+            "counter": counter,
+            "region": call.settings.region,
+            "lanes": list(lanes),
+            "written": written,
+        }
+    )

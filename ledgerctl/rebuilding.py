@@ -1,9 +1,10 @@
 """Rebuilds of lanes and gates for `rebuild` and `restore`, and what a rebuild would write.
 
-Rule 1: A plan comes from the program that writes, on a table that takes no write and answers every one as if it did.
+Rule 1: A plan comes from the program that writes, on a table that takes no write and answers every
+one as if it did.
 Rule 2: A failure for one counter stops no other.
-Rule 3: A rebuild always begins at the beginning, because nobody knows what happened to the table since a run was cut
-off.
+Rule 3: A rebuild always begins at the beginning, because nobody knows what happened to the table
+since a run was cut off.
 """
 
 from collections import defaultdict
@@ -16,7 +17,19 @@ from ledger import items
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
 from ledger.gate.gates import Gates
 from ledger.gate.rebuild import rebuild as rebuilding_gates
-from ledger.requests import AlreadyThere, At, DeleteMany, Get, GetMany, Item, Put, PutMany, Request, Table, Transact
+from ledger.requests import (
+    AlreadyThere,
+    At,
+    DeleteMany,
+    Get,
+    GetMany,
+    Item,
+    Put,
+    PutMany,
+    Request,
+    Table,
+    Transact,
+)
 from ledger.requests import key_of as key_of_put
 from ledger.values import Checkpoint, Lane
 from ledgerctl.call import Call
@@ -43,7 +56,10 @@ class Unwritten:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plan for a lane. now: what stands there. would: what a rebuild would do: write, delete, nothing or fail."""
+    """The plan for a lane.
+
+    now: what stands there. would: what a rebuild would do: write, delete, nothing or fail.
+    """
 
     lane: Lane
     now: str
@@ -72,9 +88,20 @@ def plan(call: Call, lane: Lane) -> Plan:
     except (GaveUp, LaneDamaged, DamagedItem) as error:
         return Plan(lane, now, "fail", f"it cannot be rebuilt: {error}", error=error)
     if checkpoint is not None:
-        return Plan(lane, now, "write", f"its segments give a checkpoint with {_sums(checkpoint)}", checkpoint)
+        return Plan(
+            lane,
+            now,
+            "write",
+            f"its segments give a checkpoint with {_sums(checkpoint)}",
+            checkpoint,
+        )
     if item is not None:
-        return Plan(lane, now, "delete", "it has no segments: a rebuild deletes this checkpoint, and keeps its deltas")
+        return Plan(
+            lane,
+            now,
+            "delete",
+            "it has no segments: a rebuild deletes this checkpoint, and keeps its deltas",
+        )
     return Plan(lane, now, "nothing", "it has no segments, and so no checkpoint")
 
 
@@ -82,20 +109,28 @@ def _sums(checkpoint: Checkpoint) -> str:
     return f"total {checkpoint.total:,}, count {checkpoint.count:,}"
 
 
-def rebuild_all(call: Call, lanes: Iterable[Lane]) -> tuple[dict[str, list[str]], dict[str, LedgerError]]:
-    """Rebuild those of `lanes` that are of --region, and the gates of limited counters. Returns by counter what its
-    rebuild reports as lost, in sentences; and the error of each that failed. Raises the error if all fail."""
+def rebuild_all(
+    call: Call, lanes: Iterable[Lane]
+) -> tuple[dict[str, list[str]], dict[str, LedgerError]]:
+    """Rebuild those of `lanes` that are of --region, and the gates of limited counters. Returns by
+    counter what its rebuild reports as lost, in sentences; and the error of each that failed.
+    Raises the error if all fail."""
     lanes_of: defaultdict[str, set[Lane]] = defaultdict(set)
     for lane in lanes:
         if lane.region == call.settings.region or call.settings.limit_of(lane.counter) is not None:
             lanes_of[lane.counter].add(lane)
-    outcomes = each_of(call, "counters", sorted(lanes_of), lambda name: _rebuilt(call, name, lanes_of[name]))
+    outcomes = each_of(
+        call, "counters", sorted(lanes_of), lambda name: _rebuilt(call, name, lanes_of[name])
+    )
     done = {name: outcome for name, outcome in outcomes if not isinstance(outcome, LedgerError)}
     return done, {name: outcome for name, outcome in outcomes if isinstance(outcome, LedgerError)}
 
 
 def _rebuilt(call: Call, name: str, lanes: set[Lane]) -> list[str]:
-    """Rebuild a counter's lanes of this Region, or its gates. Returns what is lost. Raises LedgerError."""
+    """Rebuild a counter's lanes of this Region, or its gates.
+
+    Returns what is lost. Raises LedgerError.
+    """
     gates = Gates.of(call.settings, name)
     if gates is not None:
         return [lost for gate in call.on_table(rebuilding_gates(gates)) for lost in gate.told]

@@ -1,7 +1,8 @@
-"""`redrive`: moves the messages of a dead-letter queue back to their queue, after you have mended why they failed.
+"""`redrive`: moves the messages of a dead-letter queue back to their queue, after you have mended
+why they failed.
 
-Rule 1: SQS moves them by its own task. The task names the destination, because a function sent the poison to the dead
-letters, so SQS does not know which queue it came from.
+Rule 1: SQS moves them by its own task. The task names the destination, because a function sent the
+poison to the dead letters, so SQS does not know which queue it came from.
 Rule 2: The message of every failure says how many were moved so far.
 """
 
@@ -20,13 +21,16 @@ from ledgerctl.failures import INTERRUPTED, NO_ANSWER, Wrong
 POLL_S = 2.0
 AGAIN = "Run it again: a change counts once."
 NEEDS = (
-    "It needs sqs:GetQueueUrl, GetQueueAttributes, ReceiveMessage, DeleteMessage, StartMessageMoveTask and "
-    "ListMessageMoveTasks there, and sqs:SendMessage on the other queue."
+    "It needs sqs:GetQueueUrl, GetQueueAttributes, ReceiveMessage, DeleteMessage, "
+    "StartMessageMoveTask and ListMessageMoveTasks there, and sqs:SendMessage on the other queue."
 )
-GOES_ON = "A move that SQS began goes on: `aws sqs list-message-move-tasks` shows it. Or run it again."
+GOES_ON = (
+    "A move that SQS began goes on: `aws sqs list-message-move-tasks` shows it. Or run it again."
+)
 KEPT = (
-    "Nothing was moved: these are notices. The sweep runs again by itself, and within a day it finds the lanes of a "
-    "stream batch that Lambda gave up (docs/operations/compactor.md#work-dlq)."
+    "Nothing was moved: these are notices. The sweep runs again by itself, and within a day it "
+    "finds the lanes of a stream batch that Lambda gave up "
+    "(docs/operations/compactor.md#work-dlq)."
 )
 Which = StrEnum("Which", ["changes", "work", "failed"])
 
@@ -34,8 +38,12 @@ Which = StrEnum("Which", ["changes", "work", "failed"])
 @command("redrive")
 def redrive(
     call: Call,
-    which: Annotated[Which, typer.Argument(help="The queue whose dead letters to move; `failed` only counts.")],
-    stack: Annotated[str | None, typer.Option(help="The service's NAME-STAGE; else the table's name.")] = None,
+    which: Annotated[
+        Which, typer.Argument(help="The queue whose dead letters to move; `failed` only counts.")
+    ],
+    stack: Annotated[
+        str | None, typer.Option(help="The service's NAME-STAGE; else the table's name.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count the messages.")] = False,
 ) -> None:
     """Send the dead letters of a queue back to it, after you have mended why they failed."""
@@ -45,29 +53,42 @@ def redrive(
         sqs = call.aws("sqs", call.settings.region)
         wanted = ["QueueArn", "ApproximateNumberOfMessages"]
         urls = [sqs.get_queue_url(QueueName=name)["QueueUrl"] for name in (source, target)]
-        ours, theirs = (sqs.get_queue_attributes(QueueUrl=url, AttributeNames=wanted)["Attributes"] for url in urls)
+        ours, theirs = (
+            sqs.get_queue_attributes(QueueUrl=url, AttributeNames=wanted)["Attributes"]
+            for url in urls
+        )
         count = int(ours["ApproximateNumberOfMessages"])
         call.say(f"{source}: {show.counted(count, 'message')}")
         if count and which == "failed":
             call.note(KEPT, None)
         elif count and not dry_run:
-            sqs.start_message_move_task(SourceArn=ours["QueueArn"], DestinationArn=theirs["QueueArn"])
+            sqs.start_message_move_task(
+                SourceArn=ours["QueueArn"], DestinationArn=theirs["QueueArn"]
+            )
             task: Any = {"Status": "RUNNING"}
             while task["Status"] in ("RUNNING", "CANCELLING"):
                 call.surroundings.pause(POLL_S)
-                (task,) = sqs.list_message_move_tasks(SourceArn=ours["QueueArn"], MaxResults=1)["Results"]
+                (task,) = sqs.list_message_move_tasks(SourceArn=ours["QueueArn"], MaxResults=1)[
+                    "Results"
+                ]
                 moved = task.get("ApproximateNumberOfMessagesMoved", 0)
                 call.note(f"moved so far: {moved:,}")
             if task["Status"] != "COMPLETED":
                 why = f"{task['Status']}, {task.get('FailureReason', 'SQS does not say why')}"
-                raise Wrong("NotMoved", f"SQS ended the move: {why}. Moved: {moved:,}.", AGAIN, NO_ANSWER)
+                raise Wrong(
+                    "NotMoved", f"SQS ended the move: {why}. Moved: {moved:,}.", AGAIN, NO_ANSWER
+                )
             call.say(f"moved {show.counted(moved, 'message')} to {target}", style="green")
     except KeyboardInterrupt:
-        raise Wrong("Interrupted", f"Interrupted. Moved so far: {moved:,}.", GOES_ON, INTERRUPTED) from None
+        raise Wrong(
+            "Interrupted", f"Interrupted. Moved so far: {moved:,}.", GOES_ON, INTERRUPTED
+        ) from None
     except (ClientError, BotoCoreError) as failure:
         code, done = code_of(failure), f"Moved so far: {moved:,}."
         if code.endswith(("QueueDoesNotExist", "NonExistentQueue")):
-            missing = f"There is no queue {source}, or no {target}, in {call.settings.region}. {done}"
+            missing = (
+                f"There is no queue {source}, or no {target}, in {call.settings.region}. {done}"
+            )
             raise Wrong("NoQueue", missing, "--stack NAME-STAGE names the deployment.") from None
         kind, remedy = ("NotAllowed", NEEDS) if "AccessDenied" in code else ("QueueFailed", AGAIN)
         raise Wrong(kind, f"{failure}. {done}", remedy, NO_ANSWER) from None

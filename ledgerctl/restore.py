@@ -1,11 +1,13 @@
-"""`restore`: makes a new table of a backup, or of a moment of the last 35 days, in which every lane is whole again.
+"""`restore`: makes a new table of a backup, or of a moment of the last 35 days, in which every lane
+is whole again.
 
 Rule 1: It does not touch the table itself, whose users go on; the new one has another name.
-Rule 2: A backup may hold one half of a transaction, so no compactor may run there before `restore` has rebuilt every
-lane, in each Region, with the gates of limited counters. First it puts lanes into the directory that are not there,
-because the stream of the new table has no records of them.
-Rule 3: It always begins at the beginning: you run it again as a whole after it was cut off. A run that has ended notes
-that in the new table, which may be in use by then; a further run changes nothing.
+Rule 2: A backup may hold one half of a transaction, so no compactor may run there before `restore`
+has rebuilt every lane, in each Region, with the gates of limited counters. First it puts lanes into
+the directory that are not there, because the stream of the new table has no records of them.
+Rule 3: It always begins at the beginning: you run it again as a whole after it was cut off. A run
+that has ended notes that in the new table, which may be in use by then; a further run changes
+nothing.
 Rule 4: It ends with the steps of the switch, and switches nothing itself.
 """
 
@@ -40,16 +42,31 @@ SWITCH = """Now switch, as docs/deploying.md#restoring-from-a-backup has it:
 def restore(
     call: Call,
     to: Annotated[str, typer.Option(help="The name of the new table.")],
-    at: Annotated[str | None, typer.Option(help="A time of the last 35 days; now, without it and --backup.")] = None,
-    backup: Annotated[str | None, typer.Option(help="The ARN of a backup, instead of a time.")] = None,
+    at: Annotated[
+        str | None, typer.Option(help="A time of the last 35 days; now, without it and --backup.")
+    ] = None,
+    backup: Annotated[
+        str | None, typer.Option(help="The ARN of a backup, instead of a time.")
+    ] = None,
     no_deletion_protection: Unprotected = False,
 ) -> None:
-    """Restore the table to a new one, and rebuild and verify all of it there. Run it again after any failure."""
+    """Restore the table to a new one, and rebuild and verify all of it there.
+
+    Run it again after any failure.
+    """
     if at is not None and backup is not None:
-        raise Wrong("BadArguments", "--at and --backup name two moments. Nothing was restored.", "Give one of them.")
+        raise Wrong(
+            "BadArguments",
+            "--at and --backup name two moments. Nothing was restored.",
+            "Give one of them.",
+        )
     old = call.settings.table
     if to == old:
-        raise Wrong("BadArguments", f"{to} is the table itself. Nothing was restored.", "Name a new one with --to.")
+        raise Wrong(
+            "BadArguments",
+            f"{to} is the table itself. Nothing was restored.",
+            "Name a new one with --to.",
+        )
     moment = show.time_typed(at)
     source = backup or (f"{old} at {show.moment(moment)}" if moment else f"{old} as it was")
     new = call.other(table=to)
@@ -70,9 +87,14 @@ def restore(
         if not steps.done and not isinstance(failure, KeyboardInterrupt):
             raise
         done = f"Done so far: {'; '.join(steps.done) or 'nothing'}."
-        remedy = "Run the same command again: it begins at the beginning. Nobody may use the new table until it ends."
+        remedy = (
+            "Run the same command again: it begins at the beginning. Nobody may use the new "
+            "table until it ends."
+        )
         raise cut_off(failure, new.where, done, remedy) from None
-    call.document({"from": source, "to": to, "regions": list(call.settings.regions), "steps": steps.done})
+    call.document(
+        {"from": source, "to": to, "regions": list(call.settings.regions), "steps": steps.done}
+    )
     call.say(SWITCH.format(old=old, new=to, moment=at or backup or "the restore"))
 
 
@@ -85,7 +107,10 @@ class Restored:
         self._key = Key(f"sweep#{new.settings.region}", "restore")
 
     def is_there(self, old: str, backup: str | None) -> bool:
-        """Whether the new table is there, from an earlier run. Raises Wrong for a table from another source."""
+        """Whether the new table is there, from an earlier run.
+
+        Raises Wrong for a table from another source.
+        """
         answer = self.call.ask(self.call.settings.region, "describe_table", TableName=self._table)
         if isinstance(answer, TableMissing):
             return False
@@ -96,20 +121,33 @@ class Restored:
         of_table = backup is None and str(summary.get("SourceTableArn", "")).endswith(f"/{old}")
         noted = answer["Table"]["TableStatus"] == "ACTIVE" and self._noted() is not None
         if not (noted or of_backup or of_table):
-            message = f"There is a table {self._table} already, and it was not restored from this. Nothing was changed."
+            message = (
+                f"There is a table {self._table} already, and it was not restored from "
+                "this. Nothing was changed."
+            )
             raise Wrong("TableDiffers", message, "Name another with --to.")
         return True
 
     def has_ended(self) -> bool:
-        """Whether an earlier run has ended; if none began, note that this one does. Raises Wrong."""
+        """Whether an earlier run has ended; if none began, note that this one does.
+
+        Raises Wrong.
+        """
         item = self._noted()
         if item is None:
             self._note()
             return False
-        source, done = decoded(item, self._key.pk, lambda: (text_of(item, "source"), list_of(item, "done")))
+        source, done = decoded(
+            item, self._key.pk, lambda: (text_of(item, "source"), list_of(item, "done"))
+        )
         if source != self._source:
-            message = f"{self._table} was restored from {source}, not from {self._source}. Nothing was changed."
-            raise Wrong("TableDiffers", message, "Name another table with --to, or restore the same moment.")
+            message = (
+                f"{self._table} was restored from {source}, not from {self._source}. "
+                "Nothing was changed."
+            )
+            raise Wrong(
+                "TableDiffers", message, "Name another table with --to, or restore the same moment."
+            )
         return {"S": ENDED} in done
 
     def make_whole(self, *, deletion_protection: bool) -> None:
@@ -119,10 +157,14 @@ class Restored:
         for region in regions:
             there = self.call.other(region=region, regions=",".join(regions))
             self._list(there)
-            lanes = [lane for lane in found(there, at_home=True).lanes if not self._is_limited(lane)]
+            lanes = [
+                lane for lane in found(there, at_home=True).lanes if not self._is_limited(lane)
+            ]
             self._rebuild(there, lanes, f"{region}: counters")
         every = found(self.call, at_home=True)
-        self._rebuild(self.call, filter(self._is_limited, every.lanes), "limited counters whose gates were")
+        self._rebuild(
+            self.call, filter(self._is_limited, every.lanes), "limited counters whose gates were"
+        )
         self._verify(every.counters)
         self._note(ENDED)
 
@@ -133,7 +175,9 @@ class Restored:
 
     def _note(self, *done: str) -> None:
         steps = {"L": [{"S": step} for step in done]}
-        self.call.table.answer(Put(keyed(self._key, table={"S": self._table}, source={"S": self._source}, done=steps)))
+        self.call.table.answer(
+            Put(keyed(self._key, table={"S": self._table}, source={"S": self._source}, done=steps))
+        )
 
     def _list(self, there: Call) -> None:
         region = there.settings.region
@@ -142,13 +186,19 @@ class Restored:
             raise error
         self.steps.say(f"{region}: lanes that were new in the directory: {len(scanned.listed):,}")
         if unread := sorted({lane.region for lane in scanned.unread} - {*there.settings.regions}):
-            there.note(f"Lanes of {' '.join(unread)} are not rebuilt: name these Regions in --regions.", "red")
+            there.note(
+                f"Lanes of {' '.join(unread)} are not rebuilt: name these Regions in --regions.",
+                "red",
+            )
 
     def _is_limited(self, lane: Lane) -> bool:
         return self.call.settings.limit_of(lane.counter) is not None
 
     def _rebuild(self, there: Call, lanes: Iterable[Lane], what: str) -> None:
-        """Rebuild the lanes of a Region, or the gates of limited counters. Raises Wrong if one fails."""
+        """Rebuild the lanes of a Region, or the gates of limited counters.
+
+        Raises Wrong if one fails.
+        """
         done, failed = rebuild_all(there, lanes)
         for name, lost in done.items():
             if lost:
@@ -156,19 +206,36 @@ class Restored:
         if failed:
             why = "; ".join(f"{name}: {error}" for name, error in list(failed.items())[:3])
             message = f"{show.counted(len(failed), 'counter')} could not be rebuilt: {why}"
-            raise Wrong("NotRebuilt", message, "See docs/operations/runbooks.md#verify-and-rebuild-a-counter.", DATA)
+            raise Wrong(
+                "NotRebuilt",
+                message,
+                "See docs/operations/runbooks.md#verify-and-rebuild-a-counter.",
+                DATA,
+            )
         self.steps.say(f"{what} rebuilt: {len(done):,}")
 
     def _verify(self, counters: list[str]) -> None:
         outcomes = each_of(self.call, "counters", counters, self.call.compactor.verify)
-        wrong = [name for name, outcome in outcomes if not (isinstance(outcome, Verification) and outcome.ok)]
+        wrong = [
+            name
+            for name, outcome in outcomes
+            if not (isinstance(outcome, Verification) and outcome.ok)
+        ]
         for _, outcome in outcomes:
-            for difference in [str(outcome)] if isinstance(outcome, LedgerError) else outcome.differences:
+            for difference in (
+                [str(outcome)] if isinstance(outcome, LedgerError) else outcome.differences
+            ):
                 self.call.note(difference, "red")
         if wrong:
-            message = f"{show.counted(len(wrong), 'counter')} of {len(counters):,} do not add up: {named(wrong)}."
+            message = (
+                f"{show.counted(len(wrong), 'counter')} of {len(counters):,} do not add "
+                f"up: {named(wrong)}."
+            )
             raise Wrong(
-                "NotVerified", message, "See docs/operations/values.md#verify-difference-a-recount-differs.", DATA
+                "NotVerified",
+                message,
+                "See docs/operations/values.md#verify-difference-a-recount-differs.",
+                DATA,
             )
         self.steps.say(f"counters that add up: {len(counters):,} of {len(counters):,}")
 
@@ -183,5 +250,13 @@ def _begin(call: Call, to: str, moment: datetime | None, backup: str | None) -> 
         answer = call.ask(region, "restore_table_to_point_in_time", **names, **when)
     if isinstance(answer, LedgerError):
         wrong = meaning(answer, call.where)
-        remedy = "Give --at a time of the last 35 days, with point-in-time recovery on: `ledgerctl doctor` shows it."
-        raise Wrong(wrong.kind, f"{answer.__cause__ or wrong.message}. Nothing was restored.", remedy, wrong.code)
+        remedy = (
+            "Give --at a time of the last 35 days, with point-in-time recovery on: "
+            "`ledgerctl doctor` shows it."
+        )
+        raise Wrong(
+            wrong.kind,
+            f"{answer.__cause__ or wrong.message}. Nothing was restored.",
+            remedy,
+            wrong.code,
+        )

@@ -1,12 +1,14 @@
-"""Files of rows: CSV with a header or JSONL, read as a stream; how a row becomes a change, by templates over the names
-of columns or fields; and the file of refused rows.
+"""Files of rows: CSV with a header or JSONL, read as a stream; how a row becomes a change, by
+templates over the names of columns or fields; and the file of refused rows.
 
 Rule 1: Memory does not grow with the file.
-Rule 2: A row that nobody can read is a row all the same, with its line and the reason, and the next one follows.
+Rule 2: A row that nobody can read is a row all the same, with its line and the reason, and the next
+one follows.
 Rule 3: The file of bad rows keeps bytes that are no UTF-8, and every line that makes no row.
-Rule 4: Nothing guesses or rounds: a row that is no change has the reason. A row of JSONL is a message unless there are
-templates, and is read as every reader of messages reads it.
-Rule 5: A template that can fit no row is the caller's mistake, and stops the import before the first row.
+Rule 4: Nothing guesses or rounds: a row that is no change has the reason. A row of JSONL is a
+message unless there are templates, and is read as every reader of messages reads it.
+Rule 5: A template that can fit no row is the caller's mistake, and stops the import before the
+first row.
 """
 
 import csv
@@ -37,12 +39,17 @@ class BadTemplate(Wrong):
     """A template fits no row, and nothing was added; the message names the option."""
 
     def __init__(self, message: str, remedy: str = "") -> None:
-        usual = 'In a template put a name alone in braces, of a column or a field: "{invoice}/{line}".'
+        usual = (
+            'In a template put a name alone in braces, of a column or a field: "{invoice}/{line}".'
+        )
         super().__init__("BadTemplate", message, remedy or usual)
 
 
 class Row(NamedTuple):
-    """A row. line: where it begins. raw: as the file has it. why: nobody can read it, and `fields` is empty."""
+    """A row.
+
+    line: where it begins. raw: as the file has it. why: nobody can read it, and `fields` is empty.
+    """
 
     line: int
     fields: Mapping[str, Any]
@@ -51,7 +58,10 @@ class Row(NamedTuple):
 
 
 def rows_of(lines: Iterator[str], form: Form) -> tuple[list[str] | None, Iterator[Row]]:
-    """The header of a CSV, None of JSONL; and the rows. Raises BadTemplate when there is no header."""
+    """The header of a CSV, None of JSONL; and the rows.
+
+    Raises BadTemplate when there is no header.
+    """
     if form.kind != "csv":
         return None, _json_rows(lines)
     taken: list[str] = []
@@ -77,14 +87,19 @@ def _csv_rows(reader: Any, taken: list[str], names: list[str]) -> Iterator[Row]:
             values = next(reader)
         except StopIteration:
             return
-        except csv.Error as error:  # a field too long, which may hold many rows: so each line gets the reason
+        except csv.Error as error:
+            # a field too long, which may hold many rows: so each line gets the reason
             why = f"The row is no CSV: {error}. Look for a quote that is never closed."
-            yield from [Row(line + i, {}, (raw.rstrip("\r\n"),), why) for i, raw in enumerate(taken)]
+            yield from [
+                Row(line + i, {}, (raw.rstrip("\r\n"),), why) for i, raw in enumerate(taken)
+            ]
             continue
         if len(values) == len(names):
             yield Row(line, dict(zip(names, values, strict=True)), values)
         elif values:  # a blank line is no row
-            yield Row(line, {}, values, f"The row has {len(values)} fields, and the header {len(names)}.")
+            yield Row(
+                line, {}, values, f"The row has {len(values)} fields, and the header {len(names)}."
+            )
 
 
 def _json_rows(lines: Iterator[str]) -> Iterator[Row]:
@@ -102,7 +117,10 @@ def _json_rows(lines: Iterator[str]) -> Iterator[Row]:
 
 
 class BadRows:
-    """The file of refused rows. The first of them makes it; you can correct it and import it by itself."""
+    """The file of refused rows.
+
+    The first of them makes it; you can correct it and import it by itself.
+    """
 
     def __init__(self, form: Form, names: Sequence[str] | None) -> None:
         self.path, self.count = form.bad_path, 0
@@ -119,7 +137,9 @@ class BadRows:
             self._write(self._file, [row.line, why, *row.raw])
         else:
             fields = row.fields or {TEXT: row.raw[0].rstrip("\r\n")}
-            said = {LINE: row.line, REASON: why} | {k: v for k, v in fields.items() if k not in (LINE, REASON)}
+            said = {LINE: row.line, REASON: why} | {
+                k: v for k, v in fields.items() if k not in (LINE, REASON)
+            }
             self._file.write(json.dumps(said, ensure_ascii=False) + "\n")
 
     def _write(self, file: TextIO, fields: Sequence[object]) -> None:
@@ -132,7 +152,10 @@ class BadRows:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Templates over the names of a row, which make a change of it. A minus before a number turns its sign."""
+    """Templates over the names of a row, which make a change of it.
+
+    A minus before a number turns its sign.
+    """
 
     counter: str = "{counter}"
     change: str = "{change}"
@@ -144,7 +167,9 @@ DEFAULT = Columns()
 
 
 def check_template(option: str, template: str, names: Sequence[str] | None, form: Form) -> None:
-    """Raises BadTemplate for what is no template, or names a column that `names` lacks or has twice."""
+    """Raises BadTemplate for what is no template, or names a column that `names` lacks or has
+    twice.
+    """
     for _, name in _parts(option, template):
         if name is not None and names is not None and names.count(name) != 1:
             has = "there are several columns" if name in names else "there is no column"
@@ -158,7 +183,10 @@ def _seems(wanted: str, names: Sequence[str], separator: str) -> str:
     if line.startswith("{"):
         return "The file seems to be JSONL: give --format jsonl."
     if line.startswith("sep="):
-        return f"The first line is Excel's, and no header: delete it, and give --separator {line[4:5]!r}."
+        return (
+            "The first line is Excel's, and no header: delete it, and give --separator "
+            f"{line[4:5]!r}."
+        )
     for other in SEPARATORS:
         if other != separator and wanted in (part.strip(' "') for part in line.split(other)):
             shown_one = shown_separator(other)
@@ -167,32 +195,45 @@ def _seems(wanted: str, names: Sequence[str], separator: str) -> str:
 
 
 def message_in(row: Mapping[str, Any]) -> Change:
-    """The change of a row that is a message, as the queue and the API read it; beside it, a file of bad rows has its
-    line and the reason. Raises BadRow."""
+    """The change of a row that is a message, as the queue and the API read it; beside it, a file of
+    bad rows has its line and the reason. Raises BadRow."""
     said = {name: value for name, value in row.items() if name not in (LINE, REASON)}
     for name in NAMES:
         if name not in said and name not in OPTIONAL:
-            raise BadRow(f"There is no {name!r}. A row is a message; for rows of another form give templates.")
+            raise BadRow(
+                f"There is no {name!r}. A row is a message; for rows of another form give "
+                "templates."
+            )
     try:
         return read(said)
     except InvalidMessage as error:
         if error.field == "change" and type(said["change"]) is not int:
-            raise BadRow(f"change={shown(said['change'])} is not a whole number; JSON has it without quotes.") from None
+            raise BadRow(
+                f"change={shown(said['change'])} is not a whole number; JSON has it without quotes."
+            ) from None
         raise BadRow(error.why) from None
 
 
 def change_of(columns: Columns, row: Mapping[str, Any]) -> Change:
-    """The change of a row, unchecked: `prepare` refuses what no ledger takes. Raises BadRow, BadTemplate."""
+    """The change of a row, unchecked: `prepare` refuses what no ledger takes.
+
+    Raises BadRow, BadTemplate.
+    """
     number, text = number_of(columns, row), filled("at", columns.at, row)
     try:
         at = datetime.fromisoformat(text.upper())
     except ValueError:
         raise BadRow(f"--at {columns.at!r} gives {shown(text)}, not a time of ISO 8601.") from None
-    return Change(filled("counter", columns.counter, row), number, filled("key", columns.key, row), at)
+    return Change(
+        filled("counter", columns.counter, row), number, filled("key", columns.key, row), at
+    )
 
 
 def number_of(columns: Columns, row: Mapping[str, Any]) -> int:
-    """The change alone, as a number; a minus of the template's turns the sign. Raises BadRow, BadTemplate."""
+    """The change alone, as a number; a minus of the template's turns the sign.
+
+    Raises BadRow, BadTemplate.
+    """
     text = filled("change", columns.change, row)
     is_turned = columns.change.startswith("-")
     number = text.removeprefix("-") if is_turned else text
@@ -202,15 +243,18 @@ def number_of(columns: Columns, row: Mapping[str, Any]) -> int:
 
 
 def filled(option: str, template: str, row: Mapping[str, Any]) -> str:
-    """A template filled with a row's values, as the file has them. Raises BadRow for a value that is not there, or is
-    neither text nor a whole number."""
+    """A template filled with a row's values, as the file has them. Raises BadRow for a value that
+    is not there, or is neither text nor a whole number."""
     text = ""
     for literal, name in _parts(option, template):
         value = row.get(name) if name is not None else ""
         if value is None:
             raise BadRow(f"--{option} {template!r}: there is no {name!r}.")
         if type(value) not in (str, int):
-            raise BadRow(f"--{option} {template!r}: {name}={shown(value)} is neither text nor a whole number.")
+            raise BadRow(
+                f"--{option} {template!r}: {name}={shown(value)} is neither text nor a whole "
+                "number."
+            )
         text += f"{literal}{value}"
     return text
 
@@ -220,7 +264,8 @@ _PART = re.compile(r"(?P<twice>\{\{|\}\})|\{(?P<name>[^}]*)\}|(?P<alone>[{}])|(?
 
 @cache
 def _parts(option: str, template: str) -> list[tuple[str, str | None]]:
-    """The literals of a template, each with the name that follows it. Two braces are one that names nothing. A name has
+    """The literals of a template, each with the name that follows it. Two braces are one that names
+    nothing. A name has
     any characters, as columns do: `user:Project`, `paid!`."""
     found: list[tuple[str, str | None]] = []
     literal = ""
@@ -228,7 +273,9 @@ def _parts(option: str, template: str) -> list[tuple[str, str | None]]:
         name = part["name"]
         if part["alone"] or name == "":
             why = "a brace is alone" if name is None else "put a name alone in braces"
-            raise BadTemplate(f"--{option} {template!r} is not a template such as {{column}}: {why}.")
+            raise BadTemplate(
+                f"--{option} {template!r} is not a template such as {{column}}: {why}."
+            )
         if name is None:
             literal += part["text"] or part["twice"][0]
         else:

@@ -1,6 +1,7 @@
 """`series`: what changed of a counter in each step of time, as bars, as a table or as a file.
 
-Rule 1: The steps are those of `Reader.series`; only `--last` is worked out here, by the zone's clocks.
+Rule 1: The steps are those of `Reader.series`; only `--last` is worked out here, by the zone's
+clocks.
 Rule 2: A bar begins at 0, so what goes down lies on the other side of it.
 """
 
@@ -39,22 +40,36 @@ def series(
     call: Call,
     counter: Counter,
     every: Annotated[Every, typer.Option(help="How long a step is.")] = Every.day,
-    last: Annotated[int | None, typer.Option(min=1, max=STEPS_MAX, help="So many steps; 30 without --since.")] = None,
-    since: Annotated[str | None, typer.Option(help="From the step of this time on: a time, or a date.")] = None,
-    until: Annotated[str | None, typer.Option(help="Up to this time, in the future too; without it, now.")] = None,
-    zone: Annotated[str | None, typer.Option(help="The time zone of the days, such as Europe/Paris; else UTC.")] = None,
-    format_: Annotated[Format, typer.Option("--format", help="How to print; --json means jsonl.")] = Format.table,
+    last: Annotated[
+        int | None, typer.Option(min=1, max=STEPS_MAX, help="So many steps; 30 without --since.")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(help="From the step of this time on: a time, or a date.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(help="Up to this time, in the future too; without it, now.")
+    ] = None,
+    zone: Annotated[
+        str | None, typer.Option(help="The time zone of the days, such as Europe/Paris; else UTC.")
+    ] = None,
+    format_: Annotated[
+        Format, typer.Option("--format", help="How to print; --json means jsonl.")
+    ] = Format.table,
 ) -> None:
     """Show what changed of a counter by hour, day, week or month."""
     if last is not None and since is not None:
-        raise Wrong("Contradiction", "--last and --since both say where to begin.", "Give one of them.")
+        raise Wrong(
+            "Contradiction", "--last and --since both say where to begin.", "Give one of them."
+        )
     first, end = (show.time_typed(text, zone_of(zone)) for text in (since, until))
     if first is None:
         now = end - timedelta(milliseconds=1) if end else to_datetime(call.surroundings.clock())
         first = back(now.astimezone(zone_of(zone)), every, (last or LAST) - 1)
     found = call.reader.series(counter, since=first, until=end, every=every.value, zone=zone)
     if call.json or format_ is not Format.table:
-        files = ((time_text(s.start), time_text(s.end), s.change, s.count, s.value) for s in found.steps)
+        files = (
+            (time_text(s.start), time_text(s.end), s.change, s.count, s.value) for s in found.steps
+        )
         write_rows(sys.stdout, "jsonl" if call.json else format_.value, COLUMNS, files)
         return
     spelled = "%Y-%m-%d %H:%M" if every is Every.hour else "%Y-%m-%d"
@@ -63,7 +78,12 @@ def series(
     rows = [
         (
             f"{step.start:{spelled}}",
-            Bar(max(1, high - low), min(0, step.change) - low, max(0, step.change) - low, width=BAR_WIDTH),
+            Bar(
+                max(1, high - low),
+                min(0, step.change) - low,
+                max(0, step.change) - low,
+                width=BAR_WIDTH,
+            ),
             *(f"{step.change:+,}", f"{step.count:,}", f"{step.value:,}"),
         )
         for step in found.steps

@@ -1,7 +1,9 @@
-"""What a table's description has to be, for `doctor` and before `init`: pure functions, which give findings.
+"""What a table's description has to be, for `doctor` and before `init`: pure functions, which give
+findings.
 
 Rule 1: A finding says what is there and, if that is not fine, what to do.
-Rule 2: `fail` is what loses or doubles changes or stops the library, `warn` what costs money, safety or an alarm.
+Rule 2: `fail` is what loses or doubles changes or stops the library, `warn` what costs money,
+safety or an alarm.
 """
 
 from collections.abc import Mapping
@@ -16,8 +18,9 @@ KEYS = [("pk", "HASH", "S"), ("sk", "RANGE", "S")]
 IMAGES = "NEW_AND_OLD_IMAGES"
 REPLICAS = "replicas for regions"
 TURN_ON = (
-    "A global table and the service need it: `ledgerctl init` turns a missing one on; to change one, aws dynamodb "
-    f"update-table --stream-specification StreamEnabled=true,StreamViewType={IMAGES}"
+    "A global table and the service need it: `ledgerctl init` turns a missing one on; to change "
+    "one, aws dynamodb update-table --stream-specification "
+    f"StreamEnabled=true,StreamViewType={IMAGES}"
 )
 
 
@@ -28,27 +31,49 @@ class Finding(NamedTuple):
     remedy: str = ""
 
 
-def judged(fine: bool, what: str, good: str, bad: str, remedy: str, level: Level = "fail") -> Finding:
+def judged(
+    fine: bool, what: str, good: str, bad: str, remedy: str, level: Level = "fail"
+) -> Finding:
     return Finding("ok", what, good) if fine else Finding(level, what, bad, remedy)
 
 
 def table_findings(region: str, answer: Mapping[str, Any], single: bool = False) -> list[Finding]:
-    """Findings of one Region's DescribeTable. single: the only Region, where only the service needs a stream."""
+    """Findings of one Region's DescribeTable.
+
+    single: the only Region, where only the service needs a stream.
+    """
     table = answer["Table"]
-    types = {each["AttributeName"]: each["AttributeType"] for each in table.get("AttributeDefinitions", [])}
+    types = {
+        each["AttributeName"]: each["AttributeType"]
+        for each in table.get("AttributeDefinitions", [])
+    }
     names = [(each["AttributeName"], each["KeyType"]) for each in table.get("KeySchema", [])]
     keys = [(name, kind, types.get(name, "?")) for name, kind in names]
     stream = table.get("StreamSpecification", {})
     view = stream.get("StreamViewType", "none") if stream.get("StreamEnabled") else "none"
-    indexes = [each["IndexName"] for kind in ("Global", "Local") for each in table.get(f"{kind}SecondaryIndexes", [])]
+    indexes = [
+        each["IndexName"]
+        for kind in ("Global", "Local")
+        for each in table.get(f"{kind}SecondaryIndexes", [])
+    ]
     status = table.get("TableStatus", "?")
     keys_there = ", ".join(f"{name} {kind} {type_}" for name, kind, type_ in keys)
     protected = bool(table.get("DeletionProtectionEnabled"))
     no_stream: Level = "warn" if single and view == "none" else "fail"
-    keys_stay, charged = "Keys never change: make a table with `init`.", "AWS charges each for every write: drop it."
+    keys_stay, charged = (
+        "Keys never change: make a table with `init`.",
+        "AWS charges each for every write: drop it.",
+    )
     unprotected = "Turn it on: aws dynamodb update-table --deletion-protection-enabled"
     return [
-        judged(status == "ACTIVE", f"{region} table", "active", f"is {status}", "Wait until it is ACTIVE.", "warn"),
+        judged(
+            status == "ACTIVE",
+            f"{region} table",
+            "active",
+            f"is {status}",
+            "Wait until it is ACTIVE.",
+            "warn",
+        ),
         judged(keys == KEYS, f"{region} keys", "pk and sk, strings", keys_there, keys_stay),
         judged(view == IMAGES, f"{region} stream", "new and old images", view, TURN_ON, no_stream),
         judged(not indexes, f"{region} indexes", "none", ", ".join(indexes), charged, "warn"),
@@ -58,41 +83,80 @@ def table_findings(region: str, answer: Mapping[str, Any], single: bool = False)
 
 def ttl_findings(region: str, answer: Mapping[str, Any], single: bool = False) -> list[Finding]:
     described = answer.get("TimeToLiveDescription", {})
-    status, attribute = described.get("TimeToLiveStatus", "DISABLED"), described.get("AttributeName")
+    status, attribute = (
+        described.get("TimeToLiveStatus", "DISABLED"),
+        described.get("AttributeName"),
+    )
     fine = "of periods alone" if attribute == RETIRES else "off"
     remedy = "Turn it off at once: a delta that expires before it is folded is lost."
     is_fine = status in ("DISABLED", "DISABLING") or attribute == RETIRES
-    return [judged(is_fine, f"{region} time to live", fine, f"{status.lower()}, by {attribute}", remedy)]
+    return [
+        judged(is_fine, f"{region} time to live", fine, f"{status.lower()}, by {attribute}", remedy)
+    ]
 
 
 def retiring_findings(region: str, answer: Mapping[str, Any]) -> list[Finding]:
     """Findings where there are periods."""
     status = answer.get("TimeToLiveDescription", {}).get("TimeToLiveStatus", "DISABLED")
-    bad, remedy = "the table deletes no item of one", f"`ledgerctl init` turns time to live on, by {RETIRES}."
-    return [judged(status in ("ENABLED", "ENABLING"), f"{region} periods", "retire", bad, remedy, "warn")]
+    bad, remedy = (
+        "the table deletes no item of one",
+        f"`ledgerctl init` turns time to live on, by {RETIRES}.",
+    )
+    return [
+        judged(
+            status in ("ENABLED", "ENABLING"), f"{region} periods", "retire", bad, remedy, "warn"
+        )
+    ]
 
 
 def backups_findings(region: str, answer: Mapping[str, Any], single: bool = False) -> list[Finding]:
-    described = answer.get("ContinuousBackupsDescription", {}).get("PointInTimeRecoveryDescription", {})
+    described = answer.get("ContinuousBackupsDescription", {}).get(
+        "PointInTimeRecoveryDescription", {}
+    )
     on = described.get("PointInTimeRecoveryStatus") == "ENABLED"
     remedy = "Nothing else brings a deleted item back: run `ledgerctl init`, which turns it on."
     return [judged(on, f"{region} point-in-time recovery", "on", "off", remedy, "warn")]
 
 
 def replica_findings(settings: Settings, table: Mapping[str, Any]) -> list[Finding]:
-    """Findings of the replicas that the Region of the settings knows, against `regions`, both ways."""
-    replicas = {each["RegionName"]: each.get("ReplicaStatus", "ACTIVE") for each in table.get("Replicas", [])}
+    """Findings of the replicas that the Region of the settings knows, against `regions`, both
+    ways.
+    """
+    replicas = {
+        each["RegionName"]: each.get("ReplicaStatus", "ACTIVE")
+        for each in table.get("Replicas", [])
+    }
     have, wanted = {settings.region, *replicas}, set(settings.regions)
     lacking, unnamed = " ".join(sorted(wanted - have)), " ".join(sorted(have - wanted))
     waiting = " ".join(sorted(region for region, status in replicas.items() if status != "ACTIVE"))
     add = "Add it with `ledgerctl init`, or correct --regions (LEDGER_REGIONS) everywhere."
-    name, names = "Nobody here reads what others add there: name it in every LEDGER_REGIONS.", "every replica is"
-    mode = "This mode takes only counters with a limit, and no periods: else make a table in the default mode."
+    name, names = (
+        "Nobody here reads what others add there: name it in every LEDGER_REGIONS.",
+        "every replica is",
+    )
+    mode = (
+        "This mode takes only counters with a limit, and no periods: else make a table in the "
+        "default mode."
+    )
     between = "consistency between Regions"
     fits: Level = "warn" if settings.limits and not settings.periods else "fail"
     return [
         judged(not lacking, REPLICAS, " ".join(settings.regions), f"no replica in {lacking}", add),
-        judged(not unnamed, "regions for replicas", f"{names} named", f"regions lacks {unnamed}", name, "warn"),
-        judged(not waiting, "replicas active", "yes", f"{waiting} not yet", "Wait until they are.", "warn"),
+        judged(
+            not unnamed,
+            "regions for replicas",
+            f"{names} named",
+            f"regions lacks {unnamed}",
+            name,
+            "warn",
+        ),
+        judged(
+            not waiting,
+            "replicas active",
+            "yes",
+            f"{waiting} not yet",
+            "Wait until they are.",
+            "warn",
+        ),
         judged(not is_strong(table), between, "eventual", "strong", mode, fits),
     ]

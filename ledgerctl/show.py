@@ -18,7 +18,10 @@ from reader import Balance
 
 AGES = ((86_400_000 * 365, "y"), (86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 NUMBER = re.compile(r"-?[0-9]{1,100}", re.ASCII)
-NOT_CLOSED = "not closed: a right has come whose giver is not replicated yet, so the sum may be outside its limit"
+NOT_CLOSED = (
+    "not closed: a right has come whose giver is not replicated yet, so the sum may be "
+    "outside its limit"
+)
 
 
 def counted(number: float, thing: str) -> str:
@@ -49,7 +52,11 @@ def cost(consumed: Cost) -> str:
 
 
 def cost_fields(consumed: Cost) -> dict[str, int | float]:
-    return {"requests": consumed.requests, "read_units": consumed.read_units, "write_units": consumed.write_units}
+    return {
+        "requests": consumed.requests,
+        "read_units": consumed.read_units,
+        "write_units": consumed.write_units,
+    }
 
 
 def balance(counter: str, read: Balance) -> dict[str, object]:
@@ -60,7 +67,10 @@ def balance(counter: str, read: Balance) -> dict[str, object]:
 
 
 def time_typed(text: str | None, zone: tzinfo = UTC) -> datetime | None:
-    """The instant of a typed time: RFC 3339, or a date for its first instant. Raises InvalidTime."""
+    """The instant of a typed time: RFC 3339, or a date for its first instant.
+
+    Raises InvalidTime.
+    """
     if text is None:
         return None
     if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII):
@@ -68,11 +78,15 @@ def time_typed(text: str | None, zone: tzinfo = UTC) -> datetime | None:
     return time_of(text)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[RenderableType]], *, left: int = 1) -> Table:
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[RenderableType]], *, left: int = 1
+) -> Table:
     """A plain table: the `left` first columns are text and may fold, the others are numbers."""
     made = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
     for i, name in enumerate(columns):
-        made.add_column(name, justify="left" if i < left else "right", overflow="fold", no_wrap=i >= left)
+        made.add_column(
+            name, justify="left" if i < left else "right", overflow="fold", no_wrap=i >= left
+        )
     for row in rows:
         made.add_row(*row)
     return made

@@ -1,8 +1,9 @@
-"""`standing`, `limit` and `periods`: what is left of a counter's limit; the limit, shown or set; and its periods.
+"""`standing`, `limit` and `periods`: what is left of a counter's limit; the limit, shown or set;
+and its periods.
 
 Rule 1: The numbers of this Region are certain; those of other Regions are what has replicated.
-Rule 2: The settings say with which limit counters begin, for ever. A limit that `limit` sets is of one counter, and
-stands in its gate.
+Rule 2: The settings say with which limit counters begin, for ever. A limit that `limit` sets is of
+one counter, and stands in its gate.
 """
 
 from enum import StrEnum
@@ -40,7 +41,9 @@ def standing(call: Call, counter: Counter) -> None:
     call.say(f"{counter}  {found.value:,}", style="bold cyan")
     call.say(f"{_bounds(found)}; {show.counted(found.count, 'change')}")
     sides = [(name, (room.down, room.up)) for name, room in rooms.items()]
-    rows = [(name, *("-" if side is None else f"{side:,}" for side in both)) for name, both in sides]
+    rows = [
+        (name, *("-" if side is None else f"{side:,}" for side in both)) for name, both in sides
+    ]
     call.table_of(("", "down", "up"), rows)
     _say_carried(call, counter, found)
     if not found.closed:
@@ -53,18 +56,27 @@ def limit(
     call: Call,
     counter: Counter,
     floor: Annotated[int | None, typer.Option(help="The new floor.", parser=whole_number)] = None,
-    ceiling: Annotated[int | None, typer.Option(help="The new ceiling.", parser=whole_number)] = None,
+    ceiling: Annotated[
+        int | None, typer.Option(help="The new ceiling.", parser=whole_number)
+    ] = None,
 ) -> None:
     """Show a counter's limit, or give it another floor, another ceiling or both.
 
-    If its value and its holds are beyond the new limit, nothing is set and the exit code is 1. Run it again after any
-    failure.
+    If its value and its holds are beyond the new limit, nothing is set and the exit code is 1. Run
+    it again after any failure.
     """
-    said = {name: amount for name, amount in (("floor", floor), ("ceiling", ceiling)) if amount is not None}
+    said = {
+        name: amount
+        for name, amount in (("floor", floor), ("ceiling", ceiling))
+        if amount is not None
+    }
     if said:
         call.ledger.set_limit(counter, floor=floor, ceiling=ceiling)
         call.document({"counter": counter, **said})
-        call.say(f"{counter}  " + ", ".join(f"{name} {amount:,}" for name, amount in said.items()), style="green")
+        call.say(
+            f"{counter}  " + ", ".join(f"{name} {amount:,}" for name, amount in said.items()),
+            style="green",
+        )
         return
     found, of = call.reader.standing(counter), call.settings.limit_of(counter)
     region = of.region if of else None
@@ -87,13 +99,27 @@ def periods(
     found = call.reader.periods(base, Period(every.value, zone, anchor), last)
     rows = []
     for each in found:
-        floor, ceiling = getattr(each.standing, "floor", None), getattr(each.standing, "ceiling", None)
-        left = (each.standing.available.down, each.standing.available.up) if each.standing else (None, None)
+        floor, ceiling = (
+            getattr(each.standing, "floor", None),
+            getattr(each.standing, "ceiling", None),
+        )
+        left = (
+            (each.standing.available.down, each.standing.available.up)
+            if each.standing
+            else (None, None)
+        )
         times = {"start": time_text(each.start), "end": time_text(each.end)}
         fields = {"counter": each.counter, **times, "value": each.value, "count": each.count}
-        fields |= {"floor": floor, "ceiling": ceiling, "available": {"down": left[0], "up": left[1]}}
+        fields |= {
+            "floor": floor,
+            "ceiling": ceiling,
+            "available": {"down": left[0], "up": left[1]},
+        }
         call.document(fields | _carried(each.standing))
-        numbers = ("-" if number is None else f"{number:,}" for number in (each.value, floor, ceiling, *left))
+        numbers = (
+            "-" if number is None else f"{number:,}"
+            for number in (each.value, floor, ceiling, *left)
+        )
         rows.append((each.counter, *numbers))
     call.table_of(("counter", "value", "floor", "ceiling", "left down", "left up"), rows)
     for each in found:
@@ -104,7 +130,9 @@ def periods(
 def _bounds(found: Standing) -> str:
     """The limit as it is set now."""
     sides = (("floor", found.floor), ("ceiling", found.ceiling))
-    return "limit: " + ", ".join(f"{name} {amount:,}" for name, amount in sides if amount is not None)
+    return "limit: " + ", ".join(
+        f"{name} {amount:,}" for name, amount in sides if amount is not None
+    )
 
 
 def _carried(found: Standing | None) -> dict[str, int]:

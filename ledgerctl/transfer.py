@@ -16,7 +16,9 @@ from ledgerctl.call import Call
 from ledgerctl.command import NEGATIVE, At, HomeRegion, Key, command, whole_number
 from ledgerctl.failures import DATA, INTERRUPTED, NO_ANSWER, UNKNOWN, Wrong
 
-Amount = Annotated[int, typer.Argument(help="1 or more, such as 2550.", metavar="AMOUNT", parser=whole_number)]
+Amount = Annotated[
+    int, typer.Argument(help="1 or more, such as 2550.", metavar="AMOUNT", parser=whole_number)
+]
 Source = Annotated[str, typer.Argument(help="The counter that the amount leaves.")]
 Target = Annotated[str, typer.Argument(help="The counter that it comes to.")]
 LEFT = "`ledgerctl standing COUNTER` shows what is left, held and on its way."
@@ -38,10 +40,15 @@ def transfer(
     """
     name = named(call, ["transfer", source, target, str(amount)], key, at, home_region)
     with _finished_by(name):
-        done = call.ledger.transfer(source, target, amount, idempotency_key=name.key, at=name.at, region=home_region)
+        done = call.ledger.transfer(
+            source, target, amount, idempotency_key=name.key, at=name.at, region=home_region
+        )
     if done.debit is None or done.credit is None:
         where = source if done.debit is None else target
-        message = f"{done.outcome}: the limit of {where} is in the way. Nothing has moved, finally for this key."
+        message = (
+            f"{done.outcome}: the limit of {where} is in the way. Nothing has moved, "
+            "finally for this key."
+        )
         raise Wrong("LimitReached", message, LEFT, DATA)
     fields = {"outcome": done.outcome, "source": source, "target": target, "amount": amount}
     region = done.debit.delta.lane.region
@@ -68,4 +75,6 @@ def _finished_by(name: Named) -> Iterator[None]:
         known = INTERRUPTED if isinstance(failure, KeyboardInterrupt) else NO_ANSWER
         message = f"The transfer may be on its way, and is not lost. Its last step failed: {why}"
         remedy = f"Send the same again, only by this command, until it succeeds:\n{name.again}"
-        raise Wrong(type(failure).__name__, message, remedy, UNKNOWN if name.made else known) from None
+        raise Wrong(
+            type(failure).__name__, message, remedy, UNKNOWN if name.made else known
+        ) from None

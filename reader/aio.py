@@ -1,8 +1,8 @@
 """`AsyncReader`: a Reader whose calls are awaited, on aiobotocore.
 
 Rule 1: its calls send and answer what those of `Reader` do, by the same programs (`calls.py`).
-Rule 2: of tasks that read the same counter at once, one loads; if it fails or is cancelled, the next one does. A task
-that is interrupted, at any line, leaves no load behind.
+Rule 2: of tasks that read the same counter at once, one loads; if it fails or is cancelled, the
+next one does. A task that is interrupted, at any line, leaves no load behind.
 """
 
 import asyncio
@@ -20,9 +20,11 @@ from reader.calls import Calls
 
 
 class AsyncReader(Edge):
-    """Reads counters inside `async with`, for the tasks of one event loop: make one in each loop and keep it.
+    """Reads counters inside `async with`, for the tasks of one event loop: make one in each loop
+    and keep it.
 
-    client and table as for AsyncLedger; all arguments, answers and errors are otherwise those of `Reader`.
+    client and table as for AsyncLedger; all arguments, answers and errors are otherwise those of
+    `Reader`.
     """
 
     _calls: Calls
@@ -77,7 +79,10 @@ class AsyncReader(Edge):
         return balance
 
     async def _known(self, counter: str, most_s: float, mine: asyncio.Event) -> Balance | None:
-        """A balance that is young enough, now or after other tasks' loads. None: the caller loads."""
+        """A balance that is young enough, now or after other tasks' loads.
+
+        None: the caller loads.
+        """
         while True:
             known = self._cache.young([counter], most_s)
             theirs = mine if known else self._loading.setdefault(counter, mine)

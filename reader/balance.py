@@ -20,11 +20,13 @@ SORT_KEY_BYTES_MAX = 1_024
 class Balance:
     """A counter at an instant: the sum of a real set of changes.
 
-    value: the sum. count: how many changes it sums. as_of: when the read began; for a read with `behind`, the instant
-    before which no change that came in time is missing. pending: how many of the changes are still in the tail.
-    oldest_pending: when the oldest of these was requested, None without any. by_region: the value's parts by the Region
-    where the changes were requested. cached: whether the answer is that of an earlier read. closed: for a counter with
-    a limit, whether the value is certainly within it: a Region may show a sale before the rights that came for it.
+    value: the sum. count: how many changes it sums. as_of: when the read began; for a read with
+    `behind`, the instant before which no change that came in time is missing. pending: how many of
+    the changes are still in the tail.
+    oldest_pending: when the oldest of these was requested, None without any. by_region: the value's
+    parts by the Region where the changes were requested. cached: whether the answer is that of an
+    earlier read. closed: for a counter with a limit, whether the value is certainly within it: a
+    Region may show a sale before the rights that came for it.
     cost: what the read cost; nothing when its answer came from the cache.
     """
 
@@ -40,7 +42,10 @@ class Balance:
 
 
 class _Read:
-    """The content of an entry that was read: the token's 16 bytes. It makes token and time when they are used."""
+    """The content of an entry that was read: the token's 16 bytes.
+
+    It makes token and time when they are used.
+    """
 
     __slots__ = ("_data",)
 
@@ -49,7 +54,11 @@ class _Read:
         def __getattr__(self, name: str) -> object:
             if name not in ("token", "at"):
                 raise AttributeError(f"an Entry has no {name}")
-            found = tokens.from_bytes(self._data) if name == "token" else to_datetime(time_ms(self._data))
+            found = (
+                tokens.from_bytes(self._data)
+                if name == "token"
+                else to_datetime(time_ms(self._data))
+            )
             object.__setattr__(self, name, found)
             return found
 
@@ -69,7 +78,10 @@ Change = tuple[bytes, int, str]
 
 
 def entries_of(changes: Iterable[Change]) -> Iterator[Entry]:
-    """Yield an Entry for each change. They are many, so an Entry makes nothing at which perhaps nobody looks."""
+    """Yield an Entry for each change.
+
+    They are many, so an Entry makes nothing at which perhaps nobody looks.
+    """
     new, put = object.__new__, object.__setattr__
     for data, change, region in changes:
         entry = new(Entry)
@@ -87,13 +99,23 @@ class Position:
     region: str
 
     def __post_init__(self) -> None:
-        if type(self.token) is not str or not tokens.is_token(self.token) or type(self.region) is not str:
-            raise InvalidInput(f"A place is a token and a Region, not {shown(self.token)} and {shown(self.region)}.")
+        if (
+            type(self.token) is not str
+            or not tokens.is_token(self.token)
+            or type(self.region) is not str
+        ):
+            raise InvalidInput(
+                f"A place is a token and a Region, not {shown(self.token)} and "
+                f"{shown(self.region)}."
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryPage:
-    """A part of a history, in the order of time. `next`: where to go on, or None when this was the last page."""
+    """A part of a history, in the order of time.
+
+    `next`: where to go on, or None when this was the last page.
+    """
 
     entries: tuple[Entry, ...]
     next: Position | None
@@ -101,15 +123,23 @@ class HistoryPage:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """A place in the list of counters: in a bucket of the directory, just after this name ("": at its beginning)."""
+    """A place in the list of counters: in a bucket of the directory, just after this name ("":
+    at its beginning).
+    """
 
     bucket: int
     counter: str = ""
 
     def __post_init__(self) -> None:
-        if type(self.bucket) is not int or not 0 <= self.bucket < BUCKETS or not _is_key_text(self.counter):
+        if (
+            type(self.bucket) is not int
+            or not 0 <= self.bucket < BUCKETS
+            or not _is_key_text(self.counter)
+        ):
             given = f"{shown(self.bucket)} and {shown(self.counter)}"
-            raise InvalidInput(f"A place is a bucket from 0 to {BUCKETS - 1} and a name, not {given}.")
+            raise InvalidInput(
+                f"A place is a bucket from 0 to {BUCKETS - 1} and a name, not {given}."
+            )
 
 
 def _is_key_text(text: object) -> bool:
@@ -122,8 +152,9 @@ def _is_key_text(text: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CountersPage:
-    """A part of the list of counters, by bucket and then by name; it may be empty. `next`: where to go on, or None when
-    this was the last page. damaged: items of the directory that name no lane, and were skipped."""
+    """A part of the list of counters, by bucket and then by name; it may be empty. `next`: where to
+    go on, or None when this was the last page. damaged: items of the directory that name no lane,
+    and were skipped."""
 
     counters: tuple[str, ...]
     next: Place | None

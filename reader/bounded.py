@@ -1,8 +1,10 @@
-"""A bound on what one read takes of the table: `bound` sets it for a reader, `Spending` counts, `bounded` ends a read.
+"""A bound on what one read takes of the table: `bound` sets it for a reader, `Spending` counts,
+`bounded` ends a read.
 
-Rule 1: units follow from the sizes of what comes, as AWS counts them (ledger/cost.py), so the bound is the same on each
-table.
-Rule 2: a read ends after the request that passes the bound, so it may take more by a page of each lane.
+Rule 1: units follow from the sizes of what comes, as AWS counts them (ledger/cost.py), so the bound
+is the same on each table.
+Rule 2: a read ends after the request that passes the bound, so it may take more by a page of each
+lane.
 """
 
 from collections.abc import Generator
@@ -27,9 +29,9 @@ Of = TypeVar("Of", bound=Reads)
 
 
 def bound(reader: Of, units: int) -> Of:
-    """The reader. From now on its series, value at an instant or page of a history that would take more read units
-    raises ReadTooLarge, and its page of names ends, perhaps without a name and with a `next`. For a service whose
-    callers choose what it reads. Raises InvalidInput.
+    """The reader. From now on its series, value at an instant or page of a history that would take
+    more read units raises ReadTooLarge, and its page of names ends, perhaps without a name and with
+    a `next`. For a service whose callers choose what it reads. Raises InvalidInput.
     """
     if not (type(units) is int and 1 <= units <= UNITS_MAX):
         raise InvalidInput(f"units is an int from 1 to {UNITS_MAX:,}, not {shown(units)}.")
@@ -77,7 +79,10 @@ class Spending:
 
 
 def bounded(program: Program[Result], units: int | None, instead: str) -> Program[Result]:
-    """The program, which ends by ReadTooLarge when it has taken more. instead: what its caller may ask for."""
+    """The program, which ends by ReadTooLarge when it has taken more.
+
+    instead: what its caller may ask for.
+    """
     if units is None:
         return program
     spending = Spending(units)
@@ -85,7 +90,9 @@ def bounded(program: Program[Result], units: int | None, instead: str) -> Progra
     def step(request: Any) -> Generator[Any, Any, Any]:
         answer = yield from spending.step(request)
         if spending.units > units:
-            raise ReadTooLarge(f"This read takes more than {units:,} read units, so it was ended. {instead}")
+            raise ReadTooLarge(
+                f"This read takes more than {units:,} read units, so it was ended. {instead}"
+            )
         return answer
 
     return through(program, step)

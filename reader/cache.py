@@ -1,14 +1,16 @@
 """The balances that a `Reader` remembers.
 
 Rule 1: A balance is the answer of one whole read, never a mixture.
-Rule 2: Its age counts from the beginning of that read, by the wall clock and by the steady one: the older age counts.
-Of two reads of a counter it keeps the one that began later.
-Rule 3: Many threads that read the same counter at once cause one load: a thread that comes while another loads waits
-for it. A load that fails fails for its thread alone, and the next thread loads. A cache belongs to one process: a load
-or a change that another thread had begun at a fork would stay unfinished in the child for ever.
+Rule 2: Its age counts from the beginning of that read, by the wall clock and by the steady one: the
+older age counts. Of two reads of a counter it keeps the one that began later.
+Rule 3: Many threads that read the same counter at once cause one load: a thread that comes while
+another loads waits for it. A load that fails fails for its thread alone, and the next thread loads.
+A cache belongs to one process: a load or a change that another thread had begun at a fork would
+stay unfinished in the child for ever.
 Rule 4: It returns copies: what a caller does to one does not reach the cache.
-Rule 5: Who is interrupted, at any line, leaves it whole: the handler of a signal may raise anywhere. So a change takes
-the balances out and puts them back by one assignment, and a thread takes its load out whatever happens to it.
+Rule 5: Who is interrupted, at any line, leaves it whole: the handler of a signal may raise
+anywhere. So a change takes the balances out and puts them back by one assignment, and a thread
+takes its load out whatever happens to it.
 """
 
 import threading
@@ -30,7 +32,9 @@ LOADS_AWAITED_MAX = 2
 """How many loads of other threads a read waits for before it makes its own."""
 
 WAIT_S = 10.0
-"""How long it waits for each: a load in a thread that was stopped for good would hold all others."""
+"""How long it waits for each: a load in a thread that was stopped for good would hold all
+others.
+"""
 
 
 class Began(NamedTuple):
@@ -55,12 +59,16 @@ class Cache:
     def __init__(self, now: Callable[[], Instant]) -> None:
         self._now = now
         self.numbers = count()
-        self._lock = threading.RLock()  # `with` it is C, and no signal comes between taking it and giving it back
+        # `with` it is C, and no signal comes between taking it and giving it back
+        self._lock = threading.RLock()
         self._kept: LRUCache[str, Kept] | None = None
         self._loading: dict[str, Load] = {}
 
     def young(self, counters: Sequence[str], most_s: float) -> dict[str, Balance]:
-        """The balances younger than `most_s`, by name. It leaves out those from the future: a clock stepped back."""
+        """The balances younger than `most_s`, by name.
+
+        It leaves out those from the future: a clock stepped back.
+        """
         with self._lock:
             now, there = self._now(), self._kept
             known = {} if there is None else {counter: there.get(counter) for counter in counters}
@@ -73,11 +81,13 @@ class Cache:
     def keep(self, balances: Mapping[str, Balance], began: Began) -> None:
         """Keep what a read found."""
         new = {
-            name: Kept(replace(balance, by_region=dict(balance.by_region)), began) for name, balance in balances.items()
+            name: Kept(replace(balance, by_region=dict(balance.by_region)), began)
+            for name, balance in balances.items()
         }
         with self._lock:
             kept: LRUCache[str, Kept] = LRUCache(COUNTERS_MAX) if self._kept is None else self._kept
-            self._kept = None  # who is interrupted before it is back leaves an empty cache, never a broken one
+            # who is interrupted before it is back leaves an empty cache, never a broken one
+            self._kept = None
             for name in new:
                 there = kept.get(name)
                 if there is None or there.began.number < began.number:
@@ -85,7 +95,9 @@ class Cache:
             self._kept = kept
 
     def balance(self, counter: str, most_s: float, load: Callable[[], Balance]) -> Balance:
-        """A balance younger than `most_s`, from here or from another thread's load; else that of load()."""
+        """A balance younger than `most_s`, from here or from another thread's load; else that of
+        load().
+        """
         mine = Load()
         try:
             balance = self._known(counter, most_s, mine) or load()
@@ -96,7 +108,10 @@ class Cache:
         return balance
 
     def _known(self, counter: str, most_s: float, mine: Load) -> Balance | None:
-        """A balance that is young enough, now or after other threads' loads. None: the caller loads."""
+        """A balance that is young enough, now or after other threads' loads.
+
+        None: the caller loads.
+        """
         for waits in range(LOADS_AWAITED_MAX + 1):
             with self._lock:
                 known = self.young([counter], most_s)
@@ -111,7 +126,9 @@ class Cache:
         return None
 
     def _end(self, counter: str, load: Load) -> None:
-        """Take a load out, if it is still there, and wake a thread that waits for it, which wakes the next one."""
+        """Take a load out, if it is still there, and wake a thread that waits for it, which
+        wakes the next one.
+        """
         with self._lock:
             if self._loading.get(counter) is load:
                 del self._loading[counter]

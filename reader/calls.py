@@ -20,7 +20,16 @@ from ledger.periods.period import Period, zone_of
 from ledger.requests import Instant, Now, Program
 from ledger.settings import Settings, check_settings
 from ledger.values import Lane
-from reader.balance import Balance, Change, CountersPage, Entry, HistoryPage, Place, Position, entries_of
+from reader.balance import (
+    Balance,
+    Change,
+    CountersPage,
+    Entry,
+    HistoryPage,
+    Place,
+    Position,
+    entries_of,
+)
 from reader.bounded import bounded
 from reader.checks import above as above_of
 from reader.checks import bound_ms, check_count, check_page, past_ms, prefix_of, seconds
@@ -35,17 +44,22 @@ from reader.standing import Standing, open_holds, read_standings
 from reader.steps import STEPS_MAX, borders, check_every
 from reader.top import BEHIND_S, BY, Best, Row, Top, top
 
-OF_SERIES = "Ask for a shorter time, or for days, weeks or months of UTC, which a checkpoint has, or without a bound."
+OF_SERIES = (
+    "Ask for a shorter time, or for days, weeks or months of UTC, which a checkpoint "
+    "has, or without a bound."
+)
 OF_LIMITED = "Of a counter with a limit it reads all that was ever decided, so ask without a bound."
 OF_HISTORY = "Ask for fewer entries, for a shorter time, or without a bound."
 AFTER_ALL = b"\xff" * 17  # follows the bytes of every token
 
 
 class Calls:
-    """Arguments as for Reader. units: how many read units a series, a value at an instant, a page of a history or of
-    names may take, set by `bound`; None: as many as it needs."""
+    """Arguments as for Reader. units: how many read units a series, a value at an instant, a page
+    of a history or of names may take, set by `bound`; None: as many as it needs."""
 
-    def __init__(self, settings: Settings, ttl: float, consistent: bool, clock: clocks.Clock) -> None:
+    def __init__(
+        self, settings: Settings, ttl: float, consistent: bool, clock: clocks.Clock
+    ) -> None:
         self.settings = check_settings(settings)
         self.ttl = seconds("ttl", ttl)
         self._consistent = check_flag("consistent", consistent)
@@ -54,10 +68,13 @@ class Calls:
         self._shape = ShapeCheck(settings)
         self.units: int | None = None
 
-    # -- balances ------------------------------------------------------------------------------------------------------
+    # -- balances
+    # ----------------------------------------------------------------------------------------------
 
     def checked(self, counter: str, max_age: float, behind: float) -> tuple[str, float, int]:
-        """The checked arguments: the counter, how many seconds a cached balance may be old, how many ms behind."""
+        """The checked arguments: the counter, how many seconds a cached balance may be old, how
+        many ms behind.
+        """
         counter = check_counter(counter)
         behind_ms = int(seconds("behind", behind) * 1_000)
         return counter, 0 if behind_ms else min(seconds("max_age", max_age), self.ttl), behind_ms
@@ -66,16 +83,23 @@ class Calls:
         """Each name once."""
         given: object = counters
         if isinstance(given, str) or not isinstance(given, Iterable):
-            raise InvalidInput(f"values takes several names, such as a list of them, not {shown(given)}.")
+            raise InvalidInput(
+                f"values takes several names, such as a list of them, not {shown(given)}."
+            )
         return list(dict.fromkeys(check_counter(counter) for counter in counters))
 
     def balances(self, counters: Sequence[str], behind_ms: int = 0) -> Program[dict[str, Balance]]:
         if self.settings.periods:
             self._check_kept(counters)
         yield from self._shape.program(*counters)
-        return (yield from balances(counters, self.settings, consistent=self._consistent, behind_ms=behind_ms))
+        return (
+            yield from balances(
+                counters, self.settings, consistent=self._consistent, behind_ms=behind_ms
+            )
+        )
 
-    # -- histories -----------------------------------------------------------------------------------------------------
+    # -- histories
+    # ----------------------------------------------------------------------------------------------
 
     def history(
         self, counter: str, *, since: datetime | None = None, until: datetime | None = None
@@ -89,7 +113,9 @@ class Calls:
             if self.settings.limit_of(counter) is not None:
                 found.append((yield from decided(lane, consistent=self._consistent)))
             else:
-                whole = yield from history(lane, consistent=self._consistent, read_time_max_ms=limit_ms)
+                whole = yield from history(
+                    lane, consistent=self._consistent, read_time_max_ms=limit_ms
+                )
                 found.append(changes(lane, *whole))
         every = heapq.merge(*found, key=itemgetter(0)) if len(found) > 1 else found[0]
         if (since_ms, until_ms) != (None, None):
@@ -115,13 +141,22 @@ class Calls:
             return HistoryPage((), None)
         upto = None if until_ms is None else tokens.last_of(until_ms - 1)
         yield from self._first(counter)
-        found = yield from bounded(self._entries(lanes, since_ms, after, upto, limit + 1), self.units, OF_HISTORY)
+        found = yield from bounded(
+            self._entries(lanes, since_ms, after, upto, limit + 1), self.units, OF_HISTORY
+        )
         found.sort(key=lambda entry: (entry.token, entry.region))
         last = found[limit - 1] if len(found) > limit else None
-        return HistoryPage(tuple(found[:limit]), None if last is None else Position(last.token, last.region))
+        return HistoryPage(
+            tuple(found[:limit]), None if last is None else Position(last.token, last.region)
+        )
 
     def _entries(
-        self, lanes: Sequence[Lane], since_ms: int | None, after: Position | None, upto: str | None, most: int
+        self,
+        lanes: Sequence[Lane],
+        since_ms: int | None,
+        after: Position | None,
+        upto: str | None,
+        most: int,
     ) -> Program[list[Entry]]:
         """The first entries of each lane that a page may have."""
         found: list[Entry] = []
@@ -131,19 +166,25 @@ class Calls:
                 found += yield from self._page(lane, above, upto, most)
         return found
 
-    def _page(self, lane: Lane, above: str | None, upto: str | None, most: int) -> Program[list[Entry]]:
+    def _page(
+        self, lane: Lane, above: str | None, upto: str | None, most: int
+    ) -> Program[list[Entry]]:
         if self.settings.limit_of(lane.counter) is not None:
             return decided_page(lane, above, upto, most, consistent=self._consistent)
         limit_ms = self.settings.read_time_max_ms
         return page(lane, above, upto, most, consistent=self._consistent, read_time_max_ms=limit_ms)
 
-    def top(self, prefix: str = "", n: int = 10, *, by: str = "value", behind: float = BEHIND_S) -> Program[Top]:
+    def top(
+        self, prefix: str = "", n: int = 10, *, by: str = "value", behind: float = BEHIND_S
+    ) -> Program[Top]:
         check_count("n", n)
         prefix, best = prefix_of(prefix), self._best(n, by, behind)
         yield from self._shape.program()
         return (yield from top(self.settings.regions, prefix, self._wanted(prefix), best))
 
-    def largest(self, names: Sequence[str], n: int, *, by: str, behind: float = BEHIND_S) -> Program[list[Row]]:
+    def largest(
+        self, names: Sequence[str], n: int, *, by: str, behind: float = BEHIND_S
+    ) -> Program[list[Row]]:
         """The rows of `top` among the counters with these names."""
         best = self._best(n, by, behind)
         yield from best.read(names)
@@ -155,9 +196,12 @@ class Calls:
             raise InvalidInput(f"by is one of {', '.join(BY)}, not {shown(by)}.")
         behind_ms = int(seconds("behind", behind) * 1_000)
         # a tail that is left out would be counted as none
-        return Best(n, order, partial(self.balances, behind_ms=0 if order == "pending" else behind_ms))
+        return Best(
+            n, order, partial(self.balances, behind_ms=0 if order == "pending" else behind_ms)
+        )
 
-    # -- series -------------------------------------------------------------------------------------------------------
+    # -- series
+    # ----------------------------------------------------------------------------------------------
 
     def series(
         self,
@@ -171,7 +215,8 @@ class Calls:
     ) -> Program[Series]:
         counter = check_counter(counter)  # a name is checked before anything else
         now: Instant = yield Now()
-        until_ms = now.wall_ms + 1 if until is None else check_time("until", until)  # with the changes of now
+        # with the changes of now
+        until_ms = now.wall_ms + 1 if until is None else check_time("until", until)
         since_ms = past_ms("since", since, now)
         if since_ms >= until_ms:
             raise InvalidInput("since is not before until.")
@@ -195,16 +240,23 @@ class Calls:
     def _instead(self, counter: str) -> str:
         return OF_SERIES if self.settings.limit_of(counter) is None else OF_LIMITED
 
-    # -- names and limits ----------------------------------------------------------------------------------------------
+    # -- names and limits
+    # ----------------------------------------------------------------------------------------------
 
-    def counters(self, prefix: str = "", *, after: Place | None = None, limit: int = 100) -> Program[CountersPage]:
+    def counters(
+        self, prefix: str = "", *, after: Place | None = None, limit: int = 100
+    ) -> Program[CountersPage]:
         check_page(limit, after, Place)
         prefix, regions = prefix_of(prefix), self.settings.regions
         lanes = self.settings.lanes_of(prefix) if prefix else ()
         whole = sorted(lanes, key=lambda lane: (lane.shard, lane.region != self.settings.region))
         yield from self._shape.program()
         wanted = self._wanted(prefix)
-        return (yield from counters_page(regions, prefix, wanted, after, limit, whole=whole, units=self.units))
+        return (
+            yield from counters_page(
+                regions, prefix, wanted, after, limit, whole=whole, units=self.units
+            )
+        )
 
     def _wanted(self, prefix: str) -> Wanted:
         now_ms = self.clock()
@@ -217,13 +269,17 @@ class Calls:
         (found,) = yield from read_standings([gates], consistent=self._consistent)
         return found
 
-    def periods(self, base: str, period: Period, last: int = 12) -> Program[tuple[PeriodBalance, ...]]:
+    def periods(
+        self, base: str, period: Period, last: int = 12
+    ) -> Program[tuple[PeriodBalance, ...]]:
         given: object = period
         if not isinstance(given, Period):
             raise InvalidInput(f"period is a Period, such as Period('month'), not {shown(given)}.")
         base = check_counter(base)
         if self.settings.keep_of(base) is None:
-            raise InvalidInput(f"No prefix of periods={shown([*self.settings.periods], 200)} fits {base}.")
+            raise InvalidInput(
+                f"No prefix of periods={shown([*self.settings.periods], 200)} fits {base}."
+            )
         now_ms = self.clock()
         every = period.last(base, last, to_datetime(now_ms))
         names = [name for name in every if self.settings.is_kept(name, now_ms)]
@@ -248,7 +304,10 @@ class Calls:
         return [Hold(held) for held in (yield from open_holds(gates))]
 
     def _first(self, counter: str) -> Program[None]:
-        """The checks before the first request about a counter. Raises PeriodOver and what the shape's check raises."""
+        """The checks before the first request about a counter.
+
+        Raises PeriodOver and what the shape's check raises.
+        """
         self._check_kept([counter])
         yield from self._shape.program(counter)
 

@@ -1,4 +1,6 @@
-"""The checks of a reader's arguments: each raises InvalidInput or a subclass of it, before anything is sent."""
+"""The checks of a reader's arguments: each raises InvalidInput or a subclass of it, before
+anything is sent.
+"""
 
 from ledger import tokens
 from ledger.checks import check_counter, check_time, plain_text, to_datetime
@@ -36,7 +38,10 @@ def seconds(name: str, value: object) -> float:
 
 
 def above(lane: Lane, since_ms: int | None, after: Position | None) -> str | None:
-    """The token above which the wanted entries of a lane begin. The same token in two Regions is two entries."""
+    """The token above which the wanted entries of a lane begin.
+
+    The same token in two Regions is two entries.
+    """
     bounds: list[str | None] = []
     if since_ms is not None and since_ms > 0:
         bounds.append(tokens.last_of(since_ms - 1))
@@ -50,7 +55,10 @@ def past_ms(name: str, at: object, now: Instant) -> int:
     at_ms = check_time(name, at)
     if not 0 <= at_ms <= now.wall_ms:
         clock = to_datetime(now.wall_ms).isoformat()
-        raise InvalidTime(f"{name}={to_datetime(at_ms).isoformat()} is before 1970, or after this clock's {clock}.")
+        raise InvalidTime(
+            f"{name}={to_datetime(at_ms).isoformat()} is before 1970, or after this clock's "
+            f"{clock}."
+        )
     return at_ms
 
 

@@ -1,14 +1,18 @@
-"""The program `counters_page` reads the names of counters, page by page, from the directory of lanes.
+"""The program `counters_page` reads the names of counters, page by page, from the directory of
+lanes.
 
-Rule 1: A name is on a page once, however many lanes its counter has: those of a Region stand in one bucket, by shard
-and then by name, so a page merges the shards and Regions of a bucket by name, as far as all of them were read.
-Rule 2: The order is by bucket, then by name, so a write meanwhile moves no place, and a place never expires. A counter
-whose whole name is the prefix comes first, alone: its lanes say at once whether it is there.
-Rule 3: A page with names reads BUCKETS_MAX buckets at most behind those without one, and may be short: there is more as
-long as it has a `next`. It is empty only where there is no more, or where its caller bounds what it takes.
+Rule 1: A name is on a page once, however many lanes its counter has: those of a Region stand in one
+bucket, by shard and then by name, so a page merges the shards and Regions of a bucket by name, as
+far as all of them were read.
+Rule 2: The order is by bucket, then by name, so a write meanwhile moves no place, and a place never
+expires. A counter whose whole name is the prefix comes first, alone: its lanes say at once whether
+it is there.
+Rule 3: A page with names reads BUCKETS_MAX buckets at most behind those without one, and may be
+short: there is more as long as it has a `next`. It is empty only where there is no more, or where
+its caller bounds what it takes.
 Rule 4: A page skips an item that names no lane, and reports it.
-Rule 5: Of names behind those with the prefix it reads few: a bucket gets a small Query first, and a larger one only
-where that ended among names with the prefix.
+Rule 5: Of names behind those with the prefix it reads few: a bucket gets a small Query first, and a
+larger one only where that ended among names with the prefix.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,7 +46,8 @@ _HIGH = "\x7f"
 
 
 class Stream(NamedTuple):
-    """Names of one shard in one Region and bucket, in order. upto: no name up to it is missing; None: none at all.
+    """Names of one shard in one Region and bucket, in order. upto: no name up to it is missing;
+    None: none at all.
     had: whether an earlier page had the first of them."""
 
     names: list[str]
@@ -51,8 +56,8 @@ class Stream(NamedTuple):
 
 
 class Sought(NamedTuple):
-    """What a page is to have: names with the prefix that are wanted, `most` of them. had: keys of the directory; an
-    earlier page had the counter of these, whose name is the prefix."""
+    """What a page is to have: names with the prefix that are wanted, `most` of them. had: keys of
+    the directory; an earlier page had the counter of these, whose name is the prefix."""
 
     prefix: str
     wanted: Wanted
@@ -72,8 +77,8 @@ def counters_page(
 ) -> Program[CountersPage]:
     """The next `most` wanted names with `prefix`. Raises DamagedItem and the TableErrors.
 
-    whole: the lanes of the counter with that very name, which comes first. units: after so many read units the page
-    ends, perhaps without a name; None: only the last page has none.
+    whole: the lanes of the counter with that very name, which comes first. units: after so many
+    read units the page ends, perhaps without a name; None: only the last page has none.
     """
     spending, keys = Spending(units), tuple(map(key_of, whole))
     looks = after is None and 0 < len(keys) <= WHOLE_MAX and wanted(prefix)
@@ -91,7 +96,10 @@ def counters_page(
 
 
 def _is_there(keys: Sequence[Key]) -> Program[bool]:
-    """Whether the directory has a key; the first is the likeliest. It asks by Query, which a role for lists may."""
+    """Whether the directory has a key; the first is the likeliest.
+
+    It asks by Query, which a role for lists may.
+    """
     for key in keys:
         page: Page = yield Query(key.pk, _just_below(key.sk), key.sk, 1, False)
         if key in map(key_of_item, page.items):
@@ -99,7 +107,9 @@ def _is_there(keys: Sequence[Key]) -> Program[bool]:
     return False
 
 
-def _page(regions: Sequence[str], sought: Sought, after: Place | None, spending: Spending) -> Program[CountersPage]:
+def _page(
+    regions: Sequence[str], sought: Sought, after: Place | None, spending: Spending
+) -> Program[CountersPage]:
     first, above = (after.bucket, after.counter) if after else (0, "")
     last, most = min(first + BUCKETS_MAX, BUCKETS), sought.most
     names: list[str] = []
@@ -107,9 +117,16 @@ def _page(regions: Sequence[str], sought: Sought, after: Place | None, spending:
     begin, at_once = first, 1
     while begin < last and not spending.is_over:
         read = range(begin, min(begin + at_once, last))
-        lows = {bucket: max(above if bucket == first else "", _just_below(sought.prefix)) for bucket in read}
+        lows = {
+            bucket: max(above if bucket == first else "", _just_below(sought.prefix))
+            for bucket in read
+        }
         found = yield from _abreast(
-            [_streams(bucket_pk(region, bucket), lows[bucket], sought) for bucket in read for region in regions]
+            [
+                _streams(bucket_pk(region, bucket), lows[bucket], sought)
+                for bucket in read
+                for region in regions
+            ]
         )
         for n, bucket in enumerate(read):
             if len(names) == most:
@@ -119,10 +136,14 @@ def _page(regions: Sequence[str], sought: Sought, after: Place | None, spending:
             damaged |= {key: None for _, keys in own for key in keys}
             upto = min((stream.upto for stream in streams if stream.upto is not None), default=None)
             had = {sought.prefix} if any(stream.had for stream in streams) else set[str]()
-            there = {name for stream in streams for name in stream.names if upto is None or name <= upto}
+            there = {
+                name for stream in streams for name in stream.names if upto is None or name <= upto
+            }
             names += sorted(there - had)
             if len(names) > most:
-                return CountersPage(tuple(names[:most]), Place(bucket, names[most - 1]), tuple(damaged))
+                return CountersPage(
+                    tuple(names[:most]), Place(bucket, names[most - 1]), tuple(damaged)
+                )
             if upto is not None:
                 return CountersPage(tuple(names), Place(bucket, upto), tuple(damaged))
         begin, at_once = read.stop, min(2 * at_once, AT_ONCE_MAX)
@@ -134,7 +155,10 @@ Streams = tuple[list[Stream], list[Key]]
 
 
 def _abreast(programs: Sequence[Program[Streams]]) -> Program[list[Streams]]:
-    """What programs that only query return. Their next Queries are sent together, round by round."""
+    """What programs that only query return.
+
+    Their next Queries are sent together, round by round.
+    """
     found: list[Streams] = [([], [])] * len(programs)
     answers: dict[int, Page | None] = dict.fromkeys(range(len(programs)))
     while answers:
@@ -144,7 +168,9 @@ def _abreast(programs: Sequence[Program[Streams]]) -> Program[list[Streams]]:
                 queries[n] = programs[n].send(page)  # type: ignore[assignment]  # they yield nothing else
             except StopIteration as end:
                 found[n] = end.value
-        pages: Sequence[Page] = answered((yield Together(tuple(queries.values())))) if queries else ()
+        pages: Sequence[Page] = (
+            answered((yield Together(tuple(queries.values())))) if queries else ()
+        )
         answers = dict(zip(queries, pages, strict=True))
     return found
 
@@ -169,8 +195,8 @@ def _streams(pk: str, low: str, sought: Sought) -> Program[Streams]:
 def _stream(
     pk: str, shard: str, low: str, sought: Sought, damaged: list[Key]
 ) -> Program[tuple[Stream, list[Key] | None]]:
-    """The names of a shard above `low`, as far as a page needs them; and keys of further shards, None where nobody has
-    looked for them. It adds the keys that name no lane to `damaged`."""
+    """The names of a shard above `low`, as far as a page needs them; and keys of further shards,
+    None where nobody has looked for them. It adds the keys that name no lane to `damaged`."""
     prefix, wanted, most = sought.prefix, sought.wanted, sought.most
     names: list[str] = []
     had = False
@@ -182,7 +208,9 @@ def _stream(
         beyond = [key for key in keys if not key.sk.startswith(f"{shard}#")]
         damaged += [key for key in keys if lane_of(key) is None]
         had |= any(key in sought.had for key in own)
-        names += [lane.counter for lane in map(lane_of, own) if lane is not None and wanted(lane.counter)]
+        names += [
+            lane.counter for lane in map(lane_of, own) if lane is not None and wanted(lane.counter)
+        ]
         if beyond or page.last is None:
             return Stream(names, None, had), beyond
         last = own[-1].sk.partition("#")[2]
@@ -194,5 +222,7 @@ def _stream(
 
 
 def _just_below(prefix: str) -> str:
-    """A text below every name with the prefix, and above all other names below these; of sort keys alike."""
+    """A text below every name with the prefix, and above all other names below these; of sort
+    keys alike.
+    """
     return prefix[:-1] + chr(ord(prefix[-1]) - 1) + _HIGH if prefix else ""

@@ -1,10 +1,13 @@
-"""The programs `measure`, which reads a counter's value beside its thresholds, and `crossed`: those that hold.
+"""The programs `measure`, which reads a counter's value beside its thresholds, and `crossed`: those
+that hold.
 
 Rule 1: The value, and the limit of a threshold, come from one strong read.
-Rule 2: A threshold follows the limit as it is set now, in the gate with the first rights; where there is no such gate
-yet, the limit with which the counter would open: for a period its base's, else that of the settings. The part of its
-ceiling that a period passed on still belongs to its own limit, else December would publish that November was full.
-Rule 3: A threshold does not apply to a counter whose limit lacks its side: it neither holds nor ceases to hold.
+Rule 2: A threshold follows the limit as it is set now, in the gate with the first rights; where
+there is no such gate yet, the limit with which the counter would open: for a period its base's,
+else that of the settings. The part of its ceiling that a period passed on still belongs to its own
+limit, else December would publish that November was full.
+Rule 3: A threshold does not apply to a counter whose limit lacks its side: it neither holds nor
+ceases to hold.
 """
 
 from collections.abc import Sequence
@@ -23,8 +26,8 @@ from reader.standing import read_standings
 class Crossed:
     """A threshold that holds for a counter's value.
 
-    name: the threshold's. above, below: its number, in one of the two, also that of a threshold of a limit. value: as
-    it was read; as_of: when that read began.
+    name: the threshold's. above, below: its number, in one of the two, also that of a threshold of
+    a limit. value: as it was read; as_of: when that read began.
     """
 
     name: str
@@ -36,7 +39,9 @@ class Crossed:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """thresholds: those given, in order, as above or below a number; None for one that does not apply here."""
+    """thresholds: those given, in order, as above or below a number; None for one that does not
+    apply here.
+    """
 
     value: int
     as_of: datetime
@@ -48,13 +53,19 @@ def measure(counter: str, thresholds: Sequence[Threshold], settings: Settings) -
     gates = Gates.of(settings, counter)
     if gates is None:
         balance = (yield from balances([counter], settings, consistent=True))[counter]
-        return Measured(balance.value, balance.as_of, tuple(threshold.at(None, None) for threshold in thresholds))
+        return Measured(
+            balance.value,
+            balance.as_of,
+            tuple(threshold.at(None, None) for threshold in thresholds),
+        )
     (found,) = yield from read_standings([gates], consistent=True, filed=False)
     at_limit = tuple(threshold.at(found.floor, found.ceiling) for threshold in thresholds)
     return Measured(found.value, found.as_of, at_limit)
 
 
-def crossed(counter: str, thresholds: Sequence[Threshold], settings: Settings) -> Program[tuple[Crossed, ...]]:
+def crossed(
+    counter: str, thresholds: Sequence[Threshold], settings: Settings
+) -> Program[tuple[Crossed, ...]]:
     """The thresholds that hold now, in order. Raises what `measure` does."""
     seen = yield from measure(counter, thresholds, settings)
     return tuple(

@@ -1,8 +1,10 @@
-"""The programs `decided` and `decided_page` read the changes that a lane's gate decided, all of them or a page.
+"""The programs `decided` and `decided_page` read the changes that a lane's gate decided, all of
+them or a page.
 
-Rule 1: read the gate first (version v): all that is filed up to v was put before, and the rest is in the gate.
-Rule 2: segments come in the order of `hi` and may interleave; after one whose `low` is at or above a token, none lists
-that token (ledger/gate/past.py). So a page reads on until such a segment.
+Rule 1: read the gate first (version v): all that is filed up to v was put before, and the rest is
+in the gate.
+Rule 2: segments come in the order of `hi` and may interleave; after one whose `low` is at or above
+a token, none lists that token (ledger/gate/past.py). So a page reads on until such a segment.
 Rule 3: an outcome that counts nothing, a refusal or a released hold, is no entry.
 """
 
@@ -28,7 +30,10 @@ def decided(lane: Lane, *, consistent: bool) -> Program[list[Change]]:
 def decided_page(
     lane: Lane, above: str | None, upto: str | None, most: int, *, consistent: bool
 ) -> Program[list[Entry]]:
-    """The first `most` entries above `above`, at or below `upto`. Raises DamagedItem and the TableErrors."""
+    """The first `most` entries above `above`, at or below `upto`.
+
+    Raises DamagedItem and the TableErrors.
+    """
     item = yield Get(items.gate_key(lane), consistent)
     if item is None:
         return []
@@ -40,11 +45,28 @@ def decided_page(
 
 
 def _late(
-    lane: Lane, gate: Gate, found: dict[str, int], above: str | None, upto: str | None, most: int, consistent: bool
+    lane: Lane,
+    gate: Gate,
+    found: dict[str, int],
+    above: str | None,
+    upto: str | None,
+    most: int,
+    consistent: bool,
 ) -> Program[None]:
-    """Add late entries. They stand in the order of their tokens, so the lowest `most` are enough."""
+    """Add late entries.
+
+    They stand in the order of their tokens, so the lowest `most` are enough.
+    """
     kept = 0
-    pages = Pages(Query(items.past_pk(lane), f"{items.LATE_FROM}{above or ''}", items.LATE_UPTO, most, consistent))
+    pages = Pages(
+        Query(
+            items.past_pk(lane),
+            f"{items.LATE_FROM}{above or ''}",
+            items.LATE_UPTO,
+            most,
+            consistent,
+        )
+    )
     while pages.more and kept < most:
         page: Page = yield from pages.read()
         for item in page.items:
@@ -57,16 +79,28 @@ def _late(
 
 
 def _filed(
-    lane: Lane, gate: Gate, found: dict[str, int], above: str | None, upto: str | None, most: int, consistent: bool
+    lane: Lane,
+    gate: Gate,
+    found: dict[str, int],
+    above: str | None,
+    upto: str | None,
+    most: int,
+    consistent: bool,
 ) -> Program[None]:
     after = items.segments_from(above) if above else items.SEGMENTS_FROM
-    pages = Pages(Query(items.past_pk(lane), after, items.SEGMENTS_UPTO, SEGMENTS_AT_ONCE, consistent))
+    pages = Pages(
+        Query(items.past_pk(lane), after, items.SEGMENTS_UPTO, SEGMENTS_AT_ONCE, consistent)
+    )
     while pages.more:
         page: Page = yield from pages.read()
         for item in page.items:
             filed = items.filed_of(lane, item)
             if filed.version <= gate.version:
-                wanted = {token: n for token, n in filed.outcomes.items() if _is_wanted(token, n, above, upto)}
+                wanted = {
+                    token: n
+                    for token, n in filed.outcomes.items()
+                    if _is_wanted(token, n, above, upto)
+                }
                 found |= wanted
             full = sorted(found)[most - 1] if len(found) >= most else upto
             if full is not None and filed.low >= full:

@@ -1,11 +1,14 @@
-"""The programs `history` and `page` read every change of a lane, or the first above a token, from segments and tail.
+"""The programs `history` and `page` read every change of a lane, or the first above a token, from
+segments and tail.
 
-Rule 1: Read the checkpoint first (version v), then the segments of versions up to v, then the tail above its watermark.
-Rule 2: The entries must be as many as the checkpoint counts, else a replica does not hold them all yet. For a page the
-segment of version v must be there, else its transaction is still landing, and the page reads all again.
+Rule 1: Read the checkpoint first (version v), then the segments of versions up to v, then the tail
+above its watermark.
+Rule 2: The entries must be as many as the checkpoint counts, else a replica does not hold them all
+yet. For a page the segment of version v must be there, else its transaction is still landing, and
+the page reads all again.
 Rule 3: It merges the segments of one hi, however many they are, because their entries interleave.
-Rule 4: The read's time is bounded as in `read`; for a page only the tail's, because segments never change. A page keeps
-its entries and the segments of one Query in memory.
+Rule 4: The read's time is bounded as in `read`; for a page only the tail's, because segments never
+change. A page keeps its entries and the segments of one Query in memory.
 """
 
 import heapq
@@ -22,7 +25,9 @@ from reader.balance import Change, Entry, entries_of
 from reader.read import restart
 
 SEGMENTS_AT_ONCE = 4
-"""Segments that the first Query reads; each further one reads twice as many: they are small, or of one hi."""
+"""Segments that the first Query reads; each further one reads twice as many: they are small, or
+of one hi.
+"""
 
 SEGMENTS_MAX = 1_024
 """The most segments of one Query, whose page holds 1 MB at most."""
@@ -47,7 +52,11 @@ def history(lane: Lane, *, consistent: bool, read_time_max_ms: int) -> Program[W
             found = yield from every_item(
                 items.fold_pk(lane), items.SEGMENTS_FROM, items.SEGMENTS_UPTO, consistent=consistent
             )
-            segments = [s for s in (items.segment_of(lane, i) for i in found) if s.version <= checkpoint.version]
+            segments = [
+                s
+                for s in (items.segment_of(lane, i) for i in found)
+                if s.version <= checkpoint.version
+            ]
         watermark = checkpoint.watermark if checkpoint else None
         tail = yield from Tail(lane, watermark, None, consistent=consistent).take()
         is_whole = sum(map(len, segments)) == (checkpoint.count if checkpoint else 0)
@@ -58,10 +67,16 @@ def history(lane: Lane, *, consistent: bool, read_time_max_ms: int) -> Program[W
 
 
 def changes(lane: Lane, segments: Sequence[Segment], tail: Sequence[bytes]) -> Iterator[Change]:
-    """The changes of a lane in the order of their tokens. Only the segments of one hi interleave."""
+    """The changes of a lane in the order of their tokens.
+
+    Only the segments of one hi interleave.
+    """
     ranges = (heapq.merge(*group) for _, group in groupby(segments, key=lambda segment: segment.hi))
     pending = (ENTRY.unpack(entry) for entry in tail)
-    return ((token, change, lane.region) for token, change in chain(chain.from_iterable(ranges), pending))
+    return (
+        (token, change, lane.region)
+        for token, change in chain(chain.from_iterable(ranges), pending)
+    )
 
 
 def entries(lane: Lane, segments: Sequence[Segment], tail: Sequence[bytes]) -> Iterator[Entry]:
@@ -70,7 +85,13 @@ def entries(lane: Lane, segments: Sequence[Segment], tail: Sequence[bytes]) -> I
 
 
 def page(
-    lane: Lane, above: str | None, upto: str | None, most: int, *, consistent: bool, read_time_max_ms: int
+    lane: Lane,
+    above: str | None,
+    upto: str | None,
+    most: int,
+    *,
+    consistent: bool,
+    read_time_max_ms: int,
 ) -> Program[list[Entry]]:
     """The first `most` entries of a lane with tokens above `above`, at or below `upto`, in order.
 
@@ -93,7 +114,12 @@ def page(
 
 
 def _tail(
-    lane: Lane, checkpoint: Checkpoint | None, above: str | None, upto: str | None, most: int, consistent: bool
+    lane: Lane,
+    checkpoint: Checkpoint | None,
+    above: str | None,
+    upto: str | None,
+    most: int,
+    consistent: bool,
 ) -> Program[Found]:
     start = max(filter(None, (above, checkpoint.watermark if checkpoint else None)), default=None)
     tail = yield from Tail(lane, start, upto, consistent=consistent, limit=most).take(most)
@@ -101,10 +127,19 @@ def _tail(
 
 
 def _folded(
-    lane: Lane, checkpoint: Checkpoint, above: str | None, upto: str | None, most: int, consistent: bool
+    lane: Lane,
+    checkpoint: Checkpoint,
+    above: str | None,
+    upto: str | None,
+    most: int,
+    consistent: bool,
 ) -> Program[Found | None]:
     """The entries from segments; None when these are not all segments of the checkpoint."""
-    lowest = Lowest(tokens.to_bytes(above) if above else b"", tokens.to_bytes(upto) if upto else TOKENS_UPTO, most)
+    lowest = Lowest(
+        tokens.to_bytes(above) if above else b"",
+        tokens.to_bytes(upto) if upto else TOKENS_UPTO,
+        most,
+    )
     after = items.segments_of_hi(above) if above else items.SEGMENTS_FROM
     size = SEGMENTS_AT_ONCE
     pages = Pages(Query(items.fold_pk(lane), after, items.SEGMENTS_UPTO, size, consistent))
@@ -118,16 +153,19 @@ def _folded(
         is_whole = lowest.count == checkpoint.count
     else:
         newest = items.segment_key(lane, checkpoint.last, checkpoint.version)
-        is_whole = lowest.newest == checkpoint.version or (yield Get(newest, consistent)) is not None
+        is_whole = (
+            lowest.newest == checkpoint.version or (yield Get(newest, consistent)) is not None
+        )
     return lowest.entries if is_whole else None
 
 
 @dataclass(slots=True)
 class Lowest:
-    """The lowest `most` entries above `above`, at or below `upto`, of segments that come in the order of their hi.
+    """The lowest `most` entries above `above`, at or below `upto`, of segments that come in the
+    order of their hi.
 
-    count, newest: the number of all entries that came, wanted or not, and the highest version. hi: of the last segment
-    that came; complete: the hi before it, up to which every segment came.
+    count, newest: the number of all entries that came, wanted or not, and the highest version. hi:
+    of the last segment that came; complete: the hi before it, up to which every segment came.
     """
 
     above: bytes
@@ -145,7 +183,10 @@ class Lowest:
                 self.complete, self.hi = self.hi, segment.hi
             self.count += len(segment)
             self.newest = max(self.newest, segment.version)
-        wanted = ([entry for entry in segment if self.above < entry[0] <= self.upto] for segment in segments)
+        wanted = (
+            [entry for entry in segment if self.above < entry[0] <= self.upto]
+            for segment in segments
+        )
         self.entries = list(islice(heapq.merge(self.entries, *wanted), self.most))
 
     def is_final(self) -> bool:

@@ -1,6 +1,7 @@
 """The program `periods` reads the balance of several periods of a counter.
 
-Rule 1: It reads the periods of a limited counter together, from their gates as this Region has them; and so the others.
+Rule 1: It reads the periods of a limited counter together, from their gates as this Region has
+them; and so the others.
 Rule 2: A period that has not opened has the limit of its base, with which it would open.
 """
 
@@ -20,7 +21,10 @@ from reader.standing import Standing, read_standings
 
 @dataclass(frozen=True, slots=True)
 class PeriodBalance:
-    """A period of a counter. start, end: by its zone's calendar. standing: for a counter with a limit."""
+    """A period of a counter.
+
+    start, end: by its zone's calendar. standing: for a counter with a limit.
+    """
 
     counter: str
     start: datetime

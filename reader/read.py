@@ -1,13 +1,15 @@
-"""The programs `read`, for the sum of lanes, true at every moment, and `balances`, for several counters together.
+"""The programs `read`, for the sum of lanes, true at every moment, and `balances`, for several
+counters together.
 
-Rule 1: for every lane the program reads the checkpoint before the tail, never after, so that the tail counts an entry
-folded in between, and nobody misses it.
+Rule 1: for every lane the program reads the checkpoint before the tail, never after, so that the
+tail counts an entry folded in between, and nobody misses it.
 Rule 2: the tail is everything strictly above the watermark, all pages.
-Rule 3: a read that took longer than `read_time_max_ms` by either clock does not count, because by then clean may have
-deleted a folded delta; it reads the clocks before its first request and after its last. It starts again from the
-checkpoint, as does a read that met a checkpoint without its segments: a replica does not hold them all yet.
-Rule 4: a lane whose watermark is at most `behind_ms` old may do without its tail: its checkpoint has every change that
-was requested until then and came in time.
+Rule 3: a read that took longer than `read_time_max_ms` by either clock does not count, because by
+then clean may have deleted a folded delta; it reads the clocks before its first request and after
+its last. It starts again from the checkpoint, as does a read that met a checkpoint without its
+segments: a replica does not hold them all yet.
+Rule 4: a lane whose watermark is at most `behind_ms` old may do without its tail: its checkpoint
+has every change that was requested until then and came in time.
 Rule 5: counters with a limit are read from their gates alone: one request for any number of them.
 """
 
@@ -32,11 +34,14 @@ Found = TypeVar("Found")
 
 
 def restart(
-    what: object, attempt: Callable[[Instant], Program[tuple[Found | None, bool]]], read_time_max_ms: int
+    what: object,
+    attempt: Callable[[Instant], Program[tuple[Found | None, bool]]],
+    read_time_max_ms: int,
 ) -> Program[tuple[Instant, Found]]:
     """Run attempts until one is whole: when that one began, and what it found.
 
-    attempt(began) returns what it found, or None when segments are missing, and whether its time is bounded.
+    attempt(began) returns what it found, or None when segments are missing, and whether its time is
+    bounded.
     Raises ReadTooSlow, NotYetReplicated and what an attempt raises.
     """
     for _ in range(STARTS_MAX):
@@ -52,8 +57,8 @@ def restart(
             "Nothing was written. Let the compactor run, then read again."
         )
     raise NotYetReplicated(
-        f"{what}: this Region does not hold every segment that its checkpoint counts yet. Nothing was written. Call "
-        "again later."
+        f"{what}: this Region does not hold every segment that its checkpoint counts yet. Nothing "
+        "was written. Call again later."
     )
 
 
@@ -61,8 +66,8 @@ def restart(
 class LaneSum:
     """The sum of a lane: the checkpoint's and the tail's. pending: the entries of the tail.
 
-    oldest_ms: the time of the tail's lowest token, or None. until_ms: the watermark's time, where the tail was left
-    out.
+    oldest_ms: the time of the tail's lowest token, or None. until_ms: the watermark's time, where
+    the tail was left out.
     """
 
     lane: Lane
@@ -84,7 +89,8 @@ def read(
     def attempt(began: Instant) -> Program[tuple[list[LaneSum], bool]]:
         found = yield GetMany(tuple(items.checkpoint_key(lane) for lane in lanes), consistent)
         checkpoints = [
-            None if item is None else items.checkpoint_of(lane, item) for lane, item in zip(lanes, found, strict=True)
+            None if item is None else items.checkpoint_of(lane, item)
+            for lane, item in zip(lanes, found, strict=True)
         ]
         left_out = [behind_ms > 0 and _is_young(c, began.wall_ms - behind_ms) for c in checkpoints]
         tails = [
@@ -96,7 +102,16 @@ def read(
         for lane, checkpoint, tail, out in zip(lanes, checkpoints, tails, left_out, strict=True):
             total, count = (checkpoint.total, checkpoint.count) if checkpoint else (0, 0)
             until_ms = tokens.time_ms(checkpoint.watermark) if checkpoint and out else None
-            sums.append(LaneSum(lane, total + tail.total, count + tail.count, tail.count, tail.oldest_ms, until_ms))
+            sums.append(
+                LaneSum(
+                    lane,
+                    total + tail.total,
+                    count + tail.count,
+                    tail.count,
+                    tail.oldest_ms,
+                    until_ms,
+                )
+            )
         return sums, True
 
     return restart(lanes[0].counter, attempt, read_time_max_ms)
@@ -107,7 +122,10 @@ def _is_young(checkpoint: Checkpoint | None, since_ms: int) -> bool:
 
 
 def read_all(tails: Sequence[TailSum], use: Callable[[Entries], object] = len) -> Program[None]:
-    """Read tails to their ends, and call `use` with new entries. It reads the pages of all lanes together."""
+    """Read tails to their ends, and call `use` with new entries.
+
+    It reads the pages of all lanes together.
+    """
     left = list(tails)
     while left:
         pages: tuple[Page, ...] = answered((yield Together(tuple(tail.next for tail in left))))
@@ -121,7 +139,9 @@ def balances(
     counters: Sequence[str], settings: Settings, *, consistent: bool, behind_ms: int = 0
 ) -> Program[dict[str, Balance]]:
     """Raises DamagedItem, LimitMismatch, ReadTooSlow, Unavailable and the other TableErrors."""
-    limited = {counter: gates for counter in counters if (gates := Gates.of(settings, counter)) is not None}
+    limited = {
+        counter: gates for counter in counters if (gates := Gates.of(settings, counter)) is not None
+    }
     plain = [counter for counter in counters if counter not in limited]
     parts: dict[str, list[LaneSum]] = {}
     began_ms, is_closed = dict.fromkeys(counters, 0), dict.fromkeys(counters, True)
@@ -134,7 +154,9 @@ def balances(
     if plain:
         lanes = [lane for counter in plain for lane in settings.lanes_of(counter)]
         limit_ms = settings.read_time_max_ms
-        began, lane_sums = yield from read(lanes, consistent=consistent, read_time_max_ms=limit_ms, behind_ms=behind_ms)
+        began, lane_sums = yield from read(
+            lanes, consistent=consistent, read_time_max_ms=limit_ms, behind_ms=behind_ms
+        )
         began_ms |= dict.fromkeys(plain, began.wall_ms)
         for part in lane_sums:
             parts.setdefault(part.lane.counter, []).append(part)
@@ -143,11 +165,15 @@ def balances(
         by_region = dict.fromkeys(settings.regions, 0)
         for part in sums:
             by_region[part.lane.region] += part.value
-        oldest_ms = min((part.oldest_ms for part in sums if part.oldest_ms is not None), default=None)
+        oldest_ms = min(
+            (part.oldest_ms for part in sums if part.oldest_ms is not None), default=None
+        )
         found[counter] = Balance(
             value=sum(by_region.values()),
             count=sum(part.count for part in sums),
-            as_of=to_datetime(min([began_ms[counter], *(p.until_ms for p in sums if p.until_ms is not None)])),
+            as_of=to_datetime(
+                min([began_ms[counter], *(p.until_ms for p in sums if p.until_ms is not None)])
+            ),
             pending=sum(part.pending for part in sums),
             by_region=by_region,
             oldest_pending=None if oldest_ms is None else to_datetime(oldest_ms),

@@ -1,10 +1,14 @@
 """The program `series` reads the changes in each step of time, and the counter's value at its end.
 
-Rule 1: It reads the checkpoints first, then the tails above their watermarks, as in `read`, and in a bounded time.
-Rule 2: It takes what a checkpoint counts from that checkpoint's days, bucket by bucket, which replicate with it.
-Rule 3: A sum cannot be cut. If a border cuts a bucket (hours; another zone's days; a day that merged into its month) it
-reads the bucket's entries from the segments, and so all entries of a checkpoint without days.
-Rule 4: It uses these only if they are as many as the bucket counts. Else a replica lacks a segment, and it reads all
+Rule 1: It reads the checkpoints first, then the tails above their watermarks, as in `read`, and in
+a bounded time.
+Rule 2: It takes what a checkpoint counts from that checkpoint's days, bucket by bucket, which
+replicate with it.
+Rule 3: A sum cannot be cut. If a border cuts a bucket (hours; another zone's days; a day that
+merged into its month) it reads the bucket's entries from the segments, and so all entries of a
+checkpoint without days.
+Rule 4: It uses these only if they are as many as the bucket counts. Else a replica lacks a segment,
+and it reads all
 again: a bar would be short, and nothing would show it.
 Rule 5: The changes of a counter with a limit are those that its gates decided; a gate has no days.
 """
@@ -32,9 +36,11 @@ from reader.steps import in_zone
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The changes requested from `start` (included) to `end` (excluded), as clocks of the zone show these instants.
+    """The changes requested from `start` (included) to `end` (excluded), as clocks of the zone show
+    these instants.
 
-    change: their sum. count: how many they are. value: the sum of all changes requested before `end`.
+    change: their sum. count: how many they are. value: the sum of all changes requested before
+    `end`.
     """
 
     start: datetime
@@ -46,10 +52,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Steps that follow each other, also those without changes. as_of: when the read began. cost: what it cost.
+    """Steps that follow each other, also those without changes. as_of: when the read began. cost:
+    what it cost.
 
-    Steps may lie in the future: nothing has changed there, and the value stays. A change that comes later belongs to
-    the step of its `at`, so it alters that one and the values from there on.
+    Steps may lie in the future: nothing has changed there, and the value stays. A change that comes
+    later belongs to the step of its `at`, so it alters that one and the values from there on.
     """
 
     steps: tuple[Step, ...]
@@ -58,7 +65,9 @@ class Series:
 
 
 class Bars:
-    """Number and sum of the changes before the first border, from each border to the next, and from the last one on."""
+    """Number and sum of the changes before the first border, from each border to the next, and
+    from the last one on.
+    """
 
     def __init__(self, borders_ms: Sequence[int]) -> None:
         self.numbers, self.totals = ([0] * (len(borders_ms) + 1) for _ in range(2))
@@ -78,7 +87,11 @@ class Bars:
         found, changes, done = entries.tokens, entries.changes, 0
         while done < len(found):
             bar = bisect_right(self._starts, found[done])
-            end = bisect_left(found, self._starts[bar], done) if bar < len(self._starts) else len(found)
+            end = (
+                bisect_left(found, self._starts[bar], done)
+                if bar < len(self._starts)
+                else len(found)
+            )
             self.add(found[done], end - done, sum(changes[done:end]))
             done = end
 
@@ -90,7 +103,8 @@ def series(
     began, found = yield from bars(counter, borders_ms, settings, consistent=consistent)
     ends = pairwise(in_zone(border, zone) for border in borders_ms)
     values = list(accumulate(found.totals))[1:]
-    steps = zip(ends, found.totals[1:], found.numbers[1:], values, strict=False)  # not what lies behind the last border
+    # not what lies behind the last border
+    steps = zip(ends, found.totals[1:], found.numbers[1:], values, strict=False)
     return Series(tuple(Step(*times, *sums) for times, *sums in steps), to_datetime(began.wall_ms))
 
 
@@ -106,7 +120,11 @@ def bars(
     def attempt(_: Instant) -> Program[tuple[Bars | None, bool]]:
         found = Bars(borders_ms)
         answers = yield GetMany(tuple(map(items.checkpoint_key, lanes)), consistent)
-        there = [(lane, items.checkpoint_of(lane, item)) for lane, item in zip(lanes, answers, strict=True) if item]
+        there = [
+            (lane, items.checkpoint_of(lane, item))
+            for lane, item in zip(lanes, answers, strict=True)
+            if item
+        ]
         marks = {lane: checkpoint.watermark for lane, checkpoint in there}
         tails = [TailSum(lane, marks.get(lane), consistent=consistent) for lane in lanes]
         yield from read_all(tails, found.add_all)
@@ -126,11 +144,15 @@ def bars(
 
 
 Span = tuple[bytes, bytes, int, int]
-"""A bucket: the lowest and the highest token that it may count; how many changes it counts; their sum."""
+"""A bucket: the lowest and the highest token that it may count; how many changes it counts;
+their sum.
+"""
 
 
 def _spans(checkpoint: Checkpoint) -> Iterator[Span]:
-    """The buckets of a checkpoint, in the order of time; a single one for a checkpoint without days."""
+    """The buckets of a checkpoint, in the order of time; a single one for a checkpoint without
+    days.
+    """
     if checkpoint.days is None:
         yield tokens.first_of(0), HIGHEST, checkpoint.count, checkpoint.total
         return
@@ -140,11 +162,16 @@ def _spans(checkpoint: Checkpoint) -> Iterator[Span]:
 
 
 def _folded(lane: Lane, checkpoint: Checkpoint, found: Bars, consistent: bool) -> Program[bool]:
-    """Add what a checkpoint counts; whether all of it was there. It reads buckets that follow each other together."""
+    """Add what a checkpoint counts; whether all of it was there.
+
+    It reads buckets that follow each other together.
+    """
     for is_cut, group in groupby(_spans(checkpoint), key=lambda span: found.cut(span[0], span[1])):
         spans = list(group)
         if is_cut:
-            listed = yield from _listed(lane, checkpoint.version, spans[0][0], spans[-1][1], found, consistent)
+            listed = yield from _listed(
+                lane, checkpoint.version, spans[0][0], spans[-1][1], found, consistent
+            )
             if listed != sum(number for _, _, number, _ in spans):
                 return False
         else:
@@ -153,8 +180,12 @@ def _folded(lane: Lane, checkpoint: Checkpoint, found: Bars, consistent: bool) -
     return True
 
 
-def _listed(lane: Lane, version: int, first: bytes, upto: bytes, found: Bars, consistent: bool) -> Program[int]:
-    """Add the entries from one token up to another that segments up to a version list; how many there are."""
+def _listed(
+    lane: Lane, version: int, first: bytes, upto: bytes, found: Bars, consistent: bool
+) -> Program[int]:
+    """Add the entries from one token up to another that segments up to a version list; how many
+    there are.
+    """
     lowest, number, size, last = tokens.from_bytes(first), 0, SEGMENTS_AT_ONCE, ""
     above = bound(tokens.before(lowest), LOWEST)
     after = items.segments_before(lowest)

@@ -1,12 +1,16 @@
 """What a limited counter's gates have left, as a Region has them, and the open holds.
 
-Rule 1: what is left, what is held and what counts sum to the limit, so what is held follows from the others.
-Rule 2: the copies of other Regions' gates are each of their own moment; `here` is certain in a strong read.
-Rule 3: what a hold set aside is left when its time is over, because whoever is short of it ends it. A gate lists its
-holds. Where filed ones keep some of its rights, a page of their notes says which are over, never more than they keep;
-it reads those of its own Region's lanes alone, because an API's role may read no others.
-Rule 4: for holds it reads each lane strongly at its home: the gate, then the notes of filed holds. A note is no hold:
-it looks up the tokens, a page at a time, because the note of a decided hold may stay.
+Rule 1: what is left, what is held and what counts sum to the limit, so what is held follows from
+the others.
+Rule 2: the copies of other Regions' gates are each of their own moment; `here` is certain in a
+strong read.
+Rule 3: what a hold set aside is left when its time is over, because whoever is short of it ends it.
+A gate lists its holds. Where filed ones keep some of its rights, a page of their notes says which
+are over, never more than they keep; it reads those of its own Region's lanes alone, because an
+API's role may read no others.
+Rule 4: for holds it reads each lane strongly at its home: the gate, then the notes of filed holds.
+A note is no hold: it looks up the tokens, a page at a time, because the note of a decided hold may
+stay.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,13 +51,15 @@ class Room:
 class Standing:
     """Where a limited counter stands.
 
-    value: the sum of the changes that count; count: how many they are. floor, ceiling: the limit as it is set now; a
-    period's ceiling with what it took from the period before, and also with what it passed on to the next one.
-    available: how much is left in all Regions together, with what holds set aside whose time is over; of holds that
-    were filed, those of one page of each lane of this Region. here: the part of that which this Region gives without a
-    request to another; moving: the part of it on its way between lanes. held: what open holds set aside. as_of, closed:
-    as for a Balance. carried: what a period passed on to the next one, ever, and is left no longer; took: what it has
-    from the one before.
+    value: the sum of the changes that count; count: how many they are. floor, ceiling: the limit as
+    it is set now; a period's ceiling with what it took from the period before, and also with what
+    it passed on to the next one.
+    available: how much is left in all Regions together, with what holds set aside whose time is
+    over; of holds that were filed, those of one page of each lane of this Region. here: the part of
+    that which this Region gives without a request to another; moving: the part of it on its way
+    between lanes. held: what open holds set aside. as_of, closed: as for a Balance. carried: what a
+    period passed on to the next one, ever, and is left no longer; took: what it has from the one
+    before.
     """
 
     value: int
@@ -70,9 +76,12 @@ class Standing:
     took: int = 0
 
 
-def read_standings(several: Sequence[Gates], *, consistent: bool, filed: bool = True) -> Program[list[Standing]]:
-    """The standings of counters that have one limit in the settings, and one base if they are periods. filed: whether
-    it looks at filed holds, too. Raises DamagedItem, LimitMismatch and the TableErrors."""
+def read_standings(
+    several: Sequence[Gates], *, consistent: bool, filed: bool = True
+) -> Program[list[Standing]]:
+    """The standings of counters that have one limit in the settings, and one base if they are
+    periods. filed: whether it looks at filed holds, too. Raises DamagedItem, LimitMismatch and the
+    TableErrors."""
     began: Instant = yield Now()
     seen = yield from standings(several, consistent=consistent)
     opening = None
@@ -87,18 +96,25 @@ def read_standings(several: Sequence[Gates], *, consistent: bool, filed: bool = 
     return found
 
 
-def standing_of(gates: Gates, copies: Copies, began: Instant, filed: Mapping[Lane, Amounts]) -> Standing:
+def standing_of(
+    gates: Gates, copies: Copies, began: Instant, filed: Mapping[Lane, Amounts]
+) -> Standing:
     """filed: by lane, what filed holds set aside that are over."""
     there = {gate.lane: gate for gate in copies.gates}
     seen = [there.get(lane) or Gate.new(lane, gates.limit) for lane in gates.lanes]
     ours = [gate for gate in seen if gate.lane.region == gates.here]
     floor, ceiling = (gates.bound(side, copies.gates) for side in (DOWN, UP))
-    over = {gate.lane: _sum(_by_side(gate.over(began.wall_ms)), filed.get(gate.lane, {})) for gate in seen}
+    over = {
+        gate.lane: _sum(_by_side(gate.over(began.wall_ms)), filed.get(gate.lane, {}))
+        for gate in seen
+    }
 
     def now_in(several: Sequence[Gate]) -> dict[str, int]:
         return _sum(*(_sum(gate.rights, over[gate.lane]) for gate in several))
 
-    available = {side: sum(gate.own(side) + over[gate.lane][side] for gate in seen) for side in SIDES}
+    available = {
+        side: sum(gate.own(side) + over[gate.lane][side] for gate in seen) for side in SIDES
+    }
     now = now_in(seen)
     left = {DOWN: copies.value - (floor or 0), UP: (ceiling or 0) - copies.value}
 
@@ -131,33 +147,48 @@ def _sum(*several: Amounts) -> dict[str, int]:
     return {side: sum(amounts.get(side, 0) for amounts in several) for side in SIDES}
 
 
-def _filed_over(gates: Sequence[Gate], now: Instant, consistent: bool) -> Program[dict[Lane, Amounts]]:
+def _filed_over(
+    gates: Sequence[Gate], now: Instant, consistent: bool
+) -> Program[dict[Lane, Amounts]]:
     """By lane, what filed holds set aside whose time is over. gates: of this Region's lanes."""
     kept = {gate.lane: _kept_by_filed(gate) for gate in gates}
     having = [gate for gate in gates if any(kept[gate.lane].values())]
     if not having:
         return {}
     upto = items.holds_until(now.wall_ms)
-    queries = (Query(items.hold_pk(gate.lane), None, upto, NOTES_MAX, consistent) for gate in having)
+    queries = (
+        Query(items.hold_pk(gate.lane), None, upto, NOTES_MAX, consistent) for gate in having
+    )
     pages: tuple[Page, ...] = answered((yield Together(tuple(queries))))
     found: dict[Lane, Amounts] = {}
     for gate, page in zip(having, pages, strict=True):
         notes = dict(items.hold_of(gate.lane, item) for item in page.items)
-        unknown = {token: notes[token] for token in notes if token not in gate.recent and token not in gate.held}
+        unknown = {
+            token: notes[token]
+            for token in notes
+            if token not in gate.recent and token not in gate.held
+        }
         decided = (yield from outcomes_of(gate.lane, sorted(unknown))) if unknown else {}
         over = _by_side({token: unknown[token] for token in unknown if token not in decided})
-        found[gate.lane] = {side: min(amount, kept[gate.lane][side]) for side, amount in over.items()}
+        found[gate.lane] = {
+            side: min(amount, kept[gate.lane][side]) for side, amount in over.items()
+        }
     return found
 
 
 def _kept_by_filed(gate: Gate) -> dict[str, int]:
     """The rights that filed holds keep: those that are due without them, and are not there."""
     due = rights_due(gate, gate.held)
-    return {side: max(0, due[side] - gate.rights[side]) if side in gate.rights else 0 for side in SIDES}
+    return {
+        side: max(0, due[side] - gate.rights[side]) if side in gate.rights else 0 for side in SIDES
+    }
 
 
 def open_holds(gates: Gates) -> Program[list[Delta]]:
-    """The deltas of open holds, those that end first, first. Raises LimitMismatch, DamagedItem and the TableErrors."""
+    """The deltas of open holds, those that end first, first.
+
+    Raises LimitMismatch, DamagedItem and the TableErrors.
+    """
     found: list[Delta] = []
     for lane in gates.lanes:
         found += yield from _of_lane(gates, lane)
@@ -170,7 +201,9 @@ def _of_lane(gates: Gates, lane: Lane) -> Program[list[Delta]]:
         return []
     gate = gates.gate(lane, item)
     found = dict(gate.held)
-    notes = yield from gates.home(lane, every_item(items.hold_pk(lane), None, None, consistent=True))
+    notes = yield from gates.home(
+        lane, every_item(items.hold_pk(lane), None, None, consistent=True)
+    )
     amounts = dict(items.hold_of(lane, note) for note in notes)
     unknown = sorted(token for token in amounts if token not in gate.recent and token not in found)
     for start in range(0, len(unknown), LOOKED_UP):

@@ -1,7 +1,8 @@
 """The largest counters: `Best`, among those that were read, and the program `top`, which reads all.
 
-Rule 1: BATCH counters are read together, so that one request brings the checkpoints or the gates of up to 100 lanes. A
-Query has one lane's tail, so a batch costs a further Query for each lane whose tail must be read.
+Rule 1: BATCH counters are read together, so that one request brings the checkpoints or the gates of
+up to 100 lanes. A Query has one lane's tail, so a batch costs a further Query for each lane whose
+tail must be read.
 Rule 2: Memory holds no more than a page of names, a batch, and `n` rows.
 Rule 3: Of two counters with the same amount the one whose name comes first is the larger.
 """
@@ -28,8 +29,9 @@ Row = tuple[str, Balance]
 
 @dataclass(frozen=True, slots=True)
 class Top:
-    """The largest counters. rows: (name, balance), the largest first. counters: how many were read. damaged: items of
-    the directory that name no lane, and were skipped. cost: of the whole call, with the names."""
+    """The largest counters. rows: (name, balance), the largest first. counters: how many were read.
+    damaged: items of the directory that name no lane, and were skipped. cost: of the whole call,
+    with the names."""
 
     rows: tuple[Row, ...]
     counters: int
@@ -38,12 +40,15 @@ class Top:
 
 
 class Best:
-    """The n largest of the counters that were read. rows: the largest first. count: how many were read.
+    """The n largest of the counters that were read. rows: the largest first. count: how many were
+    read.
 
     balances: the program that reads several counters together.
     """
 
-    def __init__(self, n: int, by: str, balances: Callable[[Sequence[str]], Program[dict[str, Balance]]]) -> None:
+    def __init__(
+        self, n: int, by: str, balances: Callable[[Sequence[str]], Program[dict[str, Balance]]]
+    ) -> None:
         self.rows: list[Row] = []
         self.count = 0
         self._n, self._attribute, self._balances = n, BY[by], balances

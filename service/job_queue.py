@@ -1,4 +1,6 @@
-"""The work queue: puts jobs there, and on its dead-letter queue the messages that only a person can help."""
+"""The work queue: puts jobs there, and on its dead-letter queue the messages that only a person
+can help.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ from service.sqs import SqsQueue
 
 
 class NotPut(LedgerError):
-    """Nobody knows whether a message is on the work queue, or on its DLQ. Its sender sends it again."""
+    """Nobody knows whether a message is on the work queue, or on its DLQ.
+
+    Its sender sends it again.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Enqueue:
-    """Put messages on the work queue. Answer: for each, in order, None if it is there, or NotPut."""
+    """Put messages on the work queue.
+
+    Answer: for each, in order, None if it is there, or NotPut.
+    """
 
     messages: tuple[Message, ...]
 
@@ -51,7 +59,10 @@ class WorkQueue:
             return None
         bodies = [message_of(message.job) for message in request.messages]
         whys = self._queue.put_each(bodies, [message.delay_s for message in request.messages])
-        return tuple(None if why is None else _not_put("A job may not be on the work queue.", why) for why in whys)
+        return tuple(
+            None if why is None else _not_put("A job may not be on the work queue.", why)
+            for why in whys
+        )
 
 
 def _not_put(what: str, why: str) -> NotPut:

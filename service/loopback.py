@@ -1,10 +1,11 @@
 """Who may ask a server on this computer: nobody whom a browser sends for a page of another site.
 
-Rule 1: A server of ours listens on 127.0.0.1 alone. Any page in a browser of this computer still reaches it.
-Rule 2: Host names the loopback and the server's port. A foreign page can have its own name resolve to 127.0.0.1 (DNS
-rebinding), and then the browser takes its requests for those of one site.
-Rule 3: A request with the Origin of another server is refused; so is one of which the browser says by Sec-Fetch-Site
-that another site asked for it, unless somebody followed a link.
+Rule 1: A server of ours listens on 127.0.0.1 alone. Any page in a browser of this computer still
+reaches it.
+Rule 2: Host names the loopback and the server's port. A foreign page can have its own name resolve
+to 127.0.0.1 (DNS rebinding), and then the browser takes its requests for those of one site.
+Rule 3: A request with the Origin of another server is refused; so is one of which the browser says
+by Sec-Fetch-Site that another site asked for it, unless somebody followed a link.
 Source of these headers: https://www.w3.org/TR/fetch-metadata/
 """
 
@@ -31,11 +32,17 @@ def refusal(method: str, headers: Message, port: int) -> str | None:
     asked = headers.get_all("Host", [])
     if len(asked) != 1 or asked[0].strip().lower() not in own:
         return f"This server is http://{HOST}:{port} only."
-    if {origin.strip().lower() for origin in headers.get_all("Origin", [])} - {f"http://{name}" for name in own}:
+    if {origin.strip().lower() for origin in headers.get_all("Origin", [])} - {
+        f"http://{name}" for name in own
+    }:
         return "Pages of another origin may not ask."
     site = headers.get("Sec-Fetch-Site", "none")
     navigates = method in ("GET", "HEAD") and headers.get("Sec-Fetch-Dest") == "document"
-    return None if site in ("none", "same-origin") or navigates else "Pages of another site may not ask."
+    return (
+        None
+        if site in ("none", "same-origin") or navigates
+        else "Pages of another site may not ask."
+    )
 
 
 class OfLoopback(BaseHTTPRequestHandler):

@@ -1,9 +1,9 @@
 """The message that requests a job.
 
-Rule 1: A message is JSON and names its job and a lane of this Region (docs/compaction.md), or `job_of` refuses it. It
-ignores unknown fields.
-Rule 2: A message with a lane alone is a look, by hand. An early version requested several jobs by flags; `job_of`
-refuses such a message, because the sweep does the same within a day.
+Rule 1: A message is JSON and names its job and a lane of this Region (docs/compaction.md), or
+`job_of` refuses it. It ignores unknown fields.
+Rule 2: A message with a lane alone is a look, by hand. An early version requested several jobs by
+flags; `job_of` refuses such a message, because the sweep does the same within a day.
 """
 
 from __future__ import annotations
@@ -27,14 +27,23 @@ KEY_MAX = 64
 TRIES_MAX = 10**6
 
 NOTHING_DONE = "Nothing was read or written."
-BY_FLAGS = "A version before 0.1.0 wrote such flags. Delete the message: the sweep does the same within a day."
+BY_FLAGS = (
+    "A version before 0.1.0 wrote such flags. Delete the message: the sweep does the same "
+    "within a day."
+)
 
-JOBS: dict[str, type[Job]] = {"look": Look, "settle": Settle, "sweep": Sweep, "verify": Verify, "evaluate": Evaluate}
+JOBS: dict[str, type[Job]] = {
+    "look": Look,
+    "settle": Settle,
+    "sweep": Sweep,
+    "verify": Verify,
+    "evaluate": Evaluate,
+}
 
 
 class InvalidWork(LedgerError):
-    """A message of the work queue requests no job in a lane of this Region. Nothing was read or written. The compactor
-    puts it on the DLQ."""
+    """A message of the work queue requests no job in a lane of this Region. Nothing was read or
+    written. The compactor puts it on the DLQ."""
 
 
 def message_of(job: Job) -> str:
@@ -58,9 +67,13 @@ def job_of(body: str, settings: Settings) -> Job:
             where = f"{lane} is not a lane of {settings.region}. {NOTHING_DONE}"
             raise InvalidWork(f"{where} Its own Region's compactor visits it: delete the message.")
         if "job" not in said and len(said) > 1:
-            raise InvalidWork(f"{lane}: no job, but {shown(sorted(said))}. {NOTHING_DONE} {BY_FLAGS}")
+            raise InvalidWork(
+                f"{lane}: no job, but {shown(sorted(said))}. {NOTHING_DONE} {BY_FLAGS}"
+            )
         kind = JOBS[said.get("job", "look")]
-        names = [field.name for field in fields(kind) if field.name in READERS and field.name in said]
+        names = [
+            field.name for field in fields(kind) if field.name in READERS and field.name in said
+        ]
         given: dict[str, Any] = {name: READERS[name](said[name]) for name in names}
         if kind is Settle:
             given["named"] = _named(said.get("keys", []), said.get("between", []))
@@ -68,12 +81,18 @@ def job_of(body: str, settings: Settings) -> Job:
     except InvalidWork:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, LedgerError) as error:
-        why = f"This is no work message ({type(error).__name__}): {ascii(body)[:200]}. {NOTHING_DONE}"
-        raise InvalidWork(f"{why} Send JSON with a job and a lane, as docs/compaction.md says.") from None
+        why = (
+            f"This is no work message ({type(error).__name__}): {ascii(body)[:200]}. {NOTHING_DONE}"
+        )
+        raise InvalidWork(
+            f"{why} Send JSON with a job and a lane, as docs/compaction.md says."
+        ) from None
 
 
 def _named(keys: Any, between: Any) -> Named:
-    if not all(isinstance(each, list) for each in (keys, between, *between)) or any(len(pair) != 2 for pair in between):
+    if not all(isinstance(each, list) for each in (keys, between, *between)) or any(
+        len(pair) != 2 for pair in between
+    ):
         raise ValueError(between)
     for key in (*keys, *(key for pair in between for key in pair)):
         _sort_key(key)
@@ -107,4 +126,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "since": _sort_key,
     "tries": _whole(TRIES_MAX),
 }
-"""By field of a job, what reads the field of that name in a message. Each raises ValueError or TypeError."""
+"""By field of a job, what reads the field of that name in a message.
+
+Each raises ValueError or TypeError.
+"""

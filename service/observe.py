@@ -1,10 +1,13 @@
 """Logs and metrics of the functions: the names, and one object with which a function writes both.
 
-Rule 1: A log line is one event in the words of docs/glossary.md, with the lane in a field and amounts at debug only.
-Rule 2: A counter's name is never a dimension, because each value of a dimension is a metric of its own.
-Rule 3: A function writes its metrics also when it fails, and the exception, because Lambda writes that as plain text.
-Rule 4: Every outcome of a change, whichever way it came, has one metric and at most one line above debug. No such line
-holds an amount. The text of an error may, so it stands in a line at debug.
+Rule 1: A log line is one event in the words of docs/glossary.md, with the lane in a field and
+amounts at debug only.
+Rule 2: A counter's name is never a dimension, because each value of a dimension is a metric of its
+own.
+Rule 3: A function writes its metrics also when it fails, and the exception, because Lambda writes
+that as plain text.
+Rule 4: Every outcome of a change, whichever way it came, has one metric and at most one line above
+debug. No such line holds an amount. The text of an error may, so it stands in a line at debug.
 """
 
 from __future__ import annotations
@@ -36,7 +39,10 @@ Handler = Callable[[dict[str, Any], LambdaContext], Any]
 
 
 class Nowhere:
-    """Metrics of a process that publishes none. Powertools' own would write every hundredth to standard output."""
+    """Metrics of a process that publishes none.
+
+    Powertools' own would write every hundredth to standard output.
+    """
 
     metric_set: Mapping[str, Any] = {}
 
@@ -54,26 +60,38 @@ class Watch:
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Watch:
-        """From POWERTOOLS_SERVICE_NAME, POWERTOOLS_METRICS_NAMESPACE and LEDGER_STAGE. Powertools reads the level."""
-        service, stage = environ.get("POWERTOOLS_SERVICE_NAME", "ledger"), environ.get("LEDGER_STAGE", "dev")
-        metrics = Metrics(namespace=environ.get("POWERTOOLS_METRICS_NAMESPACE", NAMESPACE), service=service)
+        """From POWERTOOLS_SERVICE_NAME, POWERTOOLS_METRICS_NAMESPACE and LEDGER_STAGE.
+
+        Powertools reads the level.
+        """
+        service, stage = (
+            environ.get("POWERTOOLS_SERVICE_NAME", "ledger"),
+            environ.get("LEDGER_STAGE", "dev"),
+        )
+        metrics = Metrics(
+            namespace=environ.get("POWERTOOLS_METRICS_NAMESPACE", NAMESPACE), service=service
+        )
         metrics.set_default_dimensions(stage=stage)
         return cls(Logger(service=service, stage=stage), metrics)
 
     @classmethod
     def here(cls, name: str, stream: IO[str] | None = None) -> Watch:
-        """For a process that is no Lambda: lines go to `stream`, else to standard output, and metrics go nowhere."""
+        """For a process that is no Lambda: lines go to `stream`, else to standard output, and
+        metrics go nowhere.
+        """
         return cls(Logger(service=name, stream=stream), Nowhere())
 
     def publish(self, numbers: Mapping[str, float]) -> None:
         """Add each number to its metric, also 0."""
         for name, value in numbers.items():
-            unit = next((unit for end, unit in UNITS.items() if name.endswith(end)), MetricUnit.Count)
+            unit = next(
+                (unit for end, unit in UNITS.items() if name.endswith(end)), MetricUnit.Count
+            )
             self.metrics.add_metric(name=name, unit=unit, value=value)
 
     def around(self, handler: Handler, correlation_id_path: str | None = None) -> Handler:
-        """The handler, with Lambda's context in its logs. When it ends, its metrics are written; its exception is
-        logged, and raised on."""
+        """The handler, with Lambda's context in its logs. When it ends, its metrics are written;
+        its exception is logged, and raised on."""
 
         @self.logger.inject_lambda_context(correlation_id_path=correlation_id_path)
         def watched(event: dict[str, Any], context: LambdaContext) -> Any:
@@ -95,7 +113,11 @@ class Watch:
 
 Outcome = Receipt | LedgerError
 
-OF_RECEIPT = {"recorded": "DeltasRecorded", "replayed": "DeltasReplayed", "accepted": "DeltasAccepted"}
+OF_RECEIPT = {
+    "recorded": "DeltasRecorded",
+    "replayed": "DeltasReplayed",
+    "accepted": "DeltasAccepted",
+}
 
 
 def report(watch: Watch, *outcomes: Outcome) -> None:
@@ -116,7 +138,9 @@ def report_each(watch: Watch, outcomes: Iterable[tuple[Outcome, dict[str, object
         shown = fields | {"error": type(outcome).__name__}
         if outcome.delta is not None:
             shown |= {"lane": str(outcome.delta.lane), "token": outcome.delta.token}
-        shown |= {name: getattr(outcome, name) for name in ("field", "state") if hasattr(outcome, name)}
+        shown |= {
+            name: getattr(outcome, name) for name in ("field", "state") if hasattr(outcome, name)
+        }
         getattr(watch.logger, level)(text, extra=shown)
         watch.logger.debug("why", extra=shown | {"why": str(outcome)})
     watch.publish(counted)
@@ -126,18 +150,71 @@ MAY_PASS = errors.Throttled | errors.TransactionConflict | errors.Unavailable
 OTHER_SETTINGS = errors.SettingsMismatch | errors.LimitMismatch
 
 OF_ERROR: tuple[tuple[type[LedgerError] | UnionType, str, str, str], ...] = (
-    (errors.InvalidInput, "DeltasRefused", "warning", "change refused: nothing was written; a retry is refused again"),
-    (errors.HoldEnded, "", "info", "hold ended before: nothing was written; its first end is final"),
-    (errors.TokenConflict, "DeltasConflicting", "warning", "token conflict: nothing was written; it needs a new key"),
-    (errors.LimitReached, "LimitReached", "info", "limit reached: nothing counts, and that is final for its key"),
-    (errors.PeriodOver, "DeltasRefused", "warning", "period over: what it refused counts nowhere, also after a retry"),
-    (errors.OutOfReach, "OutOfReach", "warning", "out of reach: a Region did not answer; nothing was decided; retry"),
-    (errors.NoSuchHold, "", "warning", "no such hold: nothing was written; look at its id and its counter"),
-    (errors.TransferStuck, "", "error", "transfer stuck: the debit counts, and the source is full; make room, retry"),
-    (errors.OutcomeUnknown, "", "warning", "outcome unknown: it may be written; a retry with the same key counts once"),
+    (
+        errors.InvalidInput,
+        "DeltasRefused",
+        "warning",
+        "change refused: nothing was written; a retry is refused again",
+    ),
+    (
+        errors.HoldEnded,
+        "",
+        "info",
+        "hold ended before: nothing was written; its first end is final",
+    ),
+    (
+        errors.TokenConflict,
+        "DeltasConflicting",
+        "warning",
+        "token conflict: nothing was written; it needs a new key",
+    ),
+    (
+        errors.LimitReached,
+        "LimitReached",
+        "info",
+        "limit reached: nothing counts, and that is final for its key",
+    ),
+    (
+        errors.PeriodOver,
+        "DeltasRefused",
+        "warning",
+        "period over: what it refused counts nowhere, also after a retry",
+    ),
+    (
+        errors.OutOfReach,
+        "OutOfReach",
+        "warning",
+        "out of reach: a Region did not answer; nothing was decided; retry",
+    ),
+    (
+        errors.NoSuchHold,
+        "",
+        "warning",
+        "no such hold: nothing was written; look at its id and its counter",
+    ),
+    (
+        errors.TransferStuck,
+        "",
+        "error",
+        "transfer stuck: the debit counts, and the source is full; make room, retry",
+    ),
+    (
+        errors.OutcomeUnknown,
+        "",
+        "warning",
+        "outcome unknown: it may be written; a retry with the same key counts once",
+    ),
     (errors.GaveUp, "", "warning", "gate changed too often: nothing was decided; retry"),
     (MAY_PASS, "", "warning", "change not written: the table did not take it; retry"),
-    (OTHER_SETTINGS, "", "error", "change not written: correct this function's settings, which are not the table's"),
+    (
+        OTHER_SETTINGS,
+        "",
+        "error",
+        "change not written: correct this function's settings, which are not the table's",
+    ),
     (LedgerError, "", "error", "change not written: look at the table and at this function's role"),
 )
-"""The error of a change -> its metric, and the level and the text of its line. The first that fits decides."""
+"""The error of a change -> its metric, and the level and the text of its line.
+
+The first that fits decides.
+"""

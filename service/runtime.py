@@ -1,7 +1,7 @@
 """What answers the requests of the service's programs: the table, the work queue and the event bus.
 
-Rule 1: The functions' logic is programs that yield requests, like the protocol's, so the tests stop and crash the
-shipped code between any two of them.
+Rule 1: The functions' logic is programs that yield requests, like the protocol's, so the tests stop
+and crash the shipped code between any two of them.
 """
 
 from __future__ import annotations
@@ -26,11 +26,16 @@ Steps = Generator[Any, Any, None]
 """A program of the service."""
 
 STOP_MS = (CALL_S_MAX + 5) * 1_000
-"""A function begins no request when less time than this is left: its longest call, and 5 s to send what is left."""
+"""A function begins no request when less time than this is left: its longest call, and 5 s to
+send what is left.
+"""
 
 
 class OutOfTime(Exception):
-    """A program stopped between two requests, because its function's time is nearly up. What it did stays."""
+    """A program stopped between two requests, because its function's time is nearly up.
+
+    What it did stays.
+    """
 
 
 class _Context(Protocol):
@@ -50,11 +55,17 @@ def in_time(stop: Callable[[], bool], request: Any) -> Generator[Any, Any, Any]:
 
 
 class Runtime:
-    """Hands each request to the queue, the bus or the table, and runs programs. workers=1: one after the other, in this
-    thread."""
+    """Hands each request to the queue, the bus or the table, and runs programs. workers=1: one
+    after the other, in this thread."""
 
     def __init__(
-        self, table: Table, queue: Any = None, bus: Any = None, *, clock: Clock = wall_clock, workers: int = WORKERS
+        self,
+        table: Table,
+        queue: Any = None,
+        bus: Any = None,
+        *,
+        clock: Clock = wall_clock,
+        workers: int = WORKERS,
     ) -> None:
         self._table, self._queue, self._bus = table, queue, bus
         self._workers = workers
@@ -62,9 +73,12 @@ class Runtime:
 
     @classmethod
     def of(cls, settings: Settings, environ: Mapping[str, str]) -> Runtime:
-        """DynamoDB and SQS in the Region of `settings`, by LEDGER_WORK_QUEUE_URL and LEDGER_WORK_DLQ_URL; EventBridge,
-        if this Region publishes crossings and LEDGER_THRESHOLD_BUS names a bus."""
-        sqs, events = (partial(client_of, service, settings.region) for service in ("sqs", "events"))
+        """DynamoDB and SQS in the Region of `settings`, by LEDGER_WORK_QUEUE_URL and
+        LEDGER_WORK_DLQ_URL; EventBridge, if this Region publishes crossings and
+        LEDGER_THRESHOLD_BUS names a bus."""
+        sqs, events = (
+            partial(client_of, service, settings.region) for service in ("sqs", "events")
+        )
         queue = WorkQueue(environ["LEDGER_WORK_QUEUE_URL"], sqs, environ.get("LEDGER_WORK_DLQ_URL"))
         name = environ.get("LEDGER_THRESHOLD_BUS") if settings.tells else None
         bus = EventBus(name, events) if name else None
@@ -75,7 +89,9 @@ class Runtime:
             case Enqueue() | DeadLetter():
                 return self._queue.answer(request)
             case Publish() if self._bus is None:
-                raise NotPublished("There is no event bus. The table keeps the crossing. Set LEDGER_THRESHOLD_BUS.")
+                raise NotPublished(
+                    "There is no event bus. The table keeps the crossing. Set LEDGER_THRESHOLD_BUS."
+                )
             case Publish():
                 return self._bus.answer(request)
         return self._table.answer(request)

@@ -1,6 +1,7 @@
 """A queue of SQS, as the functions use it.
 
-Rule 1: A call raises nothing: it says of each entry that SQS did not confirm why that may not be done.
+Rule 1: A call raises nothing: it says of each entry that SQS did not confirm why that may not be
+done.
 Rule 2: Many messages leave in several requests at once, and none begins after `stop()`.
 """
 
@@ -22,20 +23,32 @@ AT_ONCE = 8
 STOPPED = "It was not sent: too little time was left."
 
 DELAY_S_MAX = 900
-"""The longest delay of a message: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/
+"""The longest delay of a message:
+https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/
 sqs-message-timers.html"""
 
 
 class SqsQueue:
-    """The queue at `url`. client() is boto3's; most batches send nothing here, so the first that does makes it."""
+    """The queue at `url`.
+
+    client() is boto3's; most batches send nothing here, so the first that does makes it.
+    """
 
     def __init__(self, url: str | None, client: Callable[[], Any]) -> None:
         self._url, self._client = url, client
 
     def put(
-        self, body: str, attributes: Mapping[str, Any] | None = None, *, group: str | None = None, delay_s: int = 0
+        self,
+        body: str,
+        attributes: Mapping[str, Any] | None = None,
+        *,
+        group: str | None = None,
+        delay_s: int = 0,
     ) -> str | None:
-        """Send a message. Why it may not be there; None: it is. group: whose it is, for a queue that is fair."""
+        """Send a message.
+
+        Why it may not be there; None: it is. group: whose it is, for a queue that is fair.
+        """
         entry: dict[str, Any] = {"MessageBody": body, "MessageAttributes": attributes or {}}
         if group is not None:
             entry["MessageGroupId"] = group
@@ -57,9 +70,15 @@ class SqsQueue:
         return self._each("send_message_batch", entries, stop)
 
     def hide(
-        self, handles: Sequence[str], seconds: Sequence[int], stop: Callable[[], bool] = lambda: False
+        self,
+        handles: Sequence[str],
+        seconds: Sequence[int],
+        stop: Callable[[], bool] = lambda: False,
     ) -> list[str | None]:
-        """Let received messages come again after so many seconds. For each, in order, why it may come sooner."""
+        """Let received messages come again after so many seconds.
+
+        For each, in order, why it may come sooner.
+        """
         entries = [
             {"ReceiptHandle": handle, "VisibilityTimeout": wait_s}
             for handle, wait_s in zip(handles, seconds, strict=True)
@@ -67,9 +86,14 @@ class SqsQueue:
         return self._each("change_message_visibility_batch", entries, stop)
 
     def _each(
-        self, operation: str, entries: Sequence[Mapping[str, Any]], stop: Callable[[], bool] = lambda: False
+        self,
+        operation: str,
+        entries: Sequence[Mapping[str, Any]],
+        stop: Callable[[], bool] = lambda: False,
     ) -> list[str | None]:
-        batches = [entries[start : start + ENTRIES_MAX] for start in range(0, len(entries), ENTRIES_MAX)]
+        batches = [
+            entries[start : start + ENTRIES_MAX] for start in range(0, len(entries), ENTRIES_MAX)
+        ]
 
         def send(batch: Sequence[Mapping[str, Any]]) -> list[str | None]:
             return [STOPPED] * len(batch) if stop() else self._batch(operation, batch)
@@ -86,7 +110,10 @@ class SqsQueue:
             answer = getattr(self._client(), operation)(QueueUrl=self._url, Entries=named)
         except (ClientError, BotoCoreError) as failure:
             return [f"The queue did not answer ({failure})."] * len(named)
-        refused = {entry["Id"]: f"The queue refused it ({entry['Code']})." for entry in answer.get("Failed", ())}
+        refused = {
+            entry["Id"]: f"The queue refused it ({entry['Code']})."
+            for entry in answer.get("Failed", ())
+        }
         done = {entry["Id"] for entry in answer.get("Successful", ())}
         lost = "The queue's answer did not name it."
         return [None if entry["Id"] in done else refused.get(entry["Id"], lost) for entry in named]

@@ -9,14 +9,19 @@ from dataclasses import dataclass, field
 from ledger.requests import Item
 
 Stamp = tuple[int, int]
-"""The order of an item's writes: the Region's clock, then a running number. The largest wins everywhere."""
+"""The order of an item's writes: the Region's clock, then a running number.
+
+The largest wins everywhere.
+"""
 
 PAST_MAX = 6
 
 
 @dataclass(slots=True)
 class Cell:
-    """The newest state (None: deleted), and earlier ones, the oldest first, each with the step at which it ended."""
+    """The newest state (None: deleted), and earlier ones, the oldest first, each with the step
+    at which it ended.
+    """
 
     item: Item | None
     stamp: Stamp

@@ -1,7 +1,8 @@
 """Every decision of a history, so that you can run a history again and write it down.
 
 Rule 1: Only the picks of this file are random in the simulator.
-Rule 2: The pick 0 is harmless (the first in line, no fault), so a shorter or smaller list is a simpler history.
+Rule 2: The pick 0 is harmless (the first in line, no fault), so a shorter or smaller list is a
+simpler history.
 Rule 3: A list that has ended goes on with zeros.
 """
 

@@ -1,8 +1,12 @@
-"""A test double for Ledger, Reader and Compactor: a table in several Regions, with lag and faults from a seed.
+"""A test double for Ledger, Reader and Compactor: a table in several Regions, with lag and faults
+from a seed.
 
-Rule 1: A request takes a step and a millisecond, and between two requests the world does what it does by itself.
-Rule 2: The same calls after the same seed and start are the same history, so its tables take one request at a time.
-Rule 3: If several threads call it, they meet each other between two steps, in an order that no seed knows.
+Rule 1: A request takes a step and a millisecond, and between two requests the world does what it
+does by itself.
+Rule 2: The same calls after the same seed and start are the same history, so its tables take one
+request at a time.
+Rule 3: If several threads call it, they meet each other between two steps, in an order that no seed
+knows.
 """
 
 from __future__ import annotations
@@ -30,15 +34,16 @@ WAIT_STEPS_MAX = 1_000
 class Simulation:
     """The table of several `regions`, for tests of your own code.
 
-    Give `table(region)` as `table=` to Ledger and Reader, or in `tables=` to Ledger and Compactor, and `clock` as their
-    clock. Without `faults` nothing fails, and items reach the other Regions one by one, in any order. With faults,
-    calls raise the errors of `ledger.errors` that a real table makes them raise. Raises ValueError for faults of
+    Give `table(region)` as `table=` to Ledger and Reader, or in `tables=` to Ledger and Compactor,
+    and `clock` as their clock. Without `faults` nothing fails, and items reach the other Regions
+    one by one, in any order. With faults, calls raise the errors of `ledger.errors` that a real
+    table makes them raise. Raises ValueError for faults of
     processes: your code is the process.
 
-    strong: with multi-Region strong consistency. start: the time at which it begins, an aware datetime; default: now,
-    so that code which takes the time of its machine agrees with it. It is thread-safe. The same calls after the same
-    `seed`, and the same `start` where they depend on the time, are the same history as long as they come from one
-    thread, as those of `Compactor.run` do.
+    strong: with multi-Region strong consistency. start: the time at which it begins, an aware
+    datetime; default: now, so that code which takes the time of its machine agrees with it. It is
+    thread-safe. The same calls after the same `seed`, and the same `start` where they depend on the
+    time, are the same history as long as they come from one thread, as those of `Compactor.run` do.
     """
 
     def __init__(
@@ -52,7 +57,9 @@ class Simulation:
     ) -> None:
         unheeded = [name for name in OF_PROCESSES if getattr(faults, name)]
         if unheeded:
-            raise ValueError(f"A Simulation plays no {', no '.join(unheeded)}: such faults happen to a process.")
+            raise ValueError(
+                f"A Simulation plays no {', no '.join(unheeded)}: such faults happen to a process."
+            )
         replica = StrongReplica if strong else Replica
         self.world = World(regions, Drawn(seed), lag_steps=faults.lag_steps, replica=replica)
         self.world.now_ms = wall_clock() if start is None else check_time("start", start)
@@ -80,20 +87,24 @@ class Simulation:
             self.world.now_ms += max(0, ms - WAIT_STEPS_MAX)
 
     def cut_off(self, region: str) -> None:
-        """Cut a Region off from the others, until you join it: nothing replicates, and no request crosses."""
+        """Cut a Region off from the others, until you join it: nothing replicates, and no
+        request crosses.
+        """
         with self._lock:
             self.world.cut.add(self._checked(region))
 
     def join(self, region: str) -> None:
-        """End the cut of a Region; writes that piled up meanwhile are on their way again. A second passes, because a
-        process remembers for so long that a Region did not answer.
+        """End the cut of a Region; writes that piled up meanwhile are on their way again. A second
+        passes, because a process remembers for so long that a Region did not answer.
         """
         with self._lock:
             self.world.cut.discard(self._checked(region))
             self.world.now_ms += REMEMBERED_MS + 1
 
     def lose_next_answer(self) -> None:
-        """Apply the next write that comes, and answer OutcomeUnknown; a batch gets that for each of its changes."""
+        """Apply the next write that comes, and answer OutcomeUnknown; a batch gets that for each
+        of its changes.
+        """
         with self._lock:
             self._loses_next = True
 

@@ -1,4 +1,5 @@
-"""The faults that happen to requests, and what the world does by itself, as the Faults of a history say.
+"""The faults that happen to requests, and what the world does by itself, as the Faults of a history
+say.
 
 Rule 1: The world's choices pick whether something happens.
 Rule 2: An error says that nothing was written only when nothing was.
@@ -10,7 +11,19 @@ from typing import Any
 
 from ledger.conditions import Absent
 from ledger.errors import LedgerError, OutcomeUnknown, Throttled, TransactionConflict, Unavailable
-from ledger.requests import At, Delete, DeleteMany, Put, PutMany, Request, Together, Transact, Update, or_error, outcome
+from ledger.requests import (
+    At,
+    Delete,
+    DeleteMany,
+    Put,
+    PutMany,
+    Request,
+    Together,
+    Transact,
+    Update,
+    or_error,
+    outcome,
+)
 from simulator.faults import Faults
 from simulator.world import World
 
@@ -22,7 +35,9 @@ Log = Callable[[object, object], None]
 
 
 def send(world: World, region: str, request: Request, faults: Faults, log: Log) -> Any:
-    """The answer to a request, or the error that its sender gets; to a transaction a Landing until that has landed."""
+    """The answer to a request, or the error that its sender gets; to a transaction a Landing
+    until that has landed.
+    """
     if isinstance(request, DeleteMany) and happens(world, faults.throttled):
         return _some_throttled(world, region, request, log)
     if isinstance(request, At) and not world.is_cut(region, request.region):
@@ -30,7 +45,9 @@ def send(world: World, region: str, request: Request, faults: Faults, log: Log) 
     if isinstance(request, Together):
         return tuple(send(world, region, part, faults, log) for part in request.requests)
     if isinstance(request, PutMany):
-        return tuple(outcome(send(world, region, Put(item, Absent()), faults, log)) for item in request.items)
+        return tuple(
+            outcome(send(world, region, Put(item, Absent()), faults, log)) for item in request.items
+        )
     before = _fault_before(world, region, request, faults)
     if before is not None:
         log(request, before)
@@ -47,19 +64,26 @@ def _some_throttled(world: World, region: str, request: DeleteMany, log: Log) ->
     """The answer to deletes of which the last ones are throttled."""
     done = world.choices.pick(len(request.items))
     throttled = Throttled("Throttled. Nothing was written.")
-    answer = (*world.answer(region, DeleteMany(request.items[:done])), *[throttled] * (len(request.items) - done))
+    answer = (
+        *world.answer(region, DeleteMany(request.items[:done])),
+        *[throttled] * (len(request.items) - done),
+    )
     log(request, answer)
     return answer
 
 
-def _fault_before(world: World, region: str, request: Request, faults: Faults) -> LedgerError | None:
+def _fault_before(
+    world: World, region: str, request: Request, faults: Faults
+) -> LedgerError | None:
     """The error in the place of an answer, if a fault happens before the request arrives."""
     if not isinstance(request, WRITES):
         return Unavailable("No answer.") if happens(world, faults.unreadable) else None
     if happens(world, faults.throttled):
         return Throttled("Throttled. Nothing was written.")
     if happens(world, faults.conflicting):
-        return TransactionConflict("Somebody writes the same item in another Region. Nothing was written.")
+        return TransactionConflict(
+            "Somebody writes the same item in another Region. Nothing was written."
+        )
     if happens(world, faults.dropped):
         return OutcomeUnknown("Lost on the way.")
     if happens(world, faults.late):
@@ -73,7 +97,9 @@ def happens(world: World, per_mille: int) -> bool:
 
 
 def by_itself(world: World, faults: Faults, log: Log) -> None:
-    """Do a step without a request: items land and arrive, late writes apply, Regions are cut off and joined."""
+    """Do a step without a request: items land and arrive, late writes apply, Regions are cut off
+    and joined.
+    """
     choices = world.choices
     if world.landings and (not faults.slow_landing or choices.pick(40) == 0):
         landing = world.landings[choices.pick(len(world.landings))]

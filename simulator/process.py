@@ -1,4 +1,5 @@
-"""A process of a history runs programs of the shipped code, one request a step, with its own clocks and faults.
+"""A process of a history runs programs of the shipped code, one request a step, with its own clocks
+and faults.
 
 Rule 1: A process sees the world only through the requests that its programs yield.
 Rule 2: Its faults (a pause, a crash, a lost answer) happen between two of them.
@@ -41,7 +42,13 @@ class Process:
     """Runs `script()` in `region`, and again from its start after a crash."""
 
     def __init__(
-        self, name: str, region: str, script: Callable[[], Script], world: World, faults: Faults, log: Log | None
+        self,
+        name: str,
+        region: str,
+        script: Callable[[], Script],
+        world: World,
+        faults: Faults,
+        log: Log | None,
     ) -> None:
         self.name = name
         self.region = self._first_region = region
@@ -60,14 +67,18 @@ class Process:
 
     @property
     def ready(self) -> bool:
-        """Whether it can take a step: it is not over, not asleep, and its transaction has landed."""
+        """Whether it can take a step: it is not over, not asleep, and its transaction has
+        landed.
+        """
         if self.done or self.asleep_until > self._world.step:
             return False
         return self._landing is None or not self._landing.left
 
     @property
     def is_local(self) -> bool:
-        """Whether its next step touches nothing that others see or change: a start, or the end of a transaction."""
+        """Whether its next step touches nothing that others see or change: a start, or the end
+        of a transaction.
+        """
         return self._running is None or self._landing is not None
 
     @property

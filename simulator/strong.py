@@ -1,12 +1,14 @@
 """A global table with multi-Region strong consistency, as a mode of the simulated table.
 
 Rule 1: A strong read in any Region returns the newest item; an eventual one what has arrived there.
-Rule 2: A write's condition is compared with the newest item. For a few steps the write is in flight: a write from
-another Region to the same item fails meanwhile, and writes nothing.
-Rule 3: A Region that reaches neither another one nor the witness (a third place beside two) answers only eventual
-reads.
-Rule 4: It has no transactions. AWS does not say how the table answers one: here with a TableMismatch.
-Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/V2globaltables_HowItWorks.html
+Rule 2: A write's condition is compared with the newest item. For a few steps the write is in
+flight: a write from another Region to the same item fails meanwhile, and writes nothing.
+Rule 3: A Region that reaches neither another one nor the witness (a third place beside two) answers
+only eventual reads.
+Rule 4: It has no transactions. AWS does not say how the table answers one: here with a
+TableMismatch.
+Source:
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/V2globaltables_HowItWorks.html
 """
 
 from collections.abc import Sequence
@@ -42,8 +44,13 @@ class StrongReplica(Replica):
 
     def _there(self, key: Key) -> Item | None:
         others = (other for other in self._world.replicas.values() if other is not self)
-        if any(isinstance(other, StrongReplica) and other.in_flight.get(key, 0) > self._world.step for other in others):
-            raise TransactionConflict(f"{key} is being written in another Region. Nothing was written.")
+        if any(
+            isinstance(other, StrongReplica) and other.in_flight.get(key, 0) > self._world.step
+            for other in others
+        ):
+            raise TransactionConflict(
+                f"{key} is being written in another Region. Nothing was written."
+            )
         return self._seen(key, consistent=True)
 
     def _seen(self, key: Key, consistent: bool) -> Item | None:
@@ -53,7 +60,9 @@ class StrongReplica(Replica):
         return newest.item if newest else None
 
     def _sort_keys(self, pk: str) -> Sequence[str]:
-        return sorted({sk for replica in self._world.replicas.values() for sk in replica.cells.get(pk, ())})
+        return sorted(
+            {sk for replica in self._world.replicas.values() for sk in replica.cells.get(pk, ())}
+        )
 
     def _store(self, key: Key, item: Item | None) -> None:
         newest, world = self._newest(key), self._world
@@ -63,4 +72,6 @@ class StrongReplica(Replica):
         self.in_flight[key] = world.step + world.choices.pick(IN_FLIGHT_STEPS)
 
     def _transact(self, transaction: Transact) -> Any:
-        raise TableMismatch("A table with multi-Region strong consistency has no transactions. Nothing was written.")
+        raise TableMismatch(
+            "A table with multi-Region strong consistency has no transactions. Nothing was written."
+        )

@@ -48,11 +48,17 @@ def _said(what: object) -> str:
         case Get(keys, consistent) | GetMany(keys, consistent):
             return f"get {_said(keys)}{_how(consistent)}"
         case Query(pk, after, upto, _, consistent):
-            return f"query {_short(pk)} ({_short(after or '-')}, {_short(upto or '-')}]{_how(consistent)}"
+            return (
+                f"query {_short(pk)} ({_short(after or '-')}, "
+                f"{_short(upto or '-')}]{_how(consistent)}"
+            )
         case Put(written) | Update(written) | Delete(written) | DeleteMany(written):
             return f"{type(what).__name__.removesuffix('Many').lower()} {_said(written)}"
         case Transact(writes) if all(isinstance(write, Put) for write in writes):
-            return f"commit {' and '.join(_item(write.item) for write in writes if isinstance(write, Put))}"
+            return (
+                "commit "
+                f"{' and '.join(_item(write.item) for write in writes if isinstance(write, Put))}"
+            )
         case Transact(writes):
             return f"one transaction over {', '.join(_key(write.key) for write in writes)}"
         case Together(requests):
@@ -82,7 +88,9 @@ def _said(what: object) -> str:
 
 
 def _item(item: Mapping[str, Mapping[str, Any]]) -> str:
-    there = ((name, item[name]) for name in ("change", "total", "version", "watermark") if name in item)
+    there = (
+        (name, item[name]) for name in ("change", "total", "version", "watermark") if name in item
+    )
     values = [f"{name} {value.get('N', _short(str(value.get('S', ''))))}" for name, value in there]
     return f"{_key(key_of(item))}{' (' + ', '.join(values) + ')' if values else ''}"
 
@@ -93,7 +101,9 @@ def _key(key: Key) -> str:
 
 def _short(text: str) -> str:
     """A key without the middle of its tokens, which is the same in every line of a trace."""
-    parts = [f"…{part[-4:]}" if len(part) == 26 else part.lstrip("0") or part for part in text.split("#")]
+    parts = [
+        f"…{part[-4:]}" if len(part) == 26 else part.lstrip("0") or part for part in text.split("#")
+    ]
     return "#".join(parts)
 
 

@@ -3,14 +3,17 @@
 Rule 1: Its choices determine all that it does.
 Rule 2: It has no I/O, no sleep, no thread.
 Rule 3: It knows requests, and no counters. Each Region has a replica.
-Rule 4: A write is strongly visible at home at once and reaches other Regions item by item, as late and in any order as
-the choices say; for each item the last writer wins. A transaction is decided at once and becomes visible item by item,
-also to strong reads.
-Rule 5: Until it has landed its items answer other writes with TransactionConflict. An eventually consistent read may
-see any recent state of each item.
-Rule 6: It deletes an item some time after its `retires`, in any Region, in any order; that is replicated as a write.
-Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html (isolation levels) and
-https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/V2globaltables_HowItWorks.html (last writer wins).
+Rule 4: A write is strongly visible at home at once and reaches other Regions item by item, as late
+and in any order as the choices say; for each item the last writer wins. A transaction is decided at
+once and becomes visible item by item, also to strong reads.
+Rule 5: Until it has landed its items answer other writes with TransactionConflict. An eventually
+consistent read may see any recent state of each item.
+Rule 6: It deletes an item some time after its `retires`, in any Region, in any order; that is
+replicated as a write.
+Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html
+(isolation levels) and
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/V2globaltables_HowItWorks.html
+(last writer wins).
 """
 
 from __future__ import annotations
@@ -29,14 +32,19 @@ from simulator.choices import Choices
 
 @dataclass(slots=True)
 class Landing:
-    """A transaction that is decided and becoming visible; `left` has the writes that are not visible yet."""
+    """A transaction that is decided and becoming visible; `left` has the writes that are not
+    visible yet.
+    """
 
     region: str
     left: list[tuple[Key, Item | None]]
 
 
 class Replica(MemoryTable):
-    """One Region's copy of the table. Its items are `cells`, so that a read that lags can see earlier states."""
+    """One Region's copy of the table.
+
+    Its items are `cells`, so that a read that lags can see earlier states.
+    """
 
     def __init__(self, world: World, region: str) -> None:
         super().__init__(page_size=world.page_size, lists=False)
@@ -48,7 +56,9 @@ class Replica(MemoryTable):
         self.cells: dict[str, dict[str, Cell]] = {}
         self.locked: set[Key] = set()
         self.inbox: dict[Key, tuple[Item | None, Stamp, str]] = {}
-        """Writes of other Regions that have not arrived: only the newest write of each item, and its Region."""
+        """Writes of other Regions that have not arrived: only the newest write of each item, and
+        its Region.
+        """
 
     def cell(self, key: Key) -> Cell | None:
         return self.cells.get(key.pk, {}).get(key.sk)
@@ -63,7 +73,9 @@ class Replica(MemoryTable):
 
     def _answer_at(self, region: str, request: Request) -> Any:
         if self._world.is_cut(self._region, region):
-            raise Unavailable(f"{region} cannot be reached from {self._region}. Nothing was written.")
+            raise Unavailable(
+                f"{region} cannot be reached from {self._region}. Nothing was written."
+            )
         return self._world.answer(region, request)
 
     def _now_ms(self) -> int:
@@ -86,7 +98,12 @@ class Replica(MemoryTable):
         return sorted(self.cells.get(pk, ()))
 
     def _scan(self, after: Key | None) -> KeyPage:
-        keys = (Key(pk, sk) for pk, cells in self.cells.items() for sk, cell in cells.items() if cell.item)
+        keys = (
+            Key(pk, sk)
+            for pk, cells in self.cells.items()
+            for sk, cell in cells.items()
+            if cell.item
+        )
         return KeyPage(tuple(keys), None)
 
     def _store(self, key: Key, item: Item | None) -> None:
@@ -100,9 +117,10 @@ class Replica(MemoryTable):
 
 
 class World:
-    """The table of several `regions`. A page of a Query has `page_size` items, and an eventually consistent read lags
-    by `lag_steps` at most. `clock_skew_ms`: how much a Region's clock, which decides the last writer, is ahead of true
-    time; `replica`: makes each Region's copy, such as `strong.StrongReplica`.
+    """The table of several `regions`. A page of a Query has `page_size` items, and an eventually
+    consistent read lags by `lag_steps` at most. `clock_skew_ms`: how much a Region's clock, which
+    decides the last writer, is ahead of true time; `replica`: makes each Region's copy, such as
+    `strong.StrongReplica`.
     """
 
     def __init__(
@@ -133,7 +151,10 @@ class World:
         self._writes = 0
 
     def answer(self, region: str, request: Request) -> Any:
-        """The answer of `region` at this moment. For a Transact it may be a Landing: None, once it has landed."""
+        """The answer of `region` at this moment.
+
+        For a Transact it may be a Landing: None, once it has landed.
+        """
         return self.replicas[region].answer(request)
 
     def _write(self, region: str, key: Key, item: Item | None) -> None:
@@ -164,10 +185,17 @@ class World:
     def deliverable(self) -> list[tuple[str, Key]]:
         """The (Region, item) pairs that replication could deliver now."""
         inboxes = [(region, self.replicas[region].inbox) for region in self.regions]
-        return [(r, key) for r, inbox in inboxes for key, (_, _, home) in inbox.items() if not self.is_cut(r, home)]
+        return [
+            (r, key)
+            for r, inbox in inboxes
+            for key, (_, _, home) in inbox.items()
+            if not self.is_cut(r, home)
+        ]
 
     def deliver(self, region: str, key: Key) -> None:
-        """Let one item's newest write arrive in a Region; it drops a write older than its own item."""
+        """Let one item's newest write arrive in a Region; it drops a write older than its own
+        item.
+        """
         item, stamp, _ = self.replicas[region].inbox.pop(key)
         cell = self.replicas[region].cell(key)
         if cell is None or cell.stamp < stamp:
@@ -175,11 +203,18 @@ class World:
 
     def expired(self) -> list[tuple[str, Key]]:
         """The (Region, item) pairs that the table could delete now."""
-        there = ((region, key, self.replicas[region].item(key)) for region, key in sorted(self.retiring))
-        return [(region, key) for region, key, item in there if item and int(item[RETIRES]["N"]) * 1_000 <= self.now_ms]
+        there = (
+            (region, key, self.replicas[region].item(key)) for region, key in sorted(self.retiring)
+        )
+        return [
+            (region, key)
+            for region, key, item in there
+            if item and int(item[RETIRES]["N"]) * 1_000 <= self.now_ms
+        ]
 
     def expire(self, region: str, key: Key) -> None:
-        World._write(self, region, key, None)  # nobody wrote it, so nobody who watches writes sees it
+        # nobody wrote it, so nobody who watches writes sees it
+        World._write(self, region, key, None)
 
     def land(self, landing: Landing, which: int) -> None:
         """Make one item of a transaction visible."""
@@ -195,15 +230,19 @@ class World:
         or_error(self.answer, region, request)
 
     def remake(self, region: str) -> None:
-        """Lose a Region's replica, and make it again from what the others hold, which agree on it among themselves.
+        """Lose a Region's replica, and make it again from what the others hold, which agree on it
+        among themselves.
 
-        Writes that had not left the Region are lost, item by item, and so are those on their way there or landing.
+        Writes that had not left the Region are lost, item by item, and so are those on their way
+        there or landing.
         """
         newest: dict[Key, tuple[Stamp, Item | None, str]] = {}
         others = [other for other in self.regions if other != region]
         for other in others:
             inbox = self.replicas[other].inbox
-            self.replicas[other].inbox = {key: write for key, write in inbox.items() if write[2] != region}
+            self.replicas[other].inbox = {
+                key: write for key, write in inbox.items() if write[2] != region
+            }
             for pk, cells in self.replicas[other].cells.items():
                 for sk, cell in cells.items():
                     key = Key(pk, sk)
@@ -227,7 +266,9 @@ class World:
         self._land_all(region)
 
     def quiesce(self) -> None:
-        """Let everything on its way arrive: join Regions, apply late writes, land transactions, let nodes catch up."""
+        """Let everything on its way arrive: join Regions, apply late writes, land transactions,
+        let nodes catch up.
+        """
         self.cut.clear()
         self.settle_late()
         for region, key in self.deliverable():
@@ -235,13 +276,21 @@ class World:
         self.step += self.lag_steps + 1
 
     def forget(self) -> None:
-        """Drop items that are deleted everywhere and that no read can see any more, for a world that runs for hours."""
-        on_its_way = {key for replica in self.replicas.values() for key in (*replica.inbox, *replica.locked)}
+        """Drop items that are deleted everywhere and that no read can see any more, for a world
+        that runs for hours.
+        """
+        on_its_way = {
+            key for replica in self.replicas.values() for key in (*replica.inbox, *replica.locked)
+        }
         oldest = self.step - self.lag_steps
         for replica in self.replicas.values():
             for pk, cells in replica.cells.items():
                 for sk, cell in [*cells.items()]:
-                    if cell.item is None and Key(pk, sk) not in on_its_way and not cell.ended_after(oldest):
+                    if (
+                        cell.item is None
+                        and Key(pk, sk) not in on_its_way
+                        and not cell.ended_after(oldest)
+                    ):
                         del cells[sk]
 
     def _land_all(self, region: str | None) -> None:

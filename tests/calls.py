@@ -1,4 +1,6 @@
-"""How many functions of ours a call passes through: how far whoever changes a rule has to follow it."""
+"""How many functions of ours a call passes through: how far whoever changes a rule has to follow
+it.
+"""
 
 import sys
 from collections.abc import Callable
@@ -8,23 +10,28 @@ from typing import Any, NamedTuple
 
 import ledger
 
-ROOTS = {Path(__file__).parents[1], Path(ledger.__file__).parents[1]}  # `make dist` runs the tests on the wheel
+# `make dist` runs the tests on the wheel
+ROOTS = {Path(__file__).parents[1], Path(ledger.__file__).parents[1]}
 OURS = ("ledger", "reader", "compactor", "service")
 
 
 class Passed(NamedTuple):
-    """functions: those of our packages that ran, each once, as "file:name", in the order of their first call. depth:
-    how many of them were on the stack at once, at most."""
+    """functions: those of our packages that ran, each once, as "file:name", in the order of their
+    first call. depth: how many of them were on the stack at once, at most."""
 
     functions: tuple[str, ...]
     depth: int
 
 
-def passed(call: Callable[[], Any], *, below: str = "", without: tuple[str, ...] = ("ledger/memory.py",)) -> Passed:
-    """Make a call and count. below: this function, such as "ledger/lane/add.py:add", and what it calls, nothing else.
+def passed(
+    call: Callable[[], Any], *, below: str = "", without: tuple[str, ...] = ("ledger/memory.py",)
+) -> Passed:
+    """Make a call and count. below: this function, such as "ledger/lane/add.py:add", and what it
+    calls, nothing else.
     without: files that are not counted, such as that of the table in memory.
 
-    A comprehension is part of the function in which it stands; what a data class makes for itself stands in no file.
+    A comprehension is part of the function in which it stands; what a data class makes for itself
+    stands in no file.
     """
     found: dict[str, None] = {}
     stack: list[str] = []
@@ -57,4 +64,8 @@ def _name_of(frame: FrameType, without: tuple[str, ...]) -> str:
     if not files or code.co_name.endswith(("comp>", "<genexpr>")):
         return ""
     file = min(files, key=len)
-    return f"{file}:{code.co_qualname}" if file.partition("/")[0] in OURS and file not in without else ""
+    return (
+        f"{file}:{code.co_qualname}"
+        if file.partition("/")[0] in OURS and file not in without
+        else ""
+    )

@@ -1,7 +1,7 @@
 """What every folder of tests may use: a real engine as a process, and names of tables in it.
 
-A test that a program is missing for fails where CI is set. Elsewhere it is skipped, and the end of the run lists what
-was not run.
+A test that a program is missing for fails where CI is set. Elsewhere it is skipped, and the end of
+the run lists what was not run.
 """
 
 import os
@@ -17,17 +17,26 @@ from hypothesis import HealthCheck, settings
 from lab.engines.dynamodb_local import DynamoDBLocal, installed, missing
 from lab.engines.ministack import Engine, EngineMissing
 
-# The same examples in every run; `make test ARGS=--hypothesis-profile=long` draws more, and new ones.
+# The same examples in every run; `make test ARGS=--hypothesis-profile=long` draws more, and new
+# ones.
 settings.register_profile(
-    "short", derandomize=True, deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
+    "short",
+    derandomize=True,
+    deadline=None,
+    max_examples=40,
+    suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("long", settings.get_profile("short"), derandomize=False, max_examples=500)
+settings.register_profile(
+    "long", settings.get_profile("short"), derandomize=False, max_examples=500
+)
 settings.load_profile("short")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """The numbers of docs/assumptions.md that a test shows, for the report of `make smoke`."""
-    item.user_properties += [("shows", number) for mark in item.iter_markers("shows") for number in mark.args]
+    item.user_properties += [
+        ("shows", number) for mark in item.iter_markers("shows") for number in mark.args
+    ]
 
 
 NOT_RUN = "NOT RUN: "

@@ -1,4 +1,6 @@
-"""What hypothesis draws: values that are right at their edges, and what anybody may pass instead of them."""
+"""What hypothesis draws: values that are right at their edges, and what anybody may pass instead
+of them.
+"""
 
 import functools
 from collections.abc import Callable
@@ -24,27 +26,46 @@ def effort(share: float) -> settings:
     return settings(max_examples=max(1, round(settings.default.max_examples * share)))  # type: ignore[union-attr]
 
 
-# -- what is right ---------------------------------------------------------------------------------------------------
+# -- what is right
+# --------------------------------------------------------------------------------------------------
 
-counters = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=256) | st.sampled_from(
-    ["#", "!", "~" * 256, "delta#eu-west-1#0#x", "checkpoint", "0#0", "%s{}\\'\""]
-)
+counters = st.text(
+    st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=256
+) | st.sampled_from(["#", "!", "~" * 256, "delta#eu-west-1#0#x", "checkpoint", "0#0", "%s{}\\'\""])
 changes = st.integers(-CHANGE_MAX, CHANGE_MAX) | st.sampled_from([0, -1, CHANGE_MAX, -CHANGE_MAX])
-keys = st.text(min_size=1, max_size=256) | st.sampled_from([" ", "\0", "é" * 512, "x" * 1_024, "\U0001f44d" * 256])
-lanes = st.builds(Lane, st.sampled_from(["eu-west-1", "us-east-1"]), st.integers(0, 999) | st.just(SHARD_MAX), counters)
-made_tokens = st.builds(tokens.make, st.integers(0, tokens.TIME_MS_MAX), st.binary(min_size=10, max_size=10))
+keys = st.text(min_size=1, max_size=256) | st.sampled_from(
+    [" ", "\0", "é" * 512, "x" * 1_024, "\U0001f44d" * 256]
+)
+lanes = st.builds(
+    Lane,
+    st.sampled_from(["eu-west-1", "us-east-1"]),
+    st.integers(0, 999) | st.just(SHARD_MAX),
+    counters,
+)
+made_tokens = st.builds(
+    tokens.make, st.integers(0, tokens.TIME_MS_MAX), st.binary(min_size=10, max_size=10)
+)
 deltas = st.builds(Delta, lanes, made_tokens, changes)
 versions = st.integers(1, VERSION_MAX) | st.just(VERSION_MAX)
 clock_ms = st.integers(-tokens.TIME_MS_MAX, tokens.TIME_MS_MAX)
 notes = st.builds(CleanNote, lanes, versions, clock_ms)
 zones = st.sampled_from(
     [
-        *(UTC, ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Kathmandu"), ZoneInfo("Australia/Lord_Howe")),
-        *(timezone(timedelta(hours=23, minutes=59)), timezone(-timedelta(hours=23, minutes=59, seconds=59))),
+        *(
+            UTC,
+            ZoneInfo("Europe/Berlin"),
+            ZoneInfo("Asia/Kathmandu"),
+            ZoneInfo("Australia/Lord_Howe"),
+        ),
+        *(
+            timezone(timedelta(hours=23, minutes=59)),
+            timezone(-timedelta(hours=23, minutes=59, seconds=59)),
+        ),
         timezone(timedelta(microseconds=1)),
     ]
 )
-FOLDED_HOUR = datetime(2025, 10, 26, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))  # a clock shows it twice
+# a clock shows it twice
+FOLDED_HOUR = datetime(2025, 10, 26, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))
 MISSING_HOUR = datetime(2025, 3, 30, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))  # no clock shows it
 datetimes = st.datetimes(timezones=zones, allow_imaginary=True) | st.sampled_from(
     [FOLDED_HOUR, FOLDED_HOUR.replace(fold=1), MISSING_HOUR, MISSING_HOUR.replace(fold=1)]
@@ -64,10 +85,13 @@ def segments(draw: st.DrawFn) -> Segment:
     lane = draw(lanes)
     listed = draw(st.dictionaries(made_tokens, changes, max_size=20))
     hi = max([*listed, draw(made_tokens)])
-    return Segment.of(lane, hi, draw(versions), [Delta(lane, token, listed[token]) for token in sorted(listed)])
+    return Segment.of(
+        lane, hi, draw(versions), [Delta(lane, token, listed[token]) for token in sorted(listed)]
+    )
 
 
-# -- what anybody may pass ---------------------------------------------------------------------------------------------
+# -- what anybody may pass
+# ---------------------------------------------------------------------------------------------
 
 
 class Hostile:
@@ -104,12 +128,22 @@ class Overdrawn(int):
 
 
 def _untouchable(base: type, *but: str) -> dict[str, Any]:
-    """Members for a subclass of `base`, whose every operator and method raises, but for those named."""
+    """Members for a subclass of `base`, whose every operator and method raises, but for those
+    named.
+    """
 
     def fails(*_: object, **__: object) -> Any:
         raise RuntimeError("hands off")
 
-    kept = {"__new__", "__init__", "__class__", "__getattribute__", "__init_subclass__", "__subclasshook__", *but}
+    kept = {
+        "__new__",
+        "__init__",
+        "__class__",
+        "__getattribute__",
+        "__init_subclass__",
+        "__subclasshook__",
+        *but,
+    }
     return {name: fails for name in dir(base) if name not in kept and callable(getattr(base, name))}
 
 
@@ -117,7 +151,9 @@ OPERATORS = {
     cls: type(f"Untouchable{cls.__name__.title()}", (cls,), _untouchable(cls))
     for cls in (datetime, timedelta, int, float, str)
 }
-"""A subclass of each, whose value is what it was made of and whose operators and methods all raise."""
+"""A subclass of each, whose value is what it was made of and whose operators and methods all
+raise.
+"""
 
 
 class BrokenZone(tzinfo):
@@ -174,7 +210,9 @@ ODD: dict[str, Callable[[], object]] = {
     "a length whose operators fail": lambda: OPERATORS[timedelta](hours=1),
     "a time without a zone": lambda: datetime(2010, 12, 1),
     "a time in a broken zone": lambda: datetime(2010, 12, 1, tzinfo=BrokenZone()),
-    "a time in no zone at all": lambda: datetime(2010, 12, 1, tzinfo=cast(Callable[[], tzinfo], tzinfo)()),
+    "a time in no zone at all": lambda: datetime(
+        2010, 12, 1, tzinfo=cast(Callable[[], tzinfo], tzinfo)()
+    ),
     "the first time": lambda: datetime.min.replace(tzinfo=timezone(timedelta(hours=14))),
     "the last time": lambda: datetime.max.replace(tzinfo=timezone(-timedelta(hours=14))),
     "a day": lambda: date(2010, 12, 1),
@@ -209,7 +247,12 @@ _plain = st.one_of(
     *(st.complex_numbers(), st.timedeltas(), datetimes),
 )
 _nested = st.recursive(
-    _plain, lambda inner: st.lists(inner, max_size=3) | st.tuples(inner) | st.dictionaries(_any_text, inner, max_size=3)
+    _plain,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.tuples(inner)
+        | st.dictionaries(_any_text, inner, max_size=3)
+    ),
 )
 _odd = st.sampled_from([Passed(name, make) for name, make in ODD.items()])
 junk = _odd | _nested.map(lambda value: Passed(shown(value, 200), lambda: value))

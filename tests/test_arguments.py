@@ -1,4 +1,5 @@
-"""Whatever is passed anywhere in public is taken, or refused with an error of ours and nothing written.
+"""Whatever is passed anywhere in public is taken, or refused with an error of ours and nothing
+written.
 
 A further argument has to be named here (RIGHT), and is then fuzzed with the others of its class.
 """
@@ -16,7 +17,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor import Compactor
-from ledger import Change, Delta, Hold, Keep, Lane, Ledger, Limit, Period, Settings, Threshold, message
+from ledger import (
+    Change,
+    Delta,
+    Hold,
+    Keep,
+    Lane,
+    Ledger,
+    Limit,
+    Period,
+    Settings,
+    Threshold,
+    message,
+)
 from ledger.checks import to_datetime
 from ledger.clocks import entropy
 from ledger.errors import InvalidInput, InvalidSettings, LedgerError, LimitReached, Unavailable
@@ -53,33 +66,109 @@ def answered(**_: object) -> dict[str, object]:
 
 
 READS = ("get_item", "batch_get_item", "query")
-CLIENT: Any = SimpleNamespace(send_message_batch=sent, **dict.fromkeys(("put_item", *READS), answered))
+CLIENT: Any = SimpleNamespace(
+    send_message_batch=sent, **dict.fromkeys(("put_item", *READS), answered)
+)
 """A boto3 client that knows no change."""
 HELD = world_of().ledger().hold(SEATS, 5, expires=HOUR, idempotency_key="held", at=AT)
-KEYED: dict[str, Any] = {"counter": COUNTER, "change": 4, "idempotency_key": "k", "at": AT, "region": B}
-OF_SETTINGS: dict[str, object] = {each.name: getattr(Settings.from_env(FULL), each.name) for each in fields(Settings)}
+KEYED: dict[str, Any] = {
+    "counter": COUNTER,
+    "change": 4,
+    "idempotency_key": "k",
+    "at": AT,
+    "region": B,
+}
+OF_SETTINGS: dict[str, object] = {
+    each.name: getattr(Settings.from_env(FULL), each.name) for each in fields(Settings)
+}
 RIGHT: dict[str, object] = (
-    {**KEYED, **OF_SETTINGS, "settings": MADE, "clock": lambda: NOW_MS, "entropy": entropy, "observe": print}
+    {
+        **KEYED,
+        **OF_SETTINGS,
+        "settings": MADE,
+        "clock": lambda: NOW_MS,
+        "entropy": entropy,
+        "observe": print,
+    }
     | {"table": MemoryTable(), "tables": {A: MemoryTable(), B: MemoryTable()}, "client": CLIENT}
-    | {"clients": {A: CLIENT, B: CLIENT}, "gather": True, "ttl": 5, "consistent": False, "max_age": 1, "behind": 1}
-    | {"delta": delta(3), "changes": [Change(**KEYED)] * 2, "pack": True, "amount": 4, "expires": HOUR}
-    | {"hold": HELD, "floor": None, "ceiling": 9, "id": HELD.id, "ends": None, "counters": [COUNTER], "prefix": "s"}
-    | {"since": to_datetime(0), "until": AT, "after": None, "limit": 1, "lane": LANE, "token": token(3), "shard": 0}
-    | {"above": 10, "below": None, "name": "high", "bucket": 7, "page_size": 1, "peers": {}, "lists": True}
+    | {
+        "clients": {A: CLIENT, B: CLIENT},
+        "gather": True,
+        "ttl": 5,
+        "consistent": False,
+        "max_age": 1,
+        "behind": 1,
+    }
+    | {
+        "delta": delta(3),
+        "changes": [Change(**KEYED)] * 2,
+        "pack": True,
+        "amount": 4,
+        "expires": HOUR,
+    }
+    | {
+        "hold": HELD,
+        "floor": None,
+        "ceiling": 9,
+        "id": HELD.id,
+        "ends": None,
+        "counters": [COUNTER],
+        "prefix": "s",
+    }
+    | {
+        "since": to_datetime(0),
+        "until": AT,
+        "after": None,
+        "limit": 1,
+        "lane": LANE,
+        "token": token(3),
+        "shard": 0,
+    }
+    | {
+        "above": 10,
+        "below": None,
+        "name": "high",
+        "bucket": 7,
+        "page_size": 1,
+        "peers": {},
+        "lists": True,
+    }
     | {"of_ceiling": None, "left": None, "n": 3, "by": "changes"}
     | {"every": "day", "zone": "Europe/Paris", "instant": AT}
-    | {"retires_s": 0, "base": "llm:key", "period": Period("month"), "last": 3, "number": 3, "unit": "month"}
+    | {
+        "retires_s": 0,
+        "base": "llm:key",
+        "period": Period("month"),
+        "last": 3,
+        "number": 3,
+        "unit": "month",
+    }
     | {"late": HOUR, "keep": HOUR, "carry": 0, "anchor": 1}
     | {"text": str(LANE), "environ": FULL, "data": b"", "url": "a queue", "then": None}
     | {"source": COUNTER, "target": SEATS}
 )
-OF_A_LIMIT = ("Ledger.hold", "Ledger.parse_hold", "Ledger.set_limit", "Reader.standing", "Reader.holds", "Hold.parse")
+OF_A_LIMIT = (
+    "Ledger.hold",
+    "Ledger.parse_hold",
+    "Ledger.set_limit",
+    "Reader.standing",
+    "Reader.holds",
+    "Hold.parse",
+)
 DIFFERS: dict[str, Any] = (
     {name: {"counter": SEATS} for name in OF_A_LIMIT}
     | {"Position": {"region": A}, "Lane": {"region": A, "shards": 1}, "Settings": OF_SETTINGS}
     | {"Ledger.hold_all": {"counters": [SEATS, "seats:late"]}}
-    | {"Delta": {"lane": LANE}, "Limit": {"floor": 0, "ceiling": 10, "region": A}, "Hold": {"delta": HELD.delta}}
-    | {"Threshold": {"region": A}, "Reader.history_page": {"after": Position(token(1), A)}, "Place": {"counter": "a"}}
+    | {
+        "Delta": {"lane": LANE},
+        "Limit": {"floor": 0, "ceiling": 10, "region": A},
+        "Hold": {"delta": HELD.delta},
+    }
+    | {
+        "Threshold": {"region": A},
+        "Reader.history_page": {"after": Position(token(1), A)},
+        "Place": {"counter": "a"},
+    }
     | {"Reader.counters": {"after": Place(7, "a")}, "Settings.from_env": {"table": "counters"}}
     | {"message.loads": {"text": message.dumps(Change(**KEYED))}}
     | {"message.loads_many": {"text": message.dumps(Change(**KEYED))}}
@@ -87,9 +176,14 @@ DIFFERS: dict[str, Any] = (
 DIFFERS |= {f"Period.{name}": {"name": "llm:key@1970-01-01"} for name in ("start", "end")}
 DIFFERS |= {name: {"change": Change(**KEYED)} for name in ("ChangeQueue.send", "message.dumps")}
 ASK_AWS = {"table", "tables", "client", "clients"}
-INNER = {f"Settings.{name}" for name in ("shards_of", "limit_of", "lane_for", "thresholds_of", "told_here")}
+INNER = {
+    f"Settings.{name}"
+    for name in ("shards_of", "limit_of", "lane_for", "thresholds_of", "told_here")
+}
 INNER |= {"MemoryTable.answer"}
-INNER |= {f"Settings.{name}" for name in ("keep_of", "term_of", "retires_s", "is_kept", "check_kept")}
+INNER |= {
+    f"Settings.{name}" for name in ("keep_of", "term_of", "retires_s", "is_kept", "check_kept")
+}
 """Called with what was checked."""
 
 Use = Callable[..., object]
@@ -109,12 +203,24 @@ def no_network(given: dict[str, object]) -> dict[str, Any]:
 def with_settings(world: World, made: Settings) -> object:
     """Settings that could be made can be used."""
     balance = Reader(made, table=world.home, clock=world.clock).read(COUNTER)
-    return balance, Ledger(made, table=world.home, clock=world.clock).add("a-counter", 1, idempotency_key="k", at=AT)
+    return balance, Ledger(made, table=world.home, clock=world.clock).add(
+        "a-counter", 1, idempotency_key="k", at=AT
+    )
 
 
-def right_for(name: str, call: Callable[..., Any], without: Collection[str] = ()) -> dict[str, object]:
-    named = [each.name for each in inspect.signature(call).parameters.values() if each.kind is not each.VAR_KEYWORD]
-    return {each: {**RIGHT, **DIFFERS.get(name, {})}[each] for each in named if each not in {"self", *without}}
+def right_for(
+    name: str, call: Callable[..., Any], without: Collection[str] = ()
+) -> dict[str, object]:
+    named = [
+        each.name
+        for each in inspect.signature(call).parameters.values()
+        if each.kind is not each.VAR_KEYWORD
+    ]
+    return {
+        each: {**RIGHT, **DIFFERS.get(name, {})}[each]
+        for each in named
+        if each not in {"self", *without}
+    }
 
 
 def calls_of(cls: type, of: Callable[[World], object]) -> dict[str, Call]:
@@ -124,7 +230,9 @@ def calls_of(cls: type, of: Callable[[World], object]) -> dict[str, Call]:
         answer = getattr(of(world), method)(**given)
         return list(answer) if isinstance(answer, Iterator) else answer
 
-    methods = [name for name, _ in inspect.getmembers(cls, inspect.isroutine) if not name.startswith("_")]
+    methods = [
+        name for name, _ in inspect.getmembers(cls, inspect.isroutine) if not name.startswith("_")
+    ]
     named = {f"{cls.__name__}.{method}": method for method in methods}
     return {
         name: (partial(use, method), right_for(name, getattr(cls, method)))
@@ -133,7 +241,9 @@ def calls_of(cls: type, of: Callable[[World], object]) -> dict[str, Call]:
     }
 
 
-def made(cls: type, use: Callable[[World, Any], object], without: Collection[str] = ()) -> dict[str, Call]:
+def made(
+    cls: type, use: Callable[[World, Any], object], without: Collection[str] = ()
+) -> dict[str, Call]:
     """The class itself, made and then used."""
     right = right_for(cls.__name__, cls, without)
     return {cls.__name__: (lambda world, **given: use(world, cls(**no_network(given))), right)}
@@ -142,35 +252,60 @@ def made(cls: type, use: Callable[[World, Any], object], without: Collection[str
 def made_on(cls: type, use: Callable[[Any], object]) -> dict[str, Call]:
     """The class on a table, on tables, a client, and clients, as far as it takes them."""
     tables, name = ASK_AWS & {*inspect.signature(cls).parameters}, cls.__name__
-    return {f"{name} on {kind}": made(cls, lambda _, of: use(of), tables - {kind})[name] for kind in sorted(tables)}
+    return {
+        f"{name} on {kind}": made(cls, lambda _, of: use(of), tables - {kind})[name]
+        for kind in sorted(tables)
+    }
 
 
 VALUES: dict[str, Call] = {
-    **made(Change, lambda world, change: [fail for fail in world.ledger().add_many([change]) if raises(fail)]),
+    **made(
+        Change,
+        lambda world, change: [fail for fail in world.ledger().add_many([change]) if raises(fail)],
+    ),
     **made(Delta, lambda world, change: world.ledger().apply(change)),
     **made(Lane, lambda world, lane: world.ledger().apply(Delta(lane, token(3), 4))),
     **made(Position, lambda world, place: world.reader().history_page(COUNTER, after=place)),
     **made(Place, lambda world, place: world.reader().counters(after=place)),
-    **made(Limit, lambda world, limit: with_settings(world, replace(MADE, limits={"of-another": limit}))),
-    **made(Threshold, lambda world, each: with_settings(world, replace(MADE, thresholds={"of-another": (each,)}))),
+    **made(
+        Limit,
+        lambda world, limit: with_settings(world, replace(MADE, limits={"of-another": limit})),
+    ),
+    **made(
+        Threshold,
+        lambda world, each: with_settings(world, replace(MADE, thresholds={"of-another": (each,)})),
+    ),
     **made(Hold, lambda world, hold: world.ledger().release(hold)),
     **made(Period, lambda world, period: world.reader().periods("llm:key", period)),
-    **made(Keep, lambda world, keep: with_settings(world, replace(MADE, periods={"of-another": keep}))),
+    **made(
+        Keep, lambda world, keep: with_settings(world, replace(MADE, periods={"of-another": keep}))
+    ),
     **calls_of(Period, lambda _: Period("day")),
-    "Hold.capture": (lambda world, amount: Hold(HELD.delta, world.ledger()).capture(amount), {"amount": 3}),
+    "Hold.capture": (
+        lambda world, amount: Hold(HELD.delta, world.ledger()).capture(amount),
+        {"amount": 3},
+    ),
     "Lane.parse": (lambda _, text: Lane.parse(text), {"text": str(LANE)}),
 }
 CODEC: dict[str, Callable[..., Any]] = {
-    f"message.{each.__name__}": each for each in (message.dumps, message.dumps_many, message.loads, message.loads_many)
+    f"message.{each.__name__}": each
+    for each in (message.dumps, message.dumps_many, message.loads, message.loads_many)
 }
 MESSAGES: dict[str, Call] = {
-    name: (lambda _, call=call, **given: call(**given), right_for(name, call)) for name, call in CODEC.items()
+    name: (lambda _, call=call, **given: call(**given), right_for(name, call))
+    for name, call in CODEC.items()
 }
-MESSAGES["ChangeQueue"] = lambda _, url: ChangeQueue(url, client=CLIENT).send(Change(**KEYED)), {"url": "a queue"}
+MESSAGES["ChangeQueue"] = (
+    lambda _, url: ChangeQueue(url, client=CLIENT).send(Change(**KEYED)),
+    {"url": "a queue"},
+)
 CLASSES: dict[str, dict[str, Call]] = {
     "Ledger": {**calls_of(Ledger, World.ledger), **made_on(Ledger, lambda of: of.add("c", 1))},
     "Reader": {**calls_of(Reader, World.reader), **made_on(Reader, lambda of: of.value("c"))},
-    "Compactor": {**calls_of(Compactor, World.compactor), **made_on(Compactor, lambda of: of.compact("c"))},
+    "Compactor": {
+        **calls_of(Compactor, World.compactor),
+        **made_on(Compactor, lambda of: of.compact("c")),
+    },
     "Settings": {**calls_of(Settings, lambda world: MADE), **made(Settings, with_settings)},
     "MemoryTable": made(MemoryTable, lambda world, table: Reader(MADE, table=table).read("c")),
     "ChangeQueue": calls_of(ChangeQueue, lambda world: ChangeQueue("a queue", client=CLIENT)),
@@ -201,21 +336,30 @@ def is_taken_or_refused(call: Use, given: Mapping[str, object]) -> None:
     elif refusal is not None:
         assert isinstance(refusal, LimitReached)
     if refusal is not None and not isinstance(refusal, LimitReached):
-        assert isinstance(refusal, InvalidInput | Unavailable)  # a compactor's peer may have been spoiled
-        assert ("Nothing was written" in str(refusal)) is not (isinstance(refusal, InvalidSettings) or refusal.of_read)
+        # a compactor's peer may have been spoiled
+        assert isinstance(refusal, InvalidInput | Unavailable)
+        assert ("Nothing was written" in str(refusal)) is not (
+            isinstance(refusal, InvalidSettings) or refusal.of_read
+        )
         assert len(str(refusal).encode()) < 1_000  # it can be logged
 
 
 @pytest.mark.parametrize("name", CLASSES)
 @effort(3)
 @given(data=st.data())
-def test_whatever_is_passed_is_taken_or_refused_and_writes_nothing(name: str, data: st.DataObject) -> None:
+def test_whatever_is_passed_is_taken_or_refused_and_writes_nothing(
+    name: str, data: st.DataObject
+) -> None:
     call, right = CLASSES[name][data.draw(st.sampled_from(sorted(CLASSES[name])))]
     if not right:
         return
     odd = st.sampled_from([Passed(each, make) for each, make in ODD.items()])
-    passed = data.draw(st.dictionaries(st.sampled_from(sorted(right)), odd | junk, min_size=1, max_size=2))
-    is_taken_or_refused(call, {**right, **{argument: each.make() for argument, each in passed.items()}})
+    passed = data.draw(
+        st.dictionaries(st.sampled_from(sorted(right)), odd | junk, min_size=1, max_size=2)
+    )
+    is_taken_or_refused(
+        call, {**right, **{argument: each.make() for argument, each in passed.items()}}
+    )
 
 
 def test_what_is_right_is_taken() -> None:
@@ -233,7 +377,15 @@ def untouchable(value: object) -> object:
     match value:
         case datetime():
             date, time = value.date(), value.timetz()
-            parts = (date.year, date.month, date.day, time.hour, time.minute, time.second, time.microsecond)
+            parts = (
+                date.year,
+                date.month,
+                date.day,
+                time.hour,
+                time.minute,
+                time.second,
+                time.microsecond,
+            )
             return OPERATORS[datetime](*parts, time.tzinfo)
         case timedelta():
             return OPERATORS[timedelta](value.days, value.seconds, value.microseconds)
@@ -258,7 +410,9 @@ BY_VALUE = {("Ledger.add", each) for each in KEYED} - {("Ledger.add", "region")}
 def test_a_value_counts_whatever_its_class_does_with_operators(name: str, argument: str) -> None:
     """pendulum's times take no plain datetime beside them."""
     (call, right), plain, other = CALLS[name], world_of(), world_of()
-    assert repr(call(other, **{**right, argument: UNTOUCHABLE[name, argument]})) == repr(call(plain, **right))
+    assert repr(call(other, **{**right, argument: UNTOUCHABLE[name, argument]})) == repr(
+        call(plain, **right)
+    )
     for region in plain.regions:
         assert other.regions[region].items == plain.regions[region].items
 
@@ -274,7 +428,9 @@ def test_no_door_uses_the_operators_of_what_a_caller_passes(name: str) -> None:
 @pytest.mark.parametrize("name", ["Ledger.add_many", "message.dumps_many", "ChangeQueue.send_many"])
 def test_a_change_of_such_values_counts_as_any(name: str) -> None:
     (call, right), plain, other = CALLS[name], world_of(), world_of()
-    values: dict[str, Any] = {name: value if name == "region" else untouchable(value) for name, value in KEYED.items()}
+    values: dict[str, Any] = {
+        name: value if name == "region" else untouchable(value) for name, value in KEYED.items()
+    }
     given = Change(**values)
     taken = call(other, **{**right, "changes": [given]})
     assert repr(taken) == repr(call(plain, **{**right, "changes": [Change(**KEYED)]}))
@@ -290,14 +446,17 @@ def test_what_the_callers_own_code_raises_is_the_callers_and_nothing_is_written(
     before = dict(world.home.items)
     with pytest.raises(KeyError, match="the caller's"):
         world.ledger().add_many(changes())
-    with pytest.raises(InvalidInput, match="clock"):  # rebuild wrote a checkpoint with it that nobody could read
+    # rebuild wrote a checkpoint with it that nobody could read
+    with pytest.raises(InvalidInput, match="clock"):
         Compactor(MADE, tables=world.regions, clock=lambda: NOW_MS + 0.5).rebuild(COUNTER)  # type: ignore[arg-type, return-value]
     assert world.home.items == before
     world.home.now_ms += KEEP_MS
     assert world.value() == 4 + 16
 
 
-def test_a_url_that_boto3_refuses_is_refused_and_a_falsy_table_is_the_table_that_was_given() -> None:
+def test_a_url_that_boto3_refuses_is_refused_and_a_falsy_table_is_the_table_that_was_given() -> (
+    None
+):
     for url in ("http://[", "http://-_?", "http://a..b", "https://exa mple"):
         with pytest.raises(InvalidSettings, match="endpoint_url"):
             Ledger(Settings(table="counters", region=A, endpoint_url=url)).add("c", 1)

@@ -1,4 +1,6 @@
-"""The commands of the checkout: how they end, what they need, and that each one that a page shows runs somewhere."""
+"""The commands of the checkout: how they end, what they need, and that each one that a page
+shows runs somewhere.
+"""
 
 import os
 import re
@@ -54,8 +56,18 @@ def test_make_test_chooses_some_of_either_half_and_fails_where_none_was_found(
 @pytest.mark.parametrize("ci", ["", "true"])
 def test_what_a_program_is_missing_for_fails_under_ci_and_is_listed_elsewhere(ci: str) -> None:
     environment = {**os.environ, "CI": ci, "LEDGER_ENGINE": "/nonexistent", "PATH": ""}
-    command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/contract/test_engines.py")
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    command = (
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "tests/contract/test_engines.py",
+    )
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
     *_, last = done.stdout.splitlines()
     listed = [line for line in done.stdout.splitlines() if line.startswith("NOT RUN: ")]
     if ci:
@@ -67,7 +79,10 @@ def test_what_a_program_is_missing_for_fails_under_ci_and_is_listed_elsewhere(ci
         assert (done.returncode, "10 skipped" in last) == (0, True)
         engine, local = listed
         assert engine.startswith("NOT RUN: the embedded DynamoDB is not installed")
-        assert local == "NOT RUN: DynamoDB Local needs a JDK and Maven. Put on PATH: java, mvn (5 tests)"
+        assert (
+            local
+            == "NOT RUN: DynamoDB Local needs a JDK and Maven. Put on PATH: java, mvn (5 tests)"
+        )
 
 
 def ci(steps: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -76,10 +91,15 @@ def ci(steps: str, **environment: str) -> subprocess.CompletedProcess[str]:
     functions, first_step, _ = script.read_text().partition("\nstep make help\n")
     assert first_step
     command = ["bash", "-c", f"{functions}\n{steps}", str(script)]
-    return subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
 
 
-ENDS = 'if have "make model" java nonsense; then echo played; fi; echo; echo the end; printf %s "$lacking"'
+ENDS = (
+    'if have "make model" java nonsense; then echo played; fi; echo; echo the end; printf %s '
+    '"$lacking"'
+)
 
 
 def test_ci_fails_without_a_program_and_lists_what_was_not_run_elsewhere() -> None:
@@ -96,7 +116,8 @@ def test_ci_asks_for_each_program_that_not_every_machine_has() -> None:
     assert script.endswith("printf '%s' \"$lacking\"\n")
 
 
-# -- what the pages and `make help` show -------------------------------------------------------------------------------
+# -- what the pages and `make help` show
+# -------------------------------------------------------------------------------
 
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/testing.md", "tests/README.md")
 COMMAND = re.compile(r"make [a-z]|\.ci/run|python -m ")
@@ -104,7 +125,9 @@ VALUE = r"""(?:"[^"]*"|[\w./-]*\w)"""
 
 
 def documented() -> set[str]:
-    """Every command that they show, with its arguments; an argument alone is of the command before it."""
+    """Every command that they show, with its arguments; an argument alone is of the command
+    before it.
+    """
     found = set[str]()
     for page in PAGES:
         text = (ROOT / page).read_text()
@@ -124,9 +147,14 @@ def documented() -> set[str]:
             else:
                 continue
             found.add(command)
-    for target, about in re.findall(r"^([a-z0-9-]+):.*## (.*)", (ROOT / "Makefile").read_text(), re.M):
+    for target, about in re.findall(
+        r"^([a-z0-9-]+):.*## (.*)", (ROOT / "Makefile").read_text(), re.M
+    ):
         given = re.findall(rf"(?:make ([a-z-]+) )?\b([A-Z0-9]+={VALUE}?)", about)
-        found |= {f"make {target}", *(f"make {other or target} {argument}" for other, argument in given)}
+        found |= {
+            f"make {target}",
+            *(f"make {other or target} {argument}" for other, argument in given),
+        }
     return found
 
 
@@ -134,21 +162,28 @@ ELSEWHERE = {  # what neither .ci/run nor the workflow's own steps run: a test t
     "python -m lab.histories --seed 7": "tests/lab/histories/test_histories.py::test_a_history_can_be_read",
     "python -m tests.ledgerctl.page": "tests/ledgerctl/test_page.py::"
     "test_the_sessions_of_the_page_are_what_the_commands_print_and_every_command_has_a_heading",
-    "make docs": "tests/test_programs.py::test_ci_starts_every_target_of_the_makefile",  # part of make check
+    # part of make check
+    "make docs": "tests/test_programs.py::test_ci_starts_every_target_of_the_makefile",
     "make newest PYTHON314=": "tests/test_commands.py::test_make_newest_plays_on_the_newest_python_that_starts",
 }
 
 
 def played() -> list[str]:
-    """The commands of .ci/run and of the workflow, as they stand there; `asked` starts a target, too."""
+    """The commands of .ci/run and of the workflow, as they stand there; `asked` starts a target,
+    too.
+    """
     script = re.sub(r"(?<!\$)#.*", "", (ROOT / ".ci" / "run").read_text())
     workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
-    commands = re.findall(r"(?:\bmake|\basked|GITHUB_ACTIONS) ((?:\.ci/run|[a-z0-9-]+).*)", f"{script}\n{workflow}")
+    commands = re.findall(
+        r"(?:\bmake|\basked|GITHUB_ACTIONS) ((?:\.ci/run|[a-z0-9-]+).*)", f"{script}\n{workflow}"
+    )
     return [re.sub("^make ", "", command) for command in commands]
 
 
 def is_played(command: str, runs: list[str]) -> bool:
-    """Whether some run is of its target, with a value for each of its variables, and all its options."""
+    """Whether some run is of its target, with a value for each of its variables, and all its
+    options.
+    """
     _, target, *_ = f"{command} ".replace(".ci/run", "make .ci/run").split(" ")
     variable = re.search(r" ([A-Z0-9]+=)(.*)", command)
     needed = [variable[1], *re.findall(r"(?<!\w)--?[a-z][a-z-]*", variable[2])] if variable else []
@@ -157,7 +192,12 @@ def is_played(command: str, runs: list[str]) -> bool:
 
 def test_each_command_that_a_page_shows_is_run_with_its_arguments() -> None:
     runs, shown = played(), documented()
-    assert {'make test ARGS="-k fold"', "make e2e ARGS=--breaks", "make mistakes ARGS=--sagas", ".ci/run"} <= shown
+    assert {
+        'make test ARGS="-k fold"',
+        "make e2e ARGS=--breaks",
+        "make mistakes ARGS=--sagas",
+        ".ci/run",
+    } <= shown
     assert not is_played("make test ARGS=--nonsense", runs)
     assert sorted(command for command in shown if not is_played(command, runs)) == sorted(ELSEWHERE)
     for test in ELSEWHERE.values():
@@ -165,15 +205,22 @@ def test_each_command_that_a_page_shows_is_run_with_its_arguments() -> None:
         assert f"def {name}(" in (ROOT / file).read_text()
 
 
-@pytest.mark.parametrize(("python", "code"), [("/nonexistent", 0), (sys.executable, 0), (sys.executable, 1)])
-def test_make_newest_plays_on_the_newest_python_that_starts(python: str, code: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("python", "code"), [("/nonexistent", 0), (sys.executable, 0), (sys.executable, 1)]
+)
+def test_make_newest_plays_on_the_newest_python_that_starts(
+    python: str, code: int, tmp_path: Path
+) -> None:
     target(tmp_path, f'case "$*" in *--python*) echo "$*"; exit {code};; esac; echo "$*"')
     done = make("newest", tmp_path, f"PYTHON314={python}", "ARGS=tests/reader")
     here, *others = done.stdout.splitlines()
     assert here == "-m lab.newest tests/reader"
     if python == "/nonexistent":
         assert others == [
-            "NOT RUN on Python 3.14: none that starts is on PATH or among pyenv's versions. PYTHON314=... names one."
+            (
+                "NOT RUN on Python 3.14: none that starts is on PATH or among pyenv's versions. "
+                "PYTHON314=... names one."
+            )
         ]
     else:
         assert others == [f"-m lab.newest --python {python} tests/reader"]

@@ -1,6 +1,7 @@
 """The house, read from its source: who may import whom, and what an installation holds.
 
-A room is a top-level package; in lab/, which is never installed, it is each folder (and each file beside them).
+A room is a top-level package; in lab/, which is never installed, it is each folder (and each file
+beside them).
 """
 
 import ast
@@ -32,7 +33,11 @@ KNOWS = {
     "ledgerctl": {"ledger", "reader", "compactor"},
     "lab": {"ledger", "reader", "compactor", "simulator", "service", "ledgerctl", "infra"},
 }
-NAMES = [str(path.relative_to(ROOT)) for package in OURS for path in sorted((ROOT / package).rglob("*.py"))]
+NAMES = [
+    str(path.relative_to(ROOT))
+    for package in OURS
+    for path in sorted((ROOT / package).rglob("*.py"))
+]
 BOTO = {
     "ledger/dynamo/aio.py",
     "ledger/dynamo/client.py",
@@ -68,7 +73,11 @@ def named(requirements: list[str]) -> set[str]:
 
 def third_party(*packages: str) -> set[str]:
     """The distributions that the programs and modules of some packages of the wheel import."""
-    names = [str(path.relative_to(ROOT)) for package in packages for path in (ROOT / package).rglob("*.py")]
+    names = [
+        str(path.relative_to(ROOT))
+        for package in packages
+        for path in (ROOT / package).rglob("*.py")
+    ]
     found = set().union(*(imported(name) for name in names))
     return {known for name, known in (DISTRIBUTIONS | CLI).items() if name in found} | (
         found & {"aws_lambda_powertools", "pydantic", "service", "infra"}
@@ -84,7 +93,11 @@ def at_run_time(node: ast.AST) -> Iterator[ast.AST]:
     """Every node but those under `if TYPE_CHECKING:`."""
     yield node
     for child in ast.iter_child_nodes(node):
-        if not (isinstance(child, ast.If) and isinstance(child.test, ast.Name) and child.test.id == "TYPE_CHECKING"):
+        if not (
+            isinstance(child, ast.If)
+            and isinstance(child.test, ast.Name)
+            and child.test.id == "TYPE_CHECKING"
+        ):
             yield from at_run_time(child)
 
 
@@ -107,7 +120,9 @@ def imported(name: str) -> set[str]:
 
 
 def arrows(folder: str, depth: int) -> set[tuple[str, str]]:
-    """(who, whom) between the rooms of a folder, also for types alone; a room's name has `depth` parts."""
+    """(who, whom) between the rooms of a folder, also for types alone; a room's name has `depth`
+    parts.
+    """
     names = [path.relative_to(ROOT) for path in (ROOT / folder).rglob("*.py")]
     return {
         (".".join(name.with_suffix("").parts[:depth]), ".".join(module.split(".")[:depth]))
@@ -122,7 +137,9 @@ def test_a_room_knows_those_below_it_alone(room: str) -> None:
 
 
 def test_nobody_in_the_ledger_knows_the_budgets_that_stand_on_it() -> None:
-    assert {who for who, whom in arrows("ledger", 2) if whom == "ledger.budgets"} == {"ledger.budgets"}
+    assert {who for who, whom in arrows("ledger", 2) if whom == "ledger.budgets"} == {
+        "ledger.budgets"
+    }
 
 
 def test_arrows_inside_the_lab_lead_down() -> None:
@@ -145,7 +162,10 @@ ROOMS = sorted(
 
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: str(room.relative_to(ROOT)))
 def test_a_room_has_no_circle_and_at_most_six_floors(room: Path) -> None:
-    """By what its files import of each other, imports for annotations too. A folder in it is a room of its own."""
+    """By what its files import of each other, imports for annotations too.
+
+    A folder in it is a room of its own.
+    """
     prefix = ".".join(room.relative_to(ROOT).parts)
     files = {f"{prefix}.{path.stem}": path for path in room.glob("*.py") if path.stem != "__init__"}
     graph = {name: {*files} & modules_of(path) for name, path in files.items()}
@@ -161,14 +181,26 @@ def modules_of(path: Path) -> set[str]:
     return found | {name.rpartition(".")[0] for name in found}
 
 
-RARELY_USED = {"ledger.gate.gates", "ledger.gather", "ledger.message", "ledger.queue", "ledger.budgets", "asyncio"}
+RARELY_USED = {
+    "ledger.gate.gates",
+    "ledger.gather",
+    "ledger.message",
+    "ledger.queue",
+    "ledger.budgets",
+    "asyncio",
+}
 """What an import of the ledger leaves to those who have limits, gather, queue, reserve or await."""
 
 
 def test_the_ground_floor_of_the_ledger_has_few_files_and_its_import_takes_few() -> None:
     assert len([*(ROOT / "ledger").glob("*.py")]) <= 25
-    code = "import boto3, sys; known = {*sys.modules}; import ledger; print(*sorted({*sys.modules} - known))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    code = (
+        "import boto3, sys; known = {*sys.modules}; import ledger; "
+        "print(*sorted({*sys.modules} - known))"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert not RARELY_USED & {*loaded}
     assert 10 < len([name for name in loaded if name.partition(".")[0] == "ledger"]) <= 44
 
@@ -177,7 +209,14 @@ UNUSED = {
     "add_from_queue": {"asyncio", "compactor", "ledger.gate.gates", "pydantic", "reader"},
     "api": {"aws_lambda_powertools.event_handler.openapi.models", "compactor", "ledger.memory"},
     "ring": {"asyncio", "compactor", "ledger.gate.gates", "pydantic", "reader"},
-    "compact": {"asyncio", "compactor.compactor", "compactor.verify", "ledger.gate.gates", "pydantic", "reader"},
+    "compact": {
+        "asyncio",
+        "compactor.compactor",
+        "compactor.verify",
+        "ledger.gate.gates",
+        "pydantic",
+        "reader",
+    },
     "sweep": {"asyncio", "compactor", "ledger.gate.gates", "pydantic", "reader"},
     "canary": {"asyncio", "compactor", "pydantic"},
 }
@@ -186,10 +225,17 @@ UNUSED = {
 
 @pytest.mark.parametrize("function", UNUSED)
 def test_a_function_starts_without_what_its_first_event_may_not_need(function: str) -> None:
-    """And without boto3, of which botocore is enough, and without a client: that is made by who sends."""
-    code = f"import sys, service.{function}.main, ledger.dynamo.client as c; print(c._client.cache_info().currsize)"
+    """And without boto3, of which botocore is enough, and without a client: that is made by who
+    sends.
+    """
+    code = (
+        f"import sys, service.{function}.main, ledger.dynamo.client as c; "
+        "print(c._client.cache_info().currsize)"
+    )
     command = [sys.executable, "-c", f"{code}; print(*sys.modules)"]
-    ran = subprocess.run(command, env=os.environ | ENVIRONMENT, capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        command, env=os.environ | ENVIRONMENT, capture_output=True, text=True, check=True
+    )
     clients, *loaded = ran.stdout.split()
     assert (clients, (UNUSED[function] | {"boto3", "s3transfer"}) & {*loaded}) == ("0", set())
 
@@ -197,17 +243,25 @@ def test_a_function_starts_without_what_its_first_event_may_not_need(function: s
 def test_boto3_is_known_to_the_table_edge_alone_and_ulid_and_what_lambda_needs_to_none() -> None:
     assert {name.partition("/")[0] for name in NAMES} == set(OURS)
     assert {name for name in NAMES if imported(name) & {"boto3", "botocore"}} == BOTO
-    assert {name for name in NAMES if imported(name) & {"aiobotocore", "aiohttp"}} == {"ledger/dynamo/aio.py"}
-    assert not [name for name in NAMES if imported(name) & {"aws_lambda_powertools", "pydantic", "ulid"}]
+    assert {name for name in NAMES if imported(name) & {"aiobotocore", "aiohttp"}} == {
+        "ledger/dynamo/aio.py"
+    }
+    assert not [
+        name for name in NAMES if imported(name) & {"aws_lambda_powertools", "pydantic", "ulid"}
+    ]
 
 
 def test_the_environment_is_read_by_the_settings_alone() -> None:
     reads = re.compile(r"\bos\.(environ|environb|getenv)\b|\bfrom os import .*\b(environ|getenv)\b")
-    assert [name for name in NAMES if reads.search((ROOT / name).read_text())] == ["ledger/settings.py"]
+    assert [name for name in NAMES if reads.search((ROOT / name).read_text())] == [
+        "ledger/settings.py"
+    ]
 
 
 def test_attribute_names_are_known_to_items_alone() -> None:
-    """As the key of a dictionary; the `version` in the one condition of the table edge is an expression."""
+    """As the key of a dictionary; the `version` in the one condition of the table edge is an
+    expression.
+    """
     knowing = set()
     for name in NAMES:
         for node in ast.walk(tree(name)):
@@ -226,19 +280,31 @@ def test_attribute_names_are_known_to_items_alone() -> None:
 
 
 def test_a_loop_over_pages_stands_in_one_file_alone() -> None:
-    """So that none forgets to go on, or stops in silence; and one place starts a slow read again."""
+    """So that none forgets to go on, or stops in silence; and one place starts a slow read
+    again.
+    """
     for bound, file in (("PAGES_MAX", "ledger/lane/tail.py"), ("STARTS_MAX", "reader/read.py")):
-        assert [str(path) for path in MODULES if re.search(rf"\b{bound}\b", (ROOT / path).read_text())] == [file]
+        assert [
+            str(path) for path in MODULES if re.search(rf"\b{bound}\b", (ROOT / path).read_text())
+        ] == [file]
 
 
-def test_the_wheel_holds_what_it_reaches_for_and_needs_what_its_packages_import_and_no_more() -> None:
+def test_the_wheel_holds_what_it_reaches_for_and_needs_what_its_packages_import_and_no_more() -> (
+    None
+):
     packages = {*PROJECT["tool"]["setuptools"]["packages"]}
     there = {name for name in packages if "." not in name}
-    folders = {path.parent.relative_to(ROOT) for name in there for path in (ROOT / name).rglob("*.py")}
+    folders = {
+        path.parent.relative_to(ROOT) for name in there for path in (ROOT / name).rglob("*.py")
+    }
     assert packages == {".".join(folder.parts) for folder in folders}
     assert not there & {"infra", "lab", "service", "tests"}
     assert all(KNOWS[package] <= there for package in there)
-    assert third_party(*OURS) == named(PROJECT["project"]["dependencies"]) == set(DISTRIBUTIONS.values())
+    assert (
+        third_party(*OURS)
+        == named(PROJECT["project"]["dependencies"])
+        == set(DISTRIBUTIONS.values())
+    )
     extra = named(PROJECT["project"]["optional-dependencies"]["cli"])
     assert third_party("simulator") <= {*DISTRIBUTIONS.values(), *extra}
     assert named(PROJECT["project"]["optional-dependencies"]["async"]) == {"aiobotocore"}
@@ -250,15 +316,24 @@ def test_there_is_one_version() -> None:
     assert PROJECT["project"]["dynamic"] == ["version"]
     assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "ledger.__version__"}
     assert openapi.document()["info"]["version"] == __version__
-    assert re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0] == __version__
+    assert (
+        re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0]
+        == __version__
+    )
     assert f"git checkout v{__version__} &&" in (ROOT / "docs" / "deploying.md").read_text()
 
 
-SPOKEN = re.compile(r"^(Rules|Rule|The rules a change must keep|Rules a change must keep):", re.MULTILINE)
-MODULES = [path.relative_to(ROOT) for folder in KNOWS for path in sorted((ROOT / folder).rglob("*.py"))]
+SPOKEN = re.compile(
+    r"^(Rules|Rule|The rules a change must keep|Rules a change must keep):", re.MULTILINE
+)
+MODULES = [
+    path.relative_to(ROOT) for folder in KNOWS for path in sorted((ROOT / folder).rglob("*.py"))
+]
 
 
-def test_a_package_is_typed_and_its_modules_open_by_saying_what_they_are_with_numbered_rules() -> None:
+def test_a_package_is_typed_and_its_modules_open_by_saying_what_they_are_with_numbered_rules() -> (
+    None
+):
     assert all((ROOT / package / "py.typed").is_file() for package in (*OURS, "simulator"))
     assert [name for name in NAMES if not ast.get_docstring(tree(name))] == []
     assert not [path for path in MODULES if SPOKEN.search(ast.get_docstring(tree(str(path))) or "")]

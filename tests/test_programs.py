@@ -1,4 +1,6 @@
-"""Every program of the checkout answers --help, and refuses what it does not know before it does anything."""
+"""Every program of the checkout answers --help, and refuses what it does not know before it does
+anything.
+"""
 
 import os
 import re
@@ -25,8 +27,12 @@ PROGRAMS = sorted(
 Said = tuple[int, str, str]
 
 
-def run(program: str, argument: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Said:
-    """Exit code, output and errors of `python -m program argument`, in this process: another one takes a second."""
+def run(
+    program: str, argument: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Said:
+    """Exit code, output and errors of `python -m program argument`, in this process: another one
+    takes a second.
+    """
     monkeypatch.setattr(sys, "argv", [program, argument])
     with pytest.raises(SystemExit) as ended:
         runpy.run_module(program, run_name="__main__")
@@ -34,7 +40,13 @@ def run(program: str, argument: str, monkeypatch: pytest.MonkeyPatch, capsys: py
 
 
 def test_the_programs_are_found() -> None:
-    known = {"infra.deploy", "lab.measure.bench", "lab.measure.compare", "lab.histories.explore", "lab.run"}
+    known = {
+        "infra.deploy",
+        "lab.measure.bench",
+        "lab.measure.compare",
+        "lab.histories.explore",
+        "lab.run",
+    }
     assert known <= set(PROGRAMS)
 
 
@@ -76,7 +88,9 @@ SLOW = (
         (f"{SLOW}; step false", 1),
     ],
 )
-def test_ci_ends_as_its_steps_ended_and_leaves_nothing(steps: str, code: int, tmp_path: Path) -> None:
+def test_ci_ends_as_its_steps_ended_and_leaves_nothing(
+    steps: str, code: int, tmp_path: Path
+) -> None:
     script = ROOT / ".ci" / "run"
     functions, first_step, _ = script.read_text().partition("\nstep make help\n")
     assert first_step
@@ -90,24 +104,35 @@ def test_ci_ends_as_its_steps_ended_and_leaves_nothing(steps: str, code: int, tm
 
 def test_a_forge_runs_what_a_clean_clone_must_pass_and_releases_what_make_dist_made() -> None:
     jobs = yaml.safe_load(WORKFLOW)["jobs"]
-    steps = {name: [step.get("uses") or step["run"] for step in job["steps"]] for name, job in jobs.items()}
+    steps = {
+        name: [step.get("uses") or step["run"] for step in job["steps"]]
+        for name, job in jobs.items()
+    }
     assert steps["test"][-1] == "env -u GITHUB_ACTIONS .ci/run"
     assert steps["weekly"][-3:] == [
-        f"env -u GITHUB_ACTIONS make {what}" for what in ("newest", "package cdk", "e2e ARGS=--breaks")
+        f"env -u GITHUB_ACTIONS make {what}"
+        for what in ("newest", "package cdk", "e2e ARGS=--breaks")
     ]
     assert (jobs["release"]["needs"], jobs["build"]["needs"]) == ("build", "test")
     assert "env -u GITHUB_ACTIONS make dist" in steps["build"]
 
 
-def test_the_workflow_names_actions_by_commit_and_no_token_that_may_write_is_beside_foreign_code() -> None:
+def test_the_workflow_names_actions_by_commit_and_no_token_that_may_write_is_beside_foreign_code() -> (
+    None
+):
     document = yaml.safe_load(WORKFLOW)
     assert document["permissions"] == {"contents": "read"}
     by_commit = re.findall(r"uses: actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+\b", WORKFLOW)
     assert len(by_commit) == WORKFLOW.count("uses:") > 0
     for job in document["jobs"].values():
-        checkouts = [step for step in job["steps"] if step.get("uses", "").startswith("actions/checkout@")]
+        checkouts = [
+            step for step in job["steps"] if step.get("uses", "").startswith("actions/checkout@")
+        ]
         assert all(step["with"]["persist-credentials"] is False for step in checkouts)
-        if "permissions" in job:  # it may write: then nothing of the clone, and no package, is there to run
+        # it may write: then nothing of the clone, and no package, is there to run
+        if "permissions" in job:
             assert checkouts == []
-            commands = " && ".join(step["run"] for step in job["steps"] if "run" in step).split(" && ")
+            commands = " && ".join(step["run"] for step in job["steps"] if "run" in step).split(
+                " && "
+            )
             assert {command.split()[0] for command in commands} <= {"cd", "sha256sum", "gh"}

@@ -1,13 +1,15 @@
-"""The one world of the tests: Regions in memory with a clock, in which things go wrong where a test says so.
+"""The one world of the tests: Regions in memory with a clock, in which things go wrong where a test
+says so.
 
     world = World(limits={"seats:": Limit(ceiling=10, region=A)})
-    world.home.before(Transact, lambda _: world.add("seats:gig", 1, B))   # something happens between two requests
+    world.home.before(Transact, lambda _: world.add("seats:gig", 1, B)) # something happens between
+    two requests
     world.away.down = True                                                # Unavailable from here on
     assert world.home.kinds == [Get, Query, Transact]                     # what it was asked
 
 Rule 1: Nothing replicates but what a test copies (`copy_to`, `replicate`).
-Rule 2: Delta n is asked for at second n and changes its counter by 4**n, so a sum says which deltas it holds, and a
-wrong sum which of them is missing or doubled.
+Rule 2: Delta n is asked for at second n and changes its counter by 4**n, so a sum says which deltas
+it holds, and a wrong sum which of them is missing or doubled.
 """
 
 from __future__ import annotations
@@ -67,11 +69,15 @@ LATER_MS = 1_700_000_000_000  # a time at which keys of today are taken
 
 def settings(region: str = A, **changed: Any) -> Settings:
     """Settings of both Regions under which a single delta is folded."""
-    return Settings(**{"table": "counters", "region": region, "regions": (A, B), "fold_min": 1, **changed})
+    return Settings(
+        **{"table": "counters", "region": region, "regions": (A, B), "fold_min": 1, **changed}
+    )
 
 
 def token(n: int, at_ms: int | None = None) -> str:
-    return tokens.make(n * 1_000 if at_ms is None else at_ms, n.to_bytes(tokens.RANDOM_BYTES, "big"))
+    return tokens.make(
+        n * 1_000 if at_ms is None else at_ms, n.to_bytes(tokens.RANDOM_BYTES, "big")
+    )
 
 
 def delta(n: int, lane: Lane = LANE, at_ms: int | None = None) -> Delta:
@@ -86,7 +92,9 @@ def in_one_day(number: int, total: int) -> Days:
 def summed(value: int) -> set[int]:
     """The deltas that a sum holds; fails unless it is the sum of a real set."""
     held = deltas_in(value)
-    assert held is not None, f"{value} is no sum of a set: a delta is doubled, or one above it is missing"
+    assert held is not None, (
+        f"{value} is no sum of a set: a delta is doubled, or one above it is missing"
+    )
     return {*held}
 
 
@@ -129,16 +137,20 @@ def _in_short(request: Any) -> str:
             keys = (write.key for write in writes)
         case Get() | Put():
             keys = (request.key,)
-    of = (sk.partition("#")[0] if pk.startswith("fold#") else pk.partition("#")[0] for pk, sk in keys)
+    of = (
+        sk.partition("#")[0] if pk.startswith("fold#") else pk.partition("#")[0] for pk, sk in keys
+    )
     limit, consistent = getattr(request, "limit", None), getattr(request, "consistent", False)
     how = {True: ["strongly"], False: []}[consistent]
     return " ".join([type(request).__name__.lower(), *of, *([str(limit)] if limit else []), *how])
 
 
 class Region(MemoryTable):
-    """A Region's replica and clock. It keeps what it was `asked`, the time too, and is Unavailable while it is `down`.
+    """A Region's replica and clock. It keeps what it was `asked`, the time too, and is Unavailable
+    while it is `down`.
 
-    before, after: what happens at its requests. lag: what eventually consistent reads see from then on.
+    before, after: what happens at its requests. lag: what eventually consistent reads see from then
+    on.
     """
 
     def __init__(self, **given: Any) -> None:
@@ -157,18 +169,22 @@ class Region(MemoryTable):
 
     @property
     def in_short(self) -> list[str]:
-        """What it was asked, in short: "query delta 1 strongly" is a strong Query of deltas with the limit 1."""
+        """What it was asked, in short: "query delta 1 strongly" is a strong Query of deltas with
+        the limit 1.
+        """
         return list(map(_in_short, self.asked))
 
     def before(self, kind: Any, do: Callable[[Any], Any], times: int | None = None) -> Self:
-        """Call do(request) before requests of a kind are answered, each time or so many times. What it raises is all
-        that is answered.
+        """Call do(request) before requests of a kind are answered, each time or so many times. What
+        it raises is all that is answered.
         """
         self._before.append(Hook(kind, do, repeat(True) if times is None else repeat(True, times)))
         return self
 
     def after(self, kind: Any, do: Callable[[Any, Any], Any], times: int | None = None) -> Self:
-        """Answer do(request, answer) instead of what is answered, or raise what it raises: the request was applied."""
+        """Answer do(request, answer) instead of what is answered, or raise what it raises: the
+        request was applied.
+        """
         self._after.append(Hook(kind, do, repeat(True) if times is None else repeat(True, times)))
         return self
 
@@ -219,7 +235,12 @@ class Region(MemoryTable):
     def forget_days(self, lane: Lane = LANE, **attributes: Any) -> None:
         """The lane's checkpoint is as an earlier version left it, with these attributes."""
         key = items.checkpoint_key(lane)
-        self.store([{name: value for name, value in self.items[key].items() if name != "days"} | attributes])
+        self.store(
+            [
+                {name: value for name, value in self.items[key].items() if name != "days"}
+                | attributes
+            ]
+        )
 
     def drop(self, *keys: Key) -> None:
         super().answer(DeleteMany(tuple(map(keyed, keys))))
@@ -231,7 +252,9 @@ class Region(MemoryTable):
             self.lagging.answer(Put(item))
 
     def copy_to(self, other: Region, *keys: Key) -> None:
-        """Replicate some items (none named: all of them) to another Region, deletes only where named."""
+        """Replicate some items (none named: all of them) to another Region, deletes only where
+        named.
+        """
         for key in keys or tuple(self.items):
             item = self.items.get(key)
             other.drop(key) if item is None else other.store([item])
@@ -247,7 +270,10 @@ def two_regions(**given: Any) -> tuple[Region, Region]:
 def folded(
     *numbers: int, later: Iterable[int] = (), fold_max: int = 1, page_size: int = 1_000
 ) -> tuple[Region, Region]:
-    """Two Regions: at home these deltas were folded, so many by a commit, and others came later. Nobody noted any."""
+    """Two Regions: at home these deltas were folded, so many by a commit, and others came later.
+
+    Nobody noted any.
+    """
     home, away = two_regions(page_size=page_size)
     home.put(*map(delta, numbers))
     compactor(home, away, fold_max=fold_max, clean=False).compact(COUNTER)
@@ -257,7 +283,9 @@ def folded(
 
 
 class Awaited:
-    """An AsyncLedger or an AsyncReader, for tests that do not await: it is entered for each call."""
+    """An AsyncLedger or an AsyncReader, for tests that do not await: it is entered for each
+    call.
+    """
 
     def __init__(self, made: Any) -> None:
         self._made = made
@@ -272,7 +300,8 @@ class Awaited:
 
 
 class World:
-    """Regions with one clock, and a Ledger, a Reader and a Compactor in each; each add has a key of its own.
+    """Regions with one clock, and a Ledger, a Reader and a Compactor in each; each add has a key of
+    its own.
 
     awaits: the Ledger is an AsyncLedger. changed: settings that are not as usual.
     """
@@ -280,7 +309,9 @@ class World:
     awaits = False
     entropy = staticmethod(clocks.entropy)
 
-    def __init__(self, regions: Sequence[str] = (A, B), *, now_ms: int = LATER_MS, **changed: Any) -> None:
+    def __init__(
+        self, regions: Sequence[str] = (A, B), *, now_ms: int = LATER_MS, **changed: Any
+    ) -> None:
         self.regions = {region: Region() for region in regions}
         for table in self.regions.values():
             table.peers = self.regions
@@ -320,7 +351,8 @@ class World:
         if self.awaits:
             return cast(Ledger, Awaited(AsyncLedger(made, **given)))
         ledger = Ledger(made, gather=gather, **given)
-        ledger._rules.now = lambda: Instant(self.now_ms, self.now_ms)  # so a slow machine forgets nothing
+        # so a slow machine forgets nothing
+        ledger._rules.now = lambda: Instant(self.now_ms, self.now_ms)
         return ledger
 
     def reader(self, region: str = A, ttl: float = 0, **changed: Any) -> Reader:
@@ -359,7 +391,9 @@ class World:
 
 
 def without_statements(client: Any) -> Any:
-    """A client of moto, which reads no PartiQL parameters: to its user, as to a narrow role, single writes remain."""
+    """A client of moto, which reads no PartiQL parameters: to its user, as to a narrow role,
+    single writes remain.
+    """
     refusal = {"Error": {"Code": "AccessDeniedException", "Message": "no PartiQL"}}
     refuse = fail(ClientError(refusal, "BatchExecuteStatement"))  # type: ignore[arg-type]
     client.meta.events.register("before-call.dynamodb.BatchExecuteStatement", lambda **_: refuse())
@@ -371,8 +405,13 @@ def create_table(client: Any, name: str, **keys: str) -> None:
     client.create_table(
         TableName=name,
         BillingMode="PAY_PER_REQUEST",
-        KeySchema=[{"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)],
-        AttributeDefinitions=[{"AttributeName": key, "AttributeType": kind} for key, kind in keys.items()],
+        KeySchema=[
+            {"AttributeName": key, "KeyType": kind}
+            for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)
+        ],
+        AttributeDefinitions=[
+            {"AttributeName": key, "AttributeType": kind} for key, kind in keys.items()
+        ],
     )
 
 
@@ -382,7 +421,9 @@ def outcomes_of(results: Iterable[Any]) -> list[str]:
 
 
 @contextmanager
-def refused(table: Region, error: type[Exception], match: str | None = None) -> Iterator[pytest.ExceptionInfo[Any]]:
+def refused(
+    table: Region, error: type[Exception], match: str | None = None
+) -> Iterator[pytest.ExceptionInfo[Any]]:
     """What is done inside raises this, and changes nothing in the table."""
     before = dict(table.items)
     with pytest.raises(error, match=match) as raised:
@@ -391,7 +432,9 @@ def refused(table: Region, error: type[Exception], match: str | None = None) -> 
 
 
 def reader(table: Region, ttl: float = 5.0, *, consistent: bool = True, **changed: Any) -> Reader:
-    return Reader(settings(**changed), ttl, consistent=consistent, table=table, clock=lambda: table.now_ms)
+    return Reader(
+        settings(**changed), ttl, consistent=consistent, table=table, clock=lambda: table.now_ms
+    )
 
 
 def compactor(home: Region, away: Region, **changed: Any) -> Compactor:

@@ -1,6 +1,7 @@
 """What the checks of `make preflight` work on, and what a check finds where AWS refuses an answer.
 
-Rule 1: A check finds what is ok; what to mend, and how; what is unknown, and which right is missing to find out.
+Rule 1: A check finds what is ok; what to mend, and how; what is unknown, and which right is missing
+to find out.
 Rule 2: No answer of AWS ends a check with a stack trace. A right has AWS's name.
 Rule 3: What the deployer itself would refuse is to mend, in the deployer's words.
 """
@@ -58,7 +59,10 @@ def found(ask: Callable[[], Findings]) -> Findings:
     except ClientError as error:
         code, right = error.response["Error"]["Code"], RIGHT.search(str(error))
         if re.search("AccessDenied|Unauthorized", code):
-            yield UNKNOWN, f"you may not look: {right[1] if right else error.operation_name} is missing"
+            yield (
+                UNKNOWN,
+                f"you may not look: {right[1] if right else error.operation_name} is missing",
+            )
         else:
             yield MEND if code in REFUSES else UNKNOWN, str(error)
     except BotoCoreError as error:

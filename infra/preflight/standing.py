@@ -1,10 +1,12 @@
-"""Checks of what stands in the way: a table or a stack that is there, names that are taken, a template that is refused.
+"""Checks of what stands in the way: a table or a stack that is there, names that are taken, a
+template that is refused.
 
 Rule 1: The checks are those of `make deploy` before its first write, by the same functions.
-Rule 2: CloudFormation takes 51,200 bytes of a template that is in no bucket, and the service's has more. So the check
+Rule 2: CloudFormation takes 51,200 bytes of a template that is in no bucket, and the service's has
+more. So the check
 sends two bodies: all but alarms and dashboard, and these with bare names of the rest.
-Rule 3: The check makes a change set only on demand, describes and deletes it, and never executes it. That of a new
-stack leaves an empty stack, which the check deletes, too.
+Rule 3: The check makes a change set only on demand, describes and deletes it, and never executes
+it. That of a new stack leaves an empty stack, which the check deletes, too.
 """
 
 import json
@@ -28,20 +30,34 @@ def table(flight: Flight) -> Findings:
         return
     stack.refuse(there)
     flight.target.refuse_another_table()
-    yield OK, f"{stack} is {there.status}" if there.status else f"no stack {stack.name} and no table of that name"
+    yield (
+        OK,
+        f"{stack} is {there.status}"
+        if there.status
+        else f"no stack {stack.name} and no table of that name",
+    )
 
 
 def shape(flight: Flight) -> Findings:
     settings = table_shape.settings_of(flight.files[flight.home], flight.home)
-    shape = table_shape.refuse_another(settings, table_shape.table_of(flight.target.table, flight.home))
+    shape = table_shape.refuse_another(
+        settings, table_shape.table_of(flight.target.table, flight.home)
+    )
     yield OK, "as these parameters" if shape else "none yet"
 
 
 def service(flight: Flight, region: str) -> Findings:
     there = flight.target.deployed(region)
-    said, cure = f"the stack {flight.target.service} is {there.status}", aws.BY_A_PERSON.get(there.status, aws.OR_ELSE)
+    said, cure = (
+        f"the stack {flight.target.service} is {there.status}",
+        aws.BY_A_PERSON.get(there.status, aws.OR_ELSE),
+    )
     if there.status:
-        yield (OK, said) if there.status in aws.WHOLE else (MEND, f"{said}: {'wait' if there.busy else cure}")
+        yield (
+            (OK, said)
+            if there.status in aws.WHOLE
+            else (MEND, f"{said}: {'wait' if there.busy else cure}")
+        )
     else:
         left = [(MEND, f"an earlier stack left it: {command}") for command in _left(flight, region)]
         yield from left or [(OK, "no stack, and nothing that has one of its names")]
@@ -51,12 +67,21 @@ def _left(flight: Flight, region: str) -> Iterator[str]:
     """Commands that delete what has a name that CloudFormation would use."""
     service, values = flight.target.service, Values(flight, region)
     made = [each.get("Properties", {}) for each in flight.template(region)["Resources"].values()]
-    names = {values.of(each[key]) for each in made for key in ("QueueName", "LogGroupName") if key in each}
-    for url in aws.client("sqs", region).list_queues(QueueNamePrefix=f"{service}-").get("QueueUrls", []):
+    names = {
+        values.of(each[key])
+        for each in made
+        for key in ("QueueName", "LogGroupName")
+        if key in each
+    }
+    for url in (
+        aws.client("sqs", region).list_queues(QueueNamePrefix=f"{service}-").get("QueueUrls", [])
+    ):
         if url.rpartition("/")[2] in names:
             yield f"aws sqs delete-queue --region {region} --queue-url {url}, and wait a minute"
     for prefix in ("/aws/lambda/", "/aws/vendedlogs/apis/"):
-        groups = aws.client("logs", region).describe_log_groups(logGroupNamePrefix=f"{prefix}{service}")["logGroups"]
+        groups = aws.client("logs", region).describe_log_groups(
+            logGroupNamePrefix=f"{prefix}{service}"
+        )["logGroups"]
         for name in sorted({each["logGroupName"] for each in groups} & names):
             yield f"aws logs delete-log-group --region {region} --log-group-name {name}"
 
@@ -68,7 +93,9 @@ def templates(flight: Flight, region: str) -> Findings:
 
 
 def _bodies(template: Any) -> tuple[str, str]:
-    watching = {name: each for name, each in template["Resources"].items() if each["Type"] in WATCHING}
+    watching = {
+        name: each for name, each in template["Resources"].items() if each["Type"] in WATCHING
+    }
     rest = {name: each for name, each in template["Resources"].items() if name not in watching}
     bare = {name: {"Type": each["Type"]} for name, each in rest.items()}
     first, second = template | {"Resources": rest}, template | {"Resources": bare | watching}
@@ -97,7 +124,10 @@ def _change_set(region: str, name: str, body: str, values: dict[str, str]) -> Fi
     try:
         cloudformation.get_waiter("change_set_create_complete").wait(**which)
         changes = len(cloudformation.describe_change_set(**which)["Changes"])
-        yield OK, f"the stack {name}: {changes} resources would change, besides alarms and dashboard"
+        yield (
+            OK,
+            f"the stack {name}: {changes} resources would change, besides alarms and dashboard",
+        )
     except WaiterError as error:
         reason = str(error.last_response.get("StatusReason", error))
         yield OK if "didn't contain changes" in reason else MEND, f"the stack {name}: {reason}"

@@ -1,6 +1,8 @@
-"""All checks of `make preflight`, a line each: ok; mend, and how; unknown, and which right is missing to find out.
+"""All checks of `make preflight`, a line each: ok; mend, and how; unknown, and which right is
+missing to find out.
 
-Rule 1: The checks only read AWS: describe, get, list, simulate, validate; but for change sets, on demand.
+Rule 1: The checks only read AWS: describe, get, list, simulate, validate; but for change sets, on
+demand.
 """
 
 from collections import Counter
@@ -31,10 +33,14 @@ CHANGE_SETS = {"change set {}": standing.change_sets}
 STYLES = {OK: "green", MEND: "bold red", UNKNOWN: "yellow"}
 
 
-def lines(flight: Flight, checks: Mapping[str, Callable[..., Findings]]) -> Iterator[tuple[str, str, str]]:
+def lines(
+    flight: Flight, checks: Mapping[str, Callable[..., Findings]]
+) -> Iterator[tuple[str, str, str]]:
     for check, ask in checks.items():
         for where in [(region,) for region in flight.target.regions] if "{}" in check else [()]:
-            yield from ((check.format(*where), *line) for line in found(partial(ask, flight, *where)))
+            yield from (
+                (check.format(*where), *line) for line in found(partial(ask, flight, *where))
+            )
 
 
 def is_ready(flight: Flight, *, change_sets: bool) -> bool:

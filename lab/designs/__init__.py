@@ -1,8 +1,10 @@
-"""Every published way of counting in DynamoDB, behind one interface; `every` lists them as they are compared.
+"""Every published way of counting in DynamoDB, behind one interface; `every` lists them as they are
+compared.
 
-Rule 1: A file is one design, written as its author would defend it, with its promises, its limits and its source.
-Rule 2: On the simulator `simulated.py` runs its programs, on an engine `trial.py`. To read: `design.py`, `atomic.py`,
-`transactions.py`, then any.
+Rule 1: A file is one design, written as its author would defend it, with its promises, its limits
+and its source.
+Rule 2: On the simulator `simulated.py` runs its programs, on an engine `trial.py`. To read:
+`design.py`, `atomic.py`, `transactions.py`, then any.
 """
 
 from lab.designs.atomic import Atomic

@@ -1,9 +1,12 @@
-"""What every way of counting looks like from outside, and what those have in common that keep a counter in one item.
+"""What every way of counting looks like from outside, and what those have in common that keep a
+counter in one item.
 
-Rule 1: A design is programs and nothing else, so that one text runs on the simulator and on an engine.
-Rule 2: What it claims is data, and tests/lab/designs/test_claims.py holds each claim, also each that it does not make.
-Sources: https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/ (the seven designs)
-and the page that each module names.
+Rule 1: A design is programs and nothing else, so that one text runs on the simulator and on an
+engine.
+Rule 2: What it claims is data, and tests/lab/designs/test_claims.py holds each claim, also each
+that it does not make.
+Sources: https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/
+(the seven designs) and the page that each module names.
 """
 
 from __future__ import annotations
@@ -33,7 +36,8 @@ class Contended(TableError):
 class Memory:
     """How long a change that is sent again, with the same key and time, still counts once.
 
-    ms: after its first request. writes: changes of others since then. merges: also when its housekeeping was done.
+    ms: after its first request. writes: changes of others since then. merges: also when its
+    housekeeping was done.
     """
 
     ms: float = math.inf
@@ -49,10 +53,13 @@ FOR_EVER = Memory()
 class Claims:
     """What a design can do.
 
-    survives_death: also where its first process died at any step; what a lost answer does is like it.
-    mismatch: another change under a used key is refused (TokenConflict). limit: no change takes the value past its
-    ceiling, in one Region; "soft": only changes made one after another; "everywhere": in all Regions together.
-    regions: nothing is lost or doubled when several Regions write at once. history: every change can be listed.
+    survives_death: also where its first process died at any step; what a lost answer does is like
+    it.
+    mismatch: another change under a used key is refused (TokenConflict). limit: no change takes the
+    value past its ceiling, in one Region; "soft": only changes made one after another;
+    "everywhere": in all Regions together.
+    regions: nothing is lost or doubled when several Regions write at once. history: every change
+    can be listed.
     units: it counts things, so a change is 1.
     """
 
@@ -67,7 +74,10 @@ class Claims:
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """One way of counting. `sdk_attempts`: how often its authors let the SDK send a request that gets no answer."""
+    """One way of counting.
+
+    `sdk_attempts`: how often its authors let the SDK send a request that gets no answer.
+    """
 
     name: str
     sdk_attempts: int = 4
@@ -77,13 +87,17 @@ class Design:
         raise NotImplementedError
 
     def of(self, region: str, regions: tuple[str, ...]) -> Design:
-        """As it is set up in one of the Regions of its table; wherever a change is sent, by that where it was made."""
+        """As it is set up in one of the Regions of its table; wherever a change is sent, by that
+        where it was made.
+        """
         return self
 
     def add(self, counter: str, change: int, key: str, at_ms: int) -> Program[Outcome]:
-        """Count a change. `key` names it, and is used for nothing else; `at_ms` is when it was first asked for.
+        """Count a change. `key` names it, and is used for nothing else; `at_ms` is when it was
+        first asked for.
 
-        Raises the TableErrors (after OutcomeUnknown a caller sends the same again), TokenConflict and InvalidChange.
+        Raises the TableErrors (after OutcomeUnknown a caller sends the same again), TokenConflict
+        and InvalidChange.
         """
         raise NotImplementedError
 
@@ -105,7 +119,9 @@ class SingleItem(Design):
 
     ceiling: int | None = None
 
-    def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
+    def add(
+        self, counter: str, change: int, key: str, at_ms: int, shard: int = 0
+    ) -> Program[Outcome]:
         raise NotImplementedError
 
     def value(self, counter: str, *, consistent: bool = True) -> Program[int]:
@@ -121,7 +137,10 @@ class SingleItem(Design):
         return integer(item, VALUE)
 
     def fits(self, value: int, change: int) -> bool:
-        """Whether the change may be made at this value. What leads away from the ceiling always may."""
+        """Whether the change may be made at this value.
+
+        What leads away from the ceiling always may.
+        """
         return change <= 0 or self.ceiling is None or value + change <= self.ceiling
 
     def fitting(self, change: int) -> Condition | None:
@@ -133,12 +152,16 @@ class SingleItem(Design):
 
 
 def pause(attempt: int) -> Pause:
-    """What a writer asks for after the failed try `attempt` (from 0 on): up to twice as long each time."""
+    """What a writer asks for after the failed try `attempt` (from 0 on): up to twice as long
+    each time.
+    """
     return Pause(PAUSE_MS * 2 ** min(attempt, DOUBLINGS_MAX))
 
 
 def expired(attribute: str) -> Program[None]:
-    """Delete every item whose time to live is over, as the table does by itself; the time is in seconds."""
+    """Delete every item whose time to live is over, as the table does by itself; the time is in
+    seconds.
+    """
     now: Instant = yield Now()
     is_over = AtMost(attribute, number(now.wall_ms // 1_000))
     after = None

@@ -1,17 +1,30 @@
-"""Design 9: ids 1, 2, 3, … without a gap: the last one is read, then a transaction takes the next and puts the item.
+"""Design 9: ids 1, 2, 3, … without a gap: the last one is read, then a transaction takes the next
+and puts the item.
 
-Promises: every item has a number, no two the same, none is left out; an insert that fails (the item is there already)
-uses no number up; an insert that is sent again finds its item. The count of items is the last number.
-Limits: a read and four write units for each; only one insert at a time can win, the others pause and try again. Two
-Regions give the same numbers to different items.
-Source: https://bitesizedserverless.com/bite/reliable-auto-increments-in-dynamodb/, and for numbers that may have gaps
+Promises: every item has a number, no two the same, none is left out; an insert that fails (the item
+is there already) uses no number up; an insert that is sent again finds its item. The count of items
+is the last number.
+Limits: a read and four write units for each; only one insert at a time can win, the others pause
+and try again. Two Regions give the same numbers to different items.
+Source: https://bitesizedserverless.com/bite/reliable-auto-increments-in-dynamodb/, and for numbers
+that may have gaps
 https://aws.amazon.com/blogs/database/implement-auto-increment-with-amazon-dynamodb/
 """
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lab.designs.design import FOR_EVER, TRIES_MAX, Claims, Contended, Design, Outcome, check_unit, integer, pause
+from lab.designs.design import (
+    FOR_EVER,
+    TRIES_MAX,
+    Claims,
+    Contended,
+    Design,
+    Outcome,
+    check_unit,
+    integer,
+    pause,
+)
 from ledger.actions import Set
 from ledger.conditions import Absent, Equals
 from ledger.decoding import number
@@ -39,13 +52,17 @@ class GapFree(Design):
                 return "replayed" if (yield Get(item_key)) else "refused"
             same = Absent(LAST) if there is None else Equals(LAST, number(last))
             item = Put(keyed(item_key, **{NUMBER: number(last + 1)}), condition=Absent())
-            refused = yield Transact((item, Update(last_key, (Set(LAST, number(last + 1)),), condition=same)))
+            refused = yield Transact(
+                (item, Update(last_key, (Set(LAST, number(last + 1)),), condition=same))
+            )
             if refused is None:
                 return "recorded"
             if refused[0] is not None:
                 return "replayed"
             yield pause(attempt)
-        raise Contended(f"Others took the number at each of {TRIES_MAX} tries. Nothing was written.")
+        raise Contended(
+            f"Others took the number at each of {TRIES_MAX} tries. Nothing was written."
+        )
 
     def value(self, counter: str, *, consistent: bool = True) -> Program[int]:
         there: Item | None = yield Get(Key(f"last#{counter}", LAST), consistent)

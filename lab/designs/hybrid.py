@@ -1,12 +1,14 @@
 """Design 10: a best-effort counter at once, and an exact one that the table's stream feeds.
 
-Promises: who creates a thing writes the thing alone, so nothing contends there; the stream's consumer counts it in one
-transaction with a flag on the thing, so it counts once, however often a record comes. A record that fails goes to a
-dead-letter queue, which is tried again, and then to a second one, for a hand. A limit looks at the larger of the two.
-Limits: the exact value is late by the stream; between the look at the limit and the write others pass it too; the
-best-effort counter loses what got no answer (the SDK does not retry, so that nothing raises it twice). Six write units
-to create a thing, and two items that all write. It counts things, not amounts. Each Region's consumer would count again
-what another has counted. What its author does when things are deleted is left out here.
+Promises: who creates a thing writes the thing alone, so nothing contends there; the stream's
+consumer counts it in one transaction with a flag on the thing, so it counts once, however often a
+record comes. A record that fails goes to a dead-letter queue, which is tried again, and then to a
+second one, for a hand. A limit looks at the larger of the two.
+Limits: the exact value is late by the stream; between the look at the limit and the write others
+pass it too; the best-effort counter loses what got no answer (the SDK does not retry, so that
+nothing raises it twice). Six write units to create a thing, and two items that all write. It counts
+things, not amounts. Each Region's consumer would count again what another has counted. What its
+author does when things are deleted is left out here.
 Source: https://www.jawaadahmar.com/projects/distributed-counter
 """
 
@@ -14,7 +16,16 @@ import contextlib
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lab.designs.design import FOR_EVER, VALUE, Claims, Contended, Design, Outcome, check_unit, integer
+from lab.designs.design import (
+    FOR_EVER,
+    VALUE,
+    Claims,
+    Contended,
+    Design,
+    Outcome,
+    check_unit,
+    integer,
+)
 from ledger.actions import Add, Set
 from ledger.conditions import Absent, Equals, Value
 from ledger.errors import TableError
@@ -56,13 +67,18 @@ class Hybrid(Design):
         return integer(there, VALUE)
 
     def consume(self, image: Item) -> Program[None]:
-        """Count what a record of the stream is about, as it stands now. Raises Contended to be sent again."""
+        """Count what a record of the stream is about, as it stands now.
+
+        Raises Contended to be sent again.
+        """
         thing = Key(image["pk"]["S"], image["sk"]["S"])
         now: Item | None = yield Get(thing)
         if now is None or now[COUNTED] == YES:
             return
         flag = Update(thing, (Set(COUNTED, YES),), condition=Equals(COUNTED, NO))
-        refused = yield Transact((flag, Update(_exact(thing.pk.removeprefix(THING)), (Add(VALUE, 1),))))
+        refused = yield Transact(
+            (flag, Update(_exact(thing.pk.removeprefix(THING)), (Add(VALUE, 1),)))
+        )
         if refused is not None:
             raise Contended(f"{thing} changed at the same time. Nothing was written.")
 

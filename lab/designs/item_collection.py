@@ -1,15 +1,20 @@
 """Design 6: an item for each change, and a value that is their sum.
 
-Plain. Promises: a change is one conditional put and counts once for ever; nothing is lost, whatever Regions write; all
-of it can be listed. Limits: a read costs a unit for every 4 KB of all changes ever made, and nothing holds a limit.
+Plain. Promises: a change is one conditional put and counts once for ever; nothing is lost, whatever
+Regions write; all of it can be listed. Limits: a read costs a unit for every 4 KB of all changes
+ever made, and nothing holds a limit.
 
-Merged as everybody does first: a transaction deletes items and adds their sum to a total. Promises: short reads.
-Limits: a change that comes again after its merge counts twice; a read during a merge sees half of it; two Regions merge
-the same items and lose or double them; 99 items a transaction, three write units for each of them over its life.
+Merged as everybody does first: a transaction deletes items and adds their sum to a total. Promises:
+short reads.
+Limits: a change that comes again after its merge counts twice; a read during a merge sees half of
+it; two Regions merge the same items and lose or double them; 99 items a transaction, three write
+units for each of them over its life.
 
-Ours: the programs of `ledger`, `reader` and `compactor` as they are shipped. Promises and limits: docs/protocol.md.
-In packs: the same, but a change is put in an item with others, without a condition, so that another change under its
-key is not refused. By group commit: changes of many threads, which go together while a put is under way.
+Ours: the programs of `ledger`, `reader` and `compactor` as they are shipped. Promises and limits:
+docs/protocol.md.
+In packs: the same, but a change is put in an item with others, without a condition, so that another
+change under its key is not refused. By group commit: changes of many threads, which go together
+while a put is under way.
 Source: https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/
 """
 
@@ -83,7 +88,9 @@ class ItemCollection(Design):
         return total
 
     def history(self, counter: str) -> Program[list[int]]:
-        found = yield from every_item(items.delta_pk(self._lane(counter)), None, None, consistent=True)
+        found = yield from every_item(
+            items.delta_pk(self._lane(counter)), None, None, consistent=True
+        )
         return [integer(item, "change") for item in found]
 
     def _lane(self, counter: str, token: str = "") -> Lane:
@@ -134,8 +141,9 @@ class Ours(ItemCollection):
 
 @dataclass(frozen=True, kw_only=True)
 class Packed(Ours):
-    """`together`: how many changes a producer has at once; one that comes alone is a pack, too. `gathers`: threads that
-    add at once go together; one after another, as on the simulator, each change is alone."""
+    """`together`: how many changes a producer has at once; one that comes alone is a pack, too.
+    `gathers`: threads that add at once go together; one after another, as on the simulator, each
+    change is alone."""
 
     name: str = "this library, packs"
     together: int = 100

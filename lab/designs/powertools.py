@@ -1,17 +1,21 @@
-"""What a Lambda producer uses today: the idempotency of Powertools for AWS Lambda round an atomic ADD.
+"""What a Lambda producer uses today: the idempotency of Powertools for AWS Lambda round an atomic
+ADD.
 
-Promises: a change whose first delivery came to its end counts once for an hour, whoever sends it again; what was
-answered is answered again, also that a limit refused it; another change under a used key is refused.
-Limits: three writes one after another (in progress, the ADD, done), of which no two are one: a process that dies
-between the ADD and its record, or an ADD that got no answer, makes the change count again. A record whose put got no
-answer is taken for another's by the SDK's retry, so its change waits until the first attempt's time is up. A record
-for each change stays for its hour and longer, until the time to live takes it. Regions overwrite each other.
+Promises: a change whose first delivery came to its end counts once for an hour, whoever sends it
+again; what was answered is answered again, also that a limit refused it; another change under a
+used key is refused.
+Limits: three writes one after another (in progress, the ADD, done), of which no two are one: a
+process that dies between the ADD and its record, or an ADD that got no answer, makes the change
+count again. A record whose put got no answer is taken for another's by the SDK's retry, so its
+change waits until the first attempt's time is up. A record for each change stays for its hour and
+longer, until the time to live takes it. Regions overwrite each other.
 Source: https://docs.powertools.aws.dev/lambda/python/latest/utilities/idempotency/
 
 Rule 1: The package decides; what it asks of boto3 is asked of the program, with the same meaning.
-Rule 2: To be a program it is called again for each request, with the answers so far, until it needs another one: it
-does the same again, and no `except Exception` of it sees that it is stopped.
-Rule 3: The package reads this computer's clock, so each time that it writes is moved to the program's, and back.
+Rule 2: To be a program it is called again for each request, with the answers so far, until it needs
+another one: it does the same again, and no `except Exception` of it sees that it is stopped.
+Rule 3: The package reads this computer's clock, so each time that it writes is moved to the
+program's, and back.
 """
 
 import time
@@ -71,28 +75,43 @@ class Invocation(LambdaContext):
 
 @dataclass(frozen=True)
 class Records:
-    """The part of a boto3 client that the persistence layer asks for; `ahead_s`: of this computer's clock."""
+    """The part of a boto3 client that the persistence layer asks for; `ahead_s`: of this
+    computer's clock.
+    """
 
     ask: Ask
     ahead_s: int
 
-    def put_item(self, Item: Item, ConditionExpression: str, ExpressionAttributeValues: Item, **_: Any) -> None:
+    def put_item(
+        self, Item: Item, ConditionExpression: str, ExpressionAttributeValues: Item, **_: Any
+    ) -> None:
         if ConditionExpression != FREE:
             raise TypeError(f"Powertools asks for another condition: {ConditionExpression}")
         values = self._moved(ExpressionAttributeValues, self.ahead_s)
-        expired_before, late_before = (number(integer(values, name) - 1) for name in (":now", ":now_in_millis"))
+        expired_before, late_before = (
+            number(integer(values, name) - 1) for name in (":now", ":now_in_millis")
+        )
         in_progress = Equals("status", values[":inprogress"])
         given_up = All((in_progress, Not(Absent(UNTIL)), AtMost(UNTIL, late_before)))
         record = keyed(_key(Item), **self._moved(Item, self.ahead_s))
-        there = self.ask(Put(record, condition=Either((Absent(), AtMost(EXPIRES, expired_before), given_up))))
+        there = self.ask(
+            Put(record, condition=Either((Absent(), AtMost(EXPIRES, expired_before), given_up)))
+        )
         if there is not None:
             shown = {"id": {"S": there["pk"]["S"]}, **self._moved(there, -self.ahead_s)}
             error: Any = {"Error": {"Code": "ConditionalCheckFailedException"}, "Item": shown}
             raise ClientError(error, "PutItem")
 
-    def update_item(self, Key: Item, ExpressionAttributeNames: Any, ExpressionAttributeValues: Item, **_: Any) -> None:
+    def update_item(
+        self, Key: Item, ExpressionAttributeNames: Any, ExpressionAttributeValues: Item, **_: Any
+    ) -> None:
         values = self._moved(ExpressionAttributeValues, self.ahead_s)
-        self.ask(Update(_key(Key), tuple(Set(ExpressionAttributeNames[f"#{v[1:]}"], values[v]) for v in values)))
+        self.ask(
+            Update(
+                _key(Key),
+                tuple(Set(ExpressionAttributeNames[f"#{v[1:]}"], values[v]) for v in values),
+            )
+        )
 
     def delete_item(self, Key: Item, **_: Any) -> None:
         self.ask(Delete(_key(Key)))
@@ -112,18 +131,28 @@ def _key(item: Item) -> Key:
 
 @dataclass(frozen=True, kw_only=True)
 class Powertools(Atomic):
-    """With the payload validated and the context registered, as its documentation advises; all else by default."""
+    """With the payload validated and the context registered, as its documentation advises; all
+    else by default.
+    """
 
     name: str = "Powertools idempotency round an ADD"
     keep_ms: int = 3_600_000
-    claims: ClassVar = Claims(memory=Memory(ms=3_600_000), survives_death=False, mismatch=True, limit="hard")
+    claims: ClassVar = Claims(
+        memory=Memory(ms=3_600_000), survives_death=False, mismatch=True, limit="hard"
+    )
 
-    def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
+    def add(
+        self, counter: str, change: int, key: str, at_ms: int, shard: int = 0
+    ) -> Program[Outcome]:
         now: Instant = yield Now()
         ahead_s = now.wall_ms // 1_000 - int(time.time())
-        update = Update(self.item_key(counter, shard), (Add(VALUE, change),), condition=self.fitting(change))
+        update = Update(
+            self.item_key(counter, shard), (Add(VALUE, change),), condition=self.fitting(change)
+        )
         event = {"key": f"{counter}#{key}", "change": change}
-        return (yield from as_program(lambda ask: _handled(ask, Records(ask, ahead_s), event, update)))
+        return (
+            yield from as_program(lambda ask: _handled(ask, Records(ask, ahead_s), event, update))
+        )
 
     def housekeep(self, counter: str, region: str) -> Program[None]:
         """What the table's TTL does by itself, and for nothing."""
@@ -165,7 +194,9 @@ def _handled(ask: Ask, client: Any, event: dict[str, Any], update: Update) -> Ou
         own.append("recorded" if ask(update) is None else "refused")
         return own[0]
 
-    once: Any = idempotent_function(handle, data_keyword_argument="event", persistence_store=layer, config=config)
+    once: Any = idempotent_function(
+        handle, data_keyword_argument="event", persistence_store=layer, config=config
+    )
     try:
         outcome: Outcome = once(event=event)
     except IdempotencyValidationError as error:

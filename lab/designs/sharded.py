@@ -1,12 +1,13 @@
 """Design 8: write sharding, the same counter in several items, and a value that is their sum.
 
-Promises: as many times the throughput of one item as there are shards; a change finds its shard by its key, so a retry
-finds it again; a limit is dealt out among the shards and is never passed.
-Limits: a read asks for every shard, and is no snapshot of them. With a limit a change that its shard refuses tries the
-others; one that is larger than what any single shard has left is refused, though all together had room. What an inner
-design remembers in its item is then remembered in another shard than a retry looks in first: of them only the marker
-stays exact.
-Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-sharding.html
+Promises: as many times the throughput of one item as there are shards; a change finds its shard by
+its key, so a retry finds it again; a limit is dealt out among the shards and is never passed.
+Limits: a read asks for every shard, and is no snapshot of them. With a limit a change that its
+shard refuses tries the others; one that is larger than what any single shard has left is refused,
+though all together had room. What an inner design remembers in its item is then remembered in
+another shard than a retry looks in first: of them only the marker stays exact.
+Source:
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-sharding.html
 """
 
 import zlib

@@ -1,7 +1,8 @@
-"""The designs on `simulator.world`: their programs as scripts of processes, with lag, lost answers and two Regions.
+"""The designs on `simulator.world`: their programs as scripts of processes, with lag, lost answers
+and two Regions.
 
-Rule 1: Nothing is decided here that DynamoDB or its SDK would not decide: the SDK sends again what got no answer, up to
-the design's number of attempts.
+Rule 1: Nothing is decided here that DynamoDB or its SDK would not decide: the SDK sends again what
+got no answer, up to the design's number of attempts.
 Rule 2: Conflicts and throttling are tried again as in `ledger.table`.
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 """
@@ -41,7 +42,10 @@ class Simulated:
         self.world = world
 
     def play(self, tasks: Sequence[Task], faults: Faults = NONE) -> list[Any]:
-        """Run all at once, their steps in an order that the world chooses. For each, what it returned or its error."""
+        """Run all at once, their steps in an order that the world chooses.
+
+        For each, what it returned or its error.
+        """
         ends: list[Any] = [None] * len(tasks)
 
         def script(number: int, task: Task) -> Generator[Any, Any, None]:
@@ -51,7 +55,9 @@ class Simulated:
                 ends[number] = error
 
         processes = [
-            Process(str(number), task.region, partial(script, number, task), self.world, faults, None)
+            Process(
+                str(number), task.region, partial(script, number, task), self.world, faults, None
+            )
             for number, task in enumerate(tasks)
         ]
         for _ in range(STEPS_MAX):

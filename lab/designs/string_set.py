@@ -1,10 +1,11 @@
 """Design 7: counting with a set, one item that holds the id of everything that is counted.
 
-Promises: an id counts once while it is in the set; the set has at most `ceiling` ids, and "full" and "duplicate" are
-told apart, because the failed condition shows the item; one read lists who is in.
-Limits: every change and every read costs the units of the whole set, and at 400 KB it ends: some 10,000 ids of 36
-characters (ItemTooLarge). It counts things, not amounts. Regions overwrite each other's set. That ids can be taken out
-again is left out here.
+Promises: an id counts once while it is in the set; the set has at most `ceiling` ids, and "full"
+and "duplicate" are told apart, because the failed condition shows the item; one read lists who is
+in.
+Limits: every change and every read costs the units of the whole set, and at 400 KB it ends: some
+10,000 ids of 36 characters (ItemTooLarge). It counts things, not amounts. Regions overwrite each
+other's set. That ids can be taken out again is left out here.
 Source: https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/
 """
 
@@ -55,12 +56,16 @@ class StringSet(SingleItem):
     name: str = "set of ids"
     claims: ClassVar = Claims(memory=FOR_EVER, limit="hard", history=True, units=True)
 
-    def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
+    def add(
+        self, counter: str, change: int, key: str, at_ms: int, shard: int = 0
+    ) -> Program[Outcome]:
         check_unit(change)
         room: Condition = Not(Contains(IDS, text(key)))
         if self.ceiling is not None:
             room = All((room, Either((Absent(IDS), SizeBelow(IDS, self.ceiling)))))
-        there: Item | None = yield Update(self.item_key(counter, shard), (Include(IDS, key),), condition=room)
+        there: Item | None = yield Update(
+            self.item_key(counter, shard), (Include(IDS, key),), condition=room
+        )
         if there is None:
             return "recorded"
         return "replayed" if Contains(IDS, text(key)).holds(there) else "refused"

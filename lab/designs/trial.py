@@ -43,7 +43,9 @@ class Trial:
         self.now_ms = START_MS
         self._gathers: Ledger | None = None
         if isinstance(design, Packed | Limited) and design.gathers:
-            limits = {"": Limit(floor=-CHANGE_MAX, region=REGION)} if isinstance(design, Limited) else {}
+            limits = (
+                {"": Limit(floor=-CHANGE_MAX, region=REGION)} if isinstance(design, Limited) else {}
+            )
             settings = replace(design.settings, limits=limits)
             self._gathers = Ledger(settings, gather=True, table=table, clock=lambda: self.now_ms)
 
@@ -53,16 +55,22 @@ class Trial:
     def add(self, counter: str, change: int, key: str) -> Outcome:
         """A change that is asked for now."""
         if self._gathers is not None:
-            return self._gathers.add(counter, change, idempotency_key=key, at=to_datetime(self.now_ms)).outcome
+            return self._gathers.add(
+                counter, change, idempotency_key=key, at=to_datetime(self.now_ms)
+            ).outcome
         return self.run(self.design.add(counter, change, key, self.now_ms))
 
     def add_together(self, changes: Sequence[tuple[str, int, str]]) -> None:
-        """Changes (counter, change, key) that are asked for now, at once where the design has a way to."""
+        """Changes (counter, change, key) that are asked for now, at once where the design has a
+        way to.
+        """
         if not isinstance(self.design, Packed):
             for each in changes:
                 self.add(*each)
             return
-        for outcome in self.run(self.design.put([self.design.delta(*each, self.now_ms) for each in changes])):
+        for outcome in self.run(
+            self.design.put([self.design.delta(*each, self.now_ms) for each in changes])
+        ):
             if isinstance(outcome, LedgerError):
                 raise outcome
 
@@ -78,8 +86,12 @@ class Trial:
 def on_engine(engine: Engine, design: Design) -> Trial:
     """In a new table of the engine. A pause is at most as long as a design asks for."""
     retries: Any = {"mode": "standard", "total_max_attempts": design.sdk_attempts}
-    client = engine.client(REGION, CONFIG.merge(Config(retries=retries, read_timeout=READ_TIMEOUT_S)))
+    client = engine.client(
+        REGION, CONFIG.merge(Config(retries=retries, read_timeout=READ_TIMEOUT_S))
+    )
     name = f"compared-{next(_numbers)}"
     engine.create_table(name, REGION, client)
     pause = lambda seconds: time.sleep(seconds * random.random())  # noqa: E731
-    return Trial(design, DynamoTable(name, REGION, lambda _: client, pause=pause, jitter=lambda: 1.0))
+    return Trial(
+        design, DynamoTable(name, REGION, lambda _: client, pause=pause, jitter=lambda: 1.0)
+    )

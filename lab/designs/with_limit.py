@@ -1,9 +1,10 @@
 """This library with a limit: a gate decides each change, in the Region where it was asked for.
 
-Promises: no change takes the value past its floor or ceiling, whatever Regions write; a change that is sent again is
-told what it was told the first time, for ever, also that it was refused. Limits: a Region that has too little must ask
-the others, and decides nothing while it cannot.
-By group commit: changes of many threads, which a Ledger decides by one Update while another is under way.
+Promises: no change takes the value past its floor or ceiling, whatever Regions write; a change that
+is sent again is told what it was told the first time, for ever, also that it was refused. Limits: a
+Region that has too little must ask the others, and decides nothing while it cannot.
+By group commit: changes of many threads, which a Ledger decides by one Update while another is
+under way.
 Source: docs/limits.md
 """
 
@@ -26,19 +27,23 @@ from ledger.settings import Settings
 from ledger.values import Delta
 
 ANYWHERE = "anywhere"
-"""Gates are asked at their homes by name: a delivery may be handled in another Region than its change was made in."""
+"""Gates are asked at their homes by name: a delivery may be handled in another Region than its
+change was made in.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limited(Design):
-    """`settings`: ours, whose first Region has the first rights. `gathers`: threads that add at once are decided
-    together."""
+    """`settings`: ours, whose first Region has the first rights. `gathers`: threads that add at
+    once are decided together."""
 
     name: str = "this library, a limit"
     settings: Settings
     gathers: bool = False
     ceiling: int | None = None
-    claims: ClassVar = Claims(memory=FOR_EVER, mismatch=True, limit="everywhere", regions=True, history=True)
+    claims: ClassVar = Claims(
+        memory=FOR_EVER, mismatch=True, limit="everywhere", regions=True, history=True
+    )
 
     def of(self, region: str, regions: tuple[str, ...]) -> Limited:
         return replace(self, settings=replace(self.settings, region=region, regions=regions))

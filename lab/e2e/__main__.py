@@ -1,13 +1,15 @@
-"""`python -m lab.e2e` (`make e2e`): deploys the service to an engine here, in two Regions, and compares every counter.
-With `--breaks` it deploys to one Region, breaks the service in each way that must not be silent, and mends it. With
-`--table-url` it deploys to the endpoint of the environment (lab/smoke).
+"""`python -m lab.e2e` (`make e2e`): deploys the service to an engine here, in two Regions, and
+compares every counter. With `--breaks` it deploys to one Region, breaks the service in each way
+that must not be silent, and mends it. With `--table-url` it deploys to the endpoint of the
+environment (lab/smoke).
 
-Rule 1: The exit code is 0 only if every counter in both Regions is right, the limited one stands exactly at its
-ceiling, a month turned by the clock and nothing contradicts an answer about it, each crossing of a threshold was
-delivered, the dead letters are exactly the poison, nothing is left, and the service accepted changes in packs, without
-which a run shows too little.
-Rule 2: With breaks it is 0 only if the alarms of each break crossed, none was in alarm before, all were quiet again
-after, each alarm was judged or is known not to be measured here, and every counter is right at the end.
+Rule 1: The exit code is 0 only if every counter in both Regions is right, the limited one stands
+exactly at its ceiling, a month turned by the clock and nothing contradicts an answer about it, each
+crossing of a threshold was delivered, the dead letters are exactly the poison, nothing is left, and
+the service accepted changes in packs, without which a run shows too little.
+Rule 2: With breaks it is 0 only if the alarms of each break crossed, none was in alarm before, all
+were quiet again after, each alarm was judged or is known not to be measured here, and every counter
+is right at the end.
 Rule 3: It leaves nothing running, but in a place that somebody else made.
 """
 
@@ -50,13 +52,22 @@ NAMES = {broken.name: broken for broken in BREAKS}
 
 
 def main(
-    names: Annotated[list[str] | None, typer.Argument(help=f"With --breaks: only these of {', '.join(NAMES)}.")] = None,
-    breaks: Annotated[bool, typer.Option("--breaks", help="Break the service instead, and check its alarms.")] = False,
-    limit: Annotated[int, typer.Option(min=1, help="Send only so many of a shop's events, the first.")] = 800,
+    names: Annotated[
+        list[str] | None, typer.Argument(help=f"With --breaks: only these of {', '.join(NAMES)}.")
+    ] = None,
+    breaks: Annotated[
+        bool, typer.Option("--breaks", help="Break the service instead, and check its alarms.")
+    ] = False,
+    limit: Annotated[
+        int, typer.Option(min=1, help="Send only so many of a shop's events, the first.")
+    ] = 800,
     seed: Annotated[int, typer.Option(help="Decides ways, Regions and what is sent again.")] = 1,
-    table_url: Annotated[str | None, typer.Option(help="Use the table at this URL, and keep it.")] = None,
+    table_url: Annotated[
+        str | None, typer.Option(help="Use the table at this URL, and keep it.")
+    ] = None,
 ) -> None:
-    """Deploy to an engine on this computer, use the service from outside, and compare with the truth.
+    """Deploy to an engine on this computer, use the service from outside, and compare with the
+    truth.
 
     Exit code: 0 if everything is right, 1 if something is wrong, 2 if it cannot run.
     """
@@ -77,10 +88,13 @@ def main(
             else:
                 engine, children = here.enter_context(Engine()), here.enter_context(Children())
                 os.environ.update(ENVIRONMENT, AWS_ENDPOINT_URL=engine.endpoint_url)
-                # The functions find the table behind a proxy without faults (docs/testing.md, Engines).
+                # The functions find the table behind a proxy without faults (docs/testing.md,
+                # Engines).
                 control, table = proxy.start(children, engine, seed, {})
                 if breaks:
-                    wrong = _break(control, table, say, [NAMES[name] for name in names or NAMES], shop)
+                    wrong = _break(
+                        control, table, say, [NAMES[name] for name in names or NAMES], shop
+                    )
                 else:
                     wrong = _play(f"{table}/{OUTSIDE}", say, busy, seed)
                     deployed.run("remove", f"{table}/{OUTSIDE}")
@@ -95,7 +109,9 @@ def main(
     console.print(f"[bold green]{BROKEN_AND_MENDED if breaks else PLAYED}[/]")
 
 
-def _break(control: Connection, table: str, say: Say, breaks: list[Break], events: list[Event]) -> list[str]:
+def _break(
+    control: Connection, table: str, say: Say, breaks: list[Break], events: list[Event]
+) -> list[str]:
     say(f"deploying to one Region; an alarm's minute is {60 / course.FASTER:g} s here")
     regions = [course.REGION]
     deployed.run("deploy", f"{table}/{OUTSIDE}", regions, course.PARAMS)
@@ -111,7 +127,10 @@ def _play(table_url: str, say: Say, events: list[Event], seed: int) -> list[str]
     site, turn = Site(say), next_turn(began, datetime.now(UTC))
     user, seats, crossings = User(site), Seats(site), Crossings(site)
     months, quota = Months(site, turn), Quota(site, turn)
-    say(f"{turn.over} takes changes until {turn.closes:%H:%M:%S}, and leaves some of its quota to {turn.opened}")
+    say(
+        f"{turn.over} takes changes until {turn.closes:%H:%M:%S}, and leaves some of its quota to "
+        f"{turn.opened}"
+    )
     months.begin()
     quota.begin()
     months.turn()
@@ -134,9 +153,15 @@ def _play(table_url: str, say: Say, events: list[Event], seed: int) -> list[str]
     crossings.judge()
     months.judge()
     quota.judge(months.truth)
-    user.judge_dead_letters({region: letters | quota.letters[region] for region, letters in poison.items()})
+    user.judge_dead_letters(
+        {region: letters | quota.letters[region] for region, letters in poison.items()}
+    )
     packed = {region: accepted_in_packs(client) for region, client in site.aws("logs").items()}
-    wrong += [f"{region}: no change was accepted in a pack" for region, number in packed.items() if not number]
+    wrong += [
+        f"{region}: no change was accepted in a pack"
+        for region, number in packed.items()
+        if not number
+    ]
     say(f"read {len(REGIONS) * len(truth):,} balances; accepted in packs: {packed}")
     return wrong
 

@@ -1,13 +1,16 @@
-"""What each alarm of a deployed template watches, and whether it is in alarm: CloudWatch's rule. Pure.
+"""What each alarm of a deployed template watches, and whether it is in alarm: CloudWatch's rule.
+Pure.
 
-Rule 1: Nothing of an alarm stands here a second time: metric, statistic, period, threshold, comparison, missing data
-and metric math are the template's, its parameters' defaults in their place.
-Rule 2: Nobody waits for quarters of an hour. All times of an alarm can be shorter by one factor: its periods, and its
-threshold where that is a time. How many, and of how many periods, stays.
-Rule 3: A period without a sample is missing data, not 0. By the alarm's own word it is a breach or none; `missing` and
-`ignore` are refused, because what they mean depends on the state before.
+Rule 1: Nothing of an alarm stands here a second time: metric, statistic, period, threshold,
+comparison, missing data and metric math are the template's, its parameters' defaults in their
+place.
+Rule 2: Nobody waits for quarters of an hour. All times of an alarm can be shorter by one factor:
+its periods, and its threshold where that is a time. How many, and of how many periods, stays.
+Rule 3: A period without a sample is missing data, not 0. By the alarm's own word it is a breach or
+none; `missing` and `ignore` are refused, because what they mean depends on the state before.
 Rule 4: An alarm is in alarm when so many of its last periods breach as it says.
-Rule 5: Metric math is evaluated as it stands; of it IF, SUM, MAX and METRICS are known. An expression
+Rule 5: Metric math is evaluated as it stands; of it IF, SUM, MAX and METRICS are known. An
+expression
 that needs what is missing is missing; SUM and MAX go over it.
 """
 
@@ -19,7 +22,13 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-TIMES = {"ApproximateAgeOfOldestMessage", "IteratorAge", "CanaryLagMs", "SweepLagMs", "WatermarkAheadMs"}
+TIMES = {
+    "ApproximateAgeOfOldestMessage",
+    "IteratorAge",
+    "CanaryLagMs",
+    "SweepLagMs",
+    "WatermarkAheadMs",
+}
 OURS = {"service", "stage"}
 IF = re.compile(r"\bIF\(([^,]*),([^,]*),([^,]*)\)")
 REFERENCE = re.compile(r"\$\{([A-Za-z:0-9]+)\}")
@@ -53,7 +62,10 @@ class Measure:
     period_s: float
 
     def points(self, samples: Iterable[Sample], at_s: float, periods: int) -> list[float | None]:
-        """Of the last periods that end at `at_s`, the oldest first. A period holds its end, not its beginning."""
+        """Of the last periods that end at `at_s`, the oldest first.
+
+        A period holds its end, not its beginning.
+        """
         found: list[float | None] = []
         for number in reversed(range(periods)):
             until = at_s - number * self.period_s
@@ -64,7 +76,10 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """`expressions`: by id, in their order; the last one is compared. Without measures it is a query of its own."""
+    """`expressions`: by id, in their order; the last one is compared.
+
+    Without measures it is a query of its own.
+    """
 
     name: str
     measures: tuple[Measure, ...]
@@ -81,16 +96,27 @@ class Alarm:
         return self.periods * max((measure.period_s for measure in self.measures), default=0)
 
     def __str__(self) -> str:
-        metrics = ", ".join(f"{measure.statistic} of {measure.metric.name}" for measure in self.measures)
-        return f"{self.name} ({metrics}; {self.comparison} {self.threshold:g}; missing data: {self.missing})"
+        metrics = ", ".join(
+            f"{measure.statistic} of {measure.metric.name}" for measure in self.measures
+        )
+        return (
+            f"{self.name} ({metrics}; {self.comparison} {self.threshold:g}; missing data: "
+            f"{self.missing})"
+        )
 
     def watches(self, metrics: Container[Metric]) -> bool:
         return any(measure.metric in metrics for measure in self.measures)
 
     def points(self, samples: Mapping[Metric, Iterable[Sample]], at_s: float) -> list[float | None]:
         """What it compares, in each of its last periods that end at `at_s`; None is missing."""
-        found = {each.id: each.points(list(samples.get(each.metric, ())), at_s, self.periods) for each in self.measures}
-        return [self._point({name: points[i] for name, points in found.items()}) for i in range(self.periods)]
+        found = {
+            each.id: each.points(list(samples.get(each.metric, ())), at_s, self.periods)
+            for each in self.measures
+        }
+        return [
+            self._point({name: points[i] for name, points in found.items()})
+            for i in range(self.periods)
+        ]
 
     def _point(self, metrics: Mapping[str, float | None]) -> float | None:
         values = dict(metrics)
@@ -99,9 +125,14 @@ class Alarm:
         return values[name]
 
     def crosses(self, points: Sequence[float | None]) -> bool:
-        """Raises KeyError where the alarm says of missing data that it is neither a breach nor none."""
+        """Raises KeyError where the alarm says of missing data that it is neither a breach nor
+        none.
+        """
         missing, compare = MISSING[self.missing], COMPARISONS[self.comparison]
-        return sum(missing if point is None else compare(point, self.threshold) for point in points) >= self.to_alarm
+        return (
+            sum(missing if point is None else compare(point, self.threshold) for point in points)
+            >= self.to_alarm
+        )
 
 
 def alarms_of(template: Template, faster: float = 1) -> list[Alarm]:
@@ -114,9 +145,20 @@ def alarms_of(template: Template, faster: float = 1) -> list[Alarm]:
 def _alarm(given: Mapping[str, Any], faster: float) -> Alarm:
     parts = given.get("Metrics")
     if parts is None:
-        parts = [{"Id": "m", "MetricStat": {"Metric": given, "Stat": given["Statistic"], "Period": given["Period"]}}]
+        parts = [
+            {
+                "Id": "m",
+                "MetricStat": {
+                    "Metric": given,
+                    "Stat": given["Statistic"],
+                    "Period": given["Period"],
+                },
+            }
+        ]
     stats = {part["Id"]: part["MetricStat"] for part in parts if "MetricStat" in part}
-    expressions = {part["Id"]: part["Expression"] for part in parts if "Expression" in part} or {"m": "m"}
+    expressions = {part["Id"]: part["Expression"] for part in parts if "Expression" in part} or {
+        "m": "m"
+    }
     is_time = given.get("MetricName") in TIMES
     return Alarm(
         name=given["AlarmName"],
@@ -134,12 +176,16 @@ def _alarm(given: Mapping[str, Any], faster: float) -> Alarm:
 
 
 def _metric(given: Mapping[str, Any]) -> Metric:
-    names = [dimension["Value"] for dimension in given["Dimensions"] if dimension["Name"] not in OURS]
+    names = [
+        dimension["Value"] for dimension in given["Dimensions"] if dimension["Name"] not in OURS
+    ]
     return Metric(given["Namespace"], given["MetricName"], "/".join(names))
 
 
 def _resolved(template: Template, value: Any) -> Any:
-    """A value with the defaults of parameters and the names of resources in the place of references."""
+    """A value with the defaults of parameters and the names of resources in the place of
+    references.
+    """
     match value:
         case {"Ref": name} | {"Fn::GetAtt": [name, _]}:
             if name in template["Parameters"]:
@@ -155,12 +201,23 @@ def _resolved(template: Template, value: Any) -> Any:
     return value
 
 
-def _math(expression: str, values: Mapping[str, float | None], metrics: Sequence[float | None]) -> float | None:
-    def over(function: Callable[[list[float]], float]) -> Callable[[Iterable[float | None]], float | None]:
-        return lambda given: function(there) if (there := [value for value in given if value is not None]) else None
+def _math(
+    expression: str, values: Mapping[str, float | None], metrics: Sequence[float | None]
+) -> float | None:
+    def over(
+        function: Callable[[list[float]], float],
+    ) -> Callable[[Iterable[float | None]], float | None]:
+        return lambda given: (
+            function(there) if (there := [value for value in given if value is not None]) else None
+        )
 
     spelled = IF.sub(r"(\2 if \1 else \3)", expression)  # looks at one of the two alone
-    known: dict[str, Any] = {"SUM": over(sum), "MAX": over(max), "METRICS": lambda: metrics, "__builtins__": {}}
+    known: dict[str, Any] = {
+        "SUM": over(sum),
+        "MAX": over(max),
+        "METRICS": lambda: metrics,
+        "__builtins__": {},
+    }
     try:
         return float(eval(spelled, known, dict(values)))  # of our own template
     except (TypeError, ZeroDivisionError):  # None has no order and no sum

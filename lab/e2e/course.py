@@ -1,11 +1,13 @@
-"""The deployed service on an engine, in one Region: broken under the eyes of its alarms, mended, fed and compared.
+"""The deployed service on an engine, in one Region: broken under the eyes of its alarms, mended,
+fed and compared.
 
-Rule 1: Time runs FASTER times as fast as the template's for alarms. Schedules are calls from here then, because the
-engine's have minutes: their rules are disabled.
-Rule 2: Each function reaches the table by a place of its own in the proxy, so that the proxy can be one function's
-wrong role. The engine does not ask IAM.
+Rule 1: Time runs FASTER times as fast as the template's for alarms. Schedules are calls from here
+then, because the engine's have minutes: their rules are disabled.
+Rule 2: Each function reaches the table by a place of its own in the proxy, so that the proxy can be
+one function's wrong role. The engine does not ask IAM.
 Rule 3: A break begins only when no alarm is in alarm, and is over when none has been for CALM_S.
-Rule 4: An alarm has as long as its own periods and threshold need, three times; then it did not cross.
+Rule 4: An alarm has as long as its own periods and threshold need, three times; then it did not
+cross.
 Rule 5: Only the API reads a counter at the end, and only the queue takes changes: as a user's.
 """
 
@@ -36,7 +38,8 @@ CANARY_EVERY_S, SWEEP_EVERY_S = 300 / FASTER, 900 / FASTER
 NOT_OURS = {"limits", "thresholds", "outcomes", "sweepSchedule", "sweepHours", "canarySchedule"}
 PARAMS = {name: value for name, value in deployed.PARAMS.items() if name not in NOT_OURS} | {
     "ringEverySeconds": "1",
-    "allowedLatenessMs": "2000",  # a ring is 8 s under way: less than a canary's threshold, so much faster
+    # a ring is 8 s under way: less than a canary's threshold, so much faster
+    "allowedLatenessMs": "2000",
 }
 QUEUES = ("changes", "changes-dlq", "work", "work-dlq", "failed")
 FUNCTIONS = ("add-from-queue", "ring", "compact", "sweep", "canary")
@@ -61,7 +64,9 @@ class Course:
         self._alarms = self._judged()
 
     def play(self, breaks: Sequence[Break], events: Sequence[Event]) -> None:
-        """Every break, with a share of the events before it and one while it lasts; then every counter is read."""
+        """Every break, with a share of the events before it and one while it lasts; then every
+        counter is read.
+        """
         shares = (events[number :: 2 * len(breaks)] for number in range(2 * len(breaks)))
         for broken in breaks:
             if loud := self._until_quiet():
@@ -87,9 +92,14 @@ class Course:
         judged = [alarm for alarm in alarms if is_measured(alarm, parts)]
         excused = [alarm for alarm in alarms if alarm not in judged and is_excused(alarm)]
         self._site.wrong += [
-            f"{alarm}: its metric is not measured" for alarm in alarms if alarm not in [*judged, *excused]
+            f"{alarm}: its metric is not measured"
+            for alarm in alarms
+            if alarm not in [*judged, *excused]
         ]
-        self._site.say(f"watching {len(judged)} alarms; not measured here: {', '.join(a.name for a in excused)}")
+        self._site.say(
+            f"watching {len(judged)} alarms; not measured here: "
+            f"{', '.join(a.name for a in excused)}"
+        )
         return judged
 
     def _take_over(self, table_endpoint: str) -> None:
@@ -98,15 +108,21 @@ class Course:
             events.disable_rule(Name=f"{TABLE}-{rule}")
         for function in FUNCTIONS:
             name = f"{TABLE}-{function}"
-            variables = self._lambda.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+            variables = self._lambda.get_function_configuration(FunctionName=name)["Environment"][
+                "Variables"
+            ]
             variables |= {"LEDGER_ENDPOINT_URL": f"{table_endpoint}/{function}"}
-            self._lambda.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
+            self._lambda.update_function_configuration(
+                FunctionName=name, Environment={"Variables": variables}
+            )
 
     def _turn(self, broken: Break, *, breaks: bool) -> None:
         """Break the service, or mend it."""
         if broken.off:
             name = f"{TABLE}-{broken.off}"
-            (source,) = self._lambda.list_event_source_mappings(FunctionName=name)["EventSourceMappings"]
+            (source,) = self._lambda.list_event_source_mappings(FunctionName=name)[
+                "EventSourceMappings"
+            ]
             self._lambda.update_event_source_mapping(UUID=source["UUID"], Enabled=not breaks)
         if broken.answer:
             self._control.send(("refuse", broken.answer if breaks else "", broken.refused))
@@ -123,18 +139,31 @@ class Course:
         self._sent += events
 
     def _in_alarm(self) -> dict[str, float | None]:
-        """Those in alarm now, with their newest datapoint; before that, what the schedules would call is called."""
+        """Those in alarm now, with their newest datapoint; before that, what the schedules would
+        call is called.
+        """
         now = time.monotonic()
-        if self._next_canary <= now and (self._canary is None or self._canary.done()):  # one at a time, as deployed
+        # one at a time, as deployed
+        if self._next_canary <= now and (self._canary is None or self._canary.done()):
             self._next_canary = now + CANARY_EVERY_S
             # A canary that fails says so in the function's own lines; nobody reads the answer.
-            self._canary = self._pool.submit(self._lambda.invoke, FunctionName=f"{TABLE}-canary", Payload=b"{}")
+            self._canary = self._pool.submit(
+                self._lambda.invoke, FunctionName=f"{TABLE}-canary", Payload=b"{}"
+            )
         if self._next_sweep <= now:
             self._next_sweep = now + SWEEP_EVERY_S
-            self._lambda.invoke(FunctionName=f"{TABLE}-sweep", InvocationType="Event", Payload=b"{}")
+            self._lambda.invoke(
+                FunctionName=f"{TABLE}-sweep", InvocationType="Event", Payload=b"{}"
+            )
         self._meter.measure()
-        points = {alarm.name: alarm.points(self._meter.samples, time.time()) for alarm in self._alarms}
-        return {alarm.name: points[alarm.name][-1] for alarm in self._alarms if alarm.crosses(points[alarm.name])}
+        points = {
+            alarm.name: alarm.points(self._meter.samples, time.time()) for alarm in self._alarms
+        }
+        return {
+            alarm.name: points[alarm.name][-1]
+            for alarm in self._alarms
+            if alarm.crosses(points[alarm.name])
+        }
 
     def _until_quiet(self) -> str:
         """The alarms that are still in alarm at the end."""
@@ -156,7 +185,9 @@ class Course:
         """Until every alarm that must see the break has crossed, or its time is over."""
         began = time.monotonic()
         waiting = [alarm for alarm in self._alarms if alarm.watches(broken.seen_in)]
-        quiet = {alarm.name for alarm in self._alarms if alarm.watches(QUIET.difference(broken.seen_in))}
+        quiet = {
+            alarm.name for alarm in self._alarms if alarm.watches(QUIET.difference(broken.seen_in))
+        }
         loud: set[str] = set()
         if not waiting:
             self._site.wrong.append(f"{broken.name}: no alarm watches what it is seen in")
@@ -170,12 +201,15 @@ class Course:
             for alarm in [alarm for alarm in waiting if after_s > SHOW_S + 3 * alarm.lasts_s]:
                 self._site.wrong.append(f"{broken.name}: {alarm} did not cross")
                 waiting.remove(alarm)
-        self._site.wrong += [f"{broken.name}: {name} crossed, and must not" for name in sorted(loud)]
+        self._site.wrong += [
+            f"{broken.name}: {name} crossed, and must not" for name in sorted(loud)
+        ]
 
     def _judge_the_end(self) -> None:
         """All is recorded, and is as it was sent."""
         self._site.wait("changes still wait", lambda: self._site.waiting("changes"), RECORDED_MAX_S)
         user = User(self._site)
-        truth = traffic.truth(self._sent)  # what a break held up came late: it counts from the next settle on
+        # what a break held up came late: it counts from the next settle on
+        truth = traffic.truth(self._sent)
         self._site.wrong += until_empty(lambda: list(user.wrong_balances(truth)), SETTLED_MAX_S)
         user.judge_dead_letters({REGION: set()})

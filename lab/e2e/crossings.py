@@ -1,6 +1,8 @@
-"""Thresholds, as a subscriber sees them: a rule of EventBridge and a queue behind it, in each Region.
+"""Thresholds, as a subscriber sees them: a rule of EventBridge and a queue behind it, in each
+Region.
 
-Rule 1: A counter passes its threshold and comes back, by changes in both Regions; each Region publishes one of its own.
+Rule 1: A counter passes its threshold and comes back, by changes in both Regions; each Region
+publishes one of its own.
 Rule 2: Each crossing was delivered, under one id, in order; and nothing else was.
 """
 
@@ -18,7 +20,11 @@ COUNTER = f"{TANK}e2e"
 HERE, THERE = REGIONS
 RULE = "threshold-crossed"
 PUBLISHED = f"{TABLE}-{RULE}"  # its rule and its queue
-PATTERN = {"source": ["exact-counter"], "detail-type": ["Threshold crossed"], "detail": {"table": [TABLE]}}
+PATTERN = {
+    "source": ["exact-counter"],
+    "detail-type": ["Threshold crossed"],
+    "detail": {"table": [TABLE]},
+}
 PUBLISH_MAX_S = 180
 
 
@@ -27,12 +33,15 @@ class Crossings:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._delivered: dict[str, dict[str, dict[str, Any]]] = {region: {} for region in REGIONS}  # details, by id
+        # details, by id
+        self._delivered: dict[str, dict[str, dict[str, Any]]] = {region: {} for region in REGIONS}
         for region, events in site.aws("events").items():
             _queue(events, site.sqs[region])
 
     def cross(self) -> None:
-        """Above the threshold and below it, each waited for in both Regions; and that the seats are sold out."""
+        """Above the threshold and below it, each waited for in both Regions; and that the seats
+        are sold out.
+        """
         self._add("above", HERE, FULL - 5)
         self._add("above", THERE, 10)
         self._wait(1)
@@ -41,7 +50,9 @@ class Crossings:
         self._wait(1, SOLD, (HERE,))
 
     def judge(self) -> None:
-        """What was delivered of the tank, in both Regions, and of the seats that are sold out, in the first."""
+        """What was delivered of the tank, in both Regions, and of the seats that are sold out,
+        in the first.
+        """
         self._take()
         for region, details in self._delivered.items():
             expected = [
@@ -58,7 +69,9 @@ class Crossings:
     def _add(self, why: str, region: str, change: int) -> None:
         at = time_text(datetime.now(UTC))
         answer = self._site.http[region].add(COUNTER, change, f"{why}/{region}", at, region)
-        self._site.must(f"{COUNTER}: {change} in {region} ended with", answer.status in (200, 201), True)
+        self._site.must(
+            f"{COUNTER}: {change} in {region} ended with", answer.status in (200, 201), True
+        )
 
     def _wait(self, number: int, counter: str = COUNTER, regions: Sequence[str] = REGIONS) -> None:
         """Until this crossing was delivered in these Regions."""
@@ -74,7 +87,9 @@ class Crossings:
         self._site.wait(f"crossing {number} of {counter} is not delivered", left, PUBLISH_MAX_S)
 
     def _take(self) -> None:
-        """Every event that was delivered until now; an id says one thing, however often it comes."""
+        """Every event that was delivered until now; an id says one thing, however often it
+        comes.
+        """
         for region in REGIONS:
             for body in self._site.drain(region, RULE):
                 detail = json.loads(body)["detail"]
@@ -87,7 +102,9 @@ class Crossings:
 def _queue(events: Any, sqs: Any) -> None:
     """A queue with what the default bus has of thresholds."""
     url = sqs.create_queue(QueueName=PUBLISHED)["QueueUrl"]
-    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"][
+        "QueueArn"
+    ]
     who = {"Service": "events.amazonaws.com"}
     may = {"Effect": "Allow", "Principal": who, "Action": "sqs:SendMessage", "Resource": arn}
     sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": json.dumps({"Statement": [may]})})

@@ -1,11 +1,12 @@
 """Deploys the service to an engine, or to an account, with the same command.
 
-Rule 1: infra.deploy does the work; only AWS_ENDPOINT_URL in its environment says that AWS is elsewhere.
+Rule 1: infra.deploy does the work; only AWS_ENDPOINT_URL in its environment says that AWS is
+elsewhere.
 Rule 2: Nothing of the service is imported here.
-Rule 3: The environment says where: without AWS_ENDPOINT_URL it is AWS. E2E_PLACE is the name, the stage and the two
-Regions of a place that somebody else made and will clean up (lab/smoke).
-Rule 4: Times are short, so that a fold, a clean and a backstop happen within minutes. What this engine takes as a
-number alone, not as its text, is in serverless.yml under this stage.
+Rule 3: The environment says where: without AWS_ENDPOINT_URL it is AWS. E2E_PLACE is the name, the
+stage and the two Regions of a place that somebody else made and will clean up (lab/smoke).
+Rule 4: Times are short, so that a fold, a clean and a backstop happen within minutes. What this
+engine takes as a number alone, not as its text, is in serverless.yml under this stage.
 """
 
 import json
@@ -37,7 +38,9 @@ def compact(value: object) -> str:
 
 
 PARAMS = {
-    "limits": compact({name: {"ceiling": CEILING, "region": REGIONS[0]} for name in (SEATS, QUOTA)}),
+    "limits": compact(
+        {name: {"ceiling": CEILING, "region": REGIONS[0]} for name in (SEATS, QUOTA)}
+    ),
     "thresholds": compact(THRESHOLDS),
     "outcomes": "true",
     "ringEverySeconds": "5",
@@ -53,7 +56,10 @@ class NotDeployed(Exception):
 
 
 def run(
-    command: str, table_endpoint_url: str, regions: Sequence[str] = REGIONS, params: Mapping[str, str] = PARAMS
+    command: str,
+    table_endpoint_url: str,
+    regions: Sequence[str] = REGIONS,
+    params: Mapping[str, str] = PARAMS,
 ) -> None:
     """`make deploy` or `make remove`. Raises NotDeployed."""
     values = {**params, "endpointUrl": table_endpoint_url}
@@ -61,6 +67,11 @@ def run(
     given = [f"{name}={value}" for name, value in values.items() if value]
     options += ["--params", " ".join([*given, os.environ.get("PARAMS", "")])]
     options += ["--no-deletion-protection"] if command == "deploy" else []
-    done = subprocess.run([sys.executable, "-m", "infra.deploy", command, *options], cwd=ROOT, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "infra.deploy", command, *options], cwd=ROOT, check=False
+    )
     if done.returncode:
-        raise NotDeployed(f"`infra.deploy {command}` ended with exit code {done.returncode}; see its messages above")
+        raise NotDeployed(
+            f"`infra.deploy {command}` ended with exit code {done.returncode}; see its messages "
+            "above"
+        )

@@ -1,5 +1,5 @@
-"""A Region's API, as a careful caller uses it: requests are signed as API Gateway's IAM authorizer wants them, and sent
-again, later and later, until the answer says what happened (docs/http-api.md).
+"""A Region's API, as a careful caller uses it: requests are signed as API Gateway's IAM authorizer
+wants them, and sent again, later and later, until the answer says what happened (docs/http-api.md).
 """
 
 import json
@@ -22,7 +22,10 @@ AGAIN = Retry(
 
 
 class Client:
-    """Calls one Region's API. What returns a dictionary raises RuntimeError where the answer is a problem."""
+    """Calls one Region's API.
+
+    What returns a dictionary raises RuntimeError where the answer is a problem.
+    """
 
     def __init__(self, url: str, region: str) -> None:
         self._url = url
@@ -32,7 +35,12 @@ class Client:
 
     def add(self, counter: str, change: int, key: str, at: str, home: str) -> BaseHTTPResponse:
         """One change, first asked for in `home`."""
-        return self._post(counter, "deltas", {"change": change, "at": at, "region": home}, {"Idempotency-Key": key})
+        return self._post(
+            counter,
+            "deltas",
+            {"change": change, "at": at, "region": home},
+            {"Idempotency-Key": key},
+        )
 
     def hold(self, counter: str, amount: int, expires_s: int, key: str, at: str) -> dict[str, Any]:
         """A hold that is granted."""
@@ -45,9 +53,15 @@ class Client:
 
     def get(self, what: str, counter: str, **more: str) -> dict[str, Any]:
         """`counters`: a counter as it is read now; `standing`: what of its limit is left."""
-        return _good(self._call("GET", f"/{what}?{urlencode({'counter': counter, **more}, quote_via=quote)}", "", {}))
+        return _good(
+            self._call(
+                "GET", f"/{what}?{urlencode({'counter': counter, **more}, quote_via=quote)}", "", {}
+            )
+        )
 
-    def _post(self, counter: str, what: str, body: dict[str, Any], headers: dict[str, str]) -> BaseHTTPResponse:
+    def _post(
+        self, counter: str, what: str, body: dict[str, Any], headers: dict[str, str]
+    ) -> BaseHTTPResponse:
         data = json.dumps({"counter": counter, **body})
         headers = {"Content-Type": "application/json", **headers}
         return self._call("POST", f"/counters/{quote(counter, safe='')}/{what}", data, headers)
@@ -55,7 +69,9 @@ class Client:
     def _call(self, method: str, path: str, data: str, headers: dict[str, str]) -> BaseHTTPResponse:
         request = AWSRequest(method=method, url=self._url + path, data=data, headers=headers)
         self._signer.add_auth(request)
-        return self._http.request(method, self._url + path, body=data or None, headers=dict(request.headers))
+        return self._http.request(
+            method, self._url + path, body=data or None, headers=dict(request.headers)
+        )
 
 
 def _good(answer: BaseHTTPResponse) -> dict[str, Any]:

@@ -1,16 +1,18 @@
 """The metrics of alarms, as they can be measured on an engine whose CloudWatch has few of them.
 
-Rule 1: Those of the namespace Ledger are the functions' own lines in CloudWatch Logs, in the embedded metric format,
-with their own time.
-Rule 2: Invocations and errors of a function are its lines, too: the engine's CloudWatch leaves out what an event source
-or a schedule calls. An invocation begins with START; it failed when its runtime wrote a traceback.
-Rule 3: A queue's messages are seen by the engine's own page of them, which receives none: visible ones, and the age of
-the oldest, hidden ones included, but those that SQS leaves out because they were received three times. An age is
-counted from when the message was due: delays (a ring, a second look, what failed) stay as long as they are, and only
-alarms are faster. So a change that fails is in the age here for three of those waits, and for far less than an alarm
+Rule 1: Those of the namespace Ledger are the functions' own lines in CloudWatch Logs, in the
+embedded metric format, with their own time.
+Rule 2: Invocations and errors of a function are its lines, too: the engine's CloudWatch leaves out
+what an event source or a schedule calls. An invocation begins with START; it failed when its
+runtime wrote a traceback.
+Rule 3: A queue's messages are seen by the engine's own page of them, which receives none: visible
+ones, and the age of the oldest, hidden ones included, but those that SQS leaves out because they
+were received three times. An age is counted from when the message was due: delays (a ring, a second
+look, what failed) stay as long as they are, and only alarms are faster. So a change that fails is
+in the age here for three of those waits, and for far less than an alarm
 needs on AWS: no break is judged by the age of what is received.
-Rule 4: What cannot be measured here stands in NOT_HERE. An alarm on anything else that is not measured is wrong: it
-would be green for ever.
+Rule 4: What cannot be measured here stands in NOT_HERE. An alarm on anything else that is not
+measured is wrong: it would be green for ever.
 """
 
 from __future__ import annotations
@@ -44,17 +46,27 @@ OVERLAP_S = 30
 
 
 def is_measured(alarm: Alarm, parts: Container[str]) -> bool:
-    """Whether there can be samples of what it watches, NOT_HERE aside. `parts`: the queues and functions there are."""
+    """Whether there can be samples of what it watches, NOT_HERE aside.
+
+    `parts`: the queues and functions there are.
+    """
     metrics = [measure.metric for measure in alarm.measures if measure.metric.name not in NOT_HERE]
     return bool(metrics) and all(
-        metric.of == "" if metric.namespace == LEDGER else metric.of in parts and metric.name in HERE
+        metric.of == ""
+        if metric.namespace == LEDGER
+        else metric.of in parts and metric.name in HERE
         for metric in metrics
     )
 
 
 def is_excused(alarm: Alarm) -> bool:
-    """Whether nobody need judge it: what it watches is not measured or not deployed here, or is a query of its own."""
-    return all(measure.metric.name in NOT_HERE or measure.metric.of == OUTCOMES for measure in alarm.measures)
+    """Whether nobody need judge it: what it watches is not measured or not deployed here, or is
+    a query of its own.
+    """
+    return all(
+        measure.metric.name in NOT_HERE or measure.metric.of == OUTCOMES
+        for measure in alarm.measures
+    )
 
 
 class Meter:
@@ -75,7 +87,8 @@ class Meter:
             if (oldest := oldest_s(messages, began)) is not None:
                 self.samples[Metric(SQS, AGE, queue)].append((began, oldest))
         for function, event in events_of(self._logs, self._since_s):
-            known = f"{event['logStreamName']} {event['timestamp']} {event['message']}"  # the engine gives no id
+            # the engine gives no id
+            known = f"{event['logStreamName']} {event['timestamp']} {event['message']}"
             if known not in self._seen:
                 self._seen.add(known)
                 for metric, value in samples_of(function, event["message"].strip()):
@@ -86,30 +99,45 @@ class Meter:
         """All that each queue holds, also what is hidden or delayed."""
         answer = self._http.get(MESSAGES, params={"region": self._region}).raise_for_status().json()
         regions = (of_account.get(self._region, {}) for of_account in answer["messages"].values())
-        return {url.rpartition("/")[2]: messages for queues in regions for url, messages in queues.items()}
+        return {
+            url.rpartition("/")[2]: messages
+            for queues in regions
+            for url, messages in queues.items()
+        }
 
 
 def events_of(logs: Any, since_s: float = 0) -> Iterator[tuple[str, Any]]:
     """What functions wrote since then: which one, and the event of CloudWatch Logs."""
     ours = logs.describe_log_groups(logGroupNamePrefix=f"{GROUP}{TABLE}-")["logGroups"]
     for name in (group["logGroupName"] for group in ours):
-        pages = logs.get_paginator("filter_log_events").paginate(logGroupName=name, startTime=int(since_s * 1_000))
+        pages = logs.get_paginator("filter_log_events").paginate(
+            logGroupName=name, startTime=int(since_s * 1_000)
+        )
         yield from ((name.removeprefix(GROUP), event) for page in pages for event in page["events"])
 
 
 def accepted_in_packs(logs: Any) -> float:
     """How many changes a Region's functions say that they accepted in packs."""
-    samples = (sample for function, event in events_of(logs) for sample in samples_of(function, event["message"]))
+    samples = (
+        sample
+        for function, event in events_of(logs)
+        for sample in samples_of(function, event["message"])
+    )
     return sum(value for metric, value in samples if metric == Metric(LEDGER, "DeltasAccepted"))
 
 
 def oldest_s(messages: Iterable[Mapping[str, Any]], now_s: float) -> float | None:
-    """The age of the oldest, as SQS publishes it: without those that were received RECEIVES_OF_AGE times.
+    """The age of the oldest, as SQS publishes it: without those that were received RECEIVES_OF_AGE
+    times.
 
-    An age counts from the first receive or, of one that was never received, from the end of its delay.
+    An age counts from the first receive or, of one that was never received, from the end of its
+    delay.
     """
     counted = [message for message in messages if message["ReceiveCount"] < RECEIVES_OF_AGE]
-    due_s = [each["FirstReceiveTimestamp"] if each["ReceiveCount"] else each["VisibleAt"] for each in counted]
+    due_s = [
+        each["FirstReceiveTimestamp"] if each["ReceiveCount"] else each["VisibleAt"]
+        for each in counted
+    ]
     return max(0.0, now_s - min(due_s)) if due_s else None
 
 

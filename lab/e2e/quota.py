@@ -1,12 +1,16 @@
-"""A quota of two months: a limit set for each before it opens, what the older one leaves carried into the newer one,
-and the judge. The older month is over in every zone; it takes changes until `months` has turned it.
+"""A quota of two months: a limit set for each before it opens, what the older one leaves carried
+into the newer one, and the judge. The older month is over in every zone; it takes changes until
+`months` has turned it.
 
-Rule 1: Each limit is set for the base; only so much more is sold of the newer month as the older one leaves, up to
-CARRY, exactly, whoever comes first in whichever Region; callers try to take more.
-Rule 2: A hold of the older month ends after it takes no more changes; what it gives back is carried then, once.
-Rule 3: What is of no month, of another month, or of one that is long over is refused by every way, and counts nowhere.
-Rule 4: All items of months say when they retire, no others do, and the table's time to live is that. The engine's
-CloudFormation leaves it out, so `ledgerctl init` turns it on; from then on the engine deletes what has retired.
+Rule 1: Each limit is set for the base; only so much more is sold of the newer month as the older
+one leaves, up to CARRY, exactly, whoever comes first in whichever Region; callers try to take more.
+Rule 2: A hold of the older month ends after it takes no more changes; what it gives back is carried
+then, once.
+Rule 3: What is of no month, of another month, or of one that is long over is refused by every way,
+and counts nowhere.
+Rule 4: All items of months say when they retire, no others do, and the table's time to live is
+that. The engine's CloudFormation leaves it out, so `ledgerctl init` turns it on; from then on the
+engine deletes what has retired.
 """
 
 from __future__ import annotations
@@ -33,11 +37,15 @@ from ledger.values import Change
 
 HERE, THERE = REGIONS
 OLDER, NEWER = 12, 8  # the limit of the base when each month opens
-USED, HELD, CAPTURED = 4, (3, 2), 1  # of the older month; the first hold is captured in part, the other one released
-CARRIED = OLDER - USED - sum(HELD)  # first; then what is left to CARRY, because the holds give back more
-MORE, SENDERS, FORGOTTEN_S = 4, 4, 1.1  # tried beyond what is free; seconds until a process reads again what is left
+# of the older month; the first hold is captured in part, the other one released
+USED, HELD, CAPTURED = 4, (3, 2), 1
+# first; then what is left to CARRY, because the holds give back more
+CARRIED = OLDER - USED - sum(HELD)
+# tried beyond what is free; seconds until a process reads again what is left
+MORE, SENDERS, FORGOTTEN_S = 4, 4, 1.1
 CLOCKS = timedelta(days=30)
-KINDS = {"delta", "pack", "checkpoint", "segment", "gate", "lane"}  # of items, seen at one time or another
+# of items, seen at one time or another
+KINDS = {"delta", "pack", "checkpoint", "segment", "gate", "lane"}
 OF_A_MONTH = re.compile(rf"((?:{CALLS}|{QUOTA})\d+:)[^#]*@(\d{{4}}-\d\d)")
 PROBLEM = "urn:ledger:problem:"
 
@@ -55,25 +63,37 @@ class Quota:
         self.letters: dict[str, set[str]] = {region: set() for region in REGIONS}
 
     def begin(self) -> None:
-        """While the older month takes changes: both open with their limits, and the newer one is sold out."""
+        """While the older month takes changes: both open with their limits, and the newer one is
+        sold out.
+        """
         self._ledgerctl("init")
         self._ledgerctl("limit", self.base, "--ceiling", str(OLDER))
-        used = [self._add(self._older, self._turn.at - MINUTE, region)[0] for region in (HERE, THERE) * (USED // 2)]
+        used = [
+            self._add(self._older, self._turn.at - MINUTE, region)[0]
+            for region in (HERE, THERE) * (USED // 2)
+        ]
         self._site.must("used of the older month", used, [201] * USED)
         at = self._turn.at - MINUTE
         lasts_s = int((datetime.now(UTC) - at).total_seconds()) + 3_600
         for region, amount in zip((THERE, HERE), HELD, strict=True):
-            self._holds.append(self._http[region].hold(self._older, amount, lasts_s, region, time_text(at)))
+            self._holds.append(
+                self._http[region].hold(self._older, amount, lasts_s, region, time_text(at))
+            )
         self._ledgerctl("limit", self.base, "--ceiling", str(NEWER))
         self._sell(NEWER + CARRIED)
         self._site.stands("before", self._older, USED, OLDER, held=sum(HELD), carried=CARRIED)
         self._site.stands("before", self._newer, NEWER + CARRIED, NEWER + CARRIED)
 
     def end(self) -> None:
-        """When the older month takes no more changes: holds give back what is carried, and nothing else comes."""
+        """When the older month takes no more changes: holds give back what is carried, and
+        nothing else comes.
+        """
         for region, status in ((THERE, 201), (HERE, 200)):
             end = self._http[region].end
-            found = end(self._holds[0], "capture", amount=CAPTURED).status, end(self._holds[1], "release").status
+            found = (
+                end(self._holds[0], "capture", amount=CAPTURED).status,
+                end(self._holds[1], "release").status,
+            )
             self._site.must(f"{region}: capture and release", found, (status, 204))
         self._sell(CARRY - CARRIED)
         self._refused()
@@ -82,25 +102,48 @@ class Quota:
         self._site.wrong += self._wrong_items()
 
     def judge(self, turned: Mapping[str, int]) -> None:
-        """Values, limits and what is left of all months, by HTTP and by ledgerctl; and what the table will delete.
+        """Values, limits and what is left of all months, by HTTP and by ledgerctl; and what the
+        table will delete.
         turned: what `months` counted."""
         expected: dict[str, tuple[int, int | None]]  # its value, and the ceiling that is shown
-        expected = {name: (value, CEILING if name.startswith(QUOTA) else None) for name, value in turned.items()}
-        expected |= {self._older: (USED + CAPTURED, OLDER), self._newer: (NEWER + CARRY, NEWER + CARRY)}
-        for base, region in itertools.product({name.partition("@")[0] for name in expected}, REGIONS):
+        expected = {
+            name: (value, CEILING if name.startswith(QUOTA) else None)
+            for name, value in turned.items()
+        }
+        expected |= {
+            self._older: (USED + CAPTURED, OLDER),
+            self._newer: (NEWER + CARRY, NEWER + CARRY),
+        }
+        for base, region in itertools.product(
+            {name.partition("@")[0] for name in expected}, REGIONS
+        ):
             rows = self._http[region].get("periods", base, last="3")["periods"]
             nothing = {"down": None, "up": None}
             listed = [row | {"available": row["available"] or nothing} for row in rows]
             self._site.must(
-                f"ledgerctl in {region}", self._ledgerctl("periods", base, "--last", "3", of=region), listed
+                f"ledgerctl in {region}",
+                self._ledgerctl("periods", base, "--last", "3", of=region),
+                listed,
             )
             found = {
-                row["counter"]: (row["value"], row["count"], row["ceiling"], row["available"]["up"], row.get("carried"))
+                row["counter"]: (
+                    row["value"],
+                    row["count"],
+                    row["ceiling"],
+                    row["available"]["up"],
+                    row.get("carried"),
+                )
                 for row in listed
                 if row["value"]
             }
             months = {
-                name: (value, value, ceiling, None if ceiling is None else ceiling - value - (carried or 0), carried)
+                name: (
+                    value,
+                    value,
+                    ceiling,
+                    None if ceiling is None else ceiling - value - (carried or 0),
+                    carried,
+                )
                 for name, (value, ceiling) in expected.items()
                 for carried in [CARRY if name == self._older else None]
                 if name.startswith(f"{base}@")
@@ -108,19 +151,31 @@ class Quota:
             self._site.must(f"{region}: months", found, months)
         self._site.wrong += self._wrong_items()
         self._site.must("kinds of items that retire and were not seen", KINDS - self._kinds, set())
-        stack = self._site.aws("cloudformation")[HERE].get_template(StackName=f"{TABLE}-table")["TemplateBody"]
-        table = (json.loads(stack) if isinstance(stack, str) else stack)["Resources"]["Table"]["Properties"]
+        stack = self._site.aws("cloudformation")[HERE].get_template(StackName=f"{TABLE}-table")[
+            "TemplateBody"
+        ]
+        table = (json.loads(stack) if isinstance(stack, str) else stack)["Resources"]["Table"][
+            "Properties"
+        ]
         wanted = {"AttributeName": "retires", "Enabled": True}
-        self._site.must("time to live in the table's stack", table.get("TimeToLiveSpecification"), wanted)
+        self._site.must(
+            "time to live in the table's stack", table.get("TimeToLiveSpecification"), wanted
+        )
         for region, client in self._site.aws("dynamodb").items():
             said = client.describe_time_to_live(TableName=TABLE)["TimeToLiveDescription"]
-            on = said.get("AttributeName"), said["TimeToLiveStatus"] in ("ENABLING", "ENABLED")  # AWS takes an hour
+            # AWS takes an hour
+            on = said.get("AttributeName"), said["TimeToLiveStatus"] in ("ENABLING", "ENABLED")
             self._site.must(f"{region}: time to live", on, ("retires", True))
         total = sum(value for value, _ in expected.values())
-        self._site.say(f"  {len(expected)} months in both Regions: {total} changes; items that retire: {self._kinds}")
+        self._site.say(
+            f"  {len(expected)} months in both Regions: {total} changes; items that retire: "
+            f"{self._kinds}"
+        )
 
     def _sell(self, free: int) -> None:
-        """Ask for more than is free at once, then one by one until nothing is left, or too much was sold."""
+        """Ask for more than is free at once, then one by one until nothing is left, or too much
+        was sold.
+        """
         with ThreadPoolExecutor(SENDERS) as pool:
             sold = sum(pool.map(lambda _: self._is_sold(), range(free + MORE)))
         time.sleep(FORGOTTEN_S)
@@ -137,11 +192,15 @@ class Quota:
             return True
         late_s = abs(wait_s - max(1, (self._turn.next - datetime.now(UTC)).total_seconds()))
         found = status, said.get("type"), said.get("resets_at"), late_s < 60
-        self._site.must(f"{region}: a refusal", found, (409, LIMIT_REACHED, time_text(self._turn.next), True))
+        self._site.must(
+            f"{region}: a refusal", found, (409, LIMIT_REACHED, time_text(self._turn.next), True)
+        )
         return False
 
     def _refused(self) -> None:
-        """In each Region by HTTP, and through SQS, where what no retry can help is a dead letter."""
+        """In each Region by HTTP, and through SQS, where what no retry can help is a dead
+        letter.
+        """
         long_over = self._turn.at - timedelta(days=1_000)
         refused = (
             (self.base, self._turn.at, 422, "invalid-request"),
@@ -162,12 +221,22 @@ class Quota:
                 self.letters[region].add(message)
             else:
                 over.add(key)
-        self._site.wait("refusals have no outcome", lambda: over - self._site.outcomes(self.base).keys(), WAIT_MAX_S)
-        self._site.must("outcomes of what is over", self._site.outcomes(self.base), {key: {"refused"} for key in over})
+        self._site.wait(
+            "refusals have no outcome",
+            lambda: over - self._site.outcomes(self.base).keys(),
+            WAIT_MAX_S,
+        )
+        self._site.must(
+            "outcomes of what is over",
+            self._site.outcomes(self.base),
+            {key: {"refused"} for key in over},
+        )
 
     def _add(self, counter: str, at: datetime, region: str) -> tuple[int, dict[str, Any], int]:
         """Status, body, and in how many seconds to come again."""
-        answer = self._http[region].add(counter, 1, f"seat/{next(self._numbers)}", time_text(at), region)
+        answer = self._http[region].add(
+            counter, 1, f"seat/{next(self._numbers)}", time_text(at), region
+        )
         return answer.status, answer.json(), int(answer.headers.get("Retry-After", 0))
 
     def _wrong_items(self) -> Iterator[str]:
@@ -183,7 +252,13 @@ class Quota:
                     keep = timedelta(seconds=periods[of[1]]["keep_s"])
                     retires = {"N": str(int((ends[of[2]] + WEST + keep + CLOCKS).timestamp()))}
                     kind, below = pk.partition("#")[0], sk.partition("#")
-                    self._kinds.add(below[0] if kind == "fold" else "pack" if kind == "delta" and below[1] else kind)
+                    self._kinds.add(
+                        below[0]
+                        if kind == "fold"
+                        else "pack"
+                        if kind == "delta" and below[1]
+                        else kind
+                    )
                 if item.get("retires") != retires:
                     yield f"{region}: {pk} {sk} retires {item.get('retires')}, not {retires}"
 
@@ -191,6 +266,10 @@ class Quota:
         """Its documents. Raises CalledProcessError."""
         command = [sys.executable, "-m", "ledgerctl", *arguments, "--json"]
         done = subprocess.run(
-            command, env=os.environ | self._variables[of], check=True, stdout=subprocess.PIPE, text=True
+            command,
+            env=os.environ | self._variables[of],
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         return [json.loads(line) for line in done.stdout.splitlines()]

@@ -1,8 +1,10 @@
-"""Where the service was deployed: its queues as a user of SQS reaches them, its API, and boto3's clients, by Region.
+"""Where the service was deployed: its queues as a user of SQS reaches them, its API, and boto3's
+clients, by Region.
 
 Rule 1: What SQS does not take ends the run: nobody could say then what was sent.
-Rule 2: An engine and AWS have the same methods. AWS counts a queue's messages only about, and right a minute after they
-came, so there a queue is empty when it was for CALM_S; and a receive asks all of a queue's servers (long polling).
+Rule 2: An engine and AWS have the same methods. AWS counts a queue's messages only about, and right
+a minute after they came, so there a queue is empty when it was for CALM_S; and a receive asks all
+of a queue's servers (long polling).
 """
 
 from __future__ import annotations
@@ -36,14 +38,20 @@ class Site:
     """`say`: shows a line of progress. wrong: what is, so far."""
 
     def __init__(self, say: Say, regions: Sequence[str] = REGIONS) -> None:
-        self.endpoint_url, self.say, self.regions = os.environ.get("AWS_ENDPOINT_URL", ""), say, regions
+        self.endpoint_url, self.say, self.regions = (
+            os.environ.get("AWS_ENDPOINT_URL", ""),
+            say,
+            regions,
+        )
         self._empty_since: dict[str, float] = {}
         self._outcomes: dict[tuple[str, str], set[str]] = {}  # by counter and idempotency key
         self.http, self.sqs = {}, self.aws("sqs")
         self.wrong: list[str] = []
         for region, stacks in self.aws("cloudformation").items():
             found = stacks.describe_stacks(StackName=TABLE)["Stacks"][0]["Outputs"]
-            (url,) = (output["OutputValue"] for output in found if output["OutputKey"] == "HttpApiUrl")
+            (url,) = (
+                output["OutputValue"] for output in found if output["OutputKey"] == "HttpApiUrl"
+            )
             if self.endpoint_url:  # the engine serves an API under its own address
                 url = f"{self.endpoint_url}/_aws/execute-api/{url.split('//')[1].split('.')[0]}/$default"
             self.http[region] = Client(url.rstrip("/"), region)
@@ -51,12 +59,16 @@ class Site:
     def aws(self, name: Any) -> Mapping[str, Any]:
         """A boto3 client of each Region, as a user's own would be."""
         config = Config(retries={"mode": "standard", "total_max_attempts": 5}, read_timeout=60)
-        return {region: boto3.client(name, region_name=region, config=config) for region in self.regions}
+        return {
+            region: boto3.client(name, region_name=region, config=config) for region in self.regions
+        }
 
     def variables(self) -> dict[str, dict[str, str]]:
         """Each Region's settings, as the API has them: for the library and ledgerctl."""
         return {
-            region: client.get_function_configuration(FunctionName=f"{TABLE}-api")["Environment"]["Variables"]
+            region: client.get_function_configuration(FunctionName=f"{TABLE}-api")["Environment"][
+                "Variables"
+            ]
             | {"AWS_REGION": region}
             for region, client in self.aws("lambda").items()
         }
@@ -65,7 +77,9 @@ class Site:
         if found != expected:
             self.wrong.append(f"{what}: {found}, not {expected}")
 
-    def wait(self, what: str, left: Callable[[], Sized], most_s: float, pause_s: float = POLL_S) -> None:
+    def wait(
+        self, what: str, left: Callable[[], Sized], most_s: float, pause_s: float = POLL_S
+    ) -> None:
         """Until nothing is left; what is left then is wrong."""
         if found := until_empty(left, most_s, pause_s):
             self.wrong.append(f"after {most_s} s {what}: {found}")
@@ -80,13 +94,18 @@ class Site:
         for start in range(0, len(messages), MESSAGES_OF_BATCH):
             batch = enumerate(messages[start : start + MESSAGES_OF_BATCH])
             entries = [{"Id": str(i), "MessageBody": body} for i, body in batch]
-            answer = self.sqs[region].send_message_batch(QueueUrl=self.url(region, name), Entries=entries)
+            answer = self.sqs[region].send_message_batch(
+                QueueUrl=self.url(region, name), Entries=entries
+            )
             if answer.get("Failed"):
                 raise RuntimeError(f"SQS refused {answer['Failed']}")
         return len(messages)
 
     def send_many(self, region: str, changes: Sequence[Change]) -> int:
-        """Queue changes in messages of many, by the library's helper. Returns how many messages. Raises LedgerError."""
+        """Queue changes in messages of many, by the library's helper.
+
+        Returns how many messages. Raises LedgerError.
+        """
         queue, sent = ChangeQueue(self.url(region, "changes"), client=self.sqs[region]), set()
         for start in range(0, len(changes), CHANGES_AT_ONCE):
             for message_id in queue.send_many(changes[start : start + CHANGES_AT_ONCE]):
@@ -99,8 +118,12 @@ class Site:
         """The Regions whose queue of this name is not empty."""
         waiting = {}
         for region, sqs in self.sqs.items():
-            answer = sqs.get_queue_attributes(QueueUrl=self.url(region, name), AttributeNames=list(WAITING))
-            waiting[region] = sum(int(answer["Attributes"].get(attribute, 0)) for attribute in WAITING)
+            answer = sqs.get_queue_attributes(
+                QueueUrl=self.url(region, name), AttributeNames=list(WAITING)
+            )
+            waiting[region] = sum(
+                int(answer["Attributes"].get(attribute, 0)) for attribute in WAITING
+            )
         now = time.monotonic()
         since = self._empty_since.pop(name, now)
         if any(waiting.values()) or self.endpoint_url:
@@ -112,7 +135,11 @@ class Site:
         """Take every message that can be had. Returns the bodies."""
         held: Counter[str] = Counter()
         sqs, url = self.sqs[region], self.url(region, name)
-        request = {"QueueUrl": url, "MaxNumberOfMessages": 10, "WaitTimeSeconds": 0 if self.endpoint_url else 1}
+        request = {
+            "QueueUrl": url,
+            "MaxNumberOfMessages": 10,
+            "WaitTimeSeconds": 0 if self.endpoint_url else 1,
+        }
         while messages := sqs.receive_message(**request).get("Messages", []):
             for message in messages:
                 held[message["Body"]] += 1
@@ -120,21 +147,38 @@ class Site:
         return held
 
     def outcomes(self, *counters: str) -> dict[str, set[str]]:
-        """Of the counters whose names begin so: by idempotency key, every outcome that was queued until now."""
+        """Of the counters whose names begin so: by idempotency key, every outcome that was
+        queued until now.
+        """
         for region in self.regions:
             for text in self.drain(region, "outcomes"):
                 message = json.loads(text)
                 named = message["counter"], message["idempotency_key"]
                 self._outcomes.setdefault(named, set()).add(message["outcome"])
-        return {key: found for (counter, key), found in self._outcomes.items() if counter.startswith(counters)}
+        return {
+            key: found
+            for (counter, key), found in self._outcomes.items()
+            if counter.startswith(counters)
+        }
 
-    def stands(self, when: str, counter: str, value: int, ceiling: int, *, held: int = 0, carried: int = 0) -> None:
-        """What a limited counter's standing must be in each Region. carried: what the period passed on."""
+    def stands(
+        self, when: str, counter: str, value: int, ceiling: int, *, held: int = 0, carried: int = 0
+    ) -> None:
+        """What a limited counter's standing must be in each Region.
+
+        carried: what the period passed on.
+        """
         for region, client in self.http.items():
             found = client.get("standing", counter)
             self.must(
                 f"{region}: value, ceiling, available, held and carried of {counter} {when}",
-                (found["value"], found["ceiling"], found["available"]["up"], found["held"]["up"], found.get("carried")),
+                (
+                    found["value"],
+                    found["ceiling"],
+                    found["available"]["up"],
+                    found["held"]["up"],
+                    found.get("carried"),
+                ),
                 (value, ceiling, ceiling - value - held - carried, held, carried or None),
             )
 

@@ -1,8 +1,9 @@
-"""What is sent: events of a shop, each by HTTP or through SQS, in a message of one change or of many, in one of the
-Regions, some again, and poison between them.
+"""What is sent: events of a shop, each by HTTP or through SQS, in a message of one change or of
+many, in one of the Regions, some again, and poison between them.
 
 Rule 1: Everything follows from the events and the seed.
-Rule 2: A change that is sent again names the Region where it was first asked for, whatever way it takes.
+Rule 2: A change that is sent again names the Region where it was first asked for, whatever way it
+takes.
 Rule 3: Poison is what no retry can make right.
 Rule 4: The shop's day passes in seconds, so that changes of a lane lie near enough for a pack.
 """

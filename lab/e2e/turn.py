@@ -1,11 +1,13 @@
 """Which month turns in a run, when it closes, and which answers about that instant are wrong. Pure.
 
-Rule 1: `late` is chosen when the service is deployed, so that the older month closes some minutes later. Nobody knows
-how long a deployment takes, so there are prefixes that close one after the other, and the next one is played.
-Rule 2: An answer on the wrong side of the instant is wrong; of what is on its way then, either is right, and so is one
+Rule 1: `late` is chosen when the service is deployed, so that the older month closes some minutes
+later. Nobody knows how long a deployment takes, so there are prefixes that close one after the
+other, and the next one is played.
+Rule 2: An answer on the wrong side of the instant is wrong; of what is on its way then, either is
+right, and so is one
 of each: that a month is over is said of one attempt.
-Rule 3: A run in which a way in a Region had not both answers of the older month, or in which nothing was counted first
-and refused when it came again, shows too little.
+Rule 3: A run in which a way in a Region had not both answers of the older month, or in which
+nothing was counted first and refused when it came again, shows too little.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ COUNTED, REFUSED, QUEUED = "counted", "refused", "queued"
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The months before and after `at`, of the prefixes with this number; the first one closes at `closes`."""
+    """The months before and after `at`, of the prefixes with this number; the first one closes
+    at `closes`.
+    """
 
     number: int
     at: datetime
@@ -68,13 +72,21 @@ def kept(now: datetime) -> dict[str, dict[str, int]]:
 
 
 def next_turn(began: datetime, now: datetime) -> Turn:
-    """That of the first prefixes that are open long enough. `began`: when the deployment did. Raises NotDeployed."""
-    at, late_s = last_turn(began), [keep["late_s"] for name, keep in kept(began).items() if name.startswith(CALLS)]
+    """That of the first prefixes that are open long enough.
+
+    `began`: when the deployment did. Raises NotDeployed.
+    """
+    at, late_s = (
+        last_turn(began),
+        [keep["late_s"] for name, keep in kept(began).items() if name.startswith(CALLS)],
+    )
     closes = [at + WEST + timedelta(seconds=late) for late in late_s]
     for number, moment in enumerate(closes):
         if moment >= now + timedelta(seconds=AHEAD_S):
             return Turn(number, at, moment)
-    raise NotDeployed(f"The deployment took {now - began}, so the months that should turn are over. Run it again.")
+    raise NotDeployed(
+        f"The deployment took {now - began}, so the months that should turn are over. Run it again."
+    )
 
 
 class Asked(NamedTuple):
@@ -95,7 +107,9 @@ class Asked(NamedTuple):
         """Of a counter without a limit no outcome is queued but that its period is over."""
         if self.answer != QUEUED:
             return {self.answer}
-        return outcomes.get(self.key) or {COUNTED if self.change.counter.startswith(CALLS) else "no outcome"}
+        return outcomes.get(self.key) or {
+            COUNTED if self.change.counter.startswith(CALLS) else "no outcome"
+        }
 
     def allowed(self, turn: Turn) -> set[str]:
         if not self.change.counter.endswith(turn.over):
@@ -103,16 +117,25 @@ class Asked(NamedTuple):
         closes_ms = ms_of(turn.closes)
         if self.began_ms >= closes_ms + SKEW_MS:
             return {REFUSED}
-        return {COUNTED} if self.ended_ms < closes_ms - SKEW_MS and self.answer != QUEUED else {COUNTED, REFUSED}
+        return (
+            {COUNTED}
+            if self.ended_ms < closes_ms - SKEW_MS and self.answer != QUEUED
+            else {COUNTED, REFUSED}
+        )
 
 
-def wrong_answers(attempts: Sequence[Asked], outcomes: Mapping[str, set[str]], turn: Turn) -> Iterator[str]:
+def wrong_answers(
+    attempts: Sequence[Asked], outcomes: Mapping[str, set[str]], turn: Turn
+) -> Iterator[str]:
     seen = set()
     for each in attempts:
         found, allowed = each.answers(outcomes), each.allowed(turn)
         if not found <= allowed:
             after_ms = each.began_ms - ms_of(turn.closes)
-            yield f"{each.change.counter}: {each.key} by {each.way} in {each.region} at {after_ms:+} ms: {found}"
+            yield (
+                f"{each.change.counter}: {each.key} by {each.way} in {each.region} at "
+                f"{after_ms:+} ms: {found}"
+            )
         if each.change.counter.endswith(turn.over):
             seen |= {(each.way, each.region, answer) for answer in found}
     for missing in sorted({*itertools.product(WAYS, REGIONS, (COUNTED, REFUSED))} - seen):

@@ -1,7 +1,9 @@
-"""`python -m lab.engines` (`make engine`): an embedded DynamoDB with a table in it, until Ctrl-C; then it is gone.
+"""`python -m lab.engines` (`make engine`): an embedded DynamoDB with a table in it, until Ctrl-C;
+then it is gone.
 
 Rule 1: `ledgerctl init` makes the table, as on AWS, so whatever you try on it holds there.
-Rule 2: standard output holds only lines for a shell, so you can paste them, or a program can read them, as they are.
+Rule 2: standard output holds only lines for a shell, so you can paste them, or a program can read
+them, as they are.
 """
 
 import argparse
@@ -31,7 +33,13 @@ def main() -> None:
             for name, value in environ.items():
                 print(f"export {name}={value}")
             print(f"alias ledgerctl='{shlex.quote(sys.executable)} -m ledgerctl'", flush=True)
-            print("Paste these lines into other shells. Ctrl-C ends the engine and all that is in it.", file=sys.stderr)
+            print(
+                (
+                    "Paste these lines into other shells. Ctrl-C ends the engine and all that is "
+                    "in it."
+                ),
+                file=sys.stderr,
+            )
             while True:
                 time.sleep(LOOK_S)
                 engine.check()
@@ -42,5 +50,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(prog="python -m lab.engines", description=(__doc__ or "").partition("\n")[0]).parse_args()
+    argparse.ArgumentParser(
+        prog="python -m lab.engines", description=(__doc__ or "").partition("\n")[0]
+    ).parse_args()
     main()

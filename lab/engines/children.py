@@ -1,9 +1,11 @@
-"""The processes of a round: started, killed with SIGKILL, stopped for a while with SIGSTOP, and started again.
+"""The processes of a round: started, killed with SIGKILL, stopped for a while with SIGSTOP, and
+started again.
 
-Rule 1: Every process ends when its parent does, however that ends: it listens on a pipe that only the parent can write
-to.
+Rule 1: Every process ends when its parent does, however that ends: it listens on a pipe that only
+the parent can write to.
 Rule 2: Ctrl-C is the parent's alone; it ends the others.
-Rule 3: Processes are forked from a server that has loaded everything, so that a restart costs little.
+Rule 3: Processes are forked from a server that has loaded everything, so that a restart costs
+little.
 """
 
 import contextlib

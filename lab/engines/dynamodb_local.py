@@ -1,14 +1,16 @@
-"""Amazon's DynamoDB Local as a process, as `ministack` starts MiniStack; got from Maven Central when it is not there.
+"""Amazon's DynamoDB Local as a process, as `ministack` starts MiniStack; got from Maven Central
+when it is not there.
 
-Rule 1: Those of `ministack`. A Region's tables are its own here too, because DynamoDB Local keeps a database for each
-access key and Region.
-Rule 2: It is got by coordinates and through `mvn`, so that a mirror in Maven's own settings is honoured; no host is
-named here. Its folder is there when its program `run` is, which comes last.
+Rule 1: Those of `ministack`. A Region's tables are its own here too, because DynamoDB Local keeps a
+database for each access key and Region.
+Rule 2: It is got by coordinates and through `mvn`, so that a mirror in Maven's own settings is
+honoured; no host is named here. Its folder is there when its program `run` is, which comes last.
 Rule 3: `run` listens on loopback only. DynamoDB Local by itself listens on every interface and has
-no option against it, so a page of Java sets the host before the start; it is compiled at the start, which needs a JDK
-and a second.
-Rule 4: Four of its dependencies are left out: they send usage figures to AWS (switched off here), and are not in every
-mirror. Three must still be there for Java to load the server, in whatever version.
+no option against it, so a page of Java sets the host before the start; it is compiled at the start,
+which needs a JDK and a second.
+Rule 4: Four of its dependencies are left out: they send usage figures to AWS (switched off here),
+and are not in every mirror. Three must still be there for Java to load the server, in whatever
+version.
 """
 
 import os
@@ -41,7 +43,9 @@ class DynamoDBLocal(Engine):
 
 def _place() -> Path:
     """Where it is or goes: LEDGER_DYNAMODB_LOCAL if set, else beside this Python (in `.venv`)."""
-    return Path(os.environ.get("LEDGER_DYNAMODB_LOCAL") or Path(sys.prefix) / f"dynamodb-local-{VERSION}")
+    return Path(
+        os.environ.get("LEDGER_DYNAMODB_LOCAL") or Path(sys.prefix) / f"dynamodb-local-{VERSION}"
+    )
 
 
 def missing() -> list[str]:
@@ -56,12 +60,18 @@ def installed() -> Path | None:
 
 
 def install() -> Path:
-    """The program that starts DynamoDB Local, got now if it is not there. Raises EngineMissing with what is missing."""
+    """The program that starts DynamoDB Local, got now if it is not there.
+
+    Raises EngineMissing with what is missing.
+    """
     there = installed()
     if there is not None:
         return there
     if missing():
-        raise EngineMissing(f"DynamoDB Local needs a JDK (17 or later) and Maven. Put on PATH: {', '.join(missing())}")
+        raise EngineMissing(
+            "DynamoDB Local needs a JDK (17 or later) and Maven. Put on PATH: "
+            f"{', '.join(missing())}"
+        )
     place = _place()
     place.mkdir(parents=True, exist_ok=True)
     for name in ("pom.xml", "Loopback.java"):
@@ -73,12 +83,23 @@ def install() -> Path:
 
 
 def _get_jars(place: Path) -> None:
-    command = ["mvn", "-B", "-q", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=lib"]
+    command = [
+        "mvn",
+        "-B",
+        "-q",
+        "dependency:copy-dependencies",
+        "-DincludeScope=runtime",
+        "-DoutputDirectory=lib",
+    ]
     command += [f"-Dlocal.version={VERSION}", f"-Dplaceholders.version={PLACEHOLDERS_VERSION}"]
     try:
-        done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=GET_TIMEOUT_S, check=False)
+        done = subprocess.run(
+            command, cwd=place, capture_output=True, text=True, timeout=GET_TIMEOUT_S, check=False
+        )
     except subprocess.TimeoutExpired:
-        raise EngineMissing(f"Maven did not get DynamoDB Local within {GET_TIMEOUT_S} s. Run it again") from None
+        raise EngineMissing(
+            f"Maven did not get DynamoDB Local within {GET_TIMEOUT_S} s. Run it again"
+        ) from None
     if done.returncode != 0 or not list(place.glob("lib/DynamoDBLocal-*.jar")):
         said = "\n".join((done.stdout + done.stderr).splitlines()[-LOG_TAIL_LINES:])
         raise EngineMissing(f"Maven could not get DynamoDB Local {VERSION}:\n{said}")

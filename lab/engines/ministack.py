@@ -1,12 +1,14 @@
 """Starts an embedded DynamoDB (MiniStack, in an environment of its own) as a process, and ends it.
 
-Rule 1: Loopback only, a free port, a state directory that is new and is removed: runs never meet each other, nor
-another MiniStack.
-Rule 2: Every client gets its endpoint, credentials, time-outs, retries, pool and "no proxy" here, so no account or
-environment is needed.
-Rule 3: However the program ends short of SIGKILL, the process ends with it: `with`, and `end_on_signals` in a main
-program. The engine has a session of its own, so that Ctrl-C stops the program first and the engine after it.
-Rule 4: An engine that dies says so, with the end of its log, and not as a connection error somewhere else.
+Rule 1: Loopback only, a free port, a state directory that is new and is removed: runs never meet
+each other, nor another MiniStack.
+Rule 2: Every client gets its endpoint, credentials, time-outs, retries, pool and "no proxy" here,
+so no account or environment is needed.
+Rule 3: However the program ends short of SIGKILL, the process ends with it: `with`, and
+`end_on_signals` in a main program. The engine has a session of its own, so that Ctrl-C stops the
+program first and the engine after it.
+Rule 4: An engine that dies says so, with the end of its log, and not as a connection error
+somewhere else.
 """
 
 import os
@@ -50,7 +52,10 @@ CONFIG = Config(
 
 
 def end_on_signals() -> None:
-    """Makes SIGTERM and SIGHUP end this program as Ctrl-C does, so that its engine ends with it. For a main program."""
+    """Makes SIGTERM and SIGHUP end this program as Ctrl-C does, so that its engine ends with it.
+
+    For a main program.
+    """
 
     def end(number: int, _: object) -> None:
         raise SystemExit(128 + number)
@@ -65,18 +70,22 @@ class EngineMissing(Exception):
 
 
 class EngineDied(Exception):
-    """The embedded DynamoDB could not be started, or ended by itself; the message has the last lines of its log."""
+    """The embedded DynamoDB could not be started, or ended by itself; the message has the last
+    lines of its log.
+    """
 
 
 class Engine:
-    """One DynamoDB process that serves every Region; `with Engine() as engine:`. Its data is gone when it ends.
+    """One DynamoDB process that serves every Region; `with Engine() as engine:`. Its data is gone
+    when it ends.
 
-    It does about 1,000 requests a second on one core. A Region is the Region a client was made for: a table exists in
-    one Region only.
+    It does about 1,000 requests a second on one core. A Region is the Region a client was made for:
+    a table exists in one Region only.
     """
 
     name = "MiniStack"
-    _probed, _up = "/_ministack/health", 200  # the path to try until it answers, and the status that says that it is up
+    # the path to try until it answers, and the status that says that it is up
+    _probed, _up = "/_ministack/health", 200
     _process: subprocess.Popen[bytes]
     _log: Path
     endpoint_url: str
@@ -84,20 +93,23 @@ class Engine:
 
     def __init__(self) -> None:
         self._session = boto3.session.Session()
-        self._lock = threading.Lock()  # clients may be shared by threads; the session that makes them may not
+        # clients may be shared by threads; the session that makes them may not
+        self._lock = threading.Lock()
         self._held = ExitStack()
 
     def __enter__(self) -> Self:
         """Starts the engine and waits until it answers.
 
-        Raises EngineMissing if it is not installed, EngineDied if it ends or is not up within START_TIMEOUT_MS.
+        Raises EngineMissing if it is not installed, EngineDied if it ends or is not up within
+        START_TIMEOUT_MS.
         """
         executable = self.executable()
         with ExitStack() as held:  # Ctrl-C ends it, too
             folder = held.enter_context(
                 tempfile.TemporaryDirectory(prefix="ledger-engine-", ignore_cleanup_errors=True)
             )
-            # Free now, and taken again in a moment: the engine says so in its log if another program was quicker.
+            # Free now, and taken again in a moment: the engine says so in its log if another
+            # program was quicker.
             with socket.socket() as probe:
                 probe.bind((HOST, 0))
                 port: int = probe.getsockname()[1]
@@ -109,7 +121,8 @@ class Engine:
                 "TMPDIR": folder,  # its pid file
                 "LOG_LEVEL": "WARNING",  # a log line for every request costs more than the request
                 "PERSIST_STATE": "0",
-                "DOCKER_HOST": f"unix://{folder}/no-docker",  # it would look for containers to clean up
+                # it would look for containers to clean up
+                "DOCKER_HOST": f"unix://{folder}/no-docker",
             }
             log = held.enter_context(self._log.open("wb"))
             streams: Any = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": subprocess.STDOUT}
@@ -123,7 +136,8 @@ class Engine:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         with self._held:
-            # A dead engine explains whatever went wrong in the block, except that somebody ended the program.
+            # A dead engine explains whatever went wrong in the block, except that somebody ended
+            # the program.
             if error is None or isinstance(error, Exception):
                 self.check()
 
@@ -143,7 +157,9 @@ class Engine:
             raise self._died(f"is not running (exit code {code})")
 
     def client(self, region: str, config: Config | None = CONFIG) -> DynamoDBClient:
-        """A new boto3 DynamoDB client for a Region, of this `config` (None: boto3's own); threads may share it."""
+        """A new boto3 DynamoDB client for a Region, of this `config` (None: boto3's own);
+        threads may share it.
+        """
         client: DynamoDBClient = self._client("dynamodb", region, config)
         return client
 
@@ -152,15 +168,21 @@ class Engine:
         return self._client("dynamodbstreams", region, CONFIG)
 
     def create_table(self, name: str, region: str, client: DynamoDBClient | None = None) -> None:
-        """Creates an empty table in one Region: string keys pk and sk, on demand, a stream of new and old images.
+        """Creates an empty table in one Region: string keys pk and sk, on demand, a stream of new
+        and old images.
 
-        `name` has 3 to 255 characters; `client` saves making one. Raises the client's ResourceInUseException if it
-        exists there.
+        `name` has 3 to 255 characters; `client` saves making one. Raises the client's
+        ResourceInUseException if it exists there.
         """
         (client or self.client(region)).create_table(
             TableName=name,
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
+            KeySchema=[
+                {"AttributeName": "pk", "KeyType": "HASH"},
+                {"AttributeName": "sk", "KeyType": "RANGE"},
+            ],
+            AttributeDefinitions=[
+                {"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")
+            ],
             BillingMode="PAY_PER_REQUEST",
             StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
         )
@@ -196,7 +218,8 @@ class Engine:
 def _end(process: subprocess.Popen[bytes]) -> None:
     for sent in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
-            os.killpg(process.pid, sent)  # its own session, so the group is the engine and its children
+            # its own session, so the group is the engine and its children
+            os.killpg(process.pid, sent)
         with suppress(subprocess.TimeoutExpired):
             process.wait(STOP_TIMEOUT_MS / 1_000)
             return

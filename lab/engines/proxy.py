@@ -1,11 +1,15 @@
-"""The fault proxy: a process between every client and the engine that does to requests what proxy_faults.py decides.
+"""The fault proxy: a process between every client and the engine that does to requests what
+proxy_faults.py decides.
 
-Rule 1: Loopback only, and nothing that a page in a browser sends. A request's path says where its caller stands; the
-Region that it asks is in its signature.
+Rule 1: Loopback only, and nothing that a page in a browser sends. A request's path says where its
+caller stands; the Region that it asks is in its signature.
 Rule 2: It decides nothing: what happens to a request is a Fault. What it did is counted by kind.
-Rule 3: A partition resets what one Region's callers send to another Region; callers outside reach every Region.
-Rule 4: PartiQL goes on item by item (`partiql`), because this engine's streams and replicas see none.
-Rule 5: A request goes on to the engine also when its caller has hung up: a network does not take packets back.
+Rule 3: A partition resets what one Region's callers send to another Region; callers outside reach
+every Region.
+Rule 4: PartiQL goes on item by item (`partiql`), because this engine's streams and replicas see
+none.
+Rule 5: A request goes on to the engine also when its caller has hung up: a network does not take
+packets back.
 """
 
 import contextlib
@@ -45,8 +49,8 @@ Answer = tuple[int, Headers, bytes]
 def main(engine_port: int, seed: int, mixed: Mix, control: Connection) -> None:
     """Sends its port, then serves until it is killed.
 
-    It takes ("partition", bool), ("calm",) for no more faults, ("refuse", one of REFUSALS or "" for none, a place or ""
-    for everybody); anything else it answers by the counts so far.
+    It takes ("partition", bool), ("calm",) for no more faults, ("refuse", one of REFUSALS or "" for
+    none, a place or "" for everybody); anything else it answers by the counts so far.
     """
     proxy = _Proxy(engine_port, random.Random(f"{seed} proxy"), mixed)
     threading.Thread(target=proxy.serve_forever, daemon=True).start()
@@ -65,7 +69,9 @@ def main(engine_port: int, seed: int, mixed: Mix, control: Connection) -> None:
 
 
 def start(children: Children, engine: Engine, seed: int, mixed: Mix) -> tuple[Connection, str]:
-    """A proxy in front of the engine, as one of `children`: what it takes its commands by, and its endpoint."""
+    """A proxy in front of the engine, as one of `children`: what it takes its commands by, and
+    its endpoint.
+    """
     control, theirs = CONTEXT.Pipe()
     children.start("proxy", main, int(engine.endpoint_url.rpartition(":")[2]), seed, mixed, theirs)
     return control, f"http://{HOST}:{control.recv()}"
@@ -145,7 +151,11 @@ class _Proxy(ThreadingHTTPServer):
             with self.lock:
                 self.counts["engine hung up"] += 1
             return None
-        handed_on = {name: text for name, text in answer.headers.items() if name.lower() not in OF_A_CONNECTION}
+        handed_on = {
+            name: text
+            for name, text in answer.headers.items()
+            if name.lower() not in OF_A_CONNECTION
+        }
         return answer.status, handed_on, answer.data
 
     def _pause(self, between_ms: tuple[int, int]) -> None:
@@ -165,7 +175,9 @@ class _Caller(OfLoopback):
         length = int(self.headers["Content-Length"])
         body = self.rfile.read(length)
         is_whole = len(body) == length  # else its caller was killed
-        answer = self.server.answer(self.path.strip("/"), dict(self.headers), body) if is_whole else None
+        answer = (
+            self.server.answer(self.path.strip("/"), dict(self.headers), body) if is_whole else None
+        )
         if answer is None:
             self.close_connection = True
             return

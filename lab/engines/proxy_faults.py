@@ -1,11 +1,12 @@
 """What the fault proxy does to a request, decided by a seed: pure.
 
-Rule 1: A fault is data: how long the request waits, how often the engine gets it, how long the answer waits and which
-answer the caller gets. So every kind is a row, and the proxy knows none of them.
-Rule 2: Only what AWS may do: an error that says "nothing was written" is given only when the engine did not get the
-request.
-Rule 3: Each round draws its own mix (some kinds off, some frequent): all of them at once hide what one alone would
-find.
+Rule 1: A fault is data: how long the request waits, how often the engine gets it, how long the
+answer waits and which answer the caller gets. So every kind is a row, and the proxy knows none of
+them.
+Rule 2: Only what AWS may do: an error that says "nothing was written" is given only when the engine
+did not get the request.
+Rule 3: Each round draws its own mix (some kinds off, some frequent): all of them at once hide what
+one alone would find.
 """
 
 import json
@@ -20,7 +21,9 @@ MS_OF_GIVING_UP = 5_500  # a little more than the read time-out of the library's
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """wait_ms, then the engine gets it `times` times, then answer_wait_ms, then `answer`; again_ms later once more."""
+    """wait_ms, then the engine gets it `times` times, then answer_wait_ms, then `answer`;
+    again_ms later once more.
+    """
 
     kind: str
     wait_ms: tuple[int, int] = (0, 0)
@@ -47,7 +50,9 @@ FAULTS: Mix = {
 }
 """A middling mix."""
 
-REFUSALS = {each: Fault(f"{each}, as arranged", times=0, answer=each) for each in ("throttled", "denied")}
+REFUSALS = {
+    each: Fault(f"{each}, as arranged", times=0, answer=each) for each in ("throttled", "denied")
+}
 """What the proxy answers to whom it has to refuse."""
 
 MULTIPLIERS = (0.0, 0.5, 1.0, 1.0, 3.0)
@@ -82,7 +87,11 @@ def refusal(rng: random.Random, answer: Answer, operation: str) -> tuple[int, by
         case "throttled" if operation == TRANSACTION and rng.random() < 0.5:
             return 400, _cancelled("ThrottlingError", "Throughput exceeds")
         case "throttled" | "conflict":
-            kinds = ("ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded")
+            kinds = (
+                "ProvisionedThroughputExceededException",
+                "ThrottlingException",
+                "RequestLimitExceeded",
+            )
             return 400, _body(rng.choice(kinds), "Too many requests, says the fault proxy")
         case "denied":
             return 400, _body("AccessDeniedException", "Not authorized, says the fault proxy")
@@ -91,9 +100,16 @@ def refusal(rng: random.Random, answer: Answer, operation: str) -> tuple[int, by
 
 def _cancelled(code: str, message: str) -> bytes:
     reasons = [{"Code": code, "Message": message}, {"Code": "None"}]
-    return _body("TransactionCanceledException", "Transaction cancelled", CancellationReasons=reasons)
+    return _body(
+        "TransactionCanceledException", "Transaction cancelled", CancellationReasons=reasons
+    )
 
 
 def _body(code: str, message: str, **more: object) -> bytes:
-    spelled = {"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": message, "Message": message, **more}
+    spelled = {
+        "__type": f"com.amazonaws.dynamodb.v20120810#{code}",
+        "message": message,
+        "Message": message,
+        **more,
+    }
     return json.dumps(spelled).encode()

@@ -1,16 +1,19 @@
-"""Replicates a table between Regions as a global table does (eventual mode), from their streams, in one thread.
+"""Replicates a table between Regions as a global table does (eventual mode), from their streams, in
+one thread.
 
-Rule 1: A Region is sent nothing between a delivery and the reading of its stream up to it (see `replicas`): one thread
-does both.
-Rule 2: Every turn is bounded; a turn holds the lock, so `partition` and `heal` take effect between turns and at once.
-Rule 3: An error ends the thread and is raised by `drain` and `stop`: a replicator that stopped must not look like a
-slow one.
-Rule 4: Items go 25 to a BatchWriteItem, each due by its own random lag: a batch is not a unit, so a transaction's items
-still arrive apart.
-Rule 5: Only an empty page of a stream says "the end": a page also ends before it passes 1 MB of records.
-Rule 6: A change's order is the engine's own write counter (the last ten digits of a sequence number; the rest is the
-wall clock, which can step back). It counts over all tables and Regions of one engine process, which is what makes "the
-last writer" exact here.
+Rule 1: A Region is sent nothing between a delivery and the reading of its stream up to it (see
+`replicas`): one thread does both.
+Rule 2: Every turn is bounded; a turn holds the lock, so `partition` and `heal` take effect between
+turns and at once.
+Rule 3: An error ends the thread and is raised by `drain` and `stop`: a replicator that stopped must
+not look like a slow one.
+Rule 4: Items go 25 to a BatchWriteItem, each due by its own random lag: a batch is not a unit, so a
+transaction's items still arrive apart.
+Rule 5: Only an empty page of a stream says "the end": a page also ends before it passes 1 MB of
+records.
+Rule 6: A change's order is the engine's own write counter (the last ten digits of a sequence
+number; the rest is the wall clock, which can step back). It counts over all tables and Regions of
+one engine process, which is what makes "the last writer" exact here.
 Rule 7: An iterator lives for 15 minutes, so a reader that rests for longer is at its end.
 Rule 8: One shard. MiniStack has no more; another engine would need a reader of shards first.
 """
@@ -53,11 +56,15 @@ class StreamReader:
     """
 
     def __init__(self, engine: Engine, region: str, table: str) -> None:
-        self._arn = engine.client(region).describe_table(TableName=table)["Table"]["LatestStreamArn"]
+        self._arn = engine.client(region).describe_table(TableName=table)["Table"][
+            "LatestStreamArn"
+        ]
         self._streams = engine.stream_client(region)
         (shard,) = self._streams.describe_stream(StreamArn=self._arn)["StreamDescription"]["Shards"]
         start = {"ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
-        self._iterator: str = self._streams.get_shard_iterator(StreamArn=self._arn, **start)["ShardIterator"]
+        self._iterator: str = self._streams.get_shard_iterator(StreamArn=self._arn, **start)[
+            "ShardIterator"
+        ]
 
     def read(self) -> list[Change]:
         """The next changes, at most 1,000 and about 1 MB; an empty list: the end, for now.
@@ -66,22 +73,30 @@ class StreamReader:
         """
         page = self._streams.get_records(ShardIterator=self._iterator, Limit=PAGE_RECORDS)
         if "NextShardIterator" not in page:
-            raise ValueError(f"the stream {self._arn} is closed, because its table was deleted or changed")
+            raise ValueError(
+                f"the stream {self._arn} is closed, because its table was deleted or changed"
+            )
         self._iterator = page["NextShardIterator"]
         records = [record["dynamodb"] for record in page["Records"]]
         return [
-            Change(key_of(each["Keys"]), each.get("NewImage"), int(each["SequenceNumber"][-ORDER_DIGITS:]))
+            Change(
+                key_of(each["Keys"]),
+                each.get("NewImage"),
+                int(each["SequenceNumber"][-ORDER_DIGITS:]),
+            )
             for each in records
         ]
 
 
 class Replicator:
-    """A thread that copies each Region's changes of one table to the others, item by item, the last writer winning.
+    """A thread that copies each Region's changes of one table to the others, item by item, the last
+    writer winning.
 
-    Each change reaches each Region `min_lag_ms` to `max_lag_ms` after it was seen (plus up to about POLL_MS), by a lag
-    drawn from `rng`; changes to one item may be merged into the newest. The tables must exist, with a stream of new
-    images, and have been equal when their streams began. Use one Replicator for a table in the life of an engine: a
-    second one would take the first one's deliveries for writes. It runs inside `with`.
+    Each change reaches each Region `min_lag_ms` to `max_lag_ms` after it was seen (plus up to about
+    POLL_MS), by a lag drawn from `rng`; changes to one item may be merged into the newest. The
+    tables must exist, with a stream of new images, and have been equal when their streams began.
+    Use one Replicator for a table in the life of an engine: a second one would take the first one's
+    deliveries for writes. It runs inside `with`.
     """
 
     def __init__(
@@ -106,7 +121,8 @@ class Replicator:
         self._thread = threading.Thread(target=self._run, name=f"replicator-{table}", daemon=True)
 
     def partition(self, *regions: str) -> None:
-        """Cuts each of these Regions (none given: every Region) off from all others, until heal; their writes are kept.
+        """Cuts each of these Regions (none given: every Region) off from all others, until heal;
+        their writes are kept.
 
         When it returns, no delivery to them is under way. Replaces an earlier partition.
         """
@@ -121,10 +137,11 @@ class Replicator:
             self._partitioned = False
 
     def drain(self, timeout_ms: int = DRAIN_TIMEOUT_MS) -> None:
-        """Waits until every write acknowledged before the call is applied in every Region, and none is under way.
+        """Waits until every write acknowledged before the call is applied in every Region, and none
+        is under way.
 
-        Raises ReplicationError if that takes longer than `timeout_ms` (as while others go on writing), during a
-        partition, or if the thread failed or is not running.
+        Raises ReplicationError if that takes longer than `timeout_ms` (as while others go on
+        writing), during a partition, or if the thread failed or is not running.
         """
         with self._turned:
             began = self._turns
@@ -132,20 +149,32 @@ class Replicator:
             def is_done() -> bool:
                 return self._turns > began and self._replicas.pending == 0
 
-            self._turned.wait_for(lambda: is_done() or self._cannot_drain() is not None, timeout_ms / 1_000)
+            self._turned.wait_for(
+                lambda: is_done() or self._cannot_drain() is not None, timeout_ms / 1_000
+            )
             if not is_done():
                 pending = self._replicas.pending
-                reason = self._cannot_drain() or f"not done after {timeout_ms} ms, {pending} changes are pending"
-                raise ReplicationError(f"replication of {self._table} did not end: {reason}") from self._error
+                reason = (
+                    self._cannot_drain()
+                    or f"not done after {timeout_ms} ms, {pending} changes are pending"
+                )
+                raise ReplicationError(
+                    f"replication of {self._table} did not end: {reason}"
+                ) from self._error
 
     def stop(self) -> None:
-        """Stops the thread; changes not yet delivered stay undelivered. Raises ReplicationError if it had failed."""
+        """Stops the thread; changes not yet delivered stay undelivered.
+
+        Raises ReplicationError if it had failed.
+        """
         with self._turned:
             self._stopping = True
             self._turned.notify_all()
         self._thread.join(STOP_TIMEOUT_MS / 1_000)
         if self._error is not None:
-            raise ReplicationError(f"replication of {self._table} failed: {self._error}") from self._error
+            raise ReplicationError(
+                f"replication of {self._table} failed: {self._error}"
+            ) from self._error
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -191,7 +220,9 @@ class Replicator:
             batch: Any = [_write(key, image) for key, image in due[start : start + BATCH_ITEMS]]
             answer = self._clients[region].batch_write_item(RequestItems={self._table: batch})
             if answer.get("UnprocessedItems"):
-                raise ReplicationError("the engine left items of a batch unprocessed, which it never does")
+                raise ReplicationError(
+                    "the engine left items of a batch unprocessed, which it never does"
+                )
 
 
 def _write(key: Key, image: Image) -> Any:

@@ -1,4 +1,5 @@
-"""The shipped programs on the simulator: seeded histories, every order of the steps of small casts, planted mistakes.
+"""The shipped programs on the simulator: seeded histories, every order of the steps of small casts,
+planted mistakes.
 
 python -m lab.histories             histories, judged (`make simulate`)
 python -m lab.histories.explore     every order of small casts (`make explore`)

@@ -11,8 +11,24 @@ from rich.console import Console
 from lab.histories.kinds import KINDS, lines
 from simulator.choices import Drawn
 
-LEAST = {"reads": 10, "deltas": 5, "cleaned": 1, "decided": 3, "visits": 0.1, "late": 0.2, "crossings": 0.02}
-LEAST |= {"charts": 2, "over": 0.3, "carried": 0.02, "moved": 1, "refunded": 0.1, "stuck": 0.003, "conflicts": 0.1}
+LEAST = {
+    "reads": 10,
+    "deltas": 5,
+    "cleaned": 1,
+    "decided": 3,
+    "visits": 0.1,
+    "late": 0.2,
+    "crossings": 0.02,
+}
+LEAST |= {
+    "charts": 2,
+    "over": 0.3,
+    "carried": 0.02,
+    "moved": 1,
+    "refunded": 0.1,
+    "stuck": 0.003,
+    "conflicts": 0.1,
+}
 """So many of each there are for every seed, on average: a third or less of what there is."""
 
 FLOORS_FROM = 100
@@ -24,11 +40,15 @@ def main(
     first: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
     processes: Annotated[int, typer.Option(min=1, help="Processes to play them in.")] = 2,
     seed: Annotated[int | None, typer.Option(min=0, help="Show this one history.")] = None,
-    kind: Annotated[str, typer.Option(help=f"Of the one that is shown: {', '.join(KINDS)}.")] = "lanes",
+    kind: Annotated[
+        str, typer.Option(help=f"Of the one that is shown: {', '.join(KINDS)}.")
+    ] = "lanes",
 ) -> None:
-    """Play histories of the shipped code on a simulated table in two or three Regions, with its faults.
+    """Play histories of the shipped code on a simulated table in two or three Regions, with its
+    faults.
 
-    Exit code: 0 when every history is right, 1 at the first that is wrong, and when too little happened in them.
+    Exit code: 0 when every history is right, 1 at the first that is wrong, and when too little
+    happened in them.
     """
     console = Console(highlight=False, soft_wrap=True)
     if seed is not None:
@@ -47,7 +67,9 @@ def main(
         happened = "".join(f", {total[what]:,} {what}" for what in played.shows)
         console.print(f"{name:10} {total[name]:>7,}: {total[f'{name} steps']:,} steps{happened}")
     spent = f"in {time.monotonic() - began:.0f} s"
-    console.print(f"{seeds:,} histories, seeds {first:,} to {first + seeds - 1:,}, 0 violations, {spent}")
+    console.print(
+        f"{seeds:,} histories, seeds {first:,} to {first + seeds - 1:,}, 0 violations, {spent}"
+    )
     if lacking := lacks(total):
         console.print(f"too little happened: {', '.join(lacking)}")
         raise typer.Exit(1)
@@ -56,7 +78,11 @@ def main(
 def lacks(total: Counter[str]) -> list[str]:
     """What happened too seldom, so that no violation says nothing."""
     seeds = total["lanes"]
-    return [name for name, least in LEAST.items() if seeds >= FLOORS_FROM and total[name] < int(least * seeds)]
+    return [
+        name
+        for name, least in LEAST.items()
+        if seeds >= FLOORS_FROM and total[name] < int(least * seeds)
+    ]
 
 
 def _play_all(seed: int) -> tuple[str, Counter[str]]:
@@ -68,7 +94,10 @@ def _play_all(seed: int) -> tuple[str, Counter[str]]:
         played = kind.play(Drawn(seed))
         if played.violations:
             how = f"python -m lab.histories --seed {seed} --kind {name} shows it"
-            return f"seed {seed} goes wrong, a history of {name}: {played.violations[0]}\n{how}", total
+            return (
+                f"seed {seed} goes wrong, a history of {name}: {played.violations[0]}\n{how}",
+                total,
+            )
         total += Counter({name: 1, f"{name} steps": played.steps}) + played.counts
     return "", total
 

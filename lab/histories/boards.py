@@ -1,10 +1,13 @@
-"""What every stage of a small cast stands on: a world, the processes that are let loose on it, each one's answers.
+"""What every stage of a small cast stands on: a world, the processes that are let loose on it, each
+one's answers.
 
-Rule 1: a cast is a table of steps, and a step is a call of a method of its stage. What a cast does before its processes
-begin happens at once and without a fault.
-Rule 2: a stage keeps the answers of each process, because a process that had the same answers is in the same state.
+Rule 1: a cast is a table of steps, and a step is a call of a method of its stage. What a cast does
+before its processes begin happens at once and without a fault.
+Rule 2: a stage keeps the answers of each process, because a process that had the same answers is in
+the same state.
 Rule 3: a pause takes no step: whatever may happen in it may happen between two steps anyhow.
-Rule 4: what a request does to several items, which are not one transaction, happens one by one where a stage says so.
+Rule 4: what a request does to several items, which are not one transaction, happens one by one
+where a stage says so.
 """
 
 from abc import ABC, abstractmethod
@@ -37,11 +40,15 @@ do = Steps()
 
 
 def process(method: Callable[..., Program[object]]) -> Callable[..., None]:
-    """A step that lets loose a process, in a Region, with the program that the method makes for it."""
+    """A step that lets loose a process, in a Region, with the program that the method makes for
+    it.
+    """
 
     @wraps(method)
     def step(self: "Boards", *given: Any, region: str = HOME, name: str = "", **named: Any) -> None:
-        self.enter(method(self, region, *given, **named), region, name or f"{method.__name__} in {region}")
+        self.enter(
+            method(self, region, *given, **named), region, name or f"{method.__name__} in {region}"
+        )
 
     return step
 
@@ -116,7 +123,9 @@ class Boards(ABC):
             parts = self._parts(request)
             came: list[Any] = []
             try:
-                if self.resends and isinstance(request.request if isinstance(request, At) else request, Update):
+                if self.resends and isinstance(
+                    request.request if isinstance(request, At) else request, Update
+                ):
                     yield request
                     answers.append(0)
                 for part in parts or (request,):
@@ -134,7 +143,9 @@ class Boards(ABC):
                 self.failures.append(error)
 
         self.answers.append(answers)
-        self.processes.append(Process(f"{name} {twin}".strip(), region, script, self.world, NONE, self.log))
+        self.processes.append(
+            Process(f"{name} {twin}".strip(), region, script, self.world, NONE, self.log)
+        )
 
     def _parts(self, request: Request) -> list[Request]:
         match request:

@@ -1,10 +1,12 @@
-"""Histories of calls that cost more than their estimates: such a cost fills its budgets, whatever fails meanwhile.
+"""Histories of calls that cost more than their estimates: such a cost fills its budgets, whatever
+fails meanwhile.
 
-Rule 1: a history is a seed. A process dies in the middle of a settlement, or the table does not decide; room comes
-back; then the same is settled again, in this process or another.
-Rule 2: judged is what was spent, not what was believed: no budget is passed, and the two counters together are what the
-calls cost. When the time of all holds is over nothing is held: what is left can be taken, all of it. One call more that
-costs far more than its estimate fills the budget, and the next is refused.
+Rule 1: a history is a seed. A process dies in the middle of a settlement, or the table does not
+decide; room comes back; then the same is settled again, in this process or another.
+Rule 2: judged is what was spent, not what was believed: no budget is passed, and the two counters
+together are what the calls cost. When the time of all holds is over nothing is held: what is left
+can be taken, all of it. One call more that costs far more than its estimate fills the budget, and
+the next is refused.
 """
 
 from __future__ import annotations
@@ -39,7 +41,10 @@ WRONG = {
 
 
 class TwoRegions:
-    """Budgets of `cap` in two Regions. Each `budgets` is a process of its own: nothing is shared but the table."""
+    """Budgets of `cap` in two Regions.
+
+    Each `budgets` is a process of its own: nothing is shared but the table.
+    """
 
     def __init__(self, cap: int, *, seed: int = 0, faults: Faults | None = None) -> None:
         self.cap = cap
@@ -53,7 +58,9 @@ class TwoRegions:
     def ledger(self, region: str = REGIONS[0]) -> Ledger:
         return Ledger(self.settings(region), table=self.simulation.table(region), clock=self.clock)
 
-    def budgets(self, region: str = REGIONS[0], ledger: Any = None, timeout: timedelta = TIMEOUT) -> Budgets:
+    def budgets(
+        self, region: str = REGIONS[0], ledger: Any = None, timeout: timedelta = TIMEOUT
+    ) -> Budgets:
         return Budgets(ledger or self.ledger(region), timeout=timeout, clock=self.clock)
 
     def wait(self, span: timedelta) -> None:
@@ -81,7 +88,9 @@ class TwoRegions:
 
 
 def wrong_of(world: TwoRegions, counter: str, least: int, most: int) -> list[str]:
-    """What is wrong of a budget when all of its calls have ended, by the names in WRONG: they cost so much together."""
+    """What is wrong of a budget when all of its calls have ended, by the names in WRONG: they
+    cost so much together.
+    """
     spent, beside = world.spent(counter), world.spent(f"over:{counter}")
     wrong = {
         "passed": spent > world.cap or least - beside > world.cap,
@@ -94,7 +103,9 @@ def wrong_of(world: TwoRegions, counter: str, least: int, most: int) -> list[str
 
 
 def _can_be_taken(world: TwoRegions, counter: str, rest: int) -> bool:
-    """All of it, and again after the time of the process that took it and died; then nothing is held."""
+    """All of it, and again after the time of the process that took it and died; then nothing is
+    held.
+    """
     call = world.budgets().reserve([counter], 0)
     for _ in range(2 if rest > 0 else 0):
         world.wait(2 * TIMEOUT)
@@ -125,7 +136,9 @@ class Died(BaseException):
 
 @dataclass
 class FailingLedger:
-    """A ledger of which the calls by a name, or those of one counter, fail `times` after so many, made or not."""
+    """A ledger of which the calls by a name, or those of one counter, fail `times` after so
+    many, made or not.
+    """
 
     ledger: Any
     name: str
@@ -156,8 +169,8 @@ class FailingLedger:
 
 
 class BudgetHistory:
-    """Calls under names that two processes share, so that either may settle. Each has a timeout of its own, as while a
-    deployment replaces one by the other."""
+    """Calls under names that two processes share, so that either may settle. Each has a timeout of
+    its own, as while a deployment replaces one by the other."""
 
     def __init__(self, seed: int) -> None:
         self.draw = Random(seed)
@@ -179,16 +192,24 @@ class BudgetHistory:
         self.world = self.world.calm()
         wrong = [f"{name}: stuck" for name in NAMES if self.world.held(name) > self.kept]
         return wrong + [
-            f"{name}: {why}" for name in NAMES for why in wrong_of(self.world, name, *[self.cost[name]] * 2)
+            f"{name}: {why}"
+            for name in NAMES
+            for why in wrong_of(self.world, name, *[self.cost[name]] * 2)
         ]
 
     def _begin(self) -> None:
         counters = self.draw.sample(NAMES, self.draw.randint(1, 2))
         estimate = self.draw.choice((0, 1, 5, 20))
-        at, name, region = self.world.budgets().now(), f"{self.draw.getrandbits(64):x}", self.draw.choice(REGIONS)
+        at, name, region = (
+            self.world.budgets().now(),
+            f"{self.draw.getrandbits(64):x}",
+            self.draw.choice(REGIONS),
+        )
         timeouts = self.draw.sample((TIMEOUT, TIMEOUT / 2), 2)
         first, second = (
-            self.world.budgets(region, timeout=timeout).reserve(counters, estimate, call=name, at=at)
+            self.world.budgets(region, timeout=timeout).reserve(
+                counters, estimate, call=name, at=at
+            )
             for timeout in timeouts
         )
         for call in (first, second):
@@ -230,7 +251,10 @@ class BudgetHistory:
 
 
 def goes_wrong(seed: int) -> list[str]:
-    """What is wrong of this history. A mistake may also show as an error that no history can cause."""
+    """What is wrong of this history.
+
+    A mistake may also show as an error that no history can cause.
+    """
     try:
         return BudgetHistory(seed).play()
     except LedgerError as error:

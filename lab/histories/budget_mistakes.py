@@ -1,4 +1,6 @@
-"""Planted mistakes of budgets: each takes the place of one function, and some seed of `goes_wrong` finds it."""
+"""Planted mistakes of budgets: each takes the place of one function, and some seed of
+`goes_wrong` finds it.
+"""
 
 import uuid
 from collections.abc import Callable
@@ -32,7 +34,9 @@ def _planted_at(owner: Any, name: str) -> Callable[[Callable[..., Any]], Callabl
 @_planted_at(reserving, "settle")
 def settles_twice(right: Any, counters: Any, holds: Any, cost: int, name: Any, *more: Any) -> Any:
     yield from right(counters, holds, cost, name, *more)
-    return (yield from right(counters, (), cost, reserving.CallName(f"{name.id}/again", name.at), *more))
+    return (
+        yield from right(counters, (), cost, reserving.CallName(f"{name.id}/again", name.at), *more)
+    )
 
 
 @_planted_at(Call, "_ended")
@@ -42,12 +46,18 @@ def gives_back_without_settling(right: Any, call: Call, *_: Any) -> Any:
 
 
 @_planted_at(reserving, "_holds")
-def holds_under_a_name_for_each_attempt(right: Any, counters: Any, estimate: int, name: Any, expires: Any) -> Any:
-    return lambda ledger: right(counters, estimate, replace(name, id=uuid.uuid4().hex), expires)(ledger)
+def holds_under_a_name_for_each_attempt(
+    right: Any, counters: Any, estimate: int, name: Any, expires: Any
+) -> Any:
+    return lambda ledger: right(counters, estimate, replace(name, id=uuid.uuid4().hex), expires)(
+        ledger
+    )
 
 
 @_planted_at(reserving, "_holds")
-def holds_under_a_name_with_the_timeout(right: Any, counters: Any, estimate: int, name: Any, expires: Any) -> Any:
+def holds_under_a_name_with_the_timeout(
+    right: Any, counters: Any, estimate: int, name: Any, expires: Any
+) -> Any:
     return right(counters, estimate, replace(name, id=f"{name.id}/{expires}"), expires)
 
 
@@ -67,7 +77,9 @@ def counts_the_rest_beside_whole(right: Any, counter: str, rest: int, *given: An
 
 
 @_planted_at(reserving, "_add")
-def counts_beside_under_a_new_name(right: Any, counter: str, change: int, key: str, name: Any) -> Any:
+def counts_beside_under_a_new_name(
+    right: Any, counter: str, change: int, key: str, name: Any
+) -> Any:
     return right(counter, change, uuid.uuid4().hex if counter.startswith("over:") else key, name)
 
 
@@ -79,7 +91,9 @@ def asks_for_no_parts(right: Any, counter: str, rest: int, name: Any, tries: int
 
 @_planted_at(reserving, "_filled")
 def names_parts_by_what_is_left(right: Any, counter: str, rest: int, name: Any, tries: int) -> Any:
-    """As much of the rest as there is room for now, under one name; what is left changes, and the name does not."""
+    """As much of the rest as there is room for now, under one name; what is left changes, and
+    the name does not.
+    """
     for part in (rest, *reserving.parts(rest)):
         if part and (yield from reserving._added(counter, part, name.part(part), name, tries)):
             return rest - part

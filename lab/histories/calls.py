@@ -1,7 +1,7 @@
 """Calls of a Ledger, each with pairs of faults: the judge of what it ends with.
 
-First the answer to one request is lost, or the request is sent twice, as an SDK does; another process may file in
-between what it wrote. Then a later one is refused, once or from then on.
+First the answer to one request is lost, or the request is sent twice, as an SDK does; another
+process may file in between what it wrote. Then a later one is refused, once or from then on.
 
 Rule 1: where a change counts, its error is OutcomeUnknown.
 Rule 2: an error that says that nothing was written leaves everything as it was.
@@ -64,7 +64,10 @@ FAR_MS = 3_600_000
 
 @dataclass
 class Spoiled:
-    """A table in memory whose requests, by their number, meet faults. made: how many it got since it was `armed`."""
+    """A table in memory whose requests, by their number, meet faults.
+
+    made: how many it got since it was `armed`.
+    """
 
     plan: dict[int, str] = field(default_factory=dict)
     forever: str = ""
@@ -96,7 +99,11 @@ class Spoiled:
     def _in_a_batch(self, put: Put) -> AlreadyThere | LedgerError | None:
         """A batch does not show the item that is there, unless only for its own fault."""
         answer = or_error(self._sent, put)
-        return AlreadyThere(None, isinstance(answer, Resent)) if isinstance(answer, dict) else outcome(answer)
+        return (
+            AlreadyThere(None, isinstance(answer, Resent))
+            if isinstance(answer, dict)
+            else outcome(answer)
+        )
 
     def _alone(self, put: Put) -> Any:
         answer = self._sent(put)
@@ -105,7 +112,9 @@ class Spoiled:
     def _sent(self, request: Request) -> Any:
         if self.made is None:
             return self.inner.answer(request)
-        fault = self.plan.get(self.made, self.forever if self.made > max(self.plan, default=0) else "")
+        fault = self.plan.get(
+            self.made, self.forever if self.made > max(self.plan, default=0) else ""
+        )
         self.made += 1
         if fault in REFUSALS:
             kind = REFUSALS[fault]
@@ -175,12 +184,20 @@ def closed(ledger: Any, call: Any) -> None:
 TWICE = Case.faults
 CASES = {
     "add": Case(lambda ledger, _: ledger.add("plain", 1, **named("a"))),
-    "add of a limited counter": Case(lambda ledger, _: ledger.add("lim", 1, **named("a")), faults=(*TWICE, "filed")),
-    "add whose rights are elsewhere": Case(lambda ledger, _: ledger.add("lim", 1, **named("a")), regions=(A, B)),
+    "add of a limited counter": Case(
+        lambda ledger, _: ledger.add("lim", 1, **named("a")), faults=(*TWICE, "filed")
+    ),
+    "add whose rights are elsewhere": Case(
+        lambda ledger, _: ledger.add("lim", 1, **named("a")), regions=(A, B)
+    ),
     "add_many": Case(lambda ledger, _: ledger.add_many(changes("plain"))),
-    "add_many in packs": Case(lambda ledger, _: ledger.add_many([*changes("plain"), *changes("other")[:1]], pack=True)),
+    "add_many in packs": Case(
+        lambda ledger, _: ledger.add_many([*changes("plain"), *changes("other")[:1]], pack=True)
+    ),
     "add_many of a limited counter": Case(lambda ledger, _: ledger.add_many(changes("lim"))),
-    "gathered": Case(lambda ledger, _: ledger._gathered([ledger.prepare("plain", 1, **named(k)) for k in "abc"])),
+    "gathered": Case(
+        lambda ledger, _: ledger._gathered([ledger.prepare("plain", 1, **named(k)) for k in "abc"])
+    ),
     "gathered of a limited counter": Case(
         lambda ledger, _: ledger._gathered([ledger.prepare("lim", 1, **named(k)) for k in "abc"])
     ),
@@ -190,12 +207,17 @@ CASES = {
     "set_limit": Case(lambda ledger, _: ledger.set_limit("lim", ceiling=500)),
     "hold_all": Case(lambda ledger, _: all_held(ledger), steps=True),
     "hold_all without a key": Case(
-        lambda ledger, _: ledger.hold_all(["lim", "wallet"], -5, expires=timedelta(hours=1)), steps=True
+        lambda ledger, _: ledger.hold_all(["lim", "wallet"], -5, expires=timedelta(hours=1)),
+        steps=True,
     ),
     "capture of several": Case(lambda ledger, holds: holds.capture(-3), all_held, steps=True),
     "release of several": Case(lambda ledger, holds: holds.release(), all_held, steps=True),
-    "transfer": Case(lambda ledger, _: ledger.transfer("lim", "plain", 5, **named("t")), steps=True),
-    "transfer that is refunded": Case(lambda ledger, _: ledger.transfer("lim", "full", 5, **named("t")), steps=True),
+    "transfer": Case(
+        lambda ledger, _: ledger.transfer("lim", "plain", 5, **named("t")), steps=True
+    ),
+    "transfer that is refunded": Case(
+        lambda ledger, _: ledger.transfer("lim", "full", 5, **named("t")), steps=True
+    ),
     "reserve": Case(lambda ledger, _: opened(ledger), steps=True),
     "settle": Case(closed, opened, steps=True),
 }
@@ -203,7 +225,12 @@ CASES = {
 
 def settings(*regions: str, **changed: Any) -> Settings:
     """Of a process in the last of the Regions."""
-    given: dict[str, Any] = {"table": "counters", "regions": regions, "limits": LIMITS, "unshared_limits": True}
+    given: dict[str, Any] = {
+        "table": "counters",
+        "regions": regions,
+        "limits": LIMITS,
+        "unshared_limits": True,
+    }
     return Settings(region=regions[-1], **given | changed)
 
 
@@ -232,7 +259,9 @@ def state(table: Spoiled, regions: tuple[str, ...]) -> tuple[set[str], list[Any]
     return tokens, [[reader.read(name).value for name in names], standing, holds]
 
 
-def called_with(case: Case, plan: dict[int, str], forever: str = "", *, awaits: bool = False) -> tuple[int, list[str]]:
+def called_with(
+    case: Case, plan: dict[int, str], forever: str = "", *, awaits: bool = False
+) -> tuple[int, list[str]]:
     """How many requests the call made, and what its errors say that is not so."""
     table = Spoiled(plan, forever)
     first = Ledger(settings(*case.regions[::-1]), table=table, clock=table.clock)
@@ -241,7 +270,9 @@ def called_with(case: Case, plan: dict[int, str], forever: str = "", *, awaits: 
     before = case.before(first)
     _, was = state(table, case.regions)
     try:
-        result = asyncio.run(awaited(case, table, before)) if awaits else called(case, table, before)
+        result = (
+            asyncio.run(awaited(case, table, before)) if awaits else called(case, table, before)
+        )
         results = result if isinstance(result, list) else [result]
     except LedgerError as error:
         results = [error]

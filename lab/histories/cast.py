@@ -1,4 +1,5 @@
-"""The cast of a history: what its readers and compactors do, all with the shipped programs. Writers: writers.py.
+"""The cast of a history: what its readers and compactors do, all with the shipped programs.
+Writers: writers.py.
 
 Rule 1: A script ends, so a history does.
 """
@@ -57,9 +58,13 @@ class Cast:
             behind_ms = own.allowed_lateness_ms * choices.pick(8) if choices.pick(3) == 2 else 0
             on_time, ended = [asked for asked in record.asked if asked.on_time], len(record.seen)
             lanes, limit = own.lanes_of(COUNTER), own.read_time_max_ms
-            program = read(lanes, consistent=consistent, read_time_max_ms=limit, behind_ms=behind_ms)
+            program = read(
+                lanes, consistent=consistent, read_time_max_ms=limit, behind_ms=behind_ms
+            )
             try:
-                _, sums = yield from (dawdling(program, choices) if self.theatre.faults.slow_reads else program)
+                _, sums = yield from (
+                    dawdling(program, choices) if self.theatre.faults.slow_reads else program
+                )
             except (DamagedItem, LaneDamaged) as damage:
                 record.broken.append(f"a read in {region}: {damage}")
             except LedgerError:
@@ -68,14 +73,26 @@ class Cast:
                 value, count = sum(s.value for s in sums), sum(s.count for s in sums)
                 until = {s.lane: s.until_ms for s in sums}
                 here = region if consistent else None
-                must = frozenset(asked.number for asked in on_time if _is_owed(asked.delta, here, until))
+                must = frozenset(
+                    asked.number for asked in on_time if _is_owed(asked.delta, here, until)
+                )
                 whole = consistent and not any(until.values())
-                record.seen.append(Seen(region, whole, value, count, len(record.asked), must, ended))
+                record.seen.append(
+                    Seen(region, whole, value, count, len(record.asked), must, ended)
+                )
 
     def visits(
-        self, region: str, rounds: Iterator[int], paces: Sequence[Sequence[int]], *, slow: bool = False
+        self,
+        region: str,
+        rounds: Iterator[int],
+        paces: Sequence[Sequence[int]],
+        *,
+        slow: bool = False,
     ) -> Script:
-        """Visits its Region's lanes, each time after a rest of one of the `paces`. rounds: those that are left."""
+        """Visits its Region's lanes, each time after a rest of one of the `paces`.
+
+        rounds: those that are left.
+        """
         record, own, choices = self.record, self.own(region), self.choices
         for _ in rounds:
             yield rest(choices, one_of(choices, paces))
@@ -93,20 +110,27 @@ class Cast:
 
 
 def must_of(record: Record, here: str | None) -> frozenset[int]:
-    """What a read of all tails must hold that begins now: of the lanes of the Region `here`, where it is strong."""
-    return frozenset(asked.number for asked in record.asked if asked.on_time and asked.delta.lane.region == here)
+    """What a read of all tails must hold that begins now: of the lanes of the Region `here`,
+    where it is strong.
+    """
+    return frozenset(
+        asked.number for asked in record.asked if asked.on_time and asked.delta.lane.region == here
+    )
 
 
 def _is_owed(delta: Delta, here: str | None, until: Mapping[Lane, int | None]) -> bool:
-    """Whether a read must hold a delta that was on time before it: of its own Region's lanes (`here`: if it is strong);
-    of a lane whose tail it left out, in any Region, what was asked for before the time that it tells.
+    """Whether a read must hold a delta that was on time before it: of its own Region's lanes
+    (`here`: if it is strong); of a lane whose tail it left out, in any Region, what was asked for
+    before the time that it tells.
     """
     until_ms = until[delta.lane]
     return delta.lane.region == here if until_ms is None else tokens.time_ms(delta.token) < until_ms
 
 
 def dawdling(program: Program[Result], choices: Choices) -> Generator[Request | Sleep, Any, Result]:
-    """The program with pauses between its requests, most of them within the time a read may take."""
+    """The program with pauses between its requests, most of them within the time a read may
+    take.
+    """
 
     def step(request: Request) -> Generator[Request | Sleep, Any, Any]:
         yield rest(choices, LATE if choices.pick(16) == 15 else SHORT)

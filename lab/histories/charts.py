@@ -1,6 +1,8 @@
-"""Who reads series in a history; there days are so short that borders cut some, and others have gone together.
+"""Who reads series in a history; there days are so short that borders cut some, and others have
+gone together.
 
-Rule 1: a program of the reader is played at each border between it and the others; what it answers is the checker's.
+Rule 1: a program of the reader is played at each border between it and the others; what it answers
+is the checker's.
 Rule 2: as in all histories, everything follows from the choices.
 """
 
@@ -20,7 +22,9 @@ BACK = (100, 400, 1_500, 6_000)
 """How many steps of time a border may lie back."""
 DAYS = (40, 300)
 FREE_BYTES = (items.FREE_BYTES, 790)
-"""Days have so many steps; so many bytes of a checkpoint are not theirs, so that they are kept or go together."""
+"""Days have so many steps; so many bytes of a checkpoint are not theirs, so that they are kept
+or go together.
+"""
 
 
 def charts(cast: Cast, region: str, times: int, pace: Sequence[int]) -> Script:
@@ -34,19 +38,27 @@ def charts(cast: Cast, region: str, times: int, pace: Sequence[int]) -> Script:
         must, ended = must_of(record, region if consistent else None), len(record.seen)
         program = bars(COUNTER, borders, own, consistent=consistent)
         try:
-            _, found = yield from (dawdling(program, choices) if cast.theatre.faults.slow_reads else program)
+            _, found = yield from (
+                dawdling(program, choices) if cast.theatre.faults.slow_reads else program
+            )
         except (DamagedItem, LaneDamaged) as damage:
             record.broken.append(f"a series in {region}: {damage}")
         except LedgerError:
             continue
         else:
             value, count = sum(found.totals), sum(found.numbers)
-            record.seen.append(Seen(region, consistent, value, count, len(record.asked), must, ended))
-            record.charts.append(Charted(region, tuple(borders), tuple(found.numbers), tuple(found.totals)))
+            record.seen.append(
+                Seen(region, consistent, value, count, len(record.asked), must, ended)
+            )
+            record.charts.append(
+                Charted(region, tuple(borders), tuple(found.numbers), tuple(found.totals))
+            )
 
 
 def charts_at_the_end(world: World, settings: Settings, record: Record) -> Iterator[str]:
-    """With everything delivered and compacted, a border before each change: what is wrong with it in each Region."""
+    """With everything delivered and compacted, a border before each change: what is wrong with
+    it in each Region.
+    """
     borders = sorted({tokens.time_ms(asked.delta.token) for asked in record.asked})
     for region in world.regions:
         try:
@@ -54,4 +66,6 @@ def charts_at_the_end(world: World, settings: Settings, record: Record) -> Itera
         except LedgerError as error:  # with no fault left, nothing may fail
             yield f"at the end a series in {region}: {type(error).__name__}: {error}"
             continue
-        yield from check_chart(Charted(region, tuple(borders), tuple(found.numbers), tuple(found.totals)), record.asked)
+        yield from check_chart(
+            Charted(region, tuple(borders), tuple(found.numbers), tuple(found.totals)), record.asked
+        )

@@ -1,9 +1,11 @@
-"""The one judge of reads, of histories and of runs on an engine: pure, and knowing nothing of how a counter works.
+"""The one judge of reads, of histories and of runs on an engine: pure, and knowing nothing of how a
+counter works.
 
-Rule 1: A value is a set of deltas, because delta k is 4^k: a digit above 1 is a delta counted twice. Reads are
-set-regular, not linearizable: two reads in different Regions, or one while a stray waits, may differ in what they hold.
-Rule 2: Who was asked when is the caller's to know, in steps of a history or in nanoseconds of a run: the judge is given
-sets of numbers.
+Rule 1: A value is a set of deltas, because delta k is 4^k: a digit above 1 is a delta counted
+twice. Reads are set-regular, not linearizable: two reads in different Regions, or one while a stray
+waits, may differ in what they hold.
+Rule 2: Who was asked when is the caller's to know, in steps of a history or in nanoseconds of a
+run: the judge is given sets of numbers.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -17,8 +19,8 @@ from ledger.values import Delta
 
 @dataclass(slots=True)
 class Asked:
-    """One change that was asked for. on_time: its home Region has acknowledged it, within the allowed lateness by the
-    clock of every compactor."""
+    """One change that was asked for. on_time: its home Region has acknowledged it, within the
+    allowed lateness by the clock of every compactor."""
 
     number: int
     delta: Delta
@@ -28,7 +30,8 @@ class Asked:
 
 @dataclass(slots=True)
 class Rivals:
-    """Two changes that were asked for under one token, by mistake: one of them counts once either was acknowledged.
+    """Two changes that were asked for under one token, by mistake: one of them counts once either
+    was acknowledged.
 
     Which one may change until one is folded, so neither is owed to any one read.
     """
@@ -44,8 +47,9 @@ class Rivals:
 
 @dataclass(slots=True)
 class Seen:
-    """One finished read. must: the deltas that it has to hold: acknowledged at home, on time, before it began. after:
-    how many reads had ended when it began; None: all that ended before it did."""
+    """One finished read. must: the deltas that it has to hold: acknowledged at home, on time,
+    before it began. after: how many reads had ended when it began; None: all that ended before it
+    did."""
 
     region: str
     consistent: bool
@@ -58,8 +62,8 @@ class Seen:
 
 @dataclass(slots=True)
 class Charted:
-    """One finished series: the number and the sum of the changes before the first border, between each two, and from
-    the last one on."""
+    """One finished series: the number and the sum of the changes before the first border, between
+    each two, and from the last one on."""
 
     region: str
     borders_ms: tuple[int, ...]
@@ -69,9 +73,11 @@ class Charted:
 
 @dataclass(slots=True)
 class Record:
-    """broken: errors that nothing in a history can cause, such as a damaged lane. numbers: how many are given out.
-    packs: how many were put, whether or not the answer came. tallies: of each visit, also one that was cut off. lost:
-    the deltas that a Region lost with its replica, or that a read there may wait for since then; and rivals.
+    """broken: errors that nothing in a history can cause, such as a damaged lane. numbers: how many
+    are given out.
+    packs: how many were put, whether or not the answer came. tallies: of each visit, also one that
+    was cut off. lost: the deltas that a Region lost with its replica, or that a read there may wait
+    for since then; and rivals.
     """
 
     asked: list[Asked] = field(default_factory=list)
@@ -101,9 +107,12 @@ def deltas_in(value: int) -> frozenset[int] | None:
     return frozenset(found)
 
 
-def wrong_read(what: str, value: int, count: int | None, asked: Collection[int], must: Collection[int]) -> str | None:
-    """What is wrong with a read. what: says which it was. count: of how many deltas it says that it is the sum, if it
-    does. asked: before it ended. must: acknowledged at home on time before it began; nothing, if it may be behind.
+def wrong_read(
+    what: str, value: int, count: int | None, asked: Collection[int], must: Collection[int]
+) -> str | None:
+    """What is wrong with a read. what: says which it was. count: of how many deltas it says that it
+    is the sum, if it does. asked: before it ended. must: acknowledged at home on time before it
+    began; nothing, if it may be behind.
     """
     held = deltas_in(value)
     if held is None:
@@ -123,8 +132,8 @@ def wrong_end(
     asked: Collection[int],
     acknowledged: Collection[int],
 ) -> Iterable[str]:
-    """What is wrong after everything was delivered and compacted. values: what each Region reads; histories: the
-    changes that a Region's history lists, where that was asked for.
+    """What is wrong after everything was delivered and compacted. values: what each Region reads;
+    histories: the changes that a Region's history lists, where that was asked for.
     """
     for region, value in values.items():
         held = deltas_in(value)
@@ -135,8 +144,13 @@ def wrong_end(
             yield f"at the end {region} lacks {sorted(lacking)}, which were acknowledged"
         if unasked := held.difference(asked):
             yield f"at the end {region} counts {sorted(unasked)}, which nobody asked for"
-        if region in histories and sorted(histories[region]) != sorted(4**number for number in held):
-            yield f"at the end {region} reads {value}, but its history lists {sorted(histories[region])}"
+        if region in histories and sorted(histories[region]) != sorted(
+            4**number for number in held
+        ):
+            yield (
+                f"at the end {region} reads {value}, but its history lists "
+                f"{sorted(histories[region])}"
+            )
     if len(set(values.values())) > 1:
         yield f"at the end the Regions differ: {dict(values)}"
 
@@ -147,16 +161,29 @@ def read_of(region: str, value: int, *, consistent: bool) -> str:
 
 def check_read(seen: Seen, asked: Sequence[Asked]) -> str | None:
     what = read_of(seen.region, seen.value, consistent=seen.consistent)
-    return wrong_read(what, seen.value, seen.count, {each.number for each in asked[: seen.asked_by_end]}, seen.must)
+    return wrong_read(
+        what,
+        seen.value,
+        seen.count,
+        {each.number for each in asked[: seen.asked_by_end]},
+        seen.must,
+    )
 
 
 def check_chart(chart: Charted, asked: Sequence[Asked]) -> Iterable[str]:
-    """What is wrong with a series: a bar that is no sum of so many changes of its time. Its sum is judged as a read."""
+    """What is wrong with a series: a bar that is no sum of so many changes of its time.
+
+    Its sum is judged as a read.
+    """
     times = {each.number: tokens.time_ms(each.delta.token) for each in asked}
     bounds = (0, *chart.borders_ms, tokens.TIME_MS_MAX + 1)
-    for (start, end), number, total in zip(pairwise(bounds), chart.numbers, chart.totals, strict=True):
+    for (start, end), number, total in zip(
+        pairwise(bounds), chart.numbers, chart.totals, strict=True
+    ):
         held = deltas_in(total)
-        what = f"a series in {chart.region} has from {start} to {end} ms {number} changes of {total}"
+        what = (
+            f"a series in {chart.region} has from {start} to {end} ms {number} changes of {total}"
+        )
         if held is None or len(held) != number:
             yield f"{what}, which is no sum of so many deltas"
         elif elsewhere := sorted(each for each in held if not start <= times.get(each, -1) < end):
@@ -171,36 +198,62 @@ def check_reads(record: Record) -> Iterable[str]:
     for seen in record.seen:
         held = deltas_in(seen.value) or frozenset()
         yield from (
-            f"a read in {seen.region} of {seen.value} counts a token twice: {sorted(rivals.numbers)}"
+            (
+                f"a read in {seen.region} of {seen.value} counts a token twice: "
+                f"{sorted(rivals.numbers)}"
+            )
             for rivals in record.rivals
             if rivals.numbers <= held
         )
 
 
 def check_on_time(record: Record, strays: Collection[int]) -> Iterable[str]:
-    """A delta that came on time is never a stray: for a while no strong read at home would have held it."""
+    """A delta that came on time is never a stray: for a while no strong read at home would have
+    held it.
+    """
     for asked in record.asked:
         if asked.on_time and asked.number in strays:
-            yield f"{asked.delta.lane.region} acknowledged {asked.number} on time, yet it was a stray"
+            yield (
+                f"{asked.delta.lane.region} acknowledged {asked.number} on time, yet it was a stray"
+            )
 
 
 def check_continuity(record: Record, strays: Collection[int]) -> Iterable[str]:
-    """A delta that a strong read of a Region held is held by those that began later, unless it was a stray once."""
+    """A delta that a strong read of a Region held is held by those that began later, unless it
+    was a stray once.
+    """
     for number, seen in enumerate(record.seen):
         ended = record.seen[: number if seen.after is None else seen.after]
-        before = next((one for one in reversed(ended) if one.consistent and one.region == seen.region), None)
+        before = next(
+            (one for one in reversed(ended) if one.consistent and one.region == seen.region), None
+        )
         if seen.consistent and before is not None:
-            gone = (deltas_in(before.value) or frozenset()) - (deltas_in(seen.value) or frozenset()) - {*strays}
+            gone = (
+                (deltas_in(before.value) or frozenset())
+                - (deltas_in(seen.value) or frozenset())
+                - {*strays}
+            )
             if gone:
-                yield f"a strong read in {seen.region} of {seen.value} lost {sorted(gone)}, which an earlier one held"
+                yield (
+                    f"a strong read in {seen.region} of {seen.value} lost {sorted(gone)}, "
+                    "which an earlier one held"
+                )
 
 
-def check_end(record: Record, values: dict[str, int], histories: Mapping[str, Sequence[int]]) -> Iterable[str]:
-    """What is wrong at the end of a history; as `wrong_end`, and of two changes under one token one counts."""
+def check_end(
+    record: Record, values: dict[str, int], histories: Mapping[str, Sequence[int]]
+) -> Iterable[str]:
+    """What is wrong at the end of a history; as `wrong_end`, and of two changes under one token
+    one counts.
+    """
     acknowledged = {asked.number for asked in record.asked if asked.acknowledged}
     yield from wrong_end(values, histories, {asked.number for asked in record.asked}, acknowledged)
     for region, value in values.items():
         held = deltas_in(value) or frozenset()
         for rivals in record.rivals:
-            if len(rivals.numbers & held) > 1 or (rivals.acknowledged and not rivals.numbers & held):
-                yield f"at the end {region} reads {value}: not one of {sorted(rivals.numbers)} counts"
+            if len(rivals.numbers & held) > 1 or (
+                rivals.acknowledged and not rivals.numbers & held
+            ):
+                yield (
+                    f"at the end {region} reads {value}: not one of {sorted(rivals.numbers)} counts"
+                )

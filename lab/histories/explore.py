@@ -1,12 +1,15 @@
-"""Every order of the steps of a few small casts: not some histories, all of them. `make explore` prints them.
+"""Every order of the steps of a few small casts: not some histories, all of them. `make explore`
+prints them.
 
-Rule 1: a cast is small enough to be gone through whole, or for as many steps as it says; the number of its states is
-counted, not guessed.
-Rule 2: a state is the world and the answers of each process, because a process that had the same answers is in the same
-state; the search goes on from it once.
-Rule 3: in every state everything stops for good, as in a crash. Then a strong read in each Region is judged, and the
-end as that of the long histories: with fresh compactors, and with every delta sent once more.
-Rule 4: states are reached with the fewest steps first, so the first that is wrong has one of the shortest traces.
+Rule 1: a cast is small enough to be gone through whole, or for as many steps as it says; the number
+of its states is counted, not guessed.
+Rule 2: a state is the world and the answers of each process, because a process that had the same
+answers is in the same state; the search goes on from it once.
+Rule 3: in every state everything stops for good, as in a crash. Then a strong read in each Region
+is judged, and the end as that of the long histories: with fresh compactors, and with every delta
+sent once more.
+Rule 4: states are reached with the fewest steps first, so the first that is wrong has one of the
+shortest traces.
 """
 
 import argparse
@@ -37,12 +40,18 @@ STAGES: tuple[tuple[Casts, type[Boards]], ...] = (
     (PERIOD_CASTS, PeriodStage),
 )
 EXPLORED = {name: stage for casts, stage in STAGES for name in casts}
-STEPS = {name: steps for casts in (*(casts for casts, _ in STAGES), NAIVE_CASTS) for name, steps in casts.items()}
+STEPS = {
+    name: steps
+    for casts in (*(casts for casts, _ in STAGES), NAIVE_CASTS)
+    for name, steps in casts.items()
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """A cast gone through: how many states it reaches, in how many it is wrong, and the trace of the first of those."""
+    """A cast gone through: how many states it reaches, in how many it is wrong, and the trace of
+    the first of those.
+    """
 
     name: str
     states: int
@@ -86,20 +95,27 @@ def _played(name: str, order: tuple[int, ...], log: Trace | None = None) -> tupl
 def _interleave(stage: Boards) -> int:
     """The steps of one order, as far as it goes, and how many there are to go on with.
 
-    Steps are those of the processes, of a transaction's items landing and of items arriving elsewhere.
+    Steps are those of the processes, of a transaction's items landing and of items arriving
+    elsewhere.
     """
     world = stage.world
     while True:
         ready = [process for process in stage.processes if process.ready]
         # What nobody else can see or change is done at once: in which order makes no difference.
-        local = next((p for p in ready if p.is_local or (p.asks_the_time and not stage.time_goes)), None)
+        local = next(
+            (p for p in ready if p.is_local or (p.asks_the_time and not stage.time_goes)), None
+        )
         if local is not None:
             local.step()
             continue
-        moves: list[tuple[str, object, Callable[[], object]]] = [("", "", process.step) for process in ready]
+        moves: list[tuple[str, object, Callable[[], object]]] = [
+            ("", "", process.step) for process in ready
+        ]
         for landing in world.landings:
             for i, cell in enumerate(landing.left):
-                moves.append(("a transaction's item becomes visible", cell, partial(world.land, landing, i)))
+                moves.append(
+                    ("a transaction's item becomes visible", cell, partial(world.land, landing, i))
+                )
         if moves and stage.passes_ms:
             moves.append((f"{stage.passes_ms} ms pass", "", stage.time_passes))
         for region, key in stage.expiries() if moves else ():
@@ -122,16 +138,27 @@ def _state(stage: Boards) -> int:
         for pk, cells in replica.cells.items():
             for sk, cell in cells.items():
                 held.append((Key(pk, sk), cell.stamp, region, "", repr(cell.item)))
-        held += [(key, stamp, region, home, repr(item)) for key, (item, stamp, home) in replica.inbox.items()]
-    # Of two writes of an item in one millisecond the order is what counts, not their running numbers.
-    ranked = [(key, stamp[0], region, home, item) for key, stamp, region, home, item in sorted(held)]
+        held += [
+            (key, stamp, region, home, repr(item))
+            for key, (item, stamp, home) in replica.inbox.items()
+        ]
+    # Of two writes of an item in one millisecond the order is what counts, not their running
+    # numbers.
+    ranked = [
+        (key, stamp[0], region, home, item) for key, stamp, region, home, item in sorted(held)
+    ]
     landing = [(each.region, repr(each.left)) for each in world.landings]
     done = [process.done for process in stage.processes]
-    return hash(repr((world.now_ms, stage.passes_ms, ranked, landing, done, stage.answers, stage.known())))
+    return hash(
+        repr((world.now_ms, stage.passes_ms, ranked, landing, done, stage.answers, stage.known()))
+    )
 
 
 def main() -> None:
-    """Go through every cast, and print how many states it has. Exit code 1 when one of this library is wrong."""
+    """Go through every cast, and print how many states it has.
+
+    Exit code 1 when one of this library is wrong.
+    """
     states = wrong = 0
     print(f"{'every order of the steps of':<78}{'states':>9}{'wrong':>8}")
     with ProcessPoolExecutor() as pool:
@@ -140,7 +167,10 @@ def main() -> None:
             print(*explored.trace, sep="\n", end="\n" if explored.trace else "")
             states, wrong = states + explored.states, wrong + explored.wrong
     print(f"{len(EXPLORED)} casts, {states:,} states, {wrong:,} wrong")
-    print("\nthe obvious design: one transaction deletes deltas and adds their sum; the shortest of each kind")
+    print(
+        "\nthe obvious design: one transaction deletes deltas and adds their sum; the shortest of "
+        "each kind"
+    )
     for explored in map(explore, NAIVE_CASTS):
         print(f"\n{explored.name}: {explored.wrong:,} of {explored.states:,} states are wrong")
         print(*explored.trace, sep="\n")
@@ -149,5 +179,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(prog="python -m lab.histories.explore", description=main.__doc__).parse_args()
+    argparse.ArgumentParser(
+        prog="python -m lab.histories.explore", description=main.__doc__
+    ).parse_args()
     main()

@@ -1,4 +1,6 @@
-"""When, and how much, the gates of a history file: constants of ledger/gate/filing.py, replaced while it is played."""
+"""When, and how much, the gates of a history file: constants of ledger/gate/filing.py, replaced
+while it is played.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,7 @@
 """One history of lanes: a cast on a world, step by step as the choices say, then the judgement.
 
-Rule 1: At its end whatever was on its way arrives, the compactors come to rest, and every delta is sent once more, as a
-replay a year later would.
+Rule 1: At its end whatever was on its way arrives, the compactors come to rest, and every delta is
+sent once more, as a replay a year later would.
 """
 
 from collections import Counter
@@ -46,11 +46,16 @@ from simulator.world import World
 
 ROUNDS = 3
 STEPS_MS = (10, 40, 160)
-"""The time of a step, so that a pack's span is four times the allowed lateness, as long, or a quarter of it."""
+"""The time of a step, so that a pack's span is four times the allowed lateness, as long, or a
+quarter of it.
+"""
 
 
 def timed(step_ms: int) -> Settings:
-    """Times in proportion to the real ones. keep is above a read's longest time and lag and four worst clocks."""
+    """Times in proportion to the real ones.
+
+    keep is above a read's longest time and lag and four worst clocks.
+    """
     return Settings(
         table="counters",
         region=REGIONS[0],
@@ -64,20 +69,33 @@ def play_charts(choices: Choices, faults: Faults | None = None, log: Log | None 
     """As `play`, with readers of series beside the others."""
     faults = mix(choices) if faults is None else faults
     steps, free_bytes = one_of(choices, DAYS), one_of(choices, FREE_BYTES)
-    with patch("ledger.lane.days.DAY_MS", steps * min(STEPS_MS)), patch("ledger.items.FREE_BYTES", free_bytes):
+    with (
+        patch("ledger.lane.days.DAY_MS", steps * min(STEPS_MS)),
+        patch("ledger.items.FREE_BYTES", free_bytes),
+    ):
         return play(choices, faults, log, charted=True)
 
 
-def play(choices: Choices, faults: Faults | None = None, log: Log | None = None, *, charted: bool = False) -> Played:
+def play(
+    choices: Choices, faults: Faults | None = None, log: Log | None = None, *, charted: bool = False
+) -> Played:
     """Play one history and judge it. Without `faults` the mix is drawn too."""
     faults = mix(choices) if faults is None else faults
     regions = REGIONS[: 2 + (choices.pick(3) == 2)]
     step_ms = one_of(choices, STEPS_MS)
     faults = in_steps_of(step_ms, faults)
     skews = [any_skew(choices, faults) for _ in regions]
-    world = World(regions, choices, page_size=1 + choices.pick(3), lag_steps=faults.lag_steps, clock_skew_ms=skews)
+    world = World(
+        regions,
+        choices,
+        page_size=1 + choices.pick(3),
+        lag_steps=faults.lag_steps,
+        clock_skew_ms=skews,
+    )
     world.step_ms = step_ms
-    settings = replace(timed(step_ms), regions=regions, fold_min=1 + choices.pick(3), fold_max=3 + choices.pick(4))
+    settings = replace(
+        timed(step_ms), regions=regions, fold_min=1 + choices.pick(3), fold_max=3 + choices.pick(4)
+    )
     if choices.pick(4) == 3:
         settings = replace(settings, shards={COUNTER: 2})
     record = checker.Record()
@@ -95,7 +113,11 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None,
     counts["cleaned"] = sum(tally.cleaned for tally in record.tallies)
     counts["charts"] = len(record.charts)
     wrong = list(checker.check_reads(record)) or judge_end(world, settings, record)
-    return Played(wrong or (list(charts_at_the_end(world, settings, record)) if charted else []), world.step, counts)
+    return Played(
+        wrong or (list(charts_at_the_end(world, settings, record)) if charted else []),
+        world.step,
+        counts,
+    )
 
 
 def _enter_all(cast: Cast) -> None:
@@ -111,7 +133,9 @@ def _enter_all(cast: Cast) -> None:
             break
         enter_writer(Sender(cast, cast.any_region(), grain_ms), packs, pace)
     for region in cast.settings.regions:
-        theatre.enter(f"reader {region}", region, partial(cast.reads, region, 6 + choices.pick(10), pace()))
+        theatre.enter(
+            f"reader {region}", region, partial(cast.reads, region, 6 + choices.pick(10), pace())
+        )
         for twin in range(1 + choices.pick(2)):
             paces = one_of(choices, PACES)
             rounds = iter(range(6 + choices.pick(10)))
@@ -133,11 +157,16 @@ def _come_to_rest(world: World, settings: Settings, record: checker.Record) -> l
             contested = {number for rivals in record.rivals for number in rivals.numbers}
             for asked in record.asked:
                 if asked.number not in contested:
-                    finish(world, world.regions[asked.number % len(world.regions)], add(asked.delta))
+                    finish(
+                        world, world.regions[asked.number % len(world.regions)], add(asked.delta)
+                    )
                     asked.acknowledged = True
         for _ in range(ROUNDS):
             world.quiesce()
-            latest_ms = max((tokens.time_ms(asked.delta.token) for asked in record.asked), default=0)  # ahead of now?
+            # ahead of now?
+            latest_ms = max(
+                (tokens.time_ms(asked.delta.token) for asked in record.asked), default=0
+            )
             world.now_ms = max(world.now_ms, latest_ms) + settings.keep_ms + 1_000 * world.step_ms
             for region in world.regions:
                 own = replace(settings, region=region, fold_min=1)
@@ -148,11 +177,16 @@ def _come_to_rest(world: World, settings: Settings, record: checker.Record) -> l
         if wrong:
             return wrong
     strays = strays_of(world, settings)
-    return [*checker.check_on_time(record, strays), *checker.check_continuity(record, strays | record.lost)]
+    return [
+        *checker.check_on_time(record, strays),
+        *checker.check_continuity(record, strays | record.lost),
+    ]
 
 
 def _left_behind(world: World, settings: Settings) -> list[str]:
-    """What one visit leaves at or below the watermark, listed nowhere, when all that is there has arrived."""
+    """What one visit leaves at or below the watermark, listed nowhere, when all that is there
+    has arrived.
+    """
     world.quiesce()
     wrong = []
     for lane in settings.lanes_of(COUNTER):
@@ -160,7 +194,11 @@ def _left_behind(world: World, settings: Settings) -> list[str]:
         finish(world, lane.region, fold(lane, Tally(), replace(settings, fold_min=1, fold_max=3)))
         if (after := _value_at(world, lane, settings)) != before:
             wrong.append(f"{lane}: at rest a fold makes {after} of {before}")
-        finish(world, lane.region, visit(lane, Tally(), replace(settings, region=lane.region, clean=False)))
+        finish(
+            world,
+            lane.region,
+            visit(lane, Tally(), replace(settings, region=lane.region, clean=False)),
+        )
         left = sorted(map(tokens.from_bytes, strays_left(world, lane)))
         wrong += [f"{lane}: a visit left the stray {token}" for token in left]
     return wrong
@@ -172,10 +210,15 @@ def _value_at(world: World, lane: Lane, settings: Settings) -> int:
 
 
 def strays_of(world: World, settings: Settings) -> set[int]:
-    """The deltas that were strays once: settled, not folded. A fold's segment is the first one filed under its hi."""
+    """The deltas that were strays once: settled, not folded.
+
+    A fold's segment is the first one filed under its hi.
+    """
     strays: set[int] = set()
     for lane in settings.lanes_of(COUNTER):
-        segments, _ = finish(world, lane.region, history(lane, consistent=True, read_time_max_ms=10**9))
+        segments, _ = finish(
+            world, lane.region, history(lane, consistent=True, read_time_max_ms=10**9)
+        )
         folded: set[str] = set()
         for segment in sorted(segments, key=lambda each: each.version):
             if segment.hi in folded:
@@ -194,7 +237,9 @@ def _judge(world: World, settings: Settings, record: checker.Record) -> list[str
         values[region] = sum(each.value for each in sums)
         histories[region] = []
         for lane in lanes:
-            segments, tail = finish(world, region, history(lane, consistent=True, read_time_max_ms=limit))
+            segments, tail = finish(
+                world, region, history(lane, consistent=True, read_time_max_ms=limit)
+            )
             histories[region] += [entry.change for entry in entries(lane, segments, tail)]
     contested = {rivals.one.delta.token for rivals in record.rivals}
     for lane in lanes:
@@ -209,7 +254,12 @@ def _judge(world: World, settings: Settings, record: checker.Record) -> list[str
 
 
 def _uncleaned(world: World, region: str, lane: Lane, contested: Collection[str]) -> int:
-    """How many items there are that hold no contested token: of those clean keeps the one that does not count."""
+    """How many items there are that hold no contested token: of those clean keeps the one that
+    does not count.
+    """
     there = world.answer(region, Query(items.delta_pk(lane))).items
-    held = [{tokens.from_bytes(token) for token in items.entries_of(lane, item).tokens} for item in there]
+    held = [
+        {tokens.from_bytes(token) for token in items.entries_of(lane, item).tokens}
+        for item in there
+    ]
     return sum(each.isdisjoint(contested) for each in held)

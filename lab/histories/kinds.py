@@ -1,4 +1,6 @@
-"""The kinds of histories, the first seed of one that goes wrong, and a history as it can be read."""
+"""The kinds of histories, the first seed of one that goes wrong, and a history as it can be
+read.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +15,10 @@ from simulator.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """every, at: one of so many seeds has such a history, and which. shows: what is counted of it."""
+    """every, at: one of so many seeds has such a history, and which.
+
+    shows: what is counted of it.
+    """
 
     play: Callable[..., Played]
     shows: tuple[str, ...]

@@ -1,7 +1,10 @@
-"""The judge of last words: no error that leaves a call denies what a request of that very call wrote.
+"""The judge of last words: no error that leaves a call denies what a request of that very call
+wrote.
 
-Rule 1: it looks at what the call itself sent. What others send under the same name is their calls' matter.
-Rule 2: a decision (a refusal, a conflict, a hold that ended) is true of each attempt, so it may follow a lost answer.
+Rule 1: it looks at what the call itself sent. What others send under the same name is their calls'
+matter.
+Rule 2: a decision (a refusal, a conflict, a hold that ended) is true of each attempt, so it may
+follow a lost answer.
 """
 
 from collections.abc import Generator, Iterable, Iterator
@@ -16,9 +19,11 @@ from ledger.requests import At, Program, Request, Result, Update, Written
 
 
 class Heard:
-    """One call. several: it has several steps, so an error is of one of them, unless it says that nothing was written.
+    """One call. several: it has several steps, so an error is of one of them, unless it says that
+    nothing was written.
 
-    sent: the tokens that an Update of the call decided, or may have decided, because its answer was lost.
+    sent: the tokens that an Update of the call decided, or may have decided, because its answer was
+    lost.
     """
 
     def __init__(self, *, several: bool = False) -> None:
@@ -41,19 +46,25 @@ class Heard:
         return through(program, step)
 
     def lies(self, error: LedgerError, gates: Iterable[Gate], *of: str) -> Iterator[str]:
-        """What the error denies that counts, or is held, in a gate. of: the tokens that it is of, where not all."""
+        """What the error denies that counts, or is held, in a gate.
+
+        of: the tokens that it is of, where not all.
+        """
         if isinstance(error, OutcomeUnknown) or error.is_decision:
             return
         if self._several and NOT_WRITTEN.strip() not in str(error):
             return
         for gate in gates:
-            there = {token for token, outcome in gate.recent.items() if change_of(outcome)} | gate.held.keys()
+            there = {
+                token for token, outcome in gate.recent.items() if change_of(outcome)
+            } | gate.held.keys()
             for token in sorted(there & self.sent & {*(of or self.sent)}):
                 yield f"{token} is there, and its call ended with {type(error).__name__}: {error}"
 
 
 def _tokens(request: Request) -> set[str]:
-    """The tokens that an Update of a gate holds, or decides so that they count. The end of a hold that is over counts
+    """The tokens that an Update of a gate holds, or decides so that they count. The end of a hold
+    that is over counts
     nothing: whoever needs its part ends it, and its owner may capture it meanwhile."""
     update = request.request if isinstance(request, At) else request
     if not isinstance(update, Update):
@@ -62,5 +73,6 @@ def _tokens(request: Request) -> set[str]:
     return {
         path[1]
         for path, value in sets
-        if isinstance(path, tuple) and (path[0] == HELD or (path[0] == RECENT and change_of(int(value["N"]))))
+        if isinstance(path, tuple)
+        and (path[0] == HELD or (path[0] == RECENT and change_of(int(value["N"]))))
     }

@@ -1,6 +1,8 @@
-"""Histories of limited counters: what happens at their gates, judged at every write, at every answer and at the end.
+"""Histories of limited counters: what happens at their gates, judged at every write, at every
+answer and at the end.
 
-Those on a table with multi-Region strong consistency are a kind of their own. Each conflict there is a fault that is
+Those on a table with multi-Region strong consistency are a kind of their own. Each conflict there
+is a fault that is
 drawn: the shipped code writes no item of a lane in two Regions.
 """
 
@@ -38,14 +40,19 @@ def play_strong(choices: Choices, faults: Faults | None = None, log: Log | None 
 
 @filed_as()
 def play(
-    choices: Choices, faults: Faults | None = None, log: Log | None = None, replica: type[Replica] = Replica
+    choices: Choices,
+    faults: Faults | None = None,
+    log: Log | None = None,
+    replica: type[Replica] = Replica,
 ) -> Played:
     faults = mix(choices) if faults is None else faults
     regions = REGIONS[: 2 + (choices.pick(3) == 2)]
     step_ms = one_of(choices, STEPS_MS)
     faults = in_steps_of(step_ms, faults)
     page_size = 1 + choices.pick(3)
-    world = WatchedWorld(regions, choices, page_size=page_size, lag_steps=faults.lag_steps, replica=replica)
+    world = WatchedWorld(
+        regions, choices, page_size=page_size, lag_steps=faults.lag_steps, replica=replica
+    )
     world.step_ms, world.now_ms = step_ms, 10_000_000
     limit = one_of(choices, LIMITS)
     shards = 1 + (choices.pick(3) == 2)

@@ -19,7 +19,8 @@ FILED = (do.sent("low", old=500), do.rolled())
 LIMITED_CASTS: Casts = {
     "an_add_twice_at_once": (  # where there is no gate yet
         do.send("one"), do.send("one", region=AWAY)),
-    "the_first_rights_are_opened_beside_a_change_of_another_lane": (  # away it arrives at any time, as do the gates
+    # away it arrives at any time, as do the gates
+    "the_first_rights_are_opened_beside_a_change_of_another_lane": (
         do.limited(1, lanes=(LANE, LANE_AWAY, LANE_BESIDE)), do.added_beside(LANE_BESIDE, everywhere=False),
         do.send_in(LANE), do.send_in(LANE_AWAY, -1)),
     "the_first_gate_of_all_is_opened_beside_a_change_of_another_lane": (
@@ -48,7 +49,8 @@ LIMITED_CASTS: Casts = {
         do.limited(filing=replace(NEVER, beside=0)), do.asked("one", old=-ROUND_MS - SLICE_MS),
         do.sent("one"), do.sent("two"), do.rolled(), do.wait(1_000), do.sent("three", old=0),
         do.roll(), do.roll(), do.send("one")),
-    "a_retry_of_what_was_filed_beside_a_hold_of_long_ago": (  # whose fingerprint would be taken for one of then
+    # whose fingerprint would be taken for one of then
+    "a_retry_of_what_was_filed_beside_a_hold_of_long_ago": (
         do.limited(filing=replace(NEVER, holds_beside=0, slack_ms=250)), do.held("hold"), do.wait(ROUND_MS),
         do.sent("one"), do.rolled(), do.sent("two", old=900), do.end("hold", RELEASED), do.roll(), do.send("one")),
     "the_last_unit_in_two_regions": (  # each could take it from the other many times
@@ -62,7 +64,8 @@ LIMITED_CASTS: Casts = {
         do.limited(1), do.held("hold"), do.end("hold", RELEASED), do.send("one"), do.send("two")),
     "a_hold_twice_against_its_roll": (
         do.limited(filing=AT_ONCE), do.to_hold("hold"), do.send("hold"), do.send("hold")),
-    "a_hold_that_ends_where_it_was_granted_against_its_roll": (  # there is room for one hold, not for two
+    # there is room for one hold, not for two
+    "a_hold_that_ends_where_it_was_granted_against_its_roll": (
         do.limited(filing=replace(NEVER, holds_beside=999)), do.to_hold("hold"), do.to_hold("other"),
         do.hold_and_end("hold", 1), do.send("other"), do.roll()),
     "a_hold_by_name_with_two_lengths_at_once": (
@@ -97,10 +100,12 @@ LIMITED_CASTS: Casts = {
         do.limited(2), do.sent("one"), do.set_limit(1), do.set_limit(3)),
     "a_wider_limit_against_two_who_want_more_than_there_is": (
         do.limited(1), do.sent("one"), do.set_limit(2), do.send("two"), do.send("three")),
-    "a_process_elsewhere_sets_a_wider_limit_and_sells_what_came_with_it": (  # it knew that all was sold
+    # it knew that all was sold
+    "a_process_elsewhere_sets_a_wider_limit_and_sells_what_came_with_it": (
         do.in_two_regions(1), *(do.asked(key, region=AWAY) for key in ("one", "two", "three")),
         do.in_turn("one", "two", 2, "three", region=AWAY)),
-    "a_process_frees_a_hold_and_sells_the_rest_of_it_elsewhere": (  # it remembers that so much was too much
+    # it remembers that so much was too much
+    "a_process_frees_a_hold_and_sells_the_rest_of_it_elsewhere": (
         do.in_two_regions(3), do.held("hold", 3, over=True), do.asked("one"), do.asked("two", 2, region=AWAY),
         do.in_turn("one", "two", short=2)),
     "a_history_elsewhere_while_two_rolls_replicate": (

@@ -1,6 +1,8 @@
-"""The judge of cost: what a change asks of the table once the faults of a history have ended, and no more.
+"""The judge of cost: what a change asks of the table once the faults of a history have ended, and
+no more.
 
-Rule 1: whatever came late, ahead of now, or was held and is over: what is changed now is paid for by itself alone.
+Rule 1: whatever came late, ahead of now, or was held and is over: what is changed now is paid for
+by itself alone.
 Rule 2: a gate remembers nothing of what need not be remembered.
 Rule 3: a change asks at least for what it must, so a run that did nothing is not right.
 Rule 4: nothing is asked of a Region that does not answer but once.
@@ -43,7 +45,8 @@ def judge_cost(judge: Judge, choices: Choices) -> None:
     """Everything has arrived. Raises what must not fail any more."""
     till = Till(judge, one_of(choices, judge.lanes))
     till.add(0)
-    till.gap_ms = max(100, max(filing.SLACK_MS, till.gate.slack_ms or 0) // 4)  # so that few are near: need no look-up
+    # so that few are near: need no look-up
+    till.gap_ms = max(100, max(filing.SLACK_MS, till.gate.slack_ms or 0) // 4)
     till.of_now()
     till.late()
     for side in filter(judge.limit.has, SIDES):
@@ -62,20 +65,32 @@ class Till:
     gap_ms: int = 100
 
     def of_now(self) -> None:
-        """Before them as many, among a backlog of hours and some ahead of now, for which nobody is to pay later."""
+        """Before them as many, among a backlog of hours and some ahead of now, for which nobody
+        is to pay later.
+        """
         for is_counted in (False, True):
             self.spent = Spent()
             for n in range(CHANGES):
                 self._wait(self.gap_ms)
                 self.add(0)
                 if not is_counted and n < CHANGES // 2:
-                    self.add(0, old_ms=-AHEAD_MS if n % 4 == 3 else OLDEST_MS * (CHANGES - n) // CHANGES)
-        self._most("changes of now", requests=3 * CHANGES, read_units=CHANGES // 8, write_units=8 * CHANGES)
+                    self.add(
+                        0, old_ms=-AHEAD_MS if n % 4 == 3 else OLDEST_MS * (CHANGES - n) // CHANGES
+                    )
+        self._most(
+            "changes of now", requests=3 * CHANGES, read_units=CHANGES // 8, write_units=8 * CHANGES
+        )
         if min(self.spent.units.requests, self.spent.units.write_units) < CHANGES:
-            self._wrong(f"{CHANGES} changes of now cost {self.spent.units}: they were not asked for")
-        known = [token for lane, token in (*self.judge.decided, *self.judge.open) if lane == self.lane]
+            self._wrong(
+                f"{CHANGES} changes of now cost {self.spent.units}: they were not asked for"
+            )
+        known = [
+            token for lane, token in (*self.judge.decided, *self.judge.open) if lane == self.lane
+        ]
         low_ms = tokens.time_ms(self.gate.low)
-        if not self.gate.moved <= {fingerprint(each) for each in known if tokens.time_ms(each) > low_ms - SLICE_MS}:
+        if not self.gate.moved <= {
+            fingerprint(each) for each in known if tokens.time_ms(each) > low_ms - SLICE_MS
+        }:
             self._wrong("its gate keeps fingerprints of what is not above low")
 
     def late(self) -> None:
@@ -85,7 +100,9 @@ class Till:
         self._most("a late change", requests=16, read_units=24, write_units=24)
 
     def cut_off(self, side: str) -> None:
-        """Each other Region is, in turn: who is short asks it once, and not again within a second."""
+        """Each other Region is, in turn: who is short asks it once, and not again within a
+        second.
+        """
         for region in {lane.region for lane in self.judge.lanes} - {self.lane.region}:
             self.judge.world.cut = {region}
             self.spent, self.sold_out = Spent(), SoldOut()
@@ -101,7 +118,9 @@ class Till:
                 self._wrong(f"{region} did not answer, and was asked {times} times")
 
     def held(self, side: str) -> None:
-        """Many holds are over: who is short of one right pays for a few, and who needs all gets all."""
+        """Many holds are over: who is short of one right pays for a few, and who needs all gets
+        all.
+        """
         one = -1 if side == DOWN else 1
         self._ask(free(self._gates, self.gate))
         self.add(-one * HOLDS)
@@ -111,11 +130,18 @@ class Till:
         self._wait(2_000)
         self.spent = Spent()
         self.add(one * (self.gate.rights[side] + 1))
-        self._most("a change that is short of one right", requests=30, read_units=30, write_units=90)
+        self._most(
+            "a change that is short of one right", requests=30, read_units=30, write_units=90
+        )
         self._ask(free(self._gates, self.gate, side, self.gate.rights[side] + 1))
         self.spent = Spent()
         self.add(one * (HOLDS - 1))
-        self._most("a change that needs all", requests=20 * HOLDS, read_units=16 * HOLDS, write_units=10 * HOLDS)
+        self._most(
+            "a change that needs all",
+            requests=20 * HOLDS,
+            read_units=16 * HOLDS,
+            write_units=10 * HOLDS,
+        )
 
     @property
     def _gates(self) -> Gates:
@@ -162,7 +188,11 @@ class Till:
 
     def _most(self, what: str, *, requests: int, read_units: float, write_units: int) -> None:
         units = self.spent.units
-        if units.requests > requests or units.read_units > read_units or units.write_units > write_units:
+        if (
+            units.requests > requests
+            or units.read_units > read_units
+            or units.write_units > write_units
+        ):
             self._wrong(f"{what} cost {units}")
 
     def _wrong(self, what: str) -> None:

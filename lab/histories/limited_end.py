@@ -1,6 +1,8 @@
-"""The end of limited counters, after a long history and after a small cast: nothing more happens, and all is asked.
+"""The end of limited counters, after a long history and after a small cast: nothing more happens,
+and all is asked.
 
-Rule 1: everything arrives; then each is asked again and answered the same, and the books are in order.
+Rule 1: everything arrives; then each is asked again and answered the same, and the books are in
+order.
 Rule 2: everything is sold from any Region, and not one more.
 Rule 3: with no fault left nothing may fail.
 """
@@ -25,7 +27,10 @@ YEARS_MS = 500 * 86_400_000
 
 
 def judge_end(judge: Judge, choices: Choices, *then: Callable[[Judge, Choices], None]) -> list[str]:
-    """What is wrong, with all that the judge saw before. then: what follows once each has been asked again."""
+    """What is wrong, with all that the judge saw before.
+
+    then: what follows once each has been asked again.
+    """
     try:
         for judges in (ask_again, *then, _sell_all):
             if not judge.wrong:
@@ -55,7 +60,9 @@ def ask_again(judge: Judge, choices: Choices) -> None:
     for lane in judge.lanes:
         world.quiesce()
         listed = finish(world, lane.region, outcomes(lane, consistent=True))
-        if listed != {token: outcome for (of, token), outcome in judge.decided.items() if of == lane}:
+        if listed != {
+            token: outcome for (of, token), outcome in judge.decided.items() if of == lane
+        }:
             judge.wrong.append(f"the history of {lane} differs from what was decided")
     for check in finish(world, regions[0], verify_gates(judge.gates_in(regions[0]))):
         judge.wrong += check.differences
@@ -75,7 +82,9 @@ def sell_all(judge: Judge, choices: Choices, side: str) -> None:
     first = sum(map(change_of, judge.decided.values()))
     for n in range(SALES_MAX):
         region = one_of(choices, world.regions)
-        delta = judge.delta(tokens.keyed(judge.lanes[0].counter, f"end {amount} {n}", world.now_ms), region, amount)
+        delta = judge.delta(
+            tokens.keyed(judge.lanes[0].counter, f"end {amount} {n}", world.now_ms), region, amount
+        )
         judge.amounts[delta.lane, delta.token] = amount
         decision = finish(world, region, decide_change(judge.gates_in(region), delta))
         world.now_ms += 20
@@ -87,4 +96,6 @@ def sell_all(judge: Judge, choices: Choices, side: str) -> None:
     bound = judge.bounds[amount > 0] or 0
     if value != (first if amount * first > amount * bound else bound):
         left = [n for n in judge.open.values() if n * amount > 0]
-        judge.wrong.append(f"at rest {value} is left, not {bound}: not all could be taken (open: {left})")
+        judge.wrong.append(
+            f"at rest {value} is left, not {bound}: not all could be taken (open: {left})"
+        )

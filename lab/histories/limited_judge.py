@@ -1,13 +1,16 @@
 """The judge of limited counters: what the gates really hold, from their writes alone.
 
-Rule 1: it sees each write of a gate at its home, before any replication, and knows nothing of how a gate works but its
-attributes: a token is decided once, for ever; no limit is passed, holds counted, at any write; rights are neither lost
-nor made; a hold is always somewhere; a refusal is only written where there is too little.
-Rule 2: an answer is what was decided, and a refusal had a moment during its call, or one that its process remembers, in
-which there was too little; or lanes had, each at a moment of its own.
-Rule 3: what was added before there was a limit counts against it too. Where it had arrived, nobody opens the first
-gate of all that are seen there, nor the one with the first rights.
-Rule 4: a history is all that was decided up to some moment; of what counts nothing, a copy may lack some.
+Rule 1: it sees each write of a gate at its home, before any replication, and knows nothing of how a
+gate works but its
+attributes: a token is decided once, for ever; no limit is passed, holds counted, at any write;
+rights are neither lost nor made; a hold is always somewhere; a refusal is only written where there
+is too little.
+Rule 2: an answer is what was decided, and a refusal had a moment during its call, or one that its
+process remembers, in which there was too little; or lanes had, each at a moment of its own.
+Rule 3: what was added before there was a limit counts against it too. Where it had arrived, nobody
+opens the first gate of all that are seen there, nor the one with the first rights.
+Rule 4: a history is all that was decided up to some moment; of what counts nothing, a copy may lack
+some.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,22 +34,31 @@ COUNTER = "g"
 
 
 class WatchedWorld(World):
-    """A world that tells of each write in its home Region. gate_bytes_max: what a gate may have at most."""
+    """A world that tells of each write in its home Region.
+
+    gate_bytes_max: what a gate may have at most.
+    """
 
     watch: Callable[[str, Key, Item | None], None] = staticmethod(lambda region, key, item: None)
     gate_bytes_max: int = ITEM_BYTES_MAX
 
     def _write(self, region: str, key: Key, item: Item | None) -> None:
-        if item is not None and key.pk.startswith("gate#") and item_bytes(item) > self.gate_bytes_max:
-            raise ItemTooLarge(f"{key} would have more than {self.gate_bytes_max:,} bytes. Nothing was written.")
+        if (
+            item is not None
+            and key.pk.startswith("gate#")
+            and item_bytes(item) > self.gate_bytes_max
+        ):
+            raise ItemTooLarge(
+                f"{key} would have more than {self.gate_bytes_max:,} bytes. Nothing was written."
+            )
         super()._write(region, key, item)
         self.watch(region, key, item)
 
 
 @dataclass(slots=True)
 class Asked:
-    """A change or a hold that was asked for. outcome: what a caller was told last, if it was decided. is_named: it is a
-    hold that its name decides, for every length."""
+    """A change or a hold that was asked for. outcome: what a caller was told last, if it was
+    decided. is_named: it is a hold that its name decides, for every length."""
 
     delta: Delta
     is_hold: bool = False
@@ -56,7 +68,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What each lane owned of each side from some step on. over: (since when, how much) of the holds that are over."""
+    """What each lane owned of each side from some step on.
+
+    over: (since when, how much) of the holds that are over.
+    """
 
     step: int
     own: dict[tuple[Lane, str], int]
@@ -136,8 +151,14 @@ class Judge:
             self._limits(lane)
 
     def _opens(self, lane: Lane) -> None:
-        copies = [self.world.replicas[lane.region].item(items.gate_key(each)) for each in self.lanes if each != lane]
-        if lane.region in self.arrived and (self.limit.opens(lane.region, lane.shard) or not any(copies)):
+        copies = [
+            self.world.replicas[lane.region].item(items.gate_key(each))
+            for each in self.lanes
+            if each != lane
+        ]
+        if lane.region in self.arrived and (
+            self.limit.opens(lane.region, lane.shard) or not any(copies)
+        ):
             self.wrong.append(f"{lane}: a gate is opened beside changes that no gate decided")
 
     def _compare(self, lane: Lane, before: Gate | None, after: Gate) -> None:
@@ -148,8 +169,14 @@ class Judge:
                     self.wrong.append(f"the outcome of {token} changes")
                 continue
             if (lane, token) in self.decided:
-                self.wrong.append(f"{token} is decided twice: {self.decided[lane, token]}, {outcome}")
-            if (lane, token) in self.open and token not in held and self._noted(lane, token) is None:
+                self.wrong.append(
+                    f"{token} is decided twice: {self.decided[lane, token]}, {outcome}"
+                )
+            if (
+                (lane, token) in self.open
+                and token not in held
+                and self._noted(lane, token) is None
+            ):
                 self.wrong.append(f"{token} ends and was nowhere")
             amount = self.amounts[lane, token]
             if outcome == REFUSED and after.rights[side_of(amount)] >= abs(amount):
@@ -160,12 +187,18 @@ class Judge:
             if token not in held:
                 if (lane, token) in self.decided or (lane, token) in self.open:
                     self.wrong.append(f"the hold {token} is granted twice")
-                if (twin := self.by_name.setdefault((lane, tokens.to_bytes(token)[:14]), token)) != token:
-                    self.wrong.append(f"the hold {token} is granted with another length, too: {twin}")
+                if (
+                    twin := self.by_name.setdefault((lane, tokens.to_bytes(token)[:14]), token)
+                ) != token:
+                    self.wrong.append(
+                        f"the hold {token} is granted with another length, too: {twin}"
+                    )
                 self.open[lane, token] = amount
                 self.granted[lane, token] = self.world.step
         for token in held:
-            left = token not in after.held and token not in after.recent and (lane, token) in self.open
+            left = (
+                token not in after.held and token not in after.recent and (lane, token) in self.open
+            )
             if left and self._noted(lane, token) is None:
                 self.wrong.append(f"the hold {token} is lost")
 
@@ -177,7 +210,10 @@ class Judge:
         moment = self._moment(self.world.step)
         for side in filter(self.limit.has, SIDES):
             if left[side] + (more if side == DOWN else -more) < -self.owed[side]:
-                self.wrong.append(f"{left[side]} is left {side}, and {more} was added beside: outside {self.bounds}")
+                self.wrong.append(
+                    f"{left[side]} is left {side}, and {more} was added beside: outside "
+                    f"{self.bounds}"
+                )
             own = sum(moment.own[each, side] for each in self.lanes)
             if own != left[side]:
                 self.wrong.append(f"{lane}: rights {side} are {own}, and should be {left[side]}")
@@ -193,7 +229,11 @@ class Judge:
 
     def _moment(self, step: int) -> Moment:
         own = {(lane, side): self._own(lane, side) for lane in self.lanes for side in SIDES}
-        over = ((self.granted[key], n) for key, n in self.open.items() if until_ms(key[1]) <= self.world.now_ms)
+        over = (
+            (self.granted[key], n)
+            for key, n in self.open.items()
+            if until_ms(key[1]) <= self.world.now_ms
+        )
         return Moment(step, own, tuple(over))
 
     @property
@@ -219,12 +259,20 @@ class Judge:
         if (truth := self.decided.get((one.delta.lane, token))) != decision.outcome:
             self.wrong.append(f"{token} is said to be {decision.outcome}, and is {truth}")
         refused = decision.outcome == REFUSED and not decision.before
-        if refused and min(self.least(amount, since), self.least_in_parts(amount, since)) >= abs(amount):
+        if refused and min(self.least(amount, since), self.least_in_parts(amount, since)) >= abs(
+            amount
+        ):
             self.wrong.append(f"{token} of {amount} was refused, and there always was enough")
 
     def history(self, lane: Lane, listed: Mapping[str, int], *, whole: bool) -> None:
-        """All that a lane decided was listed, by a strong read at its home (`whole`) or from copies."""
-        truth = [token for of, token in self.decided if of == lane and (whole or counts(self.decided[of, token]))]
+        """All that a lane decided was listed, by a strong read at its home (`whole`) or from
+        copies.
+        """
+        truth = [
+            token
+            for of, token in self.decided
+            if of == lane and (whole or counts(self.decided[of, token]))
+        ]
         there = {token for token in listed if whole or counts(listed[token])}
         if there != set(truth[: len(there)]):
             self.wrong.append(f"a history of {lane} was never all that it decided")
@@ -240,10 +288,12 @@ class Judge:
         return min(moment.least(amount, since) for moment in self._moments(since))
 
     def least_in_parts(self, amount: int, since: int) -> int:
-        """The least that the lanes had, each at its own moment since that step: rights grew in one while they were
-        taken in another."""
+        """The least that the lanes had, each at its own moment since that step: rights grew in one
+        while they were taken in another."""
         side = side_of(amount)
-        return sum(min(moment.own[lane, side] for moment in self._moments(since)) for lane in self.lanes)
+        return sum(
+            min(moment.own[lane, side] for moment in self._moments(since)) for lane in self.lanes
+        )
 
 
 def side_of(amount: int) -> str:

@@ -1,10 +1,13 @@
-"""Restores of limited counters: items of a history as of moments of it, the operator's rebuild, and what must be then.
+"""Restores of limited counters: items of a history as of moments of it, the operator's rebuild, and
+what must be then.
 
-Rule 1: each item is that of its own moment, or all are of one; then perhaps a gate is deleted or damaged. What was ever
-decided up to such a moment is known from the writes, not from what a gate says that it counted.
-Rule 2: after the rebuild the value is what any of the items knows: what a gate had decided, and what is listed.
-Rule 3: then a judge watches, as in any history: what is known is answered the same, and is not decided again; no limit
-is passed, or passed further; everything is sold, and not one more.
+Rule 1: each item is that of its own moment, or all are of one; then perhaps a gate is deleted or
+damaged. What was ever decided up to such a moment is known from the writes, not from what a gate
+says that it counted.
+Rule 2: after the rebuild the value is what any of the items knows: what a gate had decided, and
+what is listed.
+Rule 3: then a judge watches, as in any history: what is known is answered the same, and is not
+decided again; no limit is passed, or passed further; everything is sold, and not one more.
 """
 
 from collections.abc import Iterable
@@ -45,7 +48,10 @@ def restores(table: Table, step: int, now_ms: int) -> list[str]:
 
 @dataclass(slots=True)
 class Known:
-    """What the restored items of a lane know. had: all that the gate had decided, ever; empty, if it cannot be read."""
+    """What the restored items of a lane know.
+
+    had: all that the gate had decided, ever; empty, if it cannot be read.
+    """
 
     lane: Lane
     gate: Gate | None = None
@@ -79,7 +85,9 @@ class Known:
     def lost(self) -> list[int]:
         """The changes that the gate counted, and of which nobody knows the token any more."""
         known = self.decided
-        return [outcome for token, outcome in self.had.items() if counts(outcome) and token not in known]
+        return [
+            outcome for token, outcome in self.had.items() if counts(outcome) and token not in known
+        ]
 
 
 def _restore(table: Table, step: int, now_ms: int) -> list[str]:
@@ -102,7 +110,8 @@ def _restore(table: Table, step: int, now_ms: int) -> list[str]:
         return judge.wrong
     world.now_ms += YEARS_MS
     for side in SIDES:
-        if any(judge.owed.values()):  # what was owed is made up by now, or is not: the operator does it once more
+        # what was owed is made up by now, or is not: the operator does it once more
+        if any(judge.owed.values()):
             _free(judge)
             _rebuild(restored)
             judge.wrong += _check_rights(restored)
@@ -133,7 +142,12 @@ def _chosen(table: Table, step: int, known: dict[Lane, Known]) -> dict[Key, Item
             if number == damaged:
                 chosen[key] = {**item, **one_of(choices, DAMAGES)}
                 continue
-            of.had = {t: n for each in until if each for t, n in items.gate_of(of.lane, each).recent.items()}
+            of.had = {
+                t: n
+                for each in until
+                if each
+                for t, n in items.gate_of(of.lane, each).recent.items()
+            }
         of.learn(key, item)
         chosen[key] = item
     return chosen
@@ -159,9 +173,14 @@ def _check_lanes(table: Table, known: dict[Lane, Known], rebuilt: Iterable[Rebui
             wrong.append(f"{lane}: its history is not what its items know")
         added = [outcome for token, outcome in listed.items() if token not in of.decided]
         if sum(added) != sum(lost) or (each.lost, each.lost_sum) != (len(lost), sum(lost)):
-            wrong.append(f"{lane}: {lost} were lost; {added} were added, {each.lost} of {each.lost_sum} are told")
+            wrong.append(
+                f"{lane}: {lost} were lost; {added} were added, {each.lost} of {each.lost_sum} "
+                "are told"
+            )
         table.counts.update({"tokens lost": len(lost), "gates gone": int(each.was is None)})
-        judge.gates[lane] = items.gate_of(lane, world.replicas[lane.region].item(items.gate_key(lane)) or {})
+        judge.gates[lane] = items.gate_of(
+            lane, world.replicas[lane.region].item(items.gate_key(lane)) or {}
+        )
         judge.decided |= {(lane, token): outcome for token, outcome in listed.items()}
         judge.open |= {(lane, token): amount for token, amount in of.open.items()}
     judge.granted |= dict.fromkeys(judge.open, 0)
@@ -169,12 +188,16 @@ def _check_lanes(table: Table, known: dict[Lane, Known], rebuilt: Iterable[Rebui
     expected = sum(sum(map(change_of, of.decided.values())) + sum(of.lost) for of in known.values())
     number = sum(map(counts, judge.decided.values()))
     if (seen.value, seen.count) != (expected, number):
-        wrong.append(f"the value is {seen.value} of {seen.count}, and should be {expected} of {number}")
+        wrong.append(
+            f"the value is {seen.value} of {seen.count}, and should be {expected} of {number}"
+        )
     return [*wrong, *_check_rights(table)]
 
 
 def _check_rights(table: Table) -> list[str]:
-    """All that is left is there as rights; or nobody has any, and so much is owed: the judge learns it."""
+    """All that is left is there as rights; or nobody has any, and so much is owed: the judge
+    learns it.
+    """
     judge, wrong = table.judge, list[str]()
     for side in filter(judge.limit.has, SIDES):
         left = judge.left()[side]

@@ -1,8 +1,10 @@
-"""Where a small cast of a limited counter plays: gates that decided a little, and programs of ledger/gate let loose.
+"""Where a small cast of a limited counter plays: gates that decided a little, and programs of
+ledger/gate let loose.
 
 A step names a change or a hold by its key; it is asked for once, by the step that names it first.
 
-Rule 1: every write, every answer and the end are judged as those of the long histories: limited_judge.py.
+Rule 1: every write, every answer and the end are judged as those of the long histories:
+limited_judge.py.
 Rule 2: all calls begin at once and take their time, so a refusal may stand for any moment since.
 Rule 3: nothing goes wrong on the way, so no call may fail.
 """
@@ -35,7 +37,9 @@ from simulator.process import Log
 
 LANE, LANE_AWAY = Lane(HOME, 0, COUNTER), Lane(AWAY, 0, COUNTER)
 LANE_BESIDE = Lane(HOME, 1, COUNTER)
-NEVER = Filing(unit_bytes=1, enough=1_000, beside=1_000, draw=1, holds_beside=1_000, holds_left=0, slack_ms=0)
+NEVER = Filing(
+    unit_bytes=1, enough=1_000, beside=1_000, draw=1, holds_beside=1_000, holds_left=0, slack_ms=0
+)
 """Nobody begins a roll but who is told to; then all is filed that can be."""
 AT_ONCE = Filing(unit_bytes=1, enough=1, beside=0, draw=1, holds_beside=1, holds_left=0, slack_ms=0)
 """Whoever decides something files all that can be."""
@@ -46,7 +50,9 @@ class LimitedStage(Boards):
     one_by_one = (DeleteMany, PutMany, Together)
     world: WatchedWorld
     copies_stay = False
-    """Whether no gate arrives in another Region, for a cast that has enough to go through without."""
+    """Whether no gate arrives in another Region, for a cast that has enough to go through
+    without.
+    """
 
     def __init__(self, order: tuple[int, ...], log: Log | None = None) -> None:
         super().__init__(order, log)
@@ -54,7 +60,11 @@ class LimitedStage(Boards):
         self.limited()
 
     def seen(self) -> list[str]:
-        failures = [each for each in self.failures if not (self.judge.beside and isinstance(each, LimitMismatch))]
+        failures = [
+            each
+            for each in self.failures
+            if not (self.judge.beside and isinstance(each, LimitMismatch))
+        ]
         return self.judge.wrong + [f"{type(error).__name__}: {error}" for error in failures]
 
     def judged(self) -> list[str]:
@@ -67,19 +77,36 @@ class LimitedStage(Boards):
         return judge.wrong, list(judge.decided.items()), sorted(judge.open.items()), least
 
     def arrivals(self) -> list[tuple[str, Key]]:
-        """Gates alone are asked for where they are not written; what was filed, by who reads a history elsewhere."""
+        """Gates alone are asked for where they are not written; what was filed, by who reads a
+        history elsewhere.
+        """
         if self.copies_stay or all(process.done for process in self.processes):
             return []
-        gates = {*self.judge.beside, *(map(items.gate_key, self.judge.lanes) if len(self.judge.lanes) > 1 else ())}
-        elsewhere = {
-            process.region for process in self.processes if process.name.startswith("history") and not process.done
+        gates = {
+            *self.judge.beside,
+            *(map(items.gate_key, self.judge.lanes) if len(self.judge.lanes) > 1 else ()),
         }
-        return [(region, key) for region, key in self.world.deliverable() if key in gates or region in elsewhere]
+        elsewhere = {
+            process.region
+            for process in self.processes
+            if process.name.startswith("history") and not process.done
+        }
+        return [
+            (region, key)
+            for region, key in self.world.deliverable()
+            if key in gates or region in elsewhere
+        ]
 
-    # -- what there is before ------------------------------------------------------------------------------------------
+    # -- what there is before
+    # ------------------------------------------------------------------------------------------
 
-    def limited(self, ceiling: int = 3, *, lanes: tuple[Lane, ...] = (LANE,), filing: Filing = NEVER) -> None:
-        """What the value never passes: it may be raised by so much, by the first lane. Asked first, if at all."""
+    def limited(
+        self, ceiling: int = 3, *, lanes: tuple[Lane, ...] = (LANE,), filing: Filing = NEVER
+    ) -> None:
+        """What the value never passes: it may be raised by so much, by the first lane.
+
+        Asked first, if at all.
+        """
         self.judge = Judge(self.world, lanes, Limit(ceiling=ceiling, region=HOME))
         file_as(filing)
         self.world.watch = self.judge.see
@@ -110,7 +137,14 @@ class LimitedStage(Boards):
     def held_by_name(self, key: str, change: int = 1, *, length_ms: int = 500) -> None:
         """A hold is granted by its name, and can end by its key."""
         one = self.named[key] = self._by_name(key, change, length_ms)
-        self.alone(decide_change(self.judge.gates_in(HOME), one.delta, hold=True, name=tokens.name_of(one.delta.token)))
+        self.alone(
+            decide_change(
+                self.judge.gates_in(HOME),
+                one.delta,
+                hold=True,
+                name=tokens.name_of(one.delta.token),
+            )
+        )
 
     def held(self, key: str, change: int = 1, *, over: bool = False) -> None:
         """A hold is granted; its time may be over."""
@@ -118,7 +152,9 @@ class LimitedStage(Boards):
         self.sent(key)
 
     def added_beside(self, lane: Lane, *, everywhere: bool) -> None:
-        """A change that no gate decided, from before there was a limit, has arrived in its own Region, or in each."""
+        """A change that no gate decided, from before there was a limit, has arrived in its own
+        Region, or in each.
+        """
         delta = Delta(lane, tokens.keyed(COUNTER, "beside", self.world.now_ms - 1_000), 1)
         self.world.answer(lane.region, Put(delta_item(delta)))
         if everywhere:
@@ -131,7 +167,8 @@ class LimitedStage(Boards):
     def gate_arrives(self, region: str) -> None:
         self.world.deliver(region, items.gate_key(LANE))
 
-    # -- the processes -------------------------------------------------------------------------------------------------
+    # -- the processes
+    # ----------------------------------------------------------------------------------------------
 
     def _answers(self, one: Asked, program: Program[Decision], since: int = 1) -> Program[None]:
         self.judge.answered(one, (yield from program), since)
@@ -163,8 +200,13 @@ class LimitedStage(Boards):
         yield from self._answers(one, end(gates, one.delta, outcome))
 
     @process
-    def hold_by_name(self, region: str, key: str, *, length_ms: int = 10**6, change: int = 1) -> Program[None]:
-        """A hold of a length of its own, under the name that it has with every length. It may have ended."""
+    def hold_by_name(
+        self, region: str, key: str, *, length_ms: int = 10**6, change: int = 1
+    ) -> Program[None]:
+        """A hold of a length of its own, under the name that it has with every length.
+
+        It may have ended.
+        """
         one = self._by_name(key, change, length_ms)
         with suppress(HoldEnded, LimitReached):
             yield from self._held_by_name(one, named.hold(self.judge.gates_in(region), one.delta))
@@ -196,7 +238,9 @@ class LimitedStage(Boards):
         deltas = {token: one.delta.change for token, one in changes.items()}
 
         def program() -> Program[None]:
-            for token, decision in (yield from add_group(self.judge.gates_in(region), LANE, deltas)).items():
+            for token, decision in (
+                yield from add_group(self.judge.gates_in(region), LANE, deltas)
+            ).items():
                 if isinstance(decision, LedgerError):
                     raise decision
                 self.judge.answered(changes[token], decision, 1)
@@ -230,7 +274,10 @@ class LimitedStage(Boards):
 
     @process
     def in_turn(self, region: str, *what: str | int, short: int = 0) -> Program[None]:
-        """One process sends changes and sets ceilings, one after the other. short: what it remembers to be too much."""
+        """One process sends changes and sets ceilings, one after the other.
+
+        short: what it remembers to be too much.
+        """
         memory, now_ms = SoldOut(), self.world.now_ms
         if short:
             memory.note(COUNTER, UP, short, Instant(now_ms, now_ms), Left())

@@ -1,6 +1,8 @@
-"""Who is at the gates in a history of a limited counter: sellers, buyers of holds, groups, operators and readers.
+"""Who is at the gates in a history of a limited counter: sellers, buyers of holds, groups,
+operators and readers.
 
-Rule 1: the calls of a process share what it remembers of counters that are sold out, until it crashes: recall.py.
+Rule 1: the calls of a process share what it remembers of counters that are sold out, until it
+crashes: recall.py.
 Rule 2: what it asked for outlives a crash, as messages do that come again.
 """
 
@@ -31,13 +33,18 @@ from simulator.process import Move, Script
 
 TRIES = 12
 HOURS_MS, AHEAD_MS = 9_000_000, 300_000
-"""How late the changes of a backlog are at most, and how far ahead of now one may say that it is."""
+"""How late the changes of a backlog are at most, and how far ahead of now one may say that it
+is.
+"""
 OUTCOMES = {REFUSED: "refused", RELEASED: "released", EXPIRED: "expired"}
 
 
 @dataclass
 class Caller:
-    """A process that asks for changes or holds. ends: how each of its holds is to end; None: with its time."""
+    """A process that asks for changes or holds.
+
+    ends: how each of its holds is to end; None: with its time.
+    """
 
     name: str
     region: str
@@ -66,7 +73,11 @@ class Table:
         return one_of(self.choices, self.judge.world.regions)
 
     def enter_all(self) -> None:
-        roles = {"seller": (self._sells, ""), "buyer": (self._buys, "h"), "group": (self._adds_at_once, "g")}
+        roles = {
+            "seller": (self._sells, ""),
+            "buyer": (self._buys, "h"),
+            "group": (self._adds_at_once, "g"),
+        }
         for number in range(4 + self.pick(9)):
             region = self.any_region()
             pace = one_of(self.choices, PACE)
@@ -82,12 +93,15 @@ class Table:
                 region = self.any_region()
                 self.theatre.enter(f"operator {twin}", region, partial(self._sets_limits, region))
 
-    def _calls(self, caller: Caller, role: Callable[[Caller], Script], pace: Sequence[int]) -> Script:
+    def _calls(
+        self, caller: Caller, role: Callable[[Caller], Script], pace: Sequence[int]
+    ) -> Script:
         caller.memory = Memory(world=self.judge.world, skew_ms=self.theatre.faults.skew_ms)
         yield rest(self.choices, pace)
         yield from role(caller)
 
-    # -- who asks for changes ------------------------------------------------------------------------------------------
+    # -- who asks for changes
+    # ------------------------------------------------------------------------------------------
 
     def _sells(self, caller: Caller) -> Script:
         for n in range(1 + self.pick(8)):
@@ -137,7 +151,9 @@ class Table:
         of = COUNTER, f"{caller.name}/{len(caller.mine)}", time_ms
         token = tokens.keyed(*of) if length_ms is None else hold_token(*of, length_ms)
         amount = one_of(self.choices, (-1, -2, -3, 1, 2, 4))
-        return self.judge.ask(self.judge.delta(token, caller.region, amount), is_hold=length_ms is not None)
+        return self.judge.ask(
+            self.judge.delta(token, caller.region, amount), is_hold=length_ms is not None
+        )
 
     def _send(self, caller: Caller, one: Asked) -> Generator[Any, Any, bool]:
         """Until it has an answer, from wherever the message comes by."""
@@ -166,7 +182,9 @@ class Table:
     def _end(self, caller: Caller, one: Asked, how: int) -> Program[None]:
         began, heard = caller.memory.call(), Heard()
         try:
-            decision = yield from heard.of(end(self.judge.gates_in(caller.region, caller.memory), one.delta, how))
+            decision = yield from heard.of(
+                end(self.judge.gates_in(caller.region, caller.memory), one.delta, how)
+            )
         except LedgerError as error:
             self.judge.wrong += heard.lies(error, self.judge.gates.values())
             raise
@@ -174,7 +192,9 @@ class Table:
         if not decision.before:
             caller.memory.came_back(*SIDES)
             if decision.outcome != how:
-                self.judge.wrong.append(f"{one.delta.token} ended with {decision.outcome}, not {how}")
+                self.judge.wrong.append(
+                    f"{one.delta.token} ended with {decision.outcome}, not {how}"
+                )
 
     def _add(self, caller: Caller) -> Generator[Any, Any, bool]:
         """A group, lane by lane; whether all have an answer."""
@@ -182,7 +202,9 @@ class Table:
         group = {one.delta.token: one for one in caller.mine}
         decided = True
         for lane in dict.fromkeys(one.delta.lane for one in caller.mine):
-            changes = {token: one.delta.change for token, one in group.items() if one.delta.lane == lane}
+            changes = {
+                token: one.delta.change for token, one in group.items() if one.delta.lane == lane
+            }
             gates, heard = self.judge.gates_in(caller.region, caller.memory), Heard()
             answers = yield from heard.of(add_group(gates, lane, changes))
             for token, decision in answers.items():
@@ -194,7 +216,9 @@ class Table:
         return decided
 
     def _answered(self, caller: Caller, one: Asked, decision: Decision, began: int) -> None:
-        self.counts["held" if decision.held is not None else OUTCOMES.get(decision.outcome or 0, "counted")] += 1
+        self.counts[
+            "held" if decision.held is not None else OUTCOMES.get(decision.outcome or 0, "counted")
+        ] += 1
         self.judge.answered(one, decision, caller.memory.since(one.delta.change, began))
 
     def _again(self, make: Callable[[], Program[None]]) -> Script:
@@ -205,7 +229,8 @@ class Table:
             except LedgerError:
                 yield rest(self.choices, SHORT)
 
-    # -- who looks on --------------------------------------------------------------------------------------------------
+    # -- who looks on
+    # ----------------------------------------------------------------------------------------------
 
     def _sets_limits(self, region: str) -> Script:
         for _ in range(1 + self.pick(3)):
@@ -226,9 +251,13 @@ class Table:
         gates = self.judge.gates_in(region)
         (seen,) = yield from standings([gates], consistent=bool(self.pick(2)))
         low, high = gates.limit.floor, gates.limit.ceiling
-        is_outside = (low is not None and seen.value < low) or (high is not None and seen.value > high)
+        is_outside = (low is not None and seen.value < low) or (
+            high is not None and seen.value > high
+        )
         if is_outside and seen.is_closed and self.is_steady:
-            self.judge.wrong.append(f"a closed read in {region} is {seen.value}, outside {gates.limit}")
+            self.judge.wrong.append(
+                f"a closed read in {region} is {seen.value}, outside {gates.limit}"
+            )
         lane = one_of(self.choices, gates.lanes)
         strongly = self.pick(2) == 1
         listed = yield from outcomes(lane, consistent=strongly)

@@ -1,12 +1,15 @@
-"""`python -m lab.histories.mistakes` (`make mistakes`): each planted in a copy of the code, and found.
+"""`python -m lab.histories.mistakes` (`make mistakes`): each planted in a copy of the code, and
+found.
 
-Rule 1: planted/*.diff has them. Of each: its name and its file; after an @ the small cast that finds it, or the seed
-from which on histories are played, where those from 0 on would take long; then `-` what stands there, `+` what stands
-there instead, and a space before what stays. After a line with a file alone comes another place.
-Rule 2: a copy of the code is changed, never the code. What stands there has to stand there once, so no list can rot.
+Rule 1: planted/*.diff has them. Of each: its name and its file; after an @ the small cast that
+finds it, or the seed from which on histories are played, where those from 0 on would take long;
+then `-` what stands there, `+` what stands there instead, and a space before what stays. After a
+line with a file alone comes another place.
+Rule 2: a copy of the code is changed, never the code. What stands there has to stand there once, so
+no list can rot.
 Rule 3: an error that no history can cause is a find, too.
-Rule 4: the judges are judged alike. `--rules` takes each of their rules away in turn: a history that only this rule
-finds wrong has to be right then (lab/histories/rules.py).
+Rule 4: the judges are judged alike. `--rules` takes each of their rules away in turn: a history
+that only this rule finds wrong has to be right then (lab/histories/rules.py).
 """
 
 import argparse
@@ -28,7 +31,9 @@ COPIED = ("ledger", "reader", "compactor", "service", "simulator", "lab")
 PLANTED = Path(__file__).parent / "planted"
 HISTORIES_MAX = 2_000
 SEEDS_MAX, TRIES_MAX = 60, 5
-"""So many histories are played, at most so often, until one is found that a rule alone finds wrong."""
+"""So many histories are played, at most so often, until one is found that a rule alone finds
+wrong.
+"""
 
 SEARCH = "import sys; from lab.histories.kinds import search; sys.exit(search(*sys.argv[1:]))"
 
@@ -88,25 +93,39 @@ RUN = read("run.diff", "run")  # found by lab/run, as those of lanes are
 PERIODS = read("periods.diff", "periods")
 SAGAS = read("sagas.diff", "sagas")
 SERVICE = [*read("service.diff", "service"), *read("thresholds.diff", "thresholds")]
-RULED = {kind: read(f"ruled/{kind}.diff", kind) for kind in ("limits", "periods", "sagas", "thresholds")}
+RULED = {
+    kind: read(f"ruled/{kind}.diff", kind) for kind in ("limits", "periods", "sagas", "thresholds")
+}
 """Planted for one rule of a judge alone."""
 
-JUDGED = {each.name: each for each in (*LANES, *LIMITS, *PERIODS, *SAGAS, *SERVICE, *chain(*RULED.values()))}
+JUDGED = {
+    each.name: each
+    for each in (*LANES, *LIMITS, *PERIODS, *SAGAS, *SERVICE, *chain(*RULED.values()))
+}
 
 
 def plant(mistake: Mistake, folder: str) -> None:
-    """Copy the code to a folder, with the mistake. Raises ValueError when it does not fit the code any more."""
+    """Copy the code to a folder, with the mistake.
+
+    Raises ValueError when it does not fit the code any more.
+    """
     for package in COPIED:
-        shutil.copytree(ROOT / package, Path(folder, package), ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / package, Path(folder, package), ignore=shutil.ignore_patterns("__pycache__")
+        )
     for place in mistake.places:
         path = Path(folder, place.file)
         path.write_text(place.planted(path.read_text("utf-8")), "utf-8")
 
 
-def catch(mistake: Mistake, histories: int | None = None, without: Rule | None = None) -> tuple[str, str]:
-    """Plant the mistake and play histories on it until one goes wrong, or its small cast. Raises as `plant`.
+def catch(
+    mistake: Mistake, histories: int | None = None, without: Rule | None = None
+) -> tuple[str, str]:
+    """Plant the mistake and play histories on it until one goes wrong, or its small cast. Raises as
+    `plant`.
 
-    What finds it, and what is wrong then; nothing, where it is not found. without: a rule that the judge lacks.
+    What finds it, and what is wrong then; nothing, where it is not found. without: a rule that the
+    judge lacks.
     """
     histories = HISTORIES_MAX if histories is None else histories
     with tempfile.TemporaryDirectory(prefix="mistake-") as folder:
@@ -122,14 +141,18 @@ def catch(mistake: Mistake, histories: int | None = None, without: Rule | None =
             text=True,
             check=False,
         )
-    if played.returncode not in (0, 1) or (played.returncode and not played.stdout):  # the copy does not run
+    # the copy does not run
+    if played.returncode not in (0, 1) or (played.returncode and not played.stdout):
         raise ValueError(f"{mistake.name}: {played.stderr[-400:]}")
     by, _, said = played.stdout.partition(": ")
     return by, said.strip()
 
 
 def main(planted: Sequence[Mistake]) -> None:
-    """Plant every mistake, each in a copy of its own, and print how each is found. Exit code 1 when one is not."""
+    """Plant every mistake, each in a copy of its own, and print how each is found.
+
+    Exit code 1 when one is not.
+    """
     missed = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # each is played by a process of its own
         for mistake, (by, said) in zip(planted, pool.map(catch, planted), strict=True):
@@ -141,7 +164,9 @@ def main(planted: Sequence[Mistake]) -> None:
 
 
 def known_by(row: Row) -> str:
-    """What is wrong with a row; nothing, where a history from its seed on goes wrong, and without the rule is right."""
+    """What is wrong with a row; nothing, where a history from its seed on goes wrong, and
+    without the rule is right.
+    """
     if not row.is_alone:
         return ""
     mistake, by, said = replace(JUDGED[row.mistake], at=row.at), "", ""
@@ -160,27 +185,45 @@ def known_by(row: Row) -> str:
 
 
 def judges(of: Sequence[Row]) -> None:
-    """Take each rule away from its judge, and print what nobody finds then. Exit code 1 when another rule finds it."""
+    """Take each rule away from its judge, and print what nobody finds then.
+
+    Exit code 1 when another rule finds it.
+    """
     wrong = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for row, amiss in zip(of, pool.map(known_by, of), strict=True):
             wrong += bool(amiss)
             found = "WRONG" if amiss else "alone" if row.is_alone else "with others"
-            print(f"{found:12}{row.rule.judge}, {row.rule.says!r}: {amiss or f'{row.mistake}, {row.at}'}", flush=True)
+            print(
+                (
+                    f"{found:12}{row.rule.judge}, {row.rule.says!r}: "
+                    f"{amiss or f'{row.mistake}, {row.at}'}"
+                ),
+                flush=True,
+            )
     alone = sum(row.is_alone for row in of)
-    print(f"{alone - wrong} of {alone} rules find what no other one does; {len(of) - alone} more find it with others")
+    print(
+        f"{alone - wrong} of {alone} rules find what no other one does; {len(of) - alone} more "
+        "find it with others"
+    )
     sys.exit(1 if wrong else 0)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m lab.histories.mistakes", description=main.__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m lab.histories.mistakes", description=main.__doc__
+    )
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these")
     groups = {"limited": LIMITS, "periods": PERIODS, "sagas": SAGAS, "served": SERVICE}
     parser.add_argument("--limited", action="store_true", help="those of limited counters")
     parser.add_argument("--periods", action="store_true", help="those of periods")
-    parser.add_argument("--sagas", action="store_true", help="those of transfers and holds in several counters")
+    parser.add_argument(
+        "--sagas", action="store_true", help="those of transfers and holds in several counters"
+    )
     parser.add_argument("--served", action="store_true", help="those of the service")
-    parser.add_argument("--rules", action="store_true", help="take each rule away from its judge instead")
+    parser.add_argument(
+        "--rules", action="store_true", help="take each rule away from its judge instead"
+    )
     given = parser.parse_args()
     if given.rules:
         judges(rows())

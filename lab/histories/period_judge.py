@@ -1,12 +1,16 @@
-"""The judge of histories and casts of periods: what each promises of changes, of limits, and of what retires.
+"""The judge of histories and casts of periods: what each promises of changes, of limits, and of
+what retires.
 
-Rule 1: a change counts once, in one period, whatever becomes of its attempts; its name follows from its time, once.
-Rule 2: by the clock of who asks: before the end of a period and what may come late nobody is refused as too late, and
-after it nothing counts that did not; before it is kept no longer everybody reads it, and after it nobody.
-Rule 3: as long as a period is kept, no read is damaged or counts a change twice; when all has retired nothing of it is
-left, and all else is.
+Rule 1: a change counts once, in one period, whatever becomes of its attempts; its name follows from
+its time, once.
+Rule 2: by the clock of who asks: before the end of a period and what may come late nobody is
+refused as too late, and after it nothing counts that did not; before it is kept no longer everybody
+reads it, and after it nobody.
+Rule 3: as long as a period is kept, no read is damaged or counts a change twice; when all has
+retired nothing of it is left, and all else is.
 Rule 4: a period opens with a limit that its base had at some moment of the call that opened it.
-Rule 5: what is carried from one period is taken by the next one, and no more than may be; all that was free, at rest.
+Rule 5: what is carried from one period is taken by the next one, and no more than may be; all that
+was free, at rest.
 """
 
 from __future__ import annotations
@@ -105,7 +109,8 @@ class PeriodJudge:
     def names(self) -> list[str]:
         return list(dict.fromkeys(one.name for one in self.asked))
 
-    # -- what is seen of writes ----------------------------------------------------------------------------------------
+    # -- what is seen of writes
+    # ----------------------------------------------------------------------------------------
 
     def see(self, region: str, key: Key, item: Item | None) -> None:
         lane = gates.lane_of(key)
@@ -124,16 +129,25 @@ class PeriodJudge:
         judge.see(region, key, item)
         if before is not None and lane is not None:
             self._moved(counter, before, judge.gates[lane])
-        if lane is not None and item is not None and counter not in self.opened and lane.region == REGIONS[0]:
+        if (
+            lane is not None
+            and item is not None
+            and counter not in self.opened
+            and lane.region == REGIONS[0]
+        ):
             self._opens(counter, gates.gate_of(lane, item).bounds[UP])
 
     def _moved(self, counter: str, before: Gate, after: Gate) -> None:
-        """What is carried moves the ceiling, and nothing before the period is over in every zone."""
+        """What is carried moves the ceiling, and nothing before the period is over in every
+        zone.
+        """
         out, into = after.carried - before.carried, after.took - before.took
         self.counts["carried"] += into
         more = (after.bounds[UP] or 0) - (before.bounds[UP] or 0)
         if (out or into) and more != into - out:
-            self.wrong.append(f"{counter} carried {out} and took {into}, and its ceiling moved by {more}")
+            self.wrong.append(
+                f"{counter} carried {out} and took {into}, and its ceiling moved by {more}"
+            )
         if out and self.world.now_ms + self.theatre.faults.skew_ms < self.term(counter).end_ms:
             self.wrong.append(f"{counter} carried {out} before its end")
 
@@ -141,11 +155,17 @@ class PeriodJudge:
         self.opened[counter] = ceiling
         since = min(self.running.values(), default=self.world.step)
         base = self.term(counter).base
-        known = [(0, CEILING), *((step, set_to) for step, of, set_to in self.ceilings if of == base)]
+        known = [
+            (0, CEILING),
+            *((step, set_to) for step, of, set_to in self.ceilings if of == base),
+        ]
         ends = [*(step for step, _ in known[1:]), self.world.step + 1]
         had = {set_to for (_, set_to), end in zip(known, ends, strict=True) if end >= since}
-        if ceiling not in had and not self.theatre.faults.late:  # a late put opens with what was set when it was sent
-            self.wrong.append(f"{counter} opens with {ceiling}, and its base had none such: {known[-3:]}")
+        # a late put opens with what was set when it was sent
+        if ceiling not in had and not self.theatre.faults.late:
+            self.wrong.append(
+                f"{counter} opens with {ceiling}, and its base had none such: {known[-3:]}"
+            )
 
     def judge(self, counter: str) -> Judge:
         if counter not in self.judges:
@@ -165,7 +185,8 @@ class PeriodJudge:
         if isinstance(error, DamagedItem | LaneDamaged | GateLost):
             self.wrong.append(f"{what}: {type(error).__name__}: {error}")
 
-    # -- the end -------------------------------------------------------------------------------------------------------
+    # -- the end
+    # ----------------------------------------------------------------------------------------------
 
     def end(self) -> None:
         world = self.world
@@ -178,7 +199,9 @@ class PeriodJudge:
                 self._is_right(region, name, calls)
         for name in kept:
             term = self.term(name)
-            if term.base in LIMITED and term.before.end_ms <= now_ms < min(term.before.kept_until_ms, term.end_ms):
+            if term.base in LIMITED and term.before.end_ms <= now_ms < min(
+                term.before.kept_until_ms, term.end_ms
+            ):
                 self.short(name)
         self._retires()
 
@@ -199,7 +222,9 @@ class PeriodJudge:
             self.wrong += check.differences
 
     def short(self, name: str) -> None:
-        """Somebody is short of more than there is: all that the period before has left has come by then."""
+        """Somebody is short of more than there is: all that the period before has left has come
+        by then.
+        """
         world, before = self.world, self.term(name).before
         rules = Rules(self.own(REGIONS[0]), lambda: world.now_ms, lambda size: bytes(size))
         delta = programs.prepare(rules, Change(name, 10**6, "short", to_datetime(world.now_ms)))
@@ -211,7 +236,10 @@ class PeriodJudge:
         is_over = world.now_ms >= before.end_ms
         left = self.judge(before.name).left()[UP] if old is not None and is_over else 0
         if new.took != carried or carried > CARRY or (carried < CARRY and left > 0):
-            self.wrong.append(f"{name} took {new.took}; {before.name} carried {carried}, and {left} are left there")
+            self.wrong.append(
+                f"{name} took {new.took}; {before.name} carried {carried}, and {left} are left "
+                "there"
+            )
 
     def _first(self, name: str) -> Any:
         lane = Lane(REGIONS[0], 0, name)
@@ -222,7 +250,9 @@ class PeriodJudge:
         """All of it goes, and nothing else."""
         world = self.world
         others = [key for key in self._keys() if not self._is_of_period(key)]
-        world.now_ms = max((self.term(name).retires_s for name in self.names()), default=0) * 1_000 + 10**9
+        world.now_ms = (
+            max((self.term(name).retires_s for name in self.names()), default=0) * 1_000 + 10**9
+        )
         for _ in range(3):
             for region, key in world.expired():
                 world.expire(region, key)
@@ -235,7 +265,12 @@ class PeriodJudge:
 
     def _keys(self) -> list[Key]:
         cells = self.world.replicas[REGIONS[0]].cells
-        return [Key(pk, sk) for pk, of in cells.items() for sk, cell in of.items() if cell.item is not None]
+        return [
+            Key(pk, sk)
+            for pk, of in cells.items()
+            for sk, cell in of.items()
+            if cell.item is not None
+        ]
 
     def _is_of_period(self, key: Key) -> bool:
         return "@" in key.pk or "@" in key.sk

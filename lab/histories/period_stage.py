@@ -1,8 +1,11 @@
-"""Where a small cast of periods plays: a day of a limited counter that is over, the next one, and one that retires.
+"""Where a small cast of periods plays: a day of a limited counter that is over, the next one, and
+one that retires.
 
 Rule 1: every write of a gate is judged as in the long histories: period_judge.py.
-Rule 2: when everything stops, whoever is short next gets all that the day before has left, as far as it may be carried.
-Rule 3: items of a period whose time is over are deleted one by one, in any order, beside whoever comes.
+Rule 2: when everything stops, whoever is short next gets all that the day before has left, as far
+as it may be carried.
+Rule 3: items of a period whose time is over are deleted one by one, in any order, beside whoever
+comes.
 """
 
 from datetime import timedelta
@@ -54,7 +57,9 @@ class PeriodStage(Boards):
         self.world.now_ms = self.stage.term(OLD).end_ms - 10_000
 
     def seen(self) -> list[str]:
-        failures = [each for each in self.failures if not isinstance(each, LimitReached | PeriodOver)]
+        failures = [
+            each for each in self.failures if not isinstance(each, LimitReached | PeriodOver)
+        ]
         return self.stage.wrong + [f"{type(error).__name__}: {error}" for error in failures]
 
     def judged(self) -> list[str]:
@@ -71,9 +76,14 @@ class PeriodStage(Boards):
         return [] if self.resting else super().arrivals()
 
     def expiries(self) -> list[tuple[str, Key]]:
-        return [(region, key) for region, key in self.world.expired() if region == HOME and "@" in key.pk]
+        return [
+            (region, key)
+            for region, key in self.world.expired()
+            if region == HOME and "@" in key.pk
+        ]
 
-    # -- what there is before ------------------------------------------------------------------------------------------
+    # -- what there is before
+    # ------------------------------------------------------------------------------------------
 
     def sold(self, name: str, change: int, region: str = HOME) -> None:
         finish(self.world, region, self._adding(name, change, region))
@@ -92,7 +102,8 @@ class PeriodStage(Boards):
         self.world.quiesce()
         self.world.now_ms = now_ms + self.stage.term(PLAIN).retires_s * 1_000
 
-    # -- the processes -------------------------------------------------------------------------------------------------
+    # -- the processes
+    # ----------------------------------------------------------------------------------------------
 
     def _rules(self, region: str) -> Rules:
         return Rules(self.stage.own(region), lambda: self.world.now_ms, lambda size: bytes(size))
@@ -101,7 +112,9 @@ class PeriodStage(Boards):
         term = self.stage.term(name)
         at_ms = min(self.world.now_ms, term.end_ms - 1)
         rules = self._rules(region)
-        delta = programs.prepare(rules, Change(name, change, f"{change} {region}", to_datetime(at_ms), region))
+        delta = programs.prepare(
+            rules, Change(name, change, f"{change} {region}", to_datetime(at_ms), region)
+        )
         if name != PLAIN:
             self.stage.judge(name).amounts[delta.lane, delta.token] = change
         return programs.add(rules, delta)

@@ -1,6 +1,8 @@
-"""Histories of counters with periods: two zones' clocks, retries over midnight and a year later, items that retire.
+"""Histories of counters with periods: two zones' clocks, retries over midnight and a year later,
+items that retire.
 
-Rule 1: who asks knows its own clock alone, and names a change once, by its time. period_judge.py has what is right.
+Rule 1: who asks knows its own clock alone, and names a change once, by its time. period_judge.py
+has what is right.
 """
 
 from __future__ import annotations
@@ -15,7 +17,15 @@ from typing import Any
 from compactor.report import Tally
 from compactor.visit import visit
 from lab.histories.limited_judge import WatchedWorld
-from lab.histories.period_judge import CARRY, CEILING, LIMITED, NUMBERS_MAX, PLAIN, Asked, PeriodJudge
+from lab.histories.period_judge import (
+    CARRY,
+    CEILING,
+    LIMITED,
+    NUMBERS_MAX,
+    PLAIN,
+    Asked,
+    PeriodJudge,
+)
 from lab.histories.theatre import LONG, REGIONS, SHORT, Played, Theatre, in_steps_of, one_of, rest
 from ledger import programs
 from ledger.checks import AHEAD_MAX_MS, to_datetime
@@ -42,7 +52,9 @@ STEP_MS = 600_000
 HOUR, DAY = 6, 144  # in steps
 ZONES = ("UTC", "Pacific/Kiritimati", "Etc/GMT+12")
 BEYOND = (HOUR, 8 * HOUR, 20 * HOUR, 2 * DAY, 4 * DAY, 36 * DAY)
-"""How long a retry waits: within the period, over its end, over what may come late, and until it has retired."""
+"""How long a retry waits: within the period, over its end, over what may come late, and until it
+has retired.
+"""
 
 
 @dataclass
@@ -63,7 +75,9 @@ class Stage(PeriodJudge):
             period = Period(one_of(choices, ("hour", "day", "day")), one_of(choices, ZONES))
             period = Period("day") if len(self.bases) == 1 else period
             producer = Producer(region, period)
-            producer.process = self.theatre.enter(f"producer {number}", region, partial(self.produces, producer))
+            producer.process = self.theatre.enter(
+                f"producer {number}", region, partial(self.produces, producer)
+            )
         for region in REGIONS[:2]:
             self._enter(f"reader {region}", region, self.reads)
             self._enter(f"compactor {region}", region, self.visits)
@@ -71,12 +85,18 @@ class Stage(PeriodJudge):
             region = one_of(choices, REGIONS[:2])
             self._enter(f"operator {twin}", region, self.sets_limits)
 
-    def _enter(self, name: str, region: str, script: Callable[[str, list[Process]], Script]) -> None:
+    def _enter(
+        self, name: str, region: str, script: Callable[[str, list[Process]], Script]
+    ) -> None:
         own: list[Process] = []
         own.append(self.theatre.enter(name, region, lambda: script(region, own)))
 
     def produces(self, producer: Producer) -> Script:
-        rules = Rules(self.own(producer.region), lambda: self.clock(producer.process), lambda size: bytes(size))
+        rules = Rules(
+            self.own(producer.region),
+            lambda: self.clock(producer.process),
+            lambda size: bytes(size),
+        )
         for n in range(1 + self.choices.pick(4) + 3 * self.is_short):
             if n >= len(producer.mine) and len(self.asked) < NUMBERS_MAX:
                 yield Sleep(one_of(self.choices, (0, HOUR, DAY // 2)))
@@ -96,7 +116,9 @@ class Stage(PeriodJudge):
         self.asked.append(Asked(base, number, change, at_ms, producer.region, producer.period))
         return self.asked[-1]
 
-    def _until_answered(self, rules: Rules, producer: Producer, one: Asked) -> Generator[Any, Any, None]:
+    def _until_answered(
+        self, rules: Rules, producer: Producer, one: Asked
+    ) -> Generator[Any, Any, None]:
         for _ in range(6):
             if (yield from self._attempt(rules, producer, one)):
                 return
@@ -149,13 +171,17 @@ class Stage(PeriodJudge):
         """What no process takes: a base, and a change that is not of the period."""
         term = self.term(change.counter)
         far = replace(change, counter=f"{term.base}@1972-01")
-        for wrong, error in ((replace(change, counter=term.base), InvalidCounter), (far, InvalidTime)):
+        for wrong, error in (
+            (replace(change, counter=term.base), InvalidCounter),
+            (far, InvalidTime),
+        ):
             with suppress(error, InvalidTime):
                 programs.prepare(rules, wrong)
                 if change.at is not None:
                     self.wrong.append(f"{wrong.counter} takes a change")
 
-    # -- who reads, compacts and sets limits -----------------------------------------------------------------------
+    # -- who reads, compacts and sets limits
+    # -----------------------------------------------------------------------
 
     def reads(self, region: str, own: list[Process]) -> Script:
         calls = Calls(self.own(region), 0, True, lambda: self.clock(own[0]))
@@ -169,7 +195,9 @@ class Stage(PeriodJudge):
         names = self.names()
         if names and self.choices.pick(6) == 5:
             retires_ms = min(self.term(name).retires_s for name in names) * 1_000
-            return Sleep(max(0, (retires_ms - self.world.now_ms) // STEP_MS + self.choices.pick(2 * HOUR)))
+            return Sleep(
+                max(0, (retires_ms - self.world.now_ms) // STEP_MS + self.choices.pick(2 * HOUR))
+            )
         return rest(self.choices, (*SHORT, 5 * HOUR, 10 * HOUR, DAY, *LONG))
 
     def _read(self, calls: Calls, name: str, process: Process | None) -> Generator[Any, Any, None]:
@@ -219,7 +247,9 @@ class Stage(PeriodJudge):
 def play(choices: Choices, faults: Faults | None = None, log: Log | None = None) -> Played:
     faults = mix(choices) if faults is None else faults
     faults = replace(in_steps_of(STEP_MS, faults), remade=False, pause=0)
-    world = WatchedWorld(REGIONS[:2], choices, page_size=1 + choices.pick(3), lag_steps=faults.lag_steps)
+    world = WatchedWorld(
+        REGIONS[:2], choices, page_size=1 + choices.pick(3), lag_steps=faults.lag_steps
+    )
     world.step_ms, world.now_ms = STEP_MS, 50_000 * STEP_MS
     late, keep = one_of(choices, ((0, 0), (6, 12), (24, 96)))
     kept = Keep(late=timedelta(hours=late), keep=timedelta(hours=keep))

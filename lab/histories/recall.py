@@ -1,8 +1,10 @@
-"""`Memory`: what a process of a history remembers of counters that are sold out, and when that was true.
+"""`Memory`: what a process of a history remembers of counters that are sold out, and when that was
+true.
 
 Rule 1: what it answers is what the shipped SoldOut answers.
-Rule 2: a refusal for which nobody was asked may stand for a moment since what it remembers began: as long ago as clocks
-that are as wrong as the history's can take for REMEMBERED_MS, and not before something came back through its process.
+Rule 2: a refusal for which nobody was asked may stand for a moment since what it remembers began:
+as long ago as clocks that are as wrong as the history's can take for REMEMBERED_MS, and not before
+something came back through its process.
 """
 
 from dataclasses import dataclass, field

@@ -1,11 +1,13 @@
-"""A Region's replica is lost and made again from what the others hold, and the operator who rebuilds its lanes.
+"""A Region's replica is lost and made again from what the others hold, and the operator who
+rebuilds its lanes.
 
-Rule 1: It ends a history, while a commit is on its way to another Region, and some of what is on its way still arrives.
-Rule 2: Everybody has crashed, a long time has passed, and what had not left the Region is lost, so nobody has to find
-it. The operator does what docs/operations/runbooks.md says: each lane is rebuilt, with no compactor at work; then they
-go on. In some histories that is noticed late: compactors and writers go on first. Where a checkpoint had left the
-Region, and no segment of the lane, the operator deletes it by hand: what was cleaned is lost, the rest is the tail
-again.
+Rule 1: It ends a history, while a commit is on its way to another Region, and some of what is on
+its way still arrives.
+Rule 2: Everybody has crashed, a long time has passed, and what had not left the Region is lost, so
+nobody has to find it. The operator does what docs/operations/runbooks.md says: each lane is
+rebuilt, with no compactor at work; then they go on. In some histories that is noticed late:
+compactors and writers go on first. Where a checkpoint had left the Region, and no segment of the
+lane, the operator deletes it by hand: what was cleaned is lost, the rest is the tail again.
 """
 
 from contextlib import suppress
@@ -42,11 +44,15 @@ class Disaster:
         self._rounds = choices.pick(1 + ROUNDS_MAX)
 
     def is_due(self) -> bool:
-        """Most often while a commit is on its way that is not the first: the first, halved, stops its lane."""
+        """Most often while a commit is on its way that is not the first: the first, halved,
+        stops its lane.
+        """
         if self._world.step < self._step:
             return False
         for region, key in self._world.deliverable():
-            if key.pk.startswith(f"fold#{self.region}#") and key.sk.startswith(self._stays or "checkpoint"):
+            if key.pk.startswith(f"fold#{self.region}#") and key.sk.startswith(
+                self._stays or "checkpoint"
+            ):
                 cell = self._world.replicas[region].cell(Key(key.pk, "checkpoint"))
                 if self._first or cell is not None:
                     return True
@@ -68,9 +74,11 @@ class Disaster:
         record.lost |= lost
         if self._cast.theatre.log is not None:
             self._cast.theatre.log("the world", f"the replica in {self.region} is made again", "")
-        for _ in range(0 if record.rivals else self._rounds):  # else each of two may be listed: a person decides then
+        # else each of two may be listed: a person decides then
+        for _ in range(0 if record.rivals else self._rounds):
             self._goes_on()
-        for asked in record.asked:  # between a rebuild and the next settle one of these lanes may be in no value
+        # between a rebuild and the next settle one of these lanes may be in no value
+        for asked in record.asked:
             if asked.delta.lane.region == self.region:
                 asked.on_time = False
                 record.lost.add(asked.number)
@@ -79,14 +87,23 @@ class Disaster:
 
     def _lost(self) -> set[int]:
         """The changes that no item of the new replica names."""
-        shelves = [shelf(self._world, lane, self.region) for lane in self._cast.settings.lanes_of(COUNTER)]
+        shelves = [
+            shelf(self._world, lane, self.region) for lane in self._cast.settings.lanes_of(COUNTER)
+        ]
         named = {token for held, listed, _ in shelves for token in held | listed}
-        return {asked.number for asked in self._record.asked if tokens.to_bytes(asked.delta.token) not in named}
+        return {
+            asked.number
+            for asked in self._record.asked
+            if tokens.to_bytes(asked.delta.token) not in named
+        }
 
     def _goes_on(self) -> None:
-        """Nobody has noticed: a change is added, so that what was halved is built upon, and each lane is visited."""
+        """Nobody has noticed: a change is added, so that what was halved is built upon, and each
+        lane is visited.
+        """
         world, own = self._world, self._cast.own(self.region)
-        own = replace(own, fold_min=1, fold_max=2 * own.fold_max)  # more than the commit that was halved
+        # more than the commit that was halved
+        own = replace(own, fold_min=1, fold_max=2 * own.fold_max)
         for number in self._cast.numbers(1):
             asked = Sender(self._cast, self.region).ask(number, world.now_ms)
             finish(world, self.region, add(asked.delta))
@@ -111,7 +128,9 @@ class Disaster:
 
 
 def _gave_up_for_lost(lane: Lane) -> Program[bool]:
-    """Delete a checkpoint without any segment, and its clean note; whether the lane is one of those."""
+    """Delete a checkpoint without any segment, and its clean note; whether the lane is one of
+    those.
+    """
     page: Page = yield Query(items.fold_pk(lane), items.SEGMENTS_FROM, items.SEGMENTS_UPTO, limit=1)
     if page.items:
         return False

@@ -1,10 +1,13 @@
 """The rules of the judges, each by what it says when it is broken; and a judge without one of them.
 
-Rule 1: A rule is a statement that adds to what is wrong: it appends a message, or adds a list of them, or the
-differences that `verify` found. What only hands on what another judge found (`extend`) is none.
-Rule 2: Each has a row in planted/rules.txt: a planted mistake, and a history (or a cast) that only this rule finds
-wrong. Without the rule that history is right; `make mistakes ARGS=--rules` fails where another rule finds it, too.
-Rule 3: A rule for which no such mistake is known has a dash there, and what is thought to find the same.
+Rule 1: A rule is a statement that adds to what is wrong: it appends a message, or adds a list of
+them, or the differences that `verify` found. What only hands on what another judge found (`extend`)
+is none.
+Rule 2: Each has a row in planted/rules.txt: a planted mistake, and a history (or a cast) that only
+this rule finds wrong. Without the rule that history is right; `make mistakes ARGS=--rules` fails
+where another rule finds it, too.
+Rule 3: A rule for which no such mistake is known has a dash there, and what is thought to find the
+same.
 """
 
 import ast
@@ -12,14 +15,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
-JUDGES = ("limited_judge", "limited_end", "limited_table", "period_judge", "periods", "sagas", "served")
+JUDGES = (
+    "limited_judge",
+    "limited_end",
+    "limited_table",
+    "period_judge",
+    "periods",
+    "sagas",
+    "served",
+)
 FIELD = "…"
 """Stands for a field of a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Where it stands: a file of this folder, and the first and last byte of its statement there."""
+    """Where it stands: a file of this folder, and the first and last byte of its statement
+    there.
+    """
 
     judge: str
     says: str
@@ -38,7 +51,8 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """mistake: the name of the planted mistake; a dash, where none is known that needs this rule alone. at: the
+    """mistake: the name of the planted mistake; a dash, where none is known that needs this rule
+    alone. at: the
     seed of the history, or the name of the cast; else what is thought to find the same."""
 
     rule: Rule
@@ -62,8 +76,16 @@ def rules_in(judge: str, code: str) -> list[Rule]:
     found = []
     for node in ast.walk(ast.parse(code)):
         says = _said(node)
-        if says is not None and isinstance(node, ast.stmt) and node.end_lineno and node.end_col_offset:
-            start, end = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
+        if (
+            says is not None
+            and isinstance(node, ast.stmt)
+            and node.end_lineno
+            and node.end_col_offset
+        ):
+            start, end = (
+                starts[node.lineno - 1] + node.col_offset,
+                starts[node.end_lineno - 1] + node.end_col_offset,
+            )
             found.append(Rule(judge, says, start, end))
     return sorted(found, key=lambda rule: rule.start)
 
@@ -71,11 +93,17 @@ def rules_in(judge: str, code: str) -> list[Rule]:
 def _said(node: ast.AST) -> str | None:
     """What a statement adds to what is wrong, if it is a rule."""
     match node:
-        case ast.Expr(ast.Call(ast.Attribute(to, "append"), [message])) if ast.unparse(to).endswith("wrong"):
+        case ast.Expr(ast.Call(ast.Attribute(to, "append"), [message])) if ast.unparse(to).endswith(
+            "wrong"
+        ):
             return _text(message)
-        case ast.AugAssign(to, ast.Add(), ast.ListComp(message)) if ast.unparse(to).endswith("wrong"):
+        case ast.AugAssign(to, ast.Add(), ast.ListComp(message)) if ast.unparse(to).endswith(
+            "wrong"
+        ):
             return _text(message)
-        case ast.AugAssign(to, ast.Add(), ast.Attribute(_, "differences")) if ast.unparse(to).endswith("wrong"):
+        case ast.AugAssign(to, ast.Add(), ast.Attribute(_, "differences")) if ast.unparse(
+            to
+        ).endswith("wrong"):
             return "what verify finds"
     return None
 
@@ -83,7 +111,9 @@ def _said(node: ast.AST) -> str | None:
 def _text(message: ast.expr) -> str:
     match message:
         case ast.JoinedStr(parts):
-            return "".join(str(part.value) if isinstance(part, ast.Constant) else FIELD for part in parts)
+            return "".join(
+                str(part.value) if isinstance(part, ast.Constant) else FIELD for part in parts
+            )
         case ast.Constant(text):
             return str(text)
     return ast.unparse(message)

@@ -1,4 +1,6 @@
-"""The calls of a ledger as programs, so that the rounds of the queue are played request by request."""
+"""The calls of a ledger as programs, so that the rounds of the queue are played request by
+request.
+"""
 
 from collections.abc import Generator
 from dataclasses import dataclass

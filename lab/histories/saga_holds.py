@@ -1,8 +1,11 @@
-"""Calls of holds in several wallets that several processes make, each with a length and an order of its own.
+"""Calls of holds in several wallets that several processes make, each with a length and an order of
+its own.
 
-Rule 1: one key and list is one call, whatever the length: each wallet is held once for it, at every write of a gate.
-Rule 2: the answer of a call is one. Who was refused is the last word of a call for ever, and so is that it has ended;
-what was granted may end. A time that is over before anything was decided may be corrected, by a longer one.
+Rule 1: one key and list is one call, whatever the length: each wallet is held once for it, at every
+write of a gate.
+Rule 2: the answer of a call is one. Who was refused is the last word of a call for ever, and so is
+that it has ended; what was granted may end. A time that is over before anything was decided may be
+corrected, by a longer one.
 """
 
 from collections import Counter
@@ -25,7 +28,12 @@ from simulator.process import Script
 from simulator.world import World
 
 LENGTHS = (30, 300, 10**6)
-AFTER = {"refused": {"refused"}, "ended": {"ended"}, "held": {"held", "ended"}, "over": {"refused", "held", "ended"}}
+AFTER = {
+    "refused": {"refused"},
+    "ended": {"ended"},
+    "held": {"held", "ended"},
+    "over": {"refused", "held", "ended"},
+}
 """What may be answered after an answer; "over": its time is over, and nothing was decided."""
 
 
@@ -58,7 +66,9 @@ class Sharers:
         for token in gate.held:
             counter, name = gate.lane.counter, tokens.to_bytes(token)[:14]  # all but the length
             if self.held.setdefault((counter, name), token) != token:
-                self.wrong.append(f"{counter} is held twice for one call: {self.held[counter, name]}, {token}")
+                self.wrong.append(
+                    f"{counter} is held twice for one call: {self.held[counter, name]}, {token}"
+                )
 
     def play(self, name: str, region: str) -> Script:
         rules = self.rules(region)
@@ -105,7 +115,10 @@ class Sharers:
         return ()
 
     def _told(self, call: Call, answer: str, before: set[str]) -> None:
-        """before: what was told when the attempt began. Two that overlap may be told that it is held, and has ended."""
+        """before: what was told when the attempt began.
+
+        Two that overlap may be told that it is held, and has ended.
+        """
         call.told.add(answer)
         self.counts[f"shared {answer}"] += 1
         not_after = [was for was in before - {"over"} if answer not in AFTER[was]]

@@ -1,15 +1,19 @@
-"""Histories of sagas: transfers between limited wallets and a till without a limit, and holds in several wallets.
+"""Histories of sagas: transfers between limited wallets and a till without a limit, and holds in
+several wallets.
 
-Rule 1: money comes in before a history and never after it, so the sum of all that counts is known. Judged is what
-stands in the table, at every write of a gate or a delta at its home: never more than there was.
-Rule 2: a transfer is finished by whoever comes by: its caller after a crash, another process, from another Region, and
-the queue, which adds it in rounds among others. However often it is asked for, it has one outcome.
-Rule 3: a call of holds that was refused holds nothing when its caller learns of that, unless a note says so. Not judged
+Rule 1: money comes in before a history and never after it, so the sum of all that counts is known.
+Judged is what stands in the table, at every write of a gate or a delta at its home: never more than
+there was.
+Rule 2: a transfer is finished by whoever comes by: its caller after a crash, another process, from
+another Region, and the queue, which adds it in rounds among others. However often it is asked for,
+it has one outcome.
+Rule 3: a call of holds that was refused holds nothing when its caller learns of that, unless a note
+says so. Not judged
 is one that was tried before: a hold of which nobody had an answer may come late.
-Rule 4: one key stands for several transfers, each between two other counters, with an outcome of its own; and somebody
-adds under the names of their steps as keys of his own, which are no steps.
-Rule 5: in the end everything arrives and there is room; each transfer is finished once more, and every wallet has what
-the outcomes say.
+Rule 4: one key stands for several transfers, each between two other counters, with an outcome of
+its own; and somebody adds under the names of their steps as keys of his own, which are no steps.
+Rule 5: in the end everything arrives and there is room; each transfer is finished once more, and
+every wallet has what the outcomes say.
 """
 
 from collections import Counter
@@ -26,7 +30,18 @@ from lab.histories.last_words import Heard
 from lab.histories.limited_judge import WatchedWorld
 from lab.histories.saga_calls import Programs
 from lab.histories.saga_holds import Sharers
-from lab.histories.theatre import LONG, PACE, REGIONS, SHORT, Played, Theatre, finish, in_steps_of, one_of, rest
+from lab.histories.theatre import (
+    LONG,
+    PACE,
+    REGIONS,
+    SHORT,
+    Played,
+    Theatre,
+    finish,
+    in_steps_of,
+    one_of,
+    rest,
+)
 from ledger import programs
 from ledger.checks import to_datetime
 from ledger.errors import LedgerError, LimitReached, TransferStuck
@@ -79,7 +94,9 @@ class Books:
             self.gates[key] = items.gate_of(Lane.parse(text), item)
             self.watch(self.gates[key])
         elif kind == "delta" and item is not None:
-            self.deltas[key] = Change(Lane.parse(text).counter, delta_of(Lane.parse(text), item).change)
+            self.deltas[key] = Change(
+                Lane.parse(text).counter, delta_of(Lane.parse(text), item).change
+            )
         if (total := sum(self.values().values())) > self.most:
             self.wrong.append(f"{total} counts, and there was never more than {self.most}")
 
@@ -122,9 +139,17 @@ class Bank:
     def rules(self, region: str) -> Rules:
         """Those of a process that begins."""
         limits = {"wallet:": Limit(floor=0, ceiling=CEILING, region=self.regions[0])}
-        settings = Settings(table="counters", region=region, regions=self.regions, limits=limits, unshared_limits=True)
+        settings = Settings(
+            table="counters",
+            region=region,
+            regions=self.regions,
+            limits=limits,
+            unshared_limits=True,
+        )
         return Rules(
-            settings, lambda: self.theatre.world.now_ms, lambda size: bytes(self.pick(256) for _ in range(size))
+            settings,
+            lambda: self.theatre.world.now_ms,
+            lambda size: bytes(self.pick(256) for _ in range(size)),
         )
 
     def enter_all(self) -> None:
@@ -135,15 +160,21 @@ class Bank:
             self.theatre.enter(f"caller {number}", region, enters)
         for number in range(self.pick(3)):
             region = one_of(self.choices, self.regions)
-            self.theatre.enter(f"queue {number}", region, partial(self._queue, f"q{number}", region, []))
+            self.theatre.enter(
+                f"queue {number}", region, partial(self._queue, f"q{number}", region, [])
+            )
         sharers = Sharers(self.theatre.world, self.rules, WALLETS, self.books.wrong, self.counts)
         self.books.watch = sharers.see
         for number in range(self.pick(4)):
             region = one_of(self.choices, self.regions)
-            self.theatre.enter(f"sharer {number}", region, partial(sharers.play, f"s{number}", region))
+            self.theatre.enter(
+                f"sharer {number}", region, partial(sharers.play, f"s{number}", region)
+            )
         for number in range(self.pick(4)):
             region = one_of(self.choices, self.regions)
-            self.theatre.enter(f"holder {number}", region, partial(self._holds, f"h{number}", region, count()))
+            self.theatre.enter(
+                f"holder {number}", region, partial(self._holds, f"h{number}", region, count())
+            )
 
     def _moves(self, name: str, region: str, mine: list[Change], pace: tuple[int, ...]) -> Script:
         yield rest(self.choices, pace)
@@ -158,7 +189,10 @@ class Bank:
                 yield from self._adds_under_its_names(mine[n], region, rules[region])
 
     def _asks(self, key: str, region: str) -> Change:
-        """A new transfer, or one that was asked for. Of three some have one key, amount, time and Region."""
+        """A new transfer, or one that was asked for.
+
+        Of three some have one key, amount, time and Region.
+        """
         source = one_of(self.choices, (*WALLETS, *WALLETS, TILL))
         target = one_of(self.choices, [each for each in START if each != source])
         amount, at = 1 + self.pick(4), to_datetime(self.theatre.world.now_ms - self.pick(1_000))
@@ -168,7 +202,9 @@ class Bank:
         return self.asked.setdefault(named(of), of)
 
     def _adds_under_its_names(self, of: Change, region: str, rules: Rules) -> Script:
-        """Nothing, so that it counts however late it comes, by keys that read like the names of its steps."""
+        """Nothing, so that it counts however late it comes, by keys that read like the names of
+        its steps.
+        """
         key = str(of.idempotency_key)
         for step in (steps.debit(of), steps.credit(of, region), steps.refund(of, region, 0)):
             for text in (str(step.idempotency_key), f"{key}/from", f"{key}/to", f"{key}/back"):
@@ -177,12 +213,16 @@ class Bank:
                     yield from programs.add(rules, programs.prepare(rules, change))
 
     def _queue(self, name: str, region: str, mine: list[Change]) -> Script:
-        """A batch of messages, again and again, until each is decided; others may have asked for some of them."""
+        """A batch of messages, again and again, until each is decided; others may have asked for
+        some of them.
+        """
         yield rest(self.choices, LONG)
         while len(mine) < 1 + self.pick(4):
             known = [*self.asked.values()]
             mine.append(
-                one_of(self.choices, known) if known and self.pick(2) else self._asks(f"{name}/{len(mine)}", region)
+                one_of(self.choices, known)
+                if known and self.pick(2)
+                else self._asks(f"{name}/{len(mine)}", region)
             )
         ledger, batch = Programs(self.rules(region)), [*mine]
         for _ in range(TRIES):
@@ -239,10 +279,16 @@ class Bank:
         for _ in range(1 + self.pick(6)):
             yield rest(self.choices, LONG)
             number, at = next(numbers), to_datetime(self.theatre.world.now_ms)
-            named: dict[str, Any] = {"idempotency_key": f"{name}/{number}", "at": at} if self.pick(2) else {}
+            named: dict[str, Any] = (
+                {"idempotency_key": f"{name}/{number}", "at": at} if self.pick(2) else {}
+            )
             wallets = WALLETS[self.pick(2) :] if self.pick(2) else WALLETS[::-1]
-            length = timedelta(milliseconds=one_of(self.choices, (300, 10**6)) * self.theatre.world.step_ms)
-            asked = prepare(rules, wallets, one_of(self.choices, (-2, -1, 1, 2, 3)), length, **named)
+            length = timedelta(
+                milliseconds=one_of(self.choices, (300, 10**6)) * self.theatre.world.step_ms
+            )
+            asked = prepare(
+                rules, wallets, one_of(self.choices, (-2, -1, 1, 2, 3)), length, **named
+            )
             heard = Heard(several=True)
             try:
                 yield from heard.of(hold_all(rules, asked))
@@ -250,7 +296,9 @@ class Bank:
                 self.counts["refused holds"] += 1
                 tokens = {delta.token for delta in asked.deltas}
                 if tokens & self.books.held() and not hasattr(refused, "__notes__"):
-                    self.books.wrong.append(f"{name}/{number} was refused, and something is held for it")
+                    self.books.wrong.append(
+                        f"{name}/{number} was refused, and something is held for it"
+                    )
                 continue
             except LedgerError as error:
                 self.books.wrong += heard.lies(error, self.books.gates.values())
@@ -268,16 +316,25 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     regions = REGIONS[: 2 + (choices.pick(3) == 2)]
     step_ms = one_of(choices, (1, 10, 40))
     faults = in_steps_of(step_ms, faults)
-    world = WatchedWorld(regions, choices, page_size=1 + choices.pick(3), lag_steps=faults.lag_steps)
+    world = WatchedWorld(
+        regions, choices, page_size=1 + choices.pick(3), lag_steps=faults.lag_steps
+    )
     world.step_ms, world.now_ms = step_ms, SHARED_MS
     file_as(
-        Filing(1, enough := one_of(choices, (4, 7, 19)), holds_beside=enough - choices.pick(2), slack_ms=100 * step_ms)
+        Filing(
+            1,
+            enough := one_of(choices, (4, 7, 19)),
+            holds_beside=enough - choices.pick(2),
+            slack_ms=100 * step_ms,
+        )
     )
     bank = Bank(Theatre(world, faults, log), regions)
     world.watch = bank.books.see
     rules = bank.rules(regions[0])
     for counter, amount in START.items():
-        finish(world, regions[0], programs.add(rules, programs.prepare(rules, Change(counter, amount))))
+        finish(
+            world, regions[0], programs.add(rules, programs.prepare(rules, Change(counter, amount)))
+        )
     world.quiesce()
     bank.books.most = sum(START.values())
     bank.enter_all()
@@ -291,15 +348,22 @@ def _judge_end(bank: Bank) -> list[str]:
     try:
         world.quiesce()
         for wallet in WALLETS:
-            finish(world, regions[0], programs.set_limit(bank.rules(regions[0]), wallet, ceiling=ROOM))
-        for asked in ([of for of in bank.asked.values() if named(of) not in bank.moves], [*bank.asked.values()]):
+            finish(
+                world, regions[0], programs.set_limit(bank.rules(regions[0]), wallet, ceiling=ROOM)
+            )
+        for asked in (
+            [of for of in bank.asked.values() if named(of) not in bank.moves],
+            [*bank.asked.values()],
+        ):
             for number, of in enumerate(asked):
                 world.quiesce()
                 region = regions[number % len(regions)]
                 bank.answered(of, finish(world, region, transfer(bank.rules(region), of)).outcome)
             due, values = bank.due(), books.values()
             books.wrong += [
-                f"{name} has {values[name]}, not {due[name]}" for name in START if values[name] != due[name]
+                f"{name} has {values[name]}, not {due[name]}"
+                for name in START
+                if values[name] != due[name]
             ]
     except LedgerError as error:
         books.wrong.append(f"at the end: {type(error).__name__}: {error}")

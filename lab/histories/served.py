@@ -1,15 +1,19 @@
-"""Histories of the deployed service: writers, readers, and in each Region `ring`, `compact` and `sweep` as shipped.
+"""Histories of the deployed service: writers, readers, and in each Region `ring`, `compact` and
+`sweep` as shipped.
 
-Rule 1: When everybody has come to an end, what messages told of is judged. Then comes the judgement of every other
-history. A history of thresholds has them, and a limited counter beside.
+Rule 1: When everybody has come to an end, what messages told of is judged. Then comes the judgement
+of every other history. A history of thresholds has them, and a limited counter beside.
 Rule 2: The judge knows the rules and not the code: who rings is worked out here, too.
-Rule 3: A lane that has a record is in the directory. No entry at or below a watermark is listed nowhere.
-Rule 4: A ringing item stands for what came before it, up to its own time or that of its record, whichever is later.
-Of what any stands for less than fold_min is in the tail, unless a message was dropped that only folds. After a sweep,
-because messages were lost, less than fold_min is in the tail at all.
-Rule 5: Of a threshold the side is the truth of the value, of one of the ceiling under the ceiling that is set in the
-end; an event is true of its own number. Every crossing was published, and each id says one thing. Of two crossings that
-follow each other the later one has seen what the earlier one had: whatever left the value in between is a stray.
+Rule 3: A lane that has a record is in the directory. No entry at or below a watermark is listed
+nowhere.
+Rule 4: A ringing item stands for what came before it, up to its own time or that of its record,
+whichever is later. Of what any stands for less than fold_min is in the tail, unless a message was
+dropped that only folds. After a sweep, because messages were lost, less than fold_min is in the
+tail at all.
+Rule 5: Of a threshold the side is the truth of the value, of one of the ceiling under the ceiling
+that is set in the end; an event is true of its own number. Every crossing was published, and each
+id says one thing. Of two crossings that follow each other the later one has seen what the earlier
+one had: whatever left the value in between is a stray.
 """
 
 import hashlib
@@ -25,7 +29,16 @@ from lab.histories.checker import deltas_in
 from lab.histories.history import judge_end, strays_of, timed
 from lab.histories.served_cast import SEATS, Service
 from lab.histories.served_world import Record, ServedWorld
-from lab.histories.theatre import REGIONS, Played, Theatre, finish, in_steps_of, one_of, shelf, strays_left
+from lab.histories.theatre import (
+    REGIONS,
+    Played,
+    Theatre,
+    finish,
+    in_steps_of,
+    one_of,
+    shelf,
+    strays_left,
+)
 from ledger import items
 from ledger.entries import time_ms
 from ledger.gate.items import gate_key
@@ -53,8 +66,17 @@ CALM_MS = 40
 """A step no longer than this, and no pause is as long as a second ask waits beyond a commit."""
 
 
-def play(choices: Choices, faults: Faults | None = None, log: Log | None = None, *, thresholds: bool = False) -> Played:
-    """Play one history of the service, or of thresholds, and judge it. Without `faults` the mix is drawn too."""
+def play(
+    choices: Choices,
+    faults: Faults | None = None,
+    log: Log | None = None,
+    *,
+    thresholds: bool = False,
+) -> Played:
+    """Play one history of the service, or of thresholds, and judge it.
+
+    Without `faults` the mix is drawn too.
+    """
     faults = replace(mix(choices) if faults is None else faults, remade=False)
     regions = REGIONS[: 1 + choices.pick(3)]
     step_ms = one_of(choices, STEPS_MS)
@@ -66,7 +88,9 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None,
     world.step_ms, world.now_ms, world.shows_changes = step_ms, 10_000_000, thresholds
     world.lost, world.doubled, world.stream_late = lost, doubled, late
     record = checker.Record()
-    service = Service(Theatre(world, faults, log), _settings(choices, regions, step_ms, thresholds), record)
+    service = Service(
+        Theatre(world, faults, log), _settings(choices, regions, step_ms, thresholds), record
+    )
     service.enter_all()
     if thresholds:
         service.settings = _with_thresholds(service.settings, choices, record.numbers)
@@ -77,15 +101,27 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None,
     if not wrong and over:
         swept = world.purged or not calm
         wrong = _swept(service) if swept else []
-        wrong = wrong or judge(world, service.settings, swept, record.lost, dropped=service.counts["dropped"] > 0)
-    crossings = len({each["id"] for post in world.posts.values() for each in post.events}) if over else 0
+        wrong = wrong or judge(
+            world, service.settings, swept, record.lost, dropped=service.counts["dropped"] > 0
+        )
+    crossings = (
+        len({each["id"] for post in world.posts.values() for each in post.events}) if over else 0
+    )
     wrong = wrong or judge_end(world, replace(service.settings, clean=True), record)
-    counts = Counter(crossings=crossings) if thresholds else service.counts + Counter(purged=int(world.purged))
+    counts = (
+        Counter(crossings=crossings)
+        if thresholds
+        else service.counts + Counter(purged=int(world.purged))
+    )
     return Played(wrong, world.step, counts)
 
 
-def _settings(choices: Choices, regions: tuple[str, ...], step_ms: int, thresholds: bool) -> Settings:
-    settings = replace(timed(step_ms), regions=regions, fold_min=1 + choices.pick(4), fold_max=4 + choices.pick(4))
+def _settings(
+    choices: Choices, regions: tuple[str, ...], step_ms: int, thresholds: bool
+) -> Settings:
+    settings = replace(
+        timed(step_ms), regions=regions, fold_min=1 + choices.pick(4), fold_max=4 + choices.pick(4)
+    )
     settings = replace(settings, clean=choices.pick(4) != 3)
     if choices.pick(3) == 2:
         settings = replace(settings, shards={COUNTER: 2})
@@ -96,8 +132,8 @@ def _settings(choices: Choices, regions: tuple[str, ...], step_ms: int, threshol
 
 
 def _with_thresholds(settings: Settings, choices: Choices, numbers: int) -> Settings:
-    """Of both counters, each told in one of the Regions. One of them is crossed by the last of so many changes,
-    whichever that is.
+    """Of both counters, each told in one of the Regions. One of them is crossed by the last of so
+    many changes, whichever that is.
     """
     low, most = 4 ** choices.pick(16), (4**numbers - 1) // 3
     least = 1 + choices.pick(4)
@@ -105,14 +141,22 @@ def _with_thresholds(settings: Settings, choices: Choices, numbers: int) -> Sett
     def region() -> str | None:
         return one_of(choices, (None, *settings.regions))
 
-    of_all = (Threshold(below=low, region=region()), Threshold(above=max(low, most - 1), name="all", region=region()))
-    of_seats = (Threshold(below=least, region=region()), Threshold(above=least + choices.pick(3), region=region()))
+    of_all = (
+        Threshold(below=low, region=region()),
+        Threshold(above=max(low, most - 1), name="all", region=region()),
+    )
+    of_seats = (
+        Threshold(below=least, region=region()),
+        Threshold(above=least + choices.pick(3), region=region()),
+    )
     half = Threshold(of_ceiling=0.5, region=region())
     return replace(settings, thresholds={COUNTER: of_all, SEATS: (*of_seats, half)})
 
 
 def _swept(service: Service) -> list[str]:
-    """Two passes of the sweep, and what they send is served, with no fault left; but some is stopped at first."""
+    """Two passes of the sweep, and what they send is served, with no fault left; but some is
+    stopped at first.
+    """
     world, wrong = service.world, list[str]()
     world.lost = world.doubled = world.stream_late = 0
     for _ in range(2):
@@ -121,7 +165,9 @@ def _swept(service: Service) -> list[str]:
             world.now_ms += 3_600_000 + service.settings.keep_ms
             own = service.own(region)
             for run in range(3):
-                finish(world, region, sweep(Swept(), own, lambda: False, lambda: False, hours=HOURS))
+                finish(
+                    world, region, sweep(Swept(), own, lambda: False, lambda: False, hours=HOURS)
+                )
                 world.now_ms += int(HOURS * 3_600_000) // (1 + run)
             if not _served(world, own):
                 wrong.append(f"after the sweep the queue of {region} is never empty")
@@ -142,9 +188,12 @@ def _served(world: ServedWorld, own: Settings) -> bool:
     return False
 
 
-def judge(world: ServedWorld, settings: Settings, swept: bool, rivals: set[int], *, dropped: bool) -> list[str]:
-    """What is not as it was promised. swept: of all lanes, since. dropped: a message that only folds was. rivals: the
-    changes that share a token with another one, which may count in their place until one of the two is folded."""
+def judge(
+    world: ServedWorld, settings: Settings, swept: bool, rivals: set[int], *, dropped: bool
+) -> list[str]:
+    """What is not as it was promised. swept: of all lanes, since. dropped: a message that only
+    folds was. rivals: the changes that share a token with another one, which may count in their
+    place until one of the two is folded."""
     wrong: list[str] = []
     for region in world.regions:
         arrived: dict[Lane, list[Record]] = {}
@@ -163,7 +212,9 @@ def judge(world: ServedWorld, settings: Settings, swept: bool, rivals: set[int],
     return wrong or _of_thresholds(world, settings, rivals)
 
 
-def _waiting(world: World, lane: Lane, records: Sequence[Record], fold_min: int, swept: bool) -> int:
+def _waiting(
+    world: World, lane: Lane, records: Sequence[Record], fold_min: int, swept: bool
+) -> int:
     """How many changes in the tail of a lane some ringing item stands for."""
     _, _, upto = shelf(world, lane)
     tail: set[bytes] = set()
@@ -208,10 +259,19 @@ def wrong_crossings(
     published: Sequence[dict[str, Any]],
     leave: set[int],
 ) -> list[str]:
-    """The item against the value, and the events against the item. leave: deltas that may leave a value again."""
+    """The item against the value, and the events against the item.
+
+    leave: deltas that may leave a value again.
+    """
     events = [each for each in published if each["threshold"] == threshold.name]
-    item = world.replicas[own.region].item(crossings.crossing_key(own.region, counter, threshold.name))
-    crossing = crossings.crossing_of(own.region, counter, threshold.name, item) if item is not None else None
+    item = world.replicas[own.region].item(
+        crossings.crossing_key(own.region, counter, threshold.name)
+    )
+    crossing = (
+        crossings.crossing_of(own.region, counter, threshold.name, item)
+        if item is not None
+        else None
+    )
     side, number = (crossing.side, crossing.number) if crossing is not None else (OUT, 0)
     wrong = []
     if side != threshold.side_of(value):
@@ -219,8 +279,14 @@ def wrong_crossings(
     if crossing is not None and not crossing.is_told:
         wrong.append(f"crossing {number} was never told")
     if {each["number"] for each in events} != set(range(1, number + 1)):
-        wrong.append(f"{number} crossings, and events of {sorted({each['number'] for each in events})}")
-    return [*wrong, *_said_twice(threshold, events), *(_grown(events, leave) if counter == COUNTER else ())]
+        wrong.append(
+            f"{number} crossings, and events of {sorted({each['number'] for each in events})}"
+        )
+    return [
+        *wrong,
+        *_said_twice(threshold, events),
+        *(_grown(events, leave) if counter == COUNTER else ()),
+    ]
 
 
 def _said_twice(threshold: Threshold, events: Sequence[dict[str, Any]]) -> list[str]:
@@ -230,8 +296,12 @@ def _said_twice(threshold: Threshold, events: Sequence[dict[str, Any]]) -> list[
     for event in events:
         if first.setdefault(event["id"], event) != event:
             wrong.append(f"{event['id']} says two things")
-        then = replace(threshold, **{side: event[side] for side in ("above", "below") if side in event})
-        if event["side"] != (IN if event["number"] % 2 else OUT) or event["side"] != then.side_of(event["value"]):
+        then = replace(
+            threshold, **{side: event[side] for side in ("above", "below") if side in event}
+        )
+        if event["side"] != (IN if event["number"] % 2 else OUT) or event["side"] != then.side_of(
+            event["value"]
+        ):
             wrong.append(f"crossing {event['number']} is {event['side']} at {event['value']}")
     if [each["number"] for each in first.values()] != list(range(1, len(first) + 1)):
         wrong.append(f"told in the order {[each['number'] for each in first.values()]}")
@@ -239,9 +309,13 @@ def _said_twice(threshold: Threshold, events: Sequence[dict[str, Any]]) -> list[
 
 
 def _grown(events: Sequence[dict[str, Any]], leave: set[int]) -> list[str]:
-    """No crossing is from an older view than the one before it, which may only lack what may leave a value."""
+    """No crossing is from an older view than the one before it, which may only lack what may
+    leave a value.
+    """
     wrong = []
-    seen = [deltas_in(value) for value in {each["number"]: each["value"] for each in events}.values()]
+    seen = [
+        deltas_in(value) for value in {each["number"]: each["value"] for each in events}.values()
+    ]
     for one, after in pairwise(seen):
         if one is None or after is None:
             wrong.append("a crossing's value counts a delta twice")

@@ -1,4 +1,6 @@
-"""The cast of a history of the service: who puts changes, and in each Region who rings, compacts and purges a queue."""
+"""The cast of a history of the service: who puts changes, and in each Region who rings, compacts
+and purges a queue.
+"""
 
 import base64
 from collections import Counter
@@ -32,7 +34,9 @@ CHANGES = (1, 2, 3, 3, -1, -2)
 TRIES_MAX = 8
 EVERY_S = (1, 1, 6, 60)
 AHEAD_MS = 200_000
-"""How far some producers' clocks are ahead: less than the library allows, more than a ring waits."""
+"""How far some producers' clocks are ahead: less than the library allows, more than a ring
+waits.
+"""
 POLL_STEPS = 40
 
 
@@ -54,7 +58,9 @@ class Service(Cast):
         """Whether nothing is left to do in a Region, and nothing can come."""
         world = self.world
         posts = world.posts.values()
-        written = all(each.done for each in self.producers) and not world.late and not world.landings
+        written = (
+            all(each.done for each in self.producers) and not world.late and not world.landings
+        )
         if self.settings.thresholds and any(post.queue for post in posts):
             return False  # what another Region commits may be a crossing here
         arrived = not any(replica.inbox for replica in world.replicas.values())
@@ -75,7 +81,11 @@ class Service(Cast):
             if self.record.numbers > NUMBERS_MAX - PACKED_MAX - 1:
                 break
             home = self.any_region()
-            ahead_ms = AHEAD_MS if len(self.theatre.processes) % 4 == 3 and self.settings.fold_min < 3 else 0
+            ahead_ms = (
+                AHEAD_MS
+                if len(self.theatre.processes) % 4 == 3 and self.settings.fold_min < 3
+                else 0
+            )
             enter_writer(Sender(self, home, ahead_ms=ahead_ms), packs, lambda: pace)
         for number in range(4 + choices.pick(8)) if self.settings.limits else ():
             home = self.any_region()
@@ -84,7 +94,11 @@ class Service(Cast):
             enter(f"seller {number}", home, partial(self._sells, number, gates, pace, []))
         if self.settings.limits:
             home = self.settings.regions[0]
-            enter("setter", home, partial(self._sets, Gates.limited(self.own(home), SEATS, "the setter"), pace))
+            enter(
+                "setter",
+                home,
+                partial(self._sets, Gates.limited(self.own(home), SEATS, "the setter"), pace),
+            )
         self.producers = list(self.theatre.processes)
         for region in self.settings.regions:
             self._enter_in(region)
@@ -125,7 +139,9 @@ class Service(Cast):
                 yield from decide.set_limit(gates, None, 2 + self.choices.pick(12))
 
     def _rings(self, region: str, began: list[bool]) -> Script:
-        """Reads the stream, a batch after the other, by one of its containers; after a crash by a new one."""
+        """Reads the stream, a batch after the other, by one of its containers; after a crash by
+        a new one.
+        """
         choices, memories, post = self.choices, self.memories[region], self.world.posts[region]
         if began:
             memories[choices.pick(len(memories))] = Memory()
@@ -138,12 +154,16 @@ class Service(Cast):
             records = [_event(number, each) for number, each in enumerate(batch)]
             came = arrived(records, self.own(region))
             done = Rung()
-            yield from _sent(ring(came, done, one_of(choices, memories), self.own(region), self.every_s))
+            yield from _sent(
+                ring(came, done, one_of(choices, memories), self.own(region), self.every_s)
+            )
             self.counts.update(rings=done.numbers["LanesRung"], late=done.numbers["LateDeltas"])
             post.position += came.first_of(done.failed)[0] if done.failed else len(batch)
 
     def _compacts(self, region: str) -> Script:
-        """Serves the work queue: the messages of a lane together, and each is deleted when it was served."""
+        """Serves the work queue: the messages of a lane together, and each is deleted when it
+        was served.
+        """
         world, choices, own = self.world, self.choices, self.own(region)
         while not self.is_over(region):
             batch = world.receive(region, 1 + choices.pick(3))
@@ -162,7 +182,9 @@ class Service(Cast):
             world.delete(region, [message for n, message in enumerate(batch) if str(n) not in lost])
 
     def _report(self, done: Done) -> None:
-        self.counts.update(visits=done.visited, dropped=int(done.outcome == "gave up" and not done.sent))
+        self.counts.update(
+            visits=done.visited, dropped=int(done.outcome == "gave up" and not done.sent)
+        )
         if done.lost is not None and not isinstance(done.lost, LedgerError):
             raise done.lost
         if isinstance(done.error, DamagedItem | LaneDamaged):
@@ -194,7 +216,10 @@ def _event(number: int, record: Any) -> dict[str, Any]:
         name: {"B": base64.b64encode(value["B"]).decode()} if "B" in value else value
         for name, value in record.item.items()
     }
-    change: dict[str, Any] = {"Keys": {"pk": {"S": record.key.pk}, "sk": {"S": record.key.sk}}, "NewImage": image}
+    change: dict[str, Any] = {
+        "Keys": {"pk": {"S": record.key.pk}, "sk": {"S": record.key.sk}},
+        "NewImage": image,
+    }
     change |= {"SequenceNumber": str(number), "ApproximateCreationDateTime": record.made_ms / 1_000}
     return {"eventName": "INSERT" if record.new else "MODIFY", "dynamodb": change}
 
@@ -202,4 +227,8 @@ def _event(number: int, record: Any) -> dict[str, Any]:
 def _until(world: ServedWorld, region: str) -> int:
     """The steps until a message can be received, if that is known to be long."""
     next_ms = world.next_ms(region)
-    return POLL_STEPS if next_ms is None else max(POLL_STEPS, (next_ms - world.now_ms) // world.step_ms)
+    return (
+        POLL_STEPS
+        if next_ms is None
+        else max(POLL_STEPS, (next_ms - world.now_ms) // world.step_ms)
+    )

@@ -1,9 +1,11 @@
-"""Where a small cast of the service plays: a late change whose message is served, and evaluations of thresholds.
+"""Where a small cast of the service plays: a late change whose message is served, and evaluations
+of thresholds.
 
-Rule 1: whoever is still under way when everything stops was stopped. Its message goes on behind what was done, and what
-was above the watermark is asked for once more; nobody else settles anything.
-Rule 2: an evaluation that did not come to its end is begun again, as its message comes again. After that nobody looks
-at the counter unless a record asks for it, as `ring` says.
+Rule 1: whoever is still under way when everything stops was stopped. Its message goes on behind
+what was done, and what was above the watermark is asked for once more; nobody else settles
+anything.
+Rule 2: an evaluation that did not come to its end is begun again, as its message comes again. After
+that nobody looks at the counter unless a record asks for it, as `ring` says.
 """
 
 from dataclasses import replace
@@ -50,9 +52,15 @@ class ServedStage(Stage):
         self.world.quiesce()
         rest = Naming(self.naming.undone)
         finish(self.world, HOME, settle_named(LANE, Tally(), rest, fold_max=5))
-        finish(self.world, HOME, settle_named(LANE, Tally(), Naming(self.naming.above | rest.above), fold_max=5))
+        finish(
+            self.world,
+            HOME,
+            settle_named(LANE, Tally(), Naming(self.naming.above | rest.above), fold_max=5),
+        )
         strays = map(tokens.from_bytes, strays_left(self.world, LANE))
-        return [f"the stray {token} was named twice, and is in no sum" for token in strays] or super().judged()
+        return [
+            f"the stray {token} was named twice, and is in no sum" for token in strays
+        ] or super().judged()
 
 
 class ThresholdStage(Stage):
@@ -89,7 +97,9 @@ class ThresholdStage(Stage):
         return [
             wrong
             for threshold in settings.told_here(COUNTER)
-            for wrong in wrong_crossings(world, settings, COUNTER, threshold, value, self.post.events, set())
+            for wrong in wrong_crossings(
+                world, settings, COUNTER, threshold, value, self.post.events, set()
+            )
         ]
 
     def _asks_for_an_evaluation(self) -> bool:

@@ -1,11 +1,12 @@
 """A world with what the service stands on: each Region's stream, work queue and event bus.
 
-Rule 1: A stream has a record of each new item (of thresholds: of each that is written), also of one that came by
-replication, in the order in which its Region stored them, with a time that is rounded down to the second.
-Rule 2: The queue is a standard one: a message is received in any order, at least once, perhaps again after a time-out,
-never before its delay is over.
-Rule 3: What befalls a message or an event (its answer lost, put or not; received twice) is picked from the world's
-choices.
+Rule 1: A stream has a record of each new item (of thresholds: of each that is written), also of one
+that came by replication, in the order in which its Region stored them, with a time that is rounded
+down to the second.
+Rule 2: The queue is a standard one: a message is received in any order, at least once, perhaps
+again after a time-out, never before its delay is over.
+Rule 3: What befalls a message or an event (its answer lost, put or not; received twice) is picked
+from the world's choices.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +28,10 @@ VISIBILITY_MS = 720_000
 
 @dataclass(slots=True)
 class Record:
-    """An item in a stream: when it was stored, and from which step on it can be read. new: it was not there before."""
+    """An item in a stream: when it was stored, and from which step on it can be read.
+
+    new: it was not there before.
+    """
 
     made_ms: int
     step: int
@@ -53,7 +57,8 @@ class Post:
 
 
 class ServedWorld(World):
-    """lost, doubled: how often messages are, per thousand. stream_late: steps that a record may wait at most.
+    """lost, doubled: how often messages are, per thousand. stream_late: steps that a record may
+    wait at most.
     shows_changes: whether the streams have records of items that were there before.
     """
 
@@ -102,7 +107,10 @@ class ServedWorld(World):
         return [each for each in post.records[post.position :][:most] if each.step <= self.step]
 
     def receive(self, region: str, most: int) -> list[Queued]:
-        """Some messages whose time has come, in any order. They can be received again after the visibility time-out."""
+        """Some messages whose time has come, in any order.
+
+        They can be received again after the visibility time-out.
+        """
         there = [each for each in self.posts[region].queue if each.from_ms <= self.now_ms]
         taken: list[Queued] = []
         while there and len(taken) < most:
@@ -116,7 +124,8 @@ class ServedWorld(World):
     def delete(self, region: str, messages: Sequence[Queued]) -> None:
         queue = self.posts[region].queue
         for message in messages:
-            if message.from_ms > self.now_ms and message in queue:  # a doubled one stays for its second receive
+            # a doubled one stays for its second receive
+            if message.from_ms > self.now_ms and message in queue:
                 queue.remove(message)
 
     def purge(self, region: str) -> None:

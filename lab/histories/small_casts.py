@@ -1,10 +1,19 @@
-"""The small casts of lanes, packs, late changes and thresholds; and those of the obvious design, which go wrong."""
+"""The small casts of lanes, packs, late changes and thresholds; and those of the obvious design,
+which go wrong.
+"""
 
 from lab.histories.boards import AWAY, Casts, do
 from ledger.limit import Threshold
 
 BETWEEN_VISITS = do.having(time_goes=True, stops=False)  # between two visits alone it could stop
-PACK_OF_TWO = (do.asks(0, old=900), do.asks(1, old=899), do.pack(0, 1), do.folded(), do.noted(), do.clean())
+PACK_OF_TWO = (
+    do.asks(0, old=900),
+    do.asks(1, old=899),
+    do.pack(0, 1),
+    do.folded(),
+    do.noted(),
+    do.clean(),
+)
 EVALUATIONS = (do.delta(0), do.asks(1), do.evaluation(), do.evaluation(1))
 
 # fmt: off
@@ -48,7 +57,8 @@ SMALL_CASTS: Casts = {
         do.visit(), do.add(1), do.read()),
     "a_rebuild_while_the_first_commit_lands": (  # an operator should not, but may: no read is wrong
         do.having(rebuilt_at_the_end=True), do.delta(0), do.delta(1, old=900), do.fold(), do.rebuild()),
-    "a_rebuild_while_a_settle_commits": (  # also of a compactor that was stopped the last commit may still be landing
+    # also of a compactor that was stopped the last commit may still be landing
+    "a_rebuild_while_a_settle_commits": (
         do.delta(1, old=900), do.folded(), do.delta(0, stray=True), do.settle(), do.rebuild()),
     "a_change_in_two_packs_and_alone_among_two_folds_and_a_read": (
         do.delta(0), do.asks(1, old=900), do.delta(2, old=800), do.pack(0, 1), do.pack(1, 2),

@@ -1,4 +1,5 @@
-"""Where a small cast of lanes plays: a world with a few deltas in it, and the programs that are let loose on them.
+"""Where a small cast of lanes plays: a world with a few deltas in it, and the programs that are let
+loose on them.
 
 A step names a delta by its number.
 """
@@ -52,10 +53,13 @@ class Stage(Boards):
     def known(self) -> object:
         return [(asked.acknowledged, asked.on_time) for asked in self.record.asked]
 
-    # -- what there is before ------------------------------------------------------------------------------------------
+    # -- what there is before
+    # ------------------------------------------------------------------------------------------
 
     def asks(self, number: int, *, old: int = 1_000, stray: bool = False) -> Asked:
-        """Delta `number` is asked for, by who asked `old` ms ago; it is going to be a stray, or not."""
+        """Delta `number` is asked for, by who asked `old` ms ago; it is going to be a stray, or
+        not.
+        """
         token = tokens.keyed(COUNTER, str(number), self.world.now_ms - old)
         self.record.asked.append(Asked(number, Delta(LANE, token, 4**number)))
         self.strays |= {number} if stray else set()
@@ -73,7 +77,10 @@ class Stage(Boards):
 
     def _is_acknowledged(self, *numbers: int) -> None:
         for asked in map(self.asked, numbers):
-            asked.acknowledged, asked.on_time = True, asked.on_time or asked.number not in self.strays
+            asked.acknowledged, asked.on_time = (
+                True,
+                asked.on_time or asked.number not in self.strays,
+            )
 
     def asked(self, number: int) -> Asked:
         return next(asked for asked in self.record.asked if asked.number == number)
@@ -95,11 +102,14 @@ class Stage(Boards):
     def cleaned(self, number: int, region: str) -> None:
         del self.world.replicas[region].cells[items.delta_pk(LANE)][self.asked(number).delta.token]
 
-    # -- the processes -------------------------------------------------------------------------------------------------
+    # -- the processes
+    # ----------------------------------------------------------------------------------------------
 
     @process
     def fold(self, region: str, *, fold_max: int = 5, commits_max: int = 1) -> Program[object]:
-        return fold(LANE, Tally(), replace(self.settings, fold_max=fold_max), commits_max=commits_max)
+        return fold(
+            LANE, Tally(), replace(self.settings, fold_max=fold_max), commits_max=commits_max
+        )
 
     @process
     def settle(self, region: str) -> Program[object]:
@@ -138,16 +148,24 @@ class Stage(Boards):
         for asked in added:
             asked.acknowledged = True
             late_ms = self.world.now_ms - tokens.time_ms(asked.delta.token)
-            asked.on_time = asked.on_time or (region == HOME and late_ms <= self.settings.allowed_lateness_ms)
+            asked.on_time = asked.on_time or (
+                region == HOME and late_ms <= self.settings.allowed_lateness_ms
+            )
 
     def must(self, region: str) -> frozenset[int]:
         """What a strong read must hold that begins now: what was on time and is in its Region."""
-        there = (asked for asked in self.record.asked if region == HOME or asked.number in self.everywhere)
+        there = (
+            asked
+            for asked in self.record.asked
+            if region == HOME or asked.number in self.everywhere
+        )
         return frozenset(asked.number for asked in there if asked.on_time)
 
     def reading(self) -> Program[tuple[int, int]]:
         limit = self.settings.read_time_max_ms
-        _, sums = yield from read(self.settings.lanes_of(COUNTER), consistent=True, read_time_max_ms=limit)
+        _, sums = yield from read(
+            self.settings.lanes_of(COUNTER), consistent=True, read_time_max_ms=limit
+        )
         return sum(each.value for each in sums), sum(each.count for each in sums)
 
     @process
@@ -157,8 +175,12 @@ class Stage(Boards):
         self.record.seen.append(Seen(region, True, value, count, len(self.record.asked), must))
 
     @process
-    def compactions(self, region: str, times: int, *, everywhere: bool, apart_ms: int = KEEP_MS) -> Program[None]:
-        """Visits, each whole, and a time passes after each; what they write arrives `everywhere` before that."""
+    def compactions(
+        self, region: str, times: int, *, everywhere: bool, apart_ms: int = KEEP_MS
+    ) -> Program[None]:
+        """Visits, each whole, and a time passes after each; what they write arrives `everywhere`
+        before that.
+        """
         for _ in range(times):
             yield NOTHING
             finish(self.world, region, visit(LANE, Tally(), self.settings))
@@ -167,7 +189,8 @@ class Stage(Boards):
             yield NOTHING
             self.wait(apart_ms)
 
-    # -- the judgement -------------------------------------------------------------------------------------------------
+    # -- the judgement
+    # ----------------------------------------------------------------------------------------------
 
     def judged(self) -> list[str]:
         world = self.world
@@ -182,12 +205,16 @@ class Stage(Boards):
 
     def _wrong_read(self, region: str) -> str | None:
         asked = self.record.asked
-        seen = Seen(region, True, *finish(self.world, region, self.reading()), len(asked), self.must(region))
+        seen = Seen(
+            region, True, *finish(self.world, region, self.reading()), len(asked), self.must(region)
+        )
         return checker.check_read(seen, asked)
 
 
 class NaiveStage(Stage):
-    """Of the obvious design, which goes wrong: one transaction deletes deltas and adds their sum."""
+    """Of the obvious design, which goes wrong: one transaction deletes deltas and adds their
+    sum.
+    """
 
     stops = False
 
@@ -204,6 +231,10 @@ class NaiveStage(Stage):
 
     def judged(self) -> list[str]:
         self.world.quiesce()
-        values = {region: finish(self.world, region, naive.read_all(LANE))[0] for region in (HOME, AWAY)}
+        values = {
+            region: finish(self.world, region, naive.read_all(LANE))[0] for region in (HOME, AWAY)
+        }
         held = {region: sorted(checker.deltas_in(value) or ()) for region, value in values.items()}
-        return list(checker.check_end(self.record, values, {r: [4**n for n in held[r]] for r in held}))
+        return list(
+            checker.check_end(self.record, values, {r: [4**n for n in held[r]] for r in held})
+        )

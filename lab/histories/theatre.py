@@ -1,4 +1,5 @@
-"""What every history stands on: a world, the processes that are let loose on it, and the faults that befall them.
+"""What every history stands on: a world, the processes that are let loose on it, and the faults
+that befall them.
 
 Rule 1: everything follows from the choices, so a seed or a list of picks is the whole history.
 """
@@ -24,7 +25,9 @@ AT_ONCE = (0, 1, 3)
 SHORT = (0, 1, 3, 10, 30, 90)
 LONG = (0, 10, 30, 100, 300, 700, 1_300)
 LATE = (700, 1_300, 2_500, 4_000)
-"""Rests, in steps: within one read, within what a read may take, up to beyond what clean waits for, and after it."""
+"""Rests, in steps: within one read, within what a read may take, up to beyond what clean waits
+for, and after it.
+"""
 PACE = (LONG, LONG, SHORT, LATE)
 """Of who adds and reads: over several visits, in a burst, or when the first ones were cleaned."""
 PACES = ((LONG,), (LONG, SHORT), (LONG, AT_ONCE, AT_ONCE))
@@ -54,8 +57,12 @@ class Theatre:
         self.processes.append(process)
         return process
 
-    def play(self, is_over: Callable[[], object] = lambda: False, steps_max: int = STEPS_MAX) -> bool:
-        """Step by step, until nobody has anything left to do; or until it is said to be over: whether it was."""
+    def play(
+        self, is_over: Callable[[], object] = lambda: False, steps_max: int = STEPS_MAX
+    ) -> bool:
+        """Step by step, until nobody has anything left to do; or until it is said to be over:
+        whether it was.
+        """
         for _ in range(steps_max):
             if is_over():
                 return True
@@ -73,7 +80,11 @@ class Theatre:
         if ready:
             one_of(world.choices, ready).step()
             return True
-        sleeping = [each.asleep_until for each in processes if not each.done and each.asleep_until > world.step]
+        sleeping = [
+            each.asleep_until
+            for each in processes
+            if not each.done and each.asleep_until > world.step
+        ]
         if sleeping and not world.landings:
             skipped = min(sleeping) - world.step
             world.step += skipped
@@ -124,14 +135,24 @@ def finish(world: World, region: str, program: Program[Result]) -> Result:
 
 
 def shelf(world: World, lane: Lane, region: str = "") -> tuple[set[bytes], set[bytes], bytes]:
-    """Of a lane, at home or in a Region: the tokens in its items, those that its segments list, and its watermark."""
+    """Of a lane, at home or in a Region: the tokens in its items, those that its segments list,
+    and its watermark.
+    """
     replica = world.replicas[region or lane.region]
     checkpoint = replica.item(items.checkpoint_key(lane))
     upto = tokens.to_bytes(items.checkpoint_of(lane, checkpoint).watermark) if checkpoint else b""
     there = [cell.item for cell in replica.cells.get(items.delta_pk(lane), {}).values()]
-    folded = [cell.item for sk, cell in replica.cells.get(items.fold_pk(lane), {}).items() if sk.startswith("segment#")]
+    folded = [
+        cell.item
+        for sk, cell in replica.cells.get(items.fold_pk(lane), {}).items()
+        if sk.startswith("segment#")
+    ]
     held = {token for item in there if item for token in items.entries_of(lane, item).tokens}
-    return held, {token for item in folded if item for token, _ in items.segment_of(lane, item)}, upto
+    return (
+        held,
+        {token for item in folded if item for token, _ in items.segment_of(lane, item)},
+        upto,
+    )
 
 
 def strays_left(world: World, lane: Lane) -> set[bytes]:

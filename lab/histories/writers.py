@@ -1,8 +1,10 @@
-"""The writers of a history: changes, alone or in packs, of their own and of others, in one company and then in another.
+"""The writers of a history: changes, alone or in packs, of their own and of others, in one company
+and then in another.
 
 Rule 1: Delta k changes its counter by 4^k, so a sum names its deltas.
-Rule 2: A retry, a redelivery and a fail-over send the same delta, whoever sends it. What was not acknowledged is sent
-again, with whatever else is at hand, so a token stands in several packs and alone.
+Rule 2: A retry, a redelivery and a fail-over send the same delta, whoever sends it. What was not
+acknowledged is sent again, with whatever else is at hand, so a token stands in several packs and
+alone.
 Rule 3: The packs of a batch are put one by one, so that it may end between two of them.
 """
 
@@ -26,12 +28,17 @@ SENDS_MAX = 12
 PACKED_MAX = 5
 RESERVED = 4
 LATENESSES = (0, 1, 1, 6)
-"""How long ago a change was asked for, at most, in allowed latenesses: now, in a queue but on time, or a backfill."""
+"""How long ago a change was asked for, at most, in allowed latenesses: now, in a queue but on
+time, or a backfill.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """What asks for changes in `home`. grain_ms: of the times that its events carry. ahead_ms: of its clock."""
+    """What asks for changes in `home`.
+
+    grain_ms: of the times that its events carry. ahead_ms: of its clock.
+    """
 
     cast: Cast
     home: str
@@ -50,14 +57,19 @@ class Sender:
     def rival(self, asked: Asked) -> Asked:
         """Another change under the token of one that was asked for."""
         (number,) = self.cast.numbers(1)
-        other, record = Asked(number, Delta(asked.delta.lane, asked.delta.token, 4**number)), self.cast.record
+        other, record = (
+            Asked(number, Delta(asked.delta.lane, asked.delta.token, 4**number)),
+            self.cast.record,
+        )
         record.asked.append(other)
         record.rivals.append(Rivals(asked, other))
         record.lost |= {asked.number, number}
         return other
 
     def acknowledged(self, asked: Asked, region: str) -> None:
-        rivals = next((each for each in self.cast.record.rivals if asked.number in each.numbers), None)
+        rivals = next(
+            (each for each in self.cast.record.rivals if asked.number in each.numbers), None
+        )
         if rivals is not None:
             rivals.acknowledged = True
             return
@@ -74,11 +86,14 @@ def enter_writer(sender: Sender, packs: bool, pace: Callable[[], Sequence[int]])
     cast = sender.cast
     several = packs and cast.choices.pick(2) == 1
     numbers = cast.numbers(2 + cast.choices.pick(PACKED_MAX - 1) if several else 1)
-    cast.theatre.enter(f"writer {numbers.start}", sender.home, partial(writes, numbers, sender, pace(), []))
+    cast.theatre.enter(
+        f"writer {numbers.start}", sender.home, partial(writes, numbers, sender, pace(), [])
+    )
 
 
 def writes(numbers: range, sender: Sender, pace: Sequence[int], mine: list[Asked]) -> Script:
-    """Asks for the changes `numbers` and sends them until each is acknowledged; then perhaps again or elsewhere.
+    """Asks for the changes `numbers` and sends them until each is acknowledged; then perhaps again
+    or elsewhere.
 
     mine: outlives a crash, as messages in a queue do.
     """
@@ -87,17 +102,28 @@ def writes(numbers: range, sender: Sender, pace: Sequence[int], mine: list[Asked
     yield rest(choices, pace)
     while len(mine) < len(numbers):
         mine.append(sender.ask(numbers[len(mine)], (yield Now()).wall_ms))
-        if packs and len(mine) == len(numbers) and record.numbers < NUMBERS_MAX - RESERVED and choices.pick(12) == 11:
+        if (
+            packs
+            and len(mine) == len(numbers)
+            and record.numbers < NUMBERS_MAX - RESERVED
+            and choices.pick(12) == 11
+        ):
             mine.append(sender.rival(mine[-1]))  # before anybody else can have sent it
     region, waiting = sender.home, list(mine)
     for _ in range(SENDS_MAX):
-        sent = waiting + [one_of(choices, record.asked) for _ in range(choices.pick(4) if packs else 0)]
+        sent = waiting + [
+            one_of(choices, record.asked) for _ in range(choices.pick(4) if packs else 0)
+        ]
         deltas = [asked.delta for asked in sent]
         outcomes = yield from _put(deltas, record)
         for asked, outcome in zip(sent, outcomes, strict=True):
             if isinstance(outcome, Receipt):
                 sender.acknowledged(asked, region)
-        waiting = [a for a, outcome in zip(waiting, outcomes, strict=False) if isinstance(outcome, LedgerError)]
+        waiting = [
+            a
+            for a, outcome in zip(waiting, outcomes, strict=False)
+            if isinstance(outcome, LedgerError)
+        ]
         if waiting:
             yield rest(choices, SHORT)
         else:
@@ -110,7 +136,9 @@ def writes(numbers: range, sender: Sender, pace: Sequence[int], mine: list[Asked
             yield Move(region)
 
 
-def _put(deltas: list[Delta], record: Record) -> Generator[Request | Sleep, Any, list[Receipt | LedgerError]]:
+def _put(
+    deltas: list[Delta], record: Record
+) -> Generator[Request | Sleep, Any, list[Receipt | LedgerError]]:
     if len(deltas) == 1:
         try:
             return [(yield from add(deltas[0]))]

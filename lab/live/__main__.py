@@ -9,8 +9,12 @@ from lab.live.server import PORT, Server
 
 
 def main(
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Where to serve; 0: any port that is free.")] = PORT,
-    seed: Annotated[int, typer.Option(min=0, help="Decides the changes and the lag of each item.")] = 1,
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="Where to serve; 0: any port that is free.")
+    ] = PORT,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Decides the changes and the lag of each item.")
+    ] = 1,
 ) -> None:
     """Serve the live page on 127.0.0.1 until Ctrl-C.
 
@@ -23,7 +27,10 @@ def main(
     except KeyboardInterrupt:
         print("\nEnded.")
     except OSError as error:
-        print(f"Port {port} cannot be used: {error.strerror}. PORT=... names another one.", file=sys.stderr)
+        print(
+            f"Port {port} cannot be used: {error.strerror}. PORT=... names another one.",
+            file=sys.stderr,
+        )
         raise typer.Exit(2) from None
 
 

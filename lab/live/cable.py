@@ -1,6 +1,8 @@
-"""The cable between the two Regions of a scene: every item that one Region wrote and the other does not hold yet.
+"""The cable between the two Regions of a scene: every item that one Region wrote and the other does
+not hold yet.
 
-Rule 1: An item takes its own share of the lag, so items overtake each other; a slider that moves is felt at once.
+Rule 1: An item takes its own share of the lag, so items overtake each other; a slider that moves is
+felt at once.
 Rule 2: While it is cut nothing moves. What was under way sets out again when it is healed.
 Rule 3: It knows keys, not what is in the items.
 """
@@ -50,10 +52,16 @@ class Cable:
                 self._world.deliver(region, key)
 
     def ways(self, region: str, now_ms: int, lag_ms: int) -> list[tuple[int, Key, float]]:
-        """What is on its way to a Region, the first of it: its number, its key, and how far it is, from 0 to 1."""
+        """What is on its way to a Region, the first of it: its number, its key, and how far it
+        is, from 0 to 1.
+        """
 
         def far(way: Way) -> float:
-            return 0 if self._cut else min(1, (now_ms - way.since_ms) / max(1, way.share * lag_ms / 100))
+            return (
+                0
+                if self._cut
+                else min(1, (now_ms - way.since_ms) / max(1, way.share * lag_ms / 100))
+            )
 
         found = [(way, key) for (to, key), way in self._ways.items() if to == region][:SHOWN_MAX]
         return [(way.number, key, round(far(way), 2)) for way, key in found]

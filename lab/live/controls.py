@@ -1,4 +1,7 @@
-"""What a visitor of the live page may set. Rules: values are frozen; a request is taken whole or not at all."""
+"""What a visitor of the live page may set.
+
+Values are frozen. A request is taken whole or not at all.
+"""
 
 from typing import Annotated, Self
 
@@ -10,7 +13,8 @@ class BadControl(ValueError):
 
 
 class Controls(BaseModel):
-    """lag_ms: what an item takes to the other Region, on average. duplicates_percent: how many changes come again.
+    """lag_ms: what an item takes to the other Region, on average. duplicates_percent: how many
+    changes come again.
 
     writes_per_s: new changes of both Regions together. cut: the Regions cannot reach each other.
     """
@@ -30,4 +34,6 @@ class Controls(BaseModel):
         try:
             return self.model_validate(self.model_dump() | given)
         except ValidationError as error:
-            raise BadControl("; ".join(f"{each['loc'][0]!a}: {each['msg']}" for each in error.errors())) from None
+            raise BadControl(
+                "; ".join(f"{each['loc'][0]!a}: {each['msg']}" for each in error.errors())
+            ) from None

@@ -1,8 +1,10 @@
-"""What customers send on the live page: new changes, and some of them again, with the truth about them.
+"""What customers send on the live page: new changes, and some of them again, with the truth about
+them.
 
 Rule 1: The truth is a list of changes, each once. No code of a counter sums it.
-Rule 2: A change whose answer was lost comes again, perhaps through the other Region, and perhaps long after it was
-cleaned. Of a thousand changes, LATE_PER_MILLE come LATE_MS late, as from a slow queue.
+Rule 2: A change whose answer was lost comes again, perhaps through the other Region, and perhaps
+long after it was cleaned. Of a thousand changes, LATE_PER_MILLE come LATE_MS late, as from a slow
+queue.
 Rule 3: The choices decide everything.
 """
 
@@ -16,7 +18,8 @@ from simulator.choices import Choices
 
 COUNTER, CHANGES = "tickets", (1, 1, 1, 2, 2, 3, 4, -1)
 LATE_PER_MILLE, LATE_MS = 40, 4_000
-AGAIN_MS = (200, 1_500), (7_000, 10_000)  # when a change is delivered again: at once, or after it was cleaned
+# when a change is delivered again: at once, or after it was cleaned
+AGAIN_MS = (200, 1_500), (7_000, 10_000)
 
 
 class Change(NamedTuple):
@@ -27,7 +30,10 @@ class Change(NamedTuple):
 
 
 class Customers:
-    """`value` and `count` are the truth: every change that a customer sent, once. Numbers begin at 0."""
+    """`value` and `count` are the truth: every change that a customer sent, once.
+
+    Numbers begin at 0.
+    """
 
     def __init__(self, regions: Sequence[str], choices: Choices) -> None:
         self.value = self.redelivered = 0
@@ -48,7 +54,11 @@ class Customers:
 
     def deliveries(self, now_ms: int, step_ms: int, controls: Controls) -> list[tuple[Change, str]]:
         """What is delivered in this step, each through a Region."""
-        found = [self._new(now_ms, controls)] if self._choices.chance(controls.writes_per_s * step_ms) else []
+        found = (
+            [self._new(now_ms, controls)]
+            if self._choices.chance(controls.writes_per_s * step_ms)
+            else []
+        )
         while self._again and self._again[0][0] <= now_ms:
             self.redelivered += 1
             found.append(heapq.heappop(self._again)[1:])
@@ -63,7 +73,9 @@ class Customers:
         self.value += change.amount
         if choices.chance(controls.duplicates_percent * 10):
             least, most = AGAIN_MS[choices.pick(2)]
-            heapq.heappush(self._again, (now_ms + least + choices.pick(most - least), change, self._region()))
+            heapq.heappush(
+                self._again, (now_ms + least + choices.pick(most - least), change, self._region())
+            )
         return change, change.home
 
     def _region(self) -> str:

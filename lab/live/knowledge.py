@@ -1,8 +1,9 @@
 """What a Region can know: the changes that were made there, and those that the link has brought.
 
-Rule 1: A Region knows a change when it holds its delta, or a checkpoint that counts it, and then for ever.
-Rule 2: The segments of a checkpoint's home, up to its version, say which changes it counts. The customers' list says
-how much each adds. It uses no number that a counter computed.
+Rule 1: A Region knows a change when it holds its delta, or a checkpoint that counts it, and then
+for ever.
+Rule 2: The segments of a checkpoint's home, up to its version, say which changes it counts. The
+customers' list says how much each adds. It uses no number that a counter computed.
 """
 
 from collections.abc import Sequence
@@ -42,14 +43,24 @@ class Knowledge:
         return {numbers[sk] for sk, cell in cells.items() if cell.item and sk in numbers}
 
     def _in_checkpoint(self, region: str, lane: Lane) -> set[int]:
-        """The changes that commits since the last look counted, if their segments have landed at home."""
-        version = items.version_of(self._world.replicas[region].item(items.checkpoint_key(lane))) or 0
+        """The changes that commits since the last look counted, if their segments have landed at
+        home.
+        """
+        version = (
+            items.version_of(self._world.replicas[region].item(items.checkpoint_key(lane))) or 0
+        )
         seen = self._versions.get((region, lane), 0)
         found = set[int]()
         if version == seen:
             return found
-        for sk, cell in self._world.replicas[lane.region].cells.get(items.fold_pk(lane), {}).items():
-            if cell.item and items.SEGMENTS_FROM < sk < items.SEGMENTS_UPTO and seen < (of := int(sk[-10:])) <= version:
+        for sk, cell in (
+            self._world.replicas[lane.region].cells.get(items.fold_pk(lane), {}).items()
+        ):
+            if (
+                cell.item
+                and items.SEGMENTS_FROM < sk < items.SEGMENTS_UPTO
+                and seen < (of := int(sk[-10:])) <= version
+            ):
                 self._versions[region, lane] = max(of, self._versions.get((region, lane), 0))
                 entries = items.segment_of(lane, cell.item)
                 found |= {self._customers.numbers[tokens.from_bytes(token)] for token, _ in entries}

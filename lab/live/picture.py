@@ -1,8 +1,9 @@
 """What the page is sent of a scene: a dictionary of plain values, in the words of the glossary.
 
-Rule 1: It only looks, and every number is one that a program read, or is summed from the customers' list.
-Rule 2: A number is judged by what its Region could know when it was read, this library's like the others'; at rest by
-the truth, and then each design has a verdict.
+Rule 1: It only looks, and every number is one that a program read, or is summed from the customers'
+list.
+Rule 2: A number is judged by what its Region could know when it was read, this library's like the
+others'; at rest by the truth, and then each design has a verdict.
 """
 
 from typing import Any
@@ -15,17 +16,17 @@ from ledger.requests import Key
 from ledger.values import Lane
 
 WORK = (
-    "For this library the cable brings the changes. For ADD it brings one number, which replaces what the other Region "
-    "added meanwhile. Now cut the link."
+    "For this library the cable brings the changes. For ADD it brings one number, which replaces "
+    "what the other Region added meanwhile. Now cut the link."
 )
 CUT = (
-    "What they write piles up, and neither can know what the other one counts. So the page judges each number by what "
-    "its Region can know. Now heal the link."
+    "What they write piles up, and neither can know what the other one counts. So the page judges "
+    "each number by what its Region can know. Now heal the link."
 )
 CRASH = "It died before the answer came, which is the worst moment. It goes on from its checkpoint."
 COMING = (
-    "Everything arrives, in any order, some of it twice. This library adds it up. The last number that ADD wrote "
-    "replaces what the other Region counted."
+    "Everything arrives, in any order, some of it twice. This library adds it up. The last number "
+    "that ADD wrote replaces what the other Region counted."
 )
 
 ATOMIC = {SingleItem.item_key(counter).pk for counter in (COUNTERS["atomic"], SALE)}
@@ -56,7 +57,10 @@ def picture(scene: Scene) -> dict[str, Any]:
 def now(scene: Scene) -> tuple[str, str]:
     """One sentence on what is going on, and what it means."""
     if scene.controls.paused:
-        return "Paused.", "“Step” goes on to the next request of a writer or a compactor of this library."
+        return (
+            "Paused.",
+            "“Step” goes on to the next request of a writer or a compactor of this library.",
+        )
     if scene.resting:
         return "At rest. What is wrong now stays wrong.", ""
     for region in REGIONS:
@@ -71,8 +75,17 @@ def now(scene: Scene) -> tuple[str, str]:
         return "Two Regions count the tickets that they sell.", WORK
     if coming := scene.on_their_way:
         again = several(scene.truth.waiting, "change")
-        return f"No new changes. On their way: {several(coming, 'message')}; to be delivered again: {again}.", COMING
-    return "Everything has arrived. Now the compactors finish, and the readers look once more.", COMING
+        return (
+            (
+                f"No new changes. On their way: {several(coming, 'message')}; to be delivered "
+                f"again: {again}."
+            ),
+            COMING,
+        )
+    return (
+        "Everything has arrived. Now the compactors finish, and the readers look once more.",
+        COMING,
+    )
 
 
 def judged(scene: Scene, design: str, reading: Reading) -> tuple[str, str]:
@@ -122,7 +135,10 @@ def _state(scene: Scene, region: str) -> str:
             return "The compactor crashes at its next write."
         case "crashed":
             return "The compactor crashed right after a write."
-    work = f"Compactor: {done['folded']:,} folded, {done['settled']:,} settled, {done['cleaned']:,} cleaned."
+    work = (
+        f"Compactor: {done['folded']:,} folded, {done['settled']:,} settled, "
+        f"{done['cleaned']:,} cleaned."
+    )
     return f"{work} {_after_crash(scene, region)}".strip()
 
 
@@ -130,7 +146,11 @@ def _after_crash(scene: Scene, region: str) -> str:
     if not (readings := scene.since_crash.get(region)):
         return ""
     wrong = sum(reading.is_wrong for reading in readings)
-    return f"Since the crash: {several(wrong, 'wrong reading')}." if wrong else "The crash changed no number."
+    return (
+        f"Since the crash: {several(wrong, 'wrong reading')}."
+        if wrong
+        else "The crash changed no number."
+    )
 
 
 def _step(scene: Scene) -> int:
@@ -144,18 +164,25 @@ def _step(scene: Scene) -> int:
 
 def _verdict(scene: Scene, design: str) -> dict[str, Any]:
     """At rest: what both Regions read, and whether it is the truth."""
-    truth, values = scene.truth.value, sorted({scene.readings[region][design].value for region in REGIONS})
+    truth, values = (
+        scene.truth.value,
+        sorted({scene.readings[region][design].value for region in REGIONS}),
+    )
     is_right = values == [truth]
     return {
         "design": design,
         "mood": "exact" if is_right else "wrong",
-        "reads": f"{truth:,} = {truth:,}" if is_right else " / ".join(f"{value:,}" for value in values),
+        "reads": f"{truth:,} = {truth:,}"
+        if is_right
+        else " / ".join(f"{value:,}" for value in values),
         "note": "the truth" if is_right else ", ".join(signed(value - truth) for value in values),
     }
 
 
 def _seller(scene: Scene, design: str) -> dict[str, Any]:
-    """How many seats a design has sold, and to how many too many; or how many customers wait, or were refused."""
+    """How many seats a design has sold, and to how many too many; or how many customers wait, or
+    were refused.
+    """
     answers = scene.answers[design].values()
     sold, waiting = sum(answers), scene.truth.count - len(answers)
     if sold > SEATS:
@@ -163,12 +190,17 @@ def _seller(scene: Scene, design: str) -> dict[str, Any]:
     elif sold < SEATS:
         mood, note = "behind", f"{waiting:,} wait" if waiting else f"{SEATS - sold:,} left"
     else:
-        mood, note = "exact", f"{len(answers) - sold:,} refused" if len(answers) > sold else "sold out"
+        mood, note = (
+            "exact",
+            f"{len(answers) - sold:,} refused" if len(answers) > sold else "sold out",
+        )
     return {"name": SELLERS[design].name, "sold": sold, "mood": mood, "note": note}
 
 
 def _cable(scene: Scene, region: str) -> dict[str, Any]:
-    """What is on its way to a Region: how much, and the first of it as [number, of which design, how far]."""
+    """What is on its way to a Region: how much, and the first of it as [number, of which design,
+    how far].
+    """
     ways = scene.cable.ways(region, scene.now_ms, scene.controls.lag_ms)
     return {
         "to": region,

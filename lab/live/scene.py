@@ -1,4 +1,5 @@
-"""The scene of the live page: two Regions, the cable between them and everybody who acts, ten milliseconds at a time.
+"""The scene of the live page: two Regions, the cable between them and everybody who acts, ten
+milliseconds at a time.
 
 Rule 1: Deterministic from its seed and from what is set when: no clock, no thread, no I/O.
 Rule 2: Every design meets the same changes, deliveries, lag and cuts.
@@ -38,7 +39,8 @@ CRASH_BY_STEPS = 300  # a crash waits for the compactor's next write, but no lon
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The value that a reader got, and the sum and number of the changes that the Region could know then.
+    """The value that a reader got, and the sum and number of the changes that the Region could know
+    then.
 
     count: of how many changes the read knows that it is the sum; None where it does not know.
     """
@@ -60,10 +62,13 @@ class Reading:
 
 
 class Scene:
-    """`step()` lets 10 milliseconds pass; `set`, `crash`, `come_to_rest` and `step_to_next` are what a visitor does.
+    """`step()` lets 10 milliseconds pass; `set`, `crash`, `come_to_rest` and `step_to_next` are
+    what a visitor does.
 
-    By Region, `readings`: the last of each design; `since_crash`: those of ours since the last crash there.
-    By design, `answers`: which customers have a seat, and which were refused. `was_cut`: the link, at some time.
+    By Region, `readings`: the last of each design; `since_crash`: those of ours since the last
+    crash there.
+    By design, `answers`: which customers have a seat, and which were refused. `was_cut`: the link,
+    at some time.
     """
 
     def __init__(self, seed: int = 1, controls: Controls | None = None) -> None:
@@ -78,7 +83,9 @@ class Scene:
         self.rows: deque[list[str]] = deque(maxlen=ROWS)
         """The last of them with their answers, the newest first."""
 
-        self.samples: dict[str, deque[list[int]]] = {region: deque(maxlen=SAMPLES) for region in REGIONS}
+        self.samples: dict[str, deque[list[int]]] = {
+            region: deque(maxlen=SAMPLES) for region in REGIONS
+        }
         """By Region: what it can know, the truth, and each design's value, ours last."""
 
         self.readings = {region: dict.fromkeys(DESIGNS, Reading()) for region in REGIONS}
@@ -92,7 +99,11 @@ class Scene:
         self._writes = dict.fromkeys(REGIONS, 0)
         self._housekeepers = {region: self._enter_housekeepers(region) for region in REGIONS}
         self._readers = [
-            self._enter(f"{design} reader", region, partial(scripts.reads, design, partial(self._saw, region, design)))
+            self._enter(
+                f"{design} reader",
+                region,
+                partial(scripts.reads, design, partial(self._saw, region, design)),
+            )
             for region in REGIONS
             for design in DESIGNS
         ]
@@ -100,7 +111,9 @@ class Scene:
         """By Region: what changed in each step of the last minutes, as our series there says."""
 
         self._readers += [
-            self._enter("charts", region, partial(scripts.charts, partial(self.charts.__setitem__, region)))
+            self._enter(
+                "charts", region, partial(scripts.charts, partial(self.charts.__setitem__, region))
+            )
             for region in REGIONS
         ]
         self._writers: list[Process] = []
@@ -112,7 +125,9 @@ class Scene:
         self.was_cut |= self.controls.cut
 
     def crash(self, region: object) -> None:
-        """Crash the compactor of a Region (and the naive merge's job there) right after its next write."""
+        """Crash the compactor of a Region (and the naive merge's job there) right after its next
+        write.
+        """
         if region not in REGIONS:
             raise BadControl(f"There is no Region {region!a}; there are {' and '.join(REGIONS)}.")
         self._armed.setdefault(str(region), self.world.step)
@@ -141,8 +156,12 @@ class Scene:
 
     @property
     def on_their_way(self) -> int:
-        """How many changes somebody sends or will send again, and items are on the cable or becoming visible."""
-        items = sum(len(replica.inbox) for replica in self.world.replicas.values()) + len(self.world.landings)
+        """How many changes somebody sends or will send again, and items are on the cable or
+        becoming visible.
+        """
+        items = sum(len(replica.inbox) for replica in self.world.replicas.values()) + len(
+            self.world.landings
+        )
         return self.truth.waiting + len(self._writers) + items
 
     def compactor_is(self, region: str) -> str:
@@ -152,7 +171,9 @@ class Scene:
         return "about to crash" if region in self._armed else "running"
 
     def step(self) -> None:
-        """Ten milliseconds: the world acts by itself, then everybody who is ready sends one request."""
+        """Ten milliseconds: the world acts by itself, then everybody who is ready sends one
+        request.
+        """
         world, controls = self.world, self.controls
         world.step += 1
         world.now_ms += STEP_MS
@@ -162,11 +183,14 @@ class Scene:
         self.cable.carry(self.now_ms, controls.lag_ms, cut=controls.cut)
         for change, region in self.truth.deliveries(world.now_ms, STEP_MS, controls):
             self._writers += [
-                self._enter(f"{design} writer", region, partial(scripts.sends, design, change)) for design in DESIGNS
+                self._enter(f"{design} writer", region, partial(scripts.sends, design, change))
+                for design in DESIGNS
             ]
             self._writers += [
                 self._enter(
-                    f"{design} buyer", region, partial(scripts.buys, design, change, partial(self._sold, design))
+                    f"{design} buyer",
+                    region,
+                    partial(scripts.buys, design, change, partial(self._sold, design)),
                 )
                 for design in SELLERS
             ]
@@ -206,7 +230,9 @@ class Scene:
     def _enter_housekeepers(self, region: str) -> tuple[Process, Process]:
         own = replace(SETTINGS, region=region)
         compacts = partial(scripts.compacts, own, self.done[region])
-        return self._enter("compactor", region, compacts), self._enter("naive merge", region, scripts.merges)
+        return self._enter("compactor", region, compacts), self._enter(
+            "naive merge", region, scripts.merges
+        )
 
     def _answered(self, region: str, who: str, request: Any, answer: Any) -> None:
         who = who.removeprefix("ours ")

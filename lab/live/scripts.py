@@ -1,4 +1,5 @@
-"""Who acts on the live page: writers, readers and compactors of this library and of two obvious designs, and buyers.
+"""Who acts on the live page: writers, readers and compactors of this library and of two obvious
+designs, and buyers.
 
 Rule 1: Ours are the shipped programs; all three are designs of `lab.designs`.
 Rule 2: A change is sent to all three alike, and again until it is acknowledged, as a queue does.
@@ -47,7 +48,10 @@ DESIGNS: dict[str, Design] = {
     "merge": NaiveMerge(name="naive merge", settings=SETTINGS),
 }
 COUNTERS = {"ours": COUNTER, "atomic": COUNTER, "merge": "naive-merge"}
-"""The same counter. The naive merge has a list of changes of its own, and every Region works on it."""
+"""The same counter.
+
+The naive merge has a list of changes of its own, and every Region works on it.
+"""
 
 SALE, SEATS = "seats", 100
 SELLERS: dict[str, Design] = {
@@ -69,7 +73,10 @@ def sends(design: str, change: Change) -> Script:
 
 
 def buys(design: str, change: Change, answered: Callable[[int, bool], None]) -> Script:
-    """A customer asks for a seat until the answer is yes or no. `answered` gets the customer's number and whether."""
+    """A customer asks for a seat until the answer is yes or no.
+
+    `answered` gets the customer's number and whether.
+    """
     own = SELLERS[design].of(change.home, REGIONS)
     while True:
         try:
@@ -81,15 +88,17 @@ def buys(design: str, change: Change, answered: Callable[[int, bool], None]) -> 
 
 
 def reads(design: str, see: Callable[[int, int | None], None]) -> Script:
-    """Strong reads for ever. `see` gets the value, and how many changes it sums up; None where the read does not
-    know."""
+    """Strong reads for ever. `see` gets the value, and how many changes it sums up; None where the
+    read does not know."""
     own, counter = DESIGNS[design], COUNTERS[design]
     while True:
         yield READ
         try:
             if design == "ours":
                 lanes = SETTINGS.lanes_of(counter)
-                _, sums = yield from read(lanes, consistent=True, read_time_max_ms=SETTINGS.read_time_max_ms)
+                _, sums = yield from read(
+                    lanes, consistent=True, read_time_max_ms=SETTINGS.read_time_max_ms
+                )
                 see(sum(lane.value for lane in sums), sum(lane.count for lane in sums))
             else:
                 see((yield from own.value(counter)), None)
@@ -112,7 +121,10 @@ def charts(see: Callable[[list[int]], None]) -> Script:
 
 
 def compacts(settings: Settings, done: Counter[str]) -> Script:
-    """Visits the lanes of its own Region for ever. `done` counts what a visit did, even if it failed."""
+    """Visits the lanes of its own Region for ever.
+
+    `done` counts what a visit did, even if it failed.
+    """
     while True:
         yield VISIT
         for lane in settings.lanes_of(COUNTER, settings.region):

@@ -1,8 +1,8 @@
 """A scene as its visitors see it: time passes while somebody asks for its picture.
 
 Rule 1: One lock guards the scene.
-Rule 2: A fifth of a second is twenty steps at most, so a slow computer shows a slow scene, and while nobody watches no
-time passes.
+Rule 2: A fifth of a second is twenty steps at most, so a slow computer shows a slow scene, and
+while nobody watches no time passes.
 """
 
 import json
@@ -16,7 +16,8 @@ from lab.live.scene import STEP_MS, Scene
 
 STEPS_MAX = 200 // STEP_MS
 WISHES = (
-    'Send one of {"set": {"lag_ms": 400}}, {"crash": "eu-west-1"}, {"rest": true}, {"step": true}, {"begin": true}.'
+    'Send one of {"set": {"lag_ms": 400}}, {"crash": "eu-west-1"}, {"rest": true}, {"step": '
+    'true}, {"begin": true}.'
 )
 
 
@@ -36,7 +37,8 @@ class Show:
             return json.dumps(picture(self._scene), separators=(",", ":")).encode()
 
     def do(self, wish: object) -> None:
-        """One thing that a visitor may do: set controls, crash a Region's compactor, rest, step or begin again.
+        """One thing that a visitor may do: set controls, crash a Region's compactor, rest, step or
+        begin again.
 
         Raises BadControl.
         """

@@ -1,6 +1,9 @@
-"""What things cost: one meter, the figures of docs/costs.md (`bench`), the ways to count side by side (`compare`).
+"""What things cost: one meter, the figures of docs/costs.md (`bench`), the ways to count side by
+side (`compare`).
 
-Rule 1: A unit is what a metered table charges for a request, by AWS's published rules (`metered_table.py`).
-Rule 2: `make bench` prints every figure when it is there, its goal beside it. What depends on the machine is a ratio.
+Rule 1: A unit is what a metered table charges for a request, by AWS's published rules
+(`metered_table.py`).
+Rule 2: `make bench` prints every figure when it is there, its goal beside it. What depends on the
+machine is a ratio.
 Rule 3: To read: `metered_table.py`, `shop.py`, `lives.py`, then `one_counter.py`.
 """

@@ -1,8 +1,9 @@
-"""`python -m lab.measure.bench` (`make bench`): prints each figure when it is there, its goal beside it, and writes
-docs/bench.txt.
+"""`python -m lab.measure.bench` (`make bench`): prints each figure when it is there, its goal
+beside it, and writes docs/bench.txt.
 
-Rule 1: It ends with 1 if a judged figure misses its goal, or is so low that hardly anything was done, or if a part
-failed. Parts know nothing of each other: it prints the failure of one, also of a rival, and begins the next.
+Rule 1: It ends with 1 if a judged figure misses its goal, or is so low that hardly anything was
+done, or if a part failed. Parts know nothing of each other: it prints the failure of one, also of a
+rival, and begins the next.
 """
 
 import traceback
@@ -30,10 +31,16 @@ def measured(*, small: bool) -> Iterator[Figure | str]:
             yield f"{part.__module__}.{part.__name__} FAILED: {type(failure).__name__}: {failure}"
 
 
-def main(small: Annotated[bool, typer.Option("--small", help="Little of all, with the same goals.")] = False) -> None:
-    """Measure units, requests, memory and CPU, in ten minutes. CPU and pace are ratios, and not judged.
+def main(
+    small: Annotated[
+        bool, typer.Option("--small", help="Little of all, with the same goals.")
+    ] = False,
+) -> None:
+    """Measure units, requests, memory and CPU, in ten minutes. CPU and pace are ratios, and not
+    judged.
 
-    Exit code: 0 if every judged goal is met, 1 if one is missed or a part failed; then docs/bench.txt stays as it was.
+    Exit code: 0 if every judged goal is met, 1 if one is missed or a part failed; then
+    docs/bench.txt stays as it was.
     """
     end_on_signals()
     printed, failed, missed = ["$ make bench"], 0, 0

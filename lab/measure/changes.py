@@ -1,11 +1,11 @@
 """Events that a sum names, and what is wrong with a sum: lost, doubled, false.
 
 Rule 1: Pure, and knowing nothing of how a counter works.
-Rule 2: Event k changes its counter by 8^k, so that a sum says of each event how often it is in it, up to seven times. A
-change has at most 10^18, so from event 19 on all change it by 8^19 and are counted together; so are all events where a
-design takes changes of 1 alone.
-Rule 3: Of events that are counted together a lost one and a doubled one hide each other: what is found of them is the
-least that there can be.
+Rule 2: Event k changes its counter by 8^k, so that a sum says of each event how often it is in it,
+up to seven times. A change has at most 10^18, so from event 19 on all change it by 8^19 and are
+counted together; so are all events where a design takes changes of 1 alone.
+Rule 3: Of events that are counted together a lost one and a doubled one hide each other: what is
+found of them is the least that there can be.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ EVENTS = 20
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """events: that callers sent. lost: acknowledged and not in the sum. doubled: how often an event is in it too
-    often. gave_up: never acknowledged, however often they were sent; such an event may count or not.
+    """events: that callers sent. lost: acknowledged and not in the sum. doubled: how often an event
+    is in it too often. gave_up: never acknowledged, however often they were sent; such an event may
+    count or not.
 
-    reads: that had an answer. false: not the sum of distinct events that were sent by their end. missed: strong
+    reads: that had an answer. false: not the sum of distinct events that were sent by their end.
+    missed: strong
     reads without an event that their own Region had acknowledged before they began.
     """
 
@@ -37,7 +39,9 @@ class Counted:
     missed: int = 0
 
     def __add__(self, other: Counted) -> Counted:
-        return Counted(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+        return Counted(
+            *(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True))
+        )
 
 
 @dataclass(slots=True)
@@ -73,7 +77,9 @@ class Record:
         return self.reads + Counted(len(self.asked), lost, doubled, gave_up)
 
     def _wrong(self, value: int, least: Collection[int], most: Collection[int]) -> tuple[int, int]:
-        """How often an event of `least` is not in a sum; how often one is that is not of `most`, or once too often."""
+        """How often an event of `least` is not in a sum; how often one is that is not of `most`,
+        or once too often.
+        """
         held = self._digits(value)
         return (self._slots(least) - held).total(), (held - self._slots(most)).total()
 

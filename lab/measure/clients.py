@@ -1,8 +1,10 @@
-"""What a client's calls take beside bare ones, on the embedded engine and, where it was got, on DynamoDB Local.
+"""What a client's calls take beside bare ones, on the embedded engine and, where it was got, on
+DynamoDB Local.
 
-Rule 1: A CPU figure is a median of ratios within one run, taken in turns; a pace is one to plain ADD with this
-library's Config (`speed.py`). None is judged: machines are noisy.
-Rule 2: What waits for an engine names it, because the pace of many threads is as much its as theirs.
+Rule 1: A CPU figure is a median of ratios within one run, taken in turns; a pace is one to plain
+ADD with this library's Config (`speed.py`). None is judged: machines are noisy.
+Rule 2: What waits for an engine names it, because the pace of many threads is as much its as
+theirs.
 """
 
 import os
@@ -54,7 +56,10 @@ def running(engine: Engine) -> Iterator[Engine]:
 
 def put_of(item: Any, table: str = TABLE) -> dict[str, Any]:
     """What the library asks of put_item for a delta."""
-    condition = {"ConditionExpression": "attribute_not_exists(pk)", "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+    condition = {
+        "ConditionExpression": "attribute_not_exists(pk)",
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
     return {"TableName": table, "Item": item, **condition}
 
 
@@ -63,7 +68,10 @@ Calls = Callable[[Sequence[Any]], int]
 
 
 def cpu_ratio(rounds: int, ours: Calls, theirs: Calls, given: Callable[[], Sequence[Any]]) -> float:
-    """The CPU of one of our calls over that of one of theirs. `given` is not in it, and the first round warms up."""
+    """The CPU of one of our calls over that of one of theirs.
+
+    `given` is not in it, and the first round warms up.
+    """
     ratios = []
     for _ in range(rounds + 1):
         arguments, taken = given(), []
@@ -90,12 +98,24 @@ def _items(ledger: Ledger) -> list[Any]:
 def adds(small: bool) -> Iterator[Figure]:
     with running(Engine()) as engine:
         ledger, rounds = Ledger(SETTINGS, client=engine.client(REGION, CONFIG)), 1 if small else 25
-        for name, config, most in (("bare boto3 put_item", None, 1.1), ("the same with our Config", CONFIG, 1.2)):
-            ours, bare = one_by_one(lambda _: ledger.add(COUNTER, -6)), _puts(engine.client(REGION, config))
+        for name, config, most in (
+            ("bare boto3 put_item", None, 1.1),
+            ("the same with our Config", CONFIG, 1.2),
+        ):
+            ours, bare = (
+                one_by_one(lambda _: ledger.add(COUNTER, -6)),
+                _puts(engine.client(REGION, config)),
+            )
             ratio = cpu_ratio(rounds, ours, bare, lambda: _items(ledger))
             yield Figure(f"client CPU of an add / {name}", ratio, most, 0.1, judged=False)
         limited = _limited_over_update(engine, ledger, rounds)
-        yield Figure("limited: client CPU of an add / bare update_item of the same", limited, 1.1, 0.1, judged=False)
+        yield Figure(
+            "limited: client CPU of an add / bare update_item of the same",
+            limited,
+            1.1,
+            0.1,
+            judged=False,
+        )
         made = (rounds + 1) * EACH  # of each ratio; the bare ones put changes of the same counter
         check(engine.client(REGION, CONFIG), {COUNTER: -6 * 4 * made, "seats:ours": made // 2})
 
@@ -103,26 +123,44 @@ def adds(small: bool) -> Iterator[Figure]:
 def fast(small: bool) -> Iterator[Figure]:
     session, rounds = Session(), 1 if small else 40
     session.set_credentials("embedded", "embedded")
-    with running(Engine()) as engine, closing(FastClient(REGION, engine.endpoint_url, session=session)) as client:
+    with (
+        running(Engine()) as engine,
+        closing(FastClient(REGION, engine.endpoint_url, session=session)) as client,
+    ):
         ledger = Ledger(SETTINGS, client=client)
-        ours, bare = one_by_one(lambda _: ledger.add(COUNTER, -6)), _puts(engine.client(REGION, None))
+        ours, bare = (
+            one_by_one(lambda _: ledger.add(COUNTER, -6)),
+            _puts(engine.client(REGION, None)),
+        )
         ratio = cpu_ratio(rounds, ours, bare, lambda: _items(ledger))
-        yield Figure("client CPU of an add by FastClient / bare boto3 put_item", ratio, 0.4, 0.1, judged=False)
+        yield Figure(
+            "client CPU of an add by FastClient / bare boto3 put_item",
+            ratio,
+            0.4,
+            0.1,
+            judged=False,
+        )
         check(engine.client(REGION, CONFIG), {COUNTER: -6 * 2 * (rounds + 1) * EACH})
 
 
 def _limited_over_update(engine: Engine, ledger: Ledger, rounds: int) -> float:
-    """What the ledger files now and then counts; the bare client has a new gate each time, so nothing need be filed."""
+    """What the ledger files now and then counts; the bare client has a new gate each time, so
+    nothing need be filed.
+    """
     bare, numbers = engine.client(REGION, CONFIG), count()
 
     def updates() -> list[ask.Operation]:
         theirs = f"seats:{next(numbers)}"
         ledger.add(theirs, 1)  # makes the gate
         deltas = [ledger.prepare(theirs, 1) for _ in range(EACH // 2)]
-        return [ask.operation(decide(delta.lane, LIMIT, {delta.token: 1}), TABLE) for delta in deltas]
+        return [
+            ask.operation(decide(delta.lane, LIMIT, {delta.token: 1}), TABLE) for delta in deltas
+        ]
 
     ours = one_by_one(lambda _: ledger.add("seats:ours", 1))
-    return cpu_ratio(rounds, ours, one_by_one(lambda update: bare.update_item(**update.arguments)), updates)
+    return cpu_ratio(
+        rounds, ours, one_by_one(lambda update: bare.update_item(**update.arguments)), updates
+    )
 
 
 def in_flight(small: bool) -> Iterator[Figure]:
@@ -130,8 +168,13 @@ def in_flight(small: bool) -> Iterator[Figure]:
     many, runs = (100, 1) if small else (10_000, 3)
     with running(Engine()) as engine:
         environ = os.environ | ENVIRONMENT | {"PYTHONPATH": ASYNC}
-        code = f"from lab.measure.in_flight import main; main({engine.endpoint_url!r}, {TABLE!r}, {many}, {runs})"
-        done = subprocess.run([sys.executable, "-c", code], env=environ, stdout=subprocess.PIPE, check=True, text=True)
+        code = (
+            f"from lab.measure.in_flight import main; main({engine.endpoint_url!r}, "
+            f"{TABLE!r}, {many}, {runs})"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environ, stdout=subprocess.PIPE, check=True, text=True
+        )
     name = f"client CPU of an add, {many:,} in flight / bare aiobotocore put_item, worst of {runs}"
     yield Figure(name, max(map(float, done.stdout.split())), 1.1, 0.1, judged=False)
 
@@ -141,7 +184,9 @@ def folds(small: bool) -> Iterator[Figure]:
     with running(Engine()) as engine:
         client = engine.client(REGION, CONFIG)
         ledger, pages = Ledger(settings, client=client), client.get_paginator("query")
-        compactor = Compactor(settings, clients={REGION: client}, clock=lambda: wall_clock() + 60_000)
+        compactor = Compactor(
+            settings, clients={REGION: client}, clock=lambda: wall_clock() + 60_000
+        )
 
         def given() -> Sequence[str]:
             counter = f"stock:{next(numbers)}"
@@ -161,7 +206,9 @@ def folds(small: bool) -> Iterator[Figure]:
             list(pages.paginate(TableName=TABLE, ConsistentRead=True, **query))
 
         ratio = cpu_ratio(1 if small else 7, one_by_one(folded), one_by_one(read), given)
-    yield Figure("CPU of a fold of packs of 400 / bare Query of the same pages", ratio, 15, 1, judged=False)
+    yield Figure(
+        "CPU of a fold of packs of 400 / bare Query of the same pages", ratio, 15, 1, judged=False
+    )
 
 
 def gathered(small: bool) -> Iterator[Figure]:
@@ -199,12 +246,20 @@ def _on(engine: Engine, small: bool) -> Iterator[Figure]:
         cpu = _gathered_over_put(engine, gathers, add, counters, 1 if small else 4)
         yield Figure(f"{of}: CPU / bare put_item ({engine.name})", cpu, most, 0.01, judged=False)
     rate = pace(Writers(add_first, 1_000), Writers(plain, 1_000), *turns, 8).rate
-    yield Figure(f"limited: first adds of 1,000 counters: pace / ADD ({engine.name})", rate, None, 0.45, judged=False)
+    yield Figure(
+        f"limited: first adds of 1,000 counters: pace / ADD ({engine.name})",
+        rate,
+        None,
+        0.45,
+        judged=False,
+    )
     check(client, dict(added.most_common()[:: max(1, len(added) // CHECKED)]))
 
 
 def check(client: Any, values: Mapping[str, int]) -> None:
-    """Raises AssertionError where a counter does not have what was added: adds that do nothing are fast."""
+    """Raises AssertionError where a counter does not have what was added: adds that do nothing
+    are fast.
+    """
     if (found := Reader(SETTINGS, client=client).values([*values])) != values:
         wrong = next(counter for counter in values if found[counter] != values[counter])
         raise AssertionError(f"{wrong} reads {found[wrong]}, but {values[wrong]} were added")
@@ -215,12 +270,19 @@ def _add(client: Any) -> Callable[[str, str], object]:
 
     def add(counter: str, _: str) -> None:
         key, one = {"pk": {"S": f"add-{counter}"}, "sk": {"S": "count"}}, {":one": {"N": "1"}}
-        client.update_item(TableName=TABLE, Key=key, UpdateExpression="ADD amount :one", ExpressionAttributeValues=one)
+        client.update_item(
+            TableName=TABLE,
+            Key=key,
+            UpdateExpression="ADD amount :one",
+            ExpressionAttributeValues=one,
+        )
 
     return add
 
 
-def _gathered_over_put(engine: Engine, ledger: Ledger, add: Callable[[str], None], counters: int, rounds: int) -> float:
+def _gathered_over_put(
+    engine: Engine, ledger: Ledger, add: Callable[[str], None], counters: int, rounds: int
+) -> float:
     """Bare puts come from one thread, so they do not contend for Python's lock."""
     with ThreadPoolExecutor(THREADS) as threads:
 

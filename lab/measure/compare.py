@@ -1,9 +1,10 @@
-"""`python -m lab.measure.compare [EVENTS.csv]` (`make compare`): measures every design, writes docs/comparison.md
+"""`python -m lab.measure.compare [EVENTS.csv]` (`make compare`): measures every design, writes
+docs/comparison.md
 and docs/comparison.txt.
 
 Rule 1: One run, one engine.
-Rule 2: If a row of this library lost, doubled or did nothing, it writes nothing and ends with 1. A rival that fails has
-a line that says so, and everything else goes on.
+Rule 2: If a row of this library lost, doubled or did nothing, it writes nothing and ends with 1. A
+rival that fails has a line that says so, and everything else goes on.
 """
 
 import sys
@@ -27,14 +28,17 @@ from lab.measure.speed import COUNTERS, ROUNDS, SLICE_S, THREADS, measure_pace
 from ledger.settings import Settings
 
 FOLDED = Settings(table="counters", region=EU, fold_min=1, fold_max=8)
-"""Our defaults for every time; folded at once and in several commits, so that few events do meet all of it."""
+"""Our defaults for every time; folded at once and in several commits, so that few events do meet
+all of it.
+"""
 
 WRITTEN = Path(__file__).parents[2] / "docs" / "comparison.md"
 
 
 class Sizes(NamedTuple):
-    """How much is measured: seeds of the accuracy, changes of the bill on many counters and on one; of speed the
-    numbers of counters, the rounds, their length and the threads; rounds of the CPU of the rivals."""
+    """How much is measured: seeds of the accuracy, changes of the bill on many counters and on one;
+    of speed the numbers of counters, the rounds, their length and the threads; rounds of the CPU of
+    the rivals."""
 
     seeds: Sequence[int]
     shop: int
@@ -52,25 +56,42 @@ def measure(events: Sequence[Event], sizes: Sizes, engine: Engine) -> Iterator[R
     """A row for each design; the changes of the bill are these events."""
     shop, one = events[: sizes.shop], on_one_counter(events[: sizes.one])
     for design, folded in zip(DESIGNS, every(FOLDED), strict=True):
-        found, on_shop, on_one = accuracy(folded, sizes.seeds), spend(shop, design), spend(one, design)
+        found, on_shop, on_one = (
+            accuracy(folded, sizes.seeds),
+            spend(shop, design),
+            spend(one, design),
+        )
         paces = [measure_pace(engine, design, counters, *sizes.pace) for counters in sizes.counters]
-        lost, doubled = sum(of.lost for of in found.values()), sum(of.doubled for of in found.values())
-        rates = ", ".join(f"{pace.rate:.2f} of ADD's rate, {pace.given_up} given up" for pace in paces)
+        lost, doubled = (
+            sum(of.lost for of in found.values()),
+            sum(of.doubled for of in found.values()),
+        )
+        rates = ", ".join(
+            f"{pace.rate:.2f} of ADD's rate, {pace.given_up} given up" for pace in paces
+        )
         wrong = f"{lost} lost, {doubled} doubled, {on_one.write_units:.2f} write units"
         print(f"{design.name:<40}{wrong}; {rates}", flush=True)
         yield Row(design, found, on_shop, on_one, paces)
 
 
 def main(
-    events: Annotated[Path | None, typer.Argument(help="A CSV file; else a generated shop day.")] = None,
-    small: Annotated[bool, typer.Option("--small", help="Measure little of all; judge, and write nothing.")] = False,
+    events: Annotated[
+        Path | None, typer.Argument(help="A CSV file; else a generated shop day.")
+    ] = None,
+    small: Annotated[
+        bool, typer.Option("--small", help="Measure little of all; judge, and write nothing.")
+    ] = False,
 ) -> None:
     """Measure every design, in ten to twenty minutes, and write docs/comparison.md.
 
     Exit code: 0 if every row of this library is right, 1 if one is not, 2 if it cannot run.
     """
     end_on_signals()
-    source = f"the first of {events.name}" if events else f"the first of a generated shop day, seed {SEED}"
+    source = (
+        f"the first of {events.name}"
+        if events
+        else f"the first of a generated shop day, seed {SEED}"
+    )
     sizes = SMALL if small else FULL
     is_local = installed() and not small  # it takes longer to start
     try:
@@ -94,7 +115,9 @@ def printed(rivals: Iterable[Rival]) -> Iterator[Rival]:
         yield rival
 
 
-def publish(rows: Sequence[Row], rivals: Sequence[Rival], path: Path | None, seeds: int, **facts: str) -> None:
+def publish(
+    rows: Sequence[Row], rivals: Sequence[Rival], path: Path | None, seeds: int, **facts: str
+) -> None:
     """Write the page, and its tables beside it, if nothing is wrong."""
     texts = [filled(text, rows, rivals, seeds, **facts) for text in (PAGE, TABLES)]
     mistakes = [mistake for row in rows for mistake in row.mistakes()]

@@ -1,19 +1,21 @@
 """What a change and a read of each design cost, in units.
 
-Rule 1: Units are of what a design asks of a metered table. All designs get the same changes, those that count things a
-change of 1 for each, one after another, a second apart, so that nothing meets a conflict; in packs, as many at once as
-the design says.
-Rule 2: Every sum is checked. What is said of changes is of the second half of them: in the first, items grow.
+Rule 1: Units are of what a design asks of a metered table. All designs get the same changes, those
+that count things a change of 1 for each, one after another, a second apart, so that nothing meets a
+conflict; in packs, as many at once as the design says.
+Rule 2: Every sum is checked. What is said of changes is of the second half of them: in the first,
+items grow.
 Rule 3: Of housekeeping is charged:
 
 - A time to live deletes for nothing (TTL).
-- The hybrid's stream brings two records of each thing, its put and its flag, and the consumer looks at both. A Lambda
-  function reads a stream for nothing (STREAMS).
-- Ours: `Compactor.compact` by callers who know their counters. What is less than `fold_min` is not folded; where some
-  was, a second visit cleans.
+- The hybrid's stream brings two records of each thing, its put and its flag, and the consumer looks
+  at both. A Lambda function reads a stream for nothing (STREAMS).
+- Ours: `Compactor.compact` by callers who know their counters. What is less than `fold_min` is not
+  folded; where some was, a second visit cleans.
 
 TTL https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html
-STREAMS https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CostOptimization_StreamsUsage.html
+STREAMS
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CostOptimization_StreamsUsage.html
 """
 
 from collections import Counter
@@ -35,7 +37,8 @@ from ledger.lane.tail import every_item
 from ledger.table import ByRegion
 
 SEED = 1
-SHOP, ONE = 100, 220  # changes of many counters and of one; half of the latter are more than design 3 keeps in its item
+# changes of many counters and of one; half of the latter are more than design 3 keeps in its item
+SHOP, ONE = 100, 220
 STEP_MS = 1_000
 KEY_LENGTH = 36
 TTL_MS = 2_000  # after its time an item is gone; a time to live is in seconds
@@ -43,7 +46,8 @@ TTL_MS = 2_000  # after its time an item is gone; a time to live is in seconds
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """On some changes and all their housekeeping; reads: a strongly consistent one after each half of the changes.
+    """On some changes and all their housekeeping; reads: a strongly consistent one after each half
+    of the changes.
 
     left_bytes, left_items: what the changes left for good.
     """
@@ -62,12 +66,17 @@ class Spent:
 
     @property
     def grows(self) -> bool:
-        """Whether changes are kept in an item that there is already: each costs more than the one before."""
+        """Whether changes are kept in an item that there is already: each costs more than the
+        one before.
+        """
         return self.left_bytes / self.changes >= 1 and not self.left_items
 
 
 def shop_events(path: Path | None = None, count: int = ONE) -> list[Event]:
-    """The first events of the file; without one, of a generated day. Their keys are made as long as a UUID."""
+    """The first events of the file; without one, of a generated day.
+
+    Their keys are made as long as a UUID.
+    """
     found = read_events(path, COLUMNS, count) if path else shop_day(SEED)[:count]
     return [replace(event, key=event.key.rjust(KEY_LENGTH, "0")) for event in found]
 
@@ -92,7 +101,10 @@ def spend(events: Sequence[Event], design: Design) -> Spent:
         if (found := trial.value(counter)) != truth[counter]:
             raise AssertionError(f"{design.name}: {counter} reads {found}, not {truth[counter]}")
         halves.append((changed - before, housekeeping, table.cost - read, sum(sizes), len(sizes)))
-    (_, _, first, bytes_before, items_before), (change, housekeeping, last, bytes_after, items_after) = halves
+    (
+        (_, _, first, bytes_before, items_before),
+        (change, housekeeping, last, bytes_after, items_after),
+    ) = halves
     left = bytes_after - bytes_before, items_after - items_before
     return Spent(len(events) - len(events) // 2, change, housekeeping, (first, last), *left)
 
@@ -116,7 +128,10 @@ def _housekept(trial: Trial, table: MeteredTable, counters: set[str]) -> Charge:
             trial.housekeep("", keep_ms + TTL_MS)
             return Charge()
         case Hybrid():
-            found = [trial.run(every_item(f"{THING}{each}", None, None, consistent=True)) for each in sorted(counters)]
+            found = [
+                trial.run(every_item(f"{THING}{each}", None, None, consistent=True))
+                for each in sorted(counters)
+            ]
             before = table.cost
             for thing in (thing for things in found for thing in things if thing[COUNTED] == NO):
                 for _ in ("its put", "its flag"):

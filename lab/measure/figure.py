@@ -1,7 +1,10 @@
-"""`Figure`: a measured number beside its goal, which is the most that it should be or, where more is better, the least.
+"""`Figure`: a measured number beside its goal, which is the most that it should be or, where more
+is better, the least.
 
-Rule 1: Every figure has a least, below which hardly anything was done: a run that did nothing passes nowhere.
-Rule 2: What depends on the machine has its goal beside it, and is never `judged`; nor is what is known to miss it.
+Rule 1: Every figure has a least, below which hardly anything was done: a run that did nothing
+passes nowhere.
+Rule 2: What depends on the machine has its goal beside it, and is never `judged`; nor is what is
+known to miss it.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,7 +31,10 @@ class Figure:
 
     def __str__(self) -> str:
         goal = f"at least {self.least:g}" if self.most is None else f"{self.most:g}"
-        return f"{self.name:<84}{self.value:9,.3f}  goal {goal:<14}{'met' if self.is_met else 'MISSED'}"
+        return (
+            f"{self.name:<84}{self.value:9,.3f}  goal "
+            f"{goal:<14}{'met' if self.is_met else 'MISSED'}"
+        )
 
 
 Part = Callable[[bool], Iterator[Figure]]

@@ -1,5 +1,5 @@
-"""In a process of its own, beside aiobotocore: prints, of each run, the CPU of many adds at once over that of as many
-bare put_item of aiobotocore. A small first run warms up and is not printed."""
+"""In a process of its own, beside aiobotocore: prints, of each run, the CPU of many adds at once
+over that of as many bare put_item of aiobotocore. A small first run warms up and is not printed."""
 
 import asyncio
 import time

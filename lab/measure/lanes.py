@@ -1,10 +1,12 @@
-"""Many lanes through the shipped handlers: what finding their work takes, and what a change costs over its whole life.
+"""Many lanes through the shipped handlers: what finding their work takes, and what a change costs
+over its whole life.
 
-Rule 1: `ring` and `compact` are the handlers that Lambda calls. What hands them their events is played: a stream with
-one shard, a queue, a clock.
-Rule 2: What came within a second is handed over at its end, in batches as large as the event sources'.
-Rule 3: Figures are of the time after `warm_s`, in which lanes are listed and the first folds are made. Every change has
-to be in a sum at the end.
+Rule 1: `ring` and `compact` are the handlers that Lambda calls. What hands them their events is
+played: a stream with one shard, a queue, a clock.
+Rule 2: What came within a second is handed over at its end, in batches as large as the event
+sources'.
+Rule 3: Figures are of the time after `warm_s`, in which lanes are listed and the first folds are
+made. Every change has to be in a sum at the end.
 """
 
 import heapq
@@ -41,7 +43,9 @@ class Queue:
         self._order = count()
         self._waiting: list[tuple[int, int, str]] = []
 
-    def send_message_batch(self, QueueUrl: str, Entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def send_message_batch(
+        self, QueueUrl: str, Entries: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Any]:
         self.sent += len(Entries)
         for entry in Entries:
             visible_ms = self.now_ms + entry["DelaySeconds"] * SECOND_MS
@@ -49,19 +53,31 @@ class Queue:
         return {"Successful": [{"Id": entry["Id"]} for entry in Entries]}
 
     def batch(self) -> list[dict[str, Any]]:
-        """The records of the messages that are visible now, up to WORK_BATCH; they are off the queue then."""
+        """The records of the messages that are visible now, up to WORK_BATCH; they are off the
+        queue then.
+        """
         bodies: list[str] = []
         while len(bodies) < WORK_BATCH and self._waiting and self._waiting[0][0] <= self.now_ms:
             bodies.append(heapq.heappop(self._waiting)[2])
         attributes = {"ApproximateReceiveCount": "1", "SentTimestamp": str(self.now_ms)}
-        given: dict[str, Any] = {"eventSource": "aws:sqs", "attributes": attributes, "messageAttributes": {}}
-        return [{**given, "messageId": str(number), "body": body} for number, body in enumerate(bodies)]
+        given: dict[str, Any] = {
+            "eventSource": "aws:sqs",
+            "attributes": attributes,
+            "messageAttributes": {},
+        }
+        return [
+            {**given, "messageId": str(number), "body": body} for number, body in enumerate(bodies)
+        ]
 
 
 class Lanes:
-    """Lanes of counters with one shard, each changed `rate` times a second, at random from a seed."""
+    """Lanes of counters with one shard, each changed `rate` times a second, at random from a
+    seed.
+    """
 
-    def __init__(self, lanes: int, rate: float, settings: Settings = SETTINGS, seed: int = 1) -> None:
+    def __init__(
+        self, lanes: int, rate: float, settings: Settings = SETTINGS, seed: int = 1
+    ) -> None:
         self._lanes = [Lane(REGION, 0, f"stock:{number:06}") for number in range(lanes)]
         self._per_s, self._drawn = lanes * rate, Random(seed)
         self._queue, self._changes = Queue(), 0
@@ -69,7 +85,10 @@ class Lanes:
         runtime = Runtime(self._table, WorkQueue("work", lambda: self._queue), workers=1)
         runtime.now = lambda: Instant(self._queue.now_ms, self._queue.now_ms)
         watch = Watch.here("lanes", io.StringIO())
-        self._ringer, self._worker = Ringer(settings, runtime, watch), Worker(settings, runtime, watch)
+        self._ringer, self._worker = (
+            Ringer(settings, runtime, watch),
+            Worker(settings, runtime, watch),
+        )
         self._reader = Reader(settings, table=self._table.table, clock=lambda: self._queue.now_ms)
 
     def play(self, warm_s: int, measured_s: int) -> dict[str, float]:
@@ -81,7 +100,9 @@ class Lanes:
             self._second()
         values, after = self._reader.values([lane.counter for lane in self._lanes]), self._so_far()
         if sum(values.values()) != after["changes"]:
-            raise AssertionError(f"the lanes do not have the {after['changes']:,} changes of 1 that were put")
+            raise AssertionError(
+                f"the lanes do not have the {after['changes']:,} changes of 1 that were put"
+            )
         changes = after["changes"] - before["changes"]
         return {what: (number - before[what]) / changes for what, number in after.items()}
 
@@ -119,7 +140,10 @@ class Lanes:
         keys = {name: item[name] for name in ("pk", "sk")}
         image = {name: value for name, value in item.items() if name not in keys}
         seen = {"Keys": keys, "NewImage": image, "SequenceNumber": "1"}
-        return {"eventName": "INSERT", "dynamodb": {**seen, "ApproximateCreationDateTime": began_ms // SECOND_MS}}
+        return {
+            "eventName": "INSERT",
+            "dynamodb": {**seen, "ApproximateCreationDateTime": began_ms // SECOND_MS},
+        }
 
     @staticmethod
     def _check(answer: Any) -> None:
@@ -130,14 +154,19 @@ class Lanes:
 def at_once(small: bool) -> Iterator[Figure]:
     lanes, seconds = (200, 900) if small else (5_000, 1_200)
     messages = Lanes(lanes, 0.05).play(warm_s=120, measured_s=seconds)["messages"]
-    yield Figure(f"{lanes:,} lanes, a change every 20 s each: messages a change", messages, 0.05, 0.01)
+    yield Figure(
+        f"{lanes:,} lanes, a change every 20 s each: messages a change", messages, 0.05, 0.01
+    )
 
 
 def whole_lives(small: bool) -> Iterator[Figure]:
     """Fewer lanes for long enough that folds and deletes of a whole life are in it."""
     lanes, hours = (10, 4) if small else (100, 6)
     kept = Settings(table=TABLE, region=REGION, clean=False)
-    for text, settings, most, least in (("", SETTINGS, 2.2, 1.9), (", clean=False", kept, 1.2, 1.05)):
+    for text, settings, most, least in (
+        ("", SETTINGS, 2.2, 1.9),
+        (", clean=False", kept, 1.2, 1.05),
+    ):
         lived = Lanes(lanes, 0.02, settings).play(warm_s=hours * HOUR_S, measured_s=hours * HOUR_S)
         of = f"{lanes} lanes, a change every 50 s each{text}:"
         yield Figure(f"{of} write units, whole life", lived["write units"], most, least)

@@ -1,7 +1,9 @@
-"""The figures of limited counters: what a change, a refusal, a retry, a hold, a read and a flash sale cost.
+"""The figures of limited counters: what a change, a refusal, a retry, a hold, a read and a flash
+sale cost.
 
 Rule 1: Each figure is of a gate that has been at work for a while.
-Rule 2: What depends on how many are open, or on how fast they come, is the worst of a range, and says where.
+Rule 2: What depends on how many are open, or on how fast they come, is the worst of a range, and
+says where.
 """
 
 import statistics
@@ -63,7 +65,9 @@ class Sale(Shop):
     def add(self, home: str = HOME, late_ms: int = 0) -> None:
         self.ledgers[home].add(COUNTER, 1, **self.named(late_ms))
 
-    def charged(self, warm: int, rounds: int, every_ms: float, act: Callable[[int], object]) -> float:
+    def charged(
+        self, warm: int, rounds: int, every_ms: float, act: Callable[[int], object]
+    ) -> float:
         """Write units of a round, of so many, so far apart, after some that are not charged."""
         before = self.cost
         for number in range(warm + rounds):
@@ -90,7 +94,9 @@ def in_groups(rate: int, size: int, late_ms: int, groups: int) -> float:
     sale = Sale()
 
     def add_many(_: int) -> None:
-        for outcome in sale.ledger.add_many([Change(COUNTER, 1, **sale.named(late_ms)) for _ in range(size)]):
+        for outcome in sale.ledger.add_many(
+            [Change(COUNTER, 1, **sale.named(late_ms)) for _ in range(size)]
+        ):
             if isinstance(outcome, Exception):
                 raise outcome
 
@@ -98,7 +104,9 @@ def in_groups(rate: int, size: int, late_ms: int, groups: int) -> float:
 
 
 def refused(changes: int = 100) -> float:
-    """Write units of a change that two Regions refuse, ten a second; the steady clock is ours, too."""
+    """Write units of a change that two Regions refuse, ten a second; the steady clock is ours,
+    too.
+    """
     sale = Sale(ceiling=WARM, regions=2)
     sale.charged(WARM, 0, 100, lambda _: sale.add())
     sale.copy()
@@ -106,7 +114,10 @@ def refused(changes: int = 100) -> float:
 
     def refuse(_: int) -> None:
         delta, now_ms = sale.ledger.prepare(COUNTER, 1, **sale.named()), int(sale.now_ms)
-        if run(decide.decide_change(gates, delta), table, partial(Instant, now_ms, now_ms)).outcome != REFUSED:
+        if (
+            run(decide.decide_change(gates, delta), table, partial(Instant, now_ms, now_ms)).outcome
+            != REFUSED
+        ):
             raise AssertionError("more was sold than there is")
 
     return sale.charged(0, changes, 100, refuse)
@@ -126,7 +137,9 @@ def again(changes: int = 50) -> float:
 
 
 def held(open_holds: int, every_ms: float, holds: int = 200) -> float:
-    """Write units of a hold and its end together, with so many open; four of five captured, the fifth released."""
+    """Write units of a hold and its end together, with so many open; four of five captured, the
+    fifth released.
+    """
     sale, waiting = Sale(), list[Hold]()
     length = timedelta(milliseconds=3 * open_holds * every_ms)
 
@@ -153,7 +166,9 @@ def read() -> Charge:
 
 
 def flash_sale(regions: int, seats: int) -> float:
-    """Requests across Regions for 1,000 seats sold; six buyers for five seats come within a minute, one by one."""
+    """Requests across Regions for 1,000 seats sold; six buyers for five seats come within a
+    minute, one by one.
+    """
     sale, drawn, across, sold = Sale(seats, regions), Random(1), 0, 0
     buyers = seats * 6 // 5
     for number in range(buyers):
@@ -174,13 +189,17 @@ def flash_sale(regions: int, seats: int) -> float:
 
 
 def in_past(keys: int, size: int = 40, rate: int = 500) -> int:
-    """Write units of the dearest of some keys that are sent again, after so many were decided in groups."""
+    """Write units of the dearest of some keys that are sent again, after so many were decided in
+    groups.
+    """
     sale, repeated = Sale(), list[Change]()
     for number in range(keys // size):
         sale.now_ms += 1_000 * size / rate
         changes = [Change(COUNTER, 1, **sale.named()) for _ in range(size)]
         sale.ledger.add_many(changes)
-        repeated += changes[:: size - 1] if number in (0, keys // size // 2, keys // size - 1) else ()
+        repeated += (
+            changes[:: size - 1] if number in (0, keys // size // 2, keys // size - 1) else ()
+        )
     units = list[int]()
     for change in repeated:
         before = sale.cost
@@ -198,12 +217,17 @@ FEW, MANY = (2, 10), (2, 10, 100, 1_000, 3_000)
 
 def adds(small: bool) -> Iterator[Figure]:
     changes = 100 if small else 400
-    (units, rate), requests = max((singly(rate, changes=changes)[0], rate) for rate in RATES), singly(10)[1]
+    (units, rate), requests = (
+        max((singly(rate, changes=changes)[0], rate) for rate in RATES),
+        singly(10)[1],
+    )
     yield Figure(f"limited: write units an add, worst of 1 to 100 a second ({rate})", units, 1.2, 1)
     yield Figure("limited: requests of an add where there is enough, median", requests, 1, 1)
     late, in_group = singly(100, 2_000, changes)[0], in_groups(500, 30, 2_000, 30 if small else 60)
     yield Figure("limited: write units an add, 100 a second, up to 2 s late", late, 1.7, 1)
-    yield Figure("limited: write units an add in groups of 30, 500 a second, 2 s late", in_group, 0.4, 1 / 30)
+    yield Figure(
+        "limited: write units an add in groups of 30, 500 a second, 2 s late", in_group, 0.4, 1 / 30
+    )
     yield Figure("limited: write units an add that is refused, two Regions", refused(), 1.5, 1)
     yield Figure("limited: write units an add that is sent again", again(), 1, 1)
 
@@ -217,7 +241,9 @@ def holds(small: bool) -> Iterator[Figure]:
 
 def retries(small: bool) -> Iterator[Figure]:
     keys = 4_000 if small else 100_000
-    yield Figure(f"limited: write units of a retry, {keys:,} keys decided in groups", in_past(keys), 3, 1)
+    yield Figure(
+        f"limited: write units of a retry, {keys:,} keys decided in groups", in_past(keys), 3, 1
+    )
 
 
 def reads(small: bool) -> Iterator[Figure]:
@@ -226,7 +252,9 @@ def reads(small: bool) -> Iterator[Figure]:
     yield Figure("limited: read units of a lane", reading.read_units, 1, 1)
     for regions in SHARES:
         across = flash_sale(regions, 600 if small else 2_400)
-        yield Figure(f"limited: requests across {regions} Regions per 1,000 seats sold", across, 60, 0.1)
+        yield Figure(
+            f"limited: requests across {regions} Regions per 1,000 seats sold", across, 60, 0.1
+        )
 
 
 PARTS = (adds, holds, retries, reads)

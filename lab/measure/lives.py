@@ -24,7 +24,10 @@ from service.observe import Watch
 COUNTER = "stock:85123A"
 ROUND = 10_000  # changes between two runs of the compactor
 PACKS = {(10, 20, 37): 0.27, (38, 39, 77, 100, 115, 153, 200, 343, PACK_CHANGES): 0.16}
-"""The goal of a change by how many are in a pack. One more than some KB hold is the dearest: its KB is nearly empty."""
+"""The goal of a change by how many are in a pack.
+
+One more than some KB hold is the dearest: its KB is nearly empty.
+"""
 
 QUEUED_PER_S = 1_000
 BATCH, WINDOW_S = 100, 1
@@ -39,7 +42,9 @@ class Life(Shop):
         self.changes, self._not_of_changes = 0, self.cost
 
     def write(self, changes: int, *, each: int = 500, pack: bool = False) -> None:
-        """Add that many changes of 1, about a millisecond apart, `each` in a call; pack: they are one item."""
+        """Add that many changes of 1, about a millisecond apart, `each` in a call; pack: they
+        are one item.
+        """
         for done in range(0, changes, each):
             number = min(each, changes - done)
             self.now_ms += number
@@ -57,11 +62,15 @@ class Life(Shop):
         self.compactor.compact(COUNTER)
 
     def read(self, *, behind: float = 0) -> Charge:
-        """What a read costs that has all changes, or the folded ones, which are as many as `behind` leaves."""
+        """What a read costs that has all changes, or the folded ones, which are as many as
+        `behind` leaves.
+        """
         before = self.cost
         balance = self.reader.read(COUNTER, behind=behind)
         if not behind and balance.value != self.changes:
-            raise AssertionError(f"the counter reads {balance.value}, but it has {self.changes} changes of 1")
+            raise AssertionError(
+                f"the counter reads {balance.value}, but it has {self.changes} changes of 1"
+            )
         cost = self.cost - before
         self._not_of_changes += cost
         return cost
@@ -83,14 +92,18 @@ def hot(small: bool) -> Iterator[Figure]:
         yield Figure(f"read after {target:,} changes: read units", read.read_units, 2, 2)
     spent, of = life.a_change(), f"hot counter ({life.changes:,} changes):"
     yield Figure(f"{of} write units a change, whole life", spent.write_units / life.changes, 2.1, 2)
-    yield Figure(f"{of} read units of the compactor a change", spent.read_units / life.changes, 0.15, 0.01)
+    yield Figure(
+        f"{of} read units of the compactor a change", spent.read_units / life.changes, 0.15, 0.01
+    )
 
 
 def cold(small: bool) -> Iterator[Figure]:
     life = Life()
     life.write(20)
     life.compact()
-    yield Figure("cold counter (20 changes): write units a change", life.a_change().write_units / 20, 1, 1)
+    yield Figure(
+        "cold counter (20 changes): write units a change", life.a_change().write_units / 20, 1, 1
+    )
 
 
 def packs(small: bool) -> Iterator[Figure]:
@@ -107,14 +120,18 @@ def through_sqs(small: bool) -> Iterator[Figure]:
 
 
 def late(small: bool) -> Iterator[Figure]:
-    """Not judged: it grows, because each settle reads the segments under its cover, and none is ever deleted."""
+    """Not judged: it grows, because each settle reads the segments under its cover, and none is
+    ever deleted.
+    """
     settles = 40 if small else 400
     name = f"a settle of one change after {settles} such settles: read units"
     yield Figure(name, settled(settles), 8, 1, judged=False)
 
 
 def in_packs(each: int, changes: int) -> float:
-    """Write units of a change over its whole life, put, folded, settled and cleaned, with so many in each pack."""
+    """Write units of a change over its whole life, put, folded, settled and cleaned, with so
+    many in each pack.
+    """
     life = Life()
     for number in (changes // 2, changes - changes // 2):
         life.write(number, each=each, pack=True)
@@ -125,7 +142,8 @@ def in_packs(each: int, changes: int) -> float:
 def queued(each: int, seconds: int) -> float:
     """The same of a change that comes through SQS with 1,000 others a second, `each` in a message.
 
-    The function's own handler gets batches as serverless.yml has them, and the lane is visited every minute.
+    The function's own handler gets batches as serverless.yml has them, and the lane is visited
+    every minute.
     """
     life, watch = Life(), Watch.here("bench", io.StringIO())
     handle = AddFromQueue(life.ledger, watch, pack=True)
@@ -148,7 +166,9 @@ def queued(each: int, seconds: int) -> float:
 
 
 def settled(settles: int) -> float:
-    """Read units of a settle of one change, by its name, in a lane that had so many; all fall under one cover."""
+    """Read units of a settle of one change, by its name, in a lane that had so many; all fall
+    under one cover.
+    """
     life = Life()
     life.write(100)
     life.compact()
@@ -156,9 +176,14 @@ def settled(settles: int) -> float:
     for number in range(settles + 1):
         life.now_ms += 60_000
         at = to_datetime(START_MS + 100 * number // (settles + 1))
-        stray, tally = life.ledger.add(COUNTER, 1, idempotency_key=str(number), at=at).delta.token, Tally()
+        stray, tally = (
+            life.ledger.add(COUNTER, 1, idempotency_key=str(number), at=at).delta.token,
+            Tally(),
+        )
         before = life.cost
-        program = settle_named(lane, tally, Naming(Named.of([stray])), fold_max=life.settings.fold_max)
+        program = settle_named(
+            lane, tally, Naming(Named.of([stray])), fold_max=life.settings.fold_max
+        )
         run(program, table, lambda: Instant(int(life.now_ms), int(life.now_ms)))
         units = (life.cost - before).read_units
         life.changes += tally.settled

@@ -1,11 +1,12 @@
 """A table in memory whose requests are charged, by AWS's published rules.
 
-Rule 1: A write costs the larger of the item before and after, also when its condition failed, of a transaction twice
-(UNITS). What a refused Update would have made counts as what there was.
-Rule 2: A batch rounds up item by item, a page of a Query or Scan once; an item that is not there costs the least.
+Rule 1: A write costs the larger of the item before and after, also when its condition failed, of a
+transaction twice (UNITS). What a refused Update would have made counts as what there was.
+Rule 2: A batch rounds up item by item, a page of a Query or Scan once; an item that is not there
+costs the least.
 Rule 3: No other error costs anything: AWS names no units for it.
-Rule 4: A page ends where DynamoDB's does. A Scan is the table's own work, which deletes what has outlived its time: it
-is not charged.
+Rule 4: A page ends where DynamoDB's does. A Scan is the table's own work, which deletes what has
+outlived its time: it is not charged.
 
 UNITS https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
 """
@@ -53,7 +54,9 @@ class Charge:
 
     def __add__(self, other: Charge) -> Charge:
         return Charge(
-            self.requests + other.requests, self.read_units + other.read_units, self.write_units + other.write_units
+            self.requests + other.requests,
+            self.read_units + other.read_units,
+            self.write_units + other.write_units,
         )
 
     def __sub__(self, other: Charge) -> Charge:
@@ -82,7 +85,8 @@ class MeteredTable:
         while count < len(page.items) and left >= 0:
             left -= item_bytes(page.items[count])
             count += 1
-        if count < len(page.items) or count == request.limit:  # a full page never says that it was the last
+        # a full page never says that it was the last
+        if count < len(page.items) or count == request.limit:
             return Page(page.items[:count], page.items[count - 1]["sk"]["S"])
         return page
 
@@ -104,13 +108,24 @@ def charge_of(request: Request, answer: Any, writes: list[tuple[Write, Item | No
     match request:
         case Get(_, consistent) | GetMany(_, consistent):
             found = answer if isinstance(request, GetMany) else (answer,)
-            return Charge(1, sum(read_units(item_bytes(item or {}), consistent=consistent) for item in found))
+            return Charge(
+                1, sum(read_units(item_bytes(item or {}), consistent=consistent) for item in found)
+            )
         case Query():
-            return Charge(1, read_units(sum(map(item_bytes, answer.items)), consistent=request.consistent))
-    is_batch, transactional = isinstance(request, PutMany | DeleteMany), isinstance(request, Transact)
+            return Charge(
+                1, read_units(sum(map(item_bytes, answer.items)), consistent=request.consistent)
+            )
+    is_batch, transactional = (
+        isinstance(request, PutMany | DeleteMany),
+        isinstance(request, Transact),
+    )
     units = 0
-    for (write, before), end in zip(writes, answer if is_batch else [answer] * len(writes), strict=True):
+    for (write, before), end in zip(
+        writes, answer if is_batch else [answer] * len(writes), strict=True
+    ):
         applied = end is None or isinstance(end, Written)
         after = becomes(write, before) if applied or isinstance(write, Put) else before
-        units += write_units(max(item_bytes(before or {}), item_bytes(after or {})), transactional=transactional)
+        units += write_units(
+            max(item_bytes(before or {}), item_bytes(after or {})), transactional=transactional
+        )
     return Charge(1 if transactional else math.ceil(len(writes) / STATEMENTS_MAX), 0.0, units)

@@ -1,10 +1,12 @@
 """A simulated table with one counter, and everybody who uses it, minute by minute.
 
-Rule 1: A scenario is data, the same for every design, and everything follows from it and a seed. The caller is an
-at-least-once producer, as SQS is: ten messages a minute, each in a process of its own.
-Rule 2: What is not answered, by an error or because its process died, is delivered again a minute later, with the same
-key and time, until it is answered. In every minute each Region's housekeeping and a reader run at the same time as the
-messages. Items reach the other Region one by one, in any order, within the minute.
+Rule 1: A scenario is data, the same for every design, and everything follows from it and a seed.
+The caller is an at-least-once producer, as SQS is: ten messages a minute, each in a process of its
+own.
+Rule 2: What is not answered, by an error or because its process died, is delivered again a minute
+later, with the same key and time, until it is answered. In every minute each Region's housekeeping
+and a reader run at the same time as the messages. Items reach the other Region one by one, in any
+order, within the minute.
 Rule 3: Nothing here knows a design by its name.
 """
 
@@ -32,13 +34,15 @@ OTHERS = 110
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """faults: as the simulator has them. dies: the process of every first delivery does, before it acknowledges,
+    """faults: as the simulator has them. dies: the process of every first delivery does, before it
+    acknowledges,
     and every housekeeping after one answer more than the one before.
 
     late: every other message waits a minute in the queue before its first delivery.
-    again_ms: every message is delivered once more, so long after its first (0: at the same time). others: that many
-    more events meanwhile. regions: where callers send the events, in turn. cut: in the second minute they cannot reach
-    each other. elsewhere: what is delivered once more is delivered in the other Region.
+    again_ms: every message is delivered once more, so long after its first (0: at the same time).
+    others: that many more events meanwhile. regions: where callers send the events, in turn. cut:
+    in the second minute they cannot reach each other. elsewhere: what is delivered once more is
+    delivered in the other Region.
     """
 
     name: str
@@ -74,11 +78,16 @@ START_MS = 1_800_000_000_000
 A_MINUTE = 10
 DELIVERIES_MAX = 20  # then the caller gives up
 BUSY_MINUTES = 15
-"""After the last event all housekeeping is done within these; the rest of a longer wait has none, and nothing to do."""
+"""After the last event all housekeeping is done within these; the rest of a longer wait has
+none, and nothing to do.
+"""
 CALM_MINUTES = 4
 LAG_STEPS = 20
 DEATHS = (1, 2, 10**6)
-"""In turn: after how many answers a process dies. The last is at its end, before the message is acknowledged."""
+"""In turn: after how many answers a process dies.
+
+The last is at its end, before the message is acknowledged.
+"""
 
 
 class Died(Exception):
@@ -110,7 +119,9 @@ class OneCounter:
         self._unanswered: list[Message] = []
 
     def play(self, events: int) -> None:
-        """Ask for so many events, and for the scenario's others, until all is answered, done and everywhere."""
+        """Ask for so many events, and for the scenario's others, until all is answered, done and
+        everywhere.
+        """
         again_ms = self._scenario.again_ms
         messages = self._produce(range(events), twice=again_ms == 0)
         if again_ms:
@@ -135,7 +146,10 @@ class OneCounter:
         for start in range(0, len(numbers), A_MINUTE):
             if self._scenario.cut and start:
                 self.world.cut.add(US)
-            homes = [(number, regions[number % len(regions)]) for number in numbers[start : start + A_MINUTE]]
+            homes = [
+                (number, regions[number % len(regions)])
+                for number in numbers[start : start + A_MINUTE]
+            ]
             made.append([Message(number, home, home, self.world.now_ms) for number, home in homes])
             now = made[-1][::2] if self._scenario.late else made[-1]
             self._minute([*now, *map(self._once_more, made[-1] if twice else ())])
@@ -157,11 +171,15 @@ class OneCounter:
             self._minute()
 
     def _minute(self, messages: Sequence[Message] = ()) -> None:
-        """Deliver these and what was not answered the minute before, and do what is done every minute."""
+        """Deliver these and what was not answered the minute before, and do what is done every
+        minute.
+        """
         due, self._unanswered = [*messages, *self._unanswered], []
         tasks = [self._task(message.region, partial(self._deliver, message)) for message in due]
         for region in self._in:
-            tasks += [self._task(region, partial(some, region)) for some in (self._housekeep, self._read)]
+            tasks += [
+                self._task(region, partial(some, region)) for some in (self._housekeep, self._read)
+            ]
         for end in self._simulated.play(tasks, self._faults):
             if isinstance(end, LedgerError):
                 raise end
@@ -180,7 +198,9 @@ class OneCounter:
         number = message.number
         self.record.asked.add(number)
         self._deliveries[number] += 1
-        program = self._in[message.asked_in].add(C, self.record.change(number), f"event-{number}", message.at_ms)
+        program = self._in[message.asked_in].add(
+            C, self.record.change(number), f"event-{number}", message.at_ms
+        )
         if self._dies and self._deliveries[number] == 1:
             program = dying(program, DEATHS[number % len(DEATHS)])
         try:
@@ -196,7 +216,8 @@ class OneCounter:
         if self._dies:
             self._visits += 1
             program = dying(program, self._visits)
-        with contextlib.suppress(TableError, GaveUp, Died):  # the next one does what this one could not
+        # the next one does what this one could not
+        with contextlib.suppress(TableError, GaveUp, Died):
             yield from program
 
     def _read(self, region: str) -> Program[None]:
@@ -207,7 +228,10 @@ class OneCounter:
 
 def accuracy(design: Design, seeds: Sequence[int]) -> dict[str, Counted]:
     """What becomes of the events in each scenario, in all seeds."""
-    return {each.name: sum((count(design, each, seed) for seed in seeds), Counted()) for each in SCENARIOS}
+    return {
+        each.name: sum((count(design, each, seed) for seed in seeds), Counted())
+        for each in SCENARIOS
+    }
 
 
 def count(design: Design, scenario: Scenario, seed: int) -> Counted:
@@ -218,7 +242,9 @@ def count(design: Design, scenario: Scenario, seed: int) -> Counted:
 
 
 def dying(program: Program[Result], answers: int) -> Program[Result]:
-    """Run a program until a table gave it so many answers or it is at its end; then it raises Died."""
+    """Run a program until a table gave it so many answers or it is at its end; then it raises
+    Died.
+    """
     given = 0
 
     def step(request: Request) -> Program[Any]:

@@ -1,8 +1,9 @@
 """docs/comparison.md: what `make compare` found, for someone who has to choose.
 
-Rule 1: Every figure is from the run that is given. A sentence says nothing that a table does not show.
-Rule 2: A row is a design, in the order given, and nothing here knows one by its name. The sentences are in page.md, and
-what docs/comparison.txt has, in tables.txt.
+Rule 1: Every figure is from the run that is given. A sentence says nothing that a table does not
+show.
+Rule 2: A row is a design, in the order given, and nothing here knows one by its name. The sentences
+are in page.md, and what docs/comparison.txt has, in tables.txt.
 """
 
 import math
@@ -21,13 +22,36 @@ from lab.measure.speed import COUNTERS, THREADS, Pace
 
 PAGE, TABLES = (Path(__file__).with_name(name) for name in ("page.md", "tables.txt"))
 GROUPS = {
-    "one Region": ("at once", "late", "no reply", "crash", "twice", "9 min", "11 min", "1 day", "8 days"),
+    "one Region": (
+        "at once",
+        "late",
+        "no reply",
+        "crash",
+        "twice",
+        "9 min",
+        "11 min",
+        "1 day",
+        "8 days",
+    ),
     "two Regions": ("Regions", "cut off", "failover"),
 }
 """The scenarios by where they happen; together they are all."""
 
-LIMITS = {"everywhere": "yes, in all Regions", "hard": "yes, in one Region", "soft": "nearly", "none": "no"}
-RIVALS = ("", "requests", "write units", "CPU, bare put = 1", "comes again", "answer lost", "process dies")
+LIMITS = {
+    "everywhere": "yes, in all Regions",
+    "hard": "yes, in one Region",
+    "soft": "nearly",
+    "none": "no",
+}
+RIVALS = (
+    "",
+    "requests",
+    "write units",
+    "CPU, bare put = 1",
+    "comes again",
+    "answer lost",
+    "process dies",
+)
 NET = " *"
 LINE = 118
 FIRST = " " * 48  # what stands before the names in tables.txt
@@ -35,7 +59,10 @@ FIRST = " " * 48  # what stands before the names in tables.txt
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What was found of one design. faults: by scenario; shop, one: on many counters and on one; paces: by COUNTERS."""
+    """What was found of one design.
+
+    faults: by scenario; shop, one: on many counters and on one; paces: by COUNTERS.
+    """
 
     design: Design
     faults: Mapping[str, Counted]
@@ -44,28 +71,41 @@ class Row:
     paces: Sequence[Pace]
 
     def mistakes(self) -> Iterator[str]:
-        """What is wrong with a design that counts every change once, for ever, in all Regions; of others, whether
-        they did nothing."""
+        """What is wrong with a design that counts every change once, for ever, in all Regions; of
+        others, whether they did nothing."""
         name, claims = self.design.name, self.design.claims
         if not all(pace.made for pace in self.paces):
             yield f"{name}: no change by {THREADS} threads"
-        for fault, counted in self.faults.items() if claims.memory == FOR_EVER and claims.regions else ():
+        for fault, counted in (
+            self.faults.items() if claims.memory == FOR_EVER and claims.regions else ()
+        ):
             missed = counted.missed if fault != "late" else 0  # those are strays
             if counted.lost or counted.doubled or counted.gave_up or not counted.events:
                 yield (
-                    f"{name}, {fault}: of {counted.events} events {counted.lost} lost, {counted.doubled} doubled, "
-                    f"{counted.gave_up} given up"
+                    f"{name}, {fault}: of {counted.events} events {counted.lost} lost, "
+                    f"{counted.doubled} doubled, {counted.gave_up} given up"
                 )
             if counted.false or missed or not counted.reads:
-                yield f"{name}, {fault}: of {counted.reads} reads {counted.false} false, {missed} missed"
+                yield (
+                    f"{name}, {fault}: of {counted.reads} reads {counted.false} false, "
+                    f"{missed} missed"
+                )
 
 
-def filled(text: Path, rows: Sequence[Row], rivals: Sequence[Rival], seeds: int, **facts: str) -> str:
-    """PAGE or TABLES. seeds: how many the accuracy had. facts: the date, the engine, and where the events of the bill
-    came from."""
+def filled(
+    text: Path, rows: Sequence[Row], rivals: Sequence[Rival], seeds: int, **facts: str
+) -> str:
+    """PAGE or TABLES. seeds: how many the accuracy had. facts: the date, the engine, and where the
+    events of the bill came from."""
     groups = (f"{group}: lost/doubled of {_events(rows, group):,}" for group in GROUPS)
     choice = (
-        *("", "the same change again counts once", *groups, "a limit holds", "write units a change"),
+        *(
+            "",
+            "the same change again counts once",
+            *groups,
+            "a limit holds",
+            "write units a change",
+        ),
         *(f"read units after {ONE // 2}/{ONE} changes", f"changes/s of {THREADS} writers, ADD = 1"),
     )
     return text.read_text().format(
@@ -117,7 +157,9 @@ def _choice(row: Row) -> tuple[str, ...]:
 
 def _who(rows: Iterable[Row], can: Callable[[Claims], bool]) -> str:
     names = "; ".join(row.design.name for row in rows if can(row.design.claims))
-    return textwrap.fill(names, LINE, initial_indent=FIRST, subsequent_indent="  ").removeprefix(FIRST)
+    return textwrap.fill(names, LINE, initial_indent=FIRST, subsequent_indent="  ").removeprefix(
+        FIRST
+    )
 
 
 UNITS = ["", "requests", "writes", "care", "reads", "left", "many", "pace"]
@@ -125,19 +167,36 @@ UNITS = ["", "requests", "writes", "care", "reads", "left", "many", "pace"]
 
 def _units(row: Row) -> list[str]:
     one, spent = row.one, row.one.change + row.one.housekeeping
-    numbers = (one.change.requests, one.change.write_units, one.housekeeping.write_units, spent.read_units)
+    numbers = (
+        one.change.requests,
+        one.change.write_units,
+        one.housekeeping.write_units,
+        spent.read_units,
+    )
     left = f"{max(0, one.left_bytes) / one.changes:.0f}"
     cells = [f"{number / one.changes:.2f}" for number in numbers]
-    return [row.design.name, *cells, left, f"{row.shop.write_units:.2f}", f"{row.paces[-1].rate:.2f}"]
+    return [
+        row.design.name,
+        *cells,
+        left,
+        f"{row.shop.write_units:.2f}",
+        f"{row.paces[-1].rate:.2f}",
+    ]
 
 
 def _accuracy(rows: Sequence[Row]) -> Iterator[list[str]]:
-    """Lost/doubled in each scenario where somebody's were; then reads that were false or missed an event."""
+    """Lost/doubled in each scenario where somebody's were; then reads that were false or missed
+    an event.
+    """
     names = [name for name in rows[0].faults if any(_wrong(row, name) != "0/0" for row in rows)]
     yield ["", *names, "reads"]
     for row in rows:
         reads = _sum(row, row.faults)
-        yield [row.design.name, *(_wrong(row, name) for name in names), f"{reads.false}/{reads.missed}"]
+        yield [
+            row.design.name,
+            *(_wrong(row, name) for name in names),
+            f"{reads.false}/{reads.missed}",
+        ]
 
 
 def _wrong(row: Row, name: str) -> str:

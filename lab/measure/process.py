@@ -1,9 +1,10 @@
 """What the process of a user takes: the memory of a fold, the CPU of an import.
 
-Rule 1: The backlog whose memory is measured makes its pages at each request and keeps none, so what grows with
+Rule 1: The backlog whose memory is measured makes its pages at each request and keeps none, so what
+grows with
 it would be the fold's.
-Rule 2: Imports are measured in new processes, over `import boto3`, in turns, because machines are noisy; the first of
-them compiles, as pip does. Nothing that takes CPU is judged.
+Rule 2: Imports are measured in new processes, over `import boto3`, in turns, because machines are
+noisy; the first of them compiles, as pip does. Nothing that takes CPU is judged.
 """
 
 import os
@@ -28,7 +29,14 @@ LANE = Lane(REGION, 0, "hot")
 SETTINGS = Settings(table=TABLE, region=REGION)
 PAGE_DELTAS = 8_000  # about a page of 1 MB
 
-FUNCTIONS = {"add_from_queue": 1.35, "api": 1.6, "ring": 1.4, "compact": 1.4, "sweep": 1.4, "canary": 1.4}
+FUNCTIONS = {
+    "add_from_queue": 1.35,
+    "api": 1.6,
+    "ring": 1.4,
+    "compact": 1.4,
+    "sweep": 1.4,
+    "canary": 1.4,
+}
 """The goal of each one's cold start."""
 
 ENVIRONMENT = {
@@ -73,7 +81,9 @@ def _delta(number: int) -> Item:
 
 
 def fold_peak_mb(deltas: int) -> float:
-    """The most megabytes of Python objects that were alive at once while a backlog of that many deltas was folded."""
+    """The most megabytes of Python objects that were alive at once while a backlog of that many
+    deltas was folded.
+    """
     now = Instant(START_MS + deltas + SETTINGS.allowed_lateness_ms, 0)
     tally = Tally()
     tracemalloc.start()
@@ -86,7 +96,9 @@ def fold_peak_mb(deltas: int) -> float:
 
 
 def cold_starts(modules: Sequence[str], rounds: int) -> dict[str, float]:
-    """The CPU of each import in a new process, over that of `import boto3`; the first round compiles, as pip does."""
+    """The CPU of each import in a new process, over that of `import boto3`; the first round
+    compiles, as pip does.
+    """
     ratios: dict[str, list[float]] = {module: [] for module in modules}
     for _ in range(rounds + 1):
         boto3_s, *taken_s = map(_import_s, ("boto3", *modules))
@@ -96,23 +108,41 @@ def cold_starts(modules: Sequence[str], rounds: int) -> dict[str, float]:
 
 
 def _import_s(module: str) -> float:
-    code = f"from time import process_time as now; began = now(); import {module}; print(now() - began)"
+    code = (
+        f"from time import process_time as now; began = now(); import {module}; print(now() - "
+        "began)"
+    )
     environ = os.environ | ENVIRONMENT
-    return float(subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, check=True).stdout)
+    return float(
+        subprocess.run(
+            [sys.executable, "-c", code], env=environ, capture_output=True, check=True
+        ).stdout
+    )
 
 
 def memory(small: bool) -> Iterator[Figure]:
     first, last = (18_000, 20_000) if small else (100_000, 500_000)
     peak_mb = fold_peak_mb(first)
     yield Figure(f"peak memory of a fold of {first:,} deltas, MB", peak_mb, 30, 1)
-    yield Figure(f"peak memory of a fold of {last:,} deltas, MB", fold_peak_mb(last), round(1.1 * peak_mb, 1), 1)
+    yield Figure(
+        f"peak memory of a fold of {last:,} deltas, MB",
+        fold_peak_mb(last),
+        round(1.1 * peak_mb, 1),
+        1,
+    )
 
 
 def imports(small: bool) -> Iterator[Figure]:
     modules = {"ledger": 1.2, **{f"service.{name}.main": most for name, most in FUNCTIONS.items()}}
     chosen = [*modules][:2] if small else [*modules]
     for module, ratio in cold_starts(chosen, 1 if small else 7).items():
-        yield Figure(f"cold start: CPU of import {module} / import boto3", ratio, modules[module], 0.1, judged=False)
+        yield Figure(
+            f"cold start: CPU of import {module} / import boto3",
+            ratio,
+            modules[module],
+            0.1,
+            judged=False,
+        )
 
 
 PARTS = (memory, imports)

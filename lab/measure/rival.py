@@ -1,7 +1,9 @@
-"""One rival, in a process of its own: what a change takes, and how often it counts when something fails.
+"""One rival, in a process of its own: what a change takes, and how often it counts when something
+fails.
 
-Rule 1: Callers send a change with the same key until they have an answer. Of all requests whose answer may be lost, or
-after which the process may die, the one counts that does most harm. A dead process sends nothing any more.
+Rule 1: Callers send a change with the same key until they have an answer. Of all requests whose
+answer may be lost, or after which the process may die, the one counts that does most harm. A dead
+process sends nothing any more.
 """
 
 import json
@@ -16,7 +18,8 @@ import boto3
 from lab.measure.ways import REGION, WAYS, Died, Way, Wire
 
 OPS, EACH = 40, 20
-TRIES, WAIT_S = 8, 0.3  # a caller without an answer waits until an invocation of LEFT_MS is surely over
+# a caller without an answer waits until an invocation of LEFT_MS is surely over
+TRIES, WAIT_S = 8, 0.3
 
 
 def main(name: str, url: str, table: str, ids: str, rounds: int) -> None:
@@ -35,13 +38,18 @@ def _taken(wire: Wire, way: Way) -> dict[str, float]:
         way.add("busy", f"busy-{number}")
         time.sleep(0.003)  # so that time goes on, as where changes come one by one
     return {
-        kind: (now - before[kind]) / OPS / way.changes for kind, now in {"requests": wire.sent, **wire.units}.items()
+        kind: (now - before[kind]) / OPS / way.changes
+        for kind, now in {"requests": wire.sent, **wire.units}.items()
     }
 
 
 def _cpu(wire: Wire, way: Way, rounds: int) -> float:
     """The CPU of a change over that of a bare put_item, measured in turns."""
-    bare, numbers, ratios = boto3.client("dynamodb", region_name=REGION, endpoint_url=wire.url), count(), []
+    bare, numbers, ratios = (
+        boto3.client("dynamodb", region_name=REGION, endpoint_url=wire.url),
+        count(),
+        [],
+    )
     for _ in range(rounds + 1):
         taken = []
         for call, changes in ((way.add, way.changes), (lambda *_: _put(bare, wire.table), 1)):
@@ -54,8 +62,15 @@ def _cpu(wire: Wire, way: Way, rounds: int) -> float:
 
 
 def _put(client: Any, table: str) -> None:
-    condition = {"ConditionExpression": "attribute_not_exists(pk)", "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
-    client.put_item(TableName=table, Item={"pk": {"S": "put"}, "sk": {"S": f"{uuid4()}"}, "n": {"N": "1"}}, **condition)
+    condition = {
+        "ConditionExpression": "attribute_not_exists(pk)",
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+    client.put_item(
+        TableName=table,
+        Item={"pk": {"S": "put"}, "sk": {"S": f"{uuid4()}"}, "n": {"N": "1"}},
+        **condition,
+    )
 
 
 def _harm(wire: Wire, way: Way) -> dict[str, float]:
@@ -63,8 +78,12 @@ def _harm(wire: Wire, way: Way) -> dict[str, float]:
     found = {"again": [_counted(wire, way, "again", twice=True)]}
     requests = _requests(wire, way)
     for fault in ("lose", "die"):
-        found[fault] = [_counted(wire, way, f"{fault}-{number}", fault, number) for number in range(requests)]
-    return {fault: max(counted, key=lambda times: abs(times - 1)) for fault, counted in found.items()}
+        found[fault] = [
+            _counted(wire, way, f"{fault}-{number}", fault, number) for number in range(requests)
+        ]
+    return {
+        fault: max(counted, key=lambda times: abs(times - 1)) for fault, counted in found.items()
+    }
 
 
 def _requests(wire: Wire, way: Way) -> int:
@@ -74,8 +93,13 @@ def _requests(wire: Wire, way: Way) -> int:
     return wire.sent - before
 
 
-def _counted(wire: Wire, way: Way, counter: str, fault: str = "", number: int = 0, *, twice: bool = False) -> float:
-    """How often the second change of a new counter counts. fault: `lose` or `die`, at the request of that number."""
+def _counted(
+    wire: Wire, way: Way, counter: str, fault: str = "", number: int = 0, *, twice: bool = False
+) -> float:
+    """How often the second change of a new counter counts.
+
+    fault: `lose` or `die`, at the request of that number.
+    """
     way.add(counter, f"{counter}-first")
     wire.sent, key = 0, f"{counter}-second"
     if fault:

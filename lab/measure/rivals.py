@@ -1,8 +1,9 @@
-"""The packages that others use, beside this library: a row for each, of a process of its own (`rival.py`).
+"""The packages that others use, beside this library: a row for each, of a process of its own
+(`rival.py`).
 
-Rule 1: A rival that fails has a row that says so, and the others go on. A row of this library must count every change
-once, whatever is lost or dies; any row that sent nothing is wrong, and so is a plain ADD that counts once, because then
-nothing was lost and no process died.
+Rule 1: A rival that fails has a row that says so, and the others go on. A row of this library must
+count every change once, whatever is lost or dies; any row that sent nothing is wrong, and so is a
+plain ADD that counts once, because then nothing was lost and no process died.
 """
 
 import json
@@ -24,7 +25,10 @@ TAKEN, HARM = ("requests", "write", "cpu"), ("again", "lose", "die")
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """found: by TAKEN, what a change takes; by HARM, how often one counts. failure: why nothing was found."""
+    """found: by TAKEN, what a change takes; by HARM, how often one counts.
+
+    failure: why nothing was found.
+    """
 
     name: str
     found: dict[str, float] = field(default_factory=dict)
@@ -47,7 +51,11 @@ class Rival:
 
     def cells(self) -> Sequence[str]:
         taken = [f"{self.found[kind]:.2f}" if self.found else "failed" for kind in TAKEN]
-        return [self.name, *taken, *(f"{self.found[kind]:.0f}" if self.found else "" for kind in HARM)]
+        return [
+            self.name,
+            *taken,
+            *(f"{self.found[kind]:.0f}" if self.found else "" for kind in HARM),
+        ]
 
 
 def measure_rivals(engine: Engine, rounds: int) -> Iterator[Rival]:
@@ -69,10 +77,18 @@ def _row(name: str, given: tuple[str, str, str, int]) -> Rival:
     given_env = os.environ | ENVIRONMENT | ({"PYTHONPATH": FOLDER} if name in APART else {})
     try:
         done = subprocess.run(
-            [sys.executable, "-c", code], env=given_env, capture_output=True, text=True, timeout=TIMEOUT_S, check=True
+            [sys.executable, "-c", code],
+            env=given_env,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=True,
         )
     except subprocess.TimeoutExpired:
         return Rival(name, failure=f"FAILED: not over after {TIMEOUT_S} s")
     except subprocess.CalledProcessError as failed:
-        return Rival(name, failure=f"FAILED: {(failed.stderr.strip().splitlines() or ['it said nothing'])[-1]}")
+        return Rival(
+            name,
+            failure=f"FAILED: {(failed.stderr.strip().splitlines() or ['it said nothing'])[-1]}",
+        )
     return Rival(name, json.loads(done.stdout))

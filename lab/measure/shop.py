@@ -1,5 +1,5 @@
-"""`Shop`: the shipped classes on metered tables, with a clock of ours, so that nothing waits and every run prints the
-same."""
+"""`Shop`: the shipped classes on metered tables, with a clock of ours, so that nothing waits and
+every run prints the same."""
 
 from typing import Any
 
@@ -19,11 +19,18 @@ class Shop:
         self.homes, self.now_ms = regions or (HOME,), float(START_MS)
         self.tables = {region: MeteredTable() for region in self.homes}
         given: Any = {"tables": self.tables, "clock": lambda: int(self.now_ms)}
-        of = {home: Settings(table=TABLE, region=home, regions=self.homes, **settings) for home in self.homes}
-        self.settings, self.ledgers = of[self.homes[0]], {home: Ledger(of[home], **given) for home in self.homes}
+        of = {
+            home: Settings(table=TABLE, region=home, regions=self.homes, **settings)
+            for home in self.homes
+        }
+        self.settings, self.ledgers = (
+            of[self.homes[0]],
+            {home: Ledger(of[home], **given) for home in self.homes},
+        )
         self.reader = Reader(self.settings, table=self.tables[self.homes[0]], clock=given["clock"])
         self.compactor = Compactor(self.settings, **given)
-        self.reader.read("another")  # asks for the table's shape, once a process; the figures are of what comes after
+        # asks for the table's shape, once a process; the figures are of what comes after
+        self.reader.read("another")
 
     @property
     def ledger(self) -> Ledger:

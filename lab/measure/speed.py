@@ -1,9 +1,11 @@
 """How fast many writers are, as ratios to plain atomic ADD.
 
-Rule 1: An engine's times are not AWS's: only ratios within one run mean anything. Every slice of changes stands between
-two slices of plain ADD by as many threads on as many counters, so that a machine that grows slower favours nobody.
-Rule 2: What counts is the median of the rounds. A slice ends after its time, once its writers have made a change each
-on average. Who takes much longer than plain ADD for it, because its writers wait for each other, has one round.
+Rule 1: An engine's times are not AWS's: only ratios within one run mean anything. Every slice of
+changes stands between two slices of plain ADD by as many threads on as many counters, so that a
+machine that grows slower favours nobody.
+Rule 2: What counts is the median of the rounds. A slice ends after its time, once its writers have
+made a change each on average. Who takes much longer than plain ADD for it, because its writers wait
+for each other, has one round.
 Rule 3: Housekeeping is left out. Nobody sends a change again that was given up; it counts as none.
 """
 
@@ -25,7 +27,10 @@ SLOW = 4  # times as long as plain ADD: a slice that took longer is not repeated
 
 
 class Pace(NamedTuple):
-    """rate: changes a second over plain ADD's. made, given_up: how many changes were, in all rounds."""
+    """rate: changes a second over plain ADD's.
+
+    made, given_up: how many changes were, in all rounds.
+    """
 
     rate: float
     made: int
@@ -49,7 +54,9 @@ class Writers:
         self._change, self._counters, self._numbers = change, counters, count()
 
     def slice(self, threads: ThreadPoolExecutor, writers: int, slice_s: float) -> Slice:
-        """Every writer makes changes, at least one, until the time is over and all have made one on average."""
+        """Every writer makes changes, at least one, until the time is over and all have made one
+        on average.
+        """
         made, given_up = list[int](), list[int]()
         began = time.perf_counter()
 
@@ -70,10 +77,17 @@ class Writers:
 
 
 def measure_pace(
-    engine: Engine, design: Design, counters: int, rounds: int, slice_s: float, threads: int = THREADS
+    engine: Engine,
+    design: Design,
+    counters: int,
+    rounds: int,
+    slice_s: float,
+    threads: int = THREADS,
 ) -> Pace:
     """A design by so many threads, in turns with plain ADD."""
-    plain, own = (Writers(_adds(on_engine(engine, each)), counters) for each in (DESIGNS[0], design))
+    plain, own = (
+        Writers(_adds(on_engine(engine, each)), counters) for each in (DESIGNS[0], design)
+    )
     return pace(own, plain, rounds, slice_s, threads)
 
 
@@ -86,9 +100,12 @@ def pace(own: Writers, plain: Writers, rounds: int, slice_s: float, threads: int
     turns: list[tuple[Slice, Slice, Slice]] = []
     with ThreadPoolExecutor(threads) as pool:
         for writers in (plain, own):
-            writers.slice(pool, threads, slice_s)  # warms up: connections, and the counters themselves
+            # warms up: connections, and the counters themselves
+            writers.slice(pool, threads, slice_s)
         while len(turns) < rounds:
-            before, between, after = (each.slice(pool, threads, slice_s) for each in (plain, own, plain))
+            before, between, after = (
+                each.slice(pool, threads, slice_s) for each in (plain, own, plain)
+            )
             turns.append((before, between, after))
             if between.seconds > SLOW * max(before.seconds, after.seconds):
                 break

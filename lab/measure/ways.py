@@ -1,8 +1,10 @@
-"""The packages that others use, and this library, as ways to count; and the wire that spoils their requests.
+"""The packages that others use, and this library, as ways to count; and the wire that spoils their
+requests.
 
-Rule 1: Only the rows of this library import it, so the packages of two rivals need not fit together, nor fit it.
-Rule 2: A rival is the package itself on boto3. `Wire` watches and spoils it at the HTTP session of its client, below
-its retries and the SDK's.
+Rule 1: Only the rows of this library import it, so the packages of two rivals need not fit
+together, nor fit it.
+Rule 2: A rival is the package itself on boto3. `Wire` watches and spoils it at the HTTP session of
+its client, below its retries and the SDK's.
 """
 
 from collections.abc import Callable
@@ -30,8 +32,8 @@ class Died(BaseException):
 
 
 class Wire:
-    """The wire of the clients that it watches. lose, die: the number of the answer that is lost, or after which the
-    process dies. table: with keys pk and sk; ids: with a key id."""
+    """The wire of the clients that it watches. lose, die: the number of the answer that is lost, or
+    after which the process dies. table: with keys pk and sk; ids: with a key id."""
 
     def __init__(self, url: str, table: str, ids: str) -> None:
         self.url, self.table, self.ids, self.sent = url, table, ids, 0
@@ -39,11 +41,15 @@ class Wire:
         self.lose = self.die = -1
 
     def client(self, config: Config | None = None) -> Any:
-        return self.watch(boto3.client("dynamodb", region_name=REGION, endpoint_url=self.url, config=config))
+        return self.watch(
+            boto3.client("dynamodb", region_name=REGION, endpoint_url=self.url, config=config)
+        )
 
     def watch(self, client: Any) -> Any:
         events, session = client.meta.events, client._endpoint.http_session
-        events.register("before-parameter-build.dynamodb", lambda params, **_: params.update(_WITH_UNITS))
+        events.register(
+            "before-parameter-build.dynamodb", lambda params, **_: params.update(_WITH_UNITS)
+        )
         events.register("after-call.dynamodb", self._charge)
         send = session.send
 
@@ -64,7 +70,8 @@ class Wire:
         reported = parsed.get("ConsumedCapacity") or []
         kind = "read" if model.name in ("GetItem", "BatchGetItem", "Query") else "write"
         self.units[kind] += sum(
-            each["CapacityUnits"] for each in (reported if isinstance(reported, list) else [reported])
+            each["CapacityUnits"]
+            for each in (reported if isinstance(reported, list) else [reported])
         )
 
 
@@ -80,7 +87,9 @@ def plain(wire: Wire, client: Any = None) -> Way:
     one = {"UpdateExpression": "ADD amount :one", "ExpressionAttributeValues": {":one": {"N": "1"}}}
     return Way(
         lambda counter, _: client.update_item(**of(counter), **one),
-        lambda counter: int(client.get_item(**of(counter), ConsistentRead=True)["Item"]["amount"]["N"]),
+        lambda counter: int(
+            client.get_item(**of(counter), ConsistentRead=True)["Item"]["amount"]["N"]
+        ),
     )
 
 
@@ -105,7 +114,9 @@ def powertools(wire: Wire) -> Way:
         inner.add(event["counter"], "")
         return {"counted": True}
 
-    once: Any = idempotent_function(handle, data_keyword_argument="event", persistence_store=layer, config=config)
+    once: Any = idempotent_function(
+        handle, data_keyword_argument="event", persistence_store=layer, config=config
+    )
     return Way(lambda counter, key: once(event={"key": key, "counter": counter}), inner.value)
 
 
@@ -121,13 +132,18 @@ def pynamodb(wire: Wire) -> Way:
         amount = NumberAttribute(default=0)
 
     wire.watch(Row._get_connection().connection.client)
-    return Way(lambda counter, _: Row(counter, "count").update(actions=[Row.amount.add(1)]), plain(wire).value)
+    return Way(
+        lambda counter, _: Row(counter, "count").update(actions=[Row.amount.add(1)]),
+        plain(wire).value,
+    )
 
 
 def zae_limiter(wire: Wire) -> Way:
     from zae_limiter import Limit, SyncRateLimiter, SyncRepository
 
-    repository = SyncRepository(f"{wire.table}-zae", REGION, wire.url, _skip_deprecation_warning=True)
+    repository = SyncRepository(
+        f"{wire.table}-zae", REGION, wire.url, _skip_deprecation_warning=True
+    )
     repository.create_table()
     wire.watch(repository._get_client())
     limiter, limits = SyncRateLimiter(repository=repository), [Limit.per_day("n", LIMIT)]
@@ -136,7 +152,9 @@ def zae_limiter(wire: Wire) -> Way:
         with limiter.acquire(entity_id=counter, resource="r", limits=limits, consume={"n": 1}):
             """The lease is kept."""
 
-    return Way(add, lambda counter: repository.get_buckets(counter, "r")[0].total_consumed_milli // 1_000)
+    return Way(
+        add, lambda counter: repository.get_buckets(counter, "r")[0].total_consumed_milli // 1_000
+    )
 
 
 def ours(wire: Wire, changes: int = 1, prefix: str = "") -> Way:
@@ -147,7 +165,9 @@ def ours(wire: Wire, changes: int = 1, prefix: str = "") -> Way:
     from reader import Reader
 
     at = datetime.now(UTC)
-    settings = Settings(table=wire.table, region=REGION, limits={"seats:": Limit(ceiling=LIMIT, region=REGION)})
+    settings = Settings(
+        table=wire.table, region=REGION, limits={"seats:": Limit(ceiling=LIMIT, region=REGION)}
+    )
     client = wire.client(CONFIG)
     ledger, reader = Ledger(settings, client=client), Reader(settings, client=client)
 
@@ -158,7 +178,11 @@ def ours(wire: Wire, changes: int = 1, prefix: str = "") -> Way:
                 raise outcome
 
     add = lambda counter, key: ledger.add(f"{prefix}{counter}", 1, idempotency_key=key, at=at)  # noqa: E731
-    return Way(add if changes == 1 else add_pack, lambda counter: reader.value(f"{prefix}{counter}"), changes)
+    return Way(
+        add if changes == 1 else add_pack,
+        lambda counter: reader.value(f"{prefix}{counter}"),
+        changes,
+    )
 
 
 PLAIN = "plain ADD"

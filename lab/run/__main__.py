@@ -31,13 +31,19 @@ from ledgerctl.rows import Columns
 
 PLANTED = "LAB_RUN_PLANTED"  # is set in a copy of the code
 OPERATIONS_OF_CHANGE = 1.1  # at least: sends again and reads come on top of the changes
-WITNESSES_LEAST, EVENTS_A_WITNESS = 8, 75  # so that few events are not outnumbered by what checks them
-app = typer.Typer(help=(__doc__ or "").partition("\n")[0], add_completion=False, rich_markup_mode=None)
+# so that few events are not outnumbered by what checks them
+WITNESSES_LEAST, EVENTS_A_WITNESS = 8, 75
+app = typer.Typer(
+    help=(__doc__ or "").partition("\n")[0], add_completion=False, rich_markup_mode=None
+)
 MISTAKES = {each.name: each for each in (*mistakes.RUN, *mistakes.LANES)}
 Planted = Annotated[
     str | None,
     typer.Option(
-        help=f"Plant it in a copy of the code, which must find it: {', '.join(m.name for m in mistakes.RUN)}."
+        help=(
+            "Plant it in a copy of the code, which must find it: "
+            f"{', '.join(m.name for m in mistakes.RUN)}."
+        )
     ),
 ]
 
@@ -45,10 +51,15 @@ Planted = Annotated[
 @app.command()
 def demo(
     events: Annotated[
-        Path | None, typer.Option(help="A CSV file with a header. Without it, a shop's day is generated.")
+        Path | None,
+        typer.Option(help="A CSV file with a header. Without it, a shop's day is generated."),
     ] = None,
-    counter: Annotated[str, typer.Option(help="Template of a counter's name over the file's columns.")] = SHOP.counter,
-    change: Annotated[str, typer.Option(help="Template of a change: a whole number.")] = SHOP.change,
+    counter: Annotated[
+        str, typer.Option(help="Template of a counter's name over the file's columns.")
+    ] = SHOP.counter,
+    change: Annotated[
+        str, typer.Option(help="Template of a change: a whole number.")
+    ] = SHOP.change,
     key: Annotated[str, typer.Option(help="Template of the idempotency key.")] = SHOP.key,
     at: Annotated[str, typer.Option(help="Template of the time, ISO 8601 with a zone.")] = SHOP.at,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first events.")] = None,
@@ -57,8 +68,9 @@ def demo(
 ) -> None:
     """Sell seats and count events in two Regions at once, exactly, while everything goes wrong.
 
-    Exit code: 0 when every number of ours is right, 1 when one is wrong or the run shows too little (it folded, settled
-    or cleaned nothing, or another design sold the seats right, too), 2 when it cannot use the events.
+    Exit code: 0 when every number of ours is right, 1 when one is wrong or the run shows too little
+    (it folded, settled or cleaned nothing, or another design sold the seats right, too), 2 when it
+    cannot use the events.
     """
     console = _begin(mistake)
     console.print(
@@ -69,14 +81,21 @@ def demo(
     print_sale(console, sale)
     folder = tempfile.mkdtemp(prefix="demo-")
     try:
-        shop = read_events(events, Columns(counter, change, key, at), limit) if events else shop_day(seed)[:limit]
-        played = with_witnesses(shop, seed, min(WITNESSES, WITNESSES_LEAST + len(shop) // EVENTS_A_WITNESS))
+        shop = (
+            read_events(events, Columns(counter, change, key, at), limit)
+            if events
+            else shop_day(seed)[:limit]
+        )
+        played = with_witnesses(
+            shop, seed, min(WITNESSES, WITNESSES_LEAST + len(shop) // EVENTS_A_WITNESS)
+        )
         truth = truth_of(played)
         once = tuple({(event.counter, event.key, event.at): event for event in played}.values())
         console.print(
             f"\n2. Two Regions of a DynamoDB on this computer count {len(shop):,} events of "
-            f"{'a file' if events else 'a shop'}, and\n{len(played) - len(shop):,} more that check every read. "
-            "Answers get lost, changes come twice\nor late, processes freeze, and the link is cut."
+            f"{'a file' if events else 'a shop'}, and\n{len(played) - len(shop):,} more that "
+            "check every read. Answers get lost, changes come twice\nor late, processes freeze, "
+            "and the link is cut."
         )
         outcome = _played(console, Plan(GENTLE, seed, once, folder))
     except BadEvents as error:
@@ -90,12 +109,16 @@ def demo(
 @app.command()
 def torture(
     operations: Annotated[int, typer.Option(min=100, help="Adds and reads, about.")] = 12_000,
-    seed: Annotated[int | None, typer.Option(help="Decides what each process and the proxy draw.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Decides what each process and the proxy draw.")
+    ] = None,
     mistake: Planted = None,
 ) -> None:
-    """Writers, readers and compactors on a real engine while everything fails; then every sum is judged.
+    """Writers, readers and compactors on a real engine while everything fails; then every sum is
+    judged.
 
-    Exit code: 0 when nothing is wrong, 1 when something is or too little was done, 2 when the engine cannot be had.
+    Exit code: 0 when nothing is wrong, 1 when something is or too little was done, 2 when the
+    engine cannot be had.
     """
     console = _begin(mistake)
     seed = random.randrange(10**6) if seed is None else seed
@@ -125,7 +148,9 @@ def torture(
 def _played(console: Console, plan: Plan) -> Outcome:
     try:
         with console.status("the engine starts") as status:
-            return play(plan, status.update, console.print if plan.profile is GENTLE else lambda _: None)
+            return play(
+                plan, status.update, console.print if plan.profile is GENTLE else lambda _: None
+            )
     except EngineMissing as error:
         _cannot_run(console, error)
 

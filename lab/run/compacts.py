@@ -1,8 +1,8 @@
 """A compactor process: runs over and over, with a clock a little askew, until it is killed.
 
 Rule 1: It records a run after its end, so the record lacks what a killed run did.
-Rule 2: A problem that a fault cannot cause (a damaged lane, a change that differs from its segment) is recorded as
-broken.
+Rule 2: A problem that a fault cannot cause (a damaged lane, a change that differs from its segment)
+is recorded as broken.
 """
 
 import random
@@ -38,7 +38,11 @@ def record(recorder: Recorder, name: str, report: Report) -> None:
     figures = {figure: getattr(report, figure) for figure in FIGURES}
     recorder.write(name, "ok", "compact", [], **figures)
     for token in report.conflicts:
-        recorder.write(name, "broken", "compact", [], error=f"the delta {token} differs from its segment")
+        recorder.write(
+            name, "broken", "compact", [], error=f"the delta {token} differs from its segment"
+        )
     for lane, error in report.problems.items():
         if isinstance(error, DamagedItem | LaneDamaged) or not isinstance(error, TableError):
-            recorder.write(name, "broken", "compact", [], error=f"{lane}: {type(error).__name__}: {error}")
+            recorder.write(
+                name, "broken", "compact", [], error=f"{lane}: {type(error).__name__}: {error}"
+            )

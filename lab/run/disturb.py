@@ -27,10 +27,20 @@ class Disturber:
     """Disturbs the processes, replication and, through `proxy`, every request."""
 
     def __init__(
-        self, plan: Plan, children: Children, processes: Processes, replicator: Replicator, proxy: Connection
+        self,
+        plan: Plan,
+        children: Children,
+        processes: Processes,
+        replicator: Replicator,
+        proxy: Connection,
     ) -> None:
         self._rng = random.Random(f"{plan.seed} disturber")
-        self._children, self._processes, self._replicator, self._proxy = children, processes, replicator, proxy
+        self._children, self._processes, self._replicator, self._proxy = (
+            children,
+            processes,
+            replicator,
+            proxy,
+        )
         self._paused: dict[str, float] = {}
         self._partitioned = False
         acts = (self._pause, self._cut, *((self._kill,) if plan.profile.kills else ()))
@@ -52,7 +62,8 @@ class Disturber:
         if self._partitioned:
             self._cut()
 
-    # -- each returns how long until it is due again -------------------------------------------------------------------
+    # -- each returns how long until it is due again
+    # -------------------------------------------------------------------
 
     def _kill(self) -> Between:
         name = self._someone()
@@ -87,5 +98,7 @@ class Disturber:
 
     def _someone(self) -> str:
         return self._rng.choice(
-            self._processes.compactors if self._rng.random() < MOSTLY_COMPACTORS else self._processes.others
+            self._processes.compactors
+            if self._rng.random() < MOSTLY_COMPACTORS
+            else self._processes.others
         )

@@ -1,6 +1,7 @@
 """The end of a run: a replay, compaction to rest, and what both Regions say then.
 
-Rule 1: It sends some acknowledged changes again, as a replay a year later would, before it reads every counter.
+Rule 1: It sends some acknowledged changes again, as a replay a year later would, before it reads
+every counter.
 Rule 2: It reads from the engine itself, and writes through the proxy, which makes no faults by now.
 """
 
@@ -29,10 +30,15 @@ Values = dict[str, dict[str, int]]
 """By Region and counter."""
 
 
-def end(plan: Plan, engine: Engine, replicator: Replicator, histories: Histories) -> tuple[Values, list[str]]:
+def end(
+    plan: Plan, engine: Engine, replicator: Replicator, histories: Histories
+) -> tuple[Values, list[str]]:
     """Brings the table to rest; the value of every counter then, and what is wrong."""
     rng = random.Random(f"{plan.seed} end")
-    settings = {region: replace(plan.settings(region, "", engine.endpoint_url), fold_min=1) for region in REGIONS}
+    settings = {
+        region: replace(plan.settings(region, "", engine.endpoint_url), fold_min=1)
+        for region in REGIONS
+    }
     names = sorted(histories)
     _replay(plan, histories, rng)
     wrong: list[str] = []
@@ -68,15 +74,24 @@ def _replay(plan: Plan, histories: Histories, rng: random.Random) -> None:
 
 
 def _values_of(reader: Reader, names: Sequence[str]) -> dict[str, int]:
-    parts = [names[first : first + VALUES_AT_ONCE] for first in range(0, len(names), VALUES_AT_ONCE)]
+    parts = [
+        names[first : first + VALUES_AT_ONCE] for first in range(0, len(names), VALUES_AT_ONCE)
+    ]
     return {name: value for part in parts for name, value in reader.values(part).items()}
 
 
-def _judged(histories: Histories, values: Values, readers: Mapping[str, Reader], rng: random.Random) -> Iterator[str]:
+def _judged(
+    histories: Histories, values: Values, readers: Mapping[str, Reader], rng: random.Random
+) -> Iterator[str]:
     """What is wrong with the witnesses, and with the histories of some of them."""
     for name, history in histories.items():
         if is_witness(name):
             listed: dict[str, list[int]] = {}
             if rng.random() < HISTORIES:
-                listed = {region: [entry.change for entry in readers[region].history(name)] for region in REGIONS}
-            yield from judge.check_end(history, {region: values[region][name] for region in REGIONS}, listed)
+                listed = {
+                    region: [entry.change for entry in readers[region].history(name)]
+                    for region in REGIONS
+                }
+            yield from judge.check_end(
+                history, {region: values[region][name] for region in REGIONS}, listed
+            )

@@ -1,7 +1,10 @@
-"""Judges the recorded history of a run, counter by counter, by lab/histories/checker.py's rules of a read: pure.
+"""Judges the recorded history of a run, counter by counter, by lab/histories/checker.py's rules of
+a read: pure.
 
-Rule 1: It judges witnesses alone, because their sums name their deltas. A user's counters are compared with the truth.
-Rule 2: One clock of all processes says when a change was sent, and from when on a read has to hold it.
+Rule 1: It judges witnesses alone, because their sums name their deltas. A user's counters are
+compared with the truth.
+Rule 2: One clock of all processes says when a change was sent, and from when on a read has to hold
+it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,10 +33,13 @@ def _wrong(history: CounterHistory, read: Read) -> str | None:
     return wrong_read(what, read.value, read.count, asked, owed)
 
 
-def check_end(history: CounterHistory, values: Mapping[str, int], listed: Mapping[str, Sequence[int]]) -> Iterator[str]:
+def check_end(
+    history: CounterHistory, values: Mapping[str, int], listed: Mapping[str, Sequence[int]]
+) -> Iterator[str]:
     """What is wrong with a counter after everything was delivered and compacted.
 
-    values: what each Region reads; listed: the changes that each Region lists, where somebody listed them.
+    values: what each Region reads; listed: the changes that each Region lists, where somebody
+    listed them.
     """
     changes = [change for change in history.changes.values() if change.may_count]
     acknowledged = {change.delta for change in changes if change.acknowledged}

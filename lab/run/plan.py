@@ -1,8 +1,10 @@
 """What one run is: everything that every process of it must know, drawn from a seed and a profile.
 
-Rule 1: Change `n` is event `n`. Witnesses among the counters take the changes 4^0, 4^1, …, so a sum names its deltas.
-Rule 2: All processes have one clock: the machine's monotonic one. Wall time is that plus a constant, so no step of the
-wall clock can excuse a violation. A compactor's is wrong by at most SKEW_MAX_MS, which the judgement allows for.
+Rule 1: Change `n` is event `n`. Witnesses among the counters take the changes 4^0, 4^1, …, so a sum
+names its deltas.
+Rule 2: All processes have one clock: the machine's monotonic one. Wall time is that plus a
+constant, so no step of the wall clock can excuse a violation. A compactor's is wrong by at most
+SKEW_MAX_MS, which the judgement allows for.
 Rule 3: A floor of a profile is so low that only a run that shows nothing misses it.
 Rule 4: The times are short, in proportion to the real ones: keep is above a read's longest time.
 """
@@ -23,10 +25,14 @@ from ledger.clocks import Clock
 REGIONS = ("eu-west-1", "us-east-1")
 TABLE = "counters"
 LIMITED = "witness:3"
-"""Witnesses whose number begins with 3 have a limit, wide enough for all their deltas: rights must move, none lacks."""
+"""Witnesses whose number begins with 3 have a limit, wide enough for all their deltas: rights
+must move, none lacks.
+"""
 
 OFTEN, LATEST, OLDER = 0.6, 250, 11_000
-"""A share of reads takes a counter of one of the latest changes, the others one of a longer while."""
+"""A share of reads takes a counter of one of the latest changes, the others one of a longer
+while.
+"""
 
 ELSEWHERE = 0.2  # of the callers, who go to the Region that is not their home
 KEY_MAX = 64
@@ -35,7 +41,9 @@ WRITERS, READERS, THREADS = 3, 2, 4  # processes, and threads of each
 LATENESS_MS, READ_MS, KEEP_MS = 1_500, 3_000, 6_000
 SKEW_MAX_MS = 150
 ON_TIME_MS = LATENESS_MS - SKEW_MAX_MS - 50
-"""Acknowledged at home this soon after its instant, a delta is on time by the clock of every compactor."""
+"""Acknowledged at home this soon after its instant, a delta is on time by the clock of every
+compactor.
+"""
 
 SLOTS = WRITERS * THREADS
 """Writing threads: thread s asks for the changes s, s + SLOTS, s + 2 SLOTS, …"""
@@ -43,9 +51,9 @@ SLOTS = WRITERS * THREADS
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """pause_s: how long a writer rests between two batches, at most. again_s: how long it waits before it sends again,
-    at most. resending_s: for how long, once half of the writers are done. kills: processes are killed. faults: what the
-    proxy does; None draws a mix.
+    """pause_s: how long a writer rests between two batches, at most. again_s: how long it waits
+    before it sends again, at most. resending_s: for how long, once half of the writers are done.
+    kills: processes are killed. faults: what the proxy does; None draws a mix.
 
     floors: what a run must have of each, at least, as (number, share of its changes or operations).
     """
@@ -59,10 +67,17 @@ class Profile:
 
     def floors_of(self, asked: int) -> dict[str, int]:
         """What a run of so many changes or operations must have of each, at least."""
-        return {name: max(least, int(asked * share)) for name, (least, share) in self.floors.items()}
+        return {
+            name: max(least, int(asked * share)) for name, (least, share) in self.floors.items()
+        }
 
 
-GENTLE_KINDS = ("500 after it applied", "answer dropped after it applied", "throttled", "repeated late")
+GENTLE_KINDS = (
+    "500 after it applied",
+    "answer dropped after it applied",
+    "throttled",
+    "repeated late",
+)
 
 GENTLE = Profile(
     pause_s=2.0,
@@ -118,7 +133,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class Plan:
-    """One run. `proxy`: the endpoint; a caller's place is its path. `wall_ns`: wall time less monotonic time."""
+    """One run.
+
+    `proxy`: the endpoint; a caller's place is its path. `wall_ns`: wall time less monotonic time.
+    """
 
     profile: Profile
     seed: int
@@ -132,7 +150,10 @@ class Plan:
         return len(self.events)
 
     def change(self, asked: Asked) -> Change:
-        """What a caller hands to a ledger. No two changes of the run have one key, whatever keys a file has."""
+        """What a caller hands to a ledger.
+
+        No two changes of the run have one key, whatever keys a file has.
+        """
         event = self.events[asked.number]
         key = f"{asked.number}/{event.key}"[:KEY_MAX]
         return Change(event.counter, event.change, key, to_datetime(asked.at_ms), asked.home)
@@ -154,7 +175,9 @@ class Plan:
         return self.events[self.witnessed[max(0, latest - back)]].counter
 
     def settings(self, region: str, place: str, endpoint: str | None = None) -> Settings:
-        """The settings of a caller at `place` that asks `region`; through the proxy, else straight to `endpoint`."""
+        """The settings of a caller at `place` that asks `region`; through the proxy, else
+        straight to `endpoint`.
+        """
         rng = random.Random(f"{self.seed} fold")
         fold_min = rng.choice((1, 2, 4, 8))
         return Settings(

@@ -1,7 +1,8 @@
-"""Who takes part in a run: writers, readers, and compactors in each Region; and how far they have come.
+"""Who takes part in a run: writers, readers, and compactors in each Region; and how far they have
+come.
 
-Rule 1: A process that starts again knows its generation. The server that forks them loads this module, so that a
-restart costs little; it connects to nothing and starts no thread.
+Rule 1: A process that starts again knows its generation. The server that forks them loads this
+module, so that a restart costs little; it connects to nothing and starts no thread.
 Rule 2: A process that ends by itself fails the run, unless it is a writer that has done its share.
 """
 
@@ -34,7 +35,9 @@ class Processes:
         self._generations: Counter[str] = Counter()
         self._mains: dict[str, Callable[[int], None]] = {}
         shared = (self._reached, self._stop)
-        self._writers = [self._enter(f"writer {n}", writes.main, n, after=shared) for n in range(WRITERS)]
+        self._writers = [
+            self._enter(f"writer {n}", writes.main, n, after=shared) for n in range(WRITERS)
+        ]
         readers = [self._enter(f"reader {n}", reads.main, n, after=shared) for n in range(READERS)]
         self.others = [*self._writers, *readers]
         self.compactors = [
@@ -77,7 +80,13 @@ class Processes:
         for name in (*self.others, *self.compactors):
             self._children.kill(name)
 
-    def _enter(self, name: str, main: Callable[..., None], *arguments: object, after: tuple[object, ...] = ()) -> str:
+    def _enter(
+        self,
+        name: str,
+        main: Callable[..., None],
+        *arguments: object,
+        after: tuple[object, ...] = (),
+    ) -> str:
         self._mains[name] = lambda generation: self._children.start(
             name, begin, self._plan, main, *arguments, generation, *after
         )

@@ -1,14 +1,18 @@
-"""The history of a run, recorded as Jepsen would: one JSON line when an operation is invoked, one when it completes.
+"""The history of a run, recorded as Jepsen would: one JSON line when an operation is invoked, one
+when it completes.
 
-Rule 1: The line of an invocation is in the file before anything is sent: a process that is killed then leaves an
-operation that may have happened.
-Rule 2: Types: invoke; ok (it happened); fail (it certainly did not); info (it may have); broken (an answer that nothing
-here can cause). Times are nanoseconds of the one monotonic clock. A process has one operation open at a time.
+Rule 1: The line of an invocation is in the file before anything is sent: a process that is killed
+then leaves an operation that may have happened.
+Rule 2: Types: invoke; ok (it happened); fail (it certainly did not); info (it may have); broken (an
+answer that nothing here can cause). Times are nanoseconds of the one monotonic clock. A process has
+one operation open at a time.
 Rule 3: An add's value is [[change, home, at_ms], …] when invoked and [[change, how], …] when
-it completes, where how is ok, fail or info for each change. A read's is [counter, …], then [[counter, sum, count], …].
-Rule 4: Of each counter, a delta may count from when its first add was invoked, unless all its adds certainly failed.
-It is acknowledged when one of them was ok. A strong read at home must hold it once an add through its home Region was
-ok on time. An add whose process was killed has no line for its end: it may have happened.
+it completes, where how is ok, fail or info for each change. A read's is [counter, …], then
+[[counter, sum, count], …].
+Rule 4: Of each counter, a delta may count from when its first add was invoked, unless all its adds
+certainly failed. It is acknowledged when one of them was ok. A strong read at home must hold it
+once an add through its home Region was ok on time. An add whose process was killed has no line for
+its end: it may have happened.
 """
 
 import json
@@ -35,7 +39,14 @@ class Recorder:
     def write(self, process: str, kind: str, f: str, value: object, **more: object) -> int:
         """Records a line; its time."""
         now_ns = time.monotonic_ns()
-        line: Line = {"process": process, "type": kind, "f": f, "time": now_ns, "value": value, **more}
+        line: Line = {
+            "process": process,
+            "type": kind,
+            "f": f,
+            "time": now_ns,
+            "value": value,
+            **more,
+        }
         os.write(self._file, json.dumps(line, separators=(",", ":")).encode() + b"\n")
         return now_ns
 
@@ -47,7 +58,9 @@ class Recorder:
 
 
 class Worker:
-    """One thread of a process, under a name of its own: it acts until `stop.value` is true or its share is done."""
+    """One thread of a process, under a name of its own: it acts until `stop.value` is true or
+    its share is done.
+    """
 
     def __init__(self, name: str, seed: int, recorder: Recorder, f: str) -> None:
         self._name, self._recorder, self._f = name, recorder, f
@@ -65,7 +78,9 @@ class Worker:
 
     def broken(self, error: Exception, value: object = ()) -> None:
         """Records an error that no fault here can cause."""
-        self._recorder.write(self._name, "broken", self._f, value, error=f"{type(error).__name__}: {error}")
+        self._recorder.write(
+            self._name, "broken", self._f, value, error=f"{type(error).__name__}: {error}"
+        )
 
 
 def work_all(workers: Iterable[Worker], stop: Any) -> None:
@@ -84,7 +99,9 @@ def lines_of(path: Path) -> list[Line]:
 
 def merged(paths: Iterable[Path]) -> list[Line]:
     """The lines of all files in the order of time."""
-    return sorted((line for path in paths for line in lines_of(path)), key=lambda line: int(line["time"]))
+    return sorted(
+        (line for path in paths for line in lines_of(path)), key=lambda line: int(line["time"])
+    )
 
 
 @dataclass(slots=True)
@@ -124,7 +141,11 @@ class AskedChange:
 
     def owed_to(self, read: Read) -> bool:
         """Whether a read has to hold it, if it is a strong one."""
-        return self.home == read.region and self.owed_from_ns is not None and self.owed_from_ns < read.began_ns
+        return (
+            self.home == read.region
+            and self.owed_from_ns is not None
+            and self.owed_from_ns < read.began_ns
+        )
 
 
 @dataclass(slots=True)
@@ -149,17 +170,30 @@ def histories_of(lines: Iterable[Line], plan: Plan) -> Histories:
             case "add", "invoke":
                 for number, home, at_ms in line["value"]:
                     event = plan.events[number]
-                    asked = AskedChange(number, (event.change.bit_length() - 1) // 2, home, at_ms, line["time"])
+                    asked = AskedChange(
+                        number, (event.change.bit_length() - 1) // 2, home, at_ms, line["time"]
+                    )
                     history(event.counter).changes.setdefault(number, asked).sends += 1
             case "add", "ok" | "info" | "fail":
                 for number, how in line["value"]:
                     change = history(plan.events[number].counter).changes[number]
                     change.ended.append(how)
                     on_time = line["time"] + plan.wall_ns <= (change.at_ms + ON_TIME_MS) * 1_000_000
-                    if how == "ok" and line["region"] == change.home and on_time and change.owed_from_ns is None:
+                    if (
+                        how == "ok"
+                        and line["region"] == change.home
+                        and on_time
+                        and change.owed_from_ns is None
+                    ):
                         change.owed_from_ns = line["time"]
             case "read", "ok":
                 for counter, value, count in line["value"]:
-                    about = line["process"], line["region"], line["strong"], line["began"], line["time"]
+                    about = (
+                        line["process"],
+                        line["region"],
+                        line["strong"],
+                        line["began"],
+                        line["time"],
+                    )
                     history(counter).reads.append(Read(*about, value, count))
     return histories

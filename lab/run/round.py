@@ -1,7 +1,8 @@
-"""One run of a profile: an engine, a proxy, replication and processes; judged after a calm, and at its end.
+"""One run of a profile: an engine, a proxy, replication and processes; judged after a calm, and at
+its end.
 
-Rule 1: The proxy stands between the engine and everyone who writes, reads or compacts; the replicator, and whoever
-looks at the end, asks the engine itself.
+Rule 1: The proxy stands between the engine and everyone who writes, reads or compacts; the
+replicator, and whoever looks at the end, asks the engine itself.
 Rule 2: Nothing is left running, whatever ends the run.
 """
 
@@ -31,9 +32,11 @@ LAG_MS = (20, 900)
 TURN_S = 0.05
 CALM_TURNS, CALM_TURN_S = 240, 0.25
 RUN_TIMEOUT_S = 3_600
-WARM_S, MEASURED_S = 2, 4  # all writers begin at once; the pace of what they send after that says how long a run takes
+# all writers begin at once; the pace of what they send after that says how long a run takes
+WARM_S, MEASURED_S = 2, 4
 NEARLY = 0.9  # of the changes: then the last writers alone make the pace
-REST_S, REST_CHANGES = 25, 1_000  # what comes after the last change: waits, and as much work as so many changes
+# what comes after the last change: waits, and as much work as so many changes
+REST_S, REST_CHANGES = 25, 1_000
 VIOLATIONS_MAX = 20
 VISITED = ("folded", "settled", "cleaned")  # what compactors lived to record
 RECORDED = ("packed", *VISITED, "gave_up")  # and writers
@@ -44,7 +47,10 @@ Say = Callable[[str], None]
 
 @dataclass(slots=True)
 class Outcome:
-    """What happened in a run, and what is wrong. values: what each Region reads at the end, if the run got there."""
+    """What happened in a run, and what is wrong.
+
+    values: what each Region reads at the end, if the run got there.
+    """
 
     operations: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
@@ -53,7 +59,9 @@ class Outcome:
     values: Values = field(default_factory=dict)
 
     def lacks(self, profile: Profile, asked: int) -> list[str]:
-        """What a run of so many changes or operations did too little of: then no violation proves nothing."""
+        """What a run of so many changes or operations did too little of: then no violation
+        proves nothing.
+        """
         done = self.operations + self.events
         done["operations"] = sum(self.operations.values())
         done["faults"] = sum(count for name, count in self.faults.items() if name != "requests")
@@ -84,7 +92,10 @@ def play(plan: Plan, say: Say, estimate: Say = lambda _: None) -> Outcome:
         replicator.drain(ending.DRAIN_TIMEOUT_MS)
         lines = record.merged(Path(plan.folder).glob("*.jsonl"))
         histories = histories_of(lines, plan)
-        outcome.operations, outcome.events = _operations(lines), disturber.counts + _events(lines, histories)
+        outcome.operations, outcome.events = (
+            _operations(lines),
+            disturber.counts + _events(lines, histories),
+        )
         outcome.violations += itertools.islice(judge.check(lines, histories), VIOLATIONS_MAX)
         if not outcome.violations:
             say("sending some changes again, compacting, and reading every counter in both Regions")
@@ -94,8 +105,8 @@ def play(plan: Plan, say: Say, estimate: Say = lambda _: None) -> Outcome:
 
 
 def seconds_left(changes: int, looks: Sequence[tuple[float, int]]) -> int | None:
-    """How long a run of so many changes goes on, by its first and its last look (second, changes sent); None too early
-    or too late to say."""
+    """How long a run of so many changes goes on, by its first and its last look (second, changes
+    sent); None too early or too late to say."""
     (first_s, first), (last_s, last) = looks[0], looks[-1]
     if last_s - first_s < MEASURED_S or not first < last < NEARLY * changes:
         return None
@@ -103,7 +114,9 @@ def seconds_left(changes: int, looks: Sequence[tuple[float, int]]) -> int | None
 
 
 def _write(plan: Plan, processes: Processes, disturber: Disturber, say: Say, estimate: Say) -> None:
-    """Lets the disturber act until the writers have done their share, and the compactors so much that it can show."""
+    """Lets the disturber act until the writers have done their share, and the compactors so much
+    that it can show.
+    """
     began = time.monotonic()
     deadline = began + RUN_TIMEOUT_S
     asked_for: float | None = None
@@ -124,7 +137,9 @@ def _write(plan: Plan, processes: Processes, disturber: Disturber, say: Say, est
         say(f"{sent:,} of {plan.changes:,} changes{about}; {met}")
         if left_s is not None and not is_estimated:
             is_estimated = True
-            estimate(f"It takes about {round(left_s, -1)} s more, by the pace of the first {sent:,}.")
+            estimate(
+                f"It takes about {round(left_s, -1)} s more, by the pace of the first {sent:,}."
+            )
         time.sleep(TURN_S)
     disturber.clear()
     processes.dismiss()
@@ -163,7 +178,9 @@ def _events(lines: Sequence[Line], histories: Histories) -> Counter[str]:
     return Counter(
         {
             "changes acknowledged": sum(change.acknowledged for change in changes),
-            "of them owed to strong reads": sum(change.owed_from_ns is not None for change in changes),
+            "of them owed to strong reads": sum(
+                change.owed_from_ns is not None for change in changes
+            ),
         }
         | _recorded(lines)
     )

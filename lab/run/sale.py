@@ -1,10 +1,12 @@
-"""The flash sale: 1,000 seats, 1,200 buyers in two Regions, a cut in the middle; three ways to keep to the seats.
+"""The flash sale: 1,000 seats, 1,200 buyers in two Regions, a cut in the middle; three ways to keep
+to the seats.
 
-Rule 1: It is played on the simulated table, because no emulator replicates with a lag or can be cut: the same buyers,
-faults and cut for each design, from a seed.
-Rule 2: A buyer who gets no answer asks again, every second time in the other Region, until the answer is yes or no.
-Rule 3: Whoever gets a yes has a seat. A refusal is wrong if a seat was free at that moment: for ours by what its gates
-had decided, for the others by how many had got a yes.
+Rule 1: It is played on the simulated table, because no emulator replicates with a lag or can be
+cut: the same buyers, faults and cut for each design, from a seed.
+Rule 2: A buyer who gets no answer asks again, every second time in the other Region, until the
+answer is yes or no.
+Rule 3: Whoever gets a yes has a seat. A refusal is wrong if a seat was free at that moment: for
+ours by what its gates had decided, for the others by how many had got a yes.
 """
 
 import heapq
@@ -41,8 +43,8 @@ class Buyer:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """sell: whether a buyer who asks in a Region has a seat; raises LedgerError where there is no answer. is_free:
-    whether a seat is free after so many buyers got a yes."""
+    """sell: whether a buyer who asks in a Region has a seat; raises LedgerError where there is no
+    answer. is_free: whether a seat is free after so many buyers got a yes."""
 
     name: str
     sell: Callable[[str, Buyer], bool]
@@ -53,12 +55,19 @@ Make = Callable[[Simulation], Way]
 
 
 def conditional_add(name: str, seats: int, *, shared: bool) -> Make:
-    """The guidance: ADD 1 IF fewer than `seats` are sold, in the buyer's Region; one item for all, or one for each."""
+    """The guidance: ADD 1 IF fewer than `seats` are sold, in the buyer's Region; one item for
+    all, or one for each.
+    """
 
     def make(simulation: Simulation) -> Way:
         def sell(region: str, buyer: Buyer) -> bool:
-            program = Atomic(ceiling=seats).add("seats" if shared else region, 1, str(buyer.number), buyer.at_ms)
-            return run(program, simulation.table(region), lambda: Instant(simulation.clock(), 0)) == "recorded"
+            program = Atomic(ceiling=seats).add(
+                "seats" if shared else region, 1, str(buyer.number), buyer.at_ms
+            )
+            return (
+                run(program, simulation.table(region), lambda: Instant(simulation.clock(), 0))
+                == "recorded"
+            )
 
         return Way(name, sell, lambda sold: sold < SEATS)
 
@@ -68,15 +77,21 @@ def conditional_add(name: str, seats: int, *, shared: bool) -> Make:
 def limited(simulation: Simulation, ceiling: int = SEATS) -> Way:
     """This library, with a limit."""
     limits = {"seats:": Limit(ceiling=ceiling, region=HOME)}
-    settings = {region: Settings(table="sale", region=region, regions=REGIONS, limits=limits) for region in REGIONS}
+    settings = {
+        region: Settings(table="sale", region=region, regions=REGIONS, limits=limits)
+        for region in REGIONS
+    }
     ledgers = {
-        region: Ledger(settings[region], table=simulation.table(region), clock=simulation.clock) for region in REGIONS
+        region: Ledger(settings[region], table=simulation.table(region), clock=simulation.clock)
+        for region in REGIONS
     }
 
     def sell(region: str, buyer: Buyer) -> bool:
         at = to_datetime(buyer.at_ms)
         try:
-            ledgers[region].add(COUNTER, 1, idempotency_key=str(buyer.number), at=at, region=buyer.home)
+            ledgers[region].add(
+                COUNTER, 1, idempotency_key=str(buyer.number), at=at, region=buyer.home
+            )
         except LimitReached:
             return False
         return True
@@ -84,7 +99,9 @@ def limited(simulation: Simulation, ceiling: int = SEATS) -> Way:
     def is_free(sold: int) -> bool:
         """By what the gates hold at their homes."""
         lanes = settings[HOME].lanes_of(COUNTER)
-        found = ((lane, simulation.world.answer(lane.region, Get(gate_key(lane)))) for lane in lanes)
+        found = (
+            (lane, simulation.world.answer(lane.region, Get(gate_key(lane)))) for lane in lanes
+        )
         return sum(gate_of(lane, item).value for lane, item in found if item is not None) < SEATS
 
     return Way("this library", sell, is_free)

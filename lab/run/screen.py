@@ -25,8 +25,16 @@ def print_sale(console: Console, results: Sequence[Sold]) -> None:
     for sold in results:
         empty = f", {sold.empty:,} left empty" if sold.empty else ""
         over = f", {sold.oversold:,} too many" if sold.oversold else ""
-        wrongly = f", {sold.wrongly_refused:,} refused while a seat was free" if sold.wrongly_refused else ""
-        _print_verdict(console, sold.is_right, f"{sold.name:<{NAME_MAX}}{sold.sold:,} sold{empty}{over}{wrongly}")
+        wrongly = (
+            f", {sold.wrongly_refused:,} refused while a seat was free"
+            if sold.wrongly_refused
+            else ""
+        )
+        _print_verdict(
+            console,
+            sold.is_right,
+            f"{sold.name:<{NAME_MAX}}{sold.sold:,} sold{empty}{over}{wrongly}",
+        )
 
 
 def sale_verdict(results: Sequence[Sold]) -> tuple[bool, str]:
@@ -36,7 +44,10 @@ def sale_verdict(results: Sequence[Sold]) -> tuple[bool, str]:
         return False, "The sale: ours is wrong. Please report it, with the seed."
     if any(other.is_right for other in others):
         return False, "The sale shows too little: another design kept to the seats, too."
-    return True, f"The sale: {SEATS:,} of {SEATS:,} seats sold, and nobody refused while one was free."
+    return (
+        True,
+        f"The sale: {SEATS:,} of {SEATS:,} seats sold, and nobody refused while one was free.",
+    )
 
 
 def closing(
@@ -47,15 +58,16 @@ def closing(
     events: Sequence[Event],
     lacks: Sequence[str],
 ) -> bool:
-    """Print the summary, and at the end what was proved, or what was not and why; whether it was."""
+    """Print the summary, and at the end what was proved, or what was not and why; whether it
+    was.
+    """
     done, faults = outcome.events, outcome.faults.copy()
     requests = faults.pop("requests")
     console.print(
-        f"{requests:,} requests met {faults.total():,} faults. Cuts of the link: {done['partitions']}, "
-        f"frozen processes: {done['pauses']}.\n"
-        f"The compactors folded {done['folded']:,} changes, settled {done['settled']:,} that came late, "
-        f"and cleaned {done['cleaned']:,}.\n"
-        f"{outcome.operations['read ok']:,} reads were checked on the way."
+        f"{requests:,} requests met {faults.total():,} faults. Cuts of the link: "
+        f"{done['partitions']}, frozen processes: {done['pauses']}.\nThe compactors folded "
+        f"{done['folded']:,} changes, settled {done['settled']:,} that came late, and cleaned "
+        f"{done['cleaned']:,}.\n{outcome.operations['read ok']:,} reads were checked on the way."
     )
     if outcome.values:
         console.print(summary(outcome, truth, events))
@@ -90,16 +102,23 @@ def wrong_values(outcome: Outcome, truth: Mapping[str, int]) -> list[str]:
 def summary(outcome: Outcome, truth: Mapping[str, int], events: Sequence[Event]) -> Table:
     """The busiest counters, and the sum of all: what is true, and what each Region reads."""
     columns = (Column(name, justify="right") for name in ("truth", *outcome.values))
-    table = Table(Column(min_width=NAME_MAX), *columns, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(
+        Column(min_width=NAME_MAX), *columns, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0)
+    )
     sizes = Counter(event.counter for event in events if not is_witness(event.counter))
     busiest = [(counter, [counter]) for counter, _ in sizes.most_common(BUSIEST)]
     for name, counters in (*busiest, (f"all {len(sizes):,}", list(sizes))):
         true = sum(truth[counter] for counter in counters)
-        sums = [sum(values.get(counter, 0) for counter in counters) for values in outcome.values.values()]
+        sums = [
+            sum(values.get(counter, 0) for counter in counters)
+            for values in outcome.values.values()
+        ]
         marked = (f"{each:,}" if each == true else f"[bold red]{each:,}[/]" for each in sums)
         table.add_row(escape(name[:NAME_MAX]), f"{true:,}", *marked)
     return table
 
 
 def _print_verdict(console: Console, is_right: bool, sentence: str) -> None:
-    console.print(f"[bold green]✓[/] {escape(sentence)}" if is_right else f"[bold red]✗[/] {escape(sentence)}")
+    console.print(
+        f"[bold green]✓[/] {escape(sentence)}" if is_right else f"[bold red]✗[/] {escape(sentence)}"
+    )

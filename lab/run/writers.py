@@ -1,8 +1,10 @@
-"""A writer process: its threads send their share of the changes, retry what is unknown, and send some again later.
+"""A writer process: its threads send their share of the changes, retry what is unknown, and send
+some again later.
 
-Rule 1: Whoever sends a change sends its idempotency key and instant: first, again, elsewhere, or in the place of a
-process that was killed.
-Rule 2: An invocation is recorded before it is sent. A process that takes over reads there how far its predecessor came.
+Rule 1: Whoever sends a change sends its idempotency key and instant: first, again, elsewhere, or in
+the place of a process that was killed.
+Rule 2: An invocation is recorded before it is sent. A process that takes over reads there how far
+its predecessor came.
 Rule 3: An error of the library that no fault can cause is recorded as broken.
 """
 
@@ -48,7 +50,10 @@ def main(plan: Plan, writer: int, generation: int, reached: Any, stop: Any) -> N
     path = Path(plan.folder) / f"writer-{writer}.jsonl"
     before = lines_of(path)
     ledgers, gathering = (
-        {region: Ledger(plan.settings(region, OUTSIDE), gather=gather, clock=plan.clock()) for region in REGIONS}
+        {
+            region: Ledger(plan.settings(region, OUTSIDE), gather=gather, clock=plan.clock())
+            for region in REGIONS
+        }
         for gather in (False, True)
     )
     with Recorder(path) as recorder:
@@ -68,7 +73,9 @@ class WriterThread(Worker):
     ledgers: dict[str, Ledger]
     gathering: dict[str, Ledger]
 
-    def __init__(self, plan: Plan, slot: int, generation: int, recorder: Recorder, reached: Any) -> None:
+    def __init__(
+        self, plan: Plan, slot: int, generation: int, recorder: Recorder, reached: Any
+    ) -> None:
         super().__init__(f"writer {slot} generation {generation}", plan.seed, recorder, "add")
         self._plan, self._slot, self._reached = plan, slot, reached
         self._at_once = ThreadPoolExecutor(BATCH[1])
@@ -82,14 +89,20 @@ class WriterThread(Worker):
             if batch:
                 self._send(batch, region)
             time.sleep(
-                self._rng.uniform(0, self._plan.profile.pause_s) if self._next < self._plan.changes else WAITING_S
+                self._rng.uniform(0, self._plan.profile.pause_s)
+                if self._next < self._plan.changes
+                else WAITING_S
             )
 
     def take_over(self, before: list[Line]) -> None:
-        """Goes on where a killed predecessor stopped: it sends most of what that left open again, and some more."""
+        """Goes on where a killed predecessor stopped: it sends most of what that left open
+        again, and some more.
+        """
         mine = f"writer {self._slot} "
         lines = [line for line in before if line["process"].startswith(mine) and line["f"] == "add"]
-        asked = [Asked(*each) for line in lines if line["type"] == "invoke" for each in line["value"]]
+        asked = [
+            Asked(*each) for line in lines if line["type"] == "invoke" for each in line["value"]
+        ]
         ended = [each for line in lines if line["type"] != "invoke" for each in line["value"]]
         sure = {number for number, how in ended if how == "ok"}
         for each in dict.fromkeys(asked):
@@ -136,7 +149,9 @@ class WriterThread(Worker):
                 self._send_later(asked, self._plan.profile.again_s)
 
     def _put(self, region: str, changes: Sequence[Change]) -> Sequence[Outcome]:
-        """Sends one change alone, several as deltas or packs, or each by a thread of its own, so that they gather."""
+        """Sends one change alone, several as deltas or packs, or each by a thread of its own, so
+        that they gather.
+        """
         if len(changes) == 1:
             return [_alone(self.ledgers[region], changes[0])]
         drawn = self._rng.random()
@@ -162,6 +177,8 @@ class WriterThread(Worker):
 def _alone(ledger: Ledger, change: Change) -> Outcome:
     key, at = change.idempotency_key, change.at
     try:
-        return ledger.add(change.counter, change.change, idempotency_key=key, at=at, region=change.region)
+        return ledger.add(
+            change.counter, change.change, idempotency_key=key, at=at, region=change.region
+        )
     except LedgerError as error:
         return error

@@ -1,7 +1,9 @@
-"""`python -m lab.smoke` (`make smoke`): tries in an account what rests on AWS's word, and deletes all that it made.
+"""`python -m lab.smoke` (`make smoke`): tries in an account what rests on AWS's word, and deletes
+all that it made.
 
 Rule 1: It asks once, with the account and the cap, before it makes anything.
-Rule 2: However it ends, but for SIGKILL, it cleans up and writes its report; `make smoke-clean ID=` cleans up again.
+Rule 2: However it ends, but for SIGKILL, it cleans up and writes its report; `make smoke-clean ID=`
+cleans up again.
 Rule 3: After a step in which a test fails the next ones follow.
 """
 
@@ -29,11 +31,20 @@ from lab.smoke.visit import Visit, visit_of
 CAP = {True: "10 minutes, at most 0.10 dollars", False: "40 minutes, at most 1.20 dollars"}
 """For the table alone, and for all: twice the estimate."""
 
-Regions = Annotated[str, typer.Option(help="Two Regions, with a space; the table's stack is in the first.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Accept the account and the cap without a question.")]
-OnlyTable = Annotated[bool, typer.Option("--table", help=f"Only {' '.join(OF_THE_TABLE)}: ten minutes, five cents.")]
+Regions = Annotated[
+    str, typer.Option(help="Two Regions, with a space; the table's stack is in the first.")
+]
+Yes = Annotated[
+    bool, typer.Option("--yes", help="Accept the account and the cap without a question.")
+]
+OnlyTable = Annotated[
+    bool, typer.Option("--table", help=f"Only {' '.join(OF_THE_TABLE)}: ten minutes, five cents.")
+]
 Here = Annotated[bool, typer.Option("--here", help="Use an engine on this computer, not AWS.")]
-CleanId = Annotated[str | None, typer.Option("--clean", metavar="ID", help="Only delete what the run of this ID left.")]
+CleanId = Annotated[
+    str | None,
+    typer.Option("--clean", metavar="ID", help="Only delete what the run of this ID left."),
+]
 
 
 def main(
@@ -45,7 +56,8 @@ def main(
 ) -> None:
     """Try in an AWS account what docs/assumptions.md takes from AWS's word, and clean up.
 
-    Exit code: 0 if all that was tried holds, 1 if something does not, 2 if it could not go on or something is left.
+    Exit code: 0 if all that was tried holds, 1 if something does not, 2 if it could not go on or
+    something is left.
     """
     end_on_signals()
     try:
@@ -53,12 +65,19 @@ def main(
             if clean_id is not None:
                 visit = visit_of(clean_id)
                 if (account := _account(visit.regions)) != visit.account:
-                    why = f"the run was in the account {visit.account}, and the credentials are of {account}"
-                    raise DeploymentRefused(f"{why}. Nothing was deleted. Give credentials of {visit.account}")
+                    why = (
+                        f"the run was in the account {visit.account}, and the credentials are "
+                        f"of {account}"
+                    )
+                    raise DeploymentRefused(
+                        f"{why}. Nothing was deleted. Give credentials of {visit.account}"
+                    )
                 raise typer.Exit(2 if _clean(visit) else 0)
             visit, _control = _begin(regions, held, here)  # the proxy ends with the second
             if not (yes or here):
-                typer.confirm(f"Account {visit.account}, {regions}: {CAP[only_table]}. Go on?", abort=True)
+                typer.confirm(
+                    f"Account {visit.account}, {regions}: {CAP[only_table]}. Go on?", abort=True
+                )
             raise typer.Exit(play(visit, OF_THE_TABLE if only_table else tuple(STEPS)))
     except (DeploymentRefused, EngineMissing) as error:
         aws.say(f"error: {error}")
@@ -66,14 +85,19 @@ def main(
 
 
 def play(visit: Visit, steps: Sequence[str]) -> int:
-    """Deploy the table, play every step, then clean up and write the report. Returns the exit code."""
+    """Deploy the table, play every step, then clean up and write the report.
+
+    Returns the exit code.
+    """
     stack = TableStack(visit.table, visit.regions, Capacity())
     visit.begin(stack.name, f"{visit.name}-roles", visit.table)
     stopped, left, codes = "S1", ["unknown"], set[int]()
     try:
         named = ["--stage", visit.stage, "--regions", " ".join(visit.regions), "--name", visit.name]
         if not visit.engine and visit.child("infra.deploy", "preflight", *named) == 1:
-            raise DeploymentRefused("preflight found something to mend, see above. Nothing was made. Mend it first")
+            raise DeploymentRefused(
+                "preflight found something to mend, see above. Nothing was made. Mend it first"
+            )
         stopped = "the table"
         stack.deploy(deletion_protection=False)
         for stopped in steps:
@@ -97,7 +121,9 @@ def play(visit: Visit, steps: Sequence[str]) -> int:
 def _begin(regions: str, held: ExitStack, here: bool) -> tuple[Visit, object]:
     names = regions.split()
     if len(set(names)) != 2 or len(names) != 2:
-        raise DeploymentRefused(f"REGIONS='{regions}': name two different Regions. Nothing was made")
+        raise DeploymentRefused(
+            f"REGIONS='{regions}': name two different Regions. Nothing was made"
+        )
     engine, table_url, control = "", "", None
     if here:
         running, children = held.enter_context(Engine()), held.enter_context(Children())

@@ -1,10 +1,13 @@
 """The clean-up: finds what a run made by its names, and deletes it.
 
-Rule 1: It deletes only what has a name that begins with the run's, in the run's account and Regions.
-Rule 2: It may be repeated, and begin anywhere: it does not miss what is gone, and waits for what CloudFormation does.
-Rule 3: It looks for such names and, of stacks that the journal has begun, for what AWS tagged with them. What is not
-gone it prints, with its cost a day.
-Rule 4: A table's other replicas go first, from its home: AWS keeps for a day a replica that another was made from.
+Rule 1: It deletes only what has a name that begins with the run's, in the run's account and
+Regions.
+Rule 2: It may be repeated, and begin anywhere: it does not miss what is gone, and waits for what
+CloudFormation does.
+Rule 3: It looks for such names and, of stacks that the journal has begun, for what AWS tagged with
+them. What is not gone it prints, with its cost a day.
+Rule 4: A table's other replicas go first, from its home: AWS keeps for a day a replica that another
+was made from.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,8 +27,8 @@ ABSENT = ("ResourceNotFoundException", "does not exist", "NonExistentQueue")
 
 
 class Kind(NamedTuple):
-    """A kind of resource. listed: how to list its names (paginator, key of a page, name in an entry, argument of a
-    prefix). delete: deletes one by its name. dollars: what one costs a day."""
+    """A kind of resource. listed: how to list its names (paginator, key of a page, name in an
+    entry, argument of a prefix). delete: deletes one by its name. dollars: what one costs a day."""
 
     name: str
     service: str
@@ -54,7 +57,10 @@ def clean(visit: Visit) -> list[str]:
 
 def _left(visit: Visit) -> list[str]:
     there = ((kind, *found) for kind in KINDS for found in _there(visit, kind))
-    named = [f"{kind.name} {name} in {region}: {kind.dollars} dollars a day" for kind, region, name in there]
+    named = [
+        f"{kind.name} {name} in {region}: {kind.dollars} dollars a day"
+        for kind, region, name in there
+    ]
     return [*named, *_tagged(visit)]
 
 
@@ -65,14 +71,18 @@ def _there(visit: Visit, kind: Kind) -> Iterator[tuple[str, str]]:
         pages = visit.client(kind.service, region).get_paginator(operation)
         for page in pages.paginate(**({prefix: visit.name} if prefix else {})):
             found = [str(each[name] if name else each) for each in page.get(key, [])]
-            yield from ((region, each) for each in found if each.split("/")[-1].startswith(visit.name))
+            yield from (
+                (region, each) for each in found if each.split("/")[-1].startswith(visit.name)
+            )
 
 
 def _tagged(visit: Visit) -> Iterator[str]:
     for region in visit.regions if visit.stacks else ():
         pages = visit.client("resourcegroupstaggingapi", region).get_paginator("get_resources")
         try:
-            for page in pages.paginate(TagFilters=[{"Key": TAG, "Values": sorted(set(visit.stacks))}]):
+            for page in pages.paginate(
+                TagFilters=[{"Key": TAG, "Values": sorted(set(visit.stacks))}]
+            ):
                 yield from (each["ResourceARN"] for each in page["ResourceTagMappingList"])
         except ClientError as error:  # the role may not look
             yield f"perhaps more in {region}: {error}"
@@ -83,9 +93,12 @@ def _delete_stack(cloudformation: Any, name: str) -> None:
     _until_at_rest(region, name)
     pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=name)
     for resource in (each for page in pages for each in page["StackResourceSummaries"]):
-        if resource["ResourceType"] == "AWS::S3::Bucket" and (bucket := resource.get("PhysicalResourceId")):
+        if resource["ResourceType"] == "AWS::S3::Bucket" and (
+            bucket := resource.get("PhysicalResourceId")
+        ):
             s3 = aws.client("s3", region)
-            for found in s3.list_objects_v2(Bucket=bucket).get("Contents", []):  # few: the zips of a run
+            # few: the zips of a run
+            for found in s3.list_objects_v2(Bucket=bucket).get("Contents", []):
                 s3.delete_object(Bucket=bucket, Key=found["Key"])
     cloudformation.update_termination_protection(StackName=name, EnableTerminationProtection=False)
     cloudformation.delete_stack(StackName=name)
@@ -125,9 +138,18 @@ def _delete_queue(sqs: Any, url: str) -> None:
 
 
 KINDS = (
-    Kind("stack", "cloudformation", ("describe_stacks", "Stacks", "StackName", ""), _delete_stack, 0.55),
+    Kind(
+        "stack",
+        "cloudformation",
+        ("describe_stacks", "Stacks", "StackName", ""),
+        _delete_stack,
+        0.55,
+    ),
     Kind("table", "dynamodb", ("list_tables", "TableNames", "", ""), _delete_table, 0.01),
     Kind("rule", "events", ("list_rules", "Rules", "Name", "NamePrefix"), _delete_rule, 0),
     Kind("queue", "sqs", ("list_queues", "QueueUrls", "", "QueueNamePrefix"), _delete_queue, 0),
 )
-"""In the order of their deletion. All else that a run makes belongs to a stack, and goes with it."""
+"""In the order of their deletion.
+
+All else that a run makes belongs to a stack, and goes with it.
+"""

@@ -1,9 +1,10 @@
 """The report: what the tests of each assumption of docs/assumptions.md found on the table of a run.
 
-Rule 1: A test's mark `shows` names its numbers, and the test belongs to the step that the page names.
-Rule 2: A test that fails makes its assumption `not held`, with its message. A test that was skipped, could not begin or
-was not played makes it `unknown`, with the reason. Beside it stands what the test reports (`seen`, and `costs`, of
-docs/costs.md).
+Rule 1: A test's mark `shows` names its numbers, and the test belongs to the step that the page
+names.
+Rule 2: A test that fails makes its assumption `not held`, with its message. A test that was
+skipped, could not begin or was not played makes it `unknown`, with the reason. Beside it stands
+what the test reports (`seen`, and `costs`, of docs/costs.md).
 """
 
 import re
@@ -32,7 +33,10 @@ OF_THE_TABLE = ("S2", "S3", "S5")
 
 def claims() -> dict[int, tuple[str, str]]:
     """The page's claims by number, each with its step."""
-    return {int(number): (" ".join(claim.split()), step) for number, claim, step in ROW.findall(PAGE.read_text())}
+    return {
+        int(number): (" ".join(claim.split()), step)
+        for number, claim, step in ROW.findall(PAGE.read_text())
+    }
 
 
 def results(visit: Visit, step: str) -> str:
@@ -42,16 +46,23 @@ def results(visit: Visit, step: str) -> str:
 
 def page(visit: Visit, left: Sequence[str], stopped: str) -> str:
     """The report, in Markdown."""
-    where = f"on an engine ({visit.engine}), which is not AWS" if visit.engine else f"in the account {visit.account}"
+    where = (
+        f"on an engine ({visit.engine}), which is not AWS"
+        if visit.engine
+        else f"in the account {visit.account}"
+    )
     found = [*_seen(visit)]
     counts = ", ".join(
-        f"{sum(each[2].startswith(way) for each in found)} {way}" for way in ("held", "not held", "unknown")
+        f"{sum(each[2].startswith(way) for each in found)} {way}"
+        for way in ("held", "not held", "unknown")
     )
     title = f"# {visit.name}, {where}, {' '.join(visit.regions)}"
     table = ["| | assumption | | what was seen | docs/costs.md |", "|---|---|---|---|---|"]
     table += [f"| {' | '.join(row)} |" for row in found]
     ends = [f"Stopped: {stopped}"] if stopped else []
-    return "\n\n".join([title, counts, "\n".join(table), *ends, f"Left: {'; '.join(left) or 'nothing'}\n"])
+    return "\n\n".join(
+        [title, counts, "\n".join(table), *ends, f"Left: {'; '.join(left) or 'nothing'}\n"]
+    )
 
 
 def _seen(visit: Visit) -> Iterator[tuple[str, ...]]:

@@ -1,8 +1,10 @@
 """A run of smoke: its name and its journal.
 
-Rule 1: All that a run makes has a name that begins with the run's, in the account and the Regions of its journal. The
-journal has each stack before CloudFormation gets the request, so a crash leaves nothing that nobody knows.
-Rule 2: The processes of a step end with it: a framework that went on would deploy what was cleaned up just now.
+Rule 1: All that a run makes has a name that begins with the run's, in the account and the Regions
+of its journal. The journal has each stack before CloudFormation gets the request, so a crash leaves
+nothing that nobody knows.
+Rule 2: The processes of a step end with it: a framework that went on would deploy what was cleaned
+up just now.
 """
 
 import json
@@ -23,7 +25,8 @@ FOLDER = ROOT / "build" / "smoke"
 
 @dataclass
 class Visit:
-    """engine: the endpoint of an engine here; empty: AWS. table_url: where functions find the table; empty: AWS's.
+    """engine: the endpoint of an engine here; empty: AWS. table_url: where functions find the
+    table; empty: AWS's.
     stacks: the names of those that the run has begun."""
 
     id: str
@@ -66,7 +69,9 @@ class Visit:
         place = " ".join([self.name, self.stage, *self.regions])
         environment = {**os.environ, "SMOKE": self.id, "E2E_PLACE": place}
         command = [sys.executable, "-m", *arguments]
-        with subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True) as process:
+        with subprocess.Popen(
+            command, cwd=ROOT, env=environment, start_new_session=True
+        ) as process:
             try:
                 return process.wait()
             except BaseException:
@@ -83,5 +88,7 @@ def visit_of(id_: str) -> Visit:
     """The run of an id, from its journal. Raises DeploymentRefused."""
     journal = FOLDER / f"{id_}.json"
     if not journal.is_file():
-        raise aws.DeploymentRefused(f"ID={id_}: there is no journal {journal}. Nothing was deleted. Give a run's ID")
+        raise aws.DeploymentRefused(
+            f"ID={id_}: there is no journal {journal}. Nothing was deleted. Give a run's ID"
+        )
     return Visit(**json.loads(journal.read_text()))

@@ -1,8 +1,10 @@
 """Runs TLC on the models: `make model`, half an hour; a name runs one configuration or mistake.
 
-Rule 1: A configuration must run to completion without a violation; a mistake must break a promise; a thing that must be
-able to happen must happen; and every action must be taken somewhere. Anything else makes the exit code 1.
-Rule 2: It needs Java 11 or later, and Maven the first time. Nothing else is installed: TLC is kept in .venv/tla.
+Rule 1: A configuration must run to completion without a violation; a mistake must break a promise;
+a thing that must be able to happen must happen; and every action must be taken somewhere. Anything
+else makes the exit code 1.
+Rule 2: It needs Java 11 or later, and Maven the first time. Nothing else is installed: TLC is kept
+in .venv/tla.
 """
 
 import hashlib
@@ -36,7 +38,10 @@ MODELS = (COUNTER, GATE, CARRY)
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Of a configuration. breaks: invariants of which one must be violated; none where all must hold."""
+    """Of a configuration.
+
+    breaks: invariants of which one must be violated; none where all must hold.
+    """
 
     name: str
     model: Model
@@ -47,16 +52,30 @@ class Run:
     def output(self, jar: Path) -> str:
         """What TLC says."""
         model = self.model
-        constants = {**model.usual, **model.configurations[self.configuration], "Mistake": f'"{self.mistake}"'}
+        constants = {
+            **model.usual,
+            **model.configurations[self.configuration],
+            "Mistake": f'"{self.mistake}"',
+        }
         lines = ["CONSTANTS", *(f"  {constant} = {value}" for constant, value in constants.items())]
         lines += ["SPECIFICATION Spec", f"SYMMETRY {model.symmetry}", "CHECK_DEADLOCK FALSE"]
         lines += [f"INVARIANTS {' '.join(self.breaks or (*model.promises, *model.reasons))}"]
         with tempfile.TemporaryDirectory() as folder:
             shutil.copy(SPEC / f"{model.module}.tla", folder)
             Path(folder, f"{model.module}.cfg").write_text("\n".join(lines))
-            tlc = [*JAVA, f"-Djava.io.tmpdir={folder}", "-cp", str(jar), "tlc2.TLC", "-workers", "1"]
+            tlc = [
+                *JAVA,
+                f"-Djava.io.tmpdir={folder}",
+                "-cp",
+                str(jar),
+                "tlc2.TLC",
+                "-workers",
+                "1",
+            ]
             tlc += [] if self.breaks else ["-coverage", "60"]
-            done = subprocess.run([*tlc, model.module], cwd=folder, capture_output=True, text=True, timeout=RUN_MAX_S)
+            done = subprocess.run(
+                [*tlc, model.module], cwd=folder, capture_output=True, text=True, timeout=RUN_MAX_S
+            )
         return done.stdout + done.stderr
 
     def result(self, output: str) -> tuple[bool, str]:
@@ -69,13 +88,16 @@ class Run:
             good = "Model checking completed. No error has been found." in output
             came = "holds" if good else f"FAILED: {output[-3000:]}"
         states = re.findall(r"([\d,]+) distinct states found", output) or ["0"]
-        steps = max(len(re.findall(r"^State \d+:", output, re.MULTILINE)) - 1, 0)  # the first state is no step
+        # the first state is no step
+        steps = max(len(re.findall(r"^State \d+:", output, re.MULTILINE)) - 1, 0)
         return good, f"{self.name:<40}{states[-1]:>12}{steps:>7}  {came}"
 
 
 def runs() -> Iterator[Run]:
     for model in MODELS:
-        yield from (Run(name, model, name) for name in model.configurations if name not in model.unfinished)
+        yield from (
+            Run(name, model, name) for name in model.configurations if name not in model.unfinished
+        )
         for never, (name, _) in model.possible.items():
             yield Run(never, model, name, breaks=(never,))
         for mistake, (name, _) in model.mistakes.items():
@@ -83,7 +105,9 @@ def runs() -> Iterator[Run]:
 
 
 def main(
-    names: Annotated[list[str] | None, typer.Argument(help="Only these: configurations, mistakes.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Only these: configurations, mistakes.")
+    ] = None,
 ) -> None:
     """Check the models of the protocol with TLC."""
     chosen = [run for run in runs() if run.name in (names or [run.name])]
@@ -108,10 +132,24 @@ def _jar() -> Path:
     """TLC's jar, fetched by Maven the first time; ends the program when that cannot be."""
     _, name, version = TLC.split(":")
     jar = CACHE / f"{name}-{version}.jar"
-    if missing := [program for program in ("java", "mvn")[: 1 + (not jar.exists())] if shutil.which(program) is None]:
-        sys.exit(f"The model needs Java 11 or later, and Maven once; not on the PATH: {', '.join(missing)}.")
+    if missing := [
+        program
+        for program in ("java", "mvn")[: 1 + (not jar.exists())]
+        if shutil.which(program) is None
+    ]:
+        sys.exit(
+            "The model needs Java 11 or later, and Maven once; not on the PATH: "
+            f"{', '.join(missing)}."
+        )
     if not jar.exists():
-        fetch = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={TLC}", f"-DoutputDirectory={CACHE}"]
+        fetch = [
+            "mvn",
+            "-q",
+            "-B",
+            "dependency:copy",
+            f"-Dartifact={TLC}",
+            f"-DoutputDirectory={CACHE}",
+        ]
         subprocess.run(fetch, cwd=SPEC, check=True)
     if hashlib.sha256(jar.read_bytes()).hexdigest() != TLC_SHA256:
         sys.exit(f"{jar} is not the {TLC} that this file names. Delete it and try again.")

@@ -50,13 +50,27 @@ COUNTER = Model(
             "AnyClock": "TRUE",
         },
         # A pack and one of its deltas alone, two compactors that fold up to any cutoff; no reads.
-        "packs-two-compactors": {"ByHome": "{{2}, {1, 2}}", "Compactors": "{k1, k2}", "AnyClock": "TRUE"},
+        "packs-two-compactors": {
+            "ByHome": "{{2}, {1, 2}}",
+            "Compactors": "{k1, k2}",
+            "AnyClock": "TRUE",
+        },
         # A delta between the two of a pack; one Region, one compactor; strong reads.
-        "packs-apart": {"N": "3", "ByHome": "{{2}, {1, 3}}", "LateRetries": "FALSE", "Reads": '{"home"}'},
+        "packs-apart": {
+            "N": "3",
+            "ByHome": "{{2}, {1, 3}}",
+            "LateRetries": "FALSE",
+            "Reads": '{"home"}',
+        },
     },
     unfinished=frozenset({"packs-apart"}),
     symmetry="EitherCompactor",
-    promises=("EveryReadIsATrueSum", "AHomeReadHoldsWhatCameOnTime", "WhatWasKnownStays", "InTheEndEachCountsOnce"),
+    promises=(
+        "EveryReadIsATrueSum",
+        "AHomeReadHoldsWhatCameOnTime",
+        "WhatWasKnownStays",
+        "InTheEndEachCountsOnce",
+    ),
     reasons=(
         "TheTotalIsTheSegments",
         "NothingIsLost",
@@ -80,27 +94,51 @@ COUNTER = Model(
         "CleanWithoutOtherRegions": ("one-delta", "clean does not ask the other Region"),
         "TimeBeforeAnswers": ("one-delta", "clean takes the time before the other Region answers"),
         "CleanUnlisted": ("one-region", "clean deletes what no segment lists"),
-        "CleanAnyVersion": ("one-region", "clean deletes what a later version than the noted one lists"),
+        "CleanAnyVersion": (
+            "one-region",
+            "clean deletes what a later version than the noted one lists",
+        ),
         "ForgetSegments": ("one-delta", "segments are deleted with their deltas"),
         "CountTwice": ("packs", "a read counts a delta in every item that holds it"),
         "CountBelow": ("packs", "a read counts what a pack holds at or below the watermark"),
         "FoldWholePacks": ("packs-apart", "fold takes what a pack holds above the cutoff, too"),
         "FoldUptoCutoff": ("packs-apart", "fold looks at no pack that reaches above the cutoff"),
         "FoldIncomplete": ("packs-apart", "fold commits what it has, whatever later packs hold"),
-        "FoldOnThoughMoved": ("packs-two-compactors", "fold goes on with what it read, though another has folded"),
+        "FoldOnThoughMoved": (
+            "packs-two-compactors",
+            "fold goes on with what it read, though another has folded",
+        ),
         "CleanAnyListed": ("packs", "clean deletes a pack of which one delta is listed"),
         "CleanHighestListed": ("packs", "clean deletes a pack whose highest delta is listed"),
     },
     possible={
-        "NeverAllSettledAndCleaned": ("fail-over", "every delta folded or settled, then deleted in both Regions"),
+        "NeverAllSettledAndCleaned": (
+            "fail-over",
+            "every delta folded or settled, then deleted in both Regions",
+        ),
         "NeverARetryAfterTheClean": ("one-delta", "a deleted delta is put again through Region 2"),
-        "NeverAReadOverFoldAndNote": ("one-delta", "a read runs on while its tail is folded and noted"),
+        "NeverAReadOverFoldAndNote": (
+            "one-delta",
+            "a read runs on while its tail is folded and noted",
+        ),
         "NeverAStrayOutOfAnAwayRead": ("fail-over", "a stray leaves the reads of Region 2"),
-        "NeverAReadFromALaggingNode": ("lagging-node", "an eventually consistent read misses something"),
-        "NeverTwoCommitsAtOneVersion": ("two-compactors", "two compactors are about to commit the same version"),
+        "NeverAReadFromALaggingNode": (
+            "lagging-node",
+            "an eventually consistent read misses something",
+        ),
+        "NeverTwoCommitsAtOneVersion": (
+            "two-compactors",
+            "two compactors are about to commit the same version",
+        ),
         "NeverOneInTwoItems": ("packs", "a read counts a delta that stands in two items"),
-        "NeverAStrayInAPackAcrossTheWatermark": ("packs-apart", "a pack that reaches above the watermark has a stray"),
-        "NeverInOtherCompanyAfterTheClean": ("packs", "a deleted delta is put again in a pack with a new one"),
+        "NeverAStrayInAPackAcrossTheWatermark": (
+            "packs-apart",
+            "a pack that reaches above the watermark has a stray",
+        ),
+        "NeverInOtherCompanyAfterTheClean": (
+            "packs",
+            "a deleted delta is put again in a pack with a new one",
+        ),
     },
     only_mistaken=frozenset({"Counter.ReadTotalTooLate", "Counter.SegmentForgotten"}),
 )

@@ -1,8 +1,11 @@
 """How a program of this package calls a ledger: directly, in a thread, or as a coroutine.
 
-Rule 1: a program yields functions of the ledger and takes their answers, so that there is one program for all three.
-Rule 2: the ledger's calls block, so a coroutine never makes them itself: a thread does, unless they are coroutines.
-Rule 3: a call that a cancelled task had begun goes on to its end; else no program would know about half of it.
+Rule 1: a program yields functions of the ledger and takes their answers, so that there is one
+program for all three.
+Rule 2: the ledger's calls block, so a coroutine never makes them itself: a thread does, unless they
+are coroutines.
+Rule 3: a call that a cancelled task had begun goes on to its end; else no program would know about
+half of it.
 """
 
 from __future__ import annotations
@@ -18,44 +21,65 @@ from ledger.requests import Result, drive
 from ledger.settings import Settings
 
 Program = Generator[Callable[[Any], Any], Any, Result]
-"""Yields functions of the ledger, and gets their answers or the errors of `ledger.errors` that they raise."""
+"""Yields functions of the ledger, and gets their answers or the errors of `ledger.errors` that
+they raise.
+"""
 
 _going_on: set[asyncio.Task[Any]] = set()
 """The tasks that go on, because an event loop keeps no task alive itself."""
 
 
 def check_ledger(ledger: object) -> Any:
-    """`ledger` itself; raises InvalidInput unless it is a Ledger, or one whose calls are coroutines."""
-    has_calls = all(callable(getattr(ledger, name, None)) for name in ("hold_all", "capture", "release", "add"))
+    """`ledger` itself; raises InvalidInput unless it is a Ledger, or one whose calls are
+    coroutines.
+    """
+    has_calls = all(
+        callable(getattr(ledger, name, None)) for name in ("hold_all", "capture", "release", "add")
+    )
     if not has_calls or not isinstance(getattr(ledger, "settings", None), Settings):
-        raise InvalidInput(f"Budgets are kept by a Ledger or an AsyncLedger, not by {shown(ledger)}.")
+        raise InvalidInput(
+            f"Budgets are kept by a Ledger or an AsyncLedger, not by {shown(ledger)}."
+        )
     return ledger
 
 
 def is_async(ledger: Any) -> bool:
-    """Whether a ledger's calls are coroutines. Not every method of an AsyncLedger is a coroutine function; `add` is."""
+    """Whether a ledger's calls are coroutines.
+
+    Not every method of an AsyncLedger is a coroutine function; `add` is.
+    """
     return iscoroutinefunction(ledger.add)
 
 
 def run(program: Program[Result], ledger: Any) -> Result:
-    """Run a program with calls that block. Raises what it raises, and InvalidInput for a ledger with coroutines."""
+    """Run a program with calls that block.
+
+    Raises what it raises, and InvalidInput for a ledger with coroutines.
+    """
     if is_async(ledger):
         program.close()
-        raise InvalidInput("A call that blocks got an AsyncLedger. Nothing was written. Use `async with`, or a Ledger.")
+        raise InvalidInput(
+            "A call that blocks got an AsyncLedger. Nothing was written. Use `async with`, or a "
+            "Ledger."
+        )
     return drive(program, lambda request: request(ledger))
 
 
 async def run_async(program: Program[Result], ledger: Any) -> Result:
-    """Run a program with calls in threads, or await those of an AsyncLedger. Raises what the program raises."""
+    """Run a program with calls in threads, or await those of an AsyncLedger.
+
+    Raises what the program raises.
+    """
     if is_async(ledger):
         return await aio.drive(program, lambda request: request(ledger))
     return await aio.drive(program, lambda request: asyncio.to_thread(request, ledger))
 
 
 async def to_its_end(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-    """The result of the work. A task that is cancelled meanwhile waits for the end of the work and is cancelled then,
-    from what failed, because the ledger may close behind it. A task that is cancelled again leaves the work to go on. A
-    loop that ends cancels the work, too: then the work runs once more, and that must change nothing that it did before.
+    """The result of the work. A task that is cancelled meanwhile waits for the end of the work and
+    is cancelled then, from what failed, because the ledger may close behind it. A task that is
+    cancelled again leaves the work to go on. A loop that ends cancels the work, too: then the work
+    runs once more, and that must change nothing that it did before.
     """
     task = go_on(work())
     try:

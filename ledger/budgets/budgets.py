@@ -1,11 +1,12 @@
 """`Budgets`: reserve what a call may cost before it, and settle what it did cost after it.
 
-Rule 1: a budget is a limited counter. Nothing here decides: no cache, no copy, no reset; a period is in the name.
+Rule 1: a budget is a limited counter. Nothing here decides: no cache, no copy, no reset; a period
+is in the name.
 Rule 2: a reservation ends with its call, however that ends, and by itself when the process dies.
-Rule 3: a call that fails before it has a cost counts nothing. A call without a cost that ended well, or that a
-cancelled task or a time-out left, counts its estimate: an unknown cost is not free.
-Rule 4: a task that is cancelled during a reservation releases the hold that the answer brings, unless the call has a
-name by which others may make it, too.
+Rule 3: a call that fails before it has a cost counts nothing. A call without a cost that ended
+well, or that a cancelled task or a time-out left, counts its estimate: an unknown cost is not free.
+Rule 4: a task that is cancelled during a reservation releases the hold that the answer brings,
+unless the call has a name by which others may make it, too.
 """
 
 from __future__ import annotations
@@ -36,15 +37,19 @@ from ledger.gate.hold import Hold
 
 TIMEOUT = timedelta(minutes=10)
 LONGEST = "/rest"
-"""A call's name is so much shorter than a key: a client in another language may name its own steps by it."""
+"""A call's name is so much shorter than a key: a client in another language may name its own
+steps by it.
+"""
 
 
 class Budgets:
-    """Reserves in the limited counters of a ledger. It is as thread-safe as the ledger: make one in each process.
+    """Reserves in the limited counters of a ledger. It is as thread-safe as the ledger: make one in
+    each process.
 
-    ledger: a Ledger, or an AsyncLedger for `async with` alone. timeout: no call takes longer; then its reservation ends
-    by itself. over: a cost above the estimate fills the budget, and the rest of it counts in a counter named `over` and
-    the budget's name, which has no limit: the two together are what was spent. clock: as for Ledger.
+    ledger: a Ledger, or an AsyncLedger for `async with` alone. timeout: no call takes longer; then
+    its reservation ends by itself. over: a cost above the estimate fills the budget, and the rest
+    of it counts in a counter named `over` and the budget's name, which has no limit: the two
+    together are what was spent. clock: as for Ledger.
     """
 
     def __init__(
@@ -58,48 +63,69 @@ class Budgets:
         self.ledger = check_ledger(ledger)
         length = plain_length(timeout)
         if length is None or length <= timedelta(0):
-            raise InvalidInput(f"timeout is a timedelta above 0, how long a call may take, not {shown(timeout)}.")
+            raise InvalidInput(
+                f"timeout is a timedelta above 0, how long a call may take, not {shown(timeout)}."
+            )
         self.timeout = length
         self.over = check_counter(over)
         self.clock = clocks.checked(clock)
 
     def now(self) -> datetime:
-        """The time by this object's clock, in UTC, from which you make the name of a day's or a month's budget."""
+        """The time by this object's clock, in UTC, from which you make the name of a day's or a
+        month's budget.
+        """
         return to_datetime(self.clock())
 
     def reserve(
-        self, counters: Iterable[str], estimate: int, *, call: str | None = None, at: datetime | None = None
+        self,
+        counters: Iterable[str],
+        estimate: int,
+        *,
+        call: str | None = None,
+        at: datetime | None = None,
     ) -> Call:
-        """A call that may cost `estimate` in each of these counters. It holds nothing before `with` or `async with`.
+        """A call that may cost `estimate` in each of these counters. It holds nothing before `with`
+        or `async with`.
 
-        estimate, and every cost: a whole number from 0 to 10**18, such as micro-dollars or tokens. call, at: the name
-        of the call, with its counters. Give both again to repeat the call, in any process of this Region, whatever its
-        timeout: it reserves once, also after an error. A call that has ended, or was refused, needs a new name. Raises
-        InvalidInput.
+        estimate, and every cost: a whole number from 0 to 10**18, such as micro-dollars or tokens.
+        call, at: the name of the call, with its counters. Give both again to repeat the call, in
+        any process of this Region, whatever its
+        timeout: it reserves once, also after an error. A call that has ended, or was refused, needs
+        a new name. Raises InvalidInput.
         """
         names = check_counters(counters)
         for name in names:
             beside = check_counter(self.over + name)
             if self.ledger.settings.limit_of(beside) is not None:
                 raise InvalidInput(
-                    f"{beside} counts what {name} refuses of a cost, and has a limit. Nothing was written. Give "
-                    "another over=."
+                    f"{beside} counts what {name} refuses of a cost, and has a limit. Nothing was "
+                    "written. Give another over=."
                 )
         if (call is None) is not (at is None):
-            raise InvalidKey("call or at came alone. Nothing was written. Give both, and the same to repeat the call.")
+            raise InvalidKey(
+                "call or at came alone. Nothing was written. Give both, and the same to repeat "
+                "the call."
+            )
         when = self.now() if at is None else to_datetime(check_time("at", at))
-        id = uuid.uuid4().hex if call is None else check_key(check_key(call) + LONGEST).removesuffix(LONGEST)
+        id = (
+            uuid.uuid4().hex
+            if call is None
+            else check_key(check_key(call) + LONGEST).removesuffix(LONGEST)
+        )
         call_name = CallName(id, when, shared=call is not None, counters=tuple(names))
         return Call(self, names, check_cost("estimate", estimate), call_name)
 
 
 class Call:
-    """A call and what it reserved. `with` and `async with` raise OverBudget and what `Ledger.hold_all` raises, before
-    the call; on leaving, SettledOtherwise, NotCounted and what `Ledger.capture` raises, as a note where the block
+    """A call and what it reserved. `with` and `async with` raise OverBudget and what
+    `Ledger.hold_all` raises, before the call; on leaving, SettledOtherwise, NotCounted and what
+    `Ledger.capture` raises, as a note where the block
     failed: then `close` again.
     """
 
-    def __init__(self, budgets: Budgets, counters: list[str], estimate: int, name: CallName) -> None:
+    def __init__(
+        self, budgets: Budgets, counters: list[str], estimate: int, name: CallName
+    ) -> None:
         self._budgets = budgets
         self._name = name
         self.id, self.at = name.id, name.at
@@ -111,28 +137,37 @@ class Call:
         self.ended = False
         self._was_opened = False
         self.over: Mapping[str, int] = MappingProxyType({})
-        """After the end: how much of the cost each budget refused. It counts beside it; after NotCounted nowhere."""
+        """After the end: how much of the cost each budget refused.
+
+        It counts beside it; after NotCounted nowhere.
+        """
 
     def settle(self, cost: int) -> None:
-        """Set what the call costs, all in all; again as you know more. It is written at the end of the block, also
-        after an exception or a cancelled task. Raises InvalidInput for a bad cost: then the estimate counts, or the
-        last cost if that is more, until you set another; and for a call that has ended.
+        """Set what the call costs, all in all; again as you know more. It is written at the end of
+        the block, also after an exception or a cancelled task. Raises InvalidInput for a bad cost:
+        then the estimate counts, or the last cost if that is more, until you set another; and for a
+        call that has ended.
         """
         if self.ended:
-            raise InvalidInput(f"The call {self.id} has ended. Nothing was written. `add` the rest to its budgets.")
+            raise InvalidInput(
+                f"The call {self.id} has ended. Nothing was written. `add` the rest to its budgets."
+            )
         self.cost = max(self.estimate, self.cost or 0)
         self.cost = check_cost("cost", cost)
 
     def open(self) -> Call:
-        """As `with`, for code that ends elsewhere: there, call `close`. Raises InvalidInput the second time."""
+        """As `with`, for code that ends elsewhere: there, call `close`.
+
+        Raises InvalidInput the second time.
+        """
         self._check_new()
         self.holds = tuple(run(self._reserved(), self._budgets.ledger))
         self._was_opened = True
         return self
 
     def close(self, *, failed: bool = False) -> None:
-        """End what `open` began: the cost from `settle` counts, else the estimate, or nothing if the call `failed` or
-        nobody opened it, as after a refusal.
+        """End what `open` began: the cost from `settle` counts, else the estimate, or nothing if
+        the call `failed` or nobody opened it, as after a refusal.
         """
         with self._ending():
             self._keep(run(self._ended(failed), self._budgets.ledger))
@@ -141,7 +176,10 @@ class Call:
         return self.open()
 
     def __exit__(
-        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        failure: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         try:
             self.close(failed=not may_be_billed(failure))
@@ -161,9 +199,11 @@ class Call:
         return self
 
     async def aclose(self, *, failed: bool = False, tries: int = TRIES_MAX) -> None:
-        """As `close`. If its task is cancelled meanwhile it goes on to its end, and then the task is cancelled.
+        """As `close`. If its task is cancelled meanwhile it goes on to its end, and then the task
+        is cancelled.
 
-        tries: how often each write is sent until it is decided; with one, the first error is raised at once.
+        tries: how often each write is sent until it is decided; with one, the first error is raised
+        at once.
         """
 
         async def closed() -> None:
@@ -176,7 +216,10 @@ class Call:
         return await self.aopen()
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        failure: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         try:
             await self.aclose(failed=not may_be_billed(failure))
@@ -188,14 +231,20 @@ class Call:
 
     def _check_new(self) -> None:
         if self._was_opened or self.ended:
-            raise InvalidInput(f"The call {self.id} was opened before. Nothing was written. Reserve another one.")
+            raise InvalidInput(
+                f"The call {self.id} was opened before. Nothing was written. Reserve another one."
+            )
 
     def _ended(self, failed: bool, tries: int = TRIES_MAX) -> Program[dict[str, int]]:
         if self.cost is None and (failed or not self._was_opened):
             yield from reserving.release(self.holds)
             return {}
         cost = self.estimate if self.cost is None else self.cost
-        return (yield from reserving.settle(self.counters, self.holds, cost, self._name, self._budgets.over, tries))
+        return (
+            yield from reserving.settle(
+                self.counters, self.holds, cost, self._name, self._budgets.over, tries
+            )
+        )
 
     def _keep(self, over: dict[str, int]) -> None:
         self.over = MappingProxyType(over)

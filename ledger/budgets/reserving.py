@@ -1,16 +1,20 @@
-"""The programs of a budget: reserve an estimate in several at once, settle the cost, let a reservation go.
+"""The programs of a budget: reserve an estimate in several at once, settle the cost, let a
+reservation go.
 
 Rule 1: all budgets or none, as `Ledger.hold_all` holds.
-Rule 2: every write has a name of its own, from the call's id and time, so that a repetition counts once. The ledger
-names the holds of a call that nobody may repeat, and releases those that are undecided at once.
-Rule 3: a cost is never dropped. The part above the hold, or after its end, is the rest. `settle` adds the rest whole;
-if the budget refuses that, it halves the rest again and again, and adds each part under a name of its own. So the parts
-fill the budget to the last unit. The parts that it refuses count in another counter, without a limit. A rest that comes
-when the budget's period is over can count nowhere: NotCounted says how much it is.
-Rule 4: a gate answers a name once, and for ever, a refusal too. Parts and their names follow from the rest alone, so
-whoever settles again, in any process and whatever room came back, gets the same answers and counts nothing twice.
-Rule 5: the names of steps hold the call's id and its budgets, and are of a kind of their own. What a process sets, its
-timeout, is in none.
+Rule 2: every write has a name of its own, from the call's id and time, so that a repetition counts
+once. The ledger names the holds of a call that nobody may repeat, and releases those that are
+undecided at once.
+Rule 3: a cost is never dropped. The part above the hold, or after its end, is the rest. `settle`
+adds the rest whole; if the budget refuses that, it halves the rest again and again, and adds each
+part under a name of its own. So the parts fill the budget to the last unit. The parts that it
+refuses count in another counter, without a limit. A rest that comes when the budget's period is
+over can count nowhere: NotCounted says how much it is.
+Rule 4: a gate answers a name once, and for ever, a refusal too. Parts and their names follow from
+the rest alone, so whoever settles again, in any process and whatever room came back, gets the same
+answers and counts nothing twice.
+Rule 5: the names of steps hold the call's id and its budgets, and are of a kind of their own. What
+a process sets, its timeout, is in none.
 Rule 6: a settlement with another cost is SettledOtherwise: the first one stays.
 Rule 7: an undecided request is sent again, TRIES_MAX times at most; then its error is raised.
 """
@@ -44,9 +48,10 @@ TRIES_MAX = 5
 
 
 class OverBudget(LimitReached):
-    """A budget has too little left for an estimate: `counter` names the budget, `available` says how much it has left,
-    and `resets_at` when its next period begins. No budget holds anything of the call; if a release failed, a note says
-    so, and that hold ends with its time. Make a new call for a new attempt.
+    """A budget has too little left for an estimate: `counter` names the budget, `available` says
+    how much it has left, and `resets_at` when its next period begins. No budget holds anything of
+    the call; if a release failed, a note says so, and that hold ends with its time. Make a new call
+    for a new attempt.
     """
 
     def __init__(
@@ -78,7 +83,9 @@ class OverBudget(LimitReached):
     @classmethod
     def of(cls, refused: LimitReached, estimate: int) -> OverBudget:
         """The error of a budget whose limit refused an estimate, with the refusal's notes."""
-        known: dict[str, Any] = {name: getattr(refused, name) for name in ("available", "resets_at", "replayed")}
+        known: dict[str, Any] = {
+            name: getattr(refused, name) for name in ("available", "resets_at", "replayed")
+        }
         error = cls(str(refused.counter), estimate, **known)
         error.__dict__.update(refused.__dict__)
         return error
@@ -91,15 +98,17 @@ def _day(at: datetime) -> str:
 
 
 class SettledOtherwise(HoldEnded, TokenConflict):
-    """A call was settled before, with another cost, which stays. Nothing of this cost was written in `counter`, where
-    `actual` of the first one counts; if `is_least`, more of it may count, above what was held. `state` is `captured`.
+    """A call was settled before, with another cost, which stays. Nothing of this cost was written
+    in `counter`, where `actual` of the first one counts; if `is_least`, more of it may count, above
+    what was held. `state` is `captured`.
     """
 
     def __init__(self, counter: str, cost: int, actual: int, *, is_least: bool) -> None:
         counts = f"{actual:,}{' or more' if is_least else ''} of the first cost counts"
         super().__init__(
-            f"{counter}: the call was settled before, with another cost than {cost:,}. {counts}, and stays. Nothing of "
-            "this one was written. If it is right, `add` the difference under a name of its own.",
+            f"{counter}: the call was settled before, with another cost than {cost:,}. {counts}, "
+            "and stays. Nothing of this one was written. If it is right, `add` the difference "
+            "under a name of its own.",
             "captured",
             actual,
         )
@@ -107,14 +116,14 @@ class SettledOtherwise(HoldEnded, TokenConflict):
 
 
 class NotCounted(PeriodOver):
-    """The period of `counter` was over when a call was settled, so a part of its cost is in no counter. `over` says how
-    much of the cost each budget refused, as `Call.over` does."""
+    """The period of `counter` was over when a call was settled, so a part of its cost is in no
+    counter. `over` says how much of the cost each budget refused, as `Call.over` does."""
 
     def __init__(self, counter: str, used: int, cost: int, since: datetime | None) -> None:
         super().__init__(
-            f"{counter}: its period is over. Of the cost of {cost:,}, {used:,} counts in it; the rest, "
-            f"{cost - used:,}, is in no counter, unless an earlier settlement counted it. `add` it to a counter that "
-            "is open.",
+            f"{counter}: its period is over. Of the cost of {cost:,}, {used:,} counts in it; the "
+            f"rest, {cost - used:,}, is in no counter, unless an earlier settlement counted it. "
+            "`add` it to a counter that is open.",
             counter=counter,
             since=since,
         )
@@ -127,8 +136,9 @@ FINAL = (SettledOtherwise, NotCounted)
 
 @dataclass(frozen=True, slots=True)
 class CallName:
-    """The name of a call's writes: its id, when it was first requested, and its budgets. shared: its caller named it,
-    so others may make the same call. region: where it was requested, if that may not be the ledger's Region.
+    """The name of a call's writes: its id, when it was first requested, and its budgets. shared:
+    its caller named it, so others may make the same call. region: where it was requested, if that
+    may not be the ledger's Region.
     """
 
     id: str
@@ -153,7 +163,10 @@ class CallName:
 
 
 def again(request: Callable[[Any], Any], tries: int = TRIES_MAX) -> Program[Any]:
-    """Send a request until the table decides it. Raises what the ledger raises, and what an earlier one left open."""
+    """Send a request until the table decides it.
+
+    Raises what the ledger raises, and what an earlier one left open.
+    """
     with Doubt() as doubt:
         for _ in range(tries - 1):
             try:
@@ -163,8 +176,13 @@ def again(request: Callable[[Any], Any], tries: int = TRIES_MAX) -> Program[Any]
         return (yield request)
 
 
-def reserve(counters: Sequence[str], estimate: int, name: CallName, expires: timedelta) -> Program[Sequence[Hold]]:
-    """A hold of `estimate` in each counter, or none. Raises OverBudget and what `Ledger.hold_all` does."""
+def reserve(
+    counters: Sequence[str], estimate: int, name: CallName, expires: timedelta
+) -> Program[Sequence[Hold]]:
+    """A hold of `estimate` in each counter, or none.
+
+    Raises OverBudget and what `Ledger.hold_all` does.
+    """
     if not counters or not estimate:
         return ()
     try:
@@ -174,13 +192,18 @@ def reserve(counters: Sequence[str], estimate: int, name: CallName, expires: tim
         raise OverBudget.of(refused, estimate) from refused
 
 
-def _holds(counters: Sequence[str], estimate: int, name: CallName, expires: timedelta) -> Callable[[Any], Any]:
+def _holds(
+    counters: Sequence[str], estimate: int, name: CallName, expires: timedelta
+) -> Callable[[Any], Any]:
     named: dict[str, Any] = {"idempotency_key": name.holds, "at": name.at} if name.shared else {}
     return lambda ledger: ledger.hold_all(counters, estimate, expires=expires, **named)
 
 
 def release(holds: Sequence[Hold]) -> Program[None]:
-    """Let every hold go that has not ended. Tries all, then raises what `Ledger.release` raised first."""
+    """Let every hold go that has not ended.
+
+    Tries all, then raises what `Ledger.release` raised first.
+    """
     failures: list[LedgerError] = []
     for hold in holds:
         try:
@@ -194,12 +217,18 @@ def release(holds: Sequence[Hold]) -> Program[None]:
 
 
 def settle(
-    counters: Sequence[str], holds: Sequence[Hold], cost: int, name: CallName, over: str, tries: int = TRIES_MAX
+    counters: Sequence[str],
+    holds: Sequence[Hold],
+    cost: int,
+    name: CallName,
+    over: str,
+    tries: int = TRIES_MAX,
 ) -> Program[dict[str, int]]:
-    """Count `cost` in each counter, once, however often you call it. Returns how much each budget refused.
+    """Count `cost` in each counter, once, however often you call it. Returns how much each budget
+    refused.
 
-    Tries all, then raises the first error of `Ledger.capture` and `Ledger.add`: call again. With one try the first
-    error that is not final ends it.
+    Tries all, then raises the first error of `Ledger.capture` and `Ledger.add`: call again. With
+    one try the first error that is not final ends it.
     """
     refused: dict[str, int] = {}
     failures: list[LedgerError] = []
@@ -220,10 +249,12 @@ def settle(
     return refused
 
 
-def raise_first(failures: Sequence[LedgerError], refused: Mapping[str, int], counted: Iterable[str] = ()) -> None:
-    """Raise the first failure, if there is one: before those that are final one after which the next call goes on, else
-    nobody would make it. refused: by budget, how much it refused of the cost. counted: budgets in which some of it
-    counts."""
+def raise_first(
+    failures: Sequence[LedgerError], refused: Mapping[str, int], counted: Iterable[str] = ()
+) -> None:
+    """Raise the first failure, if there is one: before those that are final one after which the
+    next call goes on, else nobody would make it. refused: by budget, how much it refused of the
+    cost. counted: budgets in which some of it counts."""
     late = [error for error in failures if isinstance(error, NotCounted)]
     over = {**refused, **{counter: left for error in late for counter, left in error.over.items()}}
     for error in late:
@@ -238,7 +269,10 @@ def raise_first(failures: Sequence[LedgerError], refused: Mapping[str, int], cou
 
 
 def _used(counter: str, hold: Hold | None, cost: int, name: CallName, tries: int) -> Program[int]:
-    """How much of the cost the hold has taken. Raises SettledOtherwise where it took part of another cost."""
+    """How much of the cost the hold has taken.
+
+    Raises SettledOtherwise where it took part of another cost.
+    """
     used = min(cost, hold.amount) if hold is not None else 0
     if hold is None:
         return used
@@ -255,18 +289,25 @@ def _used(counter: str, hold: Hold | None, cost: int, name: CallName, tries: int
 
 
 def _check_no_rest(counter: str, cost: int, name: CallName, tries: int) -> Program[None]:
-    """Raise SettledOtherwise where the first cost had a rest. A rest of 0 says that there was none, for ever."""
+    """Raise SettledOtherwise where the first cost had a rest.
+
+    A rest of 0 says that there was none, for ever.
+    """
     try:
         yield from again(_add(counter, 0, name.rest, name), tries)
     except PeriodOver:
         pass  # nobody can look any more
     except TokenConflict as error:
-        raise SettledOtherwise(counter, cost, cost + (error.counts or 0), is_least=error.counts is None) from error
+        raise SettledOtherwise(
+            counter, cost, cost + (error.counts or 0), is_least=error.counts is None
+        ) from error
     except LimitReached as error:
         raise SettledOtherwise(counter, cost, cost, is_least=True) from error
 
 
-def _above(counter: str, used: int, cost: int, name: CallName, over: str, tries: int) -> Program[int]:
+def _above(
+    counter: str, used: int, cost: int, name: CallName, over: str, tries: int
+) -> Program[int]:
     """Count what is left of a cost, beside the budget as far as that refuses it: so much."""
     try:
         if left := (yield from _filled(counter, cost - used, name, tries)):
@@ -274,7 +315,9 @@ def _above(counter: str, used: int, cost: int, name: CallName, over: str, tries:
         return left
     except TokenConflict as error:
         is_least = error.counts is None
-        raise SettledOtherwise(counter, cost, used + (error.counts or 0), is_least=is_least) from error
+        raise SettledOtherwise(
+            counter, cost, used + (error.counts or 0), is_least=is_least
+        ) from error
     except PeriodOver as error:
         raise NotCounted(counter, used, cost, error.since) from error
 
@@ -298,7 +341,9 @@ def _filled(counter: str, rest: int, name: CallName, tries: int) -> Program[int]
 
 
 def parts(rest: int) -> Iterator[int]:
-    """Yield halves, from the larger to the smaller: those that fit, taken in this order, are as much as fits."""
+    """Yield halves, from the larger to the smaller: those that fit, taken in this order, are as
+    much as fits.
+    """
     while rest:
         yield rest - rest // 2
         rest //= 2
@@ -313,31 +358,41 @@ def _added(counter: str, change: int, key: str, name: CallName, tries: int) -> P
 
 
 def _add(counter: str, change: int, key: str, name: CallName) -> Callable[[Any], Any]:
-    return lambda ledger: ledger.add(counter, change, idempotency_key=key, at=name.at, region=name.region)
+    return lambda ledger: ledger.add(
+        counter, change, idempotency_key=key, at=name.at, region=name.region
+    )
 
 
 def check_counters(counters: object) -> list[str]:
     """The names of budgets, each once; a text is a single name. Raises InvalidInput."""
     if not isinstance(counters, Iterable):
-        raise InvalidInput(f"The budgets of a call are the names of counters, [] for none, not {shown(counters)}.")
-    return list(dict.fromkeys(map(check_counter, [counters] if isinstance(counters, str) else counters)))
+        raise InvalidInput(
+            f"The budgets of a call are the names of counters, [] for none, not {shown(counters)}."
+        )
+    return list(
+        dict.fromkeys(map(check_counter, [counters] if isinstance(counters, str) else counters))
+    )
 
 
 def may_be_billed(end: BaseException | None) -> bool:
-    """Whether a call with this end may cost money: it got an answer, or nobody waited for the answer.
+    """Whether a call with this end may cost money: it got an answer, or nobody waited for the
+    answer.
 
-    A time-out is an error with "timeout" in its name: those of httpx, OpenAI, Anthropic and botocore are no
-    TimeoutError. In a group, as a TaskGroup raises it, one is enough.
+    A time-out is an error with "timeout" in its name: those of httpx, OpenAI, Anthropic and
+    botocore are no TimeoutError. In a group, as a TaskGroup raises it, one is enough.
     """
     if isinstance(end, BaseExceptionGroup):
         return any(map(may_be_billed, end.exceptions))
-    return not isinstance(end, Exception) or any("timeout" in kind.__name__.lower() for kind in type(end).__mro__)
+    return not isinstance(end, Exception) or any(
+        "timeout" in kind.__name__.lower() for kind in type(end).__mro__
+    )
 
 
 def check_cost(name: str, cost: object) -> int:
     """`cost` itself; raises InvalidChange unless it is a whole number from 0 to 10**18."""
     if not isinstance(cost, int) or isinstance(cost, bool) or int.__int__(cost) < 0:
         raise InvalidChange(
-            f"{name}={shown(cost)} is no cost. A cost is a whole number from 0 in the budget's unit (micro-dollars)."
+            f"{name}={shown(cost)} is no cost. A cost is a whole number from 0 in the budget's "
+            "unit (micro-dollars)."
         )
     return check_change(cost)

@@ -1,1 +1,3 @@
-"""The edge to DynamoDB: its operations (`ask`), sending them (`send`, `exchange`), and what failed (`failures`)."""
+"""The edge to DynamoDB: its operations (`ask`), sending them (`send`, `exchange`), and what
+failed (`failures`).
+"""

@@ -36,7 +36,9 @@ AsyncClient = Any
 
 
 @asynccontextmanager
-async def make_async_client(region: str, endpoint_url: str | None = None) -> AsyncIterator[AsyncClient]:
+async def make_async_client(
+    region: str, endpoint_url: str | None = None
+) -> AsyncIterator[AsyncClient]:
     """An aiobotocore client with our time-outs, retries and pool, open inside `async with`.
 
     Raises InvalidInput without aiobotocore, InvalidSettings and NotAllowed.
@@ -46,11 +48,15 @@ async def make_async_client(region: str, endpoint_url: str | None = None) -> Asy
         from aiobotocore.config import AioConfig
         from aiobotocore.session import get_session
     except ModuleNotFoundError:
-        why = "aiobotocore is not installed. Nothing was written. In a clone, pip install '.[async]'."
+        why = (
+            "aiobotocore is not installed. Nothing was written. In a clone, pip install '.[async]'."
+        )
         raise InvalidInput(why) from None
     config = AioConfig(**OPTIONS, user_agent=f"aiobotocore/{aiobotocore.__version__} exact-counter")
     async with AsyncExitStack() as stack:
-        made = get_session().create_client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=config)
+        made = get_session().create_client(
+            "dynamodb", region_name=region, endpoint_url=endpoint_url, config=config
+        )
         try:
             client = await stack.enter_async_context(made)
         except (BotoCoreError, ValueError) as failure:
@@ -61,8 +67,9 @@ async def make_async_client(region: str, endpoint_url: str | None = None) -> Asy
 async def answered(response: Awaitable[Any]) -> Any:
     """An awaited response. A closed client fails it, as any connection that ends does.
 
-    When the client closes, aiohttp cancels a task that waits for a connection, as if somebody had cancelled that task.
-    A later request finds no session, and one from another event loop finds the wrong loop.
+    When the client closes, aiohttp cancels a task that waits for a connection, as if somebody had
+    cancelled that task. A later request finds no session, and one from another event loop finds the
+    wrong loop.
     """
     try:
         return await response
@@ -70,10 +77,14 @@ async def answered(response: Awaitable[Any]) -> Any:
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
-        raise ConnectionClosedError(endpoint_url="of a client that is closed", error=cancelled) from cancelled
+        raise ConnectionClosedError(
+            endpoint_url="of a client that is closed", error=cancelled
+        ) from cancelled
     except HTTPClientError as failure:
         if isinstance(failure.kwargs.get("error"), AttributeError | RuntimeError):
-            failure.args = ("the client is closed, or of another event loop; each loop needs its own",)
+            failure.args = (
+                "the client is closed, or of another event loop; each loop needs its own",
+            )
         raise
 
 
@@ -88,15 +99,25 @@ class AsyncDynamoTable:
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._settings = settings
-        self._exchange = Exchange(settings.table, settings.region, random.random, settings.insert_only)
+        self._exchange = Exchange(
+            settings.table, settings.region, random.random, settings.insert_only
+        )
         given: Mapping[str, AsyncClient] = clients or {}
-        if any(isinstance(client, BaseClient) and not is_async(client) for client in given.values()):
-            raise InvalidInput("A client is boto3's, and cannot be awaited. Nothing was written. Use aiobotocore's.")
+        if any(
+            isinstance(client, BaseClient) and not is_async(client) for client in given.values()
+        ):
+            raise InvalidInput(
+                "A client is boto3's, and cannot be awaited. Nothing was written. Use "
+                "aiobotocore's."
+            )
         self._clients = {region: note_attempts(client) for region, client in given.items()}
         self._pause = pause
 
     async def open(self, stack: AsyncExitStack) -> None:
-        """Make the clients that the caller did not give; `stack` closes them. Raises NotAllowed and InvalidSettings."""
+        """Make the clients that the caller did not give; `stack` closes them.
+
+        Raises NotAllowed and InvalidSettings.
+        """
         for region in self._settings.regions if self._settings.limits else [self._settings.region]:
             if region not in self._clients:
                 made = make_async_client(region, self._settings.endpoint_url)
@@ -112,7 +133,9 @@ class AsyncDynamoTable:
     async def _do(self, step: Step) -> Any:
         match step:
             case Send():
-                return await answered(method_of(self._clients.get, step)(**step.operation.arguments))
+                return await answered(
+                    method_of(self._clients.get, step)(**step.operation.arguments)
+                )
             case Wait(seconds):
                 return await self._pause(seconds)
             case AtOnce(parts):
@@ -120,11 +143,17 @@ class AsyncDynamoTable:
 
 
 class Edge:
-    """The base of AsyncLedger and AsyncReader: `async with` in one event loop, where alone programs are awaited."""
+    """The base of AsyncLedger and AsyncReader: `async with` in one event loop, where alone
+    programs are awaited.
+    """
 
-    def __init__(self, settings: Settings, calls: Any, observe: Observe | None, **given: Unpack[Given]) -> None:
+    def __init__(
+        self, settings: Settings, calls: Any, observe: Observe | None, **given: Unpack[Given]
+    ) -> None:
         for unknown in sorted(given.keys() - Given.__annotations__.keys()):
-            raise TypeError(f"{type(self).__name__}() got an unexpected keyword argument {unknown!r}")
+            raise TypeError(
+                f"{type(self).__name__}() got an unexpected keyword argument {unknown!r}"
+            )
         self.settings, self._observer = settings, Observer(observe)
         self._table: Any = table_of(settings, make=AsyncDynamoTable, **given)
         self._calls = calls
@@ -181,6 +210,11 @@ def awaited(
 
 
 @coroutine
-def drive(program: Generator[Any, Any, Result], answer: Callable[[Any], Awaitable[Any]]) -> Generator[Any, Any, Result]:
-    """As `requests.drive`, awaited. A cancellation is no failure: it ends the program where it waits."""
+def drive(
+    program: Generator[Any, Any, Result], answer: Callable[[Any], Awaitable[Any]]
+) -> Generator[Any, Any, Result]:
+    """As `requests.drive`, awaited.
+
+    A cancellation is no failure: it ends the program where it waits.
+    """
     return (yield from through(program, lambda request: answer(request).__await__()))

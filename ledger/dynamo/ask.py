@@ -1,9 +1,13 @@
-"""A request as an operation of DynamoDB, and the meaning of the operation's answer: pure, for every way of sending.
+"""A request as an operation of DynamoDB, and the meaning of the operation's answer: pure, for every
+way of sending.
 
-Rule 1: this file sends nothing and waits for nothing; a request that one call answers is one operation.
+Rule 1: this file sends nothing and waits for nothing; a request that one call answers is one
+operation.
 Rule 2: a write requests the item that made its condition fail, so that nobody reads it again.
-Rule 3: the text of a statement follows from the names of the item's attributes alone; values are parameters.
-Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Operations_Amazon_DynamoDB.html
+Rule 3: the text of a statement follows from the names of the item's attributes alone; values are
+parameters.
+Source:
+https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Operations_Amazon_DynamoDB.html
 """
 
 import uuid
@@ -13,7 +17,21 @@ from typing import Any, NamedTuple
 from ledger import errors, items
 from ledger.actions import update_expression
 from ledger.conditions import Absent, Names
-from ledger.requests import Delete, Get, Item, Key, KeyPage, Page, Put, Query, Scan, Transact, Update, Write, keyed
+from ledger.requests import (
+    Delete,
+    Get,
+    Item,
+    Key,
+    KeyPage,
+    Page,
+    Put,
+    Query,
+    Scan,
+    Transact,
+    Update,
+    Write,
+    keyed,
+)
 
 GET_KEYS_MAX, STATEMENTS_MAX = 100, 25
 _SHOW = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
@@ -33,24 +51,42 @@ def operation(request: Write | Transact | Get | Query | Scan, table: str) -> Ope
     """The operation that answers a request. A Transact without a token gets one of its own."""
     match request:
         case Put() | Update() | Delete():
-            shown = {"ReturnValues": "ALL_NEW"} if isinstance(request, Update) and request.shows else {}
-            return Operation(f"{type(request).__name__.lower()}_item", _write(request, table) | shown)
+            shown = (
+                {"ReturnValues": "ALL_NEW"} if isinstance(request, Update) and request.shows else {}
+            )
+            return Operation(
+                f"{type(request).__name__.lower()}_item", _write(request, table) | shown
+            )
         case Transact(writes, token):
             actions = [{type(write).__name__: _write(write, table)} for write in writes]
-            # DynamoDB knows a token in all tables of an account and Region, and takes at most 36 characters.
-            named = uuid.uuid4() if token is None else uuid.uuid5(uuid.NAMESPACE_OID, f"{table}\0{token}")
-            return Operation("transact_write_items", {"TransactItems": actions, "ClientRequestToken": str(named)})
+            # DynamoDB knows a token in all tables of an account and Region, and takes at most 36
+            # characters.
+            named = (
+                uuid.uuid4()
+                if token is None
+                else uuid.uuid5(uuid.NAMESPACE_OID, f"{table}\0{token}")
+            )
+            return Operation(
+                "transact_write_items", {"TransactItems": actions, "ClientRequestToken": str(named)}
+            )
         case Get(key, consistent):
-            return Operation("get_item", {"TableName": table, "Key": keyed(key), "ConsistentRead": consistent})
+            return Operation(
+                "get_item", {"TableName": table, "Key": keyed(key), "ConsistentRead": consistent}
+            )
         case Query():
             return Operation("query", {"TableName": table, **_query(request)})
         case Scan(after):
             start = {"ExclusiveStartKey": keyed(after)} if after else {}
-            return Operation("scan", {"TableName": table, "ProjectionExpression": "pk, sk", **start})
+            return Operation(
+                "scan", {"TableName": table, "ProjectionExpression": "pk, sk", **start}
+            )
 
 
 def answer(request: Get | Query | Scan, response: Any) -> Any:
-    """The answer to a read, as `requests.py` describes it. Raises TableMismatch for a key of another shape."""
+    """The answer to a read, as `requests.py` describes it.
+
+    Raises TableMismatch for a key of another shape.
+    """
     last = response.get("LastEvaluatedKey")
     match request:
         case Get():
@@ -68,16 +104,20 @@ def insert(table: str, item: Item) -> dict[str, Any]:
 
 
 def is_insert(put: Put) -> bool:
-    """Whether an INSERT can stand for a put: for that of a delta, or of a pack, whose key names its content."""
+    """Whether an INSERT can stand for a put: for that of a delta, or of a pack, whose key names
+    its content.
+    """
     found = items.lane_of(put.key.pk)
     in_a_lane = found is not None and found[0] == "delta"
     return in_a_lane and put.condition == (None if items.is_pack(put.key.sk) else Absent())
 
 
 def delete(table: str, item: Item) -> dict[str, Any]:
-    """A PartiQL DELETE, which fails when the key has other attributes, and does nothing when there is no such key.
+    """A PartiQL DELETE, which fails when the key has other attributes, and does nothing when there
+    is no such key.
 
-    Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ql-reference.delete.html
+    Source:
+    https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ql-reference.delete.html
     """
     attributes = " AND ".join(f'"{name}" = ?' for name in item)
     return _parametrised(f'DELETE FROM "{table}" WHERE {attributes}', item)
@@ -93,7 +133,9 @@ def key_of(item: Any) -> Key:
 
 def _write(write: Write, table: str) -> dict[str, Any]:
     names = Names()
-    what: dict[str, Any] = {"Item": write.item} if isinstance(write, Put) else {"Key": keyed(write.key)}
+    what: dict[str, Any] = (
+        {"Item": write.item} if isinstance(write, Put) else {"Key": keyed(write.key)}
+    )
     if isinstance(write, Update):
         what["UpdateExpression"] = update_expression(write.actions, names)
     if write.condition is not None:
@@ -112,7 +154,9 @@ def _query(query: Query) -> dict[str, Any]:
         condition += " AND sk > :low"
     elif high is not None:
         condition += " AND sk <= :high"
-    values |= {name: {"S": text} for name, text in ((":low", low), (":high", high)) if text is not None}
+    values |= {
+        name: {"S": text} for name, text in ((":low", low), (":high", high)) if text is not None
+    }
     return {
         "KeyConditionExpression": condition,
         "ExpressionAttributeValues": values,

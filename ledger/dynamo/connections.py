@@ -1,9 +1,11 @@
 """HTTP connections to one endpoint, on http.client, for FastClient.
 
-Rule 1: If a connection cannot be made, its error means that nothing was sent; a later error leaves that open.
-Rule 2: A connection is kept only after a whole answer, and checked before its next request, because servers close idle
-ones. So no request ever gets the answer of another.
-Rule 3: A forked child has its own connections: two processes that read from one socket may take each other's answers.
+Rule 1: If a connection cannot be made, its error means that nothing was sent; a later error leaves
+that open.
+Rule 2: A connection is kept only after a whole answer, and checked before its next request, because
+servers close idle ones. So no request ever gets the answer of another.
+Rule 3: A forked child has its own connections: two processes that read from one socket may take
+each other's answers.
 """
 
 import socket
@@ -32,11 +34,16 @@ class Answer(NamedTuple):
 
 
 class Connections:
-    """As many connections as requests at once; POOL stay open. ca_file: who may sign the endpoint's certificate."""
+    """As many connections as requests at once; POOL stay open.
+
+    ca_file: who may sign the endpoint's certificate.
+    """
 
     def __init__(self, endpoint_url: str, ca_file: str | None) -> None:
         url = urlsplit(endpoint_url)
-        tls = {"context": ssl.create_default_context(cafile=ca_file)} if url.scheme == "https" else {}
+        tls = (
+            {"context": ssl.create_default_context(cafile=ca_file)} if url.scheme == "https" else {}
+        )
         kind: Any = HTTPSConnection if tls else HTTPConnection
         self._new = partial(kind, url.hostname, url.port, timeout=CONNECT_TIMEOUT_S, **tls)
         self._endpoint = {"endpoint_url": f"{url.scheme}://{url.netloc}/"}
@@ -51,12 +58,15 @@ class Connections:
         connection, whole = _standing(idle) or self._made(), False
         try:
             sent = f"POST / HTTP/1.1\r\n{head}content-length: {len(body)}\r\n\r\n".encode() + body
-            connection.sendall(sent)  # in one packet: `HTTPConnection.request` sends two, a tenth of an add's CPU
+            # in one packet: `HTTPConnection.request` sends two, a tenth of an add's CPU
+            connection.sendall(sent)
             with HTTPResponse(connection, method="POST") as response:
                 response.begin()
                 answered = {name.lower(): value for name, value in response.headers.items()}
                 answer = Answer(response.status, answered, response.read())
-            if (checksum := answered.get("x-amz-crc32")) and int(checksum) != zlib.crc32(answer.content):
+            if (checksum := answered.get("x-amz-crc32")) and int(checksum) != zlib.crc32(
+                answer.content
+            ):
                 raise HTTPException("the answer differs from its checksum")
             whole = not response.will_close
             return answer

@@ -1,13 +1,15 @@
 """What a request consumed, by its answer: pure, for every way of sending.
 
-Rule 1: DynamoDB's own number counts; every request asks for it. A batch has one for all its statements; a transaction
-under a token that was there already has one of reads.
-Rule 2: The answer to a refused condition has no number. It costs the larger of the item that is there, which the answer
-shows, and the one to be written (for an Update: the former); a cancelled transaction costs that twice for each item.
+Rule 1: DynamoDB's own number counts; every request asks for it. A batch has one for all its
+statements; a transaction under a token that was there already has one of reads.
+Rule 2: The answer to a refused condition has no number. It costs the larger of the item that is
+there, which the answer shows, and the one to be written (for an Update: the former); a cancelled
+transaction costs that twice for each item.
 Rule 3: No other error costs anything: AWS names no units for it.
-Rule 4: Counting the cost fails no call: an answer or an error that cannot be read has an unknown cost.
-Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html and
-https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+Rule 4: Counting the cost fails no call: an answer or an error that cannot be read has an unknown
+cost.
+Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
+and https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 """
 
 import re
@@ -64,7 +66,9 @@ def _bytes(action: Arguments, reason: Arguments) -> int:
     """The larger size of the item in a write and the one that is there."""
     if "Statement" in action:
         names = _PUT_BY_STATEMENT.findall(action["Statement"])
-        size = sum(len(name.encode()) for name in names) + sum(map(value_bytes, action["Parameters"]))
+        size = sum(len(name.encode()) for name in names) + sum(
+            map(value_bytes, action["Parameters"])
+        )
     else:
         size = item_bytes(action.get("Item") or action["Key"])
     return max(size, item_bytes(reason.get("Item") or {}))

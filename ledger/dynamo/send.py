@@ -1,10 +1,12 @@
-"""Sending operations of DynamoDB, as steps that a caller does, blocking or awaited: both get the same answers.
+"""Sending operations of DynamoDB, as steps that a caller does, blocking or awaited: both get the
+same answers.
 
-Rule 1: this file sends nothing and waits for nothing: a step says what to send, how long to wait, what to do at once.
-Rule 2: a response comes back in one place, `Endpoint.send`. There a failure becomes one of our errors (`failures.py`),
-and the cost is counted (`consumed.py`).
-Rule 3: after a conflict or throttling it sends again, a bounded number of times, with jitter and the same
-ClientRequestToken, because the SDK never does that for a cancelled transaction.
+Rule 1: this file sends nothing and waits for nothing: a step says what to send, how long to wait,
+what to do at once.
+Rule 2: a response comes back in one place, `Endpoint.send`. There a failure becomes one of our
+errors (`failures.py`), and the cost is counted (`consumed.py`).
+Rule 3: after a conflict or throttling it sends again, a bounded number of times, with jitter and
+the same ClientRequestToken, because the SDK never does that for a cancelled transaction.
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 """
 
@@ -22,12 +24,16 @@ from ledger.dynamo.ask import Operation
 from ledger.errors import InvalidInput, LedgerError, shown
 from ledger.requests import Doubt, Result, answered
 
-TRIES_MAX = 6  # how often a request is sent that meets conflicts or throttling, the SDK's own retries aside
+# how often a request is sent that meets conflicts or throttling, the SDK's own retries aside
+TRIES_MAX = 6
 PAUSE_BASE_S = 0.05
 
 
 class Send(NamedTuple):
-    """Send an operation to a Region. Answer: the response; botocore's failure is raised at the `yield`."""
+    """Send an operation to a Region.
+
+    Answer: the response; botocore's failure is raised at the `yield`.
+    """
 
     region: str
     operation: Operation
@@ -50,24 +56,33 @@ Steps = Generator[Step, Any, Result]
 
 
 def method_of(clients: Callable[[str], Any], send: Send) -> Callable[..., Any]:
-    """The method of a Region's client for an operation. Raises NotAllowed, Unavailable and InvalidInput."""
+    """The method of a Region's client for an operation.
+
+    Raises NotAllowed, Unavailable and InvalidInput.
+    """
     try:
         client = clients(send.region)
     except BotoCoreError as failure:  # such as a profile that does not exist
         raise failures.no_client(failure) from failure
     if client is None:
         raise errors.Unavailable(
-            f"The client for {send.region} is closed: its `async with` is over. Nothing was written. Make a new ledger."
+            f"The client for {send.region} is closed: its `async with` is over. Nothing was "
+            "written. Make a new ledger."
         )
     method: Callable[..., Any] | None = getattr(client, send.operation.name, None)
     if method is None:
-        raise InvalidInput(f"{shown(client)} is no DynamoDB client: it has no {send.operation.name}.")
+        raise InvalidInput(
+            f"{shown(client)} is no DynamoDB client: it has no {send.operation.name}."
+        )
     return method
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A table at a Region's endpoint. insert_only: as for DynamoTable. meter: of the current call."""
+    """A table at a Region's endpoint.
+
+    insert_only: as for DynamoTable. meter: of the current call.
+    """
 
     name: str
     region: str
@@ -76,7 +91,9 @@ class Endpoint:
     meter: Meter = field(default_factory=Meter)
 
     def persist(self, operation: Operation, writes: bool) -> Steps[Any]:
-        """Send an operation; again, with the same arguments, while it meets conflicts or throttling."""
+        """Send an operation; again, with the same arguments, while it meets conflicts or
+        throttling.
+        """
         doubt = Doubt()
         for attempt in range(TRIES_MAX):
             try:
@@ -85,7 +102,9 @@ class Endpoint:
                 failed.resent = failed.resent or bool(doubt)
                 raise
             except LedgerError as error:
-                passes = failures.code_of(error.__cause__) in failures.CONFLICT | failures.THROTTLING
+                passes = (
+                    failures.code_of(error.__cause__) in failures.CONFLICT | failures.THROTTLING
+                )
                 if attempt == TRIES_MAX - 1 or not passes:
                     raise doubt.last_word(error) from error.__cause__
                 doubt.note(error)
@@ -109,7 +128,9 @@ class Endpoint:
             raise failures.error_of(failure, name, writes, self.name) from failure
         self.meter.end(consumed.of_answer(answer, writes=writes))
         if failures.is_foreign(answer, name):
-            raise failures.no_answer(name, writes, "what answered is no DynamoDB: check endpoint_url")
+            raise failures.no_answer(
+                name, writes, "what answered is no DynamoDB: check endpoint_url"
+            )
         return answer
 
     def back_off(self, attempt: int) -> Wait:

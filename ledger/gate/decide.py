@@ -1,22 +1,27 @@
 """The programs by which a gate decides a change, a group of changes and a hold; and `set_limit`.
 
-Rule 1: one conditional Update decides a token, once, and a refusal is a decision, too; a second call gets the answer of
-the first, for ever. The Update's condition is that the token is open. Where the gate alone cannot show that the token
-is new, the program looks it up first, and the condition is that nothing was filed since.
-Rule 2: where the rights are too few, the program gets some from the other lanes. It refuses a change only if all lanes
-together have too few, and only while the rights here are still too few.
+Rule 1: one conditional Update decides a token, once, and a refusal is a decision, too; a second
+call gets the answer of the first, for ever. The Update's condition is that the token is open. Where
+the gate alone cannot show that the token is new, the program looks it up first, and the condition
+is that nothing was filed since.
+Rule 2: where the rights are too few, the program gets some from the other lanes. It refuses a
+change only if all lanes together have too few, and only while the rights here are still too few.
 Rule 3: if a lane does not answer, nothing is decided (OutOfReach).
-Rule 4: if the process remembers that a side is sold out, it refuses at once, if the rights here are still too few.
-Rule 5: the Update of a group has the conditions of each of its tokens, and takes the rights that they need together. If
-it fails, tokens that are decided get their answers, those that may have been filed are looked up, and the others travel
-again. Where the rights do not suffice for all, each is decided alone: one refusal does not fail the others. What the
-group's Update may have written stays in doubt until a decision says it.
-Rule 6: an error of a change carries its delta; an error of a hold carries none, because applying it would be an add.
-Rule 7: a tighter limit takes rights away, so the program obtains them first; a wider one brings rights with it. Both
-are computed from the limit in the gate that had the first rights. That gate is written IF nobody has set the limit
-since it was read, so of two calls at once one reads again. Whether a side is limited is for the counter's life.
-Rule 8: a step that has to count in the end, as a refund has, is decided only where there is room for it. Until then its
-token stays open, so that the next attempt costs what this one did.
+Rule 4: if the process remembers that a side is sold out, it refuses at once, if the rights here are
+still too few.
+Rule 5: the Update of a group has the conditions of each of its tokens, and takes the rights that
+they need together. If it fails, tokens that are decided get their answers, those that may have been
+filed are looked up, and the others travel again. Where the rights do not suffice for all, each is
+decided alone: one refusal does not fail the others. What the group's Update may have written stays
+in doubt until a decision says it.
+Rule 6: an error of a change carries its delta; an error of a hold carries none, because applying it
+would be an add.
+Rule 7: a tighter limit takes rights away, so the program obtains them first; a wider one brings
+rights with it. Both are computed from the limit in the gate that had the first rights. That gate is
+written IF nobody has set the limit since it was read, so of two calls at once one reads again.
+Whether a side is limited is for the counter's life.
+Rule 8: a step that has to count in the end, as a refund has, is decided only where there is room
+for it. Until then its token stays open, so that the next attempt costs what this one did.
 Rule 9: setting a limit makes this process forget what was sold out.
 """
 
@@ -42,7 +47,8 @@ from ledger.tokens import until_ms
 from ledger.values import Delta, Lane, Receipt
 
 PAUSE_MS = 200
-"""A call that is short waits up to so long, two round trips across Regions, and reads again before it goes to another
+"""A call that is short waits up to so long, two round trips across Regions, and reads again before
+it goes to another
 Region: of many that are short at once, the first to go brings enough for all."""
 
 
@@ -56,22 +62,31 @@ def decide_change(
     before: Doubt | None = None,
     seen: int | None = None,
 ) -> Program[Decision]:
-    """Decide a change or a hold. Raises OutOfReach, GateLost, LimitMismatch, GaveUp, DamagedItem and TableErrors.
+    """Decide a change or a hold. Raises OutOfReach, GateLost, LimitMismatch, GaveUp, DamagedItem
+    and TableErrors.
 
-    name: of the hold, which is decided in its place: saga/named.py. refuses: a change for which too little is left is
-    refused, for ever. Otherwise it stays undecided: the answer has neither an outcome nor a hold, but what is left.
-    before: what an earlier request that carried it left open. seen: the gate's version at which the token was looked
-    up, and not found.
+    name: of the hold, which is decided in its place: saga/named.py. refuses: a change for which too
+    little is left is refused, for ever. Otherwise it stays undecided: the answer has neither an
+    outcome nor a hold, but what is left.
+    before: what an earlier request that carried it left open. seen: the gate's version at which the
+    token was looked up, and not found.
     """
     with Doubt(before) as doubt:
         return (yield from _decided(gates, delta, hold, name, refuses, doubt, seen))
 
 
 def _decided(
-    gates: Gates, delta: Delta, hold: bool, name: str | None, refuses: bool, doubt: Doubt, seen: int | None
+    gates: Gates,
+    delta: Delta,
+    hold: bool,
+    name: str | None,
+    refuses: bool,
+    doubt: Doubt,
+    seen: int | None,
 ) -> Program[Decision]:
     lane, token = delta.lane, name or delta.token
-    side, need = DOWN if delta.change < 0 else UP, abs(delta.change)  # the right that it takes, and how much of it
+    # the right that it takes, and how much of it
+    side, need = DOWN if delta.change < 0 else UP, abs(delta.change)
     slack_ms: int | None = None
     left: Left | None = None  # too little is left: the change is refused
     for _ in range(TRIES_MAX):
@@ -92,7 +107,11 @@ def _decided(
             yield from perhaps_roll(gates, lane, answer.item, delta.token)
             if left is not None:
                 return Decision(REFUSED, before=False, left=left)
-            return Decision(held=delta.change, before=False) if hold else Decision(delta.change, before=False)
+            return (
+                Decision(held=delta.change, before=False)
+                if hold
+                else Decision(delta.change, before=False)
+            )
         if not answer:
             yield from gates.create(lane)
             continue
@@ -129,7 +148,10 @@ TRIES = 8  # how often a group travels before each goes alone
 
 
 def add_group(gates: Gates, lane: Lane, changes: Mapping[str, int]) -> Program[Decisions]:
-    """A decision or an error for each token, GROUP_MAX at most. It raises none of the errors that `add` raises."""
+    """A decision or an error for each token, GROUP_MAX at most.
+
+    It raises none of the errors that `add` raises.
+    """
     decided: Decisions = {}
     left = dict(changes)
     doubt = Doubt()
@@ -174,26 +196,38 @@ def add_group(gates: Gates, lane: Lane, changes: Mapping[str, int]) -> Program[D
 
 
 def add(gates: Gates, delta: Delta) -> Program[Receipt]:
-    """Decide a change. Raises LimitReached, TokenConflict, and what `decide_change` raises, each with `delta`."""
+    """Decide a change.
+
+    Raises LimitReached, TokenConflict, and what `decide_change` raises, each with `delta`.
+    """
     try:
-        return receipt(delta, (yield from shown_now(gates, delta, (yield from decide_change(gates, delta)))))
+        return receipt(
+            delta, (yield from shown_now(gates, delta, (yield from decide_change(gates, delta))))
+        )
     except LedgerError as error:
         error.delta = delta
         raise
 
 
 def add_if_room(gates: Gates, delta: Delta) -> Program[Receipt | None]:
-    """As `add`, but where too little is left nothing is decided, and it returns None: the same may come again."""
+    """As `add`, but where too little is left nothing is decided, and it returns None: the same
+    may come again.
+    """
     try:
         decision = yield from decide_change(gates, delta, refuses=False)
-        return None if decision.outcome is None and decision.held is None else receipt(delta, decision)
+        return (
+            None if decision.outcome is None and decision.held is None else receipt(delta, decision)
+        )
     except LedgerError as error:
         error.delta = delta
         raise
 
 
 def add_many(gates: Gates, deltas: Sequence[Delta]) -> Program[list[Outcome]]:
-    """Decide several changes of one lane: an outcome for each, in order. Changes with one token are decided once."""
+    """Decide several changes of one lane: an outcome for each, in order.
+
+    Changes with one token are decided once.
+    """
     first: dict[str, Delta] = {}
     for delta in deltas:
         first.setdefault(delta.token, delta)
@@ -202,11 +236,15 @@ def add_many(gates: Gates, deltas: Sequence[Delta]) -> Program[list[Outcome]]:
     for start in range(0, len(todo), updates.GROUP_MAX):
         group = {delta.token: delta.change for delta in todo[start : start + updates.GROUP_MAX]}
         decided |= yield from add_group(gates, todo[0].lane, group)
-    decided = yield from all_shown_now(gates, decided, {token: delta.change for token, delta in first.items()})
+    decided = yield from all_shown_now(
+        gates, decided, {token: delta.change for token, delta in first.items()}
+    )
     return [_answer(delta, decided, is_first=delta is first[delta.token]) for delta in deltas]
 
 
-def _answer(delta: Delta, decided: Mapping[str, Decision | LedgerError], *, is_first: bool) -> Outcome:
+def _answer(
+    delta: Delta, decided: Mapping[str, Decision | LedgerError], *, is_first: bool
+) -> Outcome:
     decision = decided[delta.token]
     try:
         if isinstance(decision, LedgerError):
@@ -218,7 +256,10 @@ def _answer(delta: Delta, decided: Mapping[str, Decision | LedgerError], *, is_f
 
 
 def hold(gates: Gates, delta: Delta) -> Program[None]:
-    """Grant a hold, unless it was granted before. Raises HoldEnded, and what `add` raises, without a delta."""
+    """Grant a hold, unless it was granted before.
+
+    Raises HoldEnded, and what `add` raises, without a delta.
+    """
     now: Instant = yield Now()
     if until_ms(delta.token) <= now.wall_ms:  # a retry learns the outcome; no new hold is granted
         decision, _ = yield from find(gates, delta.lane, delta.token)
@@ -230,8 +271,9 @@ def hold(gates: Gates, delta: Delta) -> Program[None]:
 
 
 def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[Gate]:
-    """Set another limit; the gate with it. A bound that is None stays as it is. Raises LimitReached when the value with
-    all holds is beyond it (nothing was written), InvalidInput for wrong bounds, and what `add` raises.
+    """Set another limit; the gate with it. A bound that is None stays as it is. Raises LimitReached
+    when the value with all holds is beyond it (nothing was written), InvalidInput for wrong bounds,
+    and what `add` raises.
     """
     given = _checked(gates, {DOWN: floor, UP: ceiling})
     with Doubt() as doubt:
@@ -250,22 +292,29 @@ def _limit_set(gates: Gates, given: Mapping[str, int | None], doubt: Doubt) -> P
         if low is not None and high is not None and low > high:
             raise InvalidInput(f"The floor {low} is above the ceiling {high}.")
         if gate.bounds == wanted and not gate.passed_on:
-            gates.sold_out.forget(lane.counter, *SIDES)  # perhaps an earlier try set it and got no answer
+            # perhaps an earlier try set it and got no answer
+            gates.sold_out.forget(lane.counter, *SIDES)
             return gate
-        short = [(side, need) for side, need in gate.taken_by(wanted).items() if need > gate.rights[side]]
+        short = [
+            (side, need) for side, need in gate.taken_by(wanted).items() if need > gate.rights[side]
+        ]
         for side, need in short:
             if (left := (yield from obtain(gates, lane, side, need))) is not None:
                 beyond = LimitReached(
-                    f"{lane.counter}: the value and its holds are beyond floor={low}, ceiling={high}. Nothing was "
-                    "written. Set a wider limit, or wait until holds end.",
+                    f"{lane.counter}: the value and its holds are beyond floor={low}, "
+                    f"ceiling={high}. Nothing was written. Set a wider limit, or wait until holds "
+                    "end.",
                     counter=lane.counter,
                     **left._asdict(),
                 )
-                beyond.is_decision = False  # an earlier attempt may have set it before others set another
+                # an earlier attempt may have set it before others set another
+                beyond.is_decision = False
                 raise beyond
         if short:
             continue
-        answer = doubt.note((yield from write(gates, lane, updates.set_limit(gate, gates.limit, wanted))))
+        answer = doubt.note(
+            (yield from write(gates, lane, updates.set_limit(gate, gates.limit, wanted)))
+        )
         if isinstance(answer, Written):
             gates.sold_out.forget(lane.counter, *SIDES)
             return gates.gate(lane, answer.item)
@@ -275,9 +324,13 @@ def _limit_set(gates: Gates, given: Mapping[str, int | None], doubt: Doubt) -> P
 
 
 def _lacks(gate: Gate, name: str) -> DamagedItem:
-    """The error of the gate that had the first rights where it lacks an attribute of the limit, which it must have."""
+    """The error of the gate that had the first rights where it lacks an attribute of the limit,
+    which it must have.
+    """
     key = items.gate_key(gate.lane)
-    return DamagedItem(key.pk, key.sk, f"{name} is missing, though the counter's first rights were here")
+    return DamagedItem(
+        key.pk, key.sk, f"{name} is missing, though the counter's first rights were here"
+    )
 
 
 def _checked(gates: Gates, wanted: Mapping[str, int | None]) -> Mapping[str, int | None]:
@@ -287,9 +340,13 @@ def _checked(gates: Gates, wanted: Mapping[str, int | None]) -> Mapping[str, int
     for side in SIDES:
         amount = wanted[side]
         if amount is not None and not limit.has(side):
-            raise InvalidInput(f"{limit} has no such side, and a counter keeps its sides for its life.")
+            raise InvalidInput(
+                f"{limit} has no such side, and a counter keeps its sides for its life."
+            )
         if amount is not None and (type(amount) is not int or abs(amount) > CHANGE_MAX):
-            raise InvalidInput(f"A limit is an int of magnitude at most 10**18, not {shown(amount)}.")
+            raise InvalidInput(
+                f"A limit is an int of magnitude at most 10**18, not {shown(amount)}."
+            )
     if all(amount is None for amount in wanted.values()):
         raise InvalidInput("set_limit takes a floor, a ceiling or both.")
     return wanted

@@ -1,12 +1,16 @@
 """A gate, the outcome of a token in it, and the fingerprint of a filed token.
 
-Rule 1: a right is an amount that a gate may take by itself: `down`, to lower the value; `up`, to raise it. A gate has
-rights only for a side that is limited. The rights of all gates, with those on their way between gates and those in
-holds, sum to `value - floor` and to `ceiling - value`, so gates that keep their rights at or above 0 keep the limit.
-Rule 2: the sums that a gate gave to another and took over from another are cumulative: neither ever falls.
-Rule 3: a token is decided once; its outcome is the change that counts, or one of three that count nothing.
-Rule 4: a fingerprint has four bytes, from its token's time and random bits: two tokens may share one, a token never has
-two. The time comes round after 2.3 hours, so a gate keeps one only while its token is above `low`, by an hour at most.
+Rule 1: a right is an amount that a gate may take by itself: `down`, to lower the value; `up`, to
+raise it. A gate has rights only for a side that is limited. The rights of all gates, with those on
+their way between gates and those in holds, sum to `value - floor` and to `ceiling - value`, so
+gates that keep their rights at or above 0 keep the limit.
+Rule 2: the sums that a gate gave to another and took over from another are cumulative: neither ever
+falls.
+Rule 3: a token is decided once; its outcome is the change that counts, or one of three that count
+nothing.
+Rule 4: a fingerprint has four bytes, from its token's time and random bits: two tokens may share
+one, a token never has two. The time comes round after 2.3 hours, so a gate keeps one only while its
+token is above `low`, by an hour at most.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,10 +24,12 @@ from ledger.tokens import until_ms
 from ledger.values import Lane
 
 REFUSED, RELEASED, EXPIRED = -(2**63), -(2**63) + 1, -(2**63) + 2
-"""Outcomes that are no changes: the limit refused it; a hold was released; a hold's time was over."""
+"""Outcomes that are no changes: the limit refused it; a hold was released; a hold's time was
+over.
+"""
 GRANTED, CLOSED = RELEASED, EXPIRED
-"""Outcomes of a hold's name: the hold was granted, and its own token says how it goes on; none was, nor will be. They
-count nothing, as do those of holds that are over without a capture."""
+"""Outcomes of a hold's name: the hold was granted, and its own token says how it goes on; none was,
+nor will be. They count nothing, as do those of holds that are over without a capture."""
 STATES: Mapping[int | None, str] = {RELEASED: "released", EXPIRED: "expired"}
 
 
@@ -85,12 +91,16 @@ def name_of(lane: Lane) -> str:
 class Gate:
     """The gate of a lane, as it was read.
 
-    recent: token -> outcome, decided and not filed. held: token -> amount set aside. total, count: of the filed
-    changes. version: how many rolls are finished. low: a token at or below it needs a look-up. top: the highest token
-    filed. moved: the fingerprints of tokens filed above `low`. given, got: rights to and from other lanes, ever.
-    bounds: the limit as it is set, by side, in the gate that had the first rights; epoch: how often it was set.
-    carried: the rights that left it for the next period, ever; took: those that it has from the period before.
-    carried_before: how many of the first had left when the limit was last set, so that they are beside that limit.
+    recent: token -> outcome, decided and not filed. held: token -> amount set aside. total, count:
+    of the filed changes. version: how many rolls are finished. low: a token at or below it needs a
+    look-up. top: the highest token filed. moved: the fingerprints of tokens filed above `low`.
+    given, got: rights to and from other lanes, ever.
+    bounds: the limit as it is set, by side, in the gate that had the first rights; epoch: how often
+    it was set.
+    carried: the rights that left it for the next period, ever; took: those that it has from the
+    period before.
+    carried_before: how many of the first had left when the limit was last set, so that they are
+    beside that limit.
     """
 
     lane: Lane
@@ -118,14 +128,18 @@ class Gate:
         if self.recent.keys() & self.held.keys():
             raise ValueError("a token is held and decided")
         if not (0 <= self.version <= VERSION_MAX and 0 <= self.count <= COUNT_MAX):
-            raise ValueError(f"version must be from 0 to {VERSION_MAX} and count from 0 to {COUNT_MAX}")
+            raise ValueError(
+                f"version must be from 0 to {VERSION_MAX} and count from 0 to {COUNT_MAX}"
+            )
         if min(self.epoch, self.slack_ms or 0, self.carried_before, self.took) < 0:
             raise ValueError("slack, epoch, carried_before or took is below 0")
         if self.carried < self.carried_before:
             raise ValueError("carried is below 0, or below carried_before")
         set_to = [amount for side in SIDES if (amount := self.bounds[side]) is not None]
         if any(abs(amount) > CHANGE_MAX for amount in set_to) or set_to != sorted(set_to):
-            raise ValueError("floor and ceiling are at most 10**18, either way, and floor is not above ceiling")
+            raise ValueError(
+                "floor and ceiling are at most 10**18, either way, and floor is not above ceiling"
+            )
         if not all(len(mark) == FINGERPRINT_BYTES for mark in self.moved):
             raise ValueError(f"a fingerprint has {FINGERPRINT_BYTES} bytes")
         if any(amount < 0 for amount in (*self.given.values(), *self.got.values())):
@@ -154,26 +168,35 @@ class Gate:
 
     @property
     def others(self) -> set[str]:
-        """The names of the lanes to which it gave rights, or from which it got some: they have gates, or had them."""
+        """The names of the lanes to which it gave rights, or from which it got some: they have
+        gates, or had them.
+        """
         return {name for name, _ in (*self.given, *self.got)}
 
     def own(self, side: str) -> int:
-        """The rights that the lane would have if none had ever moved between lanes. The sum over all lanes is what a
-        change can take, wherever the rights are."""
+        """The rights that the lane would have if none had ever moved between lanes. The sum over
+        all lanes is what a change can take, wherever the rights are."""
         return self.rights.get(side, 0) - self.received(side)
 
     def received(self, side: str) -> int:
         """The rights that it got from other lanes, less those that it gave to them."""
-        got, given = (sum(n for (_, of), n in cells.items() if of == side) for cells in (self.got, self.given))
+        got, given = (
+            sum(n for (_, of), n in cells.items() if of == side) for cells in (self.got, self.given)
+        )
         return got - given
 
     @property
     def passed_on(self) -> int:
-        """How much of the ceiling that was set left for the next period: the ceiling here is so much lower."""
+        """How much of the ceiling that was set left for the next period: the ceiling here is so
+        much lower.
+        """
         return self.carried - self.carried_before
 
     def taken_by(self, wanted: Mapping[str, int | None]) -> dict[str, int]:
-        """The rights that another limit takes away; below 0: that it brings. wanted: the bound of each limited side."""
+        """The rights that another limit takes away; below 0: that it brings.
+
+        wanted: the bound of each limited side.
+        """
         change = {side: (wanted[side] or 0) - (self.bounds[side] or 0) for side in self.rights}
         return {side: amount if side == DOWN else -amount for side, amount in change.items()}
 
@@ -181,7 +204,12 @@ class Gate:
     def base_bytes(self) -> int:
         """About how many bytes it has beside the tokens that are decided or held."""
         cells = len(self.given) + len(self.got)
-        return EMPTY_BYTES + 2 * len(self.lane.counter) + FINGERPRINT_BYTES * len(self.moved) + CELL_BYTES * cells
+        return (
+            EMPTY_BYTES
+            + 2 * len(self.lane.counter)
+            + FINGERPRINT_BYTES * len(self.moved)
+            + CELL_BYTES * cells
+        )
 
     def is_fresh(self, token: str) -> bool:
         """Whether it is certain, from the gate alone, that the token was never filed."""

@@ -1,18 +1,24 @@
-"""The gates of one counter, as a process in one Region reaches them; how a gate is made; what a process remembers.
+"""The gates of one counter, as a process in one Region reaches them; how a gate is made; what a
+process remembers.
 
 Rule 1: every read to decide, and every write, of a gate goes to the endpoint of its lane's Region.
-Rule 2: a gate is made only where there was never one: its lane has filed nothing, no hold either, and no copy of
-another gate of the counter names it. Else somebody deleted it, and a new one would decide tokens again. The copies are
-those of the lane's own Region, read strongly. Lanes of one Region that one call finds without a gate share one read.
-Rule 3: no gate is made in a lane that has changes from before the limit. A process that makes the first gate that its
-replica sees, or the one with the first rights, looks at all lanes of the counter there: a change outside of gates is in
-no value, so the limit would hold for a part of it.
-Rule 4: for a second a process remembers counters with too little left, instead of going to every lane again for rights
-that none had a moment ago: so a refusal may be of a moment up to a second before its call. The process forgets earlier
-only when something comes back through it: a change, the end of a hold, another limit.
-Rule 5: until the second is over, a process sends a Region that did not answer no request, and decides nothing.
-Rule 6: the first gate of a period opens with the limit of its base, read strongly in the same Region just before; where
-the base has no gate, with that of the settings. A limit that is set for the base meanwhile is the next period's.
+Rule 2: a gate is made only where there was never one: its lane has filed nothing, no hold either,
+and no copy of another gate of the counter names it. Else somebody deleted it, and a new one would
+decide tokens again. The copies are those of the lane's own Region, read strongly. Lanes of one
+Region that one call finds without a gate share one read.
+Rule 3: no gate is made in a lane that has changes from before the limit. A process that makes the
+first gate that its replica sees, or the one with the first rights, looks at all lanes of the
+counter there: a change outside of gates is in no value, so the limit would hold for a part of it.
+Rule 4: for a second a process remembers counters with too little left, instead of going to every
+lane again for rights
+that none had a moment ago: so a refusal may be of a moment up to a second before its call. The
+process forgets earlier only when something comes back through it: a change, the end of a hold,
+another limit.
+Rule 5: until the second is over, a process sends a Region that did not answer no request, and
+decides nothing.
+Rule 6: the first gate of a period opens with the limit of its base, read strongly in the same
+Region just before; where the base has no gate, with that of the settings. A limit that is set for
+the base meanwhile is the next period's.
 """
 
 from __future__ import annotations
@@ -56,9 +62,10 @@ COUNTERS_MAX = 10_000
 
 @dataclass(slots=True)
 class SoldOut:
-    """What a process remembers, by counter and side: since when, which amount is too much, and how much was left. The
-    last of several threads wins. Both clocks age it: the wall clock may step back, and the other one may stop while the
-    process sleeps. So a wrong clock only makes it forget.
+    """What a process remembers, by counter and side: since when, which amount is too much, and how
+    much was left. The last of several threads wins. Both clocks age it: the wall clock may step
+    back, and the other one may stop while the process sleeps. So a wrong clock only makes it
+    forget.
     """
 
     _known: dict[tuple[str, str], tuple[Instant, int, Left]] = field(default_factory=dict)
@@ -85,7 +92,8 @@ class SoldOut:
     def silent(self, now: Instant) -> dict[str, str]:
         """The Regions that did not answer a moment ago, each with the error.
 
-        It leaves out this very millisecond: a clock that stands still, as in tests, would remember it for ever.
+        It leaves out this very millisecond: a clock that stands still, as in tests, would remember
+        it for ever.
         """
         return {
             region: why
@@ -122,7 +130,9 @@ class SoldOut:
 
 
 class Earlier(NamedTuple):
-    """The gates of the period before; how much of what they leave is carried at most; from when to when."""
+    """The gates of the period before; how much of what they leave is carried at most; from when
+    to when.
+    """
 
     gates: Gates
     most: int
@@ -132,7 +142,9 @@ class Earlier(NamedTuple):
 
 @dataclass(slots=True)
 class View:
-    """What the gates of a counter show in one Region: by lane, a gate that names it; and whether there is any gate."""
+    """What the gates of a counter show in one Region: by lane, a gate that names it; and whether
+    there is any gate.
+    """
 
     named: dict[str, str] = field(default_factory=dict)
     is_open: bool = False
@@ -140,10 +152,12 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """lanes: all of the counter, those of `here` first. limit: of the settings. here: the process's Region.
+    """lanes: all of the counter, those of `here` first. limit: of the settings. here: the process's
+    Region.
 
-    sold_out: what the process remembers; its calls share it. base: for a period, the lane whose gate has the limit with
-    which it opens. earlier: the period before, if some of what that leaves is carried over.
+    sold_out: what the process remembers; its calls share it. base: for a period, the lane whose
+    gate has the limit with which it opens. earlier: the period before, if some of what that leaves
+    is carried over.
     """
 
     lanes: tuple[Lane, ...]
@@ -170,23 +184,47 @@ class Gates:
             return replace(gates, base=base)
         before = term.before
         earlier = replace(gates, lanes=_here_first(settings, before.name))
-        return replace(gates, base=base, earlier=Earlier(earlier, term.keep.carry, before.end_ms, before.kept_until_ms))
+        return replace(
+            gates,
+            base=base,
+            earlier=Earlier(earlier, term.keep.carry, before.end_ms, before.kept_until_ms),
+        )
 
     @classmethod
-    def limited(cls, settings: Settings, counter: str, caller: str, sold_out: SoldOut | None = None) -> Gates:
-        """The gates of a counter that must have a limit. caller: whom the message names. Raises InvalidInput."""
+    def limited(
+        cls, settings: Settings, counter: str, caller: str, sold_out: SoldOut | None = None
+    ) -> Gates:
+        """The gates of a counter that must have a limit.
+
+        caller: whom the message names. Raises InvalidInput.
+        """
         gates = cls.of(settings, counter, sold_out)
         if gates is None:
             raise InvalidInput(
-                f"{caller}: the counter {shown(counter, 80)} has no limit. Nothing was written. Give it one in "
-                f"limits={shown(dict(settings.limits), 200)}."
+                f"{caller}: the counter {shown(counter, 80)} has no limit. Nothing was written. "
+                f"Give it one in limits={shown(dict(settings.limits), 200)}."
             )
         return gates
 
     def bound(self, side: str, seen: Iterable[Gate]) -> int | None:
-        """The floor or the ceiling: as the gate with the first rights has it; without that gate as in the settings."""
-        set_to = next((gate.bounds[side] for gate in seen if self.limit.opens(gate.lane.region, gate.lane.shard)), None)
-        return set_to if set_to is not None else self.limit.floor if side == DOWN else self.limit.ceiling
+        """The floor or the ceiling: as the gate with the first rights has it; without that gate
+        as in the settings.
+        """
+        set_to = next(
+            (
+                gate.bounds[side]
+                for gate in seen
+                if self.limit.opens(gate.lane.region, gate.lane.shard)
+            ),
+            None,
+        )
+        return (
+            set_to
+            if set_to is not None
+            else self.limit.floor
+            if side == DOWN
+            else self.limit.ceiling
+        )
 
     def at(self, lane: Lane, request: Request) -> Request:
         """The request at the endpoint of the lane's Region."""
@@ -197,18 +235,24 @@ class Gates:
         return program if lane.region == self.here else at(lane.region, program)
 
     def gate(self, lane: Lane, item: Item) -> Gate:
-        """The gate in an item. Raises DamagedItem, and LimitMismatch where the gate has other sides than the limit."""
+        """The gate in an item.
+
+        Raises DamagedItem, and LimitMismatch where the gate has other sides than the limit.
+        """
         gate = items.gate_of(lane, item)
         if any(self.limit.has(side) != (side in gate.rights) for side in SIDES):
             raise LimitMismatch(
-                f"{lane}: its gate has rights of {' and '.join(gate.rights) or 'no side'}, and these settings say "
-                f"{self.limit}. Nothing was written. Correct this process's settings: without the right limit it "
-                "decides nothing."
+                f"{lane}: its gate has rights of {' and '.join(gate.rights) or 'no side'}, and "
+                f"these settings say {self.limit}. Nothing was written. Correct this process's "
+                "settings: without the right limit it decides nothing."
             )
         return gate
 
     def read(self, lane: Lane, views: dict[str, View] | None = None) -> Program[Gate]:
-        """The gate, read strongly, and made where there is none. Raises what `create` raises, and what `gate` does."""
+        """The gate, read strongly, and made where there is none.
+
+        Raises what `create` raises, and what `gate` does.
+        """
         while True:
             item: Item | None = yield self.at(lane, Get(items.gate_key(lane)))
             if item is not None:
@@ -217,7 +261,8 @@ class Gates:
             views = None  # there was a gate now: if it is gone, an older view may not show that
 
     def create(self, lane: Lane, views: dict[str, View] | None = None) -> Program[None]:
-        """Make a gate. views: by Region, what this call saw of the counter's gates before; it adds to them.
+        """Make a gate. views: by Region, what this call saw of the counter's gates before; it adds
+        to them.
         Raises GateLost, LimitMismatch (changes without a limit), DamagedItem and the TableErrors.
         """
         views = {} if views is None else views
@@ -237,8 +282,8 @@ class Gates:
             if (yield self.at(lane, Get(items.gate_key(lane)))) is not None:
                 return  # another process made it meanwhile
             raise GateLost(
-                f"{lane}: its gate is gone, and {known[0]} shows that there was one. Nothing was written. Restore its "
-                "items from a backup, then rebuild the counter."
+                f"{lane}: its gate is gone, and {known[0]} shows that there was one. Nothing was "
+                "written. Restore its items from a backup, then rebuild the counter."
             )
         is_first = not view.is_open or self.limit.opens(lane.region, lane.shard)
         beside = [lane] if delta.items or checkpoint is not None else []
@@ -246,16 +291,20 @@ class Gates:
             beside = yield from self.home(lane, with_changes(others))
         if beside:
             raise LimitMismatch(
-                f"{beside[0]}: it has changes that no gate decided, from before the counter had a limit. Nothing was "
-                "written. Count under another name, and bring the value there with one change."
+                f"{beside[0]}: it has changes that no gate decided, from before the counter had a "
+                "limit. Nothing was written. Count under another name, and bring the value there "
+                "with one change."
             )
-        limit = (yield from self.opening()) if self.limit.opens(lane.region, lane.shard) else self.limit
+        limit = (
+            (yield from self.opening()) if self.limit.opens(lane.region, lane.shard) else self.limit
+        )
         yield self.at(lane, Put(items.new_gate(lane, limit), Absent()))
         view.is_open = True  # this Region shows it: the next lane here is not the first
 
     def opening(self, *, at_home: bool = True) -> Program[Limit]:
-        """The limit with which the counter opens; for a period that of its base's gate, as it is set now. at_home: read
-        it in its Region; else the copy here. Raises DamagedItem, LimitMismatch and the TableErrors."""
+        """The limit with which the counter opens; for a period that of its base's gate, as it is
+        set now. at_home: read it in its Region; else the copy here. Raises DamagedItem,
+        LimitMismatch and the TableErrors."""
         if self.base is None:
             return self.limit
         get = Get(items.gate_key(self.base))
@@ -267,12 +316,17 @@ class Gates:
 
     @property
     def first(self) -> Lane:
-        """The lane with the first rights, and the limit as it is set. The limit must name a Region."""
+        """The lane with the first rights, and the limit as it is set.
+
+        The limit must name a Region.
+        """
         return next(lane for lane in self.lanes if self.limit.opens(lane.region, lane.shard))
 
 
 def _here_first(settings: Settings, counter: str) -> tuple[Lane, ...]:
-    return tuple(sorted(settings.lanes_of(counter), key=lambda lane: lane.region != settings.region))
+    return tuple(
+        sorted(settings.lanes_of(counter), key=lambda lane: lane.region != settings.region)
+    )
 
 
 def _view_of(lanes: Iterable[Lane], copies: Iterable[Item | None]) -> View:
@@ -286,4 +340,6 @@ def _view_of(lanes: Iterable[Lane], copies: Iterable[Item | None]) -> View:
 
 
 def gave_up(lane: Lane) -> GaveUp:
-    return GaveUp(f"{lane}: its gate changed {TRIES_MAX} times in one call. Nothing was decided. Call again.")
+    return GaveUp(
+        f"{lane}: its gate changed {TRIES_MAX} times in one call. Nothing was decided. Call again."
+    )

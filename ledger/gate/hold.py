@@ -1,7 +1,10 @@
-"""`Hold`: a part of a limit, set aside for a while. It is a value: its text names it in any process.
+"""`Hold`: a part of a limit, set aside for a while. It is a value: its text names it in any
+process.
 
-Rule 1: the table decides. A Hold knows its name, its amount and its end, and does not know whether it is still open.
-Rule 2: its text has all of this, so that a capture and a release need only that and the counter's name.
+Rule 1: the table decides. A Hold knows its name, its amount and its end, and does not know whether
+it is still open.
+Rule 2: its text has all of this, so that a capture and a release need only that and the counter's
+name.
 """
 
 from __future__ import annotations
@@ -16,21 +19,27 @@ from ledger.errors import HoldEnded, InvalidInput, LedgerError, shown
 from ledger.tokens import until_ms
 from ledger.values import Delta, Lane, Receipt
 
-SHOWN_MAX = 130  # characters of a wrong id that an error shows: all of an id that is damaged at its end
+# characters of a wrong id that an error shows: all of an id that is damaged at its end
+SHOWN_MAX = 130
 
 
 class Hold:
-    """A granted hold: `amount` of `counter` is set aside until `until`, by the clock of a process that is short of it.
+    """A granted hold: `amount` of `counter` is set aside until `until`, by the clock of a process
+    that is short of it.
 
-    ends: the Ledger that ends it. The end of a `with` block releases a hold that was not captured in it. In another
-    process, with its `id` or a pickle, `Ledger.parse_hold(counter, id)` makes it anew, or a Ledger ends it.
+    ends: the Ledger that ends it. The end of a `with` block releases a hold that was not captured
+    in it. In another process, with its `id` or a pickle, `Ledger.parse_hold(counter, id)` makes it
+    anew, or a Ledger ends it.
     """
 
     __slots__ = ("_ends", "_is_over", "delta")
 
     def __init__(self, delta: Delta, ends: Any = None) -> None:
         if not isinstance(delta, Delta):
-            raise InvalidInput(f"A Hold takes a Delta, not {shown(delta)}. Nothing was written. Hold.parse takes ids.")
+            raise InvalidInput(
+                f"A Hold takes a Delta, not {shown(delta)}. Nothing was written. Hold.parse takes "
+                "ids."
+            )
         self.delta = delta
         self._ends = ends
         self._is_over = False
@@ -50,22 +59,30 @@ class Hold:
 
     @property
     def id(self) -> str:
-        """Its name beside its counter: `<token>.<Region>.<shard>.<amount>`, 1 to 120 characters, safe in a URL."""
+        """Its name beside its counter: `<token>.<Region>.<shard>.<amount>`, 1 to 120 characters,
+        safe in a URL.
+        """
         lane = self.delta.lane
         return f"{self.delta.token}.{lane.region}.{lane.shard}.{self.amount}"
 
     @classmethod
     def parse(cls, counter: str, id: str, ends: Any = None) -> Self:
-        """The hold of this `id`; `Ledger.parse_hold` returns one that can end itself. Raises InvalidInput."""
+        """The hold of this `id`; `Ledger.parse_hold` returns one that can end itself.
+
+        Raises InvalidInput.
+        """
         parts = (given := plain_text(id) or "").split(".")
         try:
             token, region, shard, amount = parts
             hold = cls(Delta(Lane(region, int(shard), counter), token, int(amount)), ends)
         except InvalidInput as error:
-            raise InvalidInput(f"{shown(id, SHOWN_MAX)} is the id of no hold: {error.why}") from None
+            raise InvalidInput(
+                f"{shown(id, SHOWN_MAX)} is the id of no hold: {error.why}"
+            ) from None
         except ValueError:
             raise InvalidInput(
-                f"{shown(id, SHOWN_MAX)} is the id of no hold: an id is <token>.<Region>.<shard>.<amount>."
+                f"{shown(id, SHOWN_MAX)} is the id of no hold: an id is "
+                "<token>.<Region>.<shard>.<amount>."
             ) from None
         if hold.id != given:
             raise InvalidInput(f"{shown(id, SHOWN_MAX)} is the id of no hold; {hold.id} is one.")
@@ -85,8 +102,9 @@ class Hold:
     def _who(self) -> Any:
         if self._ends is None:
             raise InvalidInput(
-                "This hold came from elsewhere, so it knows no Ledger. Nothing was written. Make it anew with "
-                "Ledger.parse_hold(counter, id), or pass it to a Ledger's capture or release."
+                "This hold came from elsewhere, so it knows no Ledger. Nothing was written. Make "
+                "it anew with Ledger.parse_hold(counter, id), or pass it to a Ledger's capture or "
+                "release."
             )
         return self._ends
 
@@ -95,14 +113,19 @@ class Hold:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        failure: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if not self._is_over:
             with self._leaving(failure):
                 self.release()
 
     def _leaving(self, failure: BaseException | None) -> suppress:
-        """A failed release hides no failure of the block; a hold that is not released ends by itself."""
+        """A failed release hides no failure of the block; a hold that is not released ends by
+        itself.
+        """
         return suppress(HoldEnded) if failure is None else suppress(LedgerError)
 
     def __eq__(self, other: object) -> bool:
@@ -112,7 +135,9 @@ class Hold:
         return hash(self.delta)
 
     def __repr__(self) -> str:
-        return f"Hold({self.counter!r}, {self.amount}, until={self.until.isoformat()}, id={self.id!r})"
+        return (
+            f"Hold({self.counter!r}, {self.amount}, until={self.until.isoformat()}, id={self.id!r})"
+        )
 
     def __reduce__(self) -> tuple[object, ...]:
         return Hold, (self.delta,)

@@ -1,8 +1,10 @@
-"""How a hold ends: by a capture, or by a release. (A process that is short ends a hold whose time is over: move.py.)
+"""How a hold ends: by a capture, or by a release. (A process that is short ends a hold whose time
+is over: move.py.)
 
-Rule 1: a hold's own token decides its end: in the gate IF the hold is there as it was granted; a filed hold is decided
-as any token that is looked up. The unused part goes back in the same Update, and the used part brings the opposite
-right. Then the note of a filed hold is deleted; a note that stays is harmless.
+Rule 1: a hold's own token decides its end: in the gate IF the hold is there as it was granted; a
+filed hold is decided as any token that is looked up. The unused part goes back in the same Update,
+and the used part brings the opposite right. Then the note of a filed hold is deleted; a note that
+stays is harmless.
 """
 
 from contextlib import suppress
@@ -21,8 +23,9 @@ from ledger.values import Delta, Receipt
 
 
 def end(gates: Gates, held: Delta, outcome: int) -> Program[Decision]:
-    """End a hold of `held.change`, as it was granted, with a change that counts, RELEASED or EXPIRED; or find how it
-    had ended. Raises NoSuchHold, and what `decide_change` raises but OutOfReach."""
+    """End a hold of `held.change`, as it was granted, with a change that counts, RELEASED or
+    EXPIRED; or find how it had ended. Raises NoSuchHold, and what `decide_change` raises but
+    OutOfReach."""
     with Doubt() as doubt:
         return (yield from _ended(gates, held, outcome, doubt))
 
@@ -31,18 +34,20 @@ def _ended(gates: Gates, held: Delta, outcome: int, doubt: Doubt) -> Program[Dec
     lane, token, amount, limit = held.lane, held.token, held.change, gates.limit
     granted = gates.sold_out.is_in_gate(lane.counter, token)
     for _ in range(TRIES_MAX):
-        known, filed = (Decision(held=amount), None) if granted else (yield from find(gates, lane, token))
+        known, filed = (
+            (Decision(held=amount), None) if granted else (yield from find(gates, lane, token))
+        )
         if known is None or known.outcome == REFUSED:
             raise NoSuchHold(
-                f"{lane}: there is no hold {token}: nobody granted it, or its id is damaged or of another counter. "
-                "Nothing was written. Use the id that `hold` gave."
+                f"{lane}: there is no hold {token}: nobody granted it, or its id is damaged or of "
+                "another counter. Nothing was written. Use the id that `hold` gave."
             )
         if known.held is None:
             return known
         if known.held != amount:
             raise NoSuchHold(
-                f"{lane}: the hold {token} is of {known.held}, not of {amount}: its id is damaged. Nothing was "
-                "written. Use the id that `hold` gave."
+                f"{lane}: the hold {token} is of {known.held}, not of {amount}: its id is "
+                "damaged. Nothing was written. Use the id that `hold` gave."
             )
         granted = False
         update = updates.end(lane, limit, {token: amount}, outcome, filed)
@@ -59,11 +64,16 @@ def _ended(gates: Gates, held: Delta, outcome: int, doubt: Doubt) -> Program[Dec
 
 
 def capture(gates: Gates, held: Delta, amount: int) -> Program[Receipt]:
-    """Count a part of a hold. Raises HoldEnded, NoSuchHold and what `add` raises, without a delta."""
+    """Count a part of a hold.
+
+    Raises HoldEnded, NoSuchHold and what `add` raises, without a delta.
+    """
     decision = yield from end(gates, held, amount)
     if decision.outcome != amount:
         raise ended(held, decision.outcome)
-    return Receipt("replayed" if decision.before else "recorded", Delta(held.lane, held.token, amount))
+    return Receipt(
+        "replayed" if decision.before else "recorded", Delta(held.lane, held.token, amount)
+    )
 
 
 def release(gates: Gates, held: Delta) -> Program[None]:

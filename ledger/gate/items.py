@@ -1,4 +1,5 @@
-"""The format of gates, of what they filed, and of holds: only this file knows their keys and attributes.
+"""The format of gates, of what they filed, and of holds: only this file knows their keys and
+attributes.
 
 Rule 1: the formats are public (docs/gates.md) and never change; it ignores further attributes.
 Rule 2: all items of a lane are written at the endpoint of its Region alone.
@@ -36,7 +37,11 @@ class Filed:
 
     def __post_init__(self) -> None:
         names = list(self.outcomes)
-        if not names or names != sorted(names) or not all(map(tokens.is_token, (self.hi, self.low, *names))):
+        if (
+            not names
+            or names != sorted(names)
+            or not all(map(tokens.is_token, (self.hi, self.low, *names)))
+        ):
             raise ValueError("a segment lists at least one token, in their order")
         if names[-1] > self.hi or not 1 <= self.version <= VERSION_MAX:
             raise ValueError(f"no token lies above hi, and version is from 1 to {VERSION_MAX}")
@@ -112,7 +117,9 @@ def new_gate(lane: Lane, limit: Limit) -> Item:
 
 
 def gate_item(gate: Gate) -> Item:
-    bounds = {BOUNDS[side]: number(amount) for side, amount in gate.bounds.items() if amount is not None}
+    bounds = {
+        BOUNDS[side]: number(amount) for side, amount in gate.bounds.items() if amount is not None
+    }
     cells = {cell_name("given", cell): number(amount) for cell, amount in gate.given.items()}
     cells |= {cell_name("got", cell): number(amount) for cell, amount in gate.got.items()}
     return keyed(
@@ -160,7 +167,9 @@ def gate_of(lane: Lane, item: Item) -> Gate:
             given=cells["given"],
             got=cells["got"],
             epoch=integer(item, "epoch") if "epoch" in item else 0,
-            bounds={side: integer(item, name) if name in item else None for side, name in BOUNDS.items()},
+            bounds={
+                side: integer(item, name) if name in item else None for side, name in BOUNDS.items()
+            },
             **{name: integer(item, name) for name in CARRIED if name in item},
         )
 
@@ -168,9 +177,16 @@ def gate_of(lane: Lane, item: Item) -> Gate:
 
 
 def filed_item(filed: Filed) -> Item:
-    data = b"".join(ENTRY.pack(to_bytes(token), outcome) for token, outcome in filed.outcomes.items())
+    data = b"".join(
+        ENTRY.pack(to_bytes(token), outcome) for token, outcome in filed.outcomes.items()
+    )
     sk = f"{SEGMENTS_FROM}{filed.hi}#{filed.version:010d}#{filed.digest}"
-    return keyed(Key(past_pk(filed.lane), sk), low={"S": filed.low}, entries={"B": data}, **retiring(filed.lane))
+    return keyed(
+        Key(past_pk(filed.lane), sk),
+        low={"S": filed.low},
+        entries={"B": data},
+        **retiring(filed.lane),
+    )
 
 
 def filed_of(lane: Lane, item: Item) -> Filed:
@@ -180,7 +196,10 @@ def filed_of(lane: Lane, item: Item) -> Filed:
         name = _SEGMENT.fullmatch(text_of(item, "sk"))
         data = binary(item, "entries")
         if name is None or len(data) % ENTRY.size:
-            raise ValueError(f"the sort key is segment#<hi>#<version>#<hash>, and entries have {ENTRY.size} bytes each")
+            raise ValueError(
+                f"the sort key is segment#<hi>#<version>#<hash>, and entries have {ENTRY.size} "
+                "bytes each"
+            )
         outcomes = {from_bytes(token): outcome for token, outcome in ENTRY.iter_unpack(data)}
         filed = Filed(lane, name[1], int(name[2]), text_of(item, "low"), outcomes)
         if filed_item(filed)["sk"] != item["sk"] or len(outcomes) * ENTRY.size != len(data):
@@ -191,7 +210,9 @@ def filed_of(lane: Lane, item: Item) -> Filed:
 
 
 def late_item(lane: Lane, token: str, outcome: int, version: int) -> Item:
-    return keyed(late_key(lane, token), outcome=number(outcome), version=number(version), **retiring(lane))
+    return keyed(
+        late_key(lane, token), outcome=number(outcome), version=number(version), **retiring(lane)
+    )
 
 
 def late_of(lane: Lane, item: Item) -> tuple[str, int, int]:

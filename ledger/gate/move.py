@@ -1,22 +1,28 @@
-"""The program `obtain` gets rights for a lane that has too few, from holds that are over (`free`) and from other lanes.
+"""The program `obtain` gets rights for a lane that has too few, from holds that are over (`free`)
+and from other lanes.
 
-Rule 1: a lane *gives* by one Update at its own endpoint, and the lane that is short *takes over* by one at its own.
-Both cells are cumulative, and a take-over compares its old cell, so a crash, a loss, a late copy or a repetition is
-harmless.
-Rule 2: the answer of a lane's own gate says how much it gives, and the program goes on with it until it has none or
-there is enough. Before it counts as empty, the program ends the holds there that are over, until there is enough. If
-many want rights for one lane at once, the first gets them: the others see that, and take them over.
-Rule 3: there is too little only if the lanes' own rights (moves cancel out) sum to too little, and each lane answered.
-If there is enough, but on its way to a third lane, the program takes it over there, on that lane's behalf. If a lane
-that these settings do not know has it, the program ends at once (OutOfReach).
-Rule 4: a Region that does not answer, or has no replica yet, gets one request for all its lanes, and the process
-remembers it for a second.
-Rule 5: a lane may give more than is needed, in proportion to how busy both are, so that none fetches seat by seat.
-Rule 6: a process that is short of rights ends the holds that are over, by its own clock; there is no sweeper. The
-condition for an end in the gate is that the entry is the very one that was read. A filed hold's own token decides its
-end, as any token that is looked up: nothing was filed since, and the gate does not know it.
-Rule 7: the item of a hold is a note. The note of a decided token is only deleted; the note of a hold in the gate stays.
-A page of notes is looked up and ended together. A gate that gets full on the way files the ends.
+Rule 1: a lane *gives* by one Update at its own endpoint, and the lane that is short *takes over* by
+one at its own. Both cells are cumulative, and a take-over compares its old cell, so a crash, a
+loss, a late copy or a repetition is harmless.
+Rule 2: the answer of a lane's own gate says how much it gives, and the program goes on with it
+until it has none or there is enough. Before it counts as empty, the program ends the holds there
+that are over, until there is enough. If many want rights for one lane at once, the first gets them:
+the others see that, and take them over.
+Rule 3: there is too little only if the lanes' own rights (moves cancel out) sum to too little, and
+each lane answered. If there is enough, but on its way to a third lane, the program takes it over
+there, on that lane's behalf. If a lane that these settings do not know has it, the program ends at
+once (OutOfReach).
+Rule 4: a Region that does not answer, or has no replica yet, gets one request for all its lanes,
+and the process remembers it for a second.
+Rule 5: a lane may give more than is needed, in proportion to how busy both are, so that none
+fetches seat by seat.
+Rule 6: a process that is short of rights ends the holds that are over, by its own clock; there is
+no sweeper. The condition for an end in the gate is that the entry is the very one that was read. A
+filed hold's own token decides its end, as any token that is looked up: nothing was filed since, and
+the gate does not know it.
+Rule 7: the item of a hold is a note. The note of a decided token is only deleted; the note of a
+hold in the gate stays. A page of notes is looked up and ended together. A gate that gets full on
+the way files the ends.
 """
 
 from collections.abc import Mapping
@@ -32,14 +38,26 @@ from ledger.gate.gates import TRIES_MAX, Gates, View
 from ledger.gate.past import outcomes_of
 from ledger.lane.tail import Pages
 from ledger.limit import SIDES
-from ledger.requests import DeleteMany, GetMany, Instant, Now, Page, Pause, Program, Query, Update, Written, keyed
+from ledger.requests import (
+    DeleteMany,
+    GetMany,
+    Instant,
+    Now,
+    Page,
+    Pause,
+    Program,
+    Query,
+    Update,
+    Written,
+    keyed,
+)
 from ledger.tokens import time_ms
 from ledger.values import Lane
 
 NOTES_OF_PAGE = 25
 ENDED_PAGES_MAX = 60
-"""Pages of filed holds that are over, which one call ends in a lane: at most 1,500 holds, by some 430 requests. A call
-that needs less ends what it needs, and the rest of a page."""
+"""Pages of filed holds that are over, which one call ends in a lane: at most 1,500 holds, by some
+430 requests. A call that needs less ends what it needs, and the rest of a page."""
 
 
 class Silent(NamedTuple):
@@ -56,9 +74,11 @@ class AllAnswered(NamedTuple):
 
 
 def free(gates: Gates, gate: Gate, side: str | None = None, need: int = 0) -> Program[Gate]:
-    """End holds that are over: all of them, or until the gate has the rights that are needed. The gate after that.
+    """End holds that are over: all of them, or until the gate has the rights that are needed. The
+    gate after that.
 
-    Raises GaveUp where more of the filed holds have to end than one call ends: they have ended, so the next goes on.
+    Raises GaveUp where more of the filed holds have to end than one call ends: they have ended, so
+    the next goes on.
     """
     now: Instant = yield Now()
     for _ in range(TRIES_MAX):
@@ -66,16 +86,23 @@ def free(gates: Gates, gate: Gate, side: str | None = None, need: int = 0) -> Pr
         if not over or _has(gate, side, need):
             break
         gate, _ = yield from _end(gates, gate, updates.end(gate.lane, gates.limit, over))
-    pages = Pages(Query(items.hold_pk(gate.lane), None, items.holds_until(now.wall_ms), NOTES_OF_PAGE))
+    pages = Pages(
+        Query(items.hold_pk(gate.lane), None, items.holds_until(now.wall_ms), NOTES_OF_PAGE)
+    )
     pages_left = ENDED_PAGES_MAX if side is not None else -1
     while pages.more and not _has(gate, side, need):
         if not pages_left:
             ended = ENDED_PAGES_MAX * NOTES_OF_PAGE
-            why = f"{gate.lane}: {ended:,} holds that were over have ended, and {need} needs more of them to end."
+            why = (
+                f"{gate.lane}: {ended:,} holds that were over have ended, and {need} needs "
+                "more of them to end."
+            )
             raise GaveUp(f"{why} Nothing was decided. Call again.")
         pages_left -= 1
         page: Page = yield from gates.home(gate.lane, pages.read())
-        gate = yield from _of_page(gates, gate, dict(items.hold_of(gate.lane, item) for item in page.items))
+        gate = yield from _of_page(
+            gates, gate, dict(items.hold_of(gate.lane, item) for item in page.items)
+        )
     return gate
 
 
@@ -90,7 +117,9 @@ def _of_page(gates: Gates, gate: Gate, notes: dict[str, int]) -> Program[Gate]:
         look_up = outcomes_of(gate.lane, sorted(unknown))
         filed = (yield from gates.home(gate.lane, look_up)) if unknown else {}
         over = {token: notes[token] for token in unknown if token not in filed}
-        gone = {token: notes[token] for token in notes if token in gate.recent or token in filed} | over
+        gone = {
+            token: notes[token] for token in notes if token in gate.recent or token in filed
+        } | over
         ended = True
         if over:
             update = updates.end(gate.lane, gates.limit, over, filed=gate.version)
@@ -115,16 +144,22 @@ def _end(gates: Gates, gate: Gate, update: Update) -> Program[tuple[Gate, bool]]
 
 
 def forget(gates: Gates, lane: Lane, notes: dict[str, int]) -> Program[None]:
-    """Delete the notes of holds that ended. If a note stays, a later call finds its token decided, and deletes it."""
+    """Delete the notes of holds that ended.
+
+    If a note stays, a later call finds its token decided, and deletes it.
+    """
     if notes:
         keys = tuple(keyed(items.hold_key(lane, token)) for token in notes)
         yield gates.at(lane, DeleteMany(keys))
 
 
-def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) -> Program[Left | None]:
-    """Get rights for a lane. None: there may be enough here now. Else how much all lanes together have left, which is
-    too little. pause_ms: how long it waits for others to bring rights before it goes to another Region. Raises
-    OutOfReach where a lane did not answer, and what reading and writing this lane's gate raises.
+def obtain(
+    gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0
+) -> Program[Left | None]:
+    """Get rights for a lane. None: there may be enough here now. Else how much all lanes together
+    have left, which is too little. pause_ms: how long it waits for others to bring rights before it
+    goes to another Region. Raises OutOfReach where a lane did not answer, and what reading and
+    writing this lane's gate raises.
     """
     gate = yield from free(gates, (yield from gates.read(lane)), side, need)
     if gate.rights[side] >= need:
@@ -132,8 +167,8 @@ def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) ->
     match (yield from _rights_from_others(gates, gate, side, need, pause_ms)):
         case Silent(other, why):
             raise OutOfReach(
-                f"{lane}: {need} is more than is left here, and {other} did not answer: {why} Nothing was decided. "
-                "Call again."
+                f"{lane}: {need} is more than is left here, and {other} did not answer: {why} "
+                "Nothing was decided. Call again."
             ) from (why if isinstance(why, LedgerError) else None)
         case AllAnswered(known):
             left = sum(other.own(side) for other in known.values())
@@ -142,11 +177,16 @@ def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) ->
                 return Left(gates.bound(side, known.values()), max(0, left), resets_at=ends)
             is_delivered = yield from _deliver(gates, known, side)
             unknown = {name for other in known.values() for name in other.others} - known.keys()
-            if unknown and not is_delivered and sum(other.rights[side] for other in known.values()) < need:
+            if (
+                unknown
+                and not is_delivered
+                and sum(other.rights[side] for other in known.values()) < need
+            ):
                 raise OutOfReach(
-                    f"{lane}: {need} is more than is left in the lanes that these settings know, and {min(unknown)}, "
-                    "which they do not know, has more. Nothing was decided. Give this process the Regions and shards "
-                    "of the table's shape, then call again."
+                    f"{lane}: {need} is more than is left in the lanes that these settings know, "
+                    f"and {min(unknown)}, which they do not know, has more. Nothing was decided. "
+                    "Give this process the Regions and shards of the table's shape, then call "
+                    "again."
                 )
     return None
 
@@ -154,13 +194,20 @@ def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) ->
 def _rights_from_others(
     gates: Gates, gate: Gate, side: str, need: int, pause_ms: int
 ) -> Program[Silent | AllAnswered | None]:
-    """Take over rights on their way here, then get some from one lane after the other. None: there is enough."""
+    """Take over rights on their way here, then get some from one lane after the other.
+
+    None: there is enough.
+    """
     lane = gate.lane
     others = [other for other in gates.lanes if other != lane]
     copies: dict[Lane, Gate] = {}  # the other gates as the lane's home has them, perhaps old
     if others:
         found = yield gates.at(lane, GetMany(tuple(map(items.gate_key, others)), consistent=False))
-        copies = {other: gates.gate(other, item) for other, item in zip(others, found, strict=True) if item}
+        copies = {
+            other: gates.gate(other, item)
+            for other, item in zip(others, found, strict=True)
+            if item
+        }
     for copy in copies.values():
         if gate.rights[side] < need:
             gate = yield from take_over(gates, gate, copy, side)
@@ -181,14 +228,19 @@ def _rights_from_others(
             if there is None:
                 there = yield from gates.read(other, views)
             elif there.rights[side] <= 0:
-                there = yield from gates.read(other)  # it was there: if it is gone now, an older view may not show that
+                # it was there: if it is gone now, an older view may not show that
+                there = yield from gates.read(other)
             there, gate = yield from _rights_from(gates, gate, there, side, need)
             known[name_of(other)] = there
         except LedgerError as error:
             silent.append(Silent(other, error))
-            if isinstance(error, Unavailable | OutcomeUnknown | TableMissing) and other.region != gates.here:
+            if (
+                isinstance(error, Unavailable | OutcomeUnknown | TableMissing)
+                and other.region != gates.here
+            ):
                 down[other.region] = error
-                if not isinstance(error, OutcomeUnknown):  # one answer that was lost says nothing of the next
+                # one answer that was lost says nothing of the next
+                if not isinstance(error, OutcomeUnknown):
                     gates.sold_out.note_silent(other.region, error, (yield Now()))
     if gate.rights[side] >= need:
         return None
@@ -212,8 +264,12 @@ def _promise(copy: Gate | None, other: Lane, lane: Lane, side: str) -> tuple[boo
     return other.region != lane.region, -(copy.rights[side] if copy else 0)
 
 
-def _rights_from(gates: Gates, gate: Gate, there: Gate, side: str, need: int) -> Program[tuple[Gate, Gate]]:
-    """Get rights from another lane, until there is enough here or nothing more there: (its gate, this gate)."""
+def _rights_from(
+    gates: Gates, gate: Gate, there: Gate, side: str, need: int
+) -> Program[tuple[Gate, Gate]]:
+    """Get rights from another lane, until there is enough here or nothing more there: (its gate,
+    this gate).
+    """
     other = there.lane
     freed = False
     for _ in range(TRIES_MAX):
@@ -228,7 +284,9 @@ def _rights_from(gates: Gates, gate: Gate, there: Gate, side: str, need: int) ->
             freed = there.rights[side] < lacking
             continue
         amount = min(there.rights[side], max(need - gate.rights[side], _share(there, gate, side)))
-        answer = yield from write(gates, other, updates.give(there, (name_of(gate.lane), side), amount))
+        answer = yield from write(
+            gates, other, updates.give(there, (name_of(gate.lane), side), amount)
+        )
         item = answer.item if isinstance(answer, Written) else answer
         there = gates.gate(other, item) if item else (yield from gates.read(other))
     return there, gate
@@ -247,7 +305,10 @@ def _pace(gate: Gate) -> float:
 
 
 def _deliver(gates: Gates, known: Mapping[str, Gate], side: str) -> Program[bool]:
-    """Take over, on each lane's behalf, what others gave to it and it has not taken over. Whether there was any."""
+    """Take over, on each lane's behalf, what others gave to it and it has not taken over.
+
+    Whether there was any.
+    """
     is_delivered = False
     for giver in known.values():
         for name, of in giver.given:

@@ -1,16 +1,22 @@
-"""The program `rebuild` writes the gates of a counter anew from what they filed, after a restore or damage.
+"""The program `rebuild` writes the gates of a counter anew from what they filed, after a restore or
+damage.
 
-Rule 1: it is an operator's tool, while nobody writes the counter's gates. It writes a gate IF it is as it was read.
-Rule 2: a listed token is decided for ever, whatever its version: in the table's truth, or in a future that a restore
-undid. A gate keeps the tokens that it has and nothing lists.
-Rule 3: `low` and `top` are at or above all known tokens and names of segments, so each known token is looked up. A
-token that a look-up would miss, because somebody went on before the rebuild, gets a late entry.
-Rule 4: changes that a gate counts and nothing lists stay in its value, as one change with their sum.
-Rule 5: rights follow from what all gates together decided, hold and moved (`settle`). Rights on their way between two
-lanes have arrived: given and got become the higher of both. Then rights move until no lane is below 0 while others have
-some.
-Rule 6: the rights that all lanes together lack stay below 0. Every Update has the rights that it takes as its
-condition, so the value goes no further beyond its limit; a lane below 0 gets the rights that it needs from the others.
+Rule 1: it is an operator's tool, while nobody writes the counter's gates. It writes a gate IF it is
+as it was read.
+Rule 2: a listed token is decided for ever, whatever its version: in the table's truth, or in a
+future that a restore undid. A gate keeps the tokens that it has and nothing lists.
+Rule 3: `low` and `top` are at or above all known tokens and names of segments, so each known token
+is looked up. A token that a look-up would miss, because somebody went on before the rebuild, gets a
+late entry.
+Rule 4: changes that a gate counts and nothing lists stay in its value, as one change with their
+sum.
+Rule 5: rights follow from what all gates together decided, hold and moved (`settle`). Rights on
+their way between two
+lanes have arrived: given and got become the higher of both. Then rights move until no lane is below
+0 while others have some.
+Rule 6: the rights that all lanes together lack stay below 0. Every Update has the rights that it
+takes as its condition, so the value goes no further beyond its limit; a lane below 0 gets the
+rights that it needs from the others.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,8 +38,12 @@ Way = tuple[str, str, str]
 
 
 def settle(found: Sequence[Books], seen: Sequence[Gate]) -> list[Gate]:
-    """The gates, in the order of the books of their lanes, with the rights and the cells that follow from all books."""
-    kept = [(gate, {**gate.held, **read.open(gate)}) for read, gate in zip(found, seen, strict=True)]
+    """The gates, in the order of the books of their lanes, with the rights and the cells that
+    follow from all books.
+    """
+    kept = [
+        (gate, {**gate.held, **read.open(gate)}) for read, gate in zip(found, seen, strict=True)
+    ]
     sent = _sent(seen)
     due = [_due(gate, held, sent) for gate, held in kept]
     for way, amount in list(_moves(due)):
@@ -79,10 +89,11 @@ def _moves(due: Sequence[Gate]) -> Iterator[tuple[Way, int]]:
 class Rebuilt:
     """A lane after its rebuild. gate: as it was written.
 
-    was: as it was read; None where it was missing or damaged: then what it had not filed is lost, and a limit that was
-    set in it is unknown. lost: changes that it counted and nothing lists; lost_sum: their sum, which is in the value;
-    below 0: so many more are listed than it counted, and they count. twice: tokens that it had decided otherwise than
-    the list, which counts. late: the entries that were added.
+    was: as it was read; None where it was missing or damaged: then what it had not filed is lost,
+    and a limit that was set in it is unknown. lost: changes that it counted and nothing lists;
+    lost_sum: their sum, which is in the value; below 0: so many more are listed than it counted,
+    and they count. twice: tokens that it had decided otherwise than the list, which counts. late:
+    the entries that were added.
     """
 
     gate: Gate
@@ -98,19 +109,26 @@ class Rebuilt:
         lane = self.gate.lane
         sentences = []
         if self.was is None:
-            sentences.append("its gate could not be read: if there was one, what it had not filed is lost.")
+            sentences.append(
+                "its gate could not be read: if there was one, what it had not filed is lost."
+            )
         if self.lost > 0:
             sentences.append(
-                f"{self.lost} changes of sum {self.lost_sum} are in the value and their tokens are lost: a retry of "
-                "one of these counts again."
+                f"{self.lost} changes of sum {self.lost_sum} are in the value and their tokens "
+                "are lost: a retry of one of these counts again."
             )
         elif self.lost < 0:
-            sentences.append(f"{-self.lost} listed changes of sum {-self.lost_sum} count that its gate did not count.")
+            sentences.append(
+                f"{-self.lost} listed changes of sum {-self.lost_sum} count that its gate did not "
+                "count."
+            )
         if self.twice:
-            sentences.append(f"it had decided otherwise than the list, which counts: {', '.join(self.twice)}.")
+            sentences.append(
+                f"it had decided otherwise than the list, which counts: {', '.join(self.twice)}."
+            )
         sentences += [
-            f"it lacks {-n} of {side}: the value is beyond the limit, and goes no further. When changes have brought "
-            "it back, rebuild once more."
+            f"it lacks {-n} of {side}: the value is beyond the limit, and goes no further. When "
+            "changes have brought it back, rebuild once more."
             for side, n in self.gate.rights.items()
             if n < 0
         ]
@@ -118,14 +136,17 @@ class Rebuilt:
 
 
 def rebuild(gates: Gates) -> Program[list[Rebuilt]]:
-    """Write each gate of a counter anew, while nobody writes any of them; also those that are missing or damaged.
+    """Write each gate of a counter anew, while nobody writes any of them; also those that are
+    missing or damaged.
 
-    Where the gate that had the first rights is gone, the limit is that of the settings: call `set_limit` again where it
-    had set another. Changes in the other direction bring back rights that are below 0. Until a rebuild after them, a
-    lane that is not below 0 may take what came back to it.
-    Raises GaveUp (somebody wrote a gate: stop that, then rebuild again before anybody writes), LaneDamaged (a token is
-    listed with two outcomes: nothing was written), DamagedItem (of an item that is no gate: nothing was written),
-    LimitMismatch and the TableErrors.
+    Where the gate that had the first rights is gone, the limit is that of the settings: call
+    `set_limit` again where it had set another. Changes in the other direction bring back rights
+    that are below 0. Until a rebuild after them, a lane that is not below 0 may take what came back
+    to it.
+    Raises GaveUp (somebody wrote a gate: stop that, then rebuild again before anybody writes),
+    LaneDamaged (a token is
+    listed with two outcomes: nothing was written), DamagedItem (of an item that is no gate: nothing
+    was written), LimitMismatch and the TableErrors.
     """
     found: list[Books] = []
     for lane in gates.lanes:
@@ -135,15 +156,18 @@ def rebuild(gates: Gates) -> Program[list[Rebuilt]]:
     rebuilt = [replace(made, gate=gate) for made, gate in zip(alone, settled, strict=True)]
     for made in rebuilt:
         for token, outcome in made.late.items():
-            yield gates.at(made.gate.lane, Put(items.late_item(made.gate.lane, token, outcome, made.gate.version)))
+            yield gates.at(
+                made.gate.lane,
+                Put(items.late_item(made.gate.lane, token, outcome, made.gate.version)),
+            )
     for before, made in zip(found, rebuilt, strict=True):
         item = items.gate_item(made.gate)
         unchanged = has(before.item) if before.item is not None else Absent()
         answer: Item | None = yield gates.at(before.lane, Put(item, unchanged))
         if answer is not None and answer != item:
             raise GaveUp(
-                f"{before.lane}: its gate changed meanwhile. It was not written; other gates may have been. Stop "
-                "whoever writes it, then rebuild again."
+                f"{before.lane}: its gate changed meanwhile. It was not written; other gates may "
+                "have been. Stop whoever writes it, then rebuild again."
             )
     return rebuilt
 
@@ -160,7 +184,15 @@ def _recounted(gates: Gates, found: Books) -> Rebuilt:
     listed = _listed_once(found) | late
     recent = {token: outcome for token, outcome in gate.recent.items() if token not in listed}
     highest = max(
-        (gate.low, gate.top, *gate.recent, *gate.held, *listed, *found.notes, *(filed.hi for filed in found.segments))
+        (
+            gate.low,
+            gate.top,
+            *gate.recent,
+            *gate.held,
+            *listed,
+            *found.notes,
+            *(filed.hi for filed in found.segments),
+        )
     )
     after = replace(
         gate,
@@ -173,7 +205,9 @@ def _recounted(gates: Gates, found: Books) -> Rebuilt:
         top=highest,
         moved=frozenset(),
     )
-    twice = tuple(token for token, outcome in gate.recent.items() if listed.get(token, outcome) != outcome)
+    twice = tuple(
+        token for token, outcome in gate.recent.items() if listed.get(token, outcome) != outcome
+    )
     return Rebuilt(after, was, lost, lost_sum, twice, late)
 
 
@@ -182,14 +216,17 @@ def _listed_once(found: Books) -> dict[str, int]:
     for _, token, outcome in found.listed:
         if listed.setdefault(token, outcome) != outcome:
             raise LaneDamaged(
-                f"{found.lane}: {token} is listed as {listed[token]} and as {outcome}. Nothing was written. Only a "
-                "person can say which of them counts: correct the other."
+                f"{found.lane}: {token} is listed as {listed[token]} and as {outcome}. Nothing "
+                "was written. Only a person can say which of them counts: correct the other."
             )
     return listed
 
 
 def _correction(gate: Gate, lost: int, lost_sum: int) -> dict[str, int]:
-    """Entries that keep a sum in the value. The same loss gives the same ones, so that a second run adds nothing."""
+    """Entries that keep a sum in the value.
+
+    The same loss gives the same ones, so that a second run adds nothing.
+    """
     entries: dict[str, int] = {}
     while lost_sum:
         part = max(-CHANGE_MAX, min(CHANGE_MAX, lost_sum))
@@ -205,7 +242,11 @@ def _missed(found: Books) -> dict[str, int]:
     known = {token for _, token, _ in found.late}
     low = ""
     for filed in found.segments:
-        missed |= {token: outcome for token, outcome in filed.outcomes.items() if token <= low and token not in known}
+        missed |= {
+            token: outcome
+            for token, outcome in filed.outcomes.items()
+            if token <= low and token not in known
+        }
         known.update(filed.outcomes)
         low = max(low, filed.low)
     return missed

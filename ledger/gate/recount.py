@@ -1,17 +1,24 @@
-"""The programs that read limited lanes whole: their standing, all that they decided, and a recount of that, `audited`.
+"""The programs that read limited lanes whole: their standing, all that they decided, and a recount
+of that, `audited`.
 
-Rule 1: a counter's value is the sum of its gates' values. A read takes copies of other Regions' gates, each of its own
-moment, so it may have a sale without the rights that came for it. It is *closed* when it has every amount that was
+Rule 1: a counter's value is the sum of its gates' values. A read takes copies of other Regions'
+gates, each of its own moment, so it may have a sale without the rights that came for it. It is
+*closed* when it has every amount that was
 taken over as given, too: then it is certainly within the limit.
-Rule 2: a history has what the gate has not filed, and what segments and late entries of its version or older list. It
-must have as many changes as the gate counts, else it is read again, because a roll came between.
-Rule 3: an audit writes nothing. It reads each lane strongly at its home, and again if its gate changed meanwhile.
-Rule 4: every token has one outcome, however many copies list it. Those that are listed up to the gate's version, and
-are not in the gate, give its `total` and `count`. Those above that version are in the gate, with the same outcome.
-Rule 5: the rights of a gate are its first ones, its value and what it got, less what it gave and what its holds keep.
-An audit reads a lane that got rights before it reads the giver again, which can only have given more since.
-Rule 6: an audit misses a gate by the same traces that forbid making it anew (gates.py): what its lane filed, and what
-another gate has from it or for it. Somebody may have made it meanwhile, so the audit reads it once more.
+Rule 2: a history has what the gate has not filed, and what segments and late entries of its version
+or older list. It must have as many changes as the gate counts, else it is read again, because a
+roll came between.
+Rule 3: an audit writes nothing. It reads each lane strongly at its home, and again if its gate
+changed meanwhile.
+Rule 4: every token has one outcome, however many copies list it. Those that are listed up to the
+gate's version, and are not in the gate, give its `total` and `count`. Those above that version are
+in the gate, with the same outcome.
+Rule 5: the rights of a gate are its first ones, its value and what it got, less what it gave and
+what its holds keep. An audit reads a lane that got rights before it reads the giver again, which
+can only have given more since.
+Rule 6: an audit misses a gate by the same traces that forbid making it anew (gates.py): what its
+lane filed, and what another gate has from it or for it. Somebody may have made it meanwhile, so the
+audit reads it once more.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +49,10 @@ class Standing:
 
     @classmethod
     def of(cls, gates: Gates, found: Sequence[Item | None]) -> "Standing":
-        """The standing in the items of the gates, in the order of the lanes. Raises DamagedItem and LimitMismatch."""
+        """The standing in the items of the gates, in the order of the lanes.
+
+        Raises DamagedItem and LimitMismatch.
+        """
         there = zip(gates.lanes, found, strict=True)
         return cls(tuple(gates.gate(lane, item) for lane, item in there if item is not None))
 
@@ -70,7 +80,10 @@ class Standing:
 
 
 def standings(counters: Sequence[Gates], *, consistent: bool) -> Program[list[Standing]]:
-    """The standing of counters in this Region, by one request. Raises DamagedItem, LimitMismatch and TableErrors."""
+    """The standing of counters in this Region, by one request.
+
+    Raises DamagedItem, LimitMismatch and TableErrors.
+    """
     keys = tuple(items.gate_key(lane) for gates in counters for lane in gates.lanes)
     found = iter((yield GetMany(keys, consistent)))
     return [Standing.of(gates, [next(found) for _ in gates.lanes]) for gates in counters]
@@ -79,8 +92,9 @@ def standings(counters: Sequence[Gates], *, consistent: bool) -> Program[list[St
 def outcomes(lane: Lane, *, consistent: bool) -> Program[dict[str, int]]:
     """Every token that the lane decided, in order, with its outcome.
 
-    All changes are there. From copies, in a Region that lags, refusals and holds that ended without a change may be
-    missing, because the gate does not count them. Raises NotYetReplicated, DamagedItem and the TableErrors.
+    All changes are there. From copies, in a Region that lags, refusals and holds that ended without
+    a change may be missing, because the gate does not count them. Raises NotYetReplicated,
+    DamagedItem and the TableErrors.
     """
     for _ in range(TRIES_MAX):
         item: Item | None = yield Get(items.gate_key(lane), consistent)
@@ -91,16 +105,28 @@ def outcomes(lane: Lane, *, consistent: bool) -> Program[dict[str, int]]:
         left = filed_by(gate, [*late, *_entries_of(segments)])
         if sum(map(counts, left.values())) == gate.count:
             return dict(sorted((left | dict(gate.recent)).items()))
-    raise NotYetReplicated(f"{lane}: not all that its gate counts is here yet. Nothing was written. Call again later.")
+    raise NotYetReplicated(
+        f"{lane}: not all that its gate counts is here yet. Nothing was written. Call again later."
+    )
 
 
 def filed_by(gate: Gate, listed: Iterable[Listed]) -> dict[str, int]:
-    """The outcomes that the gate filed by its own count: listed up to its version, and no longer in it."""
-    return {token: n for version, token, n in listed if version <= gate.version and token not in gate.recent}
+    """The outcomes that the gate filed by its own count: listed up to its version, and no longer
+    in it.
+    """
+    return {
+        token: n
+        for version, token, n in listed
+        if version <= gate.version and token not in gate.recent
+    }
 
 
 def _entries_of(segments: Iterable[Filed]) -> list[Listed]:
-    return [(filed.version, token, outcome) for filed in segments for token, outcome in filed.outcomes.items()]
+    return [
+        (filed.version, token, outcome)
+        for filed in segments
+        for token, outcome in filed.outcomes.items()
+    ]
 
 
 def past_in(lane: Lane, *, consistent: bool) -> Program[tuple[list[Filed], list[Listed]]]:
@@ -148,8 +174,8 @@ def books(lane: Lane) -> Program[Books]:
 
 
 def audited(gates: Gates) -> Program[Audited]:
-    """The gate of each lane, None where there is none, and what is wrong with it. Raises GaveUp, DamagedItem,
-    LimitMismatch and the TableErrors."""
+    """The gate of each lane, None where there is none, and what is wrong with it. Raises GaveUp,
+    DamagedItem, LimitMismatch and the TableErrors."""
     answer: Audited = {}
     known: dict[str, Gate] = {}
     for lane in gates.lanes:
@@ -159,7 +185,11 @@ def audited(gates: Gates) -> Program[Audited]:
             continue
         known[name_of(lane)] = gate
         due = rights_due(gate, {**gate.held, **found.open(gate)})
-        off = [f"its rights {of} are {n}, and should be {due[of]}" for of, n in gate.rights.items() if n != due[of]]
+        off = [
+            f"its rights {of} are {n}, and should be {due[of]}"
+            for of, n in gate.rights.items()
+            if n != due[of]
+        ]
         answer[lane] = (gate, [*_listed(found, gate), *off])
     missed = {name for gate in known.values() for name in gate.others}
     for lane, (gate, wrong) in answer.items():
@@ -173,7 +203,9 @@ def audited(gates: Gates) -> Program[Audited]:
             if giver and given < got:
                 given = (yield from gates.read(giver.lane)).given.get(to, 0)
             if given < got:
-                answer[gate.lane][1].append(f"it got {got} of {side} from {name}, which gave {given}")
+                answer[gate.lane][1].append(
+                    f"it got {got} of {side} from {name}, which gave {given}"
+                )
     return answer
 
 
@@ -183,7 +215,10 @@ def _at_rest(gates: Gates, lane: Lane) -> Program[tuple[Books, Gate | None]]:
         again: Item | None = yield gates.at(lane, Get(items.gate_key(lane)))
         if again == found.item:
             return found, gates.gate(lane, again) if again is not None else None
-    raise GaveUp(f"{lane}: others wrote its gate during each of {TRIES_MAX} recounts. Nothing was written. Call again.")
+    raise GaveUp(
+        f"{lane}: others wrote its gate during each of {TRIES_MAX} recounts. Nothing was written. "
+        "Call again."
+    )
 
 
 def _listed(found: Books, gate: Gate) -> list[str]:
@@ -202,12 +237,16 @@ def _listed(found: Books, gate: Gate) -> list[str]:
     filed = filed_by(gate, found.listed)
     total, count = sum(map(change_of, filed.values())), sum(map(counts, filed.values()))
     if (total, count) != (gate.total, gate.count):
-        wrong.append(f"{count} changes of {total} are listed, and its gate says {gate.count} of {gate.total}")
+        wrong.append(
+            f"{count} changes of {total} are listed, and its gate says {gate.count} of {gate.total}"
+        )
     return wrong
 
 
 def rights_due(gate: Gate, held: Mapping[str, int]) -> dict[str, int]:
-    """The rights that follow from its limit, if it had the first ones, and what it decided, holds, gave and got."""
+    """The rights that follow from its limit, if it had the first ones, and what it decided,
+    holds, gave and got.
+    """
     down, up = shares(held.values())
     return {
         side: toward * (gate.value - (gate.bounds[side] or 0)) - kept + gate.received(side)

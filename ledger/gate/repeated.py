@@ -1,7 +1,7 @@
 """`shown_now` says what is left now beside a refusal that was decided before the call.
 
-Rule 1: a refusal is final, so this decides nothing: it reads the gates once, in the process's own Region, for whoever
-shows the refusal to a person. A read that fails hides no refusal.
+Rule 1: a refusal is final, so this decides nothing: it reads the gates once, in the process's own
+Region, for whoever shows the refusal to a person. A read that fails hides no refusal.
 """
 
 from collections.abc import Mapping
@@ -29,8 +29,13 @@ def shown_now(gates: Gates, delta: Delta, decision: Decision) -> Program[Decisio
     return replace(decision, left=(yield from _left_now(gates))[_side(delta.change)])
 
 
-def all_shown_now(gates: Gates, decided: Decisions, changes: Mapping[str, int]) -> Program[Decisions]:
-    """The decisions of several changes by token, as `shown_now`, by one request for all. changes: by token, too."""
+def all_shown_now(
+    gates: Gates, decided: Decisions, changes: Mapping[str, int]
+) -> Program[Decisions]:
+    """The decisions of several changes by token, as `shown_now`, by one request for all.
+
+    changes: by token, too.
+    """
     repeated = {token: decision for token, decision in decided.items() if _is_repeated(decision)}
     left = (yield from _left_now(gates)) if repeated else {}
     return decided | {
@@ -49,7 +54,10 @@ def _side(change: int) -> str:
 
 
 def _left_now(gates: Gates) -> Program[Mapping[str, Left]]:
-    """By side. What holds that are over set aside is left, because whoever is short of it ends them."""
+    """By side.
+
+    What holds that are over set aside is left, because whoever is short of it ends them.
+    """
     now: Instant = yield Now()
     unread = dict.fromkeys(SIDES, Left(resets_at=resets_at(gates.lanes[0], now)))
     if len(gates.lanes) > LANES_MAX:
@@ -65,6 +73,8 @@ def _left_now(gates: Gates) -> Program[Mapping[str, Left]]:
         for side, amount in zip(SIDES, shares(gate.over(now.wall_ms).values()), strict=True):
             left[side] += amount
     return {
-        side: unread[side]._replace(limit=gates.bound(side, copies.gates), available=max(0, left[side]))
+        side: unread[side]._replace(
+            limit=gates.bound(side, copies.gates), available=max(0, left[side])
+        )
         for side in SIDES
     }

@@ -1,12 +1,13 @@
 """The Updates of a gate, each a conditional request: pure, from values to requests.
 
-Rule 1: `decide` (also of a group), `refuse` and `hold` have the condition that the token is *open*: in neither map, and
-either fresh (above `low`, with no fingerprint of its own in `moved`) or looked up, and nothing was filed since
-(`version` is as read).
+Rule 1: `decide` (also of a group), `refuse` and `hold` have the condition that the token is *open*:
+in neither map, and either fresh (above `low`, with no fingerprint of its own in `moved`) or looked
+up, and nothing was filed since (`version` is as read).
 A hold with a name is decided by that: the Update is conditional on the name alone, and writes both.
-Rule 2: an Update takes rights only where there are enough; a side without a limit has none, and every Update checks
-that, so a process with another limit changes nothing.
-Rule 3: an SDK may send an Update twice, and it takes effect once: its own effect breaks its condition.
+Rule 2: an Update takes rights only where there are enough; a side without a limit has none, and
+every Update checks that, so a process with another limit changes nothing.
+Rule 3: an SDK may send an Update twice, and it takes effect once: its own effect breaks its
+condition.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -15,7 +16,18 @@ from ledger.actions import Action, Add, Remove, Set
 from ledger.conditions import Absent, All, AtLeast, Condition, Contains, Either, Equals, Not
 from ledger.decoding import number
 from ledger.gate import items
-from ledger.gate.gate import CLOSED, EXPIRED, GRANTED, REFUSED, Cell, Gate, change_of, counts, fingerprint, shares
+from ledger.gate.gate import (
+    CLOSED,
+    EXPIRED,
+    GRANTED,
+    REFUSED,
+    Cell,
+    Gate,
+    change_of,
+    counts,
+    fingerprint,
+    shares,
+)
 from ledger.limit import DOWN, UP, Limit
 from ledger.requests import Update
 from ledger.values import Lane
@@ -35,18 +47,33 @@ def decide(
     *,
     shows: bool = True,
 ) -> Update:
-    """Each token stands for its change. seen: the version at which those that are not fresh were looked up. shows:
-    whether the answer shows the gate after the Update."""
+    """Each token stands for its change. seen: the version at which those that are not fresh were
+    looked up. shows: whether the answer shows the gate after the Update."""
     net = sum(changes.values())
     more = [] if slack_ms is None else [Set("slack", number(slack_ms))]
-    return _update(lane, limit, {RECENT: changes}, _open(changes, seen), down=net, up=-net, more=more, shows=shows)
+    return _update(
+        lane,
+        limit,
+        {RECENT: changes},
+        _open(changes, seen),
+        down=net,
+        up=-net,
+        more=more,
+        shows=shows,
+    )
 
 
 def hold(
-    lane: Lane, limit: Limit, token: str, amount: int, seen: int | None = None, *, name: str | None = None
+    lane: Lane,
+    limit: Limit,
+    token: str,
+    amount: int,
+    seen: int | None = None,
+    *,
+    name: str | None = None,
 ) -> Update:
-    """Set aside the rights that the amount takes. The opposite ones come with its capture. name: what is decided in the
-    hold's place, so that a call with another length meets it."""
+    """Set aside the rights that the amount takes. The opposite ones come with its capture. name:
+    what is decided in the hold's place, so that a call with another length meets it."""
     down, up = shares([amount])
     entries = {HELD: {token: amount}}
     if name is not None:
@@ -55,7 +82,10 @@ def hold(
 
 
 def close(lane: Lane, limit: Limit, name: str, seen: int) -> Update:
-    """No hold is granted under this name any more, nor refused. seen: the version at which it was looked up."""
+    """No hold is granted under this name any more, nor refused.
+
+    seen: the version at which it was looked up.
+    """
     return _update(lane, limit, {RECENT: {name: CLOSED}}, _open([name], seen))
 
 
@@ -68,20 +98,35 @@ def refuse(lane: Lane, limit: Limit, token: str, amount: int, seen: int | None =
 
 
 def end(
-    lane: Lane, limit: Limit, amounts: Mapping[str, int], outcome: int = EXPIRED, filed: int | None = None
+    lane: Lane,
+    limit: Limit,
+    amounts: Mapping[str, int],
+    outcome: int = EXPIRED,
+    filed: int | None = None,
 ) -> Update:
-    """End holds: several whose time is over, or one with another outcome. The used part counts, the rest goes back.
+    """End holds: several whose time is over, or one with another outcome. The used part counts, the
+    rest goes back.
     filed: the version at which they were found filed."""
     used = change_of(outcome)
     back_down, back_up = shares(amounts.values())
     if filed is None:
-        conditions: list[Condition] = [Equals((HELD, token), number(n)) for token, n in amounts.items()]
+        conditions: list[Condition] = [
+            Equals((HELD, token), number(n)) for token, n in amounts.items()
+        ]
     else:
         conditions = [Absent((name, token)) for token in amounts for name in (RECENT, HELD)]
         conditions.append(_version_is(filed))
     gone = [Remove((HELD, token)) for token in amounts] if filed is None else []
     ended = dict.fromkeys(amounts, outcome)
-    return _update(lane, limit, {RECENT: ended}, conditions, down=back_down + used, up=back_up - used, more=gone)
+    return _update(
+        lane,
+        limit,
+        {RECENT: ended},
+        conditions,
+        down=back_down + used,
+        up=back_up - used,
+        more=gone,
+    )
 
 
 def give(giver: Gate, to: Cell, amount: int) -> Update:
@@ -89,7 +134,9 @@ def give(giver: Gate, to: Cell, amount: int) -> Update:
     cell = items.cell_name("given", to)
     was = _was(cell, giver.given.get(to))
     actions = (Add(to[1], -amount), Add(cell, amount))
-    return Update(items.gate_key(giver.lane), actions, All((AtLeast(to[1], number(amount)), was)), shows=True)
+    return Update(
+        items.gate_key(giver.lane), actions, All((AtLeast(to[1], number(amount)), was)), shows=True
+    )
 
 
 def take_over(gate: Gate, giver: Cell, given: int) -> Update:
@@ -101,9 +148,13 @@ def take_over(gate: Gate, giver: Cell, given: int) -> Update:
 
 
 def set_limit(gate: Gate, limit: Limit, wanted: Mapping[str, int | None]) -> Update:
-    """Set another limit, on the same sides. The rights that it takes away must be here. What a period has passed on is
-    beside the limit, so the gate notes how much that is."""
-    actions = [Set(items.BOUNDS[side], number(amount)) for side, amount in wanted.items() if amount is not None]
+    """Set another limit, on the same sides. The rights that it takes away must be here. What a
+    period has passed on is beside the limit, so the gate notes how much that is."""
+    actions = [
+        Set(items.BOUNDS[side], number(amount))
+        for side, amount in wanted.items()
+        if amount is not None
+    ]
     taken = gate.taken_by(wanted)
     if gate.passed_on:
         actions.append(Set("carried_before", number(gate.carried)))
@@ -124,16 +175,27 @@ def carry_in(gate: Gate, carried: int) -> Update:
 
 
 def _carry(gate: Gate, more: int, cell: Action) -> Update:
-    """The ceiling moves with the rights, so the rights that are due follow from it as always. It is another limit, so
-    the condition fails if somebody carried or set one since the gate was read."""
+    """The ceiling moves with the rights, so the rights that are due follow from it as always. It is
+    another limit, so the condition fails if somebody carried or set one since the gate was read."""
     ceiling = Set(items.BOUNDS[UP], number((gate.bounds[UP] or 0) + more))
     actions = (Add(UP, more), ceiling, cell, Set("epoch", number(gate.epoch + 1)))
     enough = AtLeast(UP, number(-more)) if more < 0 else Not(Absent(UP))
-    return Update(items.gate_key(gate.lane), actions, All((enough, Equals("epoch", number(gate.epoch)))), shows=True)
+    return Update(
+        items.gate_key(gate.lane),
+        actions,
+        All((enough, Equals("epoch", number(gate.epoch)))),
+        shows=True,
+    )
 
 
 def finish_roll(
-    gate: Gate, filed: Iterable[str], holds: Iterable[str], low: str, top: str, moved: frozenset[bytes], slack_ms: int
+    gate: Gate,
+    filed: Iterable[str],
+    holds: Iterable[str],
+    low: str,
+    top: str,
+    moved: frozenset[bytes],
+    slack_ms: int,
 ) -> Update:
     """Copied tokens leave the gate, if nothing was filed since it was read."""
     gone = {token: gate.recent[token] for token in filed}
@@ -141,7 +203,11 @@ def finish_roll(
     count = gate.count + sum(map(counts, gone.values()))
     actions: list[Action] = [Remove((RECENT, token)) for token in gone]
     actions += [Remove((HELD, token)) for token in holds]
-    actions += [Set("total", number(total)), Set("count", number(count)), Set("version", number(gate.version + 1))]
+    actions += [
+        Set("total", number(total)),
+        Set("count", number(count)),
+        Set("version", number(gate.version + 1)),
+    ]
     actions += [Set("low", {"S": low}), Set("top", {"S": top}), Set("slack", number(slack_ms))]
     actions.append(Set("moved", {"BS": sorted(moved)}) if moved else Remove("moved"))
     return Update(items.gate_key(gate.lane), tuple(actions), _version_is(gate.version), shows=True)
@@ -179,9 +245,13 @@ def _update(
     more: Iterable[Action] = (),
     shows: bool = True,
 ) -> Update:
-    """Write entries of the two maps, and move rights, if the gate has the limited sides; so there must be one."""
+    """Write entries of the two maps, and move rights, if the gate has the limited sides; so
+    there must be one.
+    """
     checks = [*conditions]
-    actions: list[Action] = [Set((name, token), number(n)) for name, of in entries.items() for token, n in of.items()]
+    actions: list[Action] = [
+        Set((name, token), number(n)) for name, of in entries.items() for token, n in of.items()
+    ]
     for side, change in ((DOWN, down), (UP, up)):
         if not limit.has(side):
             checks.append(Absent(side))

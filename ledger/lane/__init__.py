@@ -1,1 +1,3 @@
-"""Lanes without a limit: `add` puts changes, `tail` reads them, `directory` lists lanes; `shape` checks the table's."""
+"""Lanes without a limit: `add` puts changes, `tail` reads them, `directory` lists lanes; `shape`
+checks the table's.
+"""

@@ -1,17 +1,21 @@
-"""The programs `add`, one conditional put for a change, and `add_packed`, many changes in few items.
+"""The programs `add`, one conditional put for a change, and `add_packed`, many changes in few
+items.
 
-Rule 1: A delta is put IF attribute_not_exists(pk), so a change that is there already is a success (replayed), and
-another change under the same token is a TokenConflict. Nobody reads first.
-Rule 2: A batch keeps the condition, because an unconditional put could replace a delta by another change.
-Rule 3: Where a role may insert and not look, the item under a token that is taken may hold this change or another. So
-the change is put once more as a pack of one, whose key names its content: it is there for certain ("accepted"), counts
-once, and if another change has its token, clean and verify report that.
-Rule 4: A pack's content gives its name, so no put, repeated, late or from elsewhere, changes the item of that name, and
-a pack that is there already is a success. So nobody learns whether a change was there before.
-Rule 5: A batch does not show what is there, so a single put follows; what an earlier attempt at the batch may have
-written, that put's error does not deny.
-Rule 6: A pack has changes of one lane, whose times lie within PACK_SPAN_MS. A change that goes with no other is put
-alone, as `add` does, and has its definite outcome.
+Rule 1: A delta is put IF attribute_not_exists(pk), so a change that is there already is a success
+(replayed), and another change under the same token is a TokenConflict. Nobody reads first.
+Rule 2: A batch keeps the condition, because an unconditional put could replace a delta by another
+change.
+Rule 3: Where a role may insert and not look, the item under a token that is taken may hold this
+change or another. So the change is put once more as a pack of one, whose key names its content: it
+is there for certain ("accepted"), counts once, and if another change has its token, clean and
+verify report that.
+Rule 4: A pack's content gives its name, so no put, repeated, late or from elsewhere, changes the
+item of that name, and a pack that is there already is a success. So nobody learns whether a change
+was there before.
+Rule 5: A batch does not show what is there, so a single put follows; what an earlier attempt at the
+batch may have written, that put's error does not deny.
+Rule 6: A pack has changes of one lane, whose times lie within PACK_SPAN_MS. A change that goes with
+no other is put alone, as `add` does, and has its definite outcome.
 """
 
 import copy
@@ -29,7 +33,10 @@ Named = tuple[Lane, str]
 
 
 def add(delta: Delta) -> Program[Receipt]:
-    """Put one delta. Raises TokenConflict, OutcomeUnknown and the other TableErrors, each with `delta`."""
+    """Put one delta.
+
+    Raises TokenConflict, OutcomeUnknown and the other TableErrors, each with `delta`.
+    """
     try:
         there: Item | AlreadyThere | None = yield Put(items.delta_item(delta), Absent())
         if isinstance(there, AlreadyThere):
@@ -44,7 +51,10 @@ def add(delta: Delta) -> Program[Receipt]:
 
 
 def add_many(deltas: Iterable[Delta]) -> Program[list[Receipt | LedgerError]]:
-    """Put many deltas: a receipt or an error for each, in order. It sends a token that comes twice once."""
+    """Put many deltas: a receipt or an error for each, in order.
+
+    It sends a token that comes twice once.
+    """
     results: list[Receipt | LedgerError] = []
     todo = list(deltas)
     first = _first(todo)
@@ -54,7 +64,8 @@ def add_many(deltas: Iterable[Delta]) -> Program[list[Receipt | LedgerError]]:
         outcomes[named] = yield from _outcome(delta, answer)
     for delta in todo:
         sent, outcome = first[delta.lane, delta.token], outcomes[delta.lane, delta.token]
-        if delta is not sent and delta.change != sent.change:  # only the table knows which of the two is there
+        # only the table knows which of the two is there
+        if delta is not sent and delta.change != sent.change:
             outcome = yield from _outcome(delta, AlreadyThere(None))
         elif delta is not sent and isinstance(outcome, Receipt):
             outcome = Receipt("replayed", delta)
@@ -67,7 +78,9 @@ def pack_of(deltas: Sequence[Delta]) -> Pack:
     return Pack(deltas[0].lane, Entries.of(packed(delta.token, delta.change) for delta in deltas))
 
 
-def _outcome(delta: Delta, answer: AlreadyThere | LedgerError | None) -> Program[Receipt | LedgerError]:
+def _outcome(
+    delta: Delta, answer: AlreadyThere | LedgerError | None
+) -> Program[Receipt | LedgerError]:
     try:
         match answer:
             case None:
@@ -89,25 +102,29 @@ def _replayed(delta: Delta, there: Item) -> Receipt:
     change = items.delta_of(delta.lane, there).change
     if key_of(there) != items.delta_key(delta):
         raise TableMismatch(
-            f"The table holds {key_of(there)} where {items.delta_key(delta)} goes. Nothing was written. The table "
-            "needs the string keys pk and sk."
+            f"The table holds {key_of(there)} where {items.delta_key(delta)} goes. Nothing was "
+            "written. The table needs the string keys pk and sk."
         )
     if change != delta.change:
         raise TokenConflict(
-            f"{delta.lane.counter}: the token {delta.token} already stands for a change of {change}, not "
-            f"{delta.change}. Nothing was written; the earlier change counts. A new change needs a new idempotency key."
+            f"{delta.lane.counter}: the token {delta.token} already stands for a change of "
+            f"{change}, not {delta.change}. Nothing was written; the earlier change counts. A new "
+            "change needs a new idempotency key."
         )
     return Receipt("replayed", delta)
 
 
 PACK_CHANGES = 400
-"""The most changes of a pack: ten write units, a cost 2 % above the least that any number reaches (docs/costs.md)."""
+"""The most changes of a pack: ten write units, a cost 2 % above the least that any number
+reaches (docs/costs.md).
+"""
 
 Outcome = Receipt | LedgerError
 
 
 def add_packed(deltas: Iterable[Delta]) -> Program[list[Outcome]]:
-    """Put many deltas in few items: a receipt or an error for each, in order; each error has its own `delta`.
+    """Put many deltas in few items: a receipt or an error for each, in order; each error has its
+    own `delta`.
 
     If a token comes with two changes it sends the first; the other is a TokenConflict.
     """
@@ -126,7 +143,11 @@ def add_packed(deltas: Iterable[Delta]) -> Program[list[Outcome]]:
         outcomes[delta] = yield from _outcome(delta, answer)
     for group, answer in zip(together, answers[len(alone) :], strict=True):
         for delta in group:
-            outcomes[delta] = failed(answer, delta) if isinstance(answer, LedgerError) else Receipt("accepted", delta)
+            outcomes[delta] = (
+                failed(answer, delta)
+                if isinstance(answer, LedgerError)
+                else Receipt("accepted", delta)
+            )
     again: set[Named] = set()
     results = []
     for delta in todo:
@@ -144,7 +165,9 @@ def _first(deltas: Iterable[Delta]) -> dict[Named, Delta]:
 
 
 def failed(failure: LedgerError, delta: Delta) -> LedgerError:
-    """A copy of a failure for one change: one object, raised in several threads, would gather all their tracebacks."""
+    """A copy of a failure for one change: one object, raised in several threads, would gather
+    all their tracebacks.
+    """
     error = copy.copy(failure)
     error.delta = delta
     return error
@@ -172,8 +195,9 @@ def _own(delta: Delta, outcome: Outcome, *, again: bool) -> Outcome:
     sent = outcome.delta
     if sent is not None and delta.change != sent.change:
         conflict = TokenConflict(
-            f"{delta.lane.counter}: the token {delta.token} came twice, with {sent.change} and with {delta.change}; "
-            "the first was sent. Nothing was written for the second. A new change needs a new idempotency key."
+            f"{delta.lane.counter}: the token {delta.token} came twice, with {sent.change} and "
+            f"with {delta.change}; the first was sent. Nothing was written for the second. A new "
+            "change needs a new idempotency key."
         )
         return failed(conflict, delta)
     if isinstance(outcome, Receipt):

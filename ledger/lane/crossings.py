@@ -1,9 +1,10 @@
 """A crossing and its format: only this file knows its key and its attributes.
 
 Rule 1: The format is public (docs/data-model.md); it ignores further attributes, and keeps them.
-Rule 2: A crossing is written at the endpoint of the Region in its key alone, so every condition decides.
-Rule 3: An Update may come twice, or long after its sender stopped waiting: its own effect, or that of the next one,
-breaks its condition, or it writes what is there.
+Rule 2: A crossing is written at the endpoint of the Region in its key alone, so every condition
+decides.
+Rule 3: An Update may come twice, or long after its sender stopped waiting: its own effect, or that
+of the next one, breaks its condition, or it writes what is there.
 Rule 4: The crossings of one threshold are numbered from 1, in one Region.
 """
 
@@ -27,10 +28,12 @@ NUMBERS = ("number", "value", "at_ms", "told")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crossing:
-    """The last crossing of a threshold. number: how many there were. side: the one to which the value came.
+    """The last crossing of a threshold. number: how many there were. side: the one to which the
+    value came.
 
-    region: the one that keeps and publishes it. name, above, below: of the threshold, as it was then; a threshold of a
-    limit has its number in above or below. value: as it was read; at_ms: when that read began, by the reader's clock.
+    region: the one that keeps and publishes it. name, above, below: of the threshold, as it was
+    then; a threshold of a limit has its number in above or below. value: as it was read; at_ms:
+    when that read began, by the reader's clock.
     told: the number of the last crossing that was published.
     """
 
@@ -47,13 +50,26 @@ class Crossing:
 
     @classmethod
     def after(
-        cls, before: Crossing | None, region: str, counter: str, threshold: Threshold, value: int, at_ms: int
+        cls,
+        before: Crossing | None,
+        region: str,
+        counter: str,
+        threshold: Threshold,
+        value: int,
+        at_ms: int,
     ) -> Crossing:
         """The crossing that follows `before`, which was published, at this value."""
         last = before.number if before is not None else 0
         named: Any = {"region": region, "counter": counter}
         named |= {name: getattr(threshold, name) for name in ("name", *BOUNDS)}
-        return cls(**named, number=last + 1, side=threshold.side_of(value), value=value, at_ms=at_ms, told=last)
+        return cls(
+            **named,
+            number=last + 1,
+            side=threshold.side_of(value),
+            value=value,
+            at_ms=at_ms,
+            told=last,
+        )
 
     @property
     def is_told(self) -> bool:
@@ -65,7 +81,9 @@ def crossing_key(region: str, counter: str, name: str) -> Key:
 
 
 def counter_of(pk: str, region: str) -> str | None:
-    """The counter of a crossing that a Region keeps; None when the partition key is not that of one."""
+    """The counter of a crossing that a Region keeps; None when the partition key is not that of
+    one.
+    """
     opening = crossing_key(region, "", "").pk
     try:
         return check_counter(pk.removeprefix(opening)) if pk.startswith(opening) else None
@@ -80,7 +98,9 @@ def crossing_of(region: str, counter: str, name: str, item: Item) -> Crossing:
     def decode() -> Crossing:
         there = [*NUMBERS, *(bound for bound in BOUNDS if bound in item)]
         numbers = {name: integer(item, name) for name in there}
-        crossing = Crossing(region=region, counter=counter, name=name, side=text_of(item, "side"), **numbers)
+        crossing = Crossing(
+            region=region, counter=counter, name=name, side=text_of(item, "side"), **numbers
+        )
         if crossing.side not in (IN, OUT) or not 0 <= crossing.told <= crossing.number:
             raise ValueError("its side is neither in nor out, or told is above number")
         return crossing
@@ -89,10 +109,16 @@ def crossing_of(region: str, counter: str, name: str, item: Item) -> Crossing:
 
 
 def cross(before: Crossing | None, crossing: Crossing, retires_s: int = 0) -> Update:
-    """Keep a crossing, IF the last one is as it was read. retires_s: when the table may delete that of a period."""
+    """Keep a crossing, IF the last one is as it was read.
+
+    retires_s: when the table may delete that of a period.
+    """
     seen: Condition = Absent() if before is None else Equals("number", number(before.number))
     numbers = {name: getattr(crossing, name) for name in (*BOUNDS, *NUMBERS)}
-    actions = [Remove(name) if value is None else Set(name, number(value)) for name, value in numbers.items()]
+    actions = [
+        Remove(name) if value is None else Set(name, number(value))
+        for name, value in numbers.items()
+    ]
     actions += [Set(RETIRES, number(retires_s))] if retires_s else []
     key = crossing_key(crossing.region, crossing.counter, crossing.name)
     return Update(key, (Set("side", {"S": crossing.side}), *actions), seen)
@@ -101,4 +127,6 @@ def cross(before: Crossing | None, crossing: Crossing, retires_s: int = 0) -> Up
 def note_told(crossing: Crossing) -> Update:
     """Note that a crossing was published, IF it is the last one."""
     key = crossing_key(crossing.region, crossing.counter, crossing.name)
-    return Update(key, (Set("told", number(crossing.number)),), Equals("number", number(crossing.number)))
+    return Update(
+        key, (Set("told", number(crossing.number)),), Equals("number", number(crossing.number))
+    )

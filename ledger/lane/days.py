@@ -1,10 +1,12 @@
 """Sums by day: how many changes of each day (UTC) a checkpoint counts, and their sum.
 
-Rule 1: They are a part of the checkpoint, not an item of their own, and sum to its count and total: else they would
-replicate before it or after it, and a chart would show half of a settle.
-Rule 2: They take no write unit: the oldest days merge into their month, months into their year, years into one bucket,
-until they fit the room that the checkpoint's first KB has left. Merged days never come apart.
-Rule 3: A bucket's name is a number of days since 1970, also beyond the years of `date`: the calendar repeats after 400.
+Rule 1: They are a part of the checkpoint, not an item of their own, and sum to its count and total:
+else they would replicate before it or after it, and a chart would show half of a settle.
+Rule 2: They take no write unit: the oldest days merge into their month, months into their year,
+years into one bucket, until they fit the room that the checkpoint's first KB has left. Merged days
+never come apart.
+Rule 3: A bucket's name is a number of days since 1970, also beyond the years of `date`: the
+calendar repeats after 400.
 """
 
 from bisect import bisect_left
@@ -29,7 +31,9 @@ _WISHED = {DAY: 31, MONTH: 24, YEAR: 5}
 
 
 class Bucket(NamedTuple):
-    """Number and sum of the changes of the day `day` (since 1970), or of the month, year or all that begins there."""
+    """Number and sum of the changes of the day `day` (since 1970), or of the month, year or all
+    that begins there.
+    """
 
     day: int
     number: int
@@ -42,7 +46,10 @@ Sums = dict[int, tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """Buckets in the order of time. froms: the days from which on each holds a day, a month, a year; before: all."""
+    """Buckets in the order of time.
+
+    froms: the days from which on each holds a day, a month, a year; before: all.
+    """
 
     buckets: tuple[Bucket, ...] = ()
     froms: tuple[int, int, int] = (0, 0, 0)
@@ -52,13 +59,18 @@ class Days:
         if not from_day >= months >= years or not all(map(lt, days, days[1:])):
             raise ValueError("the days are not in their order")
         coarse = [(day, self.grain(day)) for day in days if day < from_day]
-        if any(_start(day, grain) != day for day, grain in [(from_day, MONTH), (months, YEAR), (years, YEAR), *coarse]):
+        if any(
+            _start(day, grain) != day
+            for day, grain in [(from_day, MONTH), (months, YEAR), (years, YEAR), *coarse]
+        ):
             raise ValueError("a bucket of days does not begin where its month or its year does")
         if any(number < 1 or abs(total) > number * CHANGE_MAX for _, number, total in self.buckets):
             raise ValueError("a bucket of days holds nothing, or a total that cannot come from it")
 
     @classmethod
-    def of(cls, sums: Mapping[int, tuple[int, int]], froms: tuple[int, int, int] = (0, 0, 0)) -> "Days":
+    def of(
+        cls, sums: Mapping[int, tuple[int, int]], froms: tuple[int, int, int] = (0, 0, 0)
+    ) -> "Days":
         """Sums by day, or of finer buckets, in the buckets that these `froms` make."""
         empty = cls((), froms)
         found: Sums = {}
@@ -76,7 +88,9 @@ class Days:
         for i in range(3, len(numbers), 3):
             gap, number, zigzag = numbers[i : i + 3]
             day += gap
-            buckets.append(Bucket(day, number, zigzag >> 1 if not zigzag & 1 else -(zigzag + 1 >> 1)))
+            buckets.append(
+                Bucket(day, number, zigzag >> 1 if not zigzag & 1 else -(zigzag + 1 >> 1))
+            )
         if day > TIME_MS_MAX // DAY_MS:
             raise ValueError("a bucket of days is later than any token")
         return cls(tuple(buckets), (numbers[0], numbers[1], numbers[2]))
@@ -93,7 +107,9 @@ class Days:
     @property
     def sums(self) -> tuple[int, int]:
         """How many changes all buckets count, and their sum."""
-        return sum([bucket.number for bucket in self.buckets]), sum([bucket.total for bucket in self.buckets])
+        return sum([bucket.number for bucket in self.buckets]), sum(
+            [bucket.total for bucket in self.buckets]
+        )
 
     def grain(self, day: int) -> int:
         """How much the bucket with this day holds: DAY, MONTH, YEAR or ALL."""
@@ -109,7 +125,9 @@ class Days:
         return self.froms[YEAR] if grain == ALL else _next(day, grain)
 
     def plus(self, entries: Entries) -> "Days":
-        """The days with these entries, each in its day, or in the month, year or all into which its day has merged."""
+        """The days with these entries, each in its day, or in the month, year or all into which
+        its day has merged.
+        """
         sums = {day: (number, total) for day, number, total in self.buckets}
         add_to(sums, entries)
         return self.of(sums, self.froms)
@@ -128,8 +146,12 @@ class Days:
         oldest = next(bucket.day for bucket in self.buckets if self.grain(bucket.day) == grain)
         coarser = min(grain + 1, YEAR)
         end = _next(_start(oldest, coarser), coarser)
-        days, months, years = (max(since, end) if unit <= grain else since for unit, since in enumerate(self.froms))
-        return self.of({day: (number, total) for day, number, total in self.buckets}, (days, months, years))
+        days, months, years = (
+            max(since, end) if unit <= grain else since for unit, since in enumerate(self.froms)
+        )
+        return self.of(
+            {day: (number, total) for day, number, total in self.buckets}, (days, months, years)
+        )
 
 
 def add_to(sums: Sums, entries: Entries) -> None:
@@ -138,7 +160,11 @@ def add_to(sums: Sums, entries: Entries) -> None:
     while done < len(tokens):
         day = time_ms(tokens[done]) // DAY_MS
         following = (day + 1) * DAY_MS
-        end = len(tokens) if following > TIME_MS_MAX else bisect_left(tokens, following.to_bytes(6, "big"), done)
+        end = (
+            len(tokens)
+            if following > TIME_MS_MAX
+            else bisect_left(tokens, following.to_bytes(6, "big"), done)
+        )
         _add(sums, day, end - done, sum(changes[done:end]))
         done = end
 

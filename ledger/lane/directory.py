@@ -1,12 +1,17 @@
-"""The directory of lanes: one item for each lane that was ever written to, so that nobody scans the table for lanes.
+"""The directory of lanes: one item for each lane that was ever written to, so that nobody scans the
+table for lanes.
 
-Rule 1: An item says that there is a lane, and nothing else: a second write changes nothing, and nobody removes it.
+Rule 1: An item says that there is a lane, and nothing else: a second write changes nothing, and
+nobody removes it.
 Rule 2: It is written in its lane's own Region alone; the others read the replicated item.
-Rule 3: The bucket follows from the counter's name, so all lanes of a counter in a Region stand in one bucket.
-Rule 4: `with_changes` and `counters_below` find changes that no gate decided. A replica shows what has arrived in it. A
-process that opens a gate reads its own replica alone, so a Region that is down stops no opening. A process that adds a
-limit reads the directory of each Region at its endpoint, so a Region that is down stops it.
-Rule 5: A lane in a directory may have a gate and nothing else, so only its items show whether it has changes.
+Rule 3: The bucket follows from the counter's name, so all lanes of a counter in a Region stand in
+one bucket.
+Rule 4: `with_changes` and `counters_below` find changes that no gate decided. A replica shows what
+has arrived in it. A process that opens a gate reads its own replica alone, so a Region that is down
+stops no opening. A process that adds a limit reads the directory of each Region at its endpoint, so
+a Region that is down stops it.
+Rule 5: A lane in a directory may have a gate and nothing else, so only its items show whether it
+has changes.
 Formats: docs/data-model.md. Who writes it, and when: docs/compaction.md.
 """
 
@@ -65,12 +70,17 @@ class Listing(NamedTuple):
 
 
 def listing(region: str) -> Program[Listing]:
-    """All lanes in the directory of a Region: a Query for each bucket, AT_ONCE at a time. Raises the TableErrors."""
+    """All lanes in the directory of a Region: a Query for each bucket, AT_ONCE at a time.
+
+    Raises the TableErrors.
+    """
     found = Listing([], [])
     for first in range(0, BUCKETS, AT_ONCE):
         buckets = [Pages(page_of(region, bucket)) for bucket in range(first, first + AT_ONCE)]
         while left := [pages for pages in buckets if pages.more]:
-            answers: tuple[Page, ...] = answered((yield Together(tuple(pages.next for pages in left))))
+            answers: tuple[Page, ...] = answered(
+                (yield Together(tuple(pages.next for pages in left)))
+            )
             for pages, page in zip(left, answers, strict=True):
                 pages.take(page)
                 for key in map(key_of_item, page.items):
@@ -87,7 +97,9 @@ LANES_AT_ONCE = 50
 def with_changes(lanes: Sequence[Lane], *, consistent: bool = True) -> Program[list[Lane]]:
     """The lanes that hold a delta or a checkpoint, by one round trip. Raises the TableErrors."""
     checkpoints = GetMany(tuple(map(items.checkpoint_key, lanes)), consistent)
-    there, *pages = answered((yield Together((checkpoints, *(first_delta(lane, consistent) for lane in lanes)))))
+    there, *pages = answered(
+        (yield Together((checkpoints, *(first_delta(lane, consistent) for lane in lanes))))
+    )
     found = zip(lanes, there, pages, strict=True)
     return [lane for lane, checkpoint, page in found if checkpoint is not None or page.items]
 
@@ -105,34 +117,44 @@ def counters_below(
     *,
     anything: bool = False,
 ) -> Program[list[str]]:
-    """Counters with changes for which one of the prefixes is the longest of all rules; the first few of each Region.
+    """Counters with changes for which one of the prefixes is the longest of all rules; the first
+    few of each Region.
 
-    everywhere: read each Region at its endpoint; else what has arrived here of each. anything: also those without
-    changes. Raises the TableErrors.
+    everywhere: read each Region at its endpoint; else what has arrived here of each. anything: also
+    those without changes. Raises the TableErrors.
     """
     names = set[str]()
     for region in regions:
         program = _in_region(prefixes, rules, region, anything)
         try:
-            names |= yield from at(region, program) if everywhere and region != settings.region else program
+            names |= (
+                yield from at(region, program)
+                if everywhere and region != settings.region
+                else program
+            )
         except TableMissing:
             continue  # a Region whose replica is still to be made
         except TableError as error:
             raise type(error)(
-                f"{region} did not say which counters it has, and a limit is added only when every Region answers: "
-                f"{error} The shape was left as it is. Run it again when {region} answers."
+                f"{region} did not say which counters it has, and a limit is added only when "
+                f"every Region answers: {error} The shape was left as it is. Run it again when "
+                f"{region} answers."
             ) from error
     return sorted(names)
 
 
-def _in_region(prefixes: Collection[str], rules: Collection[str], region: str, anything: bool) -> Program[set[str]]:
+def _in_region(
+    prefixes: Collection[str], rules: Collection[str], region: str, anything: bool
+) -> Program[set[str]]:
     listed = (yield from listing(region)).lanes
     lanes = [lane for lane in listed if longest(rules, lane.counter) in prefixes]
     names = {lane.counter for lane in lanes} if anything else set[str]()
     if names:
         return names
     for start in range(0, len(lanes), LANES_AT_ONCE):
-        names |= {lane.counter for lane in (yield from with_changes(lanes[start : start + LANES_AT_ONCE]))}
+        names |= {
+            lane.counter for lane in (yield from with_changes(lanes[start : start + LANES_AT_ONCE]))
+        }
         if len(names) >= NAMES_MAX:
             break
     return names

@@ -1,4 +1,5 @@
-"""The sentences that say where a process's settings contradict the table's shape, with both values and what to do.
+"""The sentences that say where a process's settings contradict the table's shape, with both values
+and what to do.
 
 The rules are those of shape.py; this file puts them into words, without a request.
 """
@@ -26,11 +27,12 @@ def too_late(settings: Settings, shape: Shape, now_ms: int) -> list[str]:
     wrong = []
     for prefix in settings.shards.keys() - shape.shards.keys():
         term = settings.term_of(prefix)
-        early_ms = WEEK_MS if term is not None and term.span.unit == "year" else 0  # its first week began before it
+        # its first week began before it
+        early_ms = WEEK_MS if term is not None and term.span.unit == "year" else 0
         if term is not None and term.first_ms - early_ms <= now_ms + HOUR_MS:
             wrong.append(
-                f"shards[{prefix!r}]: that period has begun, or begins within the hour somewhere, and may have changes "
-                "in other lanes. Give the shards to a later period."
+                f"shards[{prefix!r}]: that period has begun, or begins within the hour somewhere, "
+                "and may have changes in other lanes. Give the shards to a later period."
             )
     return sorted(wrong)
 
@@ -40,9 +42,9 @@ def mismatches(settings: Settings, shape: Shape) -> list[str]:
     wrong = unlike(settings, shape)
     if settings.region not in shape.regions:
         wrong.append(
-            f"The table has regions={shape.regions!r}, this process region={settings.region!r}: others may not read "
-            "what is added there. Name a Region of the table (AWS_REGION), or add this one first (ledgerctl init, make "
-            "deploy)."
+            f"The table has regions={shape.regions!r}, this process region={settings.region!r}: "
+            "others may not read what is added there. Name a Region of the table (AWS_REGION), "
+            "or add this one first (ledgerctl init, make deploy)."
         )
     return wrong
 
@@ -54,47 +56,62 @@ def unlike(settings: Settings, shape: Shape) -> list[str]:
     if {**settings.shards, **shape.shards} != dict(
         settings.shards
     ) or settings.shards.keys() - to_come - shape.shards.keys():
-        theirs, ours = (shown(dict(sorted(side.shards.items())), SHOWN_MAX) for side in (shape, settings))
+        theirs, ours = (
+            shown(dict(sorted(side.shards.items())), SHOWN_MAX) for side in (shape, settings)
+        )
         wrong.append(
-            f"The table has shards={theirs}, this process shards={ours}: it would add where nobody reads. Start it "
-            "with the table's (LEDGER_SHARDS); the number of a counter's shards never changes."
+            f"The table has shards={theirs}, this process shards={ours}: it would add where "
+            "nobody reads. Start it with the table's (LEDGER_SHARDS); the number of a counter's "
+            "shards never changes."
         )
     lacking = [region for region in shape.regions if region not in settings.regions]
     if lacking:
         wrong.append(
-            f"The table has regions={shape.regions!r}, this process regions={settings.regions!r}: it would not see "
-            f"what is added in {' '.join(lacking)}. Name every Region of the table (LEDGER_REGIONS)."
+            f"The table has regions={shape.regions!r}, this process regions={settings.regions!r}: "
+            f"it would not see what is added in {' '.join(lacking)}. Name every Region of the "
+            "table (LEDGER_REGIONS)."
         )
     for prefix, limit in sorted(shape.limits.items()):
         if settings.limits.get(prefix) != limit:
             wrong.append(
-                f"The table has limits[{prefix!r}]={limit}, this process {settings.limits.get(prefix)}: it would write "
-                "what no gate decides, or decide otherwise. Start it with the table's (LEDGER_LIMITS). A prefix keeps "
-                "its limit; set_limit changes that of a counter."
+                f"The table has limits[{prefix!r}]={limit}, this process "
+                f"{settings.limits.get(prefix)}: it would write what no gate decides, or decide "
+                "otherwise. Start it with the table's (LEDGER_LIMITS). A prefix keeps its limit; "
+                "set_limit changes that of a counter."
             )
     for prefix, keep in sorted(shape.periods.items()):
         own = settings.periods.get(prefix)
         if own is None or (own.late, own.keep) != (keep.late, keep.keep):
             wrong.append(
-                f"The table has periods[{prefix!r}]={_said(keep)}, this process {_said(own)}: it would read periods "
-                "whose items retire, or keep them longer. Start it with the table's (LEDGER_PERIODS); late and keep of "
-                "a prefix never change."
+                f"The table has periods[{prefix!r}]={_said(keep)}, this process {_said(own)}: it "
+                "would read periods whose items retire, or keep them longer. Start it with the "
+                "table's (LEDGER_PERIODS); late and keep of a prefix never change."
             )
     return wrong
 
 
 def unfit(settings: Settings, counters: Iterable[str]) -> str:
-    """Why a table with multi-Region strong consistency does not take changes of these counters; "" where it does."""
+    """Why a table with multi-Region strong consistency does not take changes of these counters;
+    "" where it does.
+    """
     for counter in counters:
         for lacks, what, why in (
-            (settings.limit_of(counter) is None, "no limit", "no transactions, so its changes would never be folded"),
-            (settings.keep_of(counter) is not None, "a period", "no time to live, so its items would never retire"),
+            (
+                settings.limit_of(counter) is None,
+                "no limit",
+                "no transactions, so its changes would never be folded",
+            ),
+            (
+                settings.keep_of(counter) is not None,
+                "a period",
+                "no time to live, so its items would never retire",
+            ),
         ):
             if lacks:
                 return (
-                    f"The counter {counter!r} has {what}, and the table multi-Region strong consistency: {why}. "
-                    "Nothing was written. Only counters with a limit and without periods work there: count this one in "
-                    "a table of the default mode."
+                    f"The counter {counter!r} has {what}, and the table multi-Region strong "
+                    f"consistency: {why}. Nothing was written. Only counters with a limit and "
+                    "without periods work there: count this one in a table of the default mode."
                 )
     return ""
 
@@ -108,7 +125,10 @@ def _said(keep: Keep | None) -> str:
 
 
 def lacking(rules: Sequence[tuple[str, str]], settings: Settings) -> str:
-    """Why a process may not use limits or periods that the shape lacks. rules: the kind and the prefix of each."""
+    """Why a process may not use limits or periods that the shape lacks.
+
+    rules: the kind and the prefix of each.
+    """
     values = {
         "limits": {
             prefix: {name: value for name, value in asdict(limit).items() if value is not None}
@@ -118,11 +138,13 @@ def lacking(rules: Sequence[tuple[str, str]], settings: Settings) -> str:
         "shards": dict(settings.shards),
     }
     variables = " ".join(
-        f"LEDGER_{kind.upper()}='{json.dumps(values[kind])}'" for kind in dict.fromkeys(kind for kind, _ in rules)
+        f"LEDGER_{kind.upper()}='{json.dumps(values[kind])}'"
+        for kind in dict.fromkeys(kind for kind, _ in rules)
     )
     names = ", ".join(f"{kind}[{prefix!r}]" for kind, prefix in rules)
     return (
-        f"The table's shape lacks {names}: it does not stop a process without them, which adds past them. Nothing was "
-        f"written. Run `ledgerctl init` with {variables} and otherwise this process's settings, or deploy with them. "
-        "To use them all the same: Settings(unshared_limits=True), LEDGER_UNSHARED_LIMITS=true."
+        f"The table's shape lacks {names}: it does not stop a process without them, which adds "
+        f"past them. Nothing was written. Run `ledgerctl init` with {variables} and otherwise "
+        "this process's settings, or deploy with them. To use them all the same: "
+        "Settings(unshared_limits=True), LEDGER_UNSHARED_LIMITS=true."
     )

@@ -7,12 +7,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 KEYS_MAX, BETWEEN_MAX = 5_000, 10
-"""How many keys and ranges name items, as many as the messages of one batch have; more need fewer, wider ranges."""
+"""How many keys and ranges name items, as many as the messages of one batch have; more need
+fewer, wider ranges.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """Items of a lane by their sort keys. between: pairs of a first and a last key, for all items in between, too."""
+    """Items of a lane by their sort keys.
+
+    between: pairs of a first and a last key, for all items in between, too.
+    """
 
     keys: tuple[str, ...] = ()
     between: tuple[tuple[str, str], ...] = ()

@@ -1,22 +1,27 @@
-"""The table's shape: the Regions, shards, limits and periods of all its processes, compared with a process's own.
+"""The table's shape: the Regions, shards, limits and periods of all its processes, compared with a
+process's own.
 
-Rule 1: It is read strongly, in the process's own Region, before the first program of each Ledger, Reader and Compactor.
+Rule 1: It is read strongly, in the process's own Region, before the first program of each Ledger,
+Reader and Compactor.
 Rule 2: A process remembers that its settings fit; it does not remember a failure.
-Rule 3: A table without the item and a role that may not read it go on unchecked. Shards are equal. Every Region of the
-shape is in `regions`, else a reader misses its lanes and a clean does not ask it, and `region` is one of the shape's.
-Every limit of the shape is in `limits`, else a process would add deltas that no gate has decided; and so are its
-periods, else one would add what never retires, or read what has.
-Rule 4: `regions`, `limits` and `periods` may name more, but the first use of a prefix that the shape lacks is refused,
-because no other process is bound by it. Where a table has no shape, the first process that uses a limit, a period or
+Rule 3: A table without the item and a role that may not read it go on unchecked. Shards are equal.
+Every Region of the shape is in `regions`, else a reader misses its lanes and a clean does not ask
+it, and `region` is one of the shape's. Every limit of the shape is in `limits`, else a process
+would add deltas that no gate has decided; and so are its periods, else one would add what never
+retires, or read what has.
+Rule 4: `regions`, `limits` and `periods` may name more, but the first use of a prefix that the
+shape lacks is refused, because no other process is bound by it. Where a table has no shape, the
+first process that uses a limit, a period or
 shards writes it: without it a retry by a process with other shards would count again.
-Rule 5: the shape only ever grows, by Regions, limits and periods. It never gets a limit for some counters of another
-limit, because their gates have decided by that, nor for counters that have changes, which no gate would know. It gets
-periods only where there is no counter yet.
-Rule 6: Shards grow by those of a period that begins in more than an hour: `at` is five minutes ahead at most, so nobody
-can have written there. Processes get them first and the shape last, as with limits.
-Rule 7: where the shape says that the table has multi-Region strong consistency, a process that adds refuses each
-counter that has no limit, or a period. `ledgerctl init` notes it there, because only an operator's role may describe a
-table.
+Rule 5: the shape only ever grows, by Regions, limits and periods. It never gets a limit for some
+counters of another limit, because their gates have decided by that, nor for counters that have
+changes, which no gate would know. It gets periods only where there is no counter yet.
+Rule 6: Shards grow by those of a period that begins in more than an hour: `at` is five minutes
+ahead at most, so nobody can have written there. Processes get them first and the shape last, as
+with limits.
+Rule 7: where the shape says that the table has multi-Region strong consistency, a process that adds
+refuses each counter that has no limit, or a period. `ledgerctl init` notes it there, because only
+an operator's role may describe a table.
 """
 
 import logging
@@ -43,10 +48,12 @@ LOG = logging.getLogger("ledger")
 
 
 class ShapeCheck:
-    """Checks once whether `settings` fit the table's shape, and at the first use of a rule whether the shape has it.
+    """Checks once whether `settings` fit the table's shape, and at the first use of a rule whether
+    the shape has it.
 
-    writes: whether the process adds, and so writes the shape where there is none. It is thread-safe without a lock, so
-    that no thread waits for another: threads that come at once before the first answer read the shape once each.
+    writes: whether the process adds, and so writes the shape where there is none. It is thread-safe
+    without a lock, so that no thread waits for another: threads that come at once before the first
+    answer read the shape once each.
     """
 
     def __init__(self, settings: Settings, *, writes: bool = False) -> None:
@@ -65,9 +72,11 @@ class ShapeCheck:
         run(self.program(*counters), table, now)
 
     def program(self, *counters: str) -> Program[None]:
-        """Check that the settings fit, and that the shape has the limits, periods and shards of these counters.
+        """Check that the settings fit, and that the shape has the limits, periods and shards of
+        these counters.
 
-        Raises SettingsMismatch, DamagedItem and the TableErrors: nothing was written; the next call reads it again.
+        Raises SettingsMismatch, DamagedItem and the TableErrors: nothing was written; the next call
+        reads it again.
         """
         if self.is_known:
             return
@@ -96,7 +105,8 @@ class ShapeCheck:
                 shared = {(kind, prefix) for kind in KINDS for prefix in getattr(shape, kind)}
         except NotAllowed as refused:
             if not failures.denied(refused.__cause__):
-                return  # no valid credentials: the next request says so; with some, the shape is read again
+                # no valid credentials: the next request says so; with some, the shape is read again
+                return
         if rules := sorted(wanted.difference(shared)):
             raise SettingsMismatch(lacking(rules, self._settings))
         self.is_strong = self._writes and shape is not None and shape.is_strong
@@ -104,13 +114,22 @@ class ShapeCheck:
 
 
 def _first(settings: Settings) -> Program[Shape | None]:
-    """Write the shape, if absent, at the first use of a rule; the shape. None where that fails, which it logs."""
+    """Write the shape, if absent, at the first use of a rule; the shape.
+
+    None where that fails, which it logs.
+    """
     try:
         yield from check_growth(settings, None, everywhere=False)
         yield Put(items.shape_item(_shape_of(settings)), Absent())
     except (TableError, SettingsMismatch) as error:
-        ours = ", ".join(f"{kind}={shown(dict(getattr(settings, kind)), SHOWN_MAX)}" for kind in KINDS)
-        LOG.warning("the table has no shape, so no process must have %s; `ledgerctl init` writes it. %s", ours, error)
+        ours = ", ".join(
+            f"{kind}={shown(dict(getattr(settings, kind)), SHOWN_MAX)}" for kind in KINDS
+        )
+        LOG.warning(
+            "the table has no shape, so no process must have %s; `ledgerctl init` writes it. %s",
+            ours,
+            error,
+        )
         return None
     return (yield from check(settings))
 
@@ -134,12 +153,16 @@ def check(settings: Settings) -> Program[Shape | None]:
     return shape
 
 
-def write(settings: Settings, is_strong: bool | None = None) -> Program[Literal["kept", "written", "grown"]]:
-    """Write the shape of `settings` where there is none, or add its Regions, limits, periods and shards of periods that
-    are still to come to the one there. is_strong: whether the table has multi-Region strong consistency, if known.
+def write(
+    settings: Settings, is_strong: bool | None = None
+) -> Program[Literal["kept", "written", "grown"]]:
+    """Write the shape of `settings` where there is none, or add its Regions, limits, periods and
+    shards of periods that are still to come to the one there. is_strong: whether the table has
+    multi-Region strong consistency, if known.
 
-    Raises SettingsMismatch where it would change or lose anything else, limit counters that have changes in any Region,
-    or give periods to counters that are there; DamagedItem and the TableErrors, also of a Region that does not answer.
+    Raises SettingsMismatch where it would change or lose anything else, limit counters that have
+    changes in any Region, or give periods to counters that are there; DamagedItem and the
+    TableErrors, also of a Region that does not answer.
     """
     of_settings = replace(_shape_of(settings), is_strong=bool(is_strong))
     for _ in range(TRIES_MAX):
@@ -150,24 +173,40 @@ def write(settings: Settings, is_strong: bool | None = None) -> Program[Literal[
             if (yield Put(items.shape_item(of_settings), Absent())) is None:
                 return "written"
             continue
-        regions = (*shape.regions, *(region for region in settings.regions if region not in shape.regions))
+        regions = (
+            *shape.regions,
+            *(region for region in settings.regions if region not in shape.regions),
+        )
         strong = shape.is_strong if is_strong is None else is_strong
         grown = replace(of_settings, regions=regions, version=shape.version + 1, is_strong=strong)
         if replace(grown, version=shape.version) == shape:
             return "kept"
         if (yield Put(items.shape_item(grown, there), items.version_is(shape.version))) is None:
             return "grown"
-    raise TransactionConflict(f"Others kept writing the shape, {TRIES_MAX} times. Nothing was written. Call again.")
+    raise TransactionConflict(
+        f"Others kept writing the shape, {TRIES_MAX} times. Nothing was written. Call again."
+    )
 
 
-def check_growth(settings: Settings, shape: Shape | None, *, everywhere: bool = True) -> Program[None]:
-    """Raises SettingsMismatch where a shape with these settings may not be written, and what `write` raises."""
+def check_growth(
+    settings: Settings, shape: Shape | None, *, everywhere: bool = True
+) -> Program[None]:
+    """Raises SettingsMismatch where a shape with these settings may not be written, and what
+    `write` raises.
+    """
     limits, periods, regions = {*settings.limits}, {*settings.periods}, settings.regions
     if shape is not None:
-        limits, periods, regions = limits.difference(shape.limits), periods.difference(shape.periods), shape.regions
+        limits, periods, regions = (
+            limits.difference(shape.limits),
+            periods.difference(shape.periods),
+            shape.regions,
+        )
         narrower = [  # they may have gates already, or items that retire, by the shorter prefix
             f"{kind}[{prefix!r}] would change the {kind} of counters that have {kind}[{old!r}]."
-            for kind, new, olds in (("limits", limits, shape.limits), ("periods", periods, shape.periods))
+            for kind, new, olds in (
+                ("limits", limits, shape.limits),
+                ("periods", periods, shape.periods),
+            )
             for prefix in sorted(new)
             for old in sorted(olds)
             if prefix.startswith(old)
@@ -175,20 +214,28 @@ def check_growth(settings: Settings, shape: Shape | None, *, everywhere: bool = 
         now: Instant = yield Now()
         if wrong := [*unlike(settings, shape), *narrower, *too_late(settings, shape, now.wall_ms)]:
             raise SettingsMismatch(f"{' '.join(wrong)} The shape was left as it is.")
-    names = (yield from counters_below(limits, settings.limits, settings, regions, everywhere)) if limits else []
+    names = (
+        (yield from counters_below(limits, settings.limits, settings, regions, everywhere))
+        if limits
+        else []
+    )
     if names:
         raise SettingsMismatch(
-            f"limits[{' '.join(map(repr, sorted(limits)))}]: the counters {' '.join(names[:NAMES_MAX])} have changes "
-            "that no gate decided, and a counter that has changes gets no limit. Nothing was written; the shape was "
-            "left as it is. Choose another name or prefix, and bring a value there with one change."
+            f"limits[{' '.join(map(repr, sorted(limits)))}]: the counters "
+            f"{' '.join(names[:NAMES_MAX])} have changes that no gate decided, and a counter that "
+            "has changes gets no limit. Nothing was written; the shape was left as it is. Choose "
+            "another name or prefix, and bring a value there with one change."
         )
     if periods:
-        names = yield from counters_below(periods, settings.periods, settings, regions, everywhere, anything=True)
+        names = yield from counters_below(
+            periods, settings.periods, settings, regions, everywhere, anything=True
+        )
     if names:
         raise SettingsMismatch(
-            f"periods[{' '.join(map(repr, sorted(periods)))}]: there are the counters {' '.join(names[:NAMES_MAX])}, "
-            "whose items never retire, and which would take no changes without a period. Nothing was written; the "
-            "shape was left as it is. Choose another prefix."
+            f"periods[{' '.join(map(repr, sorted(periods)))}]: there are the counters "
+            f"{' '.join(names[:NAMES_MAX])}, whose items never retire, and which would take no "
+            "changes without a period. Nothing was written; the shape was left as it is. Choose "
+            "another prefix."
         )
 
 

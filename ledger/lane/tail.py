@@ -1,13 +1,16 @@
-"""The tail: the entries of a lane's deltas and packs above its watermark, each token once; and how pages are read.
+"""The tail: the entries of a lane's deltas and packs above its watermark, each token once; and how
+pages are read.
 
-Rule 1: A token above the watermark stands only in items whose sort key is above it too, whatever else they hold; so a
-read sees every item that holds it, and chooses the first (entries.py).
-Rule 2: Packs overlap, so the order of items is not the order of tokens. An entry is *complete* when no later item can
+Rule 1: A token above the watermark stands only in items whose sort key is above it too, whatever
+else they hold; so a read sees every item that holds it, and chooses the first (entries.py).
+Rule 2: Packs overlap, so the order of items is not the order of tokens. An entry is *complete* when
+no later item can
 hold a lower one: items sort by their highest token and span PACK_SPAN_MS at most.
-Rule 3: `Pages` is the one way to read what may not fit into one answer: `while pages.more: page = yield from
-pages.read()`, so no loop forgets to go on after a page. After PAGES_MAX pages there is an error, because a loop that
-stops in silence returns a part.
-Rule 4: `through` sends the answers and failures of `step` into a program; `at` sends its requests to another Region.
+Rule 3: `Pages` is the one way to read what may not fit into one answer: `while pages.more: page =
+yield from pages.read()`, so no loop forgets to go on after a page. After PAGES_MAX pages there is
+an error, because a loop that stops in silence returns a part.
+Rule 4: `through` sends the answers and failures of `step` into a program; `at` sends its requests
+to another Region.
 """
 
 from bisect import bisect_left
@@ -34,17 +37,26 @@ class Pages(Generic[Paged]):
         self._read = 0
 
     def read(self) -> Program[Any]:
-        """The next page. Raises Unavailable when more than PAGES_MAX follow each other, and the TableErrors."""
+        """The next page.
+
+        Raises Unavailable when more than PAGES_MAX follow each other, and the TableErrors.
+        """
         page = yield self.next
         return self.take(page)
 
     def take(self, page: Any) -> Any:
-        """Go on after `page`, the answer to `next`, and return it. Raises Unavailable as `read` does."""
+        """Go on after `page`, the answer to `next`, and return it.
+
+        Raises Unavailable as `read` does.
+        """
         self._read += 1
         self.more = page.last is not None
         if self.more and self._read == PAGES_MAX:
             what = getattr(self.next, "pk", "The table")
-            raise Unavailable(f"{what} has more than {PAGES_MAX:,} pages: a part is no answer. Nothing was written.")
+            raise Unavailable(
+                f"{what} has more than {PAGES_MAX:,} pages: a part is no answer. Nothing was "
+                "written."
+            )
         self.next = self.next._replace(after=page.last)
         return page
 
@@ -52,7 +64,9 @@ class Pages(Generic[Paged]):
 def every_item(
     pk: str, after: str | None, upto: str | None, *, most: int | None = None, consistent: bool
 ) -> Program[list[Item]]:
-    """Every item (or the first `most`) with a sort key above `after`, at or below `upto`, in order."""
+    """Every item (or the first `most`) with a sort key above `after`, at or below `upto`, in
+    order.
+    """
     pages = Pages(Query(pk, after, upto, most, consistent))
     found: list[Item] = []
     while pages.more and len(found) != most:
@@ -66,7 +80,9 @@ def every_item(
 def through(
     program: Generator[Any, Any, Result], step: Callable[[Any], Generator[Any, Any, Any]]
 ) -> Generator[Any, Any, Result]:
-    """The program with `step(request)` in the place of each request: that yields real ones, and returns the answer."""
+    """The program with `step(request)` in the place of each request: that yields real ones, and
+    returns the answer.
+    """
     try:
         request = next(program)
         while True:
@@ -82,7 +98,9 @@ def through(
 
 
 def at(region: str, program: Program[Result]) -> Program[Result]:
-    """The program, with each request to its table at that Region, except those that name a Region themselves."""
+    """The program, with each request to its table at that Region, except those that name a
+    Region themselves.
+    """
 
     def step(request: Request) -> Program[Any]:
         return (yield request if isinstance(request, Now | Pause | At) else At(region, request))
@@ -100,11 +118,13 @@ def bound(token: str | None, without: bytes) -> bytes:
 
 
 class TailSum(Pages[Query]):
-    """The sum of a tail, page by page. oldest_ms: the time of its lowest token. again: entries whose token was counted
-    before."""
+    """The sum of a tail, page by page. oldest_ms: the time of its lowest token. again: entries
+    whose token was counted before."""
 
     def __init__(self, lane: Lane, watermark: str | None, *, consistent: bool) -> None:
-        super().__init__(Query(items.delta_pk(lane), items.tail_after(watermark), consistent=consistent))
+        super().__init__(
+            Query(items.delta_pk(lane), items.tail_after(watermark), consistent=consistent)
+        )
         self.total = self.count = 0
         self.oldest_ms: int | None = None
         self.lane, self._above = lane, bound(watermark, LOWEST)
@@ -112,36 +132,56 @@ class TailSum(Pages[Query]):
         self.again = self._unique.again
 
     def take(self, page: Page) -> list[Entries]:
-        """Add the answer to `next`; what was new in it. Raises DamagedItem, and Unavailable as Pages does."""
+        """Add the answer to `next`; what was new in it.
+
+        Raises DamagedItem, and Unavailable as Pages does.
+        """
         super().take(page)
-        new = [self._unique.new(items.entries_of(self.lane, i).between(self._above, HIGHEST)) for i in page.items]
+        new = [
+            self._unique.new(items.entries_of(self.lane, i).between(self._above, HIGHEST))
+            for i in page.items
+        ]
         found = [entries for entries in new if entries.tokens]
         self.total += sum(entries.total for entries in found)
         self.count += sum(map(len, found))
         times = (time_ms(entries.tokens[0]) for entries in found)
-        self.oldest_ms = min(times if self.oldest_ms is None else (self.oldest_ms, *times), default=None)
+        self.oldest_ms = min(
+            times if self.oldest_ms is None else (self.oldest_ms, *times), default=None
+        )
         return found
 
 
 class Tail:
     """The entries of a lane above `above`, at or below `upto`, in the order of their tokens.
 
-    limit: how many items the first Query reads; each further one reads twice as many. None: as many as fit a page.
+    limit: how many items the first Query reads; each further one reads twice as many. None: as many
+    as fit a page.
     """
 
     def __init__(
-        self, lane: Lane, above: str | None, upto: str | None, *, consistent: bool, limit: int | None = None
+        self,
+        lane: Lane,
+        above: str | None,
+        upto: str | None,
+        *,
+        consistent: bool,
+        limit: int | None = None,
     ) -> None:
         self.unique = Unique(PACK_SPAN_MS)
         self._lane = lane
         self._above, self._upto = bound(above, LOWEST), bound(upto, HIGHEST)
         end = None if upto is None else items.tail_upto(upto)
-        self._pages = Pages(Query(items.delta_pk(lane), items.tail_after(above), end, limit, consistent))
+        self._pages = Pages(
+            Query(items.delta_pk(lane), items.tail_after(above), end, limit, consistent)
+        )
         self._found: list[bytes] = []
         self._complete = LOWEST  # a token below it is complete
 
     def take(self, most: int | None = None) -> Program[list[bytes]]:
-        """The lowest `most` entries that nobody took yet, 24 bytes each. Raises DamagedItem and the TableErrors."""
+        """The lowest `most` entries that nobody took yet, 24 bytes each.
+
+        Raises DamagedItem and the TableErrors.
+        """
         while self._pages.more and (most is None or self._ready < most):
             yield from self._read()
         ready = self._found[: self._ready if most is None else min(self._ready, most)]

@@ -1,12 +1,16 @@
 """The program `carry` moves what a period has left to the next one, when a call there is short.
 
-Rule 1: It is two Updates of one gate each, in the limit's Region: rights leave the old gate, and the new one takes over
-all that ever left it. Both amounts are cumulative, so a crash between the two, a repetition and two calls at once lose
-and double nothing; the next call that is short goes on.
-Rule 2: Bounds move with the rights, so all else about a gate follows as always; the condition of both Updates is that
-nobody has set the limit since the gate was read. A ceiling is at most 10**18: the new gate takes no more.
-Rule 3: It carries nothing before the old period is over in every zone. It carries later what its holds give back later.
-Rule 4: If nobody made the gate with the old period's first rights, there is nothing to carry, and it stays unmade.
+Rule 1: It is two Updates of one gate each, in the limit's Region: rights leave the old gate, and
+the new one takes over all that ever left it. Both amounts are cumulative, so a crash between the
+two, a repetition and two calls at once lose and double nothing; the next call that is short goes
+on.
+Rule 2: Bounds move with the rights, so all else about a gate follows as always; the condition of
+both Updates is that nobody has set the limit since the gate was read. A ceiling is at most 10**18:
+the new gate takes no more.
+Rule 3: It carries nothing before the old period is over in every zone. It carries later what its
+holds give back later.
+Rule 4: If nobody made the gate with the old period's first rights, there is nothing to carry, and
+it stays unmade.
 """
 
 from ledger.errors import OutOfReach, TableError
@@ -21,7 +25,10 @@ from ledger.requests import Get, Instant, Item, Now, Program, Written
 
 
 def carry(gates: Gates) -> Program[bool]:
-    """Carry what is left; whether anything came. Raises OutOfReach (no answer) and what reading gates raises."""
+    """Carry what is left; whether anything came.
+
+    Raises OutOfReach (no answer) and what reading gates raises.
+    """
     earlier = gates.earlier
     now: Instant = yield Now()
     if earlier is None or not earlier.since_ms <= now.wall_ms < earlier.until_ms:
@@ -31,8 +38,8 @@ def carry(gates: Gates) -> Program[bool]:
         return (yield from _taken_in(gates, carried)) if carried else False
     except TableError as error:
         raise OutOfReach(
-            f"{gates.first}: what the period before has left may be enough, and could not be carried: {error} Nothing "
-            "was decided. Call again."
+            f"{gates.first}: what the period before has left may be enough, and could not be "
+            f"carried: {error} Nothing was decided. Call again."
         ) from error
 
 
@@ -45,7 +52,8 @@ def _carried_out(before: Gates, most: int) -> Program[int]:
             return 0
         gate = before.gate(lane, item)
         amount = min(most - gate.carried, available)
-        if amount > gate.rights[UP]:  # the rest may be in other lanes, in holds that are over, or on its way
+        # the rest may be in other lanes, in holds that are over, or on its way
+        if amount > gate.rights[UP]:
             left = yield from obtain(before, lane, UP, amount)
             available = amount if left is None else left.available or 0
             continue

@@ -1,11 +1,15 @@
-"""`Keep`: how late changes of a period may come, and how long it is kept; `Term`: the times that follow for one name.
+"""`Keep`: how late changes of a period may come, and how long it is kept; `Term`: the times that
+follow for one name.
 
-Rule 1: A name is good for changes whose time is in its period by UTC, up to 14 hours earlier, or up to 12 hours later:
-no zone of the world is further. So what counts needs no database of zones.
-Rule 2: A period takes no change later than `late` after that, and no capture later than `keep`, by name and clock
-alone. Else a late retry would find nothing where its first attempt has retired, and count again.
-Rule 3: Items retire 30 days after all of this, so a clock may be wrong by so much; no read looks at a period then.
-Rule 4: A base, a name below such a prefix without a period, decides nothing; so a period is no base.
+Rule 1: A name is good for changes whose time is in its period by UTC, up to 14 hours earlier, or up
+to 12 hours later: no zone of the world is further. So what counts needs no database of zones.
+Rule 2: A period takes no change later than `late` after that, and no capture later than `keep`, by
+name and clock alone. Else a late retry would find nothing where its first attempt has retired, and
+count again.
+Rule 3: Items retire 30 days after all of this, so a clock may be wrong by so much; no read looks at
+a period then.
+Rule 4: A base, a name below such a prefix without a period, decides nothing; so a period is no
+base.
 """
 
 from __future__ import annotations
@@ -30,10 +34,11 @@ SECOND = timedelta(seconds=1)
 class Keep:
     """The rules for all periods of a prefix. Raises InvalidSettings.
 
-    late: how long after its end a period takes changes: longer than any retry (a queue keeps messages 14 days). keep:
-    how long after its end you can read it, and end its holds; then its items retire. Both are whole seconds, `late` is
-    at most `keep`, `keep` at most 36,525 days, and neither ever changes. carry: how much of a period's unused ceiling
-    the next one gets, at most; it may change.
+    late: how long after its end a period takes changes: longer than any retry (a queue keeps
+    messages 14 days). keep: how long after its end you can read it, and end its holds; then its
+    items retire. Both are whole seconds, `late` is at most `keep`, `keep` at most 36,525 days, and
+    neither ever changes. carry: how much of a period's unused ceiling the next one gets, at most;
+    it may change.
     """
 
     late: timedelta
@@ -45,12 +50,14 @@ class Keep:
             given: object = getattr(self, name)
             span = plain_length(given)
             if span is None or span < timedelta(0) or span % SECOND:
-                raise InvalidSettings(f"{name}={shown(given)} is not a timedelta of whole seconds, 0 or more.")
+                raise InvalidSettings(
+                    f"{name}={shown(given)} is not a timedelta of whole seconds, 0 or more."
+                )
             object.__setattr__(self, name, span)
         if self.late > self.keep:
             raise InvalidSettings(
-                f"late ({self.late}) is longer than keep ({self.keep}): a period is kept at least as long as changes "
-                "of it may come."
+                f"late ({self.late}) is longer than keep ({self.keep}): a period is kept at least "
+                "as long as changes of it may come."
             )
         if self.keep > KEEP_MAX:
             raise InvalidSettings(f"keep ({self.keep}) is longer than {KEEP_MAX.days:,} days.")
@@ -111,7 +118,9 @@ class Term:
     def check_takes(self, now_ms: int) -> None:
         """Raises PeriodOver where the period takes no more changes."""
         if now_ms >= self.closes_ms:
-            raise self._over(self.closes_ms, "takes no more changes, so that its value stays what it was")
+            raise self._over(
+                self.closes_ms, "takes no more changes, so that its value stays what it was"
+            )
 
     def check_kept(self, now_ms: int) -> None:
         """Raises PeriodOver where the period can no longer be read."""
@@ -120,7 +129,10 @@ class Term:
 
     def _over(self, since_ms: int, why: str) -> PeriodOver:
         since = to_datetime(since_ms)
-        over = f"{self.name}: since {since:%Y-%m-%dT%H:%MZ} the period {why}. Nothing was written. No retry helps."
+        over = (
+            f"{self.name}: since {since:%Y-%m-%dT%H:%MZ} the period {why}. Nothing was "
+            "written. No retry helps."
+        )
         return PeriodOver(over, counter=self.name, since=since)
 
 

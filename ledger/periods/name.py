@@ -1,9 +1,12 @@
 """The period at the end of a counter's name: `llm:key:k1@2026-11` is of November 2026.
 
-Rule 1: A name has no zone: this file reads its calendar as UTC's, and `Period` alone reads it as a zone's.
-Rule 2: A text is a period only in the one spelling that this file writes, so no month has two names.
-Rule 3: A base, and a prefix of limits or periods, has no MARK before four digits. So a setting for the name of a
-period, such as shards, holds for no other base, and no period has a limit by the settings that its base has not.
+Rule 1: A name has no zone: this file reads its calendar as UTC's, and `Period` alone reads it as a
+zone's.
+Rule 2: A text is a period only in the one spelling that this file writes, so no month has two
+names.
+Rule 3: A base, and a prefix of limits or periods, has no MARK before four digits. So a setting for
+the name of a period, such as shards, holds for no other base, and no period has a limit by the
+settings that its base has not.
 """
 
 import re
@@ -20,11 +23,19 @@ YEAR_MIN, YEAR_MAX = 1970, 9_998
 
 _SPELT = re.compile(r"(\d{4})(?:-W(\d\d)|-(\d\d)(?:-(\d\d)(T\d\d|M)?)?)?", re.ASCII)
 _DATED = re.compile(rf"{MARK}\d{{4}}", re.ASCII)
-_TEXTS: Mapping[str, str] = {"year": "%Y", "month": "%Y-%m", "week": "%G-W%V", "day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H"}
+_TEXTS: Mapping[str, str] = {
+    "year": "%Y",
+    "month": "%Y-%m",
+    "week": "%G-W%V",
+    "day": "%Y-%m-%d",
+    "hour": "%Y-%m-%dT%H",
+}
 
 
 class Span(NamedTuple):
-    """A period: its unit, the day of the month on which it begins, and its first moment, by a calendar alone."""
+    """A period: its unit, the day of the month on which it begins, and its first moment, by a
+    calendar alone.
+    """
 
     unit: str
     anchor: int
@@ -32,7 +43,9 @@ class Span(NamedTuple):
 
     @property
     def text(self) -> str:
-        return f"{self.start:%Y-%m-%d}M" if self.anchor > 1 else self.start.strftime(_TEXTS[self.unit])
+        return (
+            f"{self.start:%Y-%m-%d}M" if self.anchor > 1 else self.start.strftime(_TEXTS[self.unit])
+        )
 
     @property
     def end(self) -> datetime:
@@ -49,7 +62,10 @@ class Span(NamedTuple):
 
 
 def around(unit: str, anchor: int, moment: datetime) -> Span:
-    """The period of a moment of a calendar. Raises ValueError and OverflowError beyond the calendar's years."""
+    """The period of a moment of a calendar.
+
+    Raises ValueError and OverflowError beyond the calendar's years.
+    """
     day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     match unit:
         case "hour":
@@ -76,7 +92,15 @@ def span_of(text: str) -> Span | None:
             span = Span("week", 1, datetime.fromisocalendar(year, int(week), 1))
         else:
             start = datetime(year, int(month or 1), int(day or 1), int(rest[1:] or 0))
-            unit = "hour" if rest[:1] == "T" else "month" if month and (not day or rest) else "day" if day else "year"
+            unit = (
+                "hour"
+                if rest[:1] == "T"
+                else "month"
+                if month and (not day or rest)
+                else "day"
+                if day
+                else "year"
+            )
             span = Span(unit, start.day if rest == "M" else 1, start)
     except ValueError:  # the 31st of February, the 53rd week of a year with 52, the hour 24
         return None
@@ -89,7 +113,9 @@ def is_dated(text: str) -> bool:
 
 
 def parted(counter: str) -> tuple[str, Span | None]:
-    """The base of a name, and the period at its end; the whole name and None where it has no period."""
+    """The base of a name, and the period at its end; the whole name and None where it has no
+    period.
+    """
     base, mark, text = counter.rpartition(MARK)
     span = span_of(text) if mark and base else None
     return (base, span) if span is not None else (counter, None)

@@ -1,1 +1,4 @@
-"""Calls of several steps over several counters. Each step is decided once for ever; in the end all count, or none."""
+"""Calls of several steps over several counters.
+
+Each step is decided once for ever; in the end all count, or none.
+"""

@@ -36,16 +36,19 @@ class SagaCalls:
         at: datetime | None = None,
         region: str | None = None,
     ) -> Holds:
-        """Set `amount` aside in each of several limited counters, or in none. It makes a hold in one after the other.
+        """Set `amount` aside in each of several limited counters, or in none. It makes a hold in
+        one after the other.
 
-        counters: the narrowest first (key, team, organisation), so that a call that is refused takes nothing from
-        others meanwhile. With a key you may repeat the call, anywhere: it holds once. Key, `at` and the counters name
-        the call, in whatever order they come; with another `expires` you get the holds that the first one made, until
-        the end that it gave them. The rest is as for `hold`.
+        counters: the narrowest first (key, team, organisation), so that a call that is refused
+        takes nothing from others meanwhile. With a key you may repeat the call, anywhere: it holds
+        once. Key, `at` and the counters name the call, in whatever order they come; with another
+        `expires` you get the holds that the first one made, until the end that it gave them. The
+        rest is as for `hold`.
 
-        Raises what `hold` raises. After LimitReached, whose `counter` refused, nothing is held, and that is final for
-        the key. After another error a call without a key releases the holds it was granted; those of a call with a key
-        stay until `expires` is over or you repeat the call. A note names unreleased holds: they end by themselves.
+        Raises what `hold` raises. After LimitReached, whose `counter` refused, nothing is held, and
+        that is final for the key. After another error a call without a key releases the holds it
+        was granted; those of a call with a key stay until `expires` is over or you repeat the call.
+        A note names unreleased holds: they end by themselves.
         """
         from ledger.saga import hold_all
 
@@ -64,15 +67,18 @@ class SagaCalls:
         at: datetime,
         region: str | None = None,
     ) -> Transfer:
-        """Move `amount`, 1 to 10**18, from one counter to another, exactly once. It makes an `add` to each, and a third
-        one back where the target's limit refuses it. Before it returns, the amount may be in neither, never in both.
+        """Move `amount`, 1 to 10**18, from one counter to another, exactly once. It makes an `add`
+        to each, and a third one back where the target's limit refuses it. Before it returns, the
+        amount may be in neither, never in both.
 
-        idempotency_key: up to 1,012 bytes. Key, source and target name the transfer: with another source or target the
-        same key is another transfer. After any error but InvalidInput repeat the call, with the same key, `at` and
-        `region`, in any process, until it returns. Or send it to the queue of changes. The rest is as for `add`.
+        idempotency_key: up to 1,012 bytes. Key, source and target name the transfer: with another
+        source or target the same key is another transfer. After any error but InvalidInput repeat
+        the call, with the same key, `at` and `region`, in any process, until it returns. Or send it
+        to the queue of changes. The rest is as for `add`.
 
-        Raises InvalidInput, SettingsMismatch (nothing written), TransferStuck and what `add` raises but LimitReached: a
-        refusal is an `outcome`. PeriodOver is final, also for a transfer that is half-way.
+        Raises InvalidInput, SettingsMismatch (nothing written), TransferStuck and what `add` raises
+        but LimitReached: a refusal is an `outcome`. PeriodOver is final, also for a transfer that
+        is half-way.
         """
         from ledger.saga.steps import transfer_of
         from ledger.saga.transfer import transfer

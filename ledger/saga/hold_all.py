@@ -1,20 +1,25 @@
 """The program `hold_all` holds one amount in several limited counters, in all of them or in none.
 
-Rule 1: it makes a hold in one after the other, in the caller's order. No order and no crash passes a limit; with the
-narrowest first, most refusals come before the call takes anything from others.
-Rule 2: where this process remembers a refusal of one of them, it reads all first, in one request, and begins with the
-one that is short: a refusal there comes before the call takes anything from the others. Only gates decide.
-Rule 3: it releases the granted holds before it raises the refusal, else the caller's next try meets its own hold. For a
-call with a name these are also the holds that an earlier attempt left, as far as the read shows them.
-Rule 4: others may make the same call if its caller gave it a name. Its holds are theirs, too, so only a refusal, which
-is theirs as well, releases them. Undecided holds end with their time, or a repeated call goes on from them.
+Rule 1: it makes a hold in one after the other, in the caller's order. No order and no crash passes
+a limit; with the narrowest first, most refusals come before the call takes anything from others.
+Rule 2: where this process remembers a refusal of one of them, it reads all first, in one request,
+and begins with the
+one that is short: a refusal there comes before the call takes anything from the others. Only gates
+decide.
+Rule 3: it releases the granted holds before it raises the refusal, else the caller's next try meets
+its own hold. For a call with a name these are also the holds that an earlier attempt left, as far
+as the read shows them.
+Rule 4: others may make the same call if its caller gave it a name. Its holds are theirs, too, so
+only a refusal, which is theirs as well, releases them. Undecided holds end with their time, or a
+repeated call goes on from them.
 Rule 5: an undecided request is sent again, TRIES_MAX times at most; then its error is raised.
-Rule 6: the name of a call holds its key and its counters, in whatever order they come; neither its length, which may be
-a setting of a process, nor its amount. A call of another length gets the hold of the first (named.py), one of
-another amount a TokenConflict.
-Rule 7: the answer of a name is for ever. A call that finds a hold ended, or its own time over, looks for a refusal
-first, which comes before all else. If there is none, nobody may be refused or granted after it: it closes the names
-that are open. It closes none where nothing was decided, so a time that was wrong can be corrected.
+Rule 6: the name of a call holds its key and its counters, in whatever order they come; neither its
+length, which may be a setting of a process, nor its amount. A call of another length gets the hold
+of the first (named.py), one of another amount a TokenConflict.
+Rule 7: the answer of a name is for ever. A call that finds a hold ended, or its own time over,
+looks for a refusal first, which comes before all else. If there is none, nobody may be refused or
+granted after it: it closes the names that are open. It closes none where nothing was decided, so a
+time that was wrong can be corrected.
 """
 
 from __future__ import annotations
@@ -26,7 +31,16 @@ from functools import partial
 
 from ledger import programs, tokens
 from ledger.checks import check_counter, check_key, to_datetime
-from ledger.errors import NOT_WRITTEN, Again, HoldEnded, InvalidInput, InvalidTime, LedgerError, LimitReached, shown
+from ledger.errors import (
+    NOT_WRITTEN,
+    Again,
+    HoldEnded,
+    InvalidInput,
+    InvalidTime,
+    LedgerError,
+    LimitReached,
+    shown,
+)
 from ledger.gate import holds
 from ledger.gate.answer import Decision, ended, refused
 from ledger.gate.gate import REFUSED, Gate
@@ -98,32 +112,45 @@ def prepare(
 
 
 def name_of(key: str, counters: Iterable[str]) -> tokens.Step:
-    """The name of a call with that key. A step of another call, in the key's place, is of a kind of its own."""
-    kind, text = ("hold_all/step", key) if isinstance(key, tokens.Step) else ("hold_all", check_key(key))
+    """The name of a call with that key.
+
+    A step of another call, in the key's place, is of a kind of its own.
+    """
+    kind, text = (
+        ("hold_all/step", key) if isinstance(key, tokens.Step) else ("hold_all", check_key(key))
+    )
     return tokens.step(kind, text, *sorted(counters))
 
 
 def _names(counters: object) -> list[str]:
     if not isinstance(counters, Iterable) or isinstance(counters, str | bytes):
-        raise InvalidInput(f"hold_all takes several names, not {shown(counters)}. Nothing was written. hold takes one.")
+        raise InvalidInput(
+            f"hold_all takes several names, not {shown(counters)}. Nothing was written. hold "
+            "takes one."
+        )
     names = list(map(check_counter, counters))
     if not names:
         raise InvalidInput("hold_all takes the names of one counter or more, and got none.")
     if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-        raise InvalidInput(f"hold_all takes each counter once, and {shown(twice[0], 80)} is named twice.")
+        raise InvalidInput(
+            f"hold_all takes each counter once, and {shown(twice[0], 80)} is named twice."
+        )
     return names
 
 
 def hold_all(rules: Rules, call: HoldAll) -> Program[tuple[Delta, ...]]:
-    """Grant all holds, unless they were granted before: the holds, in the order of the call. Raises LimitReached, whose
-    `counter` refused, and what `hold` raises. Notes of an error name the holds that it left."""
+    """Grant all holds, unless they were granted before: the holds, in the order of the call. Raises
+    LimitReached, whose `counter` refused, and what `hold` raises. Notes of an error name the holds
+    that it left."""
     for delta in call.deltas:
         check_takes(rules.settings, delta, rules.clock())
     yield from rules.shape.program(*(part.counter for part in call.parts))
     todo, granted = yield from _in_order(call)
     for part in todo:
         try:
-            granted[part.counter] = replace(part, delta=(yield from again(partial(_granted, rules, call, part))))
+            granted[part.counter] = replace(
+                part, delta=(yield from again(partial(_granted, rules, call, part)))
+            )
         except LimitReached as error:
             yield from _let_go(granted.values(), error)
             raise
@@ -149,7 +176,10 @@ def _granted(rules: Rules, call: HoldAll, part: Part) -> Program[Delta]:
 
 
 def again(program: Callable[[], Program[Result]]) -> Program[Result]:
-    """Run a program until the table decides. Raises what the program raises, and what an earlier run left open."""
+    """Run a program until the table decides.
+
+    Raises what the program raises, and what an earlier run left open.
+    """
     with Doubt() as doubt:
         for _ in range(TRIES_MAX - 1):
             try:
@@ -160,7 +190,9 @@ def again(program: Callable[[], Program[Result]]) -> Program[Result]:
 
 
 def _in_order(call: HoldAll) -> Program[tuple[Sequence[Part], dict[str, Part]]]:
-    """The order of the parts, and those that are held for this very call, by counter, where it reads them first."""
+    """The order of the parts, and those that are held for this very call, by counter, where it
+    reads them first.
+    """
     now: Instant = yield Now()
     parts = call.parts
     if not any(_remembers(part, now) for part in parts):
@@ -170,8 +202,12 @@ def _in_order(call: HoldAll) -> Program[tuple[Sequence[Part], dict[str, Part]]]:
     except LedgerError:
         return parts, {}  # without the read, then
     seen = dict(zip(parts, found, strict=True))
-    held = {part.counter: here for part in parts if call.is_named and (here := _held(part, seen[part]))}
-    return sorted(parts, key=lambda part: part.counter in held or not _is_short(part, seen[part])), held
+    held = {
+        part.counter: here for part in parts if call.is_named and (here := _held(part, seen[part]))
+    }
+    return sorted(
+        parts, key=lambda part: part.counter in held or not _is_short(part, seen[part])
+    ), held
 
 
 def _remembers(part: Part, now: Instant) -> bool:
@@ -182,24 +218,32 @@ def _remembers(part: Part, now: Instant) -> bool:
 def _held(part: Part, seen: Standing) -> Part | None:
     """The part as it is held for the call, perhaps with another length."""
     name = tokens.name_of(part.delta.token)
-    tokens_held = (token for gate in seen.gates for token in gate.held if tokens.is_named(token, name))
+    tokens_held = (
+        token for gate in seen.gates for token in gate.held if tokens.is_named(token, name)
+    )
     token = next(tokens_held, None)
     return None if token is None else replace(part, delta=replace(part.delta, token=token))
 
 
 def _is_short(part: Part, seen: Standing) -> bool:
-    """Whether all lanes together have too little. It does not count what holds that are over could give back."""
+    """Whether all lanes together have too little.
+
+    It does not count what holds that are over could give back.
+    """
     gates, name = part.gates, tokens.name_of(part.delta.token)
     if any(gate.recent.get(name) == REFUSED for gate in seen.gates):
         return True
     there = {gate.lane: gate for gate in seen.gates}
-    left = sum((there.get(lane) or Gate.new(lane, gates.limit)).own(part.side) for lane in gates.lanes)
+    left = sum(
+        (there.get(lane) or Gate.new(lane, gates.limit)).own(part.side) for lane in gates.lanes
+    )
     return gates.limit.has(part.side) and left < abs(part.delta.change)
 
 
 def _final(call: HoldAll, error: LedgerError) -> Program[tuple[Delta, ...]]:
-    """Make an answer final: raises the refusal of an earlier attempt, if there was one, or how the call has ended. The
-    holds, where an attempt that lasts longer was granted all meanwhile; none, where the error stays as it is."""
+    """Make an answer final: raises the refusal of an earlier attempt, if there was one, or how the
+    call has ended. The holds, where an attempt that lasts longer was granted all meanwhile; none,
+    where the error stays as it is."""
     found = yield from again(partial(_found, call, named.stands_for))
     if not found and isinstance(error, InvalidTime):
         return ()
@@ -231,18 +275,22 @@ def _raise_refusal(found: Sequence[tuple[Part, Decision]], error: LedgerError) -
     for part, decision in found:
         if decision.outcome == REFUSED:
             refusal = refused(part.delta, (yield from shown_now(part.gates, part.delta, decision)))
-            yield from _let_go([part for part, decision in found if decision.held is not None], refusal)
+            yield from _let_go(
+                [part for part, decision in found if decision.held is not None], refusal
+            )
             raise refusal from error
 
 
 def _leave(call: HoldAll, granted: Iterable[Part], error: LedgerError) -> Program[None]:
-    """Let go what an undecided call was granted, unless it has a name: then a note says what stays held."""
+    """Let go what an undecided call was granted, unless it has a name: then a note says what
+    stays held.
+    """
     if not call.is_named:
         yield from _let_go(granted, error)
     elif names := ", ".join(part.counter for part in granted):
         error.leaves(
-            f"{names}: {call.parts[0].delta.change} each stay held until the time of the call is over. Repeat the "
-            "call with the same key and `at`: it goes on from there."
+            f"{names}: {call.parts[0].delta.change} each stay held until the time of the call is "
+            "over. Repeat the call with the same key and `at`: it goes on from there."
         )
 
 

@@ -1,6 +1,7 @@
 """`Holds`: the holds of one call in several counters, which are granted together and end together.
 
-Rule 1: each hold ends by itself, once. A method that ends them all tries each, and then raises the first failure.
+Rule 1: each hold ends by itself, once. A method that ends them all tries each, and then raises the
+first failure.
 Rule 2: nothing here knows a gate, so that importing the ledger loads none.
 """
 
@@ -18,10 +19,11 @@ from ledger.values import Receipt
 
 
 class Holds(tuple[Hold, ...]):
-    """A tuple of holds, in the order of the call's counters. The end of a `with` block releases uncaptured ones.
+    """A tuple of holds, in the order of the call's counters. The end of a `with` block releases
+    uncaptured ones.
 
-    In another process `Holds([ledger.parse_hold(counter, id), ...])` makes them anew. Raises InvalidInput for anything
-    but holds, such as those of an AsyncLedger.
+    In another process `Holds([ledger.parse_hold(counter, id), ...])` makes them anew. Raises
+    InvalidInput for anything but holds, such as those of an AsyncLedger.
     """
 
     _of: type[Hold] = Hold
@@ -55,7 +57,10 @@ class Holds(tuple[Hold, ...]):
             raise
 
     def release(self) -> None:
-        """Let each hold go that has not ended. Tries all, then raises the first error but HoldEnded."""
+        """Let each hold go that has not ended.
+
+        Tries all, then raises the first error but HoldEnded.
+        """
         with self._saying_what_ended():
             self.__exit__(None, None, None)
 
@@ -65,7 +70,10 @@ class Holds(tuple[Hold, ...]):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        failure: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         stack = ExitStack()  # it tries all
         for hold in reversed(self):

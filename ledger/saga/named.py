@@ -1,9 +1,10 @@
 """A hold with a name: granted once under it, whatever length a call gives; then found by it.
 
-Rule 1: the name is decided once, as any token, in the Update that grants the hold or refuses it. So of two calls with
-other lengths one is granted or refused, and the other gets that answer.
-Rule 2: no call writes the name alone as GRANTED. So where it says so there is a hold, in the gate or filed, whose token
-differs from the name in its last two bytes, its length; a call with the same length knows it.
+Rule 1: the name is decided once, as any token, in the Update that grants the hold or refuses it. So
+of two calls with other lengths one is granted or refused, and the other gets that answer.
+Rule 2: no call writes the name alone as GRANTED. So where it says so there is a hold, in the gate
+or filed, whose token differs from the name in its last two bytes, its length; a call with the same
+length knows it.
 Rule 3: the error of a look for the hold of a name does not deny that this very call granted it.
 Rule 4: `close` decides a name that is open, as CLOSED: then no call is granted or refused under it.
 """
@@ -34,7 +35,11 @@ def hold(gates: Gates, delta: Delta) -> Program[Delta]:
         decision = yield from decide_change(gates, delta, hold=True, name=name_of(delta.token))
         with Doubt() as doubt:
             if decision.outcome == GRANTED:
-                doubt.note(OutcomeUnknown(f"{delta.lane}: a hold was granted under the name, perhaps by this call."))
+                doubt.note(
+                    OutcomeUnknown(
+                        f"{delta.lane}: a hold was granted under the name, perhaps by this call."
+                    )
+                )
             granted, decision = yield from _followed(gates, delta, decision)
     else:
         granted, found = yield from stands_for(gates, delta)
@@ -46,7 +51,9 @@ def hold(gates: Gates, delta: Delta) -> Program[Delta]:
 
 
 def stands_for(gates: Gates, delta: Delta) -> Program[tuple[Delta, Decision | None]]:
-    """The hold that was granted under this one's name, and its decision; else this one, with that of the name."""
+    """The hold that was granted under this one's name, and its decision; else this one, with
+    that of the name.
+    """
     decision, _ = yield from find(gates, delta.lane, name_of(delta.token))
     if decision is None:
         return delta, None
@@ -73,7 +80,10 @@ def _followed(gates: Gates, delta: Delta, decision: Decision) -> Program[tuple[D
         return delta, decision
     for _ in range(TRIES_MAX):
         held = yield from _held(gates, delta)
-        if held is not None and (found := (yield from find(gates, delta.lane, held))[0]) is not None:
+        if (
+            held is not None
+            and (found := (yield from find(gates, delta.lane, held))[0]) is not None
+        ):
             return replace(delta, token=held), found
     raise gave_up(delta.lane)
 
@@ -91,7 +101,9 @@ def _held(gates: Gates, delta: Delta) -> Program[str | None]:
 
 
 def _filed(lane: Lane, name: str) -> Program[str | None]:
-    """The token of a hold with another length than this call's, among the notes and what was filed."""
+    """The token of a hold with another length than this call's, among the notes and what was
+    filed.
+    """
     first, last = ends_of(name)
     began_ms = time_ms(name)
     from_ms, upto_ms = (items.holds_until(ms) for ms in (began_ms, began_ms + 2 * HOLD_MS_MAX))

@@ -1,9 +1,12 @@
-"""The steps of a transfer, as changes: debit, credit and refund, whose names follow from the whole transfer.
+"""The steps of a transfer, as changes: debit, credit and refund, whose names follow from the whole
+transfer.
 
-Rule 1: the name of a step holds the transfer's key, source and target, and the lane follows from the Region where the
-transfer was first requested. So any process that finishes it, in any Region, repeats the same steps, and under the same
-key a transfer between two other counters has steps of its own.
-Rule 2: the amount is in no name. A transfer of another amount meets the steps of the first: a TokenConflict.
+Rule 1: the name of a step holds the transfer's key, source and target, and the lane follows from
+the Region where the transfer was first requested. So any process that finishes it, in any Region,
+repeats the same steps, and under the same key a transfer between two other counters has steps of
+its own.
+Rule 2: the amount is in no name. A transfer of another amount meets the steps of the first: a
+TokenConflict.
 Rule 3: these names are for ever, and public: docs/data-model.md.
 """
 
@@ -19,14 +22,23 @@ KEY_BYTES_MAX = 1_012
 
 
 def transfer_of(
-    source: str, target: str, amount: int, idempotency_key: str, at: datetime, region: str | None = None
+    source: str,
+    target: str,
+    amount: int,
+    idempotency_key: str,
+    at: datetime,
+    region: str | None = None,
 ) -> Change:
     """A transfer, as the change of its source and the one that follows. Raises InvalidInput."""
     number = check_change(amount)
     if number < 1:
-        raise InvalidChange(f"A transfer is of 1 to 10**18, from the source to the target, not of {shown(amount)}.")
+        raise InvalidChange(
+            f"A transfer is of 1 to 10**18, from the source to the target, not of {shown(amount)}."
+        )
     source, target = check_counter(source), check_counter(target)
-    return checked(Change(source, -number, check_key(idempotency_key), at, region, Then(target, number)))
+    return checked(
+        Change(source, -number, check_key(idempotency_key), at, region, Then(target, number))
+    )
 
 
 def checked(change: Change) -> Change:
@@ -36,13 +48,18 @@ def checked(change: Change) -> Change:
         raise InvalidInput(f"What follows a change is Then(counter, change), not {shown(then)}.")
     if check_change(change.change) >= 0 or check_change(then.change) != -change.change:
         changes = f"{shown(change.change)}, then {shown(then.change)}"
-        raise InvalidChange(f"A transfer is of a change below 0, then of the same above 0, not of {changes}.")
+        raise InvalidChange(
+            f"A transfer is of a change below 0, then of the same above 0, not of {changes}."
+        )
     if check_counter(then.counter) == check_counter(change.counter):
-        raise InvalidInput(f"A transfer has two counters, and source and target are {shown(change.counter, 80)}.")
+        raise InvalidInput(
+            f"A transfer has two counters, and source and target are {shown(change.counter, 80)}."
+        )
     size_bytes = len(check_key(change.idempotency_key).encode())
     if size_bytes > KEY_BYTES_MAX:
         raise InvalidKey(
-            f"The key of a transfer has at most {KEY_BYTES_MAX:,} bytes of UTF-8; this one has {size_bytes:,}."
+            f"The key of a transfer has at most {KEY_BYTES_MAX:,} bytes of UTF-8; this one has "
+            f"{size_bytes:,}."
         )
     return change
 

@@ -1,15 +1,18 @@
-"""The program `transfer` moves an amount from one counter to another, exactly once, in at most three steps.
+"""The program `transfer` moves an amount from one counter to another, exactly once, in at most
+three steps.
 
-Rule 1: the debit comes first, then the credit, then, only where the credit is refused, the refund. In between the
-amount is missing, never there twice. No step is a hold: one that is over before its capture could be neither taken nor
-paid back.
+Rule 1: the debit comes first, then the credit, then, only where the credit is refused, the refund.
+In between the amount is missing, never there twice. No step is a hold: one that is over before its
+capture could be neither taken nor paid back.
 Rule 2: a step is decided once, and for ever; no call goes on before the step is decided.
-Rule 3: the source has no room for a refund if others took the room that the debit made. Then the refund stays
-undecided, and the call raises TransferStuck: it writes nothing that the next call has to read. A refund that was
-refused all the same, because somebody applied it alone, is final; then all calls try the next name, in the same order,
-each only after a refusal of the one before. So at most one refund counts.
-Rule 4: both counters must take changes before the debit is added, by the clock and by the table's shape. A transfer
-that is half-way when a period and its `late` are over stays so, because a slower credit may be on its way.
+Rule 3: the source has no room for a refund if others took the room that the debit made. Then the
+refund stays undecided, and the call raises TransferStuck: it writes nothing that the next call has
+to read. A refund that was refused all the same, because somebody applied it alone, is final; then
+all calls try the next name, in the same order, each only after a refusal of the one before. So at
+most one refund counts.
+Rule 4: both counters must take changes before the debit is added, by the clock and by the table's
+shape. A transfer that is half-way when a period and its `late` are over stays so, because a slower
+credit may be on its way.
 """
 
 from __future__ import annotations
@@ -26,7 +29,10 @@ from ledger.values import Change, Delta, Receipt, Transfer
 
 
 def transfer(rules: Rules, of: Change) -> Program[Transfer]:
-    """Raises TransferStuck, and what `add` raises but LimitReached: then run it again. PeriodOver is final."""
+    """Raises TransferStuck, and what `add` raises but LimitReached: then run it again.
+
+    PeriodOver is final.
+    """
     first = programs.prepare(rules, steps.debit(of))
     second = programs.prepare(rules, steps.credit(of, first.lane.region))
     for delta in (first, second):
@@ -42,7 +48,11 @@ def transfer(rules: Rules, of: Change) -> Program[Transfer]:
     except TransferStuck:
         raise
     except LedgerError as error:
-        ends = "No call finishes the transfer" if isinstance(error, PeriodOver) else "Call again: that finishes it"
+        ends = (
+            "No call finishes the transfer"
+            if isinstance(error, PeriodOver)
+            else "Call again: that finishes it"
+        )
         error.leaves(f"{of.counter}: {of.change} counts. {ends}.")
         raise
 
@@ -55,8 +65,8 @@ def _after(rules: Rules, of: Change, debit: Receipt, second: Delta) -> Program[T
         if (yield from _refund(rules, of, second.lane.region)):
             return Transfer("refunded", debit)
         raise TransferStuck(
-            f"{of.counter}: {of.change} counts, {of.counter} has no room to take it back, and the target had none for "
-            "it. Nothing is lost. Make room, then call again."
+            f"{of.counter}: {of.change} counts, {of.counter} has no room to take it back, and the "
+            "target had none for it. Nothing is lost. Make room, then call again."
         ) from refused
     return Transfer("moved", debit, credit)
 

@@ -1,27 +1,37 @@
-"""`AddFromQueue`: a batch of SQS messages, of one change or of many, becomes one `Ledger.add_many`, or one a round.
+"""`AddFromQueue`: a batch of SQS messages, of one change or of many, becomes one `Ledger.add_many`,
+or one a round.
 
-Rule 1: The handler acknowledges a message only when each of its changes is recorded, now or before, or accepted in a
-pack, or refused by its limit, which is an answer and final; of a transfer, every step (rounds.py). Or when the message
-is poison, and the dead-letter queue has confirmed a copy: its body, its attributes, and as a further attribute the
-error. A crash in between makes two copies, and a redrive counts each change once.
-Rule 2: Poison is what no retry changes: a message that nobody can read, an invalid change, a key that stands for
-another change. It goes to the dead-letter queue at once and whole, and its good changes count once.
-Rule 3: A message for which the table or a queue failed is reported as failed and comes again, later each time, until
-it is done; also if another of its changes is poison. The wait doubles with each receive, to WAIT_MAX_S, so an outage of
-minutes meets few attempts, and no message gets as many receives as a dead letter has. It is up to a quarter shorter, so
-that not all come back at once. A wait that could not be set is no failure: the queue has its own.
-Rule 4: A change that is ahead of this clock by no more than the longest wait comes again when its time has come.
-Rule 5: The metric ChangesFailed counts the messages that failed, but not those that only wait for their time.
-Rule 6: Log lines name no amount. An error of many changes of a message has one line, not one a change.
-Rule 7: Where there is a queue of outcomes, the handler acknowledges a message when the outcomes of its changes of
-limited counters are on that queue. It queues what is decided, and not what may still be decided. An answer is for ever,
-so a message that comes again queues the same one. The answer names its change as the message did, and no amount; the
+Rule 1: The handler acknowledges a message only when each of its changes is recorded, now or before,
+or accepted in a pack, or refused by its limit, which is an answer and final; of a transfer, every
+step (rounds.py). Or when the message is poison, and the dead-letter queue has confirmed a copy: its
+body, its attributes, and as a further attribute the error. A crash in between makes two copies, and
+a redrive counts each change once.
+Rule 2: Poison is what no retry changes: a message that nobody can read, an invalid change, a key
+that stands for another change. It goes to the dead-letter queue at once and whole, and its good
+changes count once.
+Rule 3: A message for which the table or a queue failed is reported as failed and comes again, later
+each time, until it is done; also if another of its changes is poison. The wait doubles with each
+receive, to WAIT_MAX_S, so an outage of minutes meets few attempts, and no message gets as many
+receives as a dead letter has. It is up to a quarter shorter, so that not all come back at once. A
+wait that could not be set is no failure: the queue has its own.
+Rule 4: A change that is ahead of this clock by no more than the longest wait comes again when its
+time has come.
+Rule 5: The metric ChangesFailed counts the messages that failed, but not those that only wait for
+their time.
+Rule 6: Log lines name no amount. An error of many changes of a message has one line, not one a
+change.
+Rule 7: Where there is a queue of outcomes, the handler acknowledges a message when the outcomes of
+its changes of limited counters are on that queue. It queues what is decided, and not what may still
+be decided. An answer is for ever, so a message that comes again queues the same one. The answer
+names its change as the message did, and no amount; the
 format is public: docs/producers.md.
-Rule 8: The function ends before Lambda kills it (deadline.py). It adds the messages in their order, but large ones
-last, so that no message takes the others' time. What there was no time for comes again; of a message of which a part
-is done, the rest alone, as a message of its own. So each receive leaves less, however slow the table is.
-Rule 9: "The period is over" is an answer, too, `refused`, for any counter; without a queue of outcomes it is poison. It
-is also poison for a transfer, whose debit may count. A transfer adds nothing before both of its counters take it.
+Rule 8: The function ends before Lambda kills it (deadline.py). It adds the messages in their order,
+but large ones last, so that no message takes the others' time. What there was no time for comes
+again; of a message of which a part is done, the rest alone, as a message of its own. So each
+receive leaves less, however slow the table is.
+Rule 9: "The period is over" is an answer, too, `refused`, for any counter; without a queue of
+outcomes it is poison. It is also poison for a transfer, whose debit may count. A transfer adds
+nothing before both of its counters take it.
 """
 
 from __future__ import annotations
@@ -50,19 +60,29 @@ from service.writable import refusal
 POISON = (errors.InvalidInput, errors.TokenConflict, errors.PeriodOver)
 """What no retry changes."""
 
-TOGETHER = (errors.TableError, errors.OutOfReach, errors.GaveUp, errors.GateLost, errors.LimitMismatch)
+TOGETHER = (
+    errors.TableError,
+    errors.OutOfReach,
+    errors.GaveUp,
+    errors.GateLost,
+    errors.LimitMismatch,
+)
 """Errors that meet many changes at once."""
 
 WAIT_S, WAIT_MAX_S = 30, 900
 
 LARGE = 250
-"""A message with so many changes or more is added after those with fewer. `ChangeQueue` fills one with so many."""
+"""A message with so many changes or more is added after those with fewer.
+
+`ChangeQueue` fills one with so many.
+"""
 
 WHY = "LedgerError"
 """The attribute of a dead letter that names the error."""
 
 WHY_BYTES, ATTRIBUTES_MAX, MESSAGE_BYTES_MAX = 64, 10, 1_048_576
-"""https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html"""
+"""https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
+"""
 
 Record = Mapping[str, Any]
 """A message, as Lambda hands it over."""
@@ -70,8 +90,10 @@ Record = Mapping[str, Any]
 
 @dataclass(slots=True)
 class Parcel:
-    """A message: its changes, and their outcomes in order; one that nobody can read has one error, and no change.
-    error: why it is not done. wait_s: seconds until a change is no longer ahead, where nothing else is missing."""
+    """A message: its changes, and their outcomes in order; one that nobody can read has one error,
+    and no change.
+    error: why it is not done. wait_s: seconds until a change is no longer ahead, where nothing else
+    is missing."""
 
     record: Record
     changes: Sequence[Change]
@@ -90,9 +112,10 @@ class Parcel:
 
 
 class AddFromQueue:
-    """The handler. It keeps nothing from one batch to the next. pack: as `Ledger.add_many` takes it. prefixes: of the
-    counters that it writes. outcomes: the queue for whether each change of a limited counter counts. changes: the queue
-    that the messages come from. Without dead_letters and changes, the queue's own policy decides what comes again."""
+    """The handler. It keeps nothing from one batch to the next. pack: as `Ledger.add_many` takes
+    it. prefixes: of the counters that it writes. outcomes: the queue for whether each change of a
+    limited counter counts. changes: the queue that the messages come from. Without dead_letters and
+    changes, the queue's own policy decides what comes again."""
 
     def __init__(
         self,
@@ -112,7 +135,9 @@ class AddFromQueue:
         self._outcomes, self._dead_letters, self._changes = outcomes, dead_letters, changes
         self._clock, self._jitter = clock, jitter
 
-    def __call__(self, event: dict[str, Any], context: object = None) -> dict[str, list[dict[str, str]]]:
+    def __call__(
+        self, event: dict[str, Any], context: object = None
+    ) -> dict[str, list[dict[str, str]]]:
         """The partial batch response: the messages that failed."""
         deadline = Deadline(context, answers=self._outcomes is not None)
         parcels = self._add(event["Records"], deadline)
@@ -126,9 +151,16 @@ class AddFromQueue:
         self._watch.publish({"ChangesFailed": sum(parcel.wait_s is None for parcel in stays)})
         self._postpone(stays, deadline)
         if cut := sum(parcel.is_cut for parcel in parcels):
-            self._watch.logger.warning("the time was nearly over: the rest of messages comes again", extra={"cut": cut})
-        counted = {"messages": len(parcels), "changes": sum(len(parcel.outcomes) for parcel in parcels)}
-        self._watch.logger.info("added a batch", extra=counted | {"buried": copied, "failed": len(stays)})
+            self._watch.logger.warning(
+                "the time was nearly over: the rest of messages comes again", extra={"cut": cut}
+            )
+        counted = {
+            "messages": len(parcels),
+            "changes": sum(len(parcel.outcomes) for parcel in parcels),
+        }
+        self._watch.logger.info(
+            "added a batch", extra=counted | {"buried": copied, "failed": len(stays)}
+        )
         return {"batchItemFailures": [{"itemIdentifier": parcel.name} for parcel in stays]}
 
     def _add(self, records: Sequence[Record], deadline: Deadline) -> list[Parcel]:
@@ -143,7 +175,11 @@ class AddFromQueue:
         refused = [self._refusal(change) for change in changes]
         taken = [change for change, error in zip(changes, refused, strict=True) if error is None]
         first = FIRST if any(map(_came_before, records)) else ()
-        added = iter(add_all(in_time(self._ledger, deadline.ends_adding), taken, pack=self._pack, first=first))
+        added = iter(
+            add_all(
+                in_time(self._ledger, deadline.ends_adding), taken, pack=self._pack, first=first
+            )
+        )
         outcomes = (error or next(added) for error in refused)
         for parcel in in_turn:
             parcel.outcomes = list(islice(outcomes, len(parcel.changes))) or parcel.outcomes
@@ -155,11 +191,17 @@ class AddFromQueue:
         return next(filter(None, refusals), None) or self._untaken(change)
 
     def _untaken(self, change: Change) -> LedgerError | None:
-        """Why the ledger would not take what follows a change, where that is known before it adds the change."""
+        """Why the ledger would not take what follows a change, where that is known before it
+        adds the change.
+        """
         then = change.then
         if then is None:
             return None
-        named: Any = {"idempotency_key": change.idempotency_key, "at": change.at, "region": change.region}
+        named: Any = {
+            "idempotency_key": change.idempotency_key,
+            "at": change.at,
+            "region": change.region,
+        }
         made = or_error(partial(self._ledger.prepare, then.counter, then.change, **named))
         if isinstance(made, LedgerError):
             return made
@@ -170,14 +212,22 @@ class AddFromQueue:
         """Set why a message is not done: an error that passes, if there is one, else its poison."""
         pairs = zip_longest(parcel.changes, parcel.outcomes)
         failures = [
-            each for change, each in pairs if isinstance(each, LedgerError) and not self._is_answer(change, each)
+            each
+            for change, each in pairs
+            if isinstance(each, LedgerError) and not self._is_answer(change, each)
         ]
         passes = [error for error in failures if not isinstance(error, POISON)]
         parcel.error = next(iter(passes or failures), None)
         if not passes:
             outcomes = zip(parcel.changes, parcel.outcomes, strict=False)
-            early = (self._ahead_s(change) for change, outcome in outcomes if isinstance(outcome, InvalidTime))
-            parcel.wait_s = max((wait_s for wait_s in early if 0 < wait_s <= WAIT_MAX_S), default=None)
+            early = (
+                self._ahead_s(change)
+                for change, outcome in outcomes
+                if isinstance(outcome, InvalidTime)
+            )
+            parcel.wait_s = max(
+                (wait_s for wait_s in early if 0 < wait_s <= WAIT_MAX_S), default=None
+            )
 
     def _is_answer(self, change: Change | None, error: LedgerError) -> bool:
         if isinstance(error, PeriodOver):
@@ -190,33 +240,53 @@ class AddFromQueue:
         return -((self._clock() - (to_ms(change.at) - AHEAD_MAX_MS)) // 1_000)
 
     def _queue_outcomes(self, parcels: Sequence[Parcel], deadline: Deadline) -> None:
-        """Put the decisions of gates on the queue of outcomes. A message with one that may be missing is not done."""
+        """Put the decisions of gates on the queue of outcomes.
+
+        A message with one that may be missing is not done.
+        """
         if self._outcomes is None:
             return
         limit_of = self._ledger.settings.limit_of
         decided = [
             (parcel, place, text)
             for parcel in _in_turn(parcels)
-            for place, (change, outcome) in enumerate(zip(parcel.changes, parcel.outcomes, strict=False))
+            for place, (change, outcome) in enumerate(
+                zip(parcel.changes, parcel.outcomes, strict=False)
+            )
             if any(map(limit_of, counters_of(change))) or isinstance(outcome, PeriodOver)
             if (text := outcome_of(change, outcome)) is not None
         ]
-        whys = self._outcomes.put_each([text for _, _, text in decided], stop=deadline.ends_answering)
+        whys = self._outcomes.put_each(
+            [text for _, _, text in decided], stop=deadline.ends_answering
+        )
         for (parcel, place, _), why in zip(decided, whys, strict=True):
             if why == STOPPED:  # as if there had been no time for the change
                 parcel.outcomes[place] = error = NotInTime()
                 parcel.error = parcel.error or error
             elif why is not None and not isinstance(parcel.error, NotQueued):
                 parcel.error, named = NotQueued(why), {"message_id": parcel.name}
-                self._watch.logger.error("SQS did not confirm outcomes: their message comes again", extra=named)
+                self._watch.logger.error(
+                    "SQS did not confirm outcomes: their message comes again", extra=named
+                )
                 self._watch.logger.debug("why", extra=named | {"why": why})
 
     def _send_rest(self, parcel: Parcel, deadline: Deadline) -> None:
-        """Send what there was no time for as a message of its own. If SQS confirms it, the message is done."""
+        """Send what there was no time for as a message of its own.
+
+        If SQS confirms it, the message is done.
+        """
         pairs = [*zip(parcel.changes, parcel.outcomes, strict=False)]
         rest = [change for change, outcome in pairs if isinstance(outcome, NotInTime)]
-        done = sum(isinstance(outcome, Receipt) or self._is_answer(change, outcome) for change, outcome in pairs)
-        if self._changes is None or not (rest and done) or len(rest) + done < len(pairs) or deadline.is_near():
+        done = sum(
+            isinstance(outcome, Receipt) or self._is_answer(change, outcome)
+            for change, outcome in pairs
+        )
+        if (
+            self._changes is None
+            or not (rest and done)
+            or len(rest) + done < len(pairs)
+            or deadline.is_near()
+        ):
             return
         if isinstance(parcel.error, NotInTime):
             attributes, group = attributes_of(parcel.record), group_of(parcel.record)
@@ -224,17 +294,26 @@ class AddFromQueue:
             parcel.error = None if why is None else parcel.error
 
     def _set_aside(self, parcel: Parcel) -> bool:
-        """Copy poison to the dead-letter queue. Whether the queue confirmed it: then the message is done."""
+        """Copy poison to the dead-letter queue.
+
+        Whether the queue confirmed it: then the message is done.
+        """
         error = parcel.error
         if self._dead_letters is None or not isinstance(error, POISON) or parcel.wait_s is not None:
             return False
         attributes = attributes_of(parcel.record, type(error).__name__)
-        why = self._dead_letters.put(parcel.record["body"], attributes, group=group_of(parcel.record))
+        why = self._dead_letters.put(
+            parcel.record["body"], attributes, group=group_of(parcel.record)
+        )
         extra = {"message_id": parcel.name, "error": type(error).__name__}
         if why is not None:
-            self._watch.logger.error("SQS did not confirm a dead letter: it comes again", extra=extra | {"why": why})
+            self._watch.logger.error(
+                "SQS did not confirm a dead letter: it comes again", extra=extra | {"why": why}
+            )
             return False
-        self._watch.logger.warning("moved a message to the dead-letter queue: no retry can help", extra=extra)
+        self._watch.logger.warning(
+            "moved a message to the dead-letter queue: no retry can help", extra=extra
+        )
         parcel.error = None
         return True
 
@@ -244,7 +323,9 @@ class AddFromQueue:
         seconds = [self._wait_s(parcel) for parcel in stays]
         handles = [parcel.record["receiptHandle"] for parcel in stays]
         for why in filter(None, self._changes.hide(handles, seconds, deadline.is_near)):
-            self._watch.logger.warning("SQS did not set a wait: its message comes again sooner", extra={"why": why})
+            self._watch.logger.warning(
+                "SQS did not set a wait: its message comes again sooner", extra={"why": why}
+            )
 
     def _wait_s(self, parcel: Parcel) -> int:
         if parcel.wait_s is not None:
@@ -259,7 +340,8 @@ def _in_turn(parcels: Sequence[Parcel]) -> list[Parcel]:
 
 
 def group_of(record: Record) -> str | None:
-    """Whose message it is, where its sender said so: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/
+    """Whose message it is, where its sender said so:
+    https://docs.aws.amazon.com/AWSSimpleQueueService/latest/
     SQSDeveloperGuide/sqs-fair-queues.html"""
     group: str | None = record.get("attributes", {}).get("MessageGroupId")
     return group
@@ -267,7 +349,9 @@ def group_of(record: Record) -> str | None:
 
 def attributes_of(record: Record, why: str | None = None) -> dict[str, Any]:
     """The attributes of a message, as SQS takes them; those of a dead letter with its error."""
-    attributes = {name: _attribute(given) for name, given in record.get("messageAttributes", {}).items()}
+    attributes = {
+        name: _attribute(given) for name, given in record.get("messageAttributes", {}).items()
+    }
     room = len(record["body"].encode()) + WHY_BYTES <= MESSAGE_BYTES_MAX
     if why is not None and room and len(attributes) < ATTRIBUTES_MAX:
         attributes[WHY] = {"DataType": "String", "StringValue": why}
@@ -278,7 +362,10 @@ def _attribute(given: Mapping[str, Any]) -> dict[str, Any]:
     """An attribute as Lambda hands it over, as SQS takes it."""
     if given.get("stringValue") is not None:
         return {"DataType": given["dataType"], "StringValue": given["stringValue"]}
-    return {"DataType": given["dataType"], "BinaryValue": base64.b64decode(given.get("binaryValue") or "")}
+    return {
+        "DataType": given["dataType"],
+        "BinaryValue": base64.b64decode(given.get("binaryValue") or ""),
+    }
 
 
 def _came_before(record: Record) -> bool:
@@ -290,13 +377,18 @@ def _receives(record: Record) -> int:
 
 
 def wait_of(record: Record, jitter: float) -> int:
-    """The seconds after which a message that stays in the queue comes again. jitter: from 0 to 1."""
+    """The seconds after which a message that stays in the queue comes again.
+
+    jitter: from 0 to 1.
+    """
     longest = min(WAIT_MAX_S, WAIT_S * 2 ** min(_receives(record) - 1, 10))
     return int(longest * (1 - jitter / 4))
 
 
 def _lines(parcels: Sequence[Parcel]) -> Iterator[tuple[Outcome, dict[str, object]]]:
-    """The outcomes of a batch that have a line: of many changes of a message that failed together, the first."""
+    """The outcomes of a batch that have a line: of many changes of a message that failed
+    together, the first.
+    """
     for parcel in parcels:
         failed: set[type[LedgerError]] = set()
         for index, outcome in enumerate(parcel.outcomes):

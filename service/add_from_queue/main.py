@@ -1,8 +1,9 @@
 """The entry point of the function: makes its objects once a process, from the environment.
 
 Rule 1: The function queues outcomes only where LEDGER_OUTCOMES_URL names a queue.
-Rule 2: Poison goes to LEDGER_CHANGES_DLQ_URL, and LEDGER_CHANGES_QUEUE_URL is the queue of the messages: a record's ARN
-says neither a queue's endpoint nor its dead-letter queue. Without these two the function sends nothing there.
+Rule 2: Poison goes to LEDGER_CHANGES_DLQ_URL, and LEDGER_CHANGES_QUEUE_URL is the queue of the
+messages: a record's ARN says neither a queue's endpoint nor its dead-letter queue. Without these
+two the function sends nothing there.
 """
 
 import os

@@ -13,7 +13,10 @@ def counters_of(change: Change) -> list[str]:
 
 
 def outcome_of(change: Change, outcome: Outcome) -> str | None:
-    """The outcome as a message; None while nothing is decided. The longest has 7 KB, so ten fit one request."""
+    """The outcome as a message; None while nothing is decided.
+
+    The longest has 7 KB, so ten fit one request.
+    """
     match outcome:
         case Receipt(delta=delta):
             answer = "counted"
@@ -24,6 +27,10 @@ def outcome_of(change: Change, outcome: Outcome) -> str | None:
         case _:
             return None
     assert change.at is not None
-    named = {"counter": change.counter, "idempotency_key": change.idempotency_key, "at": time_text(change.at)}
+    named = {
+        "counter": change.counter,
+        "idempotency_key": change.idempotency_key,
+        "at": time_text(change.at),
+    }
     said = named | {"region": delta.lane.region, "outcome": answer}
     return json.dumps(said, ensure_ascii=False, separators=(",", ":")).translate(NO_XML)

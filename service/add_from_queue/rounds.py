@@ -1,15 +1,18 @@
-"""The changes of a batch, added in rounds: every change, then what follows those that count, then what must come back.
+"""The changes of a batch, added in rounds: every change, then what follows those that count, then
+what must come back.
 
-Rule 1: the steps of a transfer, and their names, are those of `Ledger.transfer`. So a message and a caller may finish
-the same transfer.
-Rule 2: nothing follows a change that may not count, and a transfer has an outcome only when all of it is decided. If a
-limit refused the credit, and the debit came back, the outcome is a refusal.
-Rule 3: a source without a ceiling takes every refund, so these travel together. Where a ceiling may be in the way,
-`Ledger.transfer` tries each alone: an add would have its refusal decided for ever.
+Rule 1: the steps of a transfer, and their names, are those of `Ledger.transfer`. So a message and a
+caller may finish the same transfer.
+Rule 2: nothing follows a change that may not count, and a transfer has an outcome only when all of
+it is decided. If a limit refused the credit, and the debit came back, the outcome is a refusal.
+Rule 3: a source without a ceiling takes every refund, so these travel together. Where a ceiling may
+be in the way, `Ledger.transfer` tries each alone: an add would have its refusal decided for ever.
 Rule 4: a transfer takes nothing before the table's shape has both of its counters.
-Rule 5: a batch goes in slices, each through all its rounds. So what an invocation has time for is done as a whole. A
-batch with a message that came before, perhaps for lack of time, begins with small ones.
-Rule 6: it yields the calls, each a function of the ledger, so that a history may play the queue beside its callers.
+Rule 5: a batch goes in slices, each through all its rounds. So what an invocation has time for is
+done as a whole. A batch with a message that came before, perhaps for lack of time, begins with
+small ones.
+Rule 6: it yields the calls, each a function of the ledger, so that a history may play the queue
+beside its callers.
 """
 
 from __future__ import annotations
@@ -30,15 +33,19 @@ SLICE = 1_000
 """Changes that go through their rounds together."""
 
 FIRST = (1, 10, 100)
-"""The first slices of a batch that came before: of these some are done, however little there is time for."""
+"""The first slices of a batch that came before: of these some are done, however little there is
+time for.
+"""
 
 Call = Callable[[Any], Any]
 """A call of a ledger; its answer comes back to the `yield`."""
 
 
-def add_all(ledger: Ledger, changes: Sequence[Change], *, pack: bool, first: Sequence[int] = ()) -> list[Outcome]:
-    """An outcome for each change or transfer, in order. pack: as `Ledger.add_many` takes it. first: the sizes of the
-    first slices."""
+def add_all(
+    ledger: Ledger, changes: Sequence[Change], *, pack: bool, first: Sequence[int] = ()
+) -> list[Outcome]:
+    """An outcome for each change or transfer, in order. pack: as `Ledger.add_many` takes it. first:
+    the sizes of the first slices."""
     outcomes: list[Outcome] = []
     sizes = chain(first, repeat(SLICE))
     while len(outcomes) < len(changes):
@@ -47,28 +54,50 @@ def add_all(ledger: Ledger, changes: Sequence[Change], *, pack: bool, first: Seq
     return outcomes
 
 
-def rounds(settings: Settings, changes: Sequence[Change], *, pack: bool) -> Generator[Call, Any, list[Outcome]]:
+def rounds(
+    settings: Settings, changes: Sequence[Change], *, pack: bool
+) -> Generator[Call, Any, list[Outcome]]:
     """The calls for a slice, in turn."""
 
     def added(made: Mapping[int, Change]) -> Generator[Call, Any, dict[int, Outcome]]:
         return dict(zip(made, (yield _add_many(made.values(), pack)), strict=True)) if made else {}
 
-    targets = {number: change.then.counter for number, change in enumerate(changes) if change.then is not None}
+    targets = {
+        number: change.then.counter
+        for number, change in enumerate(changes)
+        if change.then is not None
+    }
     lacking = (yield _unfit(targets.values())) if targets else {}
-    outcomes: dict[int, Outcome] = {n: lacking[target] for n, target in targets.items() if target in lacking}
+    outcomes: dict[int, Outcome] = {
+        n: lacking[target] for n, target in targets.items() if target in lacking
+    }
     outcomes |= yield from added(
-        {n: steps.debit(each) if n in targets else each for n, each in enumerate(changes) if n not in outcomes}
+        {
+            n: steps.debit(each) if n in targets else each
+            for n, each in enumerate(changes)
+            if n not in outcomes
+        }
     )
     taken = {
         number: (changes[number], outcome.delta.lane.region)
         for number, outcome in outcomes.items()
         if number in targets and isinstance(outcome, Receipt)
     }
-    credits = yield from added({number: steps.credit(*debited) for number, debited in taken.items()})
-    refused = {number: taken[number] for number, credit in credits.items() if isinstance(credit, LimitReached)}
+    credits = yield from added(
+        {number: steps.credit(*debited) for number, debited in taken.items()}
+    )
+    refused = {
+        number: taken[number]
+        for number, credit in credits.items()
+        if isinstance(credit, LimitReached)
+    }
     alone = {number for number, (of, _) in refused.items() if _has_ceiling(settings, of.counter)}
     backs = yield from added(
-        {number: steps.refund(*debited, 0) for number, debited in refused.items() if number not in alone}
+        {
+            number: steps.refund(*debited, 0)
+            for number, debited in refused.items()
+            if number not in alone
+        }
     )
     for number in sorted(alone):
         try:
@@ -76,7 +105,9 @@ def rounds(settings: Settings, changes: Sequence[Change], *, pack: bool) -> Gene
         except LedgerError as error:
             backs[number] = error
     for results in (credits, backs):
-        outcomes |= {number: result for number, result in results.items() if isinstance(result, LedgerError)}
+        outcomes |= {
+            number: result for number, result in results.items() if isinstance(result, LedgerError)
+        }
     return [outcomes[number] for number in range(len(changes))]
 
 
@@ -94,13 +125,18 @@ def _add_many(changes: Iterable[Change], pack: bool) -> Call:
 
 
 def _finish(of: Change, region: str) -> Call:
-    """Refund a transfer whose debit counts and whose credit was refused. Raises the error of one that is not."""
+    """Refund a transfer whose debit counts and whose credit was refused.
+
+    Raises the error of one that is not.
+    """
     key, at, then = of.idempotency_key, of.at, of.then
     assert key is not None
     assert at is not None
     assert then is not None
 
     def call(ledger: Any) -> Any:
-        return ledger.transfer(of.counter, then.counter, then.change, idempotency_key=key, at=at, region=region)
+        return ledger.transfer(
+            of.counter, then.counter, then.change, idempotency_key=key, at=at, region=region
+        )
 
     return call

@@ -1,4 +1,5 @@
-"""Cursors: where the next page of a history, or of the list of counters, begins, as text that callers do not read.
+"""Cursors: where the next page of a history, or of the list of counters, begins, as text that
+callers do not read.
 
 Rule 1: A cursor belongs to one counter, or to one prefix of a list; the API refuses it for another.
 Rule 2: It holds a place, and no secret or state of the service, so it never expires.
@@ -33,7 +34,10 @@ def position_of(counter: str, text: str) -> Position:
     place = _PLACE.fullmatch(_read(CURSOR, text))
     if place and tokens.is_token(place[1]) and place[3] == _digest(counter):
         return Position(place[1], place[2])
-    raise Problem("invalid-cursor", "Send as cursor the next of an earlier page of the same counter, unchanged.")
+    raise Problem(
+        "invalid-cursor",
+        "Send as cursor the next of an earlier page of the same counter, unchanged.",
+    )
 
 
 def place_of(prefix: str, text: str) -> Place:
@@ -44,7 +48,10 @@ def place_of(prefix: str, text: str) -> Place:
             return Place(int(listed[1]), listed[3])
     except InvalidInput:
         pass
-    raise Problem("invalid-cursor", "Send as after the next of an earlier page with the same prefix, unchanged.")
+    raise Problem(
+        "invalid-cursor",
+        "Send as after the next of an earlier page with the same prefix, unchanged.",
+    )
 
 
 def _spelled(place: str) -> str:

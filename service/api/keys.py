@@ -1,12 +1,16 @@
 """Idempotency keys of HTTP requests, and the instant that each stands for.
 
-Rule 1: The same request gives the same key and instant on every retry, so neither may come from this machine's clock.
-Rule 2: A key counts to the letter, as in a message or in the library, so that the same change is the same by every way.
-Rule 3: A ULID and a UUIDv7 carry their instant, in their canonical spelling alone, because one in another spelling
-would be another change beside it.
+Rule 1: The same request gives the same key and instant on every retry, so neither may come from
+this machine's clock.
+Rule 2: A key counts to the letter, as in a message or in the library, so that the same change is
+the same by every way.
+Rule 3: A ULID and a UUIDv7 carry their instant, in their canonical spelling alone, because one in
+another spelling would be another change beside it.
 Rule 4: Any other key needs `at`.
-Rule 5: The API refuses two instants that differ, because a retry with only one of them would count again.
-Sources: https://github.com/ulid/spec, RFC 9562 (UUIDv7), draft-ietf-httpapi-idempotency-key-header (the quotes).
+Rule 5: The API refuses two instants that differ, because a retry with only one of them would count
+again.
+Sources: https://github.com/ulid/spec, RFC 9562 (UUIDv7), draft-ietf-httpapi-idempotency-key-header
+(the quotes).
 """
 
 import re
@@ -24,11 +28,25 @@ HEADER = rf"^(?:{_QUOTED}|[!#-~](?:[ -~]{{0,1022}}[!-~])?)$"
 TIMED = "^(?:[0-7][0-9A-HJKMNP-TV-Z]{25}|[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})$"
 """A key that carries its time: a ULID or a UUIDv7 in its canonical spelling."""
 
-_MISSING = "Send Idempotency-Key, the same on every retry: a ULID or a UUIDv7, or any other text with at in the body."
-_NOT_SPELLED = "In the header a key is 1 to 1,024 printable ASCII characters, in quotes if it begins with a quote."
-_NO_TIME = "This key is neither a ULID nor a UUIDv7, so it needs at: when you first asked for the change."
-_TWO_TIMES = "This key is a ULID or a UUIDv7, and at contradicts its time. Leave out at, or use a key of another form."
-_NOT_CANONICAL = "This is a ULID or a UUIDv7 in another spelling than canonical. Send canonical, or this key with at."
+_MISSING = (
+    "Send Idempotency-Key, the same on every retry: a ULID or a UUIDv7, or any other text "
+    "with at in the body."
+)
+_NOT_SPELLED = (
+    "In the header a key is 1 to 1,024 printable ASCII characters, in quotes if it "
+    "begins with a quote."
+)
+_NO_TIME = (
+    "This key is neither a ULID nor a UUIDv7, so it needs at: when you first asked for the change."
+)
+_TWO_TIMES = (
+    "This key is a ULID or a UUIDv7, and at contradicts its time. Leave out at, or use "
+    "a key of another form."
+)
+_NOT_CANONICAL = (
+    "This is a ULID or a UUIDv7 in another spelling than canonical. Send canonical, "
+    "or this key with at."
+)
 
 
 def key_of_header(header: str | None) -> str:
@@ -56,7 +74,9 @@ def time_of_key(key: str, at: datetime | None) -> datetime:
 
 
 def _with_time(key: str) -> tuple[str | None, int]:
-    """The canonical spelling of a ULID or a UUIDv7 and its milliseconds since 1970; None for any other key."""
+    """The canonical spelling of a ULID or a UUIDv7 and its milliseconds since 1970; None for any
+    other key.
+    """
     if key.isascii() and tokens.is_token(key.upper()):
         return key.upper(), tokens.time_ms(key.upper())
     try:

@@ -1,8 +1,11 @@
-"""The API on this computer: `python -m service.api.local` listens on 127.0.0.1 and runs the code of the function.
+"""The API on this computer: `python -m service.api.local` listens on 127.0.0.1 and runs the code of
+the function.
 
-Rule 1: Loopback only, because nothing here checks who calls; and `loopback` refuses what a foreign page sends.
+Rule 1: Loopback only, because nothing here checks who calls; and `loopback` refuses what a foreign
+page sends.
 Rule 2: Many connections, and one request at a time, as in a Lambda.
-Rule 3: A request becomes the event that API Gateway's HTTP API would make of it, with the path decoded.
+Rule 3: A request becomes the event that API Gateway's HTTP API would make of it, with the path
+decoded.
 """
 
 import argparse
@@ -28,16 +31,23 @@ PORT = 8080
 Answers = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-def event_of(method: str, target: str, headers: Mapping[str, str], body: bytes | None) -> dict[str, Any]:
+def event_of(
+    method: str, target: str, headers: Mapping[str, str], body: bytes | None
+) -> dict[str, Any]:
     """The event (payload format 2.0) of a request."""
     raw_path, _, query = target.partition("?")
-    path = unquote(unquote(raw_path).partition("?")[0])  # as API Gateway does: admission.py has the source
+    # as API Gateway does: admission.py has the source
+    path = unquote(unquote(raw_path).partition("?")[0])
     return {
         "version": "2.0",
         "rawPath": path,
         "rawQueryString": query,
         "headers": {name.lower(): value for name, value in headers.items()},
-        "requestContext": {"http": {"method": method, "path": path}, "requestId": "local", "stage": "$default"},
+        "requestContext": {
+            "http": {"method": method, "path": path},
+            "requestId": "local",
+            "stage": "$default",
+        },
         "body": base64.b64encode(body or b"").decode(),
         "isBase64Encoded": True,
     }
@@ -50,8 +60,10 @@ class Handler(OfLoopback):
 
     def answer(self) -> None:
         said = self.headers["Content-Length"] or ""
-        length = int(said) if re.fullmatch("[0-9]{1,18}", said) else 0  # a body in chunks counts as none
-        body = self.rfile.read(min(length, BODY_BYTES_MAX + 1))  # enough for the API to say that it is too large
+        # a body in chunks counts as none
+        length = int(said) if re.fullmatch("[0-9]{1,18}", said) else 0
+        # enough for the API to say that it is too large
+        body = self.rfile.read(min(length, BODY_BYTES_MAX + 1))
         with self.one_at_a_time:
             answer = type(self).api(event_of(self.command, self.path, dict(self.headers), body))
         data = (answer["body"] or "").encode()
@@ -74,14 +86,22 @@ class Handler(OfLoopback):
 
 def serve(api: Answers, port: int = PORT) -> ThreadingHTTPServer:
     """A server that is bound to loopback and not yet running."""
-    handler = type("OfApi", (Handler,), {"api": staticmethod(api), "one_at_a_time": threading.Lock()})
+    handler = type(
+        "OfApi", (Handler,), {"api": staticmethod(api), "one_at_a_time": threading.Lock()}
+    )
     return ThreadingHTTPServer((HOST, port), handler)
 
 
 def main(arguments: list[str], environ: Mapping[str, str]) -> None:
-    parser = argparse.ArgumentParser(prog="python -m service.api.local", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--memory", action="store_true", help="a table in memory, not that of LEDGER_*")
-    parser.add_argument("--port", type=int, default=PORT, help=f"{PORT} by default; 0: any free one")
+    parser = argparse.ArgumentParser(
+        prog="python -m service.api.local", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument(
+        "--memory", action="store_true", help="a table in memory, not that of LEDGER_*"
+    )
+    parser.add_argument(
+        "--port", type=int, default=PORT, help=f"{PORT} by default; 0: any free one"
+    )
     chosen = parser.parse_args(arguments)
     watch = Watch.here("api", sys.stderr)
     if chosen.memory:

@@ -1,6 +1,7 @@
 """The entry point of the function: makes its objects once a process, from the environment.
 
-Rule 1: The function serves the page to try the API only where LEDGER_STAGE names a stage that is not production.
+Rule 1: The function serves the page to try the API only where LEDGER_STAGE names a stage that is
+not production.
 """
 
 import os

@@ -1,10 +1,12 @@
-"""What the API takes, as pydantic describes it: bodies, names in paths and queries, the key's header, how to read.
+"""What the API takes, as pydantic describes it: bodies, names in paths and queries, the key's
+header, how to read.
 
 Rule 1: The models check requests, and docs/openapi.json describes requests by them.
-Rule 2: The models convert nothing in a body (a number is no text, 1.0 is no whole number) and refuse an unknown field,
-because a misspelled one would be lost.
+Rule 2: The models convert nothing in a body (a number is no text, 1.0 is no whole number) and
+refuse an unknown field, because a misspelled one would be lost.
 Rule 3: A limit is the library's own, taken from it.
-Rule 4: The length of a hold is a number of seconds: a duration of ISO 8601 may be in months, which have no length.
+Rule 4: The length of a hold is a number of seconds: a duration of ISO 8601 may be in months, which
+have no length.
 """
 
 from collections.abc import Callable
@@ -13,7 +15,15 @@ from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
 from aws_lambda_powertools.event_handler.openapi.params import Header, Path, Query
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, WrapValidator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+    WrapValidator,
+)
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
@@ -29,7 +39,11 @@ from service.api.keys import HEADER, TIMED, key_of_header
 
 BULK_MAX, PERIODS_MAX = 100, 100
 HOLD_S_MAX = HOLD_MS_MAX // 1_000
-EXAMPLE_COUNTER, EXAMPLE_KEY, EXAMPLE_ZONE = "stock:85123A", "01JGGKGE064BG4X58772SZHBM0", "Europe/Paris"
+EXAMPLE_COUNTER, EXAMPLE_KEY, EXAMPLE_ZONE = (
+    "stock:85123A",
+    "01JGGKGE064BG4X58772SZHBM0",
+    "Europe/Paris",
+)
 STEPS_MAX = 1_000
 """Of one series."""
 
@@ -47,7 +61,9 @@ def _time(value: object) -> datetime:
     try:
         return time_of(value)
     except InvalidTime:
-        raise PydanticCustomError("time", "A time is RFC 3339 text with its offset: 2010-12-01T08:26:00Z") from None
+        raise PydanticCustomError(
+            "time", "A time is RFC 3339 text with its offset: 2010-12-01T08:26:00Z"
+        ) from None
 
 
 def text(pattern: str, **more: Any) -> WithJsonSchema:
@@ -64,16 +80,21 @@ Counter = TypeAliasType("Counter", Annotated[str, _A_NAME])
 Time = Annotated[
     datetime,
     BeforeValidator(_time),
-    WithJsonSchema({"type": "string", "format": "date-time", "description": "RFC 3339, with its offset"}),
+    WithJsonSchema(
+        {"type": "string", "format": "date-time", "description": "RFC 3339, with its offset"}
+    ),
 ]
 _FIRST_ASKED = Field(
-    description="when you first asked for the change, the same on every retry, from 1970 to five minutes ahead; "
-    "required unless the key is a ULID or a UUIDv7 in its canonical spelling, which carries its time"
+    description="when you first asked for the change, the same on every retry, from 1970 to five "
+    "minutes ahead; required unless the key is a ULID or a UUIDv7 in its canonical "
+    "spelling, which carries its time"
 )
 FirstAsked = TypeAliasType("FirstAsked", Annotated[Time | None, _FIRST_ASKED])
 _IN_REGION = Field(
     pattern="^[a-z0-9-]{1,32}$",
-    description="where you first asked for the change, if that is another Region of the service than this",
+    description=(
+        "where you first asked for the change, if that is another Region of the service than this"
+    ),
 )
 InRegion = TypeAliasType("InRegion", Annotated[str | None, _IN_REGION])
 WITH_TIME: list[Any] = [
@@ -92,7 +113,9 @@ class NewDelta(Strict):
 
     counter: Counter
     change: int = Field(
-        ge=-CHANGE_MAX, le=CHANGE_MAX, description="a whole number, written without fraction or exponent"
+        ge=-CHANGE_MAX,
+        le=CHANGE_MAX,
+        description="a whole number, written without fraction or exponent",
     )
     at: FirstAsked = None
     region: InRegion = None
@@ -123,7 +146,9 @@ def _or_refused(value: object, validate: Callable[[object], object]) -> object:
 class Bulk(Strict):
     """Up to 100 changes to add. Each has a result of its own."""
 
-    deltas: list[Annotated[BulkDelta, WrapValidator(_or_refused)]] = Field(min_length=1, max_length=BULK_MAX)
+    deltas: list[Annotated[BulkDelta, WrapValidator(_or_refused)]] = Field(
+        min_length=1, max_length=BULK_MAX
+    )
 
 
 ExpiresS = Annotated[
@@ -132,7 +157,9 @@ ExpiresS = Annotated[
         ge=0.001,
         le=HOLD_S_MAX,
         allow_inf_nan=False,
-        description="seconds from at on, the same on every retry; rounded up by a thousandth at most",
+        description=(
+            "seconds from at on, the same on every retry; rounded up by a thousandth at most"
+        ),
     ),
 ]
 
@@ -144,8 +171,8 @@ class NewHold(Strict):
     amount: int = Field(
         ge=-CHANGE_MAX,
         le=CHANGE_MAX,
-        description="as the change that would count, not 0: below 0 it takes what is left above the floor, above 0 "
-        "below the ceiling",
+        description="as the change that would count, not 0: below 0 it takes what is left above "
+        "the floor, above 0 below the ceiling",
         json_schema_extra={"not": {"const": 0}},
     )
     expires_s: ExpiresS
@@ -166,14 +193,17 @@ class NewCapture(EndOfHold):
         None,
         ge=-CHANGE_MAX,
         le=CHANGE_MAX,
-        description="how much of the hold counts, from 0 to its amount; of a hold below 0 with its sign or without; "
-        "all of it if left out",
+        description="how much of the hold counts, from 0 to its amount; of a hold below 0 with "
+        "its sign or without; all of it if left out",
     )
 
 
-_PATH_NAME = Path(description="the counter's name, percent-encoded; without % and ?", examples=[EXAMPLE_COUNTER])
+_PATH_NAME = Path(
+    description="the counter's name, percent-encoded; without % and ?", examples=[EXAMPLE_COUNTER]
+)
 InPath = Annotated[str, Field(pattern=IN_PATH), BeforeValidator(unquote), _PATH_NAME]
-_EXAMPLES: dict[str, Any] = {"ulid": {"value": EXAMPLE_KEY}}  # Powertools' Example would import 50 models of OpenAPI
+# Powertools' Example would import 50 models of OpenAPI
+_EXAMPLES: dict[str, Any] = {"ulid": {"value": EXAMPLE_KEY}}
 _PATH_ID = Path(description="the hold's id, as the answer to its request gave it")
 IdInPath = Annotated[str, BeforeValidator(unquote), text(HOLD_ID), _PATH_ID]
 Key = Annotated[
@@ -182,12 +212,17 @@ Key = Annotated[
     text(HEADER, minLength=1),
     Header(
         alias="Idempotency-Key",
-        description="a ULID (upper case) or a UUIDv7 (lower case, with hyphens), or any other text with at in the body",
+        description=(
+            "a ULID (upper case) or a UUIDv7 (lower case, with hyphens), or any other "
+            "text with at in the body"
+        ),
         openapi_examples=_EXAMPLES,
     ),
 ]
 InQuery = Annotated[Counter, Query(description="the counter's name")]
-OrInQuery = Annotated[Counter | None, Query(alias="counter", description="to read a counter: its name")]
+OrInQuery = Annotated[
+    Counter | None, Query(alias="counter", description="to read a counter: its name")
+]
 Prefix = Annotated[
     Annotated[str, Field(pattern="^[!-~]{0,256}$")] | None,
     Query(description="to list counters: how their names begin; may be empty"),
@@ -196,25 +231,52 @@ After = Annotated[
     Annotated[str, text(cursors.AFTER, minLength=1)] | None,
     Query(description="of a list: the next of the page before, with the same prefix"),
 ]
-NamesMax = Annotated[int, Query(ge=1, le=PAGE_ENTRIES_MAX, alias="limit", description="of a list: names a page")]
-_AGE = Query(ge=0, le=SECONDS_MAX, allow_inf_nan=False, description="how old a cached value may be, in seconds")
+NamesMax = Annotated[
+    int, Query(ge=1, le=PAGE_ENTRIES_MAX, alias="limit", description="of a list: names a page")
+]
+_AGE = Query(
+    ge=0,
+    le=SECONDS_MAX,
+    allow_inf_nan=False,
+    description="how old a cached value may be, in seconds",
+)
 MaxAge = Annotated[float, _AGE]
-Consistent = Annotated[bool, Query(description="false: half the price; the value may lag a little, and is a true sum")]
+Consistent = Annotated[
+    bool, Query(description="false: half the price; the value may lag a little, and is a true sum")
+]
 Since = Annotated[Time | None, Query(description="from this time on; RFC 3339")]
-At = Annotated[Time | None, Query(description="to read a counter: the changes before this instant count; RFC 3339")]
+At = Annotated[
+    Time | None,
+    Query(description="to read a counter: the changes before this instant count; RFC 3339"),
+]
 Until = Annotated[Time | None, Query(description="before this time; RFC 3339")]
 Limit = Annotated[int, Query(ge=1, le=PAGE_ENTRIES_MAX, description="entries a page")]
-Unit = Annotated[Literal["year", "month", "week", "day", "hour"], Query(alias="every", description="what a period is")]
-Anchor = Annotated[int, Query(ge=1, le=ANCHOR_MAX, description="of a month: the day on which it begins")]
-Last = Annotated[int, Query(ge=1, le=PERIODS_MAX, description="how many periods, up to the current one")]
-From = Annotated[Time, Query(alias="since", description="the steps cover the time from here on; RFC 3339")]
+Unit = Annotated[
+    Literal["year", "month", "week", "day", "hour"],
+    Query(alias="every", description="what a period is"),
+]
+Anchor = Annotated[
+    int, Query(ge=1, le=ANCHOR_MAX, description="of a month: the day on which it begins")
+]
+Last = Annotated[
+    int, Query(ge=1, le=PERIODS_MAX, description="how many periods, up to the current one")
+]
+From = Annotated[
+    Time, Query(alias="since", description="the steps cover the time from here on; RFC 3339")
+]
 To = Annotated[
     Time | None,
-    Query(alias="until", description="the end of that time, which may be in the future; now if left out; RFC 3339"),
+    Query(
+        alias="until",
+        description="the end of that time, which may be in the future; now if left out; RFC 3339",
+    ),
 ]
 _EVERY = Query(description="how long a step is; weeks begin on Monday")
 Every = Annotated[Literal["hour", "day", "week", "month"], _EVERY]
-_ZONE = Query(description="the IANA name of the calendar's time zone; UTC if left out", examples=[EXAMPLE_ZONE])
+_ZONE = Query(
+    description="the IANA name of the calendar's time zone; UTC if left out",
+    examples=[EXAMPLE_ZONE],
+)
 Zone = Annotated[Annotated[str, Field(min_length=1, max_length=64)] | None, _ZONE]
 _OF_HISTORY = Annotated[str, text(cursors.CURSOR, minLength=1)]
 Cursor = Annotated[_OF_HISTORY | None, Query(description="the next of the page before")]

@@ -1,7 +1,8 @@
-"""The OpenAPI document of the HTTP API: `make docs` writes it to docs/openapi.json, and a test compares the file.
+"""The OpenAPI document of the HTTP API: `make docs` writes it to docs/openapi.json, and a test
+compares the file.
 
-Rule 1: It comes from the routes and models alone, so it cannot differ from the code. It needs no table and no
-environment.
+Rule 1: It comes from the routes and models alone, so it cannot differ from the code. It needs no
+table and no environment.
 """
 
 import argparse
@@ -17,15 +18,20 @@ from service.api.problems import CONTENT_TYPE, TITLES
 from service.observe import Watch
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "openapi.json"
-SIGNED = {"name": "Authorization", "in": "header", "description": "AWS Signature Version 4, or the JWT of a deployment"}
+SIGNED = {
+    "name": "Authorization",
+    "in": "header",
+    "description": "AWS Signature Version 4, or the JWT of a deployment",
+}
 
 
 def document() -> dict[str, Any]:
     """The document, which describes each thing once.
 
-    It leaves out Powertools' own errors, which this API never answers, and the titles that pydantic makes of names. It
-    describes an optional parameter as what it is when it is there: a query holds no null. A 204 has no body. A
-    parameter of several routes is a component, and so are the problems, which are the default of every route.
+    It leaves out Powertools' own errors, which this API never answers, and the titles that pydantic
+    makes of names. It describes an optional parameter as what it is when it is there: a query holds
+    no null. A 204 has no body. A parameter of several routes is a component, and so are the
+    problems, which are the default of every route.
     """
     app = Api.in_memory(Watch.here("api")).app
     text = app.get_openapi_json_schema(
@@ -33,7 +39,9 @@ def document() -> dict[str, Any]:
         security_schemes={"iam": APIKey.model_validate(SIGNED)},
         security=[{"iam": []}],
     )
-    said: dict[str, Any] = json.loads(text, object_hook=_untitled) | {"info": json.loads(text)["info"]}
+    said: dict[str, Any] = json.loads(text, object_hook=_untitled) | {
+        "info": json.loads(text)["info"]
+    }
     titles = "; ".join(f"{status} {name}: {title}" for name, (status, title) in TITLES.items())
     problem = {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}
     problems = {"Problem": {"description": titles, "content": {CONTENT_TYPE: problem}}}
@@ -56,7 +64,9 @@ def document() -> dict[str, Any]:
 
 
 def _untitled(said: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in said.items() if name != "title" or isinstance(value, dict)}
+    return {
+        name: value for name, value in said.items() if name != "title" or isinstance(value, dict)
+    }
 
 
 def _share_parameters(operations: list[dict[str, Any]], shared: dict[str, Any]) -> None:
@@ -78,14 +88,20 @@ def _json(said: Any, indent: int = 0) -> str:
     line = json.dumps(said, ensure_ascii=False)
     if not isinstance(said, dict | list) or indent + len(line) <= 100:
         return line
-    parts = [f"{json.dumps(name)}: " for name in said] if isinstance(said, dict) else [""] * len(said)
+    parts = (
+        [f"{json.dumps(name)}: " for name in said] if isinstance(said, dict) else [""] * len(said)
+    )
     values = said.values() if isinstance(said, dict) else said
     start = "\n" + " " * (indent + 2)
-    members = f",{start}".join(part + _json(value, indent + 2) for part, value in zip(parts, values, strict=True))
+    members = f",{start}".join(
+        part + _json(value, indent + 2) for part, value in zip(parts, values, strict=True)
+    )
     return f"{line[0]}{start}{members}{start[:-2]}{line[-1]}"
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(prog="python -m service.api.openapi", description=f"Writes {FILE}.").parse_args()
+    argparse.ArgumentParser(
+        prog="python -m service.api.openapi", description=f"Writes {FILE}."
+    ).parse_args()
     FILE.write_text(text())
     print(f"wrote {FILE}")

@@ -1,12 +1,15 @@
-"""Problem details (RFC 9457): what went wrong, what was written, and what the caller does next, in this order.
+"""Problem details (RFC 9457): what went wrong, what was written, and what the caller does next, in
+this order.
 
 Rule 1: Every answer that is not a success is one of these.
 Rule 2: A problem's type is a name in docs/http-api.md, and always has the same status.
 Rule 3: A write's problem says whether anything was written; a read's does not.
-Rule 4: No text of a problem holds an amount, an exception of other code, or a key, but the canonical spelling of a key
-in another spelling. A hold that ended has only its state there: what of it counts is an amount. The members of
-`over-budget` say what is left, and those of a settlement what counts, because the caller goes on by that.
-Rule 5: Of a library's error the first class that fits decides, and what fits none is for the operator.
+Rule 4: No text of a problem holds an amount, an exception of other code, or a key, but the
+canonical spelling of a key in another spelling. A hold that ended has only its state there: what of
+it counts is an amount. The members of `over-budget` say what is left, and those of a settlement
+what counts, because the caller goes on by that.
+Rule 5: Of a library's error the first class that fits decides, and what fits none is for the
+operator.
 """
 
 import json
@@ -63,9 +66,10 @@ ELSEWHERE = "Give such a name in the body of POST /deltas."
 class Problem(Exception):
     """A request that the API answers with problem details. members: further fields of the answer.
 
-    says_what_counts: the detail itself says what may be written. After any other problem nothing was written.
-    resets_at: when the next period begins, by UTC, and with it the refusal ends; the answer leaves it out once that has
-    passed.
+    says_what_counts: the detail itself says what may be written. After any other problem nothing
+    was written.
+    resets_at: when the next period begins, by UTC, and with it the refusal ends; the answer leaves
+    it out once that has passed.
     """
 
     def __init__(
@@ -82,7 +86,10 @@ class Problem(Exception):
         self.name = name
         self.status, self.title = TITLES[name]
         self.detail = detail
-        self.members = {**(members or {}), **({} if resets_at is None else {"resets_at": time_text(resets_at)})}
+        self.members = {
+            **(members or {}),
+            **({} if resets_at is None else {"resets_at": time_text(resets_at)}),
+        }
         self.headers = {"Content-Type": CONTENT_TYPE, **(headers or {})}
         if self.status in (429, 503, 504):
             self.headers["Retry-After"] = "1"
@@ -90,7 +97,12 @@ class Problem(Exception):
 
     def body(self, of_read: bool = False) -> dict[str, Any]:
         detail = self.detail if of_read or self._says_what_counts else self.detail + NOT_WRITTEN
-        return {"type": TYPE + self.name, "title": self.title, "status": self.status, "detail": detail} | self.members
+        return {
+            "type": TYPE + self.name,
+            "title": self.title,
+            "status": self.status,
+            "detail": detail,
+        } | self.members
 
     def answer(self, now_ms: int, of_read: bool = False) -> dict[str, Any]:
         """As API Gateway takes it from a function."""
@@ -99,11 +111,18 @@ class Problem(Exception):
         else:  # a name has no zone: in one west of UTC its period goes on for some hours
             self.members.pop("resets_at", None)
         body = json.dumps(self.body(of_read))
-        return {"statusCode": self.status, "headers": self.headers, "body": body, "isBase64Encoded": False}
+        return {
+            "statusCode": self.status,
+            "headers": self.headers,
+            "body": body,
+            "isBase64Encoded": False,
+        }
 
 
 def invalid(found: Iterable[Mapping[str, Any]]) -> Problem:
-    """The problem of a request that does not fit its description: it names the places and what is wrong, no value."""
+    """The problem of a request that does not fit its description: it names the places and what
+    is wrong, no value.
+    """
     hidden = ("value_error", "assertion_error")  # the text of an exception may quote the value
     places = [
         {
@@ -122,30 +141,52 @@ def no_such_route() -> Problem:
 _OPERATOR = "The operator must look at the service's log."
 _AS_IT_WAS = "Repeat the request with the same idempotency key, the same time and the same region"
 _CHANGE = (
-    "A change is a whole number of magnitude at most 10^18. A hold is captured up to its amount. Under a ceiling it is "
-    "above 0, under a floor below 0: else it would set nothing aside."
+    "A change is a whole number of magnitude at most 10^18. A hold is captured up to its amount. "
+    "Under a ceiling it is above 0, under a floor below 0: else it would set nothing aside."
 )
-_NAME = "A name has 256 characters at most. Where counters have periods it ends with one period, such as @2026-11."
+_NAME = (
+    "A name has 256 characters at most. Where counters have periods it ends with one period, "
+    "such as @2026-11."
+)
 _TIME = (
-    "A time has an offset, is from 1970 to five minutes ahead, and is in the period of a name that ends with one; a "
-    "hold is not over before it is granted."
+    "A time has an offset, is from 1970 to five minutes ahead, and is in the period of a name "
+    "that ends with one; a hold is not over before it is granted."
 )
-_TAKEN = "This counter, key and time already stand for another change or hold. A new one needs a new key."
-_LIMIT = "All Regions together have too little left. Nothing counts, and that is final: a new attempt needs a new key."
-_OVER = "The period is over: see since. No further attempt counts; an earlier one, without an answer, may."
+_TAKEN = (
+    "This counter, key and time already stand for another change or hold. A new one needs a "
+    "new key."
+)
+_LIMIT = (
+    "All Regions together have too little left. Nothing counts, and that is final: a new "
+    "attempt needs a new key."
+)
+_OVER = (
+    "The period is over: see since. No further attempt counts; an earlier one, without an "
+    "answer, may."
+)
 _NOT_COUNTED = (
-    "The period of a counter is over: see since. What it holds counts; a cost above that does not: over says how much "
-    "is in no counter, unless an earlier request counted it."
+    "The period of a counter is over: see since. What it holds counts; a cost above that does "
+    "not: over says how much is in no counter, unless an earlier request counted it."
 )
-_REACH = "This Region has too little left, and one that may have more did not answer. Nothing was decided."
-_STUCK = "The debit counts, the target refused the credit, and the source has no room to take it back. Nothing is lost."
+_REACH = (
+    "This Region has too little left, and one that may have more did not answer. Nothing "
+    "was decided."
+)
+_STUCK = (
+    "The debit counts, the target refused the credit, and the source has no room to take it "
+    "back. Nothing is lost."
+)
 _NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
     (errors.InvalidChange, "invalid-change", _CHANGE),
     (errors.InvalidKey, "invalid-key", "An idempotency key is text of 1 to 1,024 bytes of UTF-8."),
     (errors.InvalidTime, "invalid-time", _TIME),
     (errors.InvalidCounter, "invalid-request", _NAME),
     (errors.InvalidInput, "invalid-request", "An argument is not acceptable."),
-    (SettledOtherwise, "hold-ended", "It was settled before, with another cost, which stays: see counts."),
+    (
+        SettledOtherwise,
+        "hold-ended",
+        "It was settled before, with another cost, which stays: see counts.",
+    ),
     (NotCounted, "period-over", _NOT_COUNTED),
     (errors.TokenConflict, "token-conflict", _TAKEN),
     (errors.LimitReached, "limit-reached", _LIMIT),
@@ -153,14 +194,34 @@ _NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
     (errors.TransferStuck, "transfer-stuck", f"{_STUCK} Make room. {_AS_IT_WAS}."),
     (errors.OutOfReach, "out-of-reach", f"{_REACH} {_AS_IT_WAS}."),
     (errors.HoldEnded, "hold-ended", "See state: a hold ends once, and its first end is final."),
-    (errors.NoSuchHold, "no-such-hold", "It was never granted, or its id or its counter is not as the answer gave it."),
+    (
+        errors.NoSuchHold,
+        "no-such-hold",
+        "It was never granted, or its id or its counter is not as the answer gave it.",
+    ),
     (errors.Throttled, "throttled", "Repeat the request, slower."),
-    (errors.OutcomeUnknown, "outcome-unknown", f"Nobody knows whether it counts. {_AS_IT_WAS}: it counts once."),
+    (
+        errors.OutcomeUnknown,
+        "outcome-unknown",
+        f"Nobody knows whether it counts. {_AS_IT_WAS}: it counts once.",
+    ),
     (errors.Unavailable, "unavailable", "Repeat the request."),
     (errors.TransactionConflict, "unavailable", "Repeat the request."),
-    (errors.GaveUp, "unavailable", "The gate changed too often. Nothing was decided. Repeat the request as it was."),
-    (errors.ReadTooSlow, "unavailable", "The read took too long. The compactor must run; then repeat the request."),
-    (errors.NotYetReplicated, "not-yet-replicated", "Repeat the request later, or in the counter's home Region."),
+    (
+        errors.GaveUp,
+        "unavailable",
+        "The gate changed too often. Nothing was decided. Repeat the request as it was.",
+    ),
+    (
+        errors.ReadTooSlow,
+        "unavailable",
+        "The read took too long. The compactor must run; then repeat the request.",
+    ),
+    (
+        errors.NotYetReplicated,
+        "not-yet-replicated",
+        "Repeat the request later, or in the counter's home Region.",
+    ),
     (errors.DamagedItem, "damaged", _OPERATOR),
     (errors.GateLost, "damaged", "The counter's gate is gone: the operator must restore it."),
     (LedgerError, "misconfigured", _OPERATOR),
@@ -195,10 +256,15 @@ def problem_of(error: LedgerError) -> Problem:
 
 
 def over_budget(refused: errors.LimitReached) -> Problem:
-    """The problem of a reservation that a limit refused. Where the refusal is repeated, `available` is of now."""
+    """The problem of a reservation that a limit refused.
+
+    Where the refusal is repeated, `available` is of now.
+    """
     members = {"counter": refused.counter, "available": refused.available}
     detail = "Nothing is held, and that is final: a new attempt needs a new key."
-    return Problem("over-budget", detail, members=members, says_what_counts=True, resets_at=refused.resets_at)
+    return Problem(
+        "over-budget", detail, members=members, says_what_counts=True, resets_at=refused.resets_at
+    )
 
 
 def in_part(error: LedgerError) -> Problem:
@@ -213,4 +279,6 @@ def in_part(error: LedgerError) -> Problem:
 def not_moved(counter: str, resets_at: datetime | None) -> Problem:
     """The problem of a transfer that the limit of a counter refused."""
     members = {"counter": counter}
-    return Problem("limit-reached", _LIMIT, members=members, says_what_counts=True, resets_at=resets_at)
+    return Problem(
+        "limit-reached", _LIMIT, members=members, says_what_counts=True, resets_at=resets_at
+    )

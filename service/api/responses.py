@@ -1,12 +1,21 @@
-"""What the API answers, as docs/openapi.json describes it: pydantic models, filled from what the library returned.
+"""What the API answers, as docs/openapi.json describes it: pydantic models, filled from what the
+library returned.
 
-Rule 1: pydantic builds a model's checks for the first request that needs them (defer_build), not at a cold start.
+Rule 1: pydantic builds a model's checks for the first request that needs them (defer_build), not at
+a cold start.
 """
 
 from typing import Annotated, Any, Literal, TypeVar
 
 from aws_lambda_powertools.event_handler import Response
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 from ledger import Receipt
 from ledger.message import time_text
@@ -67,7 +76,9 @@ class CounterBalance(Answer):
     pending: int = Field(description="how many of the changes are still in the tail")
     by_region: dict[str, int]
     cached: bool
-    closed: bool = Field(description="of a counter with a limit: whether the value is certainly within it")
+    closed: bool = Field(
+        description="of a counter with a limit: whether the value is certainly within it"
+    )
 
 
 class CounterValue(Answer):
@@ -124,7 +135,9 @@ class History(Answer):
 
 
 class Held(Answer):
-    """A part of the limit is set aside `until` then, by the clock of the process that is short of it."""
+    """A part of the limit is set aside `until` then, by the clock of the process that is short
+    of it.
+    """
 
     id: str = Field(description="names the hold in the paths that capture it and release it")
     counter: str
@@ -142,7 +155,10 @@ class Captured(Added):
 
 
 class Reservation(Answer):
-    """Every counter holds the amount. The holds settle and release the reservation, in any Region."""
+    """Every counter holds the amount.
+
+    The holds settle and release the reservation, in any Region.
+    """
 
     id: str = Field(description="its idempotency key")
     holds: list[Held]
@@ -152,7 +168,9 @@ class Settled(Answer):
     """The cost counts, exactly once, in every counter of the reservation."""
 
     over: dict[str, int] = Field(
-        description="by counter, how much of the cost its limit refused: that counts in over:<counter>"
+        description=(
+            "by counter, how much of the cost its limit refused: that counts in over:<counter>"
+        )
     )
 
 
@@ -180,7 +198,9 @@ CARRIED = ("carried", "took")
 class Carrying(Answer):
     """Of a period, what was carried over. The answer lacks a field that is 0."""
 
-    carried: int = Field(0, description="what the period passed on to the next one; absent: nothing")
+    carried: int = Field(
+        0, description="what the period passed on to the next one; absent: nothing"
+    )
     took: int = Field(0, description="what it has from the period before; absent: nothing")
 
     @model_serializer(mode="wrap")
@@ -198,7 +218,10 @@ class CounterStanding(Carrying):
     ceiling: int | None
     here: Room = Field(description="of what is available: what this Region gives without another")
     available: Room = Field(
-        description="what you can take in all Regions together; it includes what holds set aside that are over"
+        description=(
+            "what you can take in all Regions together; it includes what holds set aside "
+            "that are over"
+        )
     )
     moving: Room = Field(description="of what is available: what is on its way between lanes")
     held: Room = Field(description="what open holds set aside")
@@ -239,7 +262,12 @@ def filled(model: type[Model], known: object, **given: Any) -> Model:
 
 
 def named(delta: Delta) -> dict[str, Any]:
-    return {"counter": delta.lane.counter, "token": delta.token, "region": delta.lane.region, "at": delta.at}
+    return {
+        "counter": delta.lane.counter,
+        "token": delta.token,
+        "region": delta.lane.region,
+        "at": delta.at,
+    }
 
 
 def status_of(receipt: Receipt) -> int:
@@ -250,5 +278,8 @@ def counted(model: type[Model], receipt: Receipt, **given: Any) -> Response[Mode
     """The answer to the request of one change. A header, too, says that it was replayed."""
     hit = {"Idempotency-Hit": "true"} if receipt.outcome == "replayed" else {}
     return Response(
-        status_of(receipt), "application/json", filled(model, receipt, **named(receipt.delta), **given), hit
+        status_of(receipt),
+        "application/json",
+        filled(model, receipt, **named(receipt.delta), **given),
+        hit,
     )

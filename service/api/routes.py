@@ -1,8 +1,9 @@
-"""What each route does: it translates and nothing else, so the library alone decides what counts. The docstring of a
-route's method is its description in docs/openapi.json.
+"""What each route does: it translates and nothing else, so the library alone decides what counts.
+The docstring of a route's method is its description in docs/openapi.json.
 
 Rule 1: A route that adds gives the caller what a retry needs.
-Rule 2: The token in a hold's id decides its end, once, so a capture and a release need no idempotency key.
+Rule 2: The token in a hold's id decides its end, once, so a capture and a release need no
+idempotency key.
 Rule 3: No line above debug holds an amount, and the id of a hold has one.
 Rule 4: A list skips an item of the directory that names no lane, counts it and logs it.
 """
@@ -40,21 +41,37 @@ from service.observe import report
 class Routes(Checked):
     """A method for each route of one counter, and of the lists."""
 
-    def add(self, counter: InPath, delta: Annotated[models.NewDelta, Body()], idempotency_key: Key) -> Response[Added]:
-        """A change counts exactly once under its Idempotency-Key, however often and wherever you repeat the request."""
+    def add(
+        self, counter: InPath, delta: Annotated[models.NewDelta, Body()], idempotency_key: Key
+    ) -> Response[Added]:
+        """A change counts exactly once under its Idempotency-Key, however often and wherever you
+        repeat the request.
+        """
         _same(counter, delta.counter)
         change = self._change(delta, idempotency_key)
         receipt = self._ledger.add(
-            counter, change.change, idempotency_key=idempotency_key, at=change.at, region=change.region
+            counter,
+            change.change,
+            idempotency_key=idempotency_key,
+            at=change.at,
+            region=change.region,
         )
         report(self._watch, receipt)
         return responses.counted(Added, receipt)
 
     def add_many(self, bulk: Annotated[models.Bulk, Body()]) -> responses.BulkResults:
-        """Each change has a key and a result of its own. If a result is 429 or 5xx, repeat the whole request."""
+        """Each change has a key and a result of its own.
+
+        If a result is 429 or 5xx, repeat the whole request.
+        """
         changes = [self._change_or_problem(delta) for delta in bulk.deltas]
-        outcomes = iter(self._ledger.add_many(change for change in changes if isinstance(change, Change)))
-        results = [self._result(next(outcomes) if isinstance(change, Change) else change) for change in changes]
+        outcomes = iter(
+            self._ledger.add_many(change for change in changes if isinstance(change, Change))
+        )
+        results = [
+            self._result(next(outcomes) if isinstance(change, Change) else change)
+            for change in changes
+        ]
         return responses.BulkResults(results=results)
 
     def read_or_list(
@@ -67,7 +84,10 @@ class Routes(Checked):
         limit: models.NamesMax = 100,
         at: models.At = None,
     ) -> CounterBalance | CounterValue | CounterNames:
-        """With counter its balance, or with at, too, its value at that instant. With prefix the names that begin so."""
+        """With counter its balance, or with at, too, its value at that instant.
+
+        With prefix the names that begin so.
+        """
         if counter is None:
             return self._list(prefix or "", after, limit)
         if at is not None:
@@ -85,10 +105,14 @@ class Routes(Checked):
         limit: models.Limit = 100,
         cursor: models.Cursor = None,
     ) -> History:
-        """The changes come in the order of time, in pages: while next is not null, send it as cursor."""
+        """The changes come in the order of time, in pages: while next is not null, send it as
+        cursor.
+        """
         after = None if cursor is None else cursors.position_of(counter, cursor)
         try:
-            page = self._readers[True].history_page(counter, since=since, until=until, after=after, limit=limit)
+            page = self._readers[True].history_page(
+                counter, since=since, until=until, after=after, limit=limit
+            )
         except ReadTooLarge as error:
             raise _too_large(error) from None
         following = None if page.next is None else cursors.text_of(counter, page.next)
@@ -102,7 +126,9 @@ class Routes(Checked):
         every: models.Every = "day",
         zone: models.Zone = None,
     ) -> CounterSeries:
-        """Each step has its change, the number of changes, and the value at its end, by the clocks of zone."""
+        """Each step has its change, the number of changes, and the value at its end, by the
+        clocks of zone.
+        """
         with _of_the_past():
             found = self._readers[True].series(
                 counter, since=since, until=until, every=every, zone=zone, limit=models.STEPS_MAX
@@ -110,9 +136,13 @@ class Routes(Checked):
         return responses.filled(CounterSeries, found, counter=counter)
 
     def standing(self, counter: InQuery, consistent: Consistent = True) -> CounterStanding:
-        """The answer says what you can take here and in all Regions, what is between lanes, and what holds keep."""
+        """The answer says what you can take here and in all Regions, what is between lanes, and
+        what holds keep.
+        """
         self._must_be_limited(counter)
-        return responses.filled(CounterStanding, self._readers[consistent].standing(counter), counter=counter)
+        return responses.filled(
+            CounterStanding, self._readers[consistent].standing(counter), counter=counter
+        )
 
     def periods(
         self,
@@ -122,7 +152,10 @@ class Routes(Checked):
         anchor: models.Anchor = 1,
         last: models.Last = 12,
     ) -> responses.CounterPeriods:
-        """Each period has its value and, under a limit, what is left of it. The oldest comes first."""
+        """Each period has its value and, under a limit, what is left of it.
+
+        The oldest comes first.
+        """
         try:
             found = self._readers[True].periods(counter, Period(every, zone or "UTC", anchor), last)
         except InvalidInput as error:
@@ -132,13 +165,18 @@ class Routes(Checked):
             responses.filled(
                 responses.PeriodBalance,
                 row,
-                **{name: getattr(row.standing, name, without) for name, without in of_standing.items()},
+                **{
+                    name: getattr(row.standing, name, without)
+                    for name, without in of_standing.items()
+                },
             )
             for row in found
         ]
         return responses.CounterPeriods(counter=counter, periods=rows)
 
-    def hold(self, counter: InPath, wanted: Annotated[models.NewHold, Body()], idempotency_key: Key) -> Held:
+    def hold(
+        self, counter: InPath, wanted: Annotated[models.NewHold, Body()], idempotency_key: Key
+    ) -> Held:
         """The part is set aside until you capture or release the hold, or its time is over."""
         _same(counter, wanted.counter)
         self._must_take_holds(counter)
@@ -153,16 +191,26 @@ class Routes(Checked):
         )
         return responses.filled(Held, hold, **responses.named(hold.delta))
 
-    def capture(self, counter: InPath, id: IdInPath, end: Annotated[models.NewCapture, Body()]) -> Response[Captured]:
-        """The hold counts, or the part that you name, and the rest is free. The same request again is a success."""
+    def capture(
+        self, counter: InPath, id: IdInPath, end: Annotated[models.NewCapture, Body()]
+    ) -> Response[Captured]:
+        """The hold counts, or the part that you name, and the rest is free.
+
+        The same request again is a success.
+        """
         _same(counter, end.counter)
         self._must_take_holds(counter)
         receipt = self._ledger.capture(hold_of(counter, id, self._ledger.settings), end.amount)
         report(self._watch, receipt)
         return responses.counted(Captured, receipt, change=receipt.delta.change)
 
-    def release(self, counter: InPath, id: IdInPath, end: Annotated[models.EndOfHold, Body()]) -> Response[str]:
-        """All that the hold set aside is free, and nothing counts. The same request again is a success."""
+    def release(
+        self, counter: InPath, id: IdInPath, end: Annotated[models.EndOfHold, Body()]
+    ) -> Response[str]:
+        """All that the hold set aside is free, and nothing counts.
+
+        The same request again is a success.
+        """
         _same(counter, end.counter)
         self._must_take_holds(counter)
         self._ledger.release(hold_of(counter, id, self._ledger.settings))
@@ -172,7 +220,9 @@ class Routes(Checked):
         place = None if after is None else cursors.place_of(prefix, after)
         page = self._readers[True].counters(prefix, after=place, limit=limit)
         for key in page.damaged:
-            self._watch.logger.error("a directory item names no lane", extra={"pk": key.pk, "sk": key.sk})
+            self._watch.logger.error(
+                "a directory item names no lane", extra={"pk": key.pk, "sk": key.sk}
+            )
             self._watch.publish({"LanesDamaged": 1})
         following = None if page.next is None else cursors.text_of_place(prefix, page.next)
         return CounterNames(counters=list(page.counters), next=following)
@@ -192,22 +242,31 @@ class Routes(Checked):
             return problem
 
     def _result(self, outcome: Receipt | LedgerError | Problem) -> responses.BulkResult:
-        refused = InvalidInput("A delta of a bulk does not fit its description. It was not written.")
+        refused = InvalidInput(
+            "A delta of a bulk does not fit its description. It was not written."
+        )
         report(self._watch, refused if isinstance(outcome, Problem) else outcome)
         if isinstance(outcome, Receipt):
             added = responses.filled(Added, outcome, **responses.named(outcome.delta))
             return responses.BulkResult(status=responses.status_of(outcome), added=added)
         problem = problem_of(outcome) if isinstance(outcome, LedgerError) else outcome
-        return responses.BulkResult(status=problem.status, problem=responses.ProblemDetails(**problem.body()))
+        return responses.BulkResult(
+            status=problem.status, problem=responses.ProblemDetails(**problem.body())
+        )
 
 
 @contextmanager
 def _of_the_past() -> Iterator[None]:
-    """Raises Problem for times, steps and zones that cannot be, with what the library says of them as a hint."""
+    """Raises Problem for times, steps and zones that cannot be, with what the library says of
+    them as a hint.
+    """
     try:
         yield
     except InvalidTime:
-        times = "Give since and at from 1970 to now, by the service's clock, and until at most in November 9999."
+        times = (
+            "Give since and at from 1970 to now, by the service's clock, and until at most "
+            "in November 9999."
+        )
         raise Problem("invalid-time", times) from None
     except ReadTooLarge as error:
         raise _too_large(error) from None
@@ -225,5 +284,7 @@ def _same(in_path: str, in_body: str) -> None:
     """Raises Problem unless the path and the body name the same counter."""
     if in_path != in_body:
         why = "If you sent the same name in both, a gateway changed the path."
-        detail = f"The path, as it arrived, has another counter than the body names. {why} {ELSEWHERE}"
+        detail = (
+            f"The path, as it arrived, has another counter than the body names. {why} {ELSEWHERE}"
+        )
         raise Problem("other-counter", detail)

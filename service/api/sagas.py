@@ -1,9 +1,12 @@
-"""The routes of several counters, reservations and transfers, and what they take. models.py has the rules of bodies.
+"""The routes of several counters, reservations and transfers, and what they take. models.py has the
+rules of bodies.
 
-Rule 1: a reservation is its holds, named by their ids. The service keeps nothing between two requests.
-Rule 2: the hold's own token and time name what is added above it, in its lane's Region. So a settlement that somebody
-repeats, in any Region, counts once; one with another cost is refused.
-Rule 3: a cost counts as in `Budgets`: what a limit refuses counts beside its counter, under OVER and its name.
+Rule 1: a reservation is its holds, named by their ids. The service keeps nothing between two
+requests.
+Rule 2: the hold's own token and time name what is added above it, in its lane's Region. So a
+settlement that somebody repeats, in any Region, counts once; one with another cost is refused.
+Rule 3: a cost counts as in `Budgets`: what a limit refuses counts beside its counter, under OVER
+and its name.
 """
 
 from collections.abc import Iterator
@@ -66,7 +69,9 @@ class EndOfReservation(Strict):
 class Settlement(EndOfReservation):
     """A reservation whose cost is known."""
 
-    cost: int = Field(ge=0, le=CHANGE_MAX, description="counts in each of its counters, also above what is held")
+    cost: int = Field(
+        ge=0, le=CHANGE_MAX, description="counts in each of its counters, also above what is held"
+    )
 
 
 class NewTransfer(Strict):
@@ -82,9 +87,13 @@ class NewTransfer(Strict):
 class Sagas(Checked):
     """A method for each route."""
 
-    def reserve(self, wanted: Annotated[NewReservation, Body()], idempotency_key: Key) -> Reservation:
-        """Each counter holds the amount, or none does. The holds of the answer settle and release the reservation. Key,
-        time and counters name it: with another expires_s it is the same, and ends when the first request said."""
+    def reserve(
+        self, wanted: Annotated[NewReservation, Body()], idempotency_key: Key
+    ) -> Reservation:
+        """Each counter holds the amount, or none does. The holds of the answer settle and release
+        the reservation. Key,
+        time and counters name it: with another expires_s it is the same, and ends when the first
+        request said."""
         for counter in wanted.counters:
             if wanted.counters.count(counter) > 1:
                 raise _refused("counters", f"{counter} is named twice: name each counter once")
@@ -94,7 +103,9 @@ class Sagas(Checked):
         named: Any = {"idempotency_key": idempotency_key, "at": at, "region": wanted.region}
         try:
             with self._in_steps():
-                holds = self._ledger.hold_all(wanted.counters, wanted.amount, expires=expires, **named)
+                holds = self._ledger.hold_all(
+                    wanted.counters, wanted.amount, expires=expires, **named
+                )
         except LimitReached as refused:
             report(self._watch, refused)
             raise over_budget(refused) from refused
@@ -102,8 +113,9 @@ class Sagas(Checked):
         return Reservation(id=idempotency_key, holds=held)
 
     def settle(self, end: Annotated[Settlement, Body()]) -> Settled:
-        """The cost counts in every counter. What a limit refuses of it counts in over:<counter>. After another cost for
-        the same holds it is a conflict (409), whose member counts says what counts of the first one, which stays."""
+        """The cost counts in every counter. What a limit refuses of it counts in over:<counter>.
+        After another cost for the same holds it is a conflict (409), whose member counts says what
+        counts of the first one, which stays."""
         holds = self._holds(end)
         with self._in_steps():
             return Settled(over=_settled(self._ledger, holds, end.cost))
@@ -115,9 +127,11 @@ class Sagas(Checked):
             run(release(holds), self._ledger)
         return Response(204, body="")
 
-    def transfer(self, wanted: Annotated[NewTransfer, Body()], idempotency_key: Key) -> Response[Moved]:
-        """The amount moves once; key, source and target name the transfer. After a failure a part may count: repeat the
-        request until you have an answer."""
+    def transfer(
+        self, wanted: Annotated[NewTransfer, Body()], idempotency_key: Key
+    ) -> Response[Moved]:
+        """The amount moves once; key, source and target name the transfer. After a failure a part
+        may count: repeat the request until you have an answer."""
         if wanted.source == wanted.target:
             raise _refused("target", "The source and target are the same counter: name two")
         for counter in (wanted.source, wanted.target):
@@ -153,13 +167,17 @@ class Sagas(Checked):
         settings = self._ledger.settings
         holds = [hold_of(named.counter, named.id, settings) for named in end.holds]
         if any(hold.amount < 0 for hold in holds):
-            raise _refused("holds", "A hold below 0 is of no reservation: send the holds of its answer")
+            raise _refused(
+                "holds", "A hold below 0 is of no reservation: send the holds of its answer"
+            )
         return holds
 
     def _must_be_reserved_in(self, counter: str) -> None:
         self._must_take_holds(counter)
         if self._ledger.settings.limit_of(check_counter(OVER + counter)) is not None:
-            raise InvalidInput(f"{OVER}{counter} has a limit, and must count what {counter} refuses of a cost.")
+            raise InvalidInput(
+                f"{OVER}{counter} has a limit, and must count what {counter} refuses of a cost."
+            )
 
 
 def _refused(field: str, why: str) -> Problem:
@@ -167,7 +185,10 @@ def _refused(field: str, why: str) -> Problem:
 
 
 def _settled(ledger: Ledger, holds: list[Hold], cost: int) -> dict[str, int]:
-    """What each counter refused of a cost. Raises what `Ledger.capture` and `add` do, after all were tried."""
+    """What each counter refused of a cost.
+
+    Raises what `Ledger.capture` and `add` do, after all were tried.
+    """
     over: dict[str, int] = {}
     failures: list[LedgerError] = []
     for hold in holds:

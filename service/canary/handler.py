@@ -1,10 +1,14 @@
-"""The canary: it adds changes to its own counter, which go the way of all changes, and publishes how far they came.
+"""The canary: it adds changes to its own counter, which go the way of all changes, and publishes
+how far they came.
 
-Rule 1: It adds `fold_min` changes of 1 in one pack. A pack of so many always rings, so one that an earlier run put and
-that is still in the tail long after is a fold that did not happen: stream, ring, work queue or compactor.
-Rule 2: It reads strongly before and after its put, its own Region's part of the value alone, because the canaries of
-other Regions add meanwhile. Between the two that part must rise by what it added. So a Region has one canary at a time.
-Rule 3: Its tokens are fresh and of the counter's first shard, whatever shards the counter has: one lane is enough.
+Rule 1: It adds `fold_min` changes of 1 in one pack. A pack of so many always rings, so one that an
+earlier run put and that is still in the tail long after is a fold that did not happen: stream,
+ring, work queue or compactor.
+Rule 2: It reads strongly before and after its put, its own Region's part of the value alone,
+because the canaries of other Regions add meanwhile. Between the two that part must rise by what it
+added. So a Region has one canary at a time.
+Rule 3: Its tokens are fresh and of the counter's first shard, whatever shards the counter has: one
+lane is enough.
 Rule 4: It raises what the table refuses, so the function's errors show it.
 """
 
@@ -38,7 +42,10 @@ class Canary:
         entropy: clocks.Entropy = clocks.entropy,
     ) -> None:
         if settings.limit_of(COUNTER) is not None:
-            why = f"limits: {COUNTER}, the canary's counter, rises for ever, and a prefix of limits fits it"
+            why = (
+                f"limits: {COUNTER}, the canary's counter, rises for ever, and a prefix of "
+                "limits fits it"
+            )
             raise InvalidSettings(f"{why}. Choose other prefixes.")
         self._settings, self._table, self._watch = settings, table, watch
         self._clock, self._entropy = clock, entropy
@@ -46,7 +53,8 @@ class Canary:
         self._reader = Reader(settings, table=table, clock=clock)
 
     def __call__(self) -> dict[str, Any]:
-        """Add and read. The answer is for the deployment, which waits until `folded_ms` reaches `newest_ms`.
+        """Add and read. The answer is for the deployment, which waits until `folded_ms` reaches
+        `newest_ms`.
 
         Raises SettingsMismatch, DamagedItem, OutcomeUnknown and the other TableErrors.
         """
@@ -74,7 +82,9 @@ class Canary:
 
     def _token(self, now_ms: int) -> str:
         number = int.from_bytes(self._entropy(tokens.RANDOM_BYTES), "big")
-        return tokens.make(now_ms, (number - number % self._lane.shards).to_bytes(tokens.RANDOM_BYTES, "big"))
+        return tokens.make(
+            now_ms, (number - number % self._lane.shards).to_bytes(tokens.RANDOM_BYTES, "big")
+        )
 
     def _run(self, program: Program[Result]) -> Result:
         return run(program, self._table, clocks.instants(self._clock))

@@ -1,4 +1,7 @@
-"""The Lambda function `canary`. Event source: a schedule, every 5 minutes; `infra.deploy` calls it, too."""
+"""The Lambda function `canary`.
+
+Event source: a schedule, every 5 minutes; `infra.deploy` calls it, too.
+"""
 
 import os
 

@@ -25,11 +25,12 @@ CONFLICTS_SHOWN = 10
 
 @dataclass(slots=True, kw_only=True)
 class Done(Tally):
-    """job: of a batch. ids: of the messages that request it. outcome: looked, visited, settled, verified, evaluated,
-    ended (another chain of visits goes on), put off, retired (a period that nobody looks at any more), stopped, gave
-    up, damaged, failed. error: what ended it. lost: why its messages stay on the queue. visited: it began a visit,
-    however that ended. tail: the changes above the watermark that it found; of those that are left it counts at most
-    `fold_min`. holds: it saw that the lane holds something. forgotten: the sweep found work that no message requested.
+    """job: of a batch. ids: of the messages that request it. outcome: looked, visited, settled,
+    verified, evaluated, ended (another chain of visits goes on), put off, retired (a period that
+    nobody looks at any more), stopped, gave up, damaged, failed. error: what ended it. lost: why
+    its messages stay on the queue. visited: it began a visit, however that ended. tail: the changes
+    above the watermark that it found; of those that are left it counts at most `fold_min`. holds:
+    it saw that the lane holds something. forgotten: the sweep found work that no message requested.
     naming: how far it settled what was named. sent: the jobs that it leaves for later.
     """
 
@@ -62,7 +63,9 @@ class Done(Tally):
         return self.job
 
     def metrics(self, settings: Settings) -> dict[str, int]:
-        """The numbers of the job, also those that are 0: so an alarm can distinguish "none" from "not running"."""
+        """The numbers of the job, also those that are 0: so an alarm can distinguish "none" from
+        "not running".
+        """
         is_verify, is_stopped = isinstance(self.job, Verify), self.outcome == "stopped"
         numbers: dict[str, int | None] = {
             "LanesVisited": int(self.visited),
@@ -84,7 +87,10 @@ class Done(Tally):
             "WatermarkAheadMs": self.ahead_ms if self.visited or self.ahead_ms else None,
         }
         if settings.tells and isinstance(self.job, Evaluate):
-            numbers |= {"CrossingsTold": self.evaluated.published, "CrossingsUntold": self.evaluated.unconfirmed}
+            numbers |= {
+                "CrossingsTold": self.evaluated.published,
+                "CrossingsUntold": self.evaluated.unconfirmed,
+            }
         return {name: number for name, number in numbers.items() if number is not None}
 
     def is_unread(self, settings: Settings) -> bool:
@@ -106,7 +112,10 @@ class Done(Tally):
     def line(self) -> tuple[str, str]:
         """The level and the text of the job's log line."""
         if self.lost is not None or self.error is not None:
-            return "warning" if self.outcome == "gave up" else "error", "a visit failed before its end"
+            return (
+                "warning" if self.outcome == "gave up" else "error",
+                "a visit failed before its end",
+            )
         if self.outcome == "stopped":
             return "warning", "a visit did not fit its time"
         if self.visited or isinstance(self.job, Settle | Verify) or self.evaluated.published:
@@ -115,7 +124,13 @@ class Done(Tally):
 
 
 def _without_amounts(error: Exception) -> str:
-    """The text of an error; of what is damaged the key, or where to see it, because such a text may hold amounts."""
+    """The text of an error; of what is damaged the key, or where to see it, because such a text
+    may hold amounts.
+    """
     if isinstance(error, DamagedItem):
         return f"pk={error.pk!r}, sk={error.sk!r}"
-    return "the lane is damaged: `ledgerctl verify` says how" if isinstance(error, LaneDamaged) else str(error)
+    return (
+        "the lane is damaged: `ledgerctl verify` says how"
+        if isinstance(error, LaneDamaged)
+        else str(error)
+    )

@@ -1,15 +1,18 @@
 """`Worker`: a batch of the work queue, job by job, each from its beginning to its end.
 
-Rule 1: A job sends what has to be done later before it is done. A job that stops or fails sends its rest, which goes on
-behind what it did.
-Rule 2: No failure of the table fails a message: the worker sends its job again, later and later. A job that meets
-damage waits for a person in the DLQ. Only a job that could not be sent leaves its message on the queue.
-Rule 3: The worker does not send two again: a verify that did not fit its time, because it would not fit the next time
-either, and a look at a lane that gave up until the wait was the longest, because the next ring or sweep replaces it.
-Rule 4: A verify may take all the time there is, so the worker puts it off beside other jobs of its lane.
+Rule 1: A job sends what has to be done later before it is done. A job that stops or fails sends its
+rest, which goes on behind what it did.
+Rule 2: No failure of the table fails a message: the worker sends its job again, later and later. A
+job that meets damage waits for a person in the DLQ. Only a job that could not be sent leaves its
+message on the queue.
+Rule 3: The worker does not send two again: a verify that did not fit its time, because it would not
+fit the next time either, and a look at a lane that gave up until the wait was the longest, because
+the next ring or sweep replaces it.
+Rule 4: A verify may take all the time there is, so the worker puts it off beside other jobs of its
+lane.
 Rule 5: The worker serves the jobs of a lane one after the other, and lanes side by side.
-Rule 6: The worker puts a message that requests no job in a lane of this Region on the DLQ; it stops no other. A defect
-fails the messages of its job alone.
+Rule 6: The worker puts a message that requests no job in a lane of this Region on the DLQ; it stops
+no other. A defect fails the messages of its job alone.
 Rule 7: The first verify and the first evaluation import their code: most processes have none.
 """
 
@@ -50,7 +53,8 @@ def recount(job: Verify, done: Done, settings: Settings, commits_max: int) -> St
     try:
         done.check = yield from verify(job.lane, read_time_max_ms=settings.read_time_max_ms)
         done.outcome = "verified"
-    except (GaveUp, ReadTooSlow):  # a commit landed meanwhile, or the tail is long: another pass of the sweep picks it
+    except (GaveUp, ReadTooSlow):
+        # a commit landed meanwhile, or the tail is long: another pass of the sweep picks it
         done.outcome = "gave up"
 
 
@@ -94,7 +98,9 @@ def serve(
         done.outcome = "retired"
     else:
         try:
-            yield from through(HANDLERS[type(job)](job, done, settings, commits_max), partial(in_time, stop))
+            yield from through(
+                HANDLERS[type(job)](job, done, settings, commits_max), partial(in_time, stop)
+            )
         except OutOfTime:
             done.outcome = "stopped"
             if not isinstance(job, Verify):
@@ -131,7 +137,10 @@ def by_lane(jobs: Iterable[tuple[str, Job]]) -> list[list[Done]]:
     lanes: dict[Lane, dict[Job, Done]] = defaultdict(dict)
     for name, job in jobs:
         lanes[job.lane].setdefault(job, Done(job=job)).ids.add(name)
-    return [sorted(lane.values(), key=lambda done: ORDER.index(type(done.job))) for lane in lanes.values()]
+    return [
+        sorted(lane.values(), key=lambda done: ORDER.index(type(done.job)))
+        for lane in lanes.values()
+    ]
 
 
 def serve_lane(
@@ -142,11 +151,13 @@ def serve_lane(
     refusal: LedgerError | None = None,
     commits_max: int = COMMITS_OF_VISIT,
 ) -> Steps:
-    """Serve the jobs of one lane, one after the other; the end of one does not change the next. refusal: why this
-    process may serve none of them."""
+    """Serve the jobs of one lane, one after the other; the end of one does not change the next.
+    refusal: why this process may serve none of them."""
     for done in lane:
         try:
-            yield from serve(done, settings, stop, refusal=refusal, alone=len(lane) == 1, commits_max=commits_max)
+            yield from serve(
+                done, settings, stop, refusal=refusal, alone=len(lane) == 1, commits_max=commits_max
+            )
         except Exception as error:  # also a defect: it fails the messages of its job alone
             done.lost = error
 
@@ -156,7 +167,9 @@ class Worker:
         self._settings, self._runtime, self._watch = settings, runtime, watch
         self._shape = ShapeCheck(settings)
 
-    def __call__(self, event: Mapping[str, Any], stop: Callable[[], bool]) -> dict[str, list[dict[str, str]]]:
+    def __call__(
+        self, event: Mapping[str, Any], stop: Callable[[], bool]
+    ) -> dict[str, list[dict[str, str]]]:
         """The partial batch response for an SQS event."""
         lost: set[str] = set()
         jobs: list[tuple[str, Job]] = []
@@ -171,7 +184,9 @@ class Worker:
             self._shape.ask(self._runtime, self._runtime.now)
         except LedgerError as error:
             refusal = error
-        self._runtime.run_each(serve_lane(lane, self._settings, stop, refusal=refusal) for lane in lanes)
+        self._runtime.run_each(
+            serve_lane(lane, self._settings, stop, refusal=refusal) for lane in lanes
+        )
         for done in chain.from_iterable(lanes):
             self._report(done)
             lost |= done.ids if done.lost is not None else set()
@@ -180,7 +195,9 @@ class Worker:
 
     def _set_aside(self, body: str, error: InvalidWork) -> bool:
         """Put a message on the DLQ. Whether it is there."""
-        self._watch.logger.error("a work message is not valid: it goes to the DLQ", extra={"reason": str(error)})
+        self._watch.logger.error(
+            "a work message is not valid: it goes to the DLQ", extra={"reason": str(error)}
+        )
         self._watch.publish({"WorkInvalid": 1})
         try:
             self._runtime.answer(DeadLetter(body))
@@ -194,8 +211,13 @@ class Worker:
         if done.is_unread(self._settings):
             log.error("a lane that nobody reads", extra={"lane": fields["lane"]})
         if done.check is not None and done.check.differences:  # their texts hold amounts
-            log.error("verify found differences", extra=fields | {"differences": len(done.check.differences)})
-            log.debug("differences", extra={"lane": fields["lane"], "texts": done.check.differences})
+            log.error(
+                "verify found differences",
+                extra=fields | {"differences": len(done.check.differences)},
+            )
+            log.debug(
+                "differences", extra={"lane": fields["lane"], "texts": done.check.differences}
+            )
         level, text = done.line()
         getattr(log, level)(text, extra=fields)
         if (error := done.lost or done.error) is not None:  # it may hold amounts

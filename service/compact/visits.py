@@ -1,12 +1,14 @@
 """The jobs Look, Sweep and Settle: what changes a lane.
 
-Rule 1: Look first, because most rings come before there is enough to fold: one read unit. A job of the sweep visits the
-whole lane.
-Rule 2: A visit sends what is beyond its bounds at once, as a job of its own. A settle names again, once, ASK_AGAIN_MS
-later, what it found above the watermark.
-Rule 3: The visits of a busy lane follow each other: each sends the next look, with the version that it left. At another
-version somebody else has visited since, and sent. This keeps tails short and nothing else: what rang has its message.
-Rule 4: Nobody names what comes in time below a watermark that is ahead, so every look at such a lane visits it whole.
+Rule 1: Look first, because most rings come before there is enough to fold: one read unit. A job of
+the sweep visits the whole lane.
+Rule 2: A visit sends what is beyond its bounds at once, as a job of its own. A settle names again,
+once, ASK_AGAIN_MS later, what it found above the watermark.
+Rule 3: The visits of a busy lane follow each other: each sends the next look, with the version that
+it left. At another version somebody else has visited since, and sent. This keeps tails short and
+nothing else: what rang has its message.
+Rule 4: Nobody names what comes in time below a watermark that is ahead, so every look at such a
+lane visits it whole.
 """
 
 from __future__ import annotations
@@ -26,23 +28,33 @@ from service.runtime import Steps
 from service.sqs import DELAY_S_MAX
 
 BUSY_PER_S = 100
-"""Changes a second of a lane whose visits follow each other. Visits for rings alone would leave a tail of 75 s."""
+"""Changes a second of a lane whose visits follow each other.
+
+Visits for rings alone would leave a tail of 75 s.
+"""
 
 SWEEP_BACK_MS = 7 * 86_400_000
-"""How far back a sweep looks for strays, where nothing is cleaned. It finds those whose messages were lost."""
+"""How far back a sweep looks for strays, where nothing is cleaned.
+
+It finds those whose messages were lost.
+"""
 
 AHEAD_BACK_MS = 3_600_000
 """The same of a look at a lane whose watermark is ahead: such looks come as often as rings."""
 
 FORGOTTEN_TAILS, FORGOTTEN_MS = 16, 900_000
-"""A tail of so many times fold_min that was due for so long: its message is lost, because the draws of so many changes
-miss once in a million times."""
+"""A tail of so many times fold_min that was due for so long: its message is lost, because the draws
+of so many changes miss once in a million times."""
 
 
 def look(job: Look, done: Done, settings: Settings, commits_max: int) -> Steps:
     """Visit the lane if that is due, or if changes may come in time below its watermark."""
     now_ms, due_for_ms, found = yield from _look(job, done, settings)
-    if job.follows is not None and found.checkpoint is not None and found.checkpoint.version > job.follows:
+    if (
+        job.follows is not None
+        and found.checkpoint is not None
+        and found.checkpoint.version > job.follows
+    ):
         done.outcome = "ended"
     elif due_for_ms < 0 and not found.below:
         done.outcome = "looked"
@@ -64,10 +76,15 @@ def sweep(job: Sweep, done: Done, settings: Settings, commits_max: int) -> Steps
 
 
 def settle(job: Settle, done: Done, settings: Settings, commits_max: int) -> Steps:
-    """Settle what is named. Name again what is above the watermark for the first time, however this ends."""
+    """Settle what is named.
+
+    Name again what is above the watermark for the first time, however this ends.
+    """
     done.holds, done.naming = True, Naming(job.named)
     try:
-        yield from settle_named(job.lane, done, done.naming, fold_max=settings.fold_max, commits_max=commits_max)
+        yield from settle_named(
+            job.lane, done, done.naming, fold_max=settings.fold_max, commits_max=commits_max
+        )
     finally:
         if done.naming.above and not job.again:
             done.send(Settle(job.lane, done.naming.above, again=True), ASK_AGAIN_MS // 1_000)
@@ -76,8 +93,12 @@ def settle(job: Settle, done: Done, settings: Settings, commits_max: int) -> Ste
         done.send(Settle(job.lane, done.naming.undone, again=job.again))
 
 
-def _look(job: Look | Sweep, done: Done, settings: Settings) -> Generator[Any, Any, tuple[int, int, Outlook]]:
-    """The time; for how long there has been enough to fold (below 0: there is not); and what the look found."""
+def _look(
+    job: Look | Sweep, done: Done, settings: Settings
+) -> Generator[Any, Any, tuple[int, int, Outlook]]:
+    """The time; for how long there has been enough to fold (below 0: there is not); and what the
+    look found.
+    """
     now: Instant = yield Now()
     found = yield from outlook(job.lane, settings, below=isinstance(job, Sweep), now_ms=now.wall_ms)
     done.tail, done.holds = found.tail, found.tail > 0 or found.checkpoint is not None
@@ -87,7 +108,12 @@ def _look(job: Look | Sweep, done: Done, settings: Settings) -> Generator[Any, A
 
 
 def _visit(
-    job: Look | Sweep, done: Done, settings: Settings, commits_max: int, found: Outlook, back_to_ms: int
+    job: Look | Sweep,
+    done: Done,
+    settings: Settings,
+    commits_max: int,
+    found: Outlook,
+    back_to_ms: int,
 ) -> Steps:
     """back_to_ms: where nothing is cleaned, the visit skips strays from before that."""
     done.visited = True
@@ -114,5 +140,7 @@ def _go_on(job: Look | Sweep, done: Done, settings: Settings, found: Outlook) ->
     # By the times in the tokens: of changes from long ago, too.
     took_ms = tokens.time_ms(checkpoint.watermark) - tokens.time_ms(found.checkpoint.watermark)
     if done.folded * 1_000 >= BUSY_PER_S * max(1, took_ms):
-        pause_s = 0 if done.uncleaned else min(DELAY_S_MAX, -(-settings.allowed_lateness_ms // 1_000))
+        pause_s = (
+            0 if done.uncleaned else min(DELAY_S_MAX, -(-settings.allowed_lateness_ms // 1_000))
+        )
         done.send(Look(job.lane, follows=checkpoint.version), pause_s)

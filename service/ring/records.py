@@ -1,18 +1,20 @@
 """What a batch of the table's stream says of the lanes of a Region.
 
-Rule 1: No record fails a batch, whatever it holds. `arrived` ignores what is no new delta, pack or gate of this Region
-and cannot bring a value across a threshold.
-Rule 2: An item came late if AWS made its record more than half the allowed lateness after the item's lowest token. The
-other half is for clocks, and for a time that AWS rounds down to the second and calls approximate. An item without that
-time, or with content that nobody can read, came late.
+Rule 1: No record fails a batch, whatever it holds. `arrived` ignores what is no new delta, pack or
+gate of this Region and cannot bring a value across a threshold.
+Rule 2: An item came late if AWS made its record more than half the allowed lateness after the
+item's lowest token. The other half is for clocks, and for a time that AWS rounds down to the second
+and calls approximate. An item without that time, or with content that nobody can read, came late.
 Rule 3: An item that came by replication is as good as one put here.
 Rule 4: A ring waits longer by as much as its item's highest token is ahead of the record.
-Rule 5: An item with n changes rings with the probability n / fold_min, so a lane rings about once while its tail grows
-by as much as is worth a fold, and nobody counts. A hash of the item's key decides, so the same record rings whenever
-somebody reads it. The token's own bits cannot decide, because they are the shard.
-Rule 6: Every item that a read of a value reads, of whatever Region, requests an evaluation where this Region publishes
-the counter's crossings: deltas and packs, checkpoints (a settled stray, a rebuild) and gates. So does the item of a
-crossing, because the value may have changed between its read and its write.
+Rule 5: An item with n changes rings with the probability n / fold_min, so a lane rings about once
+while its tail grows by as much as is worth a fold, and nobody counts. A hash of the item's key
+decides, so the same record rings whenever somebody reads it. The token's own bits cannot decide,
+because they are the shard.
+Rule 6: Every item that a read of a value reads, of whatever Region, requests an evaluation where
+this Region publishes the counter's crossings: deltas and packs, checkpoints (a settled stray, a
+rebuild) and gates. So does the item of a crossing, because the value may have changed between its
+read and its write.
 """
 
 from __future__ import annotations
@@ -46,8 +48,9 @@ MARGIN_S = 5
 
 @dataclass(slots=True)
 class Arrived:
-    """What a batch says of one lane. late: the sort keys of what came late. rung: whether an item rings. ahead_s: of
-    the items that ring and are more than MARGIN_S ahead, how far the furthest is; else 0."""
+    """What a batch says of one lane. late: the sort keys of what came late. rung: whether an item
+    rings. ahead_s: of the items that ring and are more than MARGIN_S ahead, how far the furthest
+    is; else 0."""
 
     late: list[str] = field(default_factory=list)
     rung: bool = False
@@ -56,9 +59,9 @@ class Arrived:
 
 @dataclass(slots=True)
 class Batch:
-    """lanes: what came, by lane, in the order of the stream. evaluated: of each counter to evaluate, its first lane of
-    this Region, which need not have changes. firsts: of each of these lanes, the place of its first record in the
-    batch, and that record's sequence number."""
+    """lanes: what came, by lane, in the order of the stream. evaluated: of each counter to
+    evaluate, its first lane of this Region, which need not have changes. firsts: of each of these
+    lanes, the place of its first record in the batch, and that record's sequence number."""
 
     lanes: dict[Lane, Arrived] = field(default_factory=dict)
     evaluated: dict[Lane, None] = field(default_factory=dict)
@@ -73,7 +76,9 @@ def arrived(records: Iterable[Any], settings: Settings) -> Batch:
     batch = Batch()
     for place, record in enumerate(records):
         key, change = _key_of(record)
-        lane = _lane_of(key, settings) if key is not None and record["eventName"] == "INSERT" else None
+        lane = (
+            _lane_of(key, settings) if key is not None and record["eventName"] == "INSERT" else None
+        )
         counter = _counter_of(key, settings) if key is not None else None
         found = [] if lane is None else [lane]
         if counter is not None:
@@ -139,7 +144,9 @@ def _counter_of(key: Key, settings: Settings) -> str | None:
 
 
 class Held(NamedTuple):
-    """What a new delta or pack holds: how many changes, and the times of its lowest and its highest token."""
+    """What a new delta or pack holds: how many changes, and the times of its lowest and its
+    highest token.
+    """
 
     changes: int
     lowest_ms: int

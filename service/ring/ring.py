@@ -1,14 +1,17 @@
-"""`Ringer` and its program `ring`, which puts messages on the work queue for what came in a batch of the stream.
+"""`Ringer` and its program `ring`, which puts messages on the work queue for what came in a batch
+of the stream.
 
-Rule 1: `ring` puts a lane in the directory before the batch is answered. It does not read lanes again that this process
-knows to be there.
-Rule 2: A look waits until every item that it stands for is old enough to be folded, also one whose token is ahead of
-its time. An evaluation needs nothing old, so it waits only until what it stands for has come.
-Rule 3: `ring` skips a job only while a message of the same job, which this process put on the queue and SQS confirmed,
-is still on its way for long enough: by both clocks, because a frozen process may find one of them stopped.
+Rule 1: `ring` puts a lane in the directory before the batch is answered. It does not read lanes
+again that this process knows to be there.
+Rule 2: A look waits until every item that it stands for is old enough to be folded, also one whose
+token is ahead of its time. An evaluation needs nothing old, so it waits only until what it stands
+for has come.
+Rule 3: `ring` skips a job only while a message of the same job, which this process put on the queue
+and SQS confirmed, is still on its way for long enough: by both clocks, because a frozen process may
+find one of them stopped.
 Rule 4: `ring` names what came late at once, and never skips it.
-Rule 5: `ring` reports a failure by its lane. An event source that sends the records again loses nothing, and all of
-this may be repeated.
+Rule 5: `ring` reports a failure by its lane. An event source that sends the records again loses
+nothing, and all of this may be repeated.
 """
 
 from __future__ import annotations
@@ -39,11 +42,16 @@ EVALUATE_EVERY_S = 10
 """How often one process requests an evaluation of a counter's thresholds, at most."""
 
 EVALUATE_MARGIN_S = 2
-"""A message arrives so much after the last change that it stands for: a delay is in whole seconds."""
+"""A message arrives so much after the last change that it stands for: a delay is in whole
+seconds.
+"""
 
 KNOWN_MAX = 200_000
 SENT_MAX = 200_000
-"""Lanes and jobs that a process remembers: some 60 MB each. A forgotten one costs a read or a message."""
+"""Lanes and jobs that a process remembers: some 60 MB each.
+
+A forgotten one costs a read or a message.
+"""
 
 
 NUMBERS = ("LanesRung", "RingsSpared", "LateDeltas", "LanesListed")
@@ -58,7 +66,10 @@ class Sent(NamedTuple):
 
 @dataclass(slots=True)
 class Memory:
-    """What one process knows. listed: lanes that the directory has. sent: the last message of a job."""
+    """What one process knows.
+
+    listed: lanes that the directory has. sent: the last message of a job.
+    """
 
     listed: MutableMapping[Lane, None] = field(default_factory=lambda: LRUCache(KNOWN_MAX))
     sent: MutableMapping[Job, Sent] = field(default_factory=lambda: LRUCache(SENT_MAX))
@@ -74,10 +85,14 @@ class Rung:
 
 def delay_s(settings: Settings, every_s: int, ahead_s: int = 0) -> int:
     """How long a look waits: until all that it stands for is old enough."""
-    return min(DELAY_S_MAX, every_s + ahead_s + MARGIN_S + -(-settings.allowed_lateness_ms // 1_000))
+    return min(
+        DELAY_S_MAX, every_s + ahead_s + MARGIN_S + -(-settings.allowed_lateness_ms // 1_000)
+    )
 
 
-def ring(batch: Batch, done: Rung, memory: Memory, settings: Settings, every_s: int = EVERY_S) -> Steps:
+def ring(
+    batch: Batch, done: Rung, memory: Memory, settings: Settings, every_s: int = EVERY_S
+) -> Steps:
     """Handle what a batch says. Raises no LedgerError: `done` has them."""
     yield from _list([lane for lane in batch.lanes if lane not in memory.listed], done, memory)
     now: Instant = yield Now()
@@ -85,14 +100,19 @@ def ring(batch: Batch, done: Rung, memory: Memory, settings: Settings, every_s: 
 
     def want(job: Job, job_every_s: int, pause_s: int) -> None:
         sent = memory.sent.get(job)
-        if sent is not None and in_time(sent.at, now, (job_every_s - max(0, pause_s - sent.delay_s)) * 1_000):
+        if sent is not None and in_time(
+            sent.at, now, (job_every_s - max(0, pause_s - sent.delay_s)) * 1_000
+        ):
             done.numbers["RingsSpared"] += 1
         else:
             messages.append(Message(job, pause_s))
 
     for lane, seen in batch.lanes.items():
         late = tuple(sorted(set(seen.late)))
-        messages += [Message(Settle(lane, Named(late[n : n + KEYS_MAX]))) for n in range(0, len(late), KEYS_MAX)]
+        messages += [
+            Message(Settle(lane, Named(late[n : n + KEYS_MAX])))
+            for n in range(0, len(late), KEYS_MAX)
+        ]
         done.numbers["LateDeltas"] += len(seen.late)
         if seen.ahead_s:
             want(Look(lane), every_s, delay_s(settings, every_s, seen.ahead_s))
@@ -118,12 +138,16 @@ def _list(wanted: Sequence[Lane], done: Rung, memory: Memory) -> Steps:
     if not wanted:
         return
     try:
-        found: tuple[Item | None, ...] = yield GetMany(tuple(map(directory.key_of, wanted)), consistent=False)
+        found: tuple[Item | None, ...] = yield GetMany(
+            tuple(map(directory.key_of, wanted)), consistent=False
+        )
     except LedgerError as error:
         done.failed |= dict.fromkeys(wanted, error)
         return
     new = [lane for lane, item in zip(wanted, found, strict=True) if item is None]
-    memory.listed.update((lane, None) for lane, item in zip(wanted, found, strict=True) if item is not None)
+    memory.listed.update(
+        (lane, None) for lane, item in zip(wanted, found, strict=True) if item is not None
+    )
     if new:
         answers = yield PutMany(tuple(map(directory.item_of, new)))
         for lane, answer in zip(new, answers, strict=True):
@@ -137,18 +161,31 @@ def _list(wanted: Sequence[Lane], done: Rung, memory: Memory) -> Steps:
 class Ringer:
     """Handles the batches of one process, and remembers what it did."""
 
-    def __init__(self, settings: Settings, runtime: Runtime, watch: Watch, every_s: int = EVERY_S) -> None:
-        self._settings, self._runtime, self._watch, self._every_s = settings, runtime, watch, every_s
+    def __init__(
+        self, settings: Settings, runtime: Runtime, watch: Watch, every_s: int = EVERY_S
+    ) -> None:
+        self._settings, self._runtime, self._watch, self._every_s = (
+            settings,
+            runtime,
+            watch,
+            every_s,
+        )
         self._memory = Memory()
 
     def __call__(self, event: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
-        """The partial batch response: the first record of the lanes that failed. It comes again with all after it."""
+        """The partial batch response: the first record of the lanes that failed.
+
+        It comes again with all after it.
+        """
         batch = arrived(event.get("Records", ()), self._settings)
         done = Rung()
         self._runtime.run(ring(batch, done, self._memory, self._settings, self._every_s))
         self._watch.publish(done.numbers)
         if late := [str(lane) for lane, seen in batch.lanes.items() if seen.late]:
-            shown: dict[str, Any] = {"late": done.numbers["LateDeltas"], "lanes": late[:LANES_LOGGED]}
+            shown: dict[str, Any] = {
+                "late": done.numbers["LateDeltas"],
+                "lanes": late[:LANES_LOGGED],
+            }
             self._watch.logger.info("late changes", extra=shown)
         if not done.failed:
             return {"batchItemFailures": []}

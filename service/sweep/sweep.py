@@ -1,16 +1,20 @@
-"""`Sweeper` and its program `sweep`: every lane of the directory gets a job, so a lost message loses no work.
+"""`Sweeper` and its program `sweep`: every lane of the directory gets a job, so a lost message
+loses no work.
 
-Rule 1: A pass goes through the buckets in order, in `hours`, as evenly as its runs allow: a run that comes too late
-does more, and the work queue is never full of lanes that nobody waits for.
-Rule 2: The sweep keeps its place after each piece of a page, so a crash repeats a piece at most. Where nobody can read
-the place, a new pass begins. It looks at the clock before each request, because AWS kills a function whose time is up.
-Rule 3: The sweep reports an item that names no lane, and a lane that nobody reads. The lane of a counter with a limit
-is there for its gate; the worker that serves its job reports whether it holds changes, too.
-Rule 4: At the end of a bucket the sweep requests an evaluation of every counter whose crossings this Region publishes:
-of the bucket's lanes in every Region, because all changes of a counter may be elsewhere.
-Rule 5: Of limited counters the sweep counts the notes of holds whose time has been over for an hour, a page of notes a
-lane at most. It reports a gate in a lane that no process of these settings looks at: it is in no value, and nobody can
-take what it has left.
+Rule 1: A pass goes through the buckets in order, in `hours`, as evenly as its runs allow: a run
+that comes too late does more, and the work queue is never full of lanes that nobody waits for.
+Rule 2: The sweep keeps its place after each piece of a page, so a crash repeats a piece at most.
+Where nobody can read the place, a new pass begins. It looks at the clock before each request,
+because AWS kills a function whose time is up.
+Rule 3: The sweep reports an item that names no lane, and a lane that nobody reads. The lane of a
+counter with a limit is there for its gate; the worker that serves its job reports whether it holds
+changes, too.
+Rule 4: At the end of a bucket the sweep requests an evaluation of every counter whose crossings
+this Region publishes: of the bucket's lanes in every Region, because all changes of a counter may
+be elsewhere.
+Rule 5: Of limited counters the sweep counts the notes of holds whose time has been over for an
+hour, a page of notes a lane at most. It reports a gate in a lane that no process of these settings
+looks at: it is in no value, and nobody can take what it has left.
 Rule 6: The sweep skips lanes of periods that nobody looks at any more.
 """
 
@@ -64,8 +68,8 @@ GATES_READ = POOL
 
 
 class Place(NamedTuple):
-    """The place of a pass: behind the sort key `after` of a bucket. began_ms: when it began. bucket 256: it has
-    ended."""
+    """The place of a pass: behind the sort key `after` of a bucket. began_ms: when it began. bucket
+    256: it has ended."""
 
     began_ms: int
     bucket: int = 0
@@ -77,9 +81,11 @@ FIRST = Place(0)
 
 @dataclass(slots=True)
 class Swept:
-    """place: the last that was kept. damaged: keys of items that name no lane. unread: lanes whose changes, or whose
-    gates, no process of these settings reads. holds_overdue: notes of holds that should have ended an hour ago.
-    gate_bytes: of the largest gate; 0: there is none. behind_ms: how far the pass is behind its time."""
+    """place: the last that was kept. damaged: keys of items that name no lane. unread: lanes whose
+    changes, or whose gates, no process of these settings reads. holds_overdue: notes of holds that
+    should have ended an hour ago.
+    gate_bytes: of the largest gate; 0: there is none. behind_ms: how far the pass is behind its
+    time."""
 
     place: Place = FIRST
     lanes: int = 0
@@ -98,21 +104,38 @@ def place_key(region: str) -> Key:
 
 def place_item(region: str, place: Place) -> Item:
     after = {"after": {"S": place.after}} if place.after is not None else {}
-    return keyed(place_key(region), began_ms={"N": str(place.began_ms)}, bucket={"N": str(place.bucket)}, **after)
+    return keyed(
+        place_key(region),
+        began_ms={"N": str(place.began_ms)},
+        bucket={"N": str(place.bucket)},
+        **after,
+    )
 
 
 def place_of(item: Item | None, now_ms: int) -> Place:
-    """The place to go on from. A new pass begins where there is none, nobody can read it, or it is from the future."""
+    """The place to go on from.
+
+    A new pass begins where there is none, nobody can read it, or it is from the future.
+    """
     began, bucket = ((item or {}).get(name, {}).get("N", "") for name in ("began_ms", "bucket"))
     after = (item or {}).get("after", {}).get("S")
-    if not all(isinstance(text, str) and re.fullmatch("[0-9]{1,15}", text) for text in (began, bucket)):
+    if not all(
+        isinstance(text, str) and re.fullmatch("[0-9]{1,15}", text) for text in (began, bucket)
+    ):
         return Place(now_ms)
     place = Place(int(began), int(bucket), after if isinstance(after, str) and after else None)
-    return place if place.began_ms <= now_ms and place.bucket <= directory.BUCKETS else Place(now_ms)
+    return (
+        place if place.began_ms <= now_ms and place.bucket <= directory.BUCKETS else Place(now_ms)
+    )
 
 
 def sweep(
-    swept: Swept, settings: Settings, pick: Callable[[], bool], stop: Callable[[], bool], *, hours: float = HOURS
+    swept: Swept,
+    settings: Settings,
+    pick: Callable[[], bool],
+    stop: Callable[[], bool],
+    *,
+    hours: float = HOURS,
 ) -> Steps:
     """One run. pick() says whether to verify a lane, too. Raises the TableErrors and NotPut."""
     pass_ms = hours * 3_600_000
@@ -120,7 +143,8 @@ def sweep(
     now: Instant = yield Now()
     place = place_of(item, now.wall_ms)
     if place.bucket == directory.BUCKETS and now.wall_ms - place.began_ms >= pass_ms:
-        place = Place(max(int(place.began_ms + pass_ms), int(now.wall_ms - pass_ms)))  # when it should have begun
+        # when it should have begun
+        place = Place(max(int(place.began_ms + pass_ms), int(now.wall_ms - pass_ms)))
     share = (now.wall_ms - place.began_ms) / pass_ms
     upto = min(directory.BUCKETS, int(share * directory.BUCKETS) + 1)
     swept.place = place
@@ -128,15 +152,22 @@ def sweep(
         yield from through(_pass(swept, upto, settings, pick, now.wall_ms), partial(in_time, stop))
     swept.ended = swept.place.bucket == directory.BUCKETS
     if not swept.ended:
-        swept.behind_ms = max(0, int((share - (swept.place.bucket + 1) / directory.BUCKETS) * pass_ms))
+        swept.behind_ms = max(
+            0, int((share - (swept.place.bucket + 1) / directory.BUCKETS) * pass_ms)
+        )
 
 
-def _pass(swept: Swept, upto: int, settings: Settings, pick: Callable[[], bool], now_ms: int) -> Steps:
+def _pass(
+    swept: Swept, upto: int, settings: Settings, pick: Callable[[], bool], now_ms: int
+) -> Steps:
     """Go on until the bucket `upto`."""
     while swept.place.bucket < upto:
         began_ms, bucket, after = swept.place
         page: Page = yield directory.page_of(settings.region, bucket, after, PAGE)
-        pieces = [page.items[start : start + GATES_READ] for start in range(0, len(page.items), GATES_READ)]
+        pieces = [
+            page.items[start : start + GATES_READ]
+            for start in range(0, len(page.items), GATES_READ)
+        ]
         for piece in pieces[:-1]:
             yield from _send(swept, piece, settings, pick, now_ms)
             yield from _keep(swept, Place(began_ms, bucket, key_of(piece[-1]).sk), settings)
@@ -145,7 +176,9 @@ def _pass(swept: Swept, upto: int, settings: Settings, pick: Callable[[], bool],
         done = page.last is None
         if done and settings.tells:
             yield from _evaluate(bucket, settings, now_ms)
-        yield from _keep(swept, Place(began_ms, bucket + done, None if done else page.last), settings)
+        yield from _keep(
+            swept, Place(began_ms, bucket + done, None if done else page.last), settings
+        )
 
 
 def _keep(swept: Swept, place: Place, settings: Settings) -> Steps:
@@ -153,7 +186,9 @@ def _keep(swept: Swept, place: Place, settings: Settings) -> Steps:
     swept.place = place
 
 
-def _send(swept: Swept, items: Sequence[Item], settings: Settings, pick: Callable[[], bool], now_ms: int) -> Steps:
+def _send(
+    swept: Swept, items: Sequence[Item], settings: Settings, pick: Callable[[], bool], now_ms: int
+) -> Steps:
     lanes: list[Lane] = []
     for item in items:
         lane = directory.lane_of(key_of(item))
@@ -166,7 +201,11 @@ def _send(swept: Swept, items: Sequence[Item], settings: Settings, pick: Callabl
     yield from _put(map(Verify, verified), VERIFY_S)
     swept.lanes += len(lanes)
     swept.verified += len(verified)
-    swept.unread |= {lane for lane in lanes if settings.limit_of(lane.counter) is None and not settings.reads(lane)}
+    swept.unread |= {
+        lane
+        for lane in lanes
+        if settings.limit_of(lane.counter) is None and not settings.reads(lane)
+    }
     yield from _look_at_gates(swept, lanes, settings)
 
 
@@ -183,7 +222,9 @@ def _look_at_gates(swept: Swept, lanes: Sequence[Lane], settings: Settings) -> S
             swept.unread.add(lane)
     if gates:
         upto = holds_until(now.wall_ms - OVERDUE_MS)
-        notes = yield Together(tuple(Query(hold_pk(lane), None, upto, None, False) for lane in gates))
+        notes = yield Together(
+            tuple(Query(hold_pk(lane), None, upto, None, False) for lane in gates)
+        )
         swept.holds_overdue += sum(len(page.items) for page in answered(notes))
 
 
@@ -204,13 +245,16 @@ def _put(jobs: Iterable[Job], delay_s: int = 0) -> Steps:
     """Put jobs on the queue. Raises the error of the first that may not be there."""
     messages = tuple(Message(job, delay_s) for job in jobs)
     for start in range(0, len(messages), ENTRIES_MAX):  # each is one call of the queue
-        answers: tuple[LedgerError | None, ...] = yield Enqueue(messages[start : start + ENTRIES_MAX])
+        answers: tuple[LedgerError | None, ...] = yield Enqueue(
+            messages[start : start + ENTRIES_MAX]
+        )
         for lost in filter(None, answers):
             raise lost
 
 
 class Sweeper:
-    """verify_one_in: each pass verifies one lane in so many; 0 for none. draw() returns a number in [0, 1).
+    """verify_one_in: each pass verifies one lane in so many; 0 for none. draw() returns a number in
+    [0, 1).
 
     hours: of a pass.
     """
@@ -247,10 +291,20 @@ class Sweeper:
         self._watch.publish(numbers)
         if swept.unread:
             lanes = [str(lane) for lane in sorted(swept.unread)[:LANES_LOGGED]]
-            log.error("lanes that nobody reads", extra={"unread": len(swept.unread), "lanes": lanes})
+            log.error(
+                "lanes that nobody reads", extra={"unread": len(swept.unread), "lanes": lanes}
+            )
         if swept.damaged:
             keys = [f"pk={key.pk!r}, sk={key.sk!r}" for key in swept.damaged[:LANES_LOGGED]]
-            log.error("directory items that name no lane", extra={"items": len(swept.damaged), "keys": keys})
-        fields = {"lanes": swept.lanes, "to_verify": swept.verified, "ended": swept.ended, "behind_ms": swept.behind_ms}
+            log.error(
+                "directory items that name no lane",
+                extra={"items": len(swept.damaged), "keys": keys},
+            )
+        fields = {
+            "lanes": swept.lanes,
+            "to_verify": swept.verified,
+            "ended": swept.ended,
+            "behind_ms": swept.behind_ms,
+        }
         limits = {"holds_overdue": swept.holds_overdue, "gate_bytes": swept.gate_bytes}
         log.info("swept", extra=fields | limits)

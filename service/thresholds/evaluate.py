@@ -1,17 +1,20 @@
-"""The program `evaluate`: compare a counter's value with its thresholds, keep each crossing, and publish it.
+"""The program `evaluate`: compare a counter's value with its thresholds, keep each crossing, and
+publish it.
 
-Rule 1: `evaluate` publishes a crossing that was kept and not published before anything else, so there is one at most,
+Rule 1: `evaluate` publishes a crossing that was kept and not published before anything else, so
+there is one at most,
 and no crash loses one: the next evaluation publishes it, under the same id.
-Rule 2: `evaluate` reads the value after the crossings, strongly, in the one Region that publishes them. What a strong
-read of a Region has seen of a lane, each later one sees too (but for a stray, which leaves the value until it is
-settled). So who keeps a crossing has read later than who kept the one before it, and an older view never follows a
-newer one.
-Rule 3: `evaluate` keeps a crossing IF the last one is as it saw it, publishes it, then notes it as published. Between
-any two of these steps it may crash, be repeated, or arrive long after: the item decides.
-Rule 4: The limit of a threshold is the one that is set when the value is read. Whoever sets it anew writes a gate,
-which requests an evaluation.
-Rule 5: A value may change between its read and the write of the crossing. So the item of a crossing requests an
-evaluation, too (service/ring).
+Rule 2: `evaluate` reads the value after the crossings, strongly, in the one Region that publishes
+them. What a strong read of a Region has seen of a lane, each later one sees too (but for a stray,
+which leaves the value until it is settled). So who keeps a crossing has read later than who kept
+the one before it, and an older view never follows a newer one.
+Rule 3: `evaluate` keeps a crossing IF the last one is as it saw it, publishes it, then notes it as
+published. Between any two of these steps it may crash, be repeated, or arrive long after: the item
+decides.
+Rule 4: The limit of a threshold is the one that is set when the value is read. Whoever sets it anew
+writes a gate, which requests an evaluation.
+Rule 5: A value may change between its read and the write of the crossing. So the item of a crossing
+requests an evaluation, too (service/ring).
 """
 
 from __future__ import annotations
@@ -34,16 +37,19 @@ TRIES_MAX = 10
 
 
 def evaluate(counter: str, settings: Settings, done: Evaluated) -> Generator[Any, Any, None]:
-    """Evaluate the thresholds of a counter that this Region publishes: a read of the crossings, and one of the value.
+    """Evaluate the thresholds of a counter that this Region publishes: a read of the crossings, and
+    one of the value.
 
-    Raises GaveUp, DamagedItem, the errors of a read of the value, the TableErrors and the errors of Publish: the same
-    call again goes on.
+    Raises GaveUp, DamagedItem, the errors of a read of the value, the TableErrors and the errors of
+    Publish: the same call again goes on.
     """
     thresholds = settings.told_here(counter)
     if not thresholds:
         return
     region = settings.region
-    keys = tuple(crossings.crossing_key(region, counter, threshold.name) for threshold in thresholds)
+    keys = tuple(
+        crossings.crossing_key(region, counter, threshold.name) for threshold in thresholds
+    )
     for _ in range(TRIES_MAX):
         found: tuple[Item | None, ...] = yield GetMany(keys)
         kept = [
@@ -56,16 +62,23 @@ def evaluate(counter: str, settings: Settings, done: Evaluated) -> Generator[Any
         seen = yield from measure(counter, thresholds, settings)
         overtaken = False
         for threshold, before in zip(seen.thresholds, kept, strict=True):
-            if threshold is None or threshold.side_of(seen.value) == (before.side if before is not None else OUT):
+            if threshold is None or threshold.side_of(seen.value) == (
+                before.side if before is not None else OUT
+            ):
                 continue
-            crossing = Crossing.after(before, region, counter, threshold, seen.value, to_ms(seen.as_of))
+            crossing = Crossing.after(
+                before, region, counter, threshold, seen.value, to_ms(seen.as_of)
+            )
             if (yield crossings.cross(before, crossing, settings.retires_s(counter))) is None:
                 yield from _publish(crossing, settings.table, done)
             else:
                 overtaken = True
         if not overtaken:
             return
-    why = f"{counter}: others kept crossings of its thresholds {TRIES_MAX} times. Nothing was published twice."
+    why = (
+        f"{counter}: others kept crossings of its thresholds {TRIES_MAX} times. Nothing was "
+        "published twice."
+    )
     raise GaveUp(f"{why} The next evaluation goes on.")
 
 

@@ -1,6 +1,7 @@
 """The event of a crossing, and the event bus that takes it.
 
-Rule 1: The event follows from the crossing and from nothing else, so each time it is the same, under one id.
+Rule 1: The event follows from the crossing and from nothing else, so each time it is the same,
+under one id.
 Rule 2: An entry that EventBridge did not take is an error, though the call succeeded:
 https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html
 """
@@ -24,13 +25,16 @@ SOURCE, DETAIL_TYPE = "exact-counter", "Threshold crossed"
 
 
 class NotPublished(LedgerError):
-    """The event bus did not take an event. Its crossing is kept, and the next evaluation publishes it."""
+    """The event bus did not take an event.
+
+    Its crossing is kept, and the next evaluation publishes it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """Put the event of a crossing on the event bus. Answer: None, the bus has it. Raises LedgerError: the bus may have
-    it or not, and the same again does no harm."""
+    """Put the event of a crossing on the event bus. Answer: None, the bus has it. Raises
+    LedgerError: the bus may have it or not, and the same again does no harm."""
 
     crossing: Crossing
     table: str
@@ -39,7 +43,9 @@ class Publish:
     def detail(self) -> dict[str, Any]:
         """The event's detail (docs/thresholds.md)."""
         crossing = self.crossing
-        side, bound = ("above", crossing.above) if crossing.above is not None else ("below", crossing.below)
+        side, bound = (
+            ("above", crossing.above) if crossing.above is not None else ("below", crossing.below)
+        )
         return {
             "id": f"{self.table}/{crossing.region}/{crossing.counter}/{crossing.name}/{crossing.number}",
             "counter": crossing.counter,
@@ -56,7 +62,10 @@ class Publish:
 
 @dataclass(slots=True)
 class Evaluated:
-    """Numbers of events. unconfirmed: the bus did not confirm them, and the next evaluation publishes them."""
+    """Numbers of events.
+
+    unconfirmed: the bus did not confirm them, and the next evaluation publishes them.
+    """
 
     published: int = 0
     unconfirmed: int = 0
@@ -79,7 +88,9 @@ class EventBus:
         try:
             answer = self._client().put_events(Entries=[entry])
         except (ClientError, BotoCoreError) as failure:
-            raise failures.error_of(failure, "put_events", True, f"the event bus {self._name}") from failure
+            raise failures.error_of(
+                failure, "put_events", True, f"the event bus {self._name}"
+            ) from failure
         if answer["FailedEntryCount"]:
             code = answer["Entries"][0].get("ErrorCode")
             kept = "The table keeps its crossing, and the next evaluation publishes it."

@@ -1,4 +1,6 @@
-"""What needs aiobotocore: `make test` runs it beside `.venv/async`; elsewhere nothing is collected here."""
+"""What needs aiobotocore: `make test` runs it beside `.venv/async`; elsewhere nothing is
+collected here.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -30,9 +32,13 @@ def _credentials() -> Iterator[None]:
 
 
 class Blocking(DynamoTable):
-    """An AsyncDynamoTable, for tests that do not await; a DynamoTable in its name and kind alone."""
+    """An AsyncDynamoTable, for tests that do not await; a DynamoTable in its name and kind
+    alone.
+    """
 
-    def __init__(self, settings: Settings, run: Callable[..., Any], clients: dict[str, AsyncClient]) -> None:
+    def __init__(
+        self, settings: Settings, run: Callable[..., Any], clients: dict[str, AsyncClient]
+    ) -> None:
         super().__init__(settings.table, settings.region, self._never)
         self._awaited, self._await = AsyncDynamoTable(settings, clients), run
 
@@ -45,7 +51,9 @@ class Blocking(DynamoTable):
 
 @pytest.fixture(scope="session")
 def new_replicas(table_names: Iterator[str]) -> Iterator[Callable[[Engine], Replicas]]:
-    """Makes an empty table of an engine in two Regions, that is awaited in an event loop of this session."""
+    """Makes an empty table of an engine in two Regions, that is awaited in an event loop of this
+    session.
+    """
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
 
@@ -58,7 +66,12 @@ def new_replicas(table_names: Iterator[str]) -> Iterator[Callable[[Engine], Repl
             name = f"{'local-' if isinstance(engine, DynamoDBLocal) else ''}{next(table_names)}"
             for region in clients:
                 engine.create_table(name, region)
-            return Replicas(*(Blocking(Settings(table=name, region=each), runner.run, clients) for each in clients))
+            return Replicas(
+                *(
+                    Blocking(Settings(table=name, region=each), runner.run, clients)
+                    for each in clients
+                )
+            )
 
         yield make
         runner.run(stack.aclose())

@@ -1,4 +1,6 @@
-"""AsyncLedger on aiobotocore itself: cut off on the way, many in flight, clients that do not fit."""
+"""AsyncLedger on aiobotocore itself: cut off on the way, many in flight, clients that do not
+fit.
+"""
 
 import asyncio
 import socket
@@ -84,8 +86,12 @@ def serving(put: Served) -> Served:
     return serve
 
 
-async def test_what_is_added_and_read_on_an_engine_is_what_ledger_and_reader_say(engine: Engine, table: str) -> None:
-    asked = settings(table, engine.endpoint_url, limits={"seats:": Limit(ceiling=10, region=REGION)})
+async def test_what_is_added_and_read_on_an_engine_is_what_ledger_and_reader_say(
+    engine: Engine, table: str
+) -> None:
+    asked = settings(
+        table, engine.endpoint_url, limits={"seats:": Limit(ceiling=10, region=REGION)}
+    )
     costs: list[Observed] = []
     async with AsyncLedger(asked, observe=costs.append) as ledger, AsyncReader(asked) as reader:
         receipt = await ledger.add(COUNTER, -6, **KEYED)
@@ -93,7 +99,11 @@ async def test_what_is_added_and_read_on_an_engine_is_what_ledger_and_reader_say
         assert (await ledger.add(COUNTER, -6, **KEYED)).outcome == "replayed"
         outcomes = await ledger.add_many([Change(COUNTER, 1, f"k{n}", AT) for n in range(60)])
         assert {each.outcome for each in outcomes if isinstance(each, Receipt)} == {"recorded"}
-        assert sum(each.cost.write_units for each in outcomes if each.cost) == costs[-1].cost.write_units == 60
+        assert (
+            sum(each.cost.write_units for each in outcomes if each.cost)
+            == costs[-1].cost.write_units
+            == 60
+        )
         assert await reader.value(COUNTER) == 54
         assert len([*await reader.history(COUNTER)]) == 61
         await ledger.add("seats:gig", 9, **KEYED)
@@ -105,14 +115,24 @@ async def test_what_is_added_and_read_on_an_engine_is_what_ledger_and_reader_say
     assert Reader(asked, client=client).value(COUNTER) == 54
 
 
-async def test_what_is_short_in_its_own_region_is_awaited_from_the_other_one(engine: Engine, table: str) -> None:
+async def test_what_is_short_in_its_own_region_is_awaited_from_the_other_one(
+    engine: Engine, table: str
+) -> None:
     engine.create_table(table, ABROAD)
-    there: Any = {"region": ABROAD, "regions": (REGION, ABROAD), "limits": {"seats:": Limit(ceiling=10, region=REGION)}}
-    async with AsyncLedger(Settings(table=table, endpoint_url=engine.endpoint_url, **there)) as ledger:
+    there: Any = {
+        "region": ABROAD,
+        "regions": (REGION, ABROAD),
+        "limits": {"seats:": Limit(ceiling=10, region=REGION)},
+    }
+    async with AsyncLedger(
+        Settings(table=table, endpoint_url=engine.endpoint_url, **there)
+    ) as ledger:
         assert (await ledger.add("seats:gig", 4, **KEYED)).outcome == "recorded"
         with pytest.raises(errors.LimitReached):
             await ledger.add("seats:gig", 7)
-    gates = {region: engine.client(region).scan(TableName=table)["Count"] for region in (REGION, ABROAD)}
+    gates = {
+        region: engine.client(region).scan(TableName=table)["Count"] for region in (REGION, ABROAD)
+    }
     assert all(gates.values()), gates
 
 
@@ -147,7 +167,9 @@ async def test_where_no_attempt_found_a_connection_nothing_was_written() -> None
     await ledger.__aexit__()
 
 
-async def test_the_end_of_the_block_leaves_unknown_what_is_in_flight_or_waits_to_be_and_cancels_none() -> None:
+async def test_the_end_of_the_block_leaves_unknown_what_is_in_flight_or_waits_to_be_and_cancels_none() -> (
+    None
+):
     came = asyncio.Semaphore(0)
 
     async def put(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -173,7 +195,8 @@ def test_a_client_of_another_loop_loses_nothing(engine: Engine, table: str) -> N
 
     async def leave_a_client() -> None:
         making = make_async_client(REGION, engine.endpoint_url)
-        clients.extend((await making.__aenter__(), making))  # what was made is closed when nobody has it
+        # what was made is closed when nobody has it
+        clients.extend((await making.__aenter__(), making))
         async with AsyncLedger(asked, client=clients[0]) as ledger:
             await ledger.add(COUNTER, 1)
 
@@ -196,8 +219,12 @@ async def test_credentials_that_cannot_be_read_are_not_the_endpoints_fault() -> 
         await make_async_client(REGION).__aenter__()
 
 
-async def test_the_client_has_the_time_outs_the_retries_and_the_pool_of_this_library_and_says_when_it_is_none() -> None:
-    async with AsyncLedger(Settings(table="counters", region=REGION), client=make_async_client(REGION)) as ledger:
+async def test_the_client_has_the_time_outs_the_retries_and_the_pool_of_this_library_and_says_when_it_is_none() -> (
+    None
+):
+    async with AsyncLedger(
+        Settings(table="counters", region=REGION), client=make_async_client(REGION)
+    ) as ledger:
         with pytest.raises(errors.InvalidInput, match="is no DynamoDB client"):
             await ledger.add(COUNTER, 1)
     with pytest.raises(InvalidSettings, match="endpoint_url="):

@@ -1,4 +1,5 @@
-"""A real browser on the live page. `make browser` runs these tests; it says what to install when there is none.
+"""A real browser on the live page. `make browser` runs these tests; it says what to install when
+there is none.
 
 Rule 1: The browser is Debian's, or that of CHROMIUM and CHROMEDRIVER, and is never downloaded.
 Rule 2: Whatever it logs or asks of another address fails the test that made it.
@@ -20,12 +21,18 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from lab.live.server import Server
 
-MISSING = "The browser is missing: apt-get install chromium chromium-driver, or set CHROMIUM and CHROMEDRIVER."
+MISSING = (
+    "The browser is missing: apt-get install chromium chromium-driver, or set CHROMIUM and "
+    "CHROMEDRIVER."
+)
 WAIT_S = 90
 
 
 class Page:
-    """As a visitor sees and uses it: by its labels and texts, its keys and its sizes. `look` loads it in a size."""
+    """As a visitor sees and uses it: by its labels and texts, its keys and its sizes.
+
+    `look` loads it in a size.
+    """
 
     def __init__(self, driver: Chrome, url: str) -> None:
         self.driver, self._url = driver, url
@@ -56,7 +63,10 @@ class Page:
 
     def values(self, design: str) -> list[int]:
         """What the page says that each Region reads."""
-        return [int(value.text.replace(",", "")) for value in self.all(f"[data-design='{design}'] .value")]
+        return [
+            int(value.text.replace(",", ""))
+            for value in self.all(f"[data-design='{design}'] .value")
+        ]
 
     def click(self, selector: str) -> None:
         self.all(selector)[0].click()
@@ -70,7 +80,11 @@ class Page:
         return float(self.run(script, selector, edge))
 
     def color(self, selector: str) -> str:
-        return str(self.run("return getComputedStyle(document.querySelector(arguments[0])).color", selector))
+        return str(
+            self.run(
+                "return getComputedStyle(document.querySelector(arguments[0])).color", selector
+            )
+        )
 
     def palette(self, name: str) -> str:
         """A colour of the page, as the browser writes it."""
@@ -97,7 +111,12 @@ def driver() -> Iterator[Chrome]:
         pytest.exit(MISSING, returncode=2)
     options = ChromeOptions()
     options.binary_location = browser
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars"):
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-dev-shm-usage",
+        "--hide-scrollbars",
+    ):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     running = Chrome(options, ChromeService(driver))
@@ -119,8 +138,12 @@ def page(driver: Chrome) -> Iterator[Page]:
         server.shutdown()
     assert not logged
     events = [json.loads(message)["message"] for message in log(driver, "performance")]
-    asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
-    assert {url.split("/")[2] for url in asked if url.startswith("http")} == {server.url.split("/")[2]}
+    asked = [
+        e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"
+    ]
+    assert {url.split("/")[2] for url in asked if url.startswith("http")} == {
+        server.url.split("/")[2]
+    }
 
 
 def log(driver: Chrome, kind: str) -> list[str]:

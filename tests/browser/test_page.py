@@ -14,7 +14,11 @@ from tests.browser.conftest import Page
 
 
 def test_sliders_a_cut_and_a_crash_do_what_they_say_and_all_begins_anew(page: Page) -> None:
-    for slider, keys in (("duplicates_percent", Keys.END), ("writes_per_s", Keys.END), ("lag_ms", Keys.RIGHT * 10)):
+    for slider, keys in (
+        ("duplicates_percent", Keys.END),
+        ("writes_per_s", Keys.END),
+        ("lag_ms", Keys.RIGHT * 10),
+    ):
         page.all(f"#{slider}")[0].send_keys(keys)
     page.wait(lambda: page.text("output[for=lag_ms]") == "1,400 ms")
     page.wait(lambda: page.all(".track i"))
@@ -57,7 +61,10 @@ def test_a_paused_scene_goes_on_by_single_requests_and_the_keyboard_reaches_ever
 
 
 def test_what_teaches_is_on_the_first_screen_and_the_controls_stay(page: Page) -> None:
-    """What happens, the sale, the cable and what both Regions read of each design; on a phone, too. A minus is one."""
+    """What happens, the sale, the cable and what both Regions read of each design; on a phone, too.
+
+    A minus is one.
+    """
     for size in PHONE, WIDE:
         page.look(size)
         page.wait(lambda: page.number("#truth") > 20 and page.all(".track i"))
@@ -69,22 +76,34 @@ def test_what_teaches_is_on_the_first_screen_and_the_controls_stay(page: Page) -
     page.wait(lambda: 0 < page.edge("#cut") < 60)
 
 
-def test_the_end_is_three_verdicts_in_the_colours_of_their_outcomes_and_the_reasons_fold(page: Page) -> None:
+def test_the_end_is_three_verdicts_in_the_colours_of_their_outcomes_and_the_reasons_fold(
+    page: Page,
+) -> None:
     page.look(PHONE)
     page.wait(lambda: page.number("#truth") > 0)
     began = page.edge("#regions", "top")
-    assert [button.accessible_name for button in page.all(".buttons button")][:2] == ["Cut the link", "Let it rest"]
+    assert [button.accessible_name for button in page.all(".buttons button")][:2] == [
+        "Cut the link",
+        "Let it rest",
+    ]
     assert (step(page), page.all("#why summary")[0].is_displayed()) == ("Count", False)
     page.click("#cut")
     page.wait(lambda: beyond(page, "atomic") > 20)
     assert step(page) == "Cut"
     assert beyond(page, "ours") == 0
-    assert page.number("[data-design='atomic'] .sold") > 100 >= page.number("[data-design='ours'] .sold")
+    assert (
+        page.number("[data-design='atomic'] .sold")
+        > 100
+        >= page.number("[data-design='ours'] .sold")
+    )
     page.click("#rest")
     page.wait(lambda: page.all("#verdicts li"))
     truth = page.text("#truth")
     assert page.text("#verdicts").startswith(f"{truth} = {truth}\nthis library: the truth")
-    for selector, mark, color in (("li:first-child", "✓", "--good"), ("li:last-child", "✗", "--bad")):
+    for selector, mark, color in (
+        ("li:first-child", "✓", "--good"),
+        ("li:last-child", "✗", "--bad"),
+    ):
         assert page.mark(f"#verdicts {selector} strong") == mark
         assert page.color(f"#verdicts {selector}") == page.palette(color)
     assert step(page) == "Verdict"
@@ -101,12 +120,17 @@ def test_the_end_is_three_verdicts_in_the_colours_of_their_outcomes_and_the_reas
 def test_a_wrong_library_has_a_red_verdict_and_the_page_follows_the_dark(
     page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lab.designs.item_collection.add", lambda delta: add(replace(delta, change=delta.change + 1)))
+    monkeypatch.setattr(
+        "lab.designs.item_collection.add",
+        lambda delta: add(replace(delta, change=delta.change + 1)),
+    )
     page.wait(lambda: page.number("#truth") > 10)
     page.click("#rest")
     page.wait(lambda: page.all("#verdicts li"))
     light = page.color("body")
-    page.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    page.cdp(
+        "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}]
+    )
     page.wait(lambda: page.color("body") != light)
     assert page.mark("#verdicts li strong") == "✗"
     assert page.color("#verdicts li") == page.palette("--bad")
@@ -154,7 +178,9 @@ ACTS = ((9_000, "#cut"), (16_000, "article .crash"), (26_000, "#cut"), (34_000, 
 
 def test_a_disturbed_page_makes_a_moving_picture_of_less_than_two_megabytes(page: Page) -> None:
     def seen() -> Image.Image:
-        return Image.open(BytesIO(b64decode(page.cdp("Page.captureScreenshot")["data"]))).convert("RGB")
+        return Image.open(BytesIO(b64decode(page.cdp("Page.captureScreenshot")["data"]))).convert(
+            "RGB"
+        )
 
     page.look(SIZE)
     page.click("#again")
@@ -169,7 +195,15 @@ def test_a_disturbed_page_makes_a_moving_picture_of_less_than_two_megabytes(page
     frames.append(seen())
     PICTURE.parent.mkdir(parents=True, exist_ok=True)
     durations = [FRAME_MS] * (len(frames) - 1) + [LAST_MS]
-    frames[0].save(PICTURE, save_all=True, append_images=frames[1:], duration=durations, loop=0, quality=50, method=4)
+    frames[0].save(
+        PICTURE,
+        save_all=True,
+        append_images=frames[1:],
+        duration=durations,
+        loop=0,
+        quality=50,
+        method=4,
+    )
     assert not acts
     assert page.text("#verdicts").startswith(f"{page.text('#truth')} = ")
     truth = page.number("#truth")

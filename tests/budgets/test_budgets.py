@@ -1,6 +1,8 @@
-"""Budgets of any framework: what is reserved before a call, and what counts after it, in coroutines too.
+"""Budgets of any framework: what is reserved before a call, and what counts after it, in coroutines
+too.
 
-A coroutine asks a Ledger in threads, or an AsyncLedger; each way spends what `with` does, and survives cancellation.
+A coroutine asks a Ledger in threads, or an AsyncLedger; each way spends what `with` does, and
+survives cancellation.
 """
 
 from __future__ import annotations
@@ -26,7 +28,14 @@ from ledger.aio import AsyncLedger
 from ledger.budgets import Budgets, Call, NotCounted, OverBudget, SettledOtherwise, ask, reserving
 from ledger.budgets.reserving import TRIES_MAX, release
 from ledger.checks import to_datetime, to_ms
-from ledger.errors import InvalidCounter, InvalidInput, InvalidKey, LedgerError, OutcomeUnknown, Throttled
+from ledger.errors import (
+    InvalidCounter,
+    InvalidInput,
+    InvalidKey,
+    LedgerError,
+    OutcomeUnknown,
+    Throttled,
+)
 from ledger.memory import MemoryTable
 from reader import Reader
 from tests.strategies import OPERATORS
@@ -41,12 +50,16 @@ def world() -> TwoRegions:
     return TwoRegions(CAP)
 
 
-def named(world: TwoRegions, counters: list[str], estimate: int, at: datetime, ledger: Any = None) -> Call:
+def named(
+    world: TwoRegions, counters: list[str], estimate: int, at: datetime, ledger: Any = None
+) -> Call:
     """A call under the name that every caller of it gives."""
     return world.budgets(ledger=ledger).reserve(counters, estimate, call="req-7", at=at)
 
 
-def failing(world: TwoRegions, counter: str, error: LedgerError, times: int, *, after: int = 0) -> Ledger:
+def failing(
+    world: TwoRegions, counter: str, error: LedgerError, times: int, *, after: int = 0
+) -> Ledger:
     """A ledger whose table fails the writes of a counter's gate, so many times after so many."""
     table, writes = world.simulation.table(REGIONS[0]), count(1)
 
@@ -78,10 +91,15 @@ def spend(call: Call, *costs: int, end: BaseException | None = None, awaits: boo
 
 
 class AwaitedLedger(AsyncLedger):
-    """An AsyncLedger, of the loop that asks first. While `goes_on` is cleared no answer comes; `waiting` says so."""
+    """An AsyncLedger, of the loop that asks first.
+
+    While `goes_on` is cleared no answer comes; `waiting` says so.
+    """
 
     def __init__(self, world: TwoRegions) -> None:
-        super().__init__(world.settings(), table=world.simulation.table(REGIONS[0]), clock=world.clock)
+        super().__init__(
+            world.settings(), table=world.simulation.table(REGIONS[0]), clock=world.clock
+        )
         self.goes_on, self.waiting = asyncio.Event(), asyncio.Event()
         self.goes_on.set()
 
@@ -96,7 +114,9 @@ class AwaitedLedger(AsyncLedger):
         return await super()._answer(request)
 
 
-def test_an_estimate_is_held_while_a_call_goes_on_and_its_cost_counts_after_it(world: TwoRegions) -> None:
+def test_an_estimate_is_held_while_a_call_goes_on_and_its_cost_counts_after_it(
+    world: TwoRegions,
+) -> None:
     with world.budgets().reserve([A, B], 600) as call:
         assert world.stands(A) == world.stands(B) == (0, 600)
         call.settle(250)
@@ -114,7 +134,9 @@ def test_a_budget_that_refuses_leaves_nothing_held_in_the_others(world: TwoRegio
         alone, awaited = (budgets.reserve([A, B, C], 200) for _ in range(2))
         shared = named(world, [A, B, C], 200, budgets.now())
         for begin in (shared.open, alone.open, lambda: asyncio.run(awaited.aopen())):
-            with pytest.raises(OverBudget, match="llm:team-1 has 100 left, and this call may cost 200") as refused:
+            with pytest.raises(
+                OverBudget, match="llm:team-1 has 100 left, and this call may cost 200"
+            ) as refused:
                 begin()
             assert [world.held(counter) for counter in (A, B, C)] == [0, 900, 0]
     refused.value.add_note("A release failed.")
@@ -126,7 +148,10 @@ def test_a_budget_that_refuses_leaves_nothing_held_in_the_others(world: TwoRegio
 def test_a_refusal_that_could_not_release_another_budget_says_so(world: TwoRegions) -> None:
     spend(world.budgets().reserve([A], 1), 0)
     budgets = world.budgets(ledger=failing(world, A, LedgerError("no"), 1, after=1))
-    with budgets.reserve([B], 900), pytest.raises(OverBudget, match="Nothing of this call counts") as refused:
+    with (
+        budgets.reserve([B], 900),
+        pytest.raises(OverBudget, match="Nothing of this call counts") as refused,
+    ):
         budgets.reserve([A, B], 200).open()
     assert refused.value.__notes__ == [
         f"{A}: 200 is held until the time of the call is over, because its release failed: no"
@@ -136,8 +161,12 @@ def test_a_refusal_that_could_not_release_another_budget_says_so(world: TwoRegio
     world.budgets().reserve([A], CAP).open()
 
 
-def test_a_call_counts_the_cost_that_was_said_last_else_its_estimate_or_nothing_where_it_failed() -> None:
-    """Who left without an answer may pay for it, too: a time-out, a cancelled task, a generator that is closed."""
+def test_a_call_counts_the_cost_that_was_said_last_else_its_estimate_or_nothing_where_it_failed() -> (
+    None
+):
+    """Who left without an answer may pay for it, too: a time-out, a cancelled task, a generator
+    that is closed.
+    """
     time_out = type("ReadTimeoutError", (Exception,), {})()
     outcomes: list[tuple[BaseException | None, tuple[int, ...], int]] = [
         (None, (), 600),
@@ -155,18 +184,27 @@ def test_a_call_counts_the_cost_that_was_said_last_else_its_estimate_or_nothing_
     for end, costs, counts in outcomes:
         for way in (None, Ledger, AsyncLedger):
             world = TwoRegions(CAP)
-            call = world.budgets(ledger=AwaitedLedger(world) if way is AsyncLedger else None).reserve([A, B], 600)
+            call = world.budgets(
+                ledger=AwaitedLedger(world) if way is AsyncLedger else None
+            ).reserve([A, B], 600)
             with suppress(*(type(end),) if end else ()):
                 spend(call, *costs, end=end, awaits=way is not None)
             assert world.stands(A) == world.stands(B) == (counts, 0), (end, costs, way)
 
 
-def test_a_cost_above_its_estimate_fills_the_budget_and_what_does_not_fit_stands_beside_it(world: TwoRegions) -> None:
+def test_a_cost_above_its_estimate_fills_the_budget_and_what_does_not_fit_stands_beside_it(
+    world: TwoRegions,
+) -> None:
     with world.budgets().reserve([A, B], 600) as call:
         spend(world.budgets().reserve([B], 300), 300)
         call.settle(800)
     for _ in range(2):
-        assert [world.spent(name) for name in (A, B, f"over:{A}", f"over:{B}")] == [800, CAP, 0, 100]
+        assert [world.spent(name) for name in (A, B, f"over:{A}", f"over:{B}")] == [
+            800,
+            CAP,
+            0,
+            100,
+        ]
         assert dict(call.over) == {B: 100}
         call.close()  # again
     with pytest.raises(OverBudget):
@@ -184,9 +222,16 @@ def test_a_call_that_is_asked_for_again_reserves_once_in_any_process_and_its_fir
     first.settle(250)
     first.close()
     again.settle(300)
-    with pytest.raises(SettledOtherwise, match=r"another cost than 300\. 250 of the first cost counts") as settled:
+    with pytest.raises(
+        SettledOtherwise, match=r"another cost than 300\. 250 of the first cost counts"
+    ) as settled:
         again.close()
-    assert (settled.value.counter, settled.value.actual, settled.value.is_least, again.ended) == (A, 250, False, True)
+    assert (settled.value.counter, settled.value.actual, settled.value.is_least, again.ended) == (
+        A,
+        250,
+        False,
+        True,
+    )
     for call in (first, again):
         ask.run(release(call.holds), world.ledger())  # which have ended
     assert world.stands(A) == (250, 0)
@@ -224,7 +269,11 @@ def test_a_second_settlement_with_another_cost_counts_nothing_and_says_what_coun
     for _ in range(2):
         with pytest.raises(SettledOtherwise) as error:
             settled(world, call, second)
-        assert (error.value.actual, error.value.is_least, error.value.state) == (counts, is_least, "captured")
+        assert (error.value.actual, error.value.is_least, error.value.state) == (
+            counts,
+            is_least,
+            "captured",
+        )
         for kind in (errors.HoldEnded, errors.TokenConflict):
             assert isinstance(error.value, kind)
     settled(world, call, first)
@@ -235,7 +284,9 @@ def test_a_second_settlement_with_another_cost_counts_nothing_and_says_what_coun
 def test_a_first_cost_of_one_budget_hides_no_other_budget_that_is_still_to_settle(
     world: TwoRegions, tries: int
 ) -> None:
-    """The process that settled first died between two budgets; the next one gives another cost, and gets no answer."""
+    """The process that settled first died between two budgets; the next one gives another cost,
+    and gets no answer.
+    """
     at = world.budgets().now()
     first, again = (named(world, [A, B], 100, at).open() for _ in range(2))
     world.ledger().capture(first.holds[0], 50)
@@ -269,12 +320,17 @@ def test_no_key_of_a_caller_is_the_name_of_a_step_of_a_call(world: TwoRegions) -
     with named(world, [A], 10, at) as call:
         ledger.hold_all([A], 10, expires=TIMEOUT, idempotency_key="req-7", at=at)
         assert world.held(A) == 20
-        texts = ("req-7/rest", "req-7/0", *map(str, (call._name.rest, call._name.part(0), call._name.holds)))
+        texts = (
+            "req-7/rest",
+            "req-7/0",
+            *map(str, (call._name.rest, call._name.part(0), call._name.holds)),
+        )
         for text in texts:
             ledger.add(A, 1, idempotency_key=text, at=at)
         call.settle(14)
     assert world.spent(A) == len(texts) + 14
-    with world.budgets().reserve([A, B], 10, call="req-7", at=at) as other:  # another list is another call
+    # another list is another call
+    with world.budgets().reserve([A, B], 10, call="req-7", at=at) as other:
         other.settle(15)
     assert (world.spent(A), world.spent(B)) == (len(texts) + 29, 15)
 
@@ -289,10 +345,16 @@ def test_the_names_of_a_calls_steps_are_the_same_for_ever(world: TwoRegions) -> 
 
 
 def test_what_settles_after_its_period_closed_says_what_is_in_no_counter() -> None:
-    now_ms, days, kept = [to_ms(datetime(2026, 11, 30, tzinfo=UTC))], 86_400_000, timedelta(days=400)
+    now_ms, days, kept = (
+        [to_ms(datetime(2026, 11, 30, tzinfo=UTC))],
+        86_400_000,
+        timedelta(days=400),
+    )
     keep = Keep(late=timedelta(days=15), keep=kept)
     limits, name = {"llm:": Limit(ceiling=CAP, region=REGIONS[0])}, f"{A}@2026-11"
-    settings = Settings(table="counters", limits=limits, periods={"llm:": keep, "over:": keep}, region=REGIONS[0])
+    settings = Settings(
+        table="counters", limits=limits, periods={"llm:": keep, "over:": keep}, region=REGIONS[0]
+    )
     table = MemoryTable()
     ledger = Ledger(settings, table=table, clock=lambda: now_ms[0])
     budgets = Budgets(ledger, timeout=timedelta(days=20), clock=lambda: now_ms[0])
@@ -305,7 +367,12 @@ def test_what_settles_after_its_period_closed_says_what_is_in_no_counter() -> No
         ) as late:
             call.close()
         over = {name: 60, C + "@2026-11": 60}
-        assert (late.value.counter, late.value.over, dict(call.over), call.ended) == (name, over, over, False)
+        assert (late.value.counter, late.value.over, dict(call.over), call.ended) == (
+            name,
+            over,
+            over,
+            False,
+        )
         assert isinstance(late.value, errors.PeriodOver)
     reader = Reader(settings, table=table, clock=lambda: now_ms[0])
     assert [reader.value(each) for each in (name, f"over:{name}")] == [100, 0]
@@ -314,29 +381,46 @@ def test_what_settles_after_its_period_closed_says_what_is_in_no_counter() -> No
 def test_a_refusal_says_how_much_is_left_and_needed_and_until_when_to_wait() -> None:
     said = OverBudget(A, 4_000, available=2_000, resets_at=datetime(2026, 12, 1, tzinfo=UTC))
     assert str(said) == (
-        f"The budget {A} has 2,000 left, and this call may cost 4,000. Nothing of this call counts. "
-        "Send a cheaper call, or wait until 2026-12-01."
+        f"The budget {A} has 2,000 left, and this call may cost 4,000. Nothing of this call "
+        "counts. Send a cheaper call, or wait until 2026-12-01."
     )
     said = OverBudget(A, 4_000, resets_at=datetime(2026, 12, 1, 8, tzinfo=UTC))
     assert str(said).startswith(f"The budget {A} has less than 4,000 left, and")
     assert str(said).endswith("Send a cheaper call, or wait until 2026-12-01 08:00 UTC.")
     again = str(OverBudget(A, 4_000, available=5_000, replayed=True))
     assert again.startswith(
-        f"The budget {A} refused this call before. It has 5,000 left now, and this call may cost 4,000"
+        f"The budget {A} refused this call before. It has 5,000 left now, and this call may cost "
+        "4,000"
     )
     assert again.endswith("Take a new name.")
     unread = str(OverBudget(A, 4_000, replayed=True))  # nobody knows what is left now
-    assert unread == f"The budget {A} refused this call before. Nothing of this call counts. Take a new name."
+    assert (
+        unread
+        == f"The budget {A} refused this call before. Nothing of this call counts. Take a new name."
+    )
     said.add_note("a note")
     for same in (pickle.loads(pickle.dumps(said)), copy.copy(said)):
-        assert (str(same), same.__notes__, same.counter, same.estimate) == (str(said), ["a note"], A, 4_000)
+        assert (str(same), same.__notes__, same.counter, same.estimate) == (
+            str(said),
+            ["a note"],
+            A,
+            4_000,
+        )
 
 
-def test_what_a_budget_gets_is_its_value_whatever_its_class_does_with_operators(world: TwoRegions) -> None:
+def test_what_a_budget_gets_is_its_value_whatever_its_class_does_with_operators(
+    world: TwoRegions,
+) -> None:
     now = world.budgets().now()
     at = OPERATORS[datetime](*now.timetuple()[:6], now.microsecond, now.tzinfo)
-    budgets = Budgets(world.ledger(), timeout=OPERATORS[timedelta](TIMEOUT.days, TIMEOUT.seconds), clock=world.clock)
-    call = budgets.reserve([OPERATORS[str](A)], OPERATORS[int](600), call=OPERATORS[str]("req-7"), at=at).open()
+    budgets = Budgets(
+        world.ledger(),
+        timeout=OPERATORS[timedelta](TIMEOUT.days, TIMEOUT.seconds),
+        clock=world.clock,
+    )
+    call = budgets.reserve(
+        [OPERATORS[str](A)], OPERATORS[int](600), call=OPERATORS[str]("req-7"), at=at
+    ).open()
     named(world, [A], 600, now).open()  # the same call by plain values
     assert world.stands(A) == (0, 600)
     call.settle(OPERATORS[int](250))
@@ -347,7 +431,10 @@ def test_what_a_budget_gets_is_its_value_whatever_its_class_does_with_operators(
 def test_a_call_that_was_not_decided_holds_nothing_but_a_named_one_can_be_made_again_and_counts_once(
     world: TwoRegions,
 ) -> None:
-    """The second budget does not answer. Nothing named is released: a hold that is released ends for ever."""
+    """The second budget does not answer.
+
+    Nothing named is released: a hold that is released ends for ever.
+    """
     at = world.budgets().now()
     second = failing(world, B, Throttled("slower"), 2 * TRIES_MAX)
     with pytest.raises(Throttled):
@@ -381,7 +468,9 @@ def test_a_write_of_which_the_answer_is_lost_is_asked_again_and_counts_once() ->
         for applied in (False, True):
             world = TwoRegions(CAP)
             lost = OutcomeUnknown("lost")
-            budgets = world.budgets(ledger=FailingLedger(world.ledger(), name, lost, TRIES_MAX - 1, applied=applied))
+            budgets = world.budgets(
+                ledger=FailingLedger(world.ledger(), name, lost, TRIES_MAX - 1, applied=applied)
+            )
             spend(budgets.reserve([A], 600), 700)  # 100 are added
             with pytest.raises(ZeroDivisionError), budgets.reserve([A], 100):
                 1 / 0
@@ -391,17 +480,23 @@ def test_a_write_of_which_the_answer_is_lost_is_asked_again_and_counts_once() ->
 def test_a_cost_that_could_not_be_written_is_raised_or_noted_and_written_by_the_next_end() -> None:
     for end in (None, ValueError()):
         world = TwoRegions(CAP)
-        budgets = world.budgets(ledger=FailingLedger(world.ledger(), "capture", Throttled("slower"), TRIES_MAX))
+        budgets = world.budgets(
+            ledger=FailingLedger(world.ledger(), "capture", Throttled("slower"), TRIES_MAX)
+        )
         call = budgets.reserve([A, B], 600)
         with pytest.raises(type(end) if end else Throttled) as failed:
             spend(call, 250, end=end)
-        assert end is None or failed.value.__notes__ == [f"The cost of the call {call.id}, 250, is not settled: slower"]
+        assert end is None or failed.value.__notes__ == [
+            f"The cost of the call {call.id}, 250, is not settled: slower"
+        ]
         assert (call.ended, world.stands(A), world.stands(B)) == (False, (0, 600), (250, 0))
         call.close()
         assert (call.ended, world.stands(A), world.stands(B)) == (True, (250, 0), (250, 0))
 
 
-def test_whatever_fails_on_the_way_a_cost_above_its_estimate_fills_its_budgets_and_counts_once() -> None:
+def test_whatever_fails_on_the_way_a_cost_above_its_estimate_fills_its_budgets_and_counts_once() -> (
+    None
+):
     assert {seed: wrong for seed in range(30) if (wrong := goes_wrong(seed))} == {}
 
 
@@ -467,21 +562,28 @@ def test_budgets_that_could_not_hold_are_refused_when_they_are_made(world: TwoRe
             Budgets(world.ledger(), timeout=timeout)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="kept by a Ledger"):
         Budgets("counters")
-    with pytest.raises(InvalidInput, match="Give another over="):  # it would refuse the rest of a cost
+    # it would refuse the rest of a cost
+    with pytest.raises(InvalidInput, match="Give another over="):
         Budgets(world.ledger(), over="llm:over:").reserve([A], 1)
     now = Budgets(Ledger(world.settings(), table=MemoryTable())).now()
     assert abs(now - datetime.now(UTC)) < timedelta(minutes=5)
 
 
-def test_a_counter_that_is_named_twice_is_held_once_and_one_name_is_no_list_of_letters(world: TwoRegions) -> None:
+def test_a_counter_that_is_named_twice_is_held_once_and_one_name_is_no_list_of_letters(
+    world: TwoRegions,
+) -> None:
     for counters in ([A, A], A):
         with world.budgets().reserve(counters, 100) as call:
             assert (call.counters, world.held(A)) == ((A,), 100)
             call.settle(0)
 
 
-def test_a_cost_that_does_not_fit_costs_what_the_recipe_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a budget that is full; every part of the rest is refused by what the first refusal showed."""
+def test_a_cost_that_does_not_fit_costs_what_the_recipe_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of a budget that is full; every part of the rest is refused by what the first refusal
+    showed.
+    """
     monkeypatch.setattr("time.monotonic_ns", lambda: 0)  # a slow machine forgets nothing
     now_ms, table = 1_793_000_000_000, MeteredTable()
     limits = {"llm:": Limit(ceiling=10**6, region=REGIONS[0])}
@@ -499,7 +601,8 @@ def test_a_cost_that_does_not_fit_costs_what_the_recipe_says(monkeypatch: pytest
     assert charge.requests < charge.write_units + 5
 
 
-# -- cancelled ---------------------------------------------------------------------------------------------------------
+# -- cancelled
+# --------------------------------------------------------------------------------------------------
 
 
 async def cancelled_while_it_waits(ledger: AwaitedLedger, call: Coroutine[Any, Any, Any]) -> None:

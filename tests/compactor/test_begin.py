@@ -57,12 +57,17 @@ def settle_it() -> Program[object]:
     return settle(LANE, Tally(), token(2), fold_max=8)
 
 
-def test_without_a_checkpoint_a_first_segment_may_be_landing_and_what_comes_after_a_first_commit_is_damage() -> None:
+def test_without_a_checkpoint_a_first_segment_may_be_landing_and_what_comes_after_a_first_commit_is_damage() -> (
+    None
+):
     home, _ = lane()
     home.drop(CHECKPOINT.key)
     with refused(home, GaveUp):
         home.run(begin(LANE))
-    second, later = Segment.of(LANE, token(3), 1, [delta(3)]), Segment.of(LANE, token(2), 2, [delta(2)])
+    second, later = (
+        Segment.of(LANE, token(3), 1, [delta(3)]),
+        Segment.of(LANE, token(2), 2, [delta(2)]),
+    )
     for gone, shown_by in (
         ((), items.segment_item(second)),
         ((SEGMENT.key,), items.segment_item(later)),
@@ -78,7 +83,9 @@ def test_without_a_checkpoint_a_first_segment_may_be_landing_and_what_comes_afte
             assert "no checkpoint" in home.run(verify(LANE)).differences[0]
 
 
-def test_a_segment_that_lands_meanwhile_is_seen_also_by_a_process_that_stands_still_for_minutes() -> None:
+def test_a_segment_that_lands_meanwhile_is_seen_also_by_a_process_that_stands_still_for_minutes() -> (
+    None
+):
     home, checkpoint, lands = without_last_segment()
     home.before(lambda _: home.asked.count(SEGMENT) == LOOKS_MAX, lambda _: lands())
     assert home.run(begin(LANE)) == checkpoint
@@ -98,7 +105,8 @@ def test_a_segment_that_lands_meanwhile_is_seen_also_by_a_process_that_stands_st
 def test_a_last_segment_that_stays_away_gives_up_and_after_minutes_is_damage() -> None:
     for age_ms, error in (
         *((0, GaveUp), (-5, GaveUp), (LANDING_MAX_MS - 1, GaveUp), (LANDING_MAX_MS, LaneDamaged)),
-        *((-LANDING_MAX_MS + 1, GaveUp), (-LANDING_MAX_MS, LaneDamaged)),  # of a clock that was ahead
+        # of a clock that was ahead
+        *((-LANDING_MAX_MS + 1, GaveUp), (-LANDING_MAX_MS, LaneDamaged)),
     ):
         for program in (fold_it, settle_it):
             home, _, _ = without_last_segment()
@@ -117,7 +125,9 @@ def test_who_may_only_read_cannot_tell_what_is_lost_from_what_is_landing_and_giv
             home.run(program)
 
 
-def test_half_a_commit_of_a_clock_that_was_ahead_is_told_and_rebuilt_without_waiting_for_its_time() -> None:
+def test_half_a_commit_of_a_clock_that_was_ahead_is_told_and_rebuilt_without_waiting_for_its_time() -> (
+    None
+):
     for ahead_ms in (LANDING_MAX_MS, 365 * 86_400_000):
         home, _ = lane()
         home.now_ms += ahead_ms
@@ -129,7 +139,9 @@ def test_half_a_commit_of_a_clock_that_was_ahead_is_told_and_rebuilt_without_wai
         with pytest.raises(LaneDamaged):
             compactor(home, home).compact(COUNTER)
         assert not compactor(home, home).verify(COUNTER).ok
-        home.before(Put, fail(TransactionConflict("A transaction holds it. Nothing was written.")), times=1)
+        home.before(
+            Put, fail(TransactionConflict("A transaction holds it. Nothing was written.")), times=1
+        )
         with refused(home, TransactionConflict):  # it is landing after all
             home.run(rebuild(LANE))
         assert home.run(rebuild(LANE))

@@ -9,7 +9,20 @@ from ledger.entries import TOKEN_BYTES
 from ledger.lane.add import add
 from ledger.requests import At, DeleteMany, Pause
 from ledger.values import CleanNote, Delta
-from tests.world import KEEP_MS, LANE, NOW_MS, B, Region, compactor, delta, folded, settings, token, two_regions, value
+from tests.world import (
+    KEEP_MS,
+    LANE,
+    NOW_MS,
+    B,
+    Region,
+    compactor,
+    delta,
+    folded,
+    settings,
+    token,
+    two_regions,
+    value,
+)
 
 
 def whole(page_size: int = 1_000) -> tuple[Region, Region]:
@@ -49,7 +62,9 @@ def deltas(home: Region) -> list[str]:
 
 
 def test_what_it_costs() -> None:
-    """It asks every other Region before it notes; a later visit looks up what is listed cheaply and deletes it."""
+    """It asks every other Region before it notes; a later visit looks up what is listed cheaply
+    and deletes it.
+    """
     home, away = whole()
     home.takes(1_000, At)
     away.asked.clear()
@@ -60,7 +75,13 @@ def test_what_it_costs() -> None:
     assert away.in_short == ["get checkpoint strongly"]
     home, _ = noted()
     assert visit(home).cleaned == 2
-    assert home.in_short == [*looks, "now", "query delta", "query segment 1", "deletemany delta delta"]
+    assert home.in_short == [
+        *looks,
+        "now",
+        "query delta",
+        "query segment 1",
+        "deletemany delta delta",
+    ]
     assert (deltas(home), value(home)) == ([], {1, 2})
     before = note(home)
     home.put(delta(1))  # it comes back, and goes again without a new note
@@ -68,7 +89,9 @@ def test_what_it_costs() -> None:
 
 
 def many(number: int, *, page_size: int = 1_000, request_ms: int = 10) -> Region:
-    """So many deltas, folded and noted, and old enough to be deleted; a request takes time by the steady clock."""
+    """So many deltas, folded and noted, and old enough to be deleted; a request takes time by
+    the steady clock.
+    """
     home, away = two_regions(page_size=page_size)
     home.now_ms += 10_000_000
     home.store(items.delta_item(Delta(LANE, token(n), 1)) for n in range(number))
@@ -92,7 +115,9 @@ def test_deletes_are_paced_and_none_waits_after_the_last() -> None:
             home = many(number, page_size=page_size)
             began_ms, deleted = home.steady_ms, list[tuple[int, int]]()
 
-            def note_when(request: DeleteMany, home: Region = home, to: list[tuple[int, int]] = deleted) -> None:
+            def note_when(
+                request: DeleteMany, home: Region = home, to: list[tuple[int, int]] = deleted
+            ) -> None:
                 to.append((home.steady_ms, len(request.items)))
 
             home.before(DeleteMany, note_when)
@@ -105,7 +130,11 @@ def test_deletes_are_paced_and_none_waits_after_the_last() -> None:
                 before += size
             pauses = [request.ms for request in home.asked if isinstance(request, Pause)]
             assert all(type(pause) is int and pause > 0 for pause in pauses)
-            last = next(request for request in reversed(home.asked) if isinstance(request, DeleteMany | Pause))
+            last = next(
+                request
+                for request in reversed(home.asked)
+                if isinstance(request, DeleteMany | Pause)
+            )
             assert isinstance(last, DeleteMany)
 
 
@@ -126,7 +155,8 @@ def test_a_delta_that_is_put_with_another_change_just_before_its_delete_stays_an
     home, _ = noted()
 
     def another(_: object) -> None:
-        home.drop(items.delta_key(delta(1)))  # another compactor's clean, then the same token for another change
+        # another compactor's clean, then the same token for another change
+        home.drop(items.delta_key(delta(1)))
         home.run(add(Delta(LANE, token(1), 100)))
 
     home.before(DeleteMany, another, times=1)

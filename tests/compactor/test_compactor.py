@@ -1,4 +1,6 @@
-"""`Compactor` as its users see it: what it visits, what it reports, what it never writes, what it cannot read."""
+"""`Compactor` as its users see it: what it visits, what it reports, what it never writes, what
+it cannot read.
+"""
 
 from functools import partial
 from typing import Any
@@ -46,7 +48,9 @@ def written_pks(region: Region) -> set[str]:
             case DeleteMany(deleted):
                 pks |= {item["pk"]["S"] for item in deleted}
             case PutMany(listed):
-                assert all(directory.lane_of(key_of(item)) for item in listed), "a compactor adds nothing"
+                assert all(directory.lane_of(key_of(item)) for item in listed), (
+                    "a compactor adds nothing"
+                )
     return pks
 
 
@@ -56,7 +60,9 @@ def test_a_visit_reports_what_it_folded_settled_and_cleaned() -> None:
     home.put(delta(2), delta(3))
     assert compactor(home, away, fold_min=3).compact(COUNTER) == Report(lanes=1)
     assert written_pks(home) == set()
-    assert compactor(home, away, fold_max=1).compact(COUNTER) == Report(lanes=1, folded=2, commits=2)
+    assert compactor(home, away, fold_max=1).compact(COUNTER) == Report(
+        lanes=1, folded=2, commits=2
+    )
     home.put(delta(1))
     waits = Report(lanes=1, settled=1, commits=1, postponed=1, postponed_by=(B,))
     assert compactor(home, away).compact(COUNTER) == waits
@@ -85,22 +91,36 @@ def test_run_visits_the_lanes_in_need_and_no_others() -> None:
     home.put(*(delta(n, lane) for n in (1, 2, 3) for lane in (long_tail, theirs)))
     home.put(*(delta(n, short_tail) for n in (1, 2)))
     home.store([items.pack_item(pack_of([delta(n, packed) for n in (1, 2, 3)]))])
-    for pk in ("", "delta#x", "delta#eu-west-1#01#a", "order#eu-west-1#0#a", "delta#eu-west-1#0#a b"):
+    for pk in (
+        "",
+        "delta#x",
+        "delta#eu-west-1#01#a",
+        "order#eu-west-1#0#a",
+        "delta#eu-west-1#0#a b",
+    ):
         home.store([{"pk": {"S": pk}, "sk": {"S": token(1)}, "change": {"N": "1"}}])  # not ours
     home.asked.clear()
     report = compactor(home, away, fold_min=3).run()
     assert (report.lanes, report.folded, report.settled, report.problems) == (3, 6, 1, {})
     listed = {directory.key_of(lane).pk for lane in (long_tail, short_tail, packed)}
-    assert written_pks(home) == {items.fold_pk(lane) for lane in (long_tail, stray, packed)} | listed
-    assert [request.after is None for request in home.asked if isinstance(request, Scan)].count(True) == 1
+    assert (
+        written_pks(home) == {items.fold_pk(lane) for lane in (long_tail, stray, packed)} | listed
+    )
+    assert [request.after is None for request in home.asked if isinstance(request, Scan)].count(
+        True
+    ) == 1
 
 
 def limited(table: Any, **given: Any) -> Compactor:
     limits = {"seats:": Limit(ceiling=10, region=A)}
-    return Compactor(settings(limits=limits, **given), clock=lambda: NOW_MS, tables={A: table, B: table})
+    return Compactor(
+        settings(limits=limits, **given), clock=lambda: NOW_MS, tables={A: table, B: table}
+    )
 
 
-def test_run_lists_the_lanes_of_its_region_that_the_scan_did_not_see_listed_once_and_those_of_gates_too() -> None:
+def test_run_lists_the_lanes_of_its_region_that_the_scan_did_not_see_listed_once_and_those_of_gates_too() -> (
+    None
+):
     home = Region(page_size=2)
     young, gate, theirs = Lane(A, 0, "young"), Lane(A, 0, "seats:gig"), Lane(B, 0, "seats:gig")
     home.put(delta(1, young))
@@ -132,7 +152,8 @@ def test_a_table_that_does_not_answer_fails_the_call() -> None:
         Compactor(settings(), tables={A: home})  # a Region without a table
 
 
-# -- what is damaged ---------------------------------------------------------------------------------------------------
+# -- what is damaged
+# --------------------------------------------------------------------------------------------------
 
 
 def lanes() -> tuple[Region, Region]:
@@ -151,7 +172,8 @@ DAMAGED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     (items.delta_pk(LANE), token(5), {"change": {"N": str(10**18 + 1)}}),
     (items.fold_pk(LANE), "checkpoint", {"count": {"N": "1"}}),
     (items.fold_pk(LANE), f"segment#{token(4)}#0000000002", {"entries": {"B": b"half"}}),
-    (items.fold_pk(LANE), f"segment#{token(3)}#", {"entries": {"B": b""}}),  # it covers, and has no version
+    # it covers, and has no version
+    (items.fold_pk(LANE), f"segment#{token(3)}#", {"entries": {"B": b""}}),
     (items.fold_pk(LANE), "clean", {"version": {"N": "1"}}),
 )
 
@@ -198,7 +220,9 @@ def test_a_damaged_lane_is_reported_and_stays_as_it_is() -> None:
         home.store([items.segment_item(Segment.of(Lane(B, 0, COUNTER), token(1), 2, []))])
         harm(home)
         before = {
-            key: item for key, item in home.items.items() if key.pk in (items.delta_pk(LANE), items.fold_pk(LANE))
+            key: item
+            for key, item in home.items.items()
+            if key.pk in (items.delta_pk(LANE), items.fold_pk(LANE))
         }
         problems = compactor(home, away).run().problems
         assert {lane: type(problem) for lane, problem in problems.items()} == {LANE: LaneDamaged}

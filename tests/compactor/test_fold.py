@@ -8,11 +8,26 @@ from compactor.report import Tally
 from ledger import items, tokens
 from ledger.requests import Program, Query, Transact
 from ledger.values import Checkpoint
-from tests.world import LANE, LATENESS_MS, NOW_MS, Region, delta, in_one_day, settings, summed, token, value
+from tests.world import (
+    LANE,
+    LATENESS_MS,
+    NOW_MS,
+    Region,
+    delta,
+    in_one_day,
+    settings,
+    summed,
+    token,
+    value,
+)
 
 
-def folding(tally: Tally | None = None, commits_max: int = COMMITS_MAX, **changed: Any) -> Program[Checkpoint | None]:
-    return fold(LANE, tally or Tally(), settings(**{"fold_max": 8} | changed), commits_max=commits_max)
+def folding(
+    tally: Tally | None = None, commits_max: int = COMMITS_MAX, **changed: Any
+) -> Program[Checkpoint | None]:
+    return fold(
+        LANE, tally or Tally(), settings(**{"fold_max": 8} | changed), commits_max=commits_max
+    )
 
 
 def test_what_it_costs() -> None:
@@ -23,14 +38,21 @@ def test_what_it_costs() -> None:
     tally = Tally()
     assert table.run(folding(tally)) == checkpoint
     assert table.in_short == [
-        *("get checkpoint strongly", "query segment 2 strongly", "now", "query delta strongly", "now"),
+        *(
+            "get checkpoint strongly",
+            "query segment 2 strongly",
+            "now",
+            "query delta strongly",
+            "now",
+        ),
         *("put lane", "transact checkpoint segment"),
         *("get checkpoint strongly", "get segment strongly", "now"),
     ]
     cutoff = tokens.last_of(NOW_MS - LATENESS_MS)
     assert Query(items.delta_pk(LANE), None, items.tail_upto(cutoff), None, True) in table.asked
     assert (tally.folded, tally.commits) == (2, 1)
-    assert {items.delta_key(delta(n)) for n in (1, 2)} <= set(table.items)  # the deltas are not touched
+    # the deltas are not touched
+    assert {items.delta_key(delta(n)) for n in (1, 2)} <= set(table.items)
 
 
 def test_what_is_old_enough_is_folded_whatever_the_clock_says() -> None:
@@ -38,8 +60,10 @@ def test_what_is_old_enough_is_folded_whatever_the_clock_says() -> None:
     for now_ms, at_ms, folded in (
         (NOW_MS, NOW_MS - LATENESS_MS, 1),
         (NOW_MS, NOW_MS - LATENESS_MS + 1, 0),
-        *((LATENESS_MS, 0, 1), (latest_ms + LATENESS_MS, latest_ms, 1)),  # either end of what a token holds
-        *((LATENESS_MS - 1, 0, 0), (-1, 0, 0), (latest_ms + LATENESS_MS + 1, 1, 0)),  # it says nothing about lateness
+        # either end of what a token holds
+        *((LATENESS_MS, 0, 1), (latest_ms + LATENESS_MS, latest_ms, 1)),
+        # it says nothing about lateness
+        *((LATENESS_MS - 1, 0, 0), (-1, 0, 0), (latest_ms + LATENESS_MS + 1, 1, 0)),
     ):
         table, tally = Region(), Tally()
         table.put(delta(1, at_ms=at_ms))
@@ -53,8 +77,14 @@ def test_at_most_fold_max_make_a_commit_and_fewer_than_fold_min_are_left() -> No
         table, tally = Region(page_size=page_size), Tally()
         table.put(*map(delta, range(1, 8)))
         table.run(folding(tally, fold_max=3, fold_min=2))
-        segments = [items.segment_of(LANE, item) for key, item in table.items.items() if key.sk.startswith("segment#")]
-        assert [(segment.hi, segment.version, summed(segment.entries.total)) for segment in segments] == [
+        segments = [
+            items.segment_of(LANE, item)
+            for key, item in table.items.items()
+            if key.sk.startswith("segment#")
+        ]
+        assert [
+            (segment.hi, segment.version, summed(segment.entries.total)) for segment in segments
+        ] == [
             (token(3), 1, {1, 2, 3}),
             (token(6), 2, {4, 5, 6}),
         ]
@@ -91,9 +121,16 @@ def sleepy(wall_ms: int, steady_ms: int, times: int) -> Region:
 
 def test_no_commit_rests_on_a_query_that_is_older_than_two_minutes_by_either_clock() -> None:
     assert QUERY_MS == 120_000
-    assert ASK_AGAIN_MS >= 2 * QUERY_MS  # by then each fold that was under way has committed or never will
+    # by then each fold that was under way has committed or never will
+    assert ASK_AGAIN_MS >= 2 * QUERY_MS
     late = QUERY_MS + 1
-    for wall_ms, steady_ms, anew in ((QUERY_MS, QUERY_MS, 0), (late, 0, 2), (0, late, 2), (-1, 0, 2), (late, late, 2)):
+    for wall_ms, steady_ms, anew in (
+        (QUERY_MS, QUERY_MS, 0),
+        (late, 0, 2),
+        (0, late, 2),
+        (-1, 0, 2),
+        (late, late, 2),
+    ):
         table, tally = sleepy(wall_ms, steady_ms, 2), Tally()
         table.put(delta(2), delta(3))
         table.run(folding(tally))

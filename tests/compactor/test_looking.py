@@ -1,4 +1,6 @@
-"""What is seen without a visit: what waits in a lane, what there is to do, which there are, which nobody reads."""
+"""What is seen without a visit: what waits in a lane, what there is to do, which there are,
+which nobody reads.
+"""
 
 from typing import Any
 
@@ -42,9 +44,13 @@ def test_what_waits_is_counted_and_the_strays_are_what_no_segment_lists() -> Non
     for page_size in (1, 2, 1_000):
         home = behind(page_size)
         before = dict(home.items)
-        waiting = LaneLag(LANE, tail=2, oldest_ms=5_000, watermark_ms=4_000, strays=2, to_clean=3, noted_ms=NOW_MS)
+        waiting = LaneLag(
+            LANE, tail=2, oldest_ms=5_000, watermark_ms=4_000, strays=2, to_clean=3, noted_ms=NOW_MS
+        )
         assert home.run(lag(LANE)) == waiting
-        assert {request.consistent for request in home.asked if isinstance(request, Query)} == {False}
+        assert {request.consistent for request in home.asked if isinstance(request, Query)} == {
+            False
+        }
         home.asked.clear()
         assert home.run(strays(LANE)) == [delta(1), delta(3)]
         assert all(request.consistent for request in home.asked if isinstance(request, Get | Query))
@@ -52,7 +58,10 @@ def test_what_waits_is_counted_and_the_strays_are_what_no_segment_lists() -> Non
     empty = Region()
     assert empty.run(lag(LANE)) == LaneLag(LANE)
     empty.put(delta(1))
-    assert (empty.run(lag(LANE)), empty.run(strays(LANE))) == (LaneLag(LANE, tail=1, oldest_ms=1_000), [])
+    assert (empty.run(lag(LANE)), empty.run(strays(LANE))) == (
+        LaneLag(LANE, tail=1, oldest_ms=1_000),
+        [],
+    )
     home.store([keyed(items.checkpoint_key(LANE))])
     found = home.run(lag(LANE))
     assert found == LaneLag(LANE, damage=found.damage)
@@ -70,7 +79,8 @@ def test_what_is_to_be_cleaned_waits_from_its_note_or_from_a_first_commit_on() -
     home.drop(items.note_key(LANE))
     home.put(delta(6))
     compactor(home, away, clean=False).compact(COUNTER)
-    assert home.run(lag(LANE)).noted_ms is None  # of a second commit, whose visit should have noted the first
+    # of a second commit, whose visit should have noted the first
+    assert home.run(lag(LANE)).noted_ms is None
 
 
 def test_every_lane_that_is_wanted_is_found_with_what_it_holds() -> None:
@@ -78,7 +88,8 @@ def test_every_lane_that_is_wanted_is_found_with_what_it_holds() -> None:
         home = behind(page_size)
         other, lost = Lane(B, 0, "other"), Lane(B, 0, "lost")
         home.put(delta(1, lost), delta(1, Lane(B, 0, "x")))
-        home.store([items.pack_item(pack_of([delta(1, other), delta(2, other)]))])  # a key does not tell how many
+        # a key does not tell how many
+        home.store([items.pack_item(pack_of([delta(1, other), delta(2, other)]))])
         home.store([items.note_item(CleanNote(lost, 1, 0))])
         home.after(Scan, lambda _, page: page._replace(keys=page.keys[::-1]))  # a scan has no order
         found = home.run(every_lane(lambda lane: lane.counter != "x"))
@@ -90,7 +101,8 @@ def test_every_lane_that_is_wanted_is_found_with_what_it_holds() -> None:
         assert home.kinds.count(Scan) == (len(home.items) if page_size == 1 else 1)
 
 
-# -- what there is to do -----------------------------------------------------------------------------------------------
+# -- what there is to do
+# -----------------------------------------------------------------------------------------------
 
 
 def seen(home: Region, *, below: bool = False, fold_min: int = 1, **given: Any) -> Outlook:
@@ -101,7 +113,9 @@ def seen(home: Region, *, below: bool = False, fold_min: int = 1, **given: Any) 
 def of_one_fold(upto: int) -> Checkpoint:
     """After one fold of these deltas."""
     total = sum(4**n for n in range(1, upto + 1))
-    return Checkpoint(LANE, total, upto, token(upto), 1, token(upto), NOW_MS, in_one_day(upto, total))
+    return Checkpoint(
+        LANE, total, upto, token(upto), 1, token(upto), NOW_MS, in_one_day(upto, total)
+    )
 
 
 def test_what_an_outlook_costs() -> None:
@@ -136,34 +150,45 @@ def test_a_fold_is_due_when_the_last_delta_it_needs_is_old_enough_each_token_cou
     assert seen(home, fold_min=3) == Outlook(None, tail=3, fold_ms=3_000 + LATENESS_MS)
 
 
-def test_a_stray_in_a_pack_that_reaches_over_the_watermark_is_below_and_what_is_listed_there_is_not() -> None:
+def test_a_stray_in_a_pack_that_reaches_over_the_watermark_is_below_and_what_is_listed_there_is_not() -> (
+    None
+):
     home, _ = folded(2, 4)  # two ranges
     home.drop(items.delta_key(delta(2)), items.delta_key(delta(4)))
     for numbers, below in (((2, 4, 5), False), ((2, 3, 5), True)):
         home.store([items.pack_item(pack_of(list(map(delta, numbers))))])
         assert seen(home, below=True).below is below
-        assert not any(request.consistent for request in home.asked if isinstance(request, Get | Query))
+        assert not any(
+            request.consistent for request in home.asked if isinstance(request, Get | Query)
+        )
 
 
-# -- lanes that no reader looks at -------------------------------------------------------------------------------------
+# -- lanes that no reader looks at
+# -------------------------------------------------------------------------------------
 
 
 def test_run_and_verify_tell_of_every_lane_that_a_producer_with_other_shards_wrote_to() -> None:
     home, away = two_regions()
     for _ in range(100):
-        Ledger(settings(shards={"stock:": 4}, unshared_limits=True), table=home, clock=lambda: home.now_ms).add(
-            COUNTER, 1
-        )
+        Ledger(
+            settings(shards={"stock:": 4}, unshared_limits=True),
+            table=home,
+            clock=lambda: home.now_ms,
+        ).add(COUNTER, 1)
     home.now_ms += KEEP_MS
     lanes = tuple(Lane(A, shard, COUNTER) for shard in (1, 2, 3))
-    for _ in range(3):  # found by their deltas, then by what is left of them once these are folded and cleaned
+    # found by their deltas, then by what is left of them once these are folded and cleaned
+    for _ in range(3):
         report = compactor(home, away).run()
         assert tuple(report.problems) == lanes
         assert {type(problem) for problem in report.problems.values()} == {LaneUnread}
         checked = compactor(home, away).verify(COUNTER)
         assert (checked.ok, checked.unread) == (False, lanes)
         assert all(str(lane) in said for lane, said in zip(lanes, checked.differences, strict=True))
-        assert checked.value == Reader(settings(), table=home, clock=lambda: home.now_ms).read(COUNTER).value
+        assert (
+            checked.value
+            == Reader(settings(), table=home, clock=lambda: home.now_ms).read(COUNTER).value
+        )
         home.copy_to(away)
         home.now_ms += KEEP_MS
     assert "see `lanes-unread` in docs/operations/values.md" in str(report.problems[lanes[0]])
@@ -174,7 +199,9 @@ def test_verify_looks_at_the_next_shards_and_not_further() -> None:
         home, away = two_regions()
         home.put(*(delta(n, Lane(A, n, COUNTER)) for n in range(12)))
         beyond = tuple(Lane(A, n, COUNTER) for n in range(shards, shards + BEYOND))
-        assert home.run(unread_beyond(COUNTER, A, settings(shards={"stock:": shards}))) == list(beyond)
+        assert home.run(unread_beyond(COUNTER, A, settings(shards={"stock:": shards}))) == list(
+            beyond
+        )
         at_once = ["getmany" + " checkpoint" * BEYOND, *["query delta 1"] * BEYOND]
         assert home.in_short[0] == f"together: {', '.join(at_once)}"
         assert compactor(home, away, shards={"stock:": shards}).verify(COUNTER).unread == beyond

@@ -24,7 +24,14 @@ def between(first: int, last: int) -> Named:
     return Named((), ((token(first), token(last)),))
 
 
-def ask(table: Region, what: Named, tally: Tally | None = None, *, fold_max: int = 8, commits_max: int = 99) -> Named:
+def ask(
+    table: Region,
+    what: Named,
+    tally: Tally | None = None,
+    *,
+    fold_max: int = 8,
+    commits_max: int = 99,
+) -> Named:
     """Name these; what is to be named again."""
     tally, naming = Tally() if tally is None else tally, Naming(what)
     table.run(settle_named(LANE, tally, naming, fold_max=fold_max, commits_max=commits_max))
@@ -32,7 +39,9 @@ def ask(table: Region, what: Named, tally: Tally | None = None, *, fold_max: int
 
 
 @pytest.mark.parametrize(("number", "above"), [(1, False), (4, False), (5, True), (6, True)])
-def test_what_is_above_the_watermark_is_to_be_named_again_and_the_watermark_is_below(number: int, above: bool) -> None:
+def test_what_is_above_the_watermark_is_to_be_named_again_and_the_watermark_is_below(
+    number: int, above: bool
+) -> None:
     table, _ = folded(2, 4)
     table.drop(items.delta_key(delta(number)))
     table.put(delta(number))
@@ -64,7 +73,9 @@ def test_a_damaged_item_stays_named_and_hides_none_of_a_later_page() -> None:
 
 
 @pytest.mark.parametrize("by_range", [True, False])
-def test_many_are_settled_page_by_page_and_what_is_left_is_known_at_every_request(by_range: bool) -> None:
+def test_many_are_settled_page_by_page_and_what_is_left_is_known_at_every_request(
+    by_range: bool,
+) -> None:
     table, _ = folded(28, page_size=KEYS_READ)
     late = [Delta(LANE, token(n, at_ms=1_000 + n), 1) for n in range(3 * KEYS_READ + 1)]
     table.store(map(items.delta_item, late))
@@ -74,22 +85,32 @@ def test_many_are_settled_page_by_page_and_what_is_left_is_known_at_every_reques
 
     def step(request: Request) -> Program[object]:
         """Whoever is stopped here has lost nothing: what is no longer left is listed."""
-        segments = [items.segment_of(LANE, item) for key, item in table.items.items() if key.sk.startswith("segment#")]
-        listed = {tokens.from_bytes(token) for segment in segments for token in segment.entries.tokens}
+        segments = [
+            items.segment_of(LANE, item)
+            for key, item in table.items.items()
+            if key.sk.startswith("segment#")
+        ]
+        listed = {
+            tokens.from_bytes(token) for segment in segments for token in segment.entries.tokens
+        }
         assert listed.issuperset(key for key in keys if not holds(naming.left, key))
         settled.extend([tally.settled] * isinstance(request, Transact))
         return (yield request)
 
     table.run(through(settle_named(LANE, tally, naming, fold_max=1_000), step))
     assert (tally.settled, naming.undone, naming.above) == (len(late), Named(), Named())
-    assert {request.consistent for request in table.asked if isinstance(request, GetMany | Query)} == {True}
+    assert {
+        request.consistent for request in table.asked if isinstance(request, GetMany | Query)
+    } == {True}
     assert settled == [0, *(n * KEYS_READ + by_range for n in (1, 2, 3))][: 4 - by_range]
 
 
 sort_keys = st.integers(0, 3_000).map(token)
 pairs = st.lists(st.tuples(sort_keys, sort_keys).map(sorted).map(tuple), max_size=BETWEEN_MAX)
 names = st.builds(
-    lambda keys, pairs: Named.of(keys) | Named((), tuple(pairs)), st.lists(sort_keys, max_size=KEYS_MAX + 20), pairs
+    lambda keys, pairs: Named.of(keys) | Named((), tuple(pairs)),
+    st.lists(sort_keys, max_size=KEYS_MAX + 20),
+    pairs,
 )
 
 
@@ -98,11 +119,18 @@ def holds(what: Named, key: str) -> bool:
 
 
 @given(names, names, sort_keys)
-def test_what_two_name_their_union_names_and_it_is_small(one: Named, other: Named, key: str) -> None:
+def test_what_two_name_their_union_names_and_it_is_small(
+    one: Named, other: Named, key: str
+) -> None:
     both = one | other
     assert both == other | one
     assert len(both.keys) <= KEYS_MAX
     assert len(both.between) <= BETWEEN_MAX
     assert bool(both) == bool(one or other)
-    for each in (key, *one.keys, *other.keys, *(end for pair in (*one.between, *other.between) for end in pair)):
+    for each in (
+        key,
+        *one.keys,
+        *other.keys,
+        *(end for pair in (*one.between, *other.between) for end in pair),
+    ):
         assert holds(both, each) or not (holds(one, each) or holds(other, each))

@@ -1,4 +1,6 @@
-"""rebuild: a checkpoint from the segments alone, after damage and after a backup that held half a transaction."""
+"""rebuild: a checkpoint from the segments alone, after damage and after a backup that held half
+a transaction.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -39,8 +41,8 @@ CHECKPOINT, NOTE = items.checkpoint_key(LANE), items.note_key(LANE)
 
 
 def lane_of_four_versions() -> tuple[Region, Region, list[dict[Key, Item]]]:
-    """Folded 2, 4 and 6, settled 3; 5 is a stray and 7 the tail. And the table as it was after each version. It is so
-    long ago that no commit can be landing any more.
+    """Folded 2, 4 and 6, settled 3; 5 is a stray and 7 the tail. And the table as it was after each
+    version. It is so long ago that no commit can be landing any more.
     """
     home, away = two_regions()
     home.put(delta(2), delta(4), delta(6))
@@ -76,7 +78,13 @@ def test_what_it_costs() -> None:
     expected = Checkpoint(LANE, total, 4, token(6), 10, token(6), home.now_ms, in_one_day(4, total))
     assert rebuilt == expected
     assert home.in_short == [
-        *("get checkpoint strongly", "get segment strongly", "get clean strongly", "query segment strongly", "now"),
+        *(
+            "get checkpoint strongly",
+            "get segment strongly",
+            "get clean strongly",
+            "query segment strongly",
+            "now",
+        ),
         *("deletemany clean", "transact checkpoint segment"),
     ]
     empty = Segment.of(LANE, token(6), 10, ())
@@ -112,7 +120,9 @@ def test_whatever_was_damaged_it_is_replaced_as_it_was_seen_and_the_counter_beco
 
 
 def test_a_backup_of_any_checkpoint_beside_any_segments_becomes_exact() -> None:
-    """A restored table holds every delta (nothing was cleaned), and half of a transaction or an older checkpoint."""
+    """A restored table holds every delta (nothing was cleaned), and half of a transaction or an
+    older checkpoint.
+    """
     for checkpoint_is_of, segments_upto in product(range(5), range(5)):
         home, _, states = lane_of_four_versions()
         restored, away = two_regions()
@@ -122,7 +132,8 @@ def test_a_backup_of_any_checkpoint_beside_any_segments_becomes_exact() -> None:
         segments = {key: item for key, item in home.items.items() if key.sk.startswith("segment#")}
         restored.store(item for key, item in segments.items() if int(key.sk[-10:]) <= segments_upto)
         restored.now_ms += LANDING_MAX_MS
-        if checkpoint_is_of > 1 and not segments_upto:  # segments are lost, and strays are beside what they listed
+        # segments are lost, and strays are beside what they listed
+        if checkpoint_is_of > 1 and not segments_upto:
             with refused(restored, LaneDamaged):
                 compactor(restored, away).rebuild(COUNTER)
             continue
@@ -142,7 +153,9 @@ def test_a_last_commit_that_may_still_be_landing_makes_it_give_up_and_change_not
             assert compactor(home, away).rebuild(COUNTER) == {LANE: 4**2 + 4**4 + 4**6}
 
 
-def test_a_noted_checkpoint_without_any_segment_is_damage_because_its_deltas_may_be_cleaned() -> None:
+def test_a_noted_checkpoint_without_any_segment_is_damage_because_its_deltas_may_be_cleaned() -> (
+    None
+):
     home, away = two_regions()
     home.put(delta(1))
     compact_for_long(home, away)
@@ -164,24 +177,44 @@ def _segment(hi: int, version: int, *numbers: int) -> Segment:
 ORPHANS = {
     "of a fold that a later one covers": [_segment(7, 5, 5, 7), _segment(8, 5, 5, 7, 8)],
     "of a fold that took more": [_segment(9, 5, 7, 8, 9), _segment(8, 5, 7, 8)],
-    "of a fold that a settle went under": [_segment(8, 5, 7, 8), _segment(9, 5, 7, 8, 9), _segment(8, 6, 5)],
+    "of a fold that a settle went under": [
+        _segment(8, 5, 7, 8),
+        _segment(9, 5, 7, 8, 9),
+        _segment(8, 6, 5),
+    ],
     "of a settle that was done again": [_segment(6, 5, 5), _segment(6, 6, 5)],
     "of a version that never came to be": [_segment(6, 7, 6)],
-    "of a fold whose cleaned deltas nothing else lists": [_segment(8, 5, 7, 8), _segment(9, 5, 9), _segment(9, 6, 5)],
-    "of several commits": [_segment(7, 5, 7), _segment(9, 6, 8, 9), _segment(8, 5, 7, 8), _segment(10, 6, 9, 10)],
+    "of a fold whose cleaned deltas nothing else lists": [
+        _segment(8, 5, 7, 8),
+        _segment(9, 5, 9),
+        _segment(9, 6, 5),
+    ],
+    "of several commits": [
+        _segment(7, 5, 7),
+        _segment(9, 6, 8, 9),
+        _segment(8, 5, 7, 8),
+        _segment(10, 6, 9, 10),
+    ],
     "that is empty": [_segment(7, 5), _segment(8, 5, 7, 8)],
 }
 
 
 def orphaned(name: str) -> tuple[Region, Region, set[int]]:
-    """A lane with segments that overlap, of a lost commit and of those that came after; and what they list in all."""
+    """A lane with segments that overlap, of a lost commit and of those that came after; and what
+    they list in all.
+    """
     home, away, _ = lane_of_four_versions()
     home.store(map(items.segment_item, ORPHANS[name]))
-    everything = {2, 3, 4, 6} | {change.bit_length() // 2 for segment in ORPHANS[name] for _, change in segment}
+    everything = {2, 3, 4, 6} | {
+        change.bit_length() // 2 for segment in ORPHANS[name] for _, change in segment
+    }
     home.put(*(delta(number) for number in everything))
-    home.drop(items.delta_key(delta(5)), items.delta_key(delta(7)))  # whoever lists them, counts them
+    # whoever lists them, counts them
+    home.drop(items.delta_key(delta(5)), items.delta_key(delta(7)))
     newest = ORPHANS[name][-1]
-    kept = Checkpoint(LANE, 0, 9, newest.hi, newest.version if newest.version < 7 else 4, newest.hi, 0)
+    kept = Checkpoint(
+        LANE, 0, 9, newest.hi, newest.version if newest.version < 7 else 4, newest.hi, 0
+    )
     home.store([items.checkpoint_item(kept)])
     home.store([items.note_item(CleanNote(LANE, 1, 0))])
     home.asked.clear()
@@ -205,17 +238,29 @@ def end_at(home: Region, request: Request) -> None:
 
 
 @pytest.mark.parametrize("name", ORPHANS)
-def test_an_orphan_is_undone_and_each_change_counts_once_wherever_a_rebuild_ends_and_begins_again(name: str) -> None:
+def test_an_orphan_is_undone_and_each_change_counts_once_wherever_a_rebuild_ends_and_begins_again(
+    name: str,
+) -> None:
     for stop in range(100):
         home, away, everything = orphaned(name)
         requests = iter(range(stop))
-        home.before(lambda _, left=requests: next(left, None) is None, partial(end_at, home), times=1)
+        home.before(
+            lambda _, left=requests: next(left, None) is None, partial(end_at, home), times=1
+        )
         with suppress(Ended):
             home.run(rebuild(LANE))
             break
         home.now_ms += LANDING_MAX_MS
-        deltas = {items.delta_of(LANE, i).change for key, i in home.items.items() if key.pk == items.delta_pk(LANE)}
-        segments = [items.segment_of(LANE, i) for key, i in home.items.items() if key.sk.startswith("segment#")]
+        deltas = {
+            items.delta_of(LANE, i).change
+            for key, i in home.items.items()
+            if key.pk == items.delta_pk(LANE)
+        }
+        segments = [
+            items.segment_of(LANE, i)
+            for key, i in home.items.items()
+            if key.sk.startswith("segment#")
+        ]
         named = (*deltas, *(change for each in segments for _, change in each))
         assert everything <= {change.bit_length() // 2 for change in named}
         home.run(rebuild(LANE))
@@ -225,7 +270,9 @@ def test_an_orphan_is_undone_and_each_change_counts_once_wherever_a_rebuild_ends
         is_exact(home, away, everything)
     assert 5 < stop < 99
     newest = ORPHANS[name][-1]  # the checkpoint names it, unless its version never came to be
-    assert (items.segment_key(LANE, newest.hi, newest.version) in home.items) == (newest.version < 7)
+    assert (items.segment_key(LANE, newest.hi, newest.version) in home.items) == (
+        newest.version < 7
+    )
 
 
 def test_a_token_with_two_changes_is_damage_and_nothing_is_written() -> None:
@@ -242,16 +289,22 @@ def test_a_token_with_two_changes_is_damage_and_nothing_is_written() -> None:
 
 def without_segments() -> tuple[Region, Region]:
     home, away, _ = lane_of_four_versions()
-    home.drop(*(key for key in home.items if key.sk.startswith("segment#")), items.delta_key(delta(5)))
+    home.drop(
+        *(key for key in home.items if key.sk.startswith("segment#")), items.delta_key(delta(5))
+    )
     home.store([items.note_item(CleanNote(LANE, 1, 0))])
     return home, away
 
 
-def test_a_checkpoint_whose_segments_are_all_lost_goes_if_every_delta_that_it_counts_is_there() -> None:
+def test_a_checkpoint_whose_segments_are_all_lost_goes_if_every_delta_that_it_counts_is_there() -> (
+    None
+):
     home, away = without_segments()
     assert home.run(rebuild(LANE)) is None
     assert not home.items.keys() & {CHECKPOINT, NOTE}
-    assert {request.consistent for request in home.asked if isinstance(request, Get | Query)} == {True}
+    assert {request.consistent for request in home.asked if isinstance(request, Get | Query)} == {
+        True
+    }
     is_exact(home, away, EVERYTHING - {5})
     home, _ = without_segments()
     home.drop(items.delta_key(delta(3)))

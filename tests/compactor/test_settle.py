@@ -14,7 +14,9 @@ def settled(table: Region, *, upto: int = 2, fold_max: int = 8) -> Tally:
 
 
 def test_what_it_costs() -> None:
-    """Candidates are sought cheaply, and confirmed by begin, then the covering segments strongly."""
+    """Candidates are sought cheaply, and confirmed by begin, then the covering segments
+    strongly.
+    """
     table, _ = folded(2)
     table.put(delta(1), delta(3))
     tally = settled(table)
@@ -40,6 +42,8 @@ def test_what_is_damaged_or_gone_ends_it_and_nothing_is_written() -> None:
     for gone in ("checkpoint", ""):
         table, _ = folded(2)
         table.put(delta(1))
-        table.drop(*(key for key in table.items if key.pk == items.fold_pk(LANE) and gone in key.sk))
+        table.drop(
+            *(key for key in table.items if key.pk == items.fold_pk(LANE) and gone in key.sk)
+        )
         with refused(table, GaveUp):
             settled(table)

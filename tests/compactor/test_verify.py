@@ -51,7 +51,9 @@ def _watermark(number: int) -> Callable[[Region], None]:
 
 def _lists(number: int) -> Callable[[Region], None]:
     """One more segment of the range above 2 up to 4, which lists this delta."""
-    return lambda home: home.store([items.segment_item(Segment.of(LANE, token(4), 3, [delta(number)]))])
+    return lambda home: home.store(
+        [items.segment_item(Segment.of(LANE, token(4), 3, [delta(number)]))]
+    )
 
 
 def _lists_two(home: Region) -> None:
@@ -69,7 +71,9 @@ HARMS: dict[str, tuple[Callable[[Region], None], list[list[str]]]] = {
     "total": (lambda home: home.forget_days(total={"N": "7"}), [["checkpoint's total is 7"]]),
     "count": (lambda home: home.forget_days(count={"N": "9"}), [["checkpoint's count is 9"]]),
     "days": (
-        lambda home: home.alter(CHECKPOINT, days={"B": Days((Bucket(0, 2, 260), Bucket(1, 1, 16))).data}),
+        lambda home: home.alter(
+            CHECKPOINT, days={"B": Days((Bucket(0, 2, 260), Bucket(1, 1, 16))).data}
+        ),
         [["sum from day 0 on is 2 of 260, its segments give 3 of 276"]],
     ),
     "watermark below": (_watermark(3), [[f"checkpoint's watermark is {token(3)}"]]),
@@ -80,7 +84,15 @@ HARMS: dict[str, tuple[Callable[[Region], None], list[list[str]]]] = {
     ),
     "a token in two segments": (
         _lists(4),
-        [[f"{token(4)}#0000000003' overlaps 'segment#{token(4)}#0000000002': it lists a delta twice", REBUILD]],
+        [
+            [
+                (
+                    f"{token(4)}#0000000003' overlaps 'segment#{token(4)}#0000000002': it lists a "
+                    "delta twice"
+                ),
+                REBUILD,
+            ]
+        ],
     ),
     "a token in the second of three segments of a range": (
         _lists_two,
@@ -103,7 +115,9 @@ def test_what_does_not_agree_is_told(harm: str) -> None:
     assert len(verification.differences) == len(says)
     for difference, parts in zip(verification.differences, says, strict=True):
         assert all(part in difference for part in parts), difference
-    assert not any(isinstance(request, Put | Transact | DeleteMany) for request in (*home.asked, *away.asked))
+    assert not any(
+        isinstance(request, Put | Transact | DeleteMany) for request in (*home.asked, *away.asked)
+    )
 
 
 def test_a_segment_of_a_commit_that_came_after_it_began_is_no_difference() -> None:
@@ -114,14 +128,18 @@ def test_a_segment_of_a_commit_that_came_after_it_began_is_no_difference() -> No
         compactor(home, away).compact(COUNTER)  # folds 5 and settles 0, right after begin
         return answer
 
-    home.after(lambda request: request == Get(items.segment_key(LANE, token(2), 3)), compacts, times=1)
+    home.after(
+        lambda request: request == Get(items.segment_key(LANE, token(2), 3)), compacts, times=1
+    )
     check = home.run(verify(LANE))
     assert check.value is not None
     assert items.segment_key(LANE, token(5), 4) in home.items
     assert (summed(check.value), check.differences) == ({0, 1, 2, 4, 5}, ())
 
 
-def test_it_takes_no_longer_than_a_read_may_so_that_what_a_clean_deletes_meanwhile_is_not_missing() -> None:
+def test_it_takes_no_longer_than_a_read_may_so_that_what_a_clean_deletes_meanwhile_is_not_missing() -> (
+    None
+):
     assert Region().takes(READ_MS, Get).run(verify(LANE)) == LaneCheck(LANE, 0, 0, 0, ())
     with pytest.raises(ReadTooSlow):
         Region().takes(READ_MS + 1, Get).run(verify(LANE))

@@ -36,16 +36,24 @@ def noted(page_size: int = 1_000) -> tuple[Region, Region]:
     return home, away
 
 
-def visited(home: Region, whole: bool = True, commits_max: int | None = None, **changed: Any) -> Tally:
-    home.run(visit(LANE, tally := Tally(), settings(**changed), whole=whole, commits_max=commits_max))
+def visited(
+    home: Region, whole: bool = True, commits_max: int | None = None, **changed: Any
+) -> Tally:
+    home.run(
+        visit(LANE, tally := Tally(), settings(**changed), whole=whole, commits_max=commits_max)
+    )
     return tally
 
 
-def test_a_visit_that_is_not_whole_settles_what_its_clean_met_once_and_in_its_place_and_seeks_nothing() -> None:
+def test_a_visit_that_is_not_whole_settles_what_its_clean_met_once_and_in_its_place_and_seeks_nothing() -> (
+    None
+):
     for page_size in (1, 2, 1_000):
         home, away = noted(page_size)
         home.put(delta(5))
-        home.store(items.pack_item(pack_of(list(map(delta, some)))) for some in ((2, 6), (5, 7), (0, 8)))
+        home.store(
+            items.pack_item(pack_of(list(map(delta, some)))) for some in ((2, 6), (5, 7), (0, 8))
+        )
         tally = visited(home, whole=False)
         assert (tally.folded, tally.settled, tally.cleaned) == (1, 6, 2)
         assert value(home) == {0, 1, 2, 5, 6, 7, 8, 9, 10}
@@ -55,11 +63,17 @@ def test_a_visit_that_is_not_whole_settles_what_its_clean_met_once_and_in_its_pl
         home.put(*(delta(n, at_ms=n) for n in (3, 4)))
         home.asked.clear()
         assert visited(home, whole=False) == Tally()
-        assert not [each for each in home.asked if isinstance(each, Query) and each.upto == items.tail_upto(token(10))]
+        assert not [
+            each
+            for each in home.asked
+            if isinstance(each, Query) and each.upto == items.tail_upto(token(10))
+        ]
         assert (visited(home).settled, value(home)) == (2, {*range(11)})
 
 
-def test_the_bound_of_commits_holds_for_fold_and_for_settle_each_so_that_neither_starves_the_other() -> None:
+def test_the_bound_of_commits_holds_for_fold_and_for_settle_each_so_that_neither_starves_the_other() -> (
+    None
+):
     for whole in (True, False):
         home, _ = noted()
         home.put(*(delta(n + 2, at_ms=n) for n in range(4)), *map(delta, range(20, 25)))
@@ -75,9 +89,16 @@ def test_a_whole_visit_may_look_back_so_far_and_no_further() -> None:
 
 
 def test_a_clean_that_fails_is_postponed_and_the_fold_goes_on() -> None:
-    for failure in (Throttled("slow"), Unavailable("away"), OutcomeUnknown("lost"), NotAllowed("no")):
+    for failure in (
+        Throttled("slow"),
+        Unavailable("away"),
+        OutcomeUnknown("lost"),
+        NotAllowed("no"),
+    ):
 
-        def but_the_first(_: object, answer: tuple[object, ...], failure: Exception = failure) -> object:
+        def but_the_first(
+            _: object, answer: tuple[object, ...], failure: Exception = failure
+        ) -> object:
             return (*answer[:1], *[failure] * (len(answer) - 1))
 
         for each in (True, False):

@@ -1,6 +1,8 @@
-"""The tables of one contract: in memory, the simulator, moto, MiniStack and DynamoDB Local as processes.
+"""The tables of one contract: in memory, the simulator, moto, MiniStack and DynamoDB Local as
+processes.
 
-Where the environment names a run of smoke (SMOKE), its table alone, in its account: emptied before each test.
+Where the environment names a run of smoke (SMOKE), its table alone, in its account: emptied before
+each test.
 """
 
 import os
@@ -44,7 +46,9 @@ class Replicas:
 
 @cache  # a client costs more than the test it is for
 def moto_client(region: str) -> "DynamoDBClient":
-    client: DynamoDBClient = boto3.client("dynamodb", region, aws_access_key_id="x", aws_secret_access_key="x")
+    client: DynamoDBClient = boto3.client(
+        "dynamodb", region, aws_access_key_id="x", aws_secret_access_key="x"
+    )
     without_statements(client)
     return client
 
@@ -60,14 +64,18 @@ def emptied(visit: Visit) -> Any:
     client = visit.client("dynamodb")
     for page in client.get_paginator("scan").paginate(TableName=visit.table, ConsistentRead=True):
         for item in page["Items"]:
-            client.delete_item(TableName=visit.table, Key={name: item[name] for name in ("pk", "sk")})
+            client.delete_item(
+                TableName=visit.table, Key={name: item[name] for name in ("pk", "sk")}
+            )
     client.table_name = visit.table
     return client
 
 
 @contextmanager
 def entered(kind: str | Engine, name: str, *, fast: bool = False) -> Iterator[Replicas]:
-    """kind: of the tables in this process, else an engine, which is asked by a FastClient or one of boto3's."""
+    """kind: of the tables in this process, else an engine, which is asked by a FastClient or one
+    of boto3's.
+    """
     match kind:
         case "memory":
             abroad = MemoryTable(page_size=3)
@@ -80,7 +88,9 @@ def entered(kind: str | Engine, name: str, *, fast: bool = False) -> Iterator[Re
                 clients = {region: moto_client(region) for region in (HOME, ABROAD)}
                 for client in clients.values():
                     create_table(client, name, pk="S", sk="S")
-                yield Replicas(*(DynamoTable(name, region, clients.__getitem__) for region in clients))
+                yield Replicas(
+                    *(DynamoTable(name, region, clients.__getitem__) for region in clients)
+                )
         case "smoke":
             visit = visit_of(SMOKE)
             client = emptied(visit)
@@ -92,17 +102,23 @@ def entered(kind: str | Engine, name: str, *, fast: bool = False) -> Iterator[Re
             make = partial(fast_client, kind) if fast else kind.client
             with closing(make(HOME)) as home, closing(make(ABROAD)) as away:
                 clients = {HOME: home, ABROAD: away}
-                yield Replicas(*(DynamoTable(name, region, clients.__getitem__) for region in clients))
+                yield Replicas(
+                    *(DynamoTable(name, region, clients.__getitem__) for region in clients)
+                )
 
 
 def named(request: pytest.FixtureRequest) -> str | Engine:
     """What a parameter names: a kind of table, or a fixture that is an engine."""
     in_process = request.param in ("memory", "simulator", "moto", "smoke")
-    kind: str | Engine = request.param if in_process else request.getfixturevalue(request.param.removesuffix(FAST))
+    kind: str | Engine = (
+        request.param if in_process else request.getfixturevalue(request.param.removesuffix(FAST))
+    )
     return kind
 
 
-@pytest.fixture(params=OF_A_RUN or ["memory", "simulator", "moto", "engine", "dynamodb_local", f"engine{FAST}"])
+@pytest.fixture(
+    params=OF_A_RUN or ["memory", "simulator", "moto", "engine", "dynamodb_local", f"engine{FAST}"]
+)
 def replicas(request: pytest.FixtureRequest, table_names: Iterator[str]) -> Iterator[Replicas]:
     with entered(named(request), next(table_names), fast=request.param.endswith(FAST)) as made:
         yield made
@@ -113,7 +129,9 @@ def table(replicas: Replicas) -> Table:
     return replicas.home
 
 
-@pytest.fixture(scope="module", params=OF_A_RUN or ["memory", "simulator", "engine", "dynamodb_local"])
+@pytest.fixture(
+    scope="module", params=OF_A_RUN or ["memory", "simulator", "engine", "dynamodb_local"]
+)
 def kept(request: pytest.FixtureRequest, table_names: Iterator[str]) -> Iterator[Table]:
     """One table for a whole module, whose examples are many; each begins with its own items.
 

@@ -1,7 +1,8 @@
-"""Where engines differ from AWS's documentation (docs/testing.md): each fact is asked of each engine.
+"""Where engines differ from AWS's documentation (docs/testing.md): each fact is asked of each
+engine.
 
-A probe says whether the engine does what is documented. A fact names the engines that are known not to, so that a new
-version which changes its mind fails here, and the page is corrected.
+A probe says whether the engine does what is documented. A fact names the engines that are known not
+to, so that a new version which changes its mind fails here, and the page is corrected.
 Sources: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/ and
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
 """
@@ -33,7 +34,9 @@ class Engine:
 
     def transact(self, *sks: str, **more: Any) -> Any:
         actions = [{"Put": {"TableName": self.table, "Item": key(sk) | more}} for sk in sks]
-        return self.client.transact_write_items(TransactItems=actions, ReturnConsumedCapacity="TOTAL")
+        return self.client.transact_write_items(
+            TransactItems=actions, ReturnConsumedCapacity="TOTAL"
+        )
 
     def insert(self, sk: str) -> Any:
         statement = {
@@ -44,10 +47,14 @@ class Engine:
         return self.client.batch_execute_statement(Statements=[statement])
 
     def records(self) -> list[Any]:
-        """The stream's records up to that of a write of now: what is not among them is not in the stream."""
+        """The stream's records up to that of a write of now: what is not among them is not in
+        the stream.
+        """
         self.put(LAST)
         arn = self.client.describe_table(TableName=self.table)["Table"]["LatestStreamArn"]
-        shard = self.streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"][0]["ShardId"]
+        shard = self.streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"][0][
+            "ShardId"
+        ]
         start = {"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"}
         iterator = self.streams.get_shard_iterator(**start)["ShardIterator"]
         found: list[Any] = []
@@ -78,7 +85,9 @@ def counts_units_by_size(engine: Engine) -> bool:
     item = key("a") | {"padding": {"B": b"x" * 2_500}}
     put = engine.client.put_item(TableName=engine.table, Item=item, ReturnConsumedCapacity="TOTAL")
     transacted = engine.transact("b")["ConsumedCapacity"]
-    return put["ConsumedCapacity"]["CapacityUnits"] == 3 and [each["CapacityUnits"] for each in transacted] == [2]
+    return put["ConsumedCapacity"]["CapacityUnits"] == 3 and [
+        each["CapacityUnits"] for each in transacted
+    ] == [2]
 
 
 def puts_a_partiql_insert_into_the_stream(engine: Engine) -> bool:
@@ -88,7 +97,9 @@ def puts_a_partiql_insert_into_the_stream(engine: Engine) -> bool:
 
 
 def numbers_writes_over_all_regions(engine: Engine) -> bool:
-    """Not documented, and not so on AWS: lab.engines.replicator orders the writes of all Regions by it."""
+    """Not documented, and not so on AWS: lab.engines.replicator orders the writes of all Regions
+    by it.
+    """
     engine.put("a")
     return [len(record["SequenceNumber"]) for record in engine.records()] == [MINISTACK_DIGITS]
 

@@ -1,4 +1,6 @@
-"""The largest Updates of a gate fit an engine, and do there what they mean; and what periods need of a table."""
+"""The largest Updates of a gate fit an engine, and do there what they mean; and what periods
+need of a table.
+"""
 
 import random
 from dataclasses import replace
@@ -52,20 +54,28 @@ LARGEST: dict[str, Update] = {
     "a capture": updates.end(LANE, LIMIT, {HELD[0]: -2}, -1),
     "the release of a filed hold": updates.end(LANE, LIMIT, {NEW[0]: -2}, RELEASED, filed=7),
     "the end of many holds": updates.end(LANE, LIMIT, dict.fromkeys(HELD, -2)),
-    "the end of a page of filed holds": updates.end(LANE, LIMIT, dict.fromkeys(NEW[:NOTES_OF_PAGE], -2), filed=7),
+    "the end of a page of filed holds": updates.end(
+        LANE, LIMIT, dict.fromkeys(NEW[:NOTES_OF_PAGE], -2), filed=7
+    ),
     "a gift": updates.give(GATE, ("us-east-1#0", UP), 5),
     "a take-over": updates.take_over(GATE, ("us-east-1#1", DOWN), 4),
     "another limit": updates.set_limit(GATE, LIMIT, {DOWN: -900, UP: 10**6 + 1}),
     "what a period leaves": updates.carry_out(GATE, 10**6),
     "what the next one takes": updates.carry_in(replace(GATE, took=3), 20),
-    "a roll": updates.finish_roll(GATE, RECENT, HELD[:HOLDS_FILED_MAX], LOWEST, RECENT[-1], MOVED, 250),
-    "a roll of all": updates.finish_roll(GATE, RECENT, (), RECENT[-1], RECENT[-1], frozenset(), 250),
+    "a roll": updates.finish_roll(
+        GATE, RECENT, HELD[:HOLDS_FILED_MAX], LOWEST, RECENT[-1], MOVED, 250
+    ),
+    "a roll of all": updates.finish_roll(
+        GATE, RECENT, (), RECENT[-1], RECENT[-1], frozenset(), 250
+    ),
 }
 
 
 def plain(item: Any) -> Any:
     """A set has no order and is never empty, and a store may answer bytes in a class of its own."""
-    return item | ({"moved": {"BS": sorted(map(bytes, item["moved"]["BS"]))}} if "moved" in item else {})
+    return item | (
+        {"moved": {"BS": sorted(map(bytes, item["moved"]["BS"]))}} if "moved" in item else {}
+    )
 
 
 def test_an_update_of_a_gate_fits_and_does_once_what_it_means(kept: Table) -> None:
@@ -106,15 +116,22 @@ def test_a_gate_as_it_was_read_is_replaced_once(kept: Table) -> None:
         read = kept.answer(Get(items.gate_key(LANE)))
         rebuilt = items.gate_item(replace(items.gate_of(LANE, read), version=9, moved=frozenset()))
         assert kept.answer(Put(rebuilt, has(read))) is None
-        assert kept.answer(Put(rebuilt, has(read))) == kept.answer(Get(items.gate_key(LANE))) == rebuilt
+        assert (
+            kept.answer(Put(rebuilt, has(read)))
+            == kept.answer(Get(items.gate_key(LANE)))
+            == rebuilt
+        )
 
 
-# -- periods -----------------------------------------------------------------------------------------------------------
+# -- periods
+# --------------------------------------------------------------------------------------------------
 
 MONTHS = Keep(late=timedelta(days=15), keep=timedelta(days=400))
 
 
-def test_a_period_opens_as_its_base_says_gets_what_was_left_and_its_items_alone_retire(table: Table) -> None:
+def test_a_period_opens_as_its_base_says_gets_what_was_left_and_its_items_alone_retire(
+    table: Table,
+) -> None:
     now_ms = to_ms(datetime(2026, 11, 20, tzinfo=UTC))
     settings = Settings(
         table="any",
@@ -129,9 +146,16 @@ def test_a_period_opens_as_its_base_says_gets_what_was_left_and_its_items_alone_
     ledger.hold("llm:key@2026-11", 1, expires=timedelta(minutes=1))
     ledger.add("plain:a@2026-11", 1)
     for pack in (False, True):
-        ledger.add_many([Change("plain:a@2026-11", 1), Change("stock", 1), Change("stock", 1)], pack=pack)
+        ledger.add_many(
+            [Change("plain:a@2026-11", 1), Change("stock", 1), Change("stock", 1)], pack=pack
+        )
     now_ms = to_ms(datetime(2026, 12, 20, tzinfo=UTC))
-    assert Compactor(settings, tables={LANE.region: table}, clock=lambda: now_ms).compact("plain:a@2026-11").folded == 3
+    assert (
+        Compactor(settings, tables={LANE.region: table}, clock=lambda: now_ms)
+        .compact("plain:a@2026-11")
+        .folded
+        == 3
+    )
     ledger.add("llm:key@2026-12", 30)
     ledger.add("llm:key@2026-12", 6)
     with pytest.raises(LimitReached) as raised:
@@ -144,5 +168,7 @@ def test_a_period_opens_as_its_base_says_gets_what_was_left_and_its_items_alone_
         assert page is not None
         keys += page.keys
     for key in keys:
-        assert ("retires" in (table.answer(Get(key)) or {})) == ("@2026" in f"{key.pk}{key.sk}"), key
+        assert ("retires" in (table.answer(Get(key)) or {})) == ("@2026" in f"{key.pk}{key.sk}"), (
+            key
+        )
     assert {"delta", "fold", "gate", "lane", "shape"} <= {key.pk.partition("#")[0] for key in keys}

@@ -1,4 +1,6 @@
-"""`insert_only` on real engines: what a role that may insert and nothing else adds, and what it is told."""
+"""`insert_only` on real engines: what a role that may insert and nothing else adds, and what it
+is told.
+"""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -20,7 +22,10 @@ from tests.world import outcomes_of
 
 HOME = "eu-west-1"
 COUNTER = "stock:85123A"
-KEYED: dict[str, Any] = {"idempotency_key": "536365/1", "at": datetime(2010, 12, 1, 8, 26, tzinfo=UTC)}
+KEYED: dict[str, Any] = {
+    "idempotency_key": "536365/1",
+    "at": datetime(2010, 12, 1, 8, 26, tzinfo=UTC),
+}
 CHANGES = [Change(COUNTER, n, f"order/{n}", KEYED["at"]) for n in range(1, 4)]
 WRITES = {"put_item", "update_item", "delete_item", "batch_write_item", "transact_write_items"}
 READS = {"get_item", "batch_get_item", "query", "scan"}
@@ -37,7 +42,9 @@ class Narrow:
         def call(**arguments: Any) -> Any:
             self.asked.append(operation)
             if operation in self._denied:
-                raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, operation)
+                raise ClientError(
+                    {"Error": {"Code": "AccessDeniedException", "Message": "no"}}, operation
+                )
             return getattr(self._client, operation)(**arguments)
 
         return call
@@ -55,7 +62,9 @@ def client(request: pytest.FixtureRequest, table_names: Iterator[str]) -> Any:
 
 
 def settings(client: Any) -> Settings:
-    return Settings(table=client.table_name, region=HOME, insert_only=True, fold_min=1, allowed_lateness_ms=0)
+    return Settings(
+        table=client.table_name, region=HOME, insert_only=True, fold_min=1, allowed_lateness_ms=0
+    )
 
 
 def role(client: Any, denied: set[str]) -> tuple[Ledger, Narrow]:
@@ -82,7 +91,9 @@ def test_a_role_that_may_insert_and_look_has_every_outcome_as_ever(client: Any) 
     assert not WRITES & {*narrow.asked}
 
 
-def test_a_role_that_may_insert_alone_puts_again_what_is_there_so_that_accepted_is_true(client: Any) -> None:
+def test_a_role_that_may_insert_alone_puts_again_what_is_there_so_that_accepted_is_true(
+    client: Any,
+) -> None:
     ledger, narrow = role(client, WRITES | READS)
     assert ledger.add(COUNTER, -6, **KEYED).outcome == "recorded"
     assert ledger.add(COUNTER, -6, **KEYED).outcome == "accepted"
@@ -95,15 +106,20 @@ def test_a_role_that_may_insert_alone_puts_again_what_is_there_so_that_accepted_
     assert compactor.compact(COUNTER).folded == 4
     assert value(client) == -6 + 1 + 2 + 3
     assert compactor.verify(COUNTER).ok
-    assert ledger.add(COUNTER, -7, **KEYED).outcome == "accepted"  # another change under the key: the earlier counts
+    # another change under the key: the earlier counts
+    assert ledger.add(COUNTER, -7, **KEYED).outcome == "accepted"
     assert value(client) == -6 + 1 + 2 + 3
 
 
-def test_a_statement_replaces_nothing_and_a_role_that_may_not_insert_puts_nothing(client: Any) -> None:
+def test_a_statement_replaces_nothing_and_a_role_that_may_not_insert_puts_nothing(
+    client: Any,
+) -> None:
     table = DynamoTable.of(settings(client), {HOME: client})
     there = items.delta_item(role(client, set())[0].add(COUNTER, -6, **KEYED).delta)
     forged = {**there, "change": {"N": "1000000"}}
-    statement = {"Statement": f"INSERT INTO \"{client.table_name}\" VALUE {{'pk': ?, 'sk': ?, 'change': ?}}"}
+    statement = {
+        "Statement": f"INSERT INTO \"{client.table_name}\" VALUE {{'pk': ?, 'sk': ?, 'change': ?}}"
+    }
     with pytest.raises(ClientError, match="Duplicate"):
         client.execute_statement(**statement, Parameters=list(forged.values()))
     ledger, _ = role(client, {"execute_statement", "batch_execute_statement"})

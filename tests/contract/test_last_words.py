@@ -1,4 +1,6 @@
-"""No error speaks for another attempt: what a call ends with is true of all that it sent (lab/histories/calls.py)."""
+"""No error speaks for another attempt: what a call ends with is true of all that it sent
+(lab/histories/calls.py).
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -38,12 +40,18 @@ def test_no_error_of_a_call_denies_what_an_earlier_request_of_it_wrote(name: str
 @pytest.mark.parametrize("name", ASYNC)
 def test_nor_of_an_awaited_call(name: str) -> None:
     case = CASES[name]
-    wrong = {lie: plan for plan in plans(case, awaits=True) for lie in called_with(case, *plan, awaits=True)[1]}
+    wrong = {
+        lie: plan
+        for plan in plans(case, awaits=True)
+        for lie in called_with(case, *plan, awaits=True)[1]
+    }
     assert not wrong
 
 
 class Resending:
-    """A client whose SDK sends one request twice, the first of an operation, and whose later requests are refused."""
+    """A client whose SDK sends one request twice, the first of an operation, and whose later
+    requests are refused.
+    """
 
     def __init__(self, client: Any, operation: str) -> None:
         self._client, self._operation, self._sent = client, operation, False
@@ -51,7 +59,9 @@ class Resending:
     def __getattr__(self, operation: str) -> Any:
         def call(**arguments: Any) -> Any:
             if self._sent:
-                raise ClientError({"Error": {"Code": "ExpiredTokenException", "Message": "old"}}, operation)
+                raise ClientError(
+                    {"Error": {"Code": "ExpiredTokenException", "Message": "old"}}, operation
+                )
             send = getattr(self._client, operation)
             if operation != self._operation:
                 return send(**arguments)
@@ -69,8 +79,16 @@ class Resending:
 
 
 ON_ENGINES: dict[str, tuple[str, Callable[[Ledger, Any], Any], bool]] = {
-    "add by INSERT": ("execute_statement", lambda ledger, _: ledger.add("plain", 1, **named("a")), True),
-    "add_many": ("batch_execute_statement", lambda ledger, _: ledger.add_many(changes("plain")), False),
+    "add by INSERT": (
+        "execute_statement",
+        lambda ledger, _: ledger.add("plain", 1, **named("a")),
+        True,
+    ),
+    "add_many": (
+        "batch_execute_statement",
+        lambda ledger, _: ledger.add_many(changes("plain")),
+        False,
+    ),
     "capture": ("update_item", lambda ledger, hold: ledger.capture(hold, -3), False),
     "set_limit": ("update_item", lambda ledger, _: ledger.set_limit("lim", ceiling=500), False),
 }

@@ -1,4 +1,6 @@
-"""One contract for whatever answers requests: sessions of requests and their answers, and what pages and sizes do."""
+"""One contract for whatever answers requests: sessions of requests and their answers, and what
+pages and sizes do.
+"""
 
 from itertools import product
 from typing import Any
@@ -67,7 +69,9 @@ def fill(table: Table, *sks: str, pk: str = "p", padding: int = 0) -> None:
         assert table.answer(Put(item(sk, pk=pk, padding=padding))) is None
 
 
-def walk(table: Table, after: str | None = None, upto: str | None = None, limit: int | None = None) -> list[str]:
+def walk(
+    table: Table, after: str | None = None, upto: str | None = None, limit: int | None = None
+) -> list[str]:
     """The sort keys of a whole range, page by page."""
     found: list[str] = []
     for _ in range(PAGES_MAX):
@@ -80,9 +84,15 @@ def walk(table: Table, after: str | None = None, upto: str | None = None, limit:
     raise AssertionError("the pages do not end")
 
 
-# -- sessions ------------------------------------------------------------------------------------------------------
+# -- sessions
+# --------------------------------------------------------------------------------------------------
 
-WHOLE: Item = {**item("a"), "total": {"N": "-" + "9" * 38}, "entries": {"B": bytes(range(256))}, "last": {"S": "#é/%"}}
+WHOLE: Item = {
+    **item("a"),
+    "total": {"N": "-" + "9" * 38},
+    "entries": {"B": bytes(range(256))},
+    "last": {"S": "#é/%"},
+}
 MORE: Item = {**item("d"), "more": {"S": "x"}}
 A_AND_B = (Query("p"), Page((item("a"), item("b")), None))
 Session = list[tuple[Request, Any]]
@@ -107,10 +117,19 @@ SESSIONS: dict[str, Session] = {
         (Get(key("a", "q")), None),
         (Get(key("a"), consistent=False), item("a")),
     ],
-    "a transaction and a put over a version write if their conditions hold and else show what is there": [
+    (
+        "a transaction and a put over a version write if their conditions hold and else show what "
+        "is there"
+    ): [
         (PutMany((item("a"), item("b"))), (None, None)),
-        (Transact((Put(item("a", 2), version_is(5)), Put(item("c", 2), Absent()))), (item("a"), None)),
-        (Transact((Put(item("a", 2), version_is(1)), Put(item("b", 2), Absent()))), (None, item("b"))),
+        (
+            Transact((Put(item("a", 2), version_is(5)), Put(item("c", 2), Absent()))),
+            (item("a"), None),
+        ),
+        (
+            Transact((Put(item("a", 2), version_is(1)), Put(item("b", 2), Absent()))),
+            (None, item("b")),
+        ),
         (Transact((Put(item("a", 2)), Put(item("b", 2), Absent()))), (None, item("b"))),
         (Transact((Put(item("c", 2), version_is(1)), Put(item("d", 2), Absent()))), ({}, None)),
         A_AND_B,
@@ -122,19 +141,38 @@ SESSIONS: dict[str, Session] = {
         (Get(key("a")), item("a", 10)),
     ],
     "an item that has another value or lacks an attribute stays and is shown": [
-        (PutMany((item("a"), item("b", 2), item("c"), item("d"), {**item("e"), "more": {"S": "x"}})), (None,) * 5),
         (
-            DeleteMany((item("a"), item("b"), item("c"), MORE, item("e"))),  # "e" had more attributes than were given
+            PutMany(
+                (item("a"), item("b", 2), item("c"), item("d"), {**item("e"), "more": {"S": "x"}})
+            ),
+            (None,) * 5,
+        ),
+        (
+            # "e" had more attributes than were given
+            DeleteMany((item("a"), item("b"), item("c"), MORE, item("e"))),
             (None, AlreadyThere(item("b", 2)), None, AlreadyThere(item("d")), None),
         ),
         (Query("p"), Page((item("b", 2), item("d")), None)),
-        (DeleteMany(({"pk": {"S": "p"}, "sk": {"S": "d"}}, {"pk": {"S": "p"}, "sk": {"S": "x"}})), (None, None)),
+        (
+            DeleteMany(
+                ({"pk": {"S": "p"}, "sk": {"S": "d"}}, {"pk": {"S": "p"}, "sk": {"S": "x"}})
+            ),
+            (None, None),
+        ),
         (Query("p"), Page((item("b", 2),), None)),
     ],
     "requests together are answered in their order": [
         (PutMany((item("a"), item("b"))), (None, None)),
         (
-            Together((Query("p"), Get(key("x")), Put(item("a", 5), Absent()), Get(key("b")), Put(item("n", pk="q")))),
+            Together(
+                (
+                    Query("p"),
+                    Get(key("x")),
+                    Put(item("a", 5), Absent()),
+                    Get(key("b")),
+                    Put(item("n", pk="q")),
+                )
+            ),
             (Page((item("a"), item("b")), None), None, item("a"), item("b"), None),
         ),
         (Get(key("n", "q")), item("n", pk="q")),
@@ -181,11 +219,14 @@ def test_an_unknown_request_is_a_type_error(table: Table) -> None:
             table.answer(request)
 
 
-# -- more than one request holds -----------------------------------------------------------------------------------
+# -- more than one request holds
+# -----------------------------------------------------------------------------------
 
 
 @pytest.mark.shows(5)
-def test_more_than_one_request_holds_is_written_read_and_deleted_and_answered_in_order(table: Table) -> None:
+def test_more_than_one_request_holds_is_written_read_and_deleted_and_answered_in_order(
+    table: Table,
+) -> None:
     sks = [f"{n:03}" for n in range(60)]
     there, other = {sks[n] for n in (0, 24, 25, 49, 50, 59)}, AlreadyThere(item(sks[40], 2))
     fill(table, *there)
@@ -198,20 +239,32 @@ def test_more_than_one_request_holds_is_written_read_and_deleted_and_answered_in
         found = table.answer(GetMany(tuple(map(key, asked)), consistent=consistent))
         assert found == tuple(map(items_there.get, asked))
     deleted = tuple(item(sk) if sk == sks[40] else items_there[sk] for sk in sks[1:-1])
-    assert table.answer(DeleteMany(deleted)) == tuple(other if sk == sks[40] else None for sk in sks[1:-1])
+    assert table.answer(DeleteMany(deleted)) == tuple(
+        other if sk == sks[40] else None for sk in sks[1:-1]
+    )
     assert walk(table) == [sks[0], sks[40], sks[-1]]
 
 
-# -- ranges and pages ----------------------------------------------------------------------------------------------
+# -- ranges and pages
+# ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("consistent", [True, False])
-def test_a_query_answers_what_lies_above_after_and_at_or_below_upto(table: Table, consistent: bool) -> None:
+def test_a_query_answers_what_lies_above_after_and_at_or_below_upto(
+    table: Table, consistent: bool
+) -> None:
     fill(table, "f", "b", "d")
     fill(table, "c", "d", pk="q")
     for after, upto, found in (
-        *((None, None, "bdf"), ("b", None, "df"), ("c", None, "df"), ("f", None, "")),  # there is no "c"
-        *((None, "d", "bd"), (None, "e", "bd"), (None, "a", ""), ("b", "f", "df"), ("a", "e", "bd")),
+        # there is no "c"
+        *((None, None, "bdf"), ("b", None, "df"), ("c", None, "df"), ("f", None, "")),
+        *(
+            (None, "d", "bd"),
+            (None, "e", "bd"),
+            (None, "a", ""),
+            ("b", "f", "df"),
+            ("a", "e", "bd"),
+        ),
         *(("b", "b\0", ""), ("d", "d", ""), ("f", "b", "")),
     ):
         page: Page = table.answer(Query("p", after, upto, consistent=consistent))
@@ -224,19 +277,26 @@ def test_a_query_orders_by_bytes(table: Table) -> None:
     fill(table, *sks)
     assert walk(table) == sorted(sks, key=str.encode)
     fill(table, "a\0", "aa")
-    assert walk(table, after="a", upto="b") == ["a\0", "aa"]  # what goes on where another ends comes after it
+    # what goes on where another ends comes after it
+    assert walk(table, after="a", upto="b") == ["a\0", "aa"]
 
 
-def test_the_pages_of_a_query_hold_every_item_exactly_once_and_say_where_to_go_on(table: Table) -> None:
+def test_the_pages_of_a_query_hold_every_item_exactly_once_and_say_where_to_go_on(
+    table: Table,
+) -> None:
     sks = [f"{n:02}" for n in range(10)]
     fill(table, *sks)
     assert table.answer(Query("p", limit=2)) == Page((item("00"), item("01")), "01")
     for limit, after, upto in product((1, 2, 3), (None, "00"), (None, "08")):
-        expected = [sk for sk in sks if (after is None or sk > after) and (upto is None or sk <= upto)]
+        expected = [
+            sk for sk in sks if (after is None or sk > after) and (upto is None or sk <= upto)
+        ]
         assert walk(table, after, upto, limit) == expected, (limit, after, upto)
 
 
-def test_a_range_larger_than_a_page_comes_in_pages_and_a_scan_holds_every_key_exactly_once(table: Table) -> None:
+def test_a_range_larger_than_a_page_comes_in_pages_and_a_scan_holds_every_key_exactly_once(
+    table: Table,
+) -> None:
     fill(table, *"abcde", padding=300_000)
     fill(table, *"abc", pk="q", padding=300_000)
     first: Page = table.answer(Query("p"))
@@ -250,7 +310,8 @@ def test_a_range_larger_than_a_page_comes_in_pages_and_a_scan_holds_every_key_ex
     assert len(pages) > 1 or isinstance(table, SimulatedTable)  # it has one page for all keys
 
 
-# -- sizes ---------------------------------------------------------------------------------------------------------
+# -- sizes
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_largest_pack_is_put_and_read_back(table: Table) -> None:
@@ -260,14 +321,19 @@ def test_the_largest_pack_is_put_and_read_back(table: Table) -> None:
     assert 384_000 < item_bytes(whole) < 400 * 1_024
     assert table.answer(Together((Put(whole), Put(pack(0, 1))))) == (None, None)
     assert table.answer(Get(key_of(whole))) == whole
-    assert len(items.entries_of(LANE, table.answer(tail(items.tail_after(TOKENS[1]))).items[-1])) == ENTRIES_MAX
+    assert (
+        len(items.entries_of(LANE, table.answer(tail(items.tail_after(TOKENS[1]))).items[-1]))
+        == ENTRIES_MAX
+    )
 
 
 def test_packs_that_are_put_together_are_answered_each_on_its_own(table: Table) -> None:
     if isinstance(table, SimulatedTable | MemoryTable):
         pytest.skip("it takes an item of any size")
     too_large: Item = keyed(key_of(pack(3)), entries={"B": bytes(410_000)})
-    answers = table.answer(Together(tuple(map(Put, (pack(0, 1), too_large, pack(1, 2), pack(0, 1))))))
+    answers = table.answer(
+        Together(tuple(map(Put, (pack(0, 1), too_large, pack(1, 2), pack(0, 1)))))
+    )
     assert isinstance(answers[1], ItemTooLarge)
     assert [answers[0], *answers[2:]] == [None] * 3
     assert table.answer(tail()) == Page((pack(0, 1), pack(1, 2)), None)

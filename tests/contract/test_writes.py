@@ -1,4 +1,6 @@
-"""Every condition and action means the same to every table: as an expression to engines, as an effect elsewhere."""
+"""Every condition and action means the same to every table: as an expression to engines, as an
+effect elsewhere.
+"""
 
 import os
 from typing import Any
@@ -9,7 +11,19 @@ from hypothesis import strategies as st
 
 from lab.designs.string_set import Include, SizeBelow
 from ledger.actions import Action, Add, Remove, Set
-from ledger.conditions import Absent, All, AtLeast, AtMost, Condition, Contains, Either, Equals, Item, Not, Value
+from ledger.conditions import (
+    Absent,
+    All,
+    AtLeast,
+    AtMost,
+    Condition,
+    Contains,
+    Either,
+    Equals,
+    Item,
+    Not,
+    Value,
+)
 from ledger.errors import ItemTooLarge, TableMismatch, TokenConflict
 from ledger.requests import (
     Delete,
@@ -65,12 +79,22 @@ on_set = st.builds(Include, st.just("s"), texts)
 on_map = st.builds(Set, entry, numbers.map(number)) | st.builds(Remove, entry)
 actions: st.SearchStrategy[tuple[Action, ...]] = (
     st.tuples(on_number, on_text, on_set, on_map)
-    .flatmap(lambda each: st.lists(st.sampled_from(each), min_size=1, unique_by=lambda action: action.path))
+    .flatmap(
+        lambda each: st.lists(
+            st.sampled_from(each), min_size=1, unique_by=lambda action: action.path
+        )
+    )
     .map(tuple)
 )
 maps = st.dictionaries(texts, numbers.map(number)).map(lambda entries: {"M": entries})
 items = st.fixed_dictionaries(
-    {}, optional={"n": numbers.map(number), "t": texts.map(text), "s": st.just({"SS": ["a"]}), "m": maps}
+    {},
+    optional={
+        "n": numbers.map(number),
+        "t": texts.map(text),
+        "s": st.just({"SS": ["a"]}),
+        "m": maps,
+    },
 ).map(lambda attributes: keyed(KEY, **attributes))
 writes: st.SearchStrategy[Write] = st.one_of(
     st.builds(Update, st.just(KEY), actions, conditions | st.none(), st.booleans()),
@@ -89,7 +113,9 @@ def same(item: Item | Written | None) -> object:
     """An item as it can be compared: a set has no order."""
     if isinstance(item, Written):
         return "written", same(item.item)
-    return item and {name: {k: sorted(v) if k == "SS" else v for k, v in a.items()} for name, a in item.items()}
+    return item and {
+        name: {k: sorted(v) if k == "SS" else v for k, v in a.items()} for name, a in item.items()
+    }
 
 
 def result(table: Table, request: Request) -> Any:
@@ -113,7 +139,9 @@ def expected(write: Write, there: Item | None) -> tuple[Any, Item | None]:
 @pytest.mark.shows(2)
 @effort(1.5)
 @given(row=st.lists(writes, min_size=4, max_size=8))
-def test_a_write_does_what_it_says_and_answers_what_was_there(kept: Table, row: list[Write]) -> None:
+def test_a_write_does_what_it_says_and_answers_what_was_there(
+    kept: Table, row: list[Write]
+) -> None:
     kept.answer(Delete(KEY))
     there: Item | None = None
     for write in row:

@@ -1,4 +1,6 @@
-"""An AWS account for the pages of a module: moto, with the table `counters` in it, without lag between two Regions."""
+"""An AWS account for the pages of a module: moto, with the table `counters` in it, without lag
+between two Regions.
+"""
 
 from __future__ import annotations
 
@@ -34,17 +36,25 @@ def value(counter: str) -> int:
 
 @dataclass(frozen=True)
 class Account:
-    """`dynamodb` is the client that this library makes for itself: what `Ledger(settings)` sends goes through it."""
+    """`dynamodb` is the client that this library makes for itself: what `Ledger(settings)` sends
+    goes through it.
+    """
 
     dynamodb: DynamoDBClient
 
     def without_shape(self) -> None:
-        """Each page is a program of its own, with limits of its own; here all of them share a table."""
-        self.dynamodb.delete_item(TableName="counters", Key={"pk": {"S": "shape"}, "sk": {"S": "shape"}})
+        """Each page is a program of its own, with limits of its own; here all of them share a
+        table.
+        """
+        self.dynamodb.delete_item(
+            TableName="counters", Key={"pk": {"S": "shape"}, "sk": {"S": "shape"}}
+        )
 
     @contextmanager
     def bill(self, *others: DynamoDBClient) -> Iterator[list[Cost]]:
-        """What is asked for inside, through this client and the `others`: the one cost that the list holds after."""
+        """What is asked for inside, through this client and the `others`: the one cost that the
+        list holds after.
+        """
         bill, costs = list[Cost](), list[Cost]()
         for each in (self.dynamodb, *others):
             each.meta.events.register(
@@ -84,7 +94,8 @@ def account() -> Iterator[Account]:
         patch.setattr(BotocoreStubber, "process_request", one_at_a_time)
         patch.setenv("LEDGER_TABLE", "counters")
         patch.setenv("AWS_REGION", REGION)
-        client._client.cache_clear()  # a client from before knows nothing of moto, nor does a session
+        # a client from before knows nothing of moto, nor does a session
+        client._client.cache_clear()
         client._session.cache_clear()
         made = Account(without_statements(client.make_client(REGION)))
         for name, keys in TABLES.items():

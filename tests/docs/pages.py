@@ -1,4 +1,5 @@
-"""Pages whose Python runs: all blocks of a page, in order, as one module; behind each print stands what it prints.
+"""Pages whose Python runs: all blocks of a page, in order, as one module; behind each print stands
+what it prints.
 
 A file `page.py` beside `page.md` is the first part of that module.
 """
@@ -27,18 +28,25 @@ def prose(page: Path) -> str:
 def source(page: Path) -> str:
     """The page's Python, with the file beside it."""
     beside = page.with_suffix(".py")
-    return "\n\n".join([*([beside.read_text()] if beside.exists() else []), *blocks(page, "python")])
+    return "\n\n".join(
+        [*([beside.read_text()] if beside.exists() else []), *blocks(page, "python")]
+    )
 
 
 def run(page: Path) -> dict[str, Any]:
-    """The names that the page's Python leaves. Every line printed must be claimed by a comment, and the reverse."""
+    """The names that the page's Python leaves.
+
+    Every line printed must be claimed by a comment, and the reverse.
+    """
     names: dict[str, Any] = {"__name__": "page"}
     code = source(page)
     assert code, f"{page.name} has no Python"
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(compile(code, page.name, "exec", dont_inherit=True), names)
     claimed = re.findall(r"^ *print\(.*\)  # (.+)$", code, re.MULTILINE)
-    assert printed.getvalue().splitlines() == claimed, f"{page.name} prints {printed.getvalue()!r}, not {claimed}"
+    assert printed.getvalue().splitlines() == claimed, (
+        f"{page.name} prints {printed.getvalue()!r}, not {claimed}"
+    )
     return names
 
 

@@ -33,7 +33,8 @@ class Table:
         self.replicate()
 
     def start_anew(self) -> None:
-        self.processes += [self.start(region, NEW) for region in OLD]  # some of the old ones still run
+        # some of the old ones still run
+        self.processes += [self.start(region, NEW) for region in OLD]
 
     def write_shape(self, regions: tuple[str, ...] = NEW) -> None:
         for region in regions:
@@ -46,7 +47,9 @@ class Table:
     def replicate(self) -> None:
         self.world.replicate()
         for table in self.world.regions.values():
-            self.world.home.copy_to(table, *(key for key in self.world.home.items if key.pk == "shape"))
+            self.world.home.copy_to(
+                table, *(key for key in self.world.home.items if key.pk == "shape")
+            )
 
     def ends(self) -> list[str]:
         """How changes end that give a seat back, take it, and take one more, in each process."""
@@ -86,7 +89,9 @@ def test_in_the_order_of_the_page_every_refusal_is_one() -> None:
     assert played(steps) == {("recorded", "recorded", "LimitReached")}
 
 
-def test_processes_before_the_replica_are_out_of_reach_and_no_old_one_starts_after_the_shape() -> None:
+def test_processes_before_the_replica_are_out_of_reach_and_no_old_one_starts_after_the_shape() -> (
+    None
+):
     seen = played(["The processes", "The replica"])
     assert ("recorded", "recorded", "OutOfReach") in seen
     table = Table()

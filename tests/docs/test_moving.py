@@ -1,4 +1,6 @@
-"""The recipe for moving: the cut is tried with writers, readers and crashes between all of its requests."""
+"""The recipe for moving: the cut is tried with writers, readers and crashes between all of its
+requests.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +16,12 @@ from tests.docs.conftest import SETTINGS, Account, Names, value
 from tests.docs.pages import Before, Dies, instead, mortal
 
 SHARDS = 4
-DEATHS = [*(("dynamodb", nth) for nth in range(1, SHARDS + 2)), ("ledger", 1), ("ledger", 2), ("reader", 1)]
+DEATHS = [
+    *(("dynamodb", nth) for nth in range(1, SHARDS + 2)),
+    ("ledger", 1),
+    ("ledger", 2),
+    ("reader", 1),
+]
 
 
 class Moving:
@@ -69,11 +76,14 @@ def test_what_is_added_between_the_steps_of_a_move_counts_once_and_a_read_is_tru
     everyone()
     assert moving.value() == value(moving.counter) == sum(added)
     assert len(added) == SHARDS * (2 + SHARDS + 1)
-    assert refused == [SHARDS * step for step in range(3, 3 + SHARDS)]  # from the first closing to the opening
+    # from the first closing to the opening
+    assert refused == [SHARDS * step for step in range(3, 3 + SHARDS)]
     assert Compactor(SETTINGS).verify(moving.counter).ok
 
 
-def test_a_move_between_the_requests_of_a_read_makes_it_true_or_refused(names: Names, account: Account) -> None:
+def test_a_move_between_the_requests_of_a_read_makes_it_true_or_refused(
+    names: Names, account: Account
+) -> None:
     outcomes: list[object] = []
     for step in range(SHARDS):
         moving, steps = Moving(names, f"read-during-a-cut/{step}"), iter(range(100))
@@ -101,7 +111,9 @@ def test_a_move_that_died_goes_on_with_the_whole_value(names: Names) -> None:
             assert moving.value() == value(moving.counter) == 77
 
 
-def test_a_move_whose_opening_is_below_the_watermark_returns_when_it_is_settled(moving: Moving) -> None:
+def test_a_move_whose_opening_is_below_the_watermark_returns_when_it_is_settled(
+    moving: Moving,
+) -> None:
     moving.half_moved("ledger", 2)
     moving.add(1, 700, "c", timedelta(minutes=1))
     later = Compactor(replace(SETTINGS, fold_min=1), clock=lambda: clocks.wall_clock() + 3_600_000)
@@ -115,7 +127,9 @@ def test_a_move_whose_opening_is_below_the_watermark_returns_when_it_is_settled(
     assert value(moving.counter) == moving.value() == 777
 
 
-def test_a_cut_costs_a_write_unit_a_shard_and_two_and_a_read_none(moving: Moving, account: Account) -> None:
+def test_a_cut_costs_a_write_unit_a_shard_and_two_and_a_read_none(
+    moving: Moving, account: Account
+) -> None:
     moving.add(2, 7, "a")
     bills = []
     for does in (moving.move, moving.value, lambda: moving.add(2, 7, "b")):

@@ -1,4 +1,6 @@
-"""What the pages say of operating a table: the runbooks, a gate that is gone, the process without Lambda, a visit."""
+"""What the pages say of operating a table: the runbooks, a gate that is gone, the process
+without Lambda, a visit.
+"""
 
 import json
 import re
@@ -25,7 +27,9 @@ from tests.docs.pages import DOCS
 COUNTER = "stock:85123A"
 WITHOUT_LAMBDA = DOCS / "without-lambda.md"
 RUNBOOKS: Names = {"__name__": "runbooks"}
-exec(compile((DOCS / "runbooks.py").read_text(), "runbooks.py", "exec", dont_inherit=True), RUNBOOKS)
+exec(
+    compile((DOCS / "runbooks.py").read_text(), "runbooks.py", "exec", dont_inherit=True), RUNBOOKS
+)
 MINUTE_AGO = datetime.now(UTC) - timedelta(minutes=5)
 EAGER = replace(SETTINGS, fold_min=1)
 
@@ -33,13 +37,17 @@ EAGER = replace(SETTINGS, fold_min=1)
 @pytest.fixture(autouse=True)
 def _empty(account: Account) -> None:
     """Each test has the table for itself: some ask of all lanes that are there."""
-    DynamoTable.of(EAGER).answer(DeleteMany(tuple(account.dynamodb.scan(TableName="counters")["Items"])))
+    DynamoTable.of(EAGER).answer(
+        DeleteMany(tuple(account.dynamodb.scan(TableName="counters")["Items"]))
+    )
 
 
 def test_the_changes_of_unread_lanes_are_moved_and_count_once(account: Account) -> None:
     wrong = Ledger(replace(EAGER, shards={"stock:": 4}))
     for number in range(20):
-        wrong.add(COUNTER, 1, idempotency_key=str(number), at=MINUTE_AGO + timedelta(seconds=number))
+        wrong.add(
+            COUNTER, 1, idempotency_key=str(number), at=MINUTE_AGO + timedelta(seconds=number)
+        )
     account.without_shape()
     compactor = Compactor(EAGER)
     unread = list(compactor.run().problems)
@@ -58,7 +66,8 @@ def test_the_changes_of_unread_lanes_are_moved_and_count_once(account: Account) 
 
 def test_holds_that_are_over_end_and_those_that_go_on_stay(account: Account) -> None:
     limits = {"seats:": Limit(ceiling=30, region=SETTINGS.region)}
-    limited = replace(SETTINGS, limits=limits, unshared_limits=True)  # the other tests here have none
+    # the other tests here have none
+    limited = replace(SETTINGS, limits=limits, unshared_limits=True)
     now, long_ago = Ledger(limited), Ledger(limited, clock=lambda: wall_clock() - 7_200_000)
     over = [long_ago.hold("seats:gig", 1, expires=timedelta(hours=1)) for _ in range(12)]
     open_one = now.hold("seats:gig", 2, expires=timedelta(hours=1))
@@ -72,7 +81,8 @@ def test_holds_that_are_over_end_and_those_that_go_on_stay(account: Account) -> 
 def test_the_changes_of_a_pack_that_is_refused_are_moved_and_count_once(account: Account) -> None:
     counter, here = "tickets:gala", replace(EAGER, shards={"tickets:": 2})
     changes = [Change(counter, 1, str(number), MINUTE_AGO) for number in range(20)]
-    wrong = replace(here, shards={"tickets:": 3}, unshared_limits=True)  # as where no shape says how many
+    # as where no shape says how many
+    wrong = replace(here, shards={"tickets:": 3}, unshared_limits=True)
     Ledger(wrong).add_many(changes, pack=True)
     with pytest.raises(DamagedItem, match="an entry's token is of another shard"):
         Reader(here).read(counter)
@@ -86,8 +96,19 @@ def test_the_changes_of_a_pack_that_is_refused_are_moved_and_count_once(account:
 
 
 def test_the_page_on_a_gate_that_is_gone_has_its_steps_in_order() -> None:
-    page = (DOCS / "limits.md").read_text().partition("## When a gate is gone")[2].partition("\n## ")[0]
-    steps = ["Stop the writers", "Restore the lane", "Rebuild the counter", "Verify the counter", "Start the writers"]
+    page = (
+        (DOCS / "limits.md")
+        .read_text()
+        .partition("## When a gate is gone")[2]
+        .partition("\n## ")[0]
+    )
+    steps = [
+        "Stop the writers",
+        "Restore the lane",
+        "Rebuild the counter",
+        "Verify the counter",
+        "Start the writers",
+    ]
     assert re.findall(r"^\d\. \*\*(.+?)\*\*", page, re.M) == steps
 
 
@@ -103,7 +124,9 @@ def test_a_visit_of_a_cold_lane_reads_what_the_units_say(account: Account) -> No
         return bill[0].read_units
 
     units = (DOCS / "units.txt").read_text()
-    (said,) = re.findall(r"about (\d) for a lane that was never folded, (\d) to (\d) for another", units)
+    (said,) = re.findall(
+        r"about (\d) for a lane that was never folded, (\d) to (\d) for another", units
+    )
     never, least, most = map(int, said)
     assert visit("never-folded", 5, Compactor(SETTINGS)) == never
     visit("folded-once", 5, Compactor(EAGER))
@@ -129,5 +152,9 @@ def test_the_process_reports_what_it_did_and_fails_where_somebody_must_look(
         wrong.add("stock:l", -1, idempotency_key=f"wrong/{number}", at=MINUTE_AGO)
     assert main() == 1
     assert "LaneUnread" in capsys.readouterr().out
-    alarms = set(re.findall(r"^\|.*?`(\w+)`", WITHOUT_LAMBDA.read_text().partition("## What to alarm on")[2], re.M))
+    alarms = set(
+        re.findall(
+            r"^\|.*?`(\w+)`", WITHOUT_LAMBDA.read_text().partition("## What to alarm on")[2], re.M
+        )
+    )
     assert alarms <= {field.name for field in fields(Report)}

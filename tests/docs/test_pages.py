@@ -1,4 +1,6 @@
-"""Every page's Python runs as it stands and prints what its comments say; what a recipe claims beside that is tried."""
+"""Every page's Python runs as it stands and prints what its comments say; what a recipe claims
+beside that is tried.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ from tests.service.support import sqs
 
 Page = Callable[[str | Path], Names]
 WITH_PYTHON = [page for page in (ROOT / "README.md", *sorted(DOCS.rglob("*.md"))) if source(page)]
-READ_ONLY = {DOCS / "producers.md", DOCS / "recipes/terraform.md"}  # they need a queue on AWS, the CDK
+# they need a queue on AWS, the CDK
+READ_ONLY = {DOCS / "producers.md", DOCS / "recipes/terraform.md"}
 ELSEWHERE = {DOCS / "first-hour.md"}  # on the engine: tests/ledgerctl/test_page.py
 AT = "2010-12-01T08:26:00Z"
 
@@ -37,7 +40,9 @@ now = partial(datetime.now, UTC)
 
 
 class Clock:
-    """Milliseconds since 1970, which stand still until a test moves them: how long a call takes decides nothing."""
+    """Milliseconds since 1970, which stand still until a test moves them: how long a call takes
+    decides nothing.
+    """
 
     def __init__(self, at: datetime) -> None:
         self.now_ms = to_ms(at)
@@ -63,7 +68,9 @@ def test_a_recipe_has_at_most_300_words_round_its_code() -> None:
     assert {name: number for name, number in words.items() if number > 300} == {}
 
 
-def test_each_call_is_a_line_of_the_log_and_a_metric(page: Page, caplog: pytest.LogCaptureFixture) -> None:
+def test_each_call_is_a_line_of_the_log_and_a_metric(
+    page: Page, caplog: pytest.LogCaptureFixture
+) -> None:
     from opentelemetry.metrics import set_meter_provider
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -75,28 +82,38 @@ def test_each_call_is_a_line_of_the_log_and_a_metric(page: Page, caplog: pytest.
     observe(Observed("ledger.add", 7.0, Cost(1, 1, 0.0, 1.0), "LimitReached"))
     assert caplog.records[-1].levelname == "WARNING"
     data: Any = metrics.get_metrics_data()
-    found = {metric.name: metric.data.data_points for metric in data.resource_metrics[0].scope_metrics[0].metrics}
+    found = {
+        metric.name: metric.data.data_points
+        for metric in data.resource_metrics[0].scope_metrics[0].metrics
+    }
     assert found["exact_counter.call.duration"][-1].attributes["error.type"] == "LimitReached"
     assert [point.value for point in found["exact_counter.read_units"]][-2:] == [2.5, 0]
 
 
 def test_the_picture_of_the_chart_is_what_its_recipe_draws(page: Page) -> None:
-    """When it changes: `Path("docs/chart.svg").write_text(picture)` at the end of what the recipe runs."""
+    """When it changes: `Path("docs/chart.svg").write_text(picture)` at the end of what the
+    recipe runs.
+    """
     chart = page("chart")
     assert (DOCS / "chart.svg").read_text() == chart["picture"]
     assert chart["picture"].count("<rect") == 28
 
 
-@pytest.mark.parametrize(("pause_s", "units"), [(0, 1), (2, 3)])  # with the refusal in mind; when it was a while ago
+# with the refusal in mind; when it was a while ago
+@pytest.mark.parametrize(("pause_s", "units"), [(0, 1), (2, 3)])
 def test_nothing_is_sold_that_is_not_there_in_any_region_and_a_refused_line_stays_refused(
     page: Page, account: Account, pause_s: int, units: int
 ) -> None:
     stock, at, name = page("stock"), now(), f"p{pause_s}"
     clock = Clock(at)
-    dublin, virginia = (Ledger(stock[region].settings, clock=clock) for region in ("dublin", "virginia"))
+    dublin, virginia = (
+        Ledger(stock[region].settings, clock=clock) for region in ("dublin", "virginia")
+    )
     book = stock["book"]
     assert book(dublin, f"{name}/delivery", name, 4, at)
-    assert [book(virginia, f"{name}/{i}", name, -1, at) for i in range(6)] == [True] * 4 + [False] * 2
+    assert [book(virginia, f"{name}/{i}", name, -1, at) for i in range(6)] == [True] * 4 + [
+        False
+    ] * 2
     assert book(dublin, f"{name}/delivery-2", name, 5, at)
     assert not book(virginia, f"{name}/5", name, -1, at)
     reserved = stock["reserve"](dublin, f"{name}/basket", name, 3, at)
@@ -131,7 +148,9 @@ def dying_before_the_credit(account: Account, target: str) -> Iterator[None]:
     account.dynamodb.meta.events.unregister(*updates)
 
 
-def test_between_its_two_changes_money_is_missing_and_never_doubled(page: Page, account: Account) -> None:
+def test_between_its_two_changes_money_is_missing_and_never_doubled(
+    page: Page, account: Account
+) -> None:
     wallet, at = page("wallet"), now()
     everyone = ["outside", "wallet:ann", "wallet:bob"]
     with dying_before_the_credit(account, "wallet:bob"):
@@ -142,11 +161,15 @@ def test_between_its_two_changes_money_is_missing_and_never_doubled(page: Page, 
             assert wallet["transfer"]("pay-19", "wallet:ann", "wallet:bob", 100, at)
     assert (wallet["on_its_way"](*everyone), bill[0].write_units) == (0, 2)
     with account.bill() as out:
-        wallet["paid_out"]("out-9", "wallet:bob", 50, at, wallet["withdraw"]("out-9", "wallet:bob", 50, at))
+        wallet["paid_out"](
+            "out-9", "wallet:bob", 50, at, wallet["withdraw"]("out-9", "wallet:bob", 50, at)
+        )
     assert (wallet["on_its_way"](*everyone), out[0].write_units) == (0, 3)
 
 
-def test_a_transfer_that_died_is_finished_by_the_queue_and_then_by_its_caller(page: Page, account: Account) -> None:
+def test_a_transfer_that_died_is_finished_by_the_queue_and_then_by_its_caller(
+    page: Page, account: Account
+) -> None:
     wallet, at = page("wallet"), now()
     ledger, payment = wallet["ledger"], ("pay-21", "wallet:ann", "wallet:bob", 200, at)
     before = wallet["reader"].read("wallet:bob").value
@@ -197,14 +220,20 @@ def test_the_endpoint_replays_refuses_and_says_by_its_status_what_to_do(page: Pa
         assert [post("line-1", change=-6, at=at)[0] for _ in range(2)] == [201, 200]
         status, body = post("line-1", change=2, at=at)
         assert (status, "Nothing was written" in body["detail"]) == (409, True)
-        for key, wrong in ((None, {"change": 1, "at": AT}), ("k", {"change": 1}), ("k", {"change": 1.5, "at": AT})):
+        for key, wrong in (
+            (None, {"change": 1, "at": AT}),
+            ("k", {"change": 1}),
+            ("k", {"change": 1.5, "at": AT}),
+        ):
             assert post(key, **wrong)[0] == 422
         assert api.get("/counters/stock:e").json() == {"value": -6}
         for error, status in (
             *((errors.OutcomeUnknown, 504), (errors.Throttled, 429), (errors.NotAllowed, 500)),
             *((errors.LimitReached, 409), (errors.PeriodOver, 409), (errors.OutOfReach, 503)),
         ):
-            app.state.ledger = SimpleNamespace(add=lambda *_, error=error, **__: fails(error("No.")))
+            app.state.ledger = SimpleNamespace(
+                add=lambda *_, error=error, **__: fails(error("No."))
+            )
             assert post("line-3", change=1, at=AT)[0] == status
 
 
@@ -213,10 +242,14 @@ def test_a_batch_counts_each_line_once_and_reports_what_is_broken(page: Page) ->
 
     def line(number: int, quantity: int) -> str:
         order_line = f"536365/{number}"
-        return json.dumps({"stock_code": "l", "quantity": quantity, "order_line": order_line, "invoiced_at": AT})
+        return json.dumps(
+            {"stock_code": "l", "quantity": quantity, "order_line": order_line, "invoiced_at": AT}
+        )
 
     event = sqs(line(1, 6), line(2, 8), line(1, 6), "{", line(1, 7))
     for _ in range(2):  # a redrive
-        assert handler(event, None) == {"batchItemFailures": [{"itemIdentifier": f"m{n}"} for n in (4, 5)]}
+        assert handler(event, None) == {
+            "batchItemFailures": [{"itemIdentifier": f"m{n}"} for n in (4, 5)]
+        }
         assert value("stock:l") == -14
     assert handler(sqs("no"), None) == {"batchItemFailures": [{"itemIdentifier": "m1"}]}

@@ -1,4 +1,6 @@
-"""What the page on periods and the recipe for quotas claim: forms and times of names, plans, what all of it costs."""
+"""What the page on periods and the recipe for quotas claim: forms and times of names, plans,
+what all of it costs.
+"""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -36,7 +38,9 @@ def test_the_times_of_a_period_on_the_page_are_those_of_the_code() -> None:
     term = term_of("llm:key:k1@2026-11", Keep(late=timedelta(days=15), keep=timedelta(days=400)))
     assert term is not None
     times = (term.end_ms, term.closes_ms, term.kept_until_ms, term.retires_s * 1_000)
-    assert [until[:17] for until, _ in rows(PAGE, "until")] == [f"{to_datetime(ms):%Y-%m-%dT%H:%MZ}" for ms in times]
+    assert [until[:17] for until, _ in rows(PAGE, "until")] == [
+        f"{to_datetime(ms):%Y-%m-%dT%H:%MZ}" for ms in times
+    ]
     start_ms, end_ms = (to_ms(datetime(2026, month, 1, tzinfo=UTC)) for month in (11, 12))
     before, after = (start_ms - term.first_ms) // HOUR_MS, (term.end_ms - end_ms) // HOUR_MS
     assert f"up to {before} hours earlier or {after} later" in prose(PAGE)
@@ -50,7 +54,10 @@ def test_the_history_says_whether_an_attempt_counts_that_was_before_the_period_c
     ledger = Ledger(settings, table=table, clock=lambda: now["ms"])
     ledger.add("llm:a@2026-11", 7, idempotency_key="call-1", at=at)
     now["ms"] += 30 * 86_400_000
-    tokens = {entry.token for entry in Reader(settings, table=table, clock=lambda: now["ms"]).history("llm:a@2026-11")}
+    tokens = {
+        entry.token
+        for entry in Reader(settings, table=table, clock=lambda: now["ms"]).history("llm:a@2026-11")
+    }
     for key, counts in (("call-1", True), ("call-2", False)):
         with pytest.raises(PeriodOver) as raised:
             ledger.add("llm:a@2026-11", 7, idempotency_key=key, at=at)
@@ -61,7 +68,9 @@ def test_the_history_says_whether_an_attempt_counts_that_was_before_the_period_c
 def shop(carry: int = 0) -> Shop:
     """Its table stands: somebody has used it."""
     keep = Keep(late=timedelta(hours=1), keep=timedelta(days=35), carry=carry)
-    made = Shop(HOME, limits={"calls:": Limit(ceiling=1_000, region=HOME)}, periods={"calls:": keep})
+    made = Shop(
+        HOME, limits={"calls:": Limit(ceiling=1_000, region=HOME)}, periods={"calls:": keep}
+    )
     made.now_ms = to_ms(datetime(2026, 11, 26, tzinfo=UTC))
     made.ledger.add("calls:other@2026-11-26", 1)
     return made
@@ -85,14 +94,22 @@ def test_a_day_of_calls_costs_and_leaves_what_the_recipe_says(calls: int, said: 
     table, before = made.tables[HOME].table, made.cost
     there = {*table.items}
     for number in range(calls):
-        made.ledger.add("calls:acme@2026-11-26", 1, idempotency_key=str(number), at=to_datetime(int(made.now_ms)))
+        made.ledger.add(
+            "calls:acme@2026-11-26",
+            1,
+            idempotency_key=str(number),
+            at=to_datetime(int(made.now_ms)),
+        )
         made.now_ms += 86_000_000 / calls
     left = [item for key, item in table.items.items() if key not in there]
     size = sum(map(item_bytes, left)) / 1_000
     units = (made.cost - before).write_units
     assert said in (f"{units} write", f"{units / calls:.1f}.")
     assert said in prose(QUOTA)
-    assert f"{calls:,} calls {'leaves ' if calls == 100 else ''}{len(left)} items with {size:.2g} KB" in prose(QUOTA)
+    assert (
+        f"{calls:,} calls {'leaves ' if calls == 100 else ''}{len(left)} items with {size:.2g} KB"
+        in prose(QUOTA)
+    )
 
 
 def test_the_bill_of_the_recipe_is_its_arithmetic() -> None:

@@ -52,7 +52,11 @@ def left() -> MemoryTable:
 
 def test_the_rows_in_the_data_model_are_those_that_its_example_leaves() -> None:
     written = {
-        (key.pk, key.sk): {name: next(iter(value.values())) for name, value in item.items() if name not in ("pk", "sk")}
+        (key.pk, key.sk): {
+            name: next(iter(value.values()))
+            for name, value in item.items()
+            if name not in ("pk", "sk")
+        }
         for key, item in left().items.items()
     }
     shown: dict[tuple[str, str], dict[str, Any]] = {}
@@ -78,7 +82,9 @@ def test_the_figures_in_the_readme_are_those_that_its_commands_printed() -> None
     for command, _, printed in rows(README, "command"):
         _, _, below = page.partition(command.strip("`"))
         assert below, command
-        assert [figure for figure in re.findall(r"\d[\d,]*", printed) if figure not in below] == [], command
+        assert [
+            figure for figure in re.findall(r"\d[\d,]*", printed) if figure not in below
+        ] == [], command
 
 
 def test_the_comparison_in_the_readme_is_a_part_of_the_page() -> None:
@@ -88,18 +94,27 @@ def test_the_comparison_in_the_readme_is_a_part_of_the_page() -> None:
         """The cells by design and heading."""
         (head,) = re.findall(rf"^\| {re.escape(first)} \| (.*) \|$", page.read_text(), re.M)
         names = [first, *head.split(" | ")]
-        return {design: dict(zip(names, cells, strict=True)) for design, *cells in rows(page, first)}
+        return {
+            design: dict(zip(names, cells, strict=True)) for design, *cells in rows(page, first)
+        }
 
     shown, measured = table(README), table(DOCS / "comparison.md")
     assert next(iter(shown)) == "this library"
-    assert shown == {design: {name: measured[design][name] for name in cells} for design, cells in shown.items()}
+    assert shown == {
+        design: {name: measured[design][name] for name in cells} for design, cells in shown.items()
+    }
 
 
-def test_every_file_and_folder_that_is_named_or_linked_exists() -> None:  # anchors: mkdocs, in `make docs`
+# anchors: mkdocs, in `make docs`
+def test_every_file_and_folder_that_is_named_or_linked_exists() -> None:
     for page in PAGES:
         linked = re.findall(r"\]\((?!https?://)([^)#\s]+)", prose(page))
         assert [path for path in linked if not (page.parent / path).exists()] == [], page
-        named = {name for name in code(prose(page)) if re.fullmatch(r"\w+/([\w.-]+/)*([\w-]+\.\w+)?", name)}
+        named = {
+            name
+            for name in code(prose(page))
+            if re.fullmatch(r"\w+/([\w.-]+/)*([\w-]+\.\w+)?", name)
+        }
         assert [name for name in sorted(named) if not (ROOT / name).exists()] == [], page
 
 
@@ -116,7 +131,10 @@ def test_every_page_and_section_that_the_code_names_exists() -> None:
         "simulator",
         "tests",
     ]
-    files = [ROOT / "serverless.yml", *(path for room in rooms for path in (ROOT / room).rglob("*.*"))]
+    files = [
+        ROOT / "serverless.yml",
+        *(path for room in rooms for path in (ROOT / room).rglob("*.*")),
+    ]
     code = "".join(path.read_text() for path in files if path.suffix in (".py", ".yml"))
     for page, section in set(re.findall(r"\b(docs/[\w/-]+\.(?:md|txt))(?:#([\w-]+))?", code)):
         headings = re.findall(r"^#+ (.*)$", (ROOT / page).read_text(), re.MULTILINE)
@@ -125,14 +143,29 @@ def test_every_page_and_section_that_the_code_names_exists() -> None:
 
 
 def test_the_metrics_in_their_file_are_all_that_the_functions_publish() -> None:
-    assert set(re.findall(r"^([A-Z]\w+) {2,}\w", (DOCS / "metrics.txt").read_text(), re.MULTILINE)) == METRICS
+    assert (
+        set(re.findall(r"^([A-Z]\w+) {2,}\w", (DOCS / "metrics.txt").read_text(), re.MULTILINE))
+        == METRICS
+    )
 
 
 def test_every_recipe_is_in_the_index_and_every_make_target_that_is_named_exists() -> None:
-    linked = set(re.findall(r"^- \[[^]]+\]\(([\w-]+\.md)\)", (RECIPES / "README.md").read_text(), re.MULTILINE))
+    linked = set(
+        re.findall(
+            r"^- \[[^]]+\]\(([\w-]+\.md)\)", (RECIPES / "README.md").read_text(), re.MULTILINE
+        )
+    )
     assert linked == {page.name for page in RECIPES.glob("*.md")} - {"README.md"}
-    named = {target for page in PAGES for target in re.findall(r"\bmake ([a-z]+)\b", "; ".join(code(prose(page))))}
-    named |= set(re.findall(r"^make ([a-z]+)", "".join(text for page in PAGES for text in blocks(page, "sh")), re.M))
+    named = {
+        target
+        for page in PAGES
+        for target in re.findall(r"\bmake ([a-z]+)\b", "; ".join(code(prose(page))))
+    }
+    named |= set(
+        re.findall(
+            r"^make ([a-z]+)", "".join(text for page in PAGES for text in blocks(page, "sh")), re.M
+        )
+    )
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert {"demo", "test"} <= named <= targets
 
@@ -142,8 +175,12 @@ def test_the_settings_on_their_page_are_those_of_the_code() -> None:
     variables = str(Settings.from_env.__doc__).replace("\n", " ")
     for name, default, _ in rows(SETTINGS, "setting"):
         (setting,) = code(name)
-        said[setting] = "required" if default == "required" else ast.literal_eval(default.strip("`"))
-        assert f" {'AWS_REGION' if setting == 'region' else f'LEDGER_{setting.upper()}'}" in variables
+        said[setting] = (
+            "required" if default == "required" else ast.literal_eval(default.strip("`"))
+        )
+        assert (
+            f" {'AWS_REGION' if setting == 'region' else f'LEDGER_{setting.upper()}'}" in variables
+        )
     held = {f.name: "required" if f.default is MISSING else f.default for f in fields(Settings)}
     held["shards"] = held["limits"] = held["thresholds"] = held["periods"] = {}
     assert said == held
@@ -166,8 +203,12 @@ def test_the_entries_in_the_data_model_are_those_of_the_code() -> None:
     assert f"last token are {PACK_SPAN_MS:,} ms apart at most" in page
 
 
-def test_the_tokens_and_deltas_in_the_data_model_are_those_of_the_code_and_all_its_json_is_json() -> None:
-    for counter, key, at, hashed, token in ([cell.strip("`") for cell in row] for row in rows(DATA_MODEL, "counter")):
+def test_the_tokens_and_deltas_in_the_data_model_are_those_of_the_code_and_all_its_json_is_json() -> (
+    None
+):
+    for counter, key, at, hashed, token in (
+        [cell.strip("`") for cell in row] for row in rows(DATA_MODEL, "counter")
+    ):
         at_ms = to_ms(datetime.fromisoformat(at))
         assert tokens.keyed(counter, key, at_ms) == token
         assert tokens.make(at_ms, hashlib.sha256(hashed.encode()).digest()[:10]) == token
@@ -184,23 +225,31 @@ def test_the_limits_in_the_data_model_are_those_of_the_code() -> None:
     assert (CHANGE_MAX, AHEAD_MAX_MS) == (10**18, 5 * 60_000)
     assert limits["change"].startswith("magnitude at most 10^18")
     assert limits["`at`"] == "from 1970 to five minutes ahead"
-    assert limits["entries of a segment"] == f"{default['fold_max']:,} by default, at most {FOLD_MAX_LIMIT:,}"
+    assert (
+        limits["entries of a segment"]
+        == f"{default['fold_max']:,} by default, at most {FOLD_MAX_LIMIT:,}"
+    )
     assert limits["shards of a counter"] == f"1 to {SHARDS_MAX:,}"
 
 
 def test_every_attribute_in_the_data_model_is_one_of_the_code() -> None:
     table = left()
     settings = Settings(table="counters", region="eu-west-1")
-    Compactor(settings, tables={"eu-west-1": table}).compact("stock:85123A")  # writes the clean note
+    # writes the clean note
+    Compactor(settings, tables={"eu-west-1": table}).compact("stock:85123A")
     written = {name for item in table.items.values() for name in item}
     token = tokens.make(1, bytes(10))
     gate = replace(Gate.new(LANE, Limit(-1, 1, LANE.region)), carried=1, took=1, carried_before=1)
     of_gates = [gate_items.gate_item(gate), gate_items.late_item(LANE, token, 1, 1)]
     of_gates.append(gate_items.filed_item(Filed(LANE, token, 1, LOWEST, {token: 1})))
     of_gates.append(items.shape_item(Shape((LANE.region,), {}, is_strong=True)))
-    written |= {name for item in of_gates for name, value in item.items() if next(iter(value)) in "NSB"}
+    written |= {
+        name for item in of_gates for name, value in item.items() if next(iter(value)) in "NSB"
+    }
     crossing = Crossing.after(None, LANE.region, LANE.counter, Threshold(below=1), 0, 1)
-    written |= {str(action.path) for action in cross(None, crossing).actions} - {"above", "below"}  # one row of both
+    # one row of both
+    written |= {str(action.path) for action in cross(None, crossing).actions} - {"above", "below"}
     described = DATA_MODEL.read_text() + GATES.read_text()
     tables = re.findall(r"^\| `(\w+)` \([NSB]\) \|", described, re.MULTILINE)
-    assert written == {*tables, "pk", "sk", "change", "entries", "outcome"} - {"slack"}  # not in a new gate
+    # not in a new gate
+    assert written == {*tables, "pk", "sk", "change", "entries", "outcome"} - {"slack"}

@@ -11,5 +11,7 @@ PACKAGES = ("ledger", "ledger.budgets", "reader", "compactor")
 def test_every_public_name_stands_in_the_reference() -> None:
     pages = "".join(page.read_text() for page in (DOCS / "reference").glob("*.md"))
     there = set(re.findall(r"^::: ([\w.]+)$", pages, re.MULTILINE))
-    public = {f"{package}.{name}" for package in PACKAGES for name in import_module(package).__all__}
+    public = {
+        f"{package}.{name}" for package in PACKAGES for name in import_module(package).__all__
+    }
     assert public - there == set()

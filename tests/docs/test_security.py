@@ -15,14 +15,18 @@ from tests.world import A, B, settings, two_regions
 TABLE = (ROOT / "docs" / "policies.txt").read_text().partition("The same of a limited counter")[2]
 SAID = {
     (command, action, kind)
-    for commands, action, items in re.findall(r"^(verify|rebuild|verify, rebuild) {2,}(\w+) on (.+)$", TABLE, re.M)
+    for commands, action, items in re.findall(
+        r"^(verify|rebuild|verify, rebuild) {2,}(\w+) on (.+)$", TABLE, re.M
+    )
     for command in commands.split(", ")
     for kind in re.findall(r"(\w+)(?:#R#\*)?", items)
 }
 
 
 class Operator(Account):
-    """The table of a Region, and (action, kind of item) of what it was asked there; each of its own items."""
+    """The table of a Region, and (action, kind of item) of what it was asked there; each of its
+    own items.
+    """
 
     def __init__(self, table: Any, region: str) -> None:
         super().__init__()
@@ -30,14 +34,17 @@ class Operator(Account):
         self.asked: set[tuple[str, str, str]] = set()
 
     def judge(self, function: str, action: str, on: str, region: str = A, *pks: str) -> None:
-        for pk in pks if region == self.region else ():  # the other Region was asked, and has it too
+        # the other Region was asked, and has it too
+        for pk in pks if region == self.region else ():
             kind, _, lane = pk.partition("#")
             assert pk == "shape" or lane.startswith(f"{region}#"), f"{action} of {pk} in {region}"
             self.asked.add((function, action.removeprefix("dynamodb:"), kind))
 
 
 @pytest.mark.parametrize("command", ["verify", "rebuild"])
-def test_a_command_asks_of_a_limited_counter_for_what_the_page_says_each_region_for_its_own(command: str) -> None:
+def test_a_command_asks_of_a_limited_counter_for_what_the_page_says_each_region_for_its_own(
+    command: str,
+) -> None:
     home, away = two_regions()
     tables = {A: home, B: away}
     limits = {"seats:": Limit(ceiling=100, region=A)}

@@ -1,4 +1,6 @@
-"""The TypeScript of its recipe runs, with the Node that is here, against the API that listens on this computer."""
+"""The TypeScript of its recipe runs, with the Node that is here, against the API that listens on
+this computer.
+"""
 
 import io
 import os
@@ -32,10 +34,14 @@ Answers = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def erased(code: str) -> str:
-    """The page's code without its types, for a Node that does not erase them: they stand in `type` and signatures."""
+    """The page's code without its types, for a Node that does not erase them: they stand in
+    `type` and signatures.
+    """
     code = re.sub(r"^type .*;\n", "", code, flags=re.MULTILINE)
     named = r": (?:Promise<\w+>|\w+(?:\[\])?)"
-    return re.sub(r"^async function .*$", lambda line: re.sub(named, "", line[0]), code, flags=re.MULTILINE)
+    return re.sub(
+        r"^async function .*$", lambda line: re.sub(named, "", line[0]), code, flags=re.MULTILINE
+    )
 
 
 def node(folder: Path, port: int, code: str) -> subprocess.CompletedProcess[str]:
@@ -45,7 +51,9 @@ def node(folder: Path, port: int, code: str) -> subprocess.CompletedProcess[str]
     file = folder / ("page.mts" if (major, minor) >= STRIPS_TYPES else "page.mjs")
     file.write_text(code if file.suffix == ".mts" else erased(code))
     environ = os.environ | {"COUNTERS_API": f"http://{HOST}:{port}"}
-    return subprocess.run([NODE, str(file)], capture_output=True, text=True, env=environ, check=False)
+    return subprocess.run(
+        [NODE, str(file)], capture_output=True, text=True, env=environ, check=False
+    )
 
 
 class LosesAnswers:
@@ -64,7 +72,9 @@ class LosesAnswers:
 
 
 @pytest.mark.parametrize("loses", [False, True])
-def test_the_page_reserves_settles_and_is_refused_also_where_answers_are_lost(tmp_path: Path, loses: bool) -> None:
+def test_the_page_reserves_settles_and_is_refused_also_where_answers_are_lost(
+    tmp_path: Path, loses: bool
+) -> None:
     table = MemoryTable()
     api = Api(SETTINGS, Watch.here("api", io.StringIO()), table=table)
     (code,) = blocks(PAGE, "typescript")

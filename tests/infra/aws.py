@@ -1,7 +1,9 @@
-"""An AWS account as far as infra.deploy asks: stacks, the table's replicas, queues, canaries, limits; and a clock.
+"""An AWS account as far as infra.deploy asks: stacks, the table's replicas, queues, canaries,
+limits; and a clock.
 
 Rule 1: What is changed is a line of `steps`, in order; nothing else tells what a command did.
-Rule 2: Every edge is replaced here, once: infra.aws, the framework, the build and the table's items.
+Rule 2: Every edge is replaced here, once: infra.aws, the framework, the build and the table's
+items.
 """
 
 import functools
@@ -28,7 +30,11 @@ from ledger.requests import Get, Put, Request
 from tests.infra import template
 
 HOME, OTHER, THIRD = "eu-west-1", "us-east-1", "ap-south-1"
-QUEUES = {"ChangesQueueUrl": "changes", "ChangesDeadLetterQueueUrl": "changes-dlq", "OutcomesQueueUrl": "outcomes"}
+QUEUES = {
+    "ChangesQueueUrl": "changes",
+    "ChangesDeadLetterQueueUrl": "changes-dlq",
+    "OutcomesQueueUrl": "outcomes",
+}
 SERVICE, TABLE_STACK = "ledger-dev", "ledger-dev-table"
 FOLDED = {"read": True, "added": 32, "newest_ms": 1, "folded_ms": 1}
 
@@ -48,10 +54,11 @@ class AwsClient:
 
 
 class AwsAccount:
-    """stacks: by Region and name. replicas: a Region's table -> the Regions of all. ends: the states in which the next
-    writes of a stack end, "" is gone; polls: how often one is still at work after a write. states: of replicas that are
-    not active. replicating: as AWS does, and MiniStack does not. canary: what each answers, the last one again and
-    again. waiting: messages by Region, queue and attribute."""
+    """stacks: by Region and name. replicas: a Region's table -> the Regions of all. ends: the
+    states in which the next writes of a stack end, "" is gone; polls: how often one is still at
+    work after a write. states: of replicas that are not active. replicating: as AWS does, and
+    MiniStack does not. canary: what each answers, the last one again and again. waiting: messages
+    by Region, queue and attribute."""
 
     def __init__(self) -> None:
         self.steps: list[str] = []
@@ -95,7 +102,9 @@ class AwsAccount:
     def shape(self) -> Shape:
         return items.shape_of(self.items.answer(Get(items.SHAPE_KEY)))
 
-    def serverless(self, command: str, stage: str, region: str, params: Mapping[str, str], *more: str) -> None:
+    def serverless(
+        self, command: str, stage: str, region: str, params: Mapping[str, str], *more: str
+    ) -> None:
         if command == "package":
             package(Path(more[1]), params)
             return
@@ -104,13 +113,23 @@ class AwsAccount:
             del self.stacks[region, SERVICE]
             return
         assert params["streamArn"] == f"stream {region}"
-        known = {"TableName": params.get("tableName", SERVICE), "ReservedCanary": params.get("reservedCanary", "1")}
+        known = {
+            "TableName": params.get("tableName", SERVICE),
+            "ReservedCanary": params.get("reservedCanary", "1"),
+        }
         self.service_is_in(region, known)
 
     def service_is_in(self, region: str, parameters: Mapping[str, str]) -> None:
-        given = [{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()]
+        given = [
+            {"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()
+        ]
         outputs = [{"OutputKey": key, "OutputValue": value} for key, value in QUEUES.items()]
-        stack = {"StackStatus": "CREATE_COMPLETE", "Parameters": given, "Outputs": outputs, "busy": []}
+        stack = {
+            "StackStatus": "CREATE_COMPLETE",
+            "Parameters": given,
+            "Outputs": outputs,
+            "busy": [],
+        }
         self.stacks[region, SERVICE] = stack
 
     def describe_stacks(self, region: str, StackName: str) -> Any:
@@ -121,11 +140,19 @@ class AwsAccount:
 
     def describe_stack_events(self, region: str, StackName: str) -> Any:
         why = {"LogicalResourceId": "Table", "ResourceStatusReason": "an SCP denies it"}
-        return {"StackEvents": [{"ResourceStatus": "CREATE_COMPLETE"}, {"ResourceStatus": "CREATE_FAILED", **why}]}
+        return {
+            "StackEvents": [
+                {"ResourceStatus": "CREATE_COMPLETE"},
+                {"ResourceStatus": "CREATE_FAILED", **why},
+            ]
+        }
 
     def create_stack(self, region: str, *, RetainExceptOnCreate: bool, **given: Any) -> None:
         assert RetainExceptOnCreate is True, "a creation that fails is to leave nothing"
-        self.stacks[region, TABLE_STACK] = {"EnableTerminationProtection": False, "Parameters": given["Parameters"]}
+        self.stacks[region, TABLE_STACK] = {
+            "EnableTerminationProtection": False,
+            "Parameters": given["Parameters"],
+        }
         self._put_stack(region, "create", **given)
 
     def update_stack(self, region: str, **given: Any) -> None:
@@ -135,7 +162,9 @@ class AwsAccount:
             raise refused("ValidationError", "No updates are to be performed.")
         self._put_stack(region, "update", **given)
 
-    def _put_stack(self, region: str, verb: str, StackName: str, Parameters: Any, TemplateBody: str) -> None:
+    def _put_stack(
+        self, region: str, verb: str, StackName: str, Parameters: Any, TemplateBody: str
+    ) -> None:
         """A line of `steps` with the Regions, and whether the table is protected."""
         values = {each["ParameterKey"]: each["ParameterValue"] for each in Parameters}
         regions = [value for key, value in values.items() if key.startswith("Region")]
@@ -150,7 +179,9 @@ class AwsAccount:
             made = regions if self.replicating else self.replicas.get(region, [region])
             self.replicas |= dict.fromkeys(made, made)
 
-    def update_termination_protection(self, region: str, *, StackName: str, EnableTerminationProtection: bool) -> None:
+    def update_termination_protection(
+        self, region: str, *, StackName: str, EnableTerminationProtection: bool
+    ) -> None:
         self.stacks[region, StackName]["EnableTerminationProtection"] = EnableTerminationProtection
 
     def delete_stack(self, region: str, *, StackName: str) -> None:
@@ -164,8 +195,15 @@ class AwsAccount:
         if region not in self.replicas:
             raise refused("ResourceNotFoundException", "")
         others = [other for other in self.replicas[region] if other != region]
-        replicas = [{"RegionName": each, "ReplicaStatus": self.states.get(each, "ACTIVE")} for each in others]
-        table = {"TableStatus": "ACTIVE", "Replicas": replicas, "LatestStreamArn": f"stream {region}"}
+        replicas = [
+            {"RegionName": each, "ReplicaStatus": self.states.get(each, "ACTIVE")}
+            for each in others
+        ]
+        table = {
+            "TableStatus": "ACTIVE",
+            "Replicas": replicas,
+            "LatestStreamArn": f"stream {region}",
+        }
         return {"Table": table | self.described}
 
     def update_table(self, region: str, TableName: str, ReplicaUpdates: Any) -> None:
@@ -187,7 +225,11 @@ class AwsAccount:
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
         if isinstance(answer, Exception):
             raise answer
-        failed = {"FunctionError": "Unhandled"} if isinstance(answer, dict) and "errorMessage" in answer else {}
+        failed = (
+            {"FunctionError": "Unhandled"}
+            if isinstance(answer, dict) and "errorMessage" in answer
+            else {}
+        )
         return {"Payload": io.BytesIO(json.dumps(answer).encode()), **failed}
 
     def get_service_quota(self, region: str, ServiceCode: str, QuotaCode: str) -> Any:

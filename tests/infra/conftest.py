@@ -14,4 +14,8 @@ PACKAGED = os.environ.get("LEDGER_PACKAGED", "")
 @pytest.fixture(params=["source", *filter(None, PACKAGED.split(os.pathsep))])
 def service(request: pytest.FixtureRequest) -> Any:
     """One Region's service template: from the sources, and as packaged."""
-    return template.source() if request.param == "source" else json.loads(Path(request.param).read_text())
+    return (
+        template.source()
+        if request.param == "source"
+        else json.loads(Path(request.param).read_text())
+    )

@@ -1,6 +1,8 @@
-"""An AWS account of recorded answers: real clients of boto3, of which no request leaves this process.
+"""An AWS account of recorded answers: real clients of boto3, of which no request leaves this
+process.
 
-Rule 1: A request and an answer have the form of botocore's models; an answer of another form fails the test.
+Rule 1: A request and an answer have the form of botocore's models; an answer of another form fails
+the test.
 Rule 2: IAM's simulation decides by the policies that it is given, as AWS's pages say.
 """
 
@@ -17,11 +19,19 @@ from botocore.validate import validate_parameters
 
 ACCOUNT = "111122223333"
 Answer = Any
-"""A dictionary; an error's code and message; or what makes one of them, of a Region and a request."""
+"""A dictionary; an error's code and message; or what makes one of them, of a Region and a
+request.
+"""
 
 
 def denied(right: str) -> tuple[str, str]:
-    return "AccessDenied", f"User: arn:aws:iam::{ACCOUNT}:user/me is not authorized to perform: {right} on resource: *"
+    return (
+        "AccessDenied",
+        (
+            f"User: arn:aws:iam::{ACCOUNT}:user/me is not authorized to perform: {right} on "
+            "resource: *"
+        ),
+    )
 
 
 class Recorded:
@@ -33,14 +43,22 @@ class Recorded:
         self.begin()
 
     def begin(self) -> None:
-        """An account that has nothing yet, of whoever may do all; clients stay, because they take long to make."""
+        """An account that has nothing yet, of whoever may do all; clients stay, because they
+        take long to make.
+        """
         self.asked: list[tuple[str, str]] = []
         self.iam = Iam()
         self.answers: dict[str, Answer] = {
-            "GetCallerIdentity": {"Account": ACCOUNT, "Arn": f"arn:aws:sts::{ACCOUNT}:assumed-role/deployer/me"},
+            "GetCallerIdentity": {
+                "Account": ACCOUNT,
+                "Arn": f"arn:aws:sts::{ACCOUNT}:assumed-role/deployer/me",
+            },
             "GetRole": {"Role": role(f"arn:aws:iam::{ACCOUNT}:role/teams/deployer")},
             "GetServiceQuota": {"Quota": {"Value": 40_000.0}},
-            "DescribeStacks": lambda region, asked: ("ValidationError", f"Stack {asked['StackName']} does not exist"),
+            "DescribeStacks": lambda region, asked: (
+                "ValidationError",
+                f"Stack {asked['StackName']} does not exist",
+            ),
             "DescribeTable": ("ResourceNotFoundException", "Requested resource not found"),
             "GetItem": ("ResourceNotFoundException", "Requested resource not found"),
             "GetAccountSettings": limits(1_000),
@@ -74,8 +92,14 @@ class Recorded:
         failed = isinstance(answer, tuple)
         if not failed and model.output_shape is not None:
             validate_parameters(answer, model.output_shape)
-        parsed = {"Error": dict(zip(("Code", "Message"), answer, strict=True))} if failed else dict(answer)
-        return AWSResponse("", 400 if failed else 200, HTTPHeaders(), None), parsed | {"ResponseMetadata": {}}
+        parsed = (
+            {"Error": dict(zip(("Code", "Message"), answer, strict=True))}
+            if failed
+            else dict(answer)
+        )
+        return AWSResponse("", 400 if failed else 200, HTTPHeaders(), None), parsed | {
+            "ResponseMetadata": {}
+        }
 
 
 def role(arn: str) -> dict[str, Any]:
@@ -92,12 +116,14 @@ def quota(value: float) -> Answer:
 
 def stack(state: str, **parameters: str) -> Answer:
     given = [{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()]
-    return {"Stacks": [{"StackName": "x", "CreationTime": 0, "StackStatus": state, "Parameters": given}]}
+    return {
+        "Stacks": [{"StackName": "x", "CreationTime": 0, "StackStatus": state, "Parameters": given}]
+    }
 
 
 class Iam:
-    """without: what the caller may not do, by Region. missing: what it would need. substitutes, all_values, null: what
-    of AWS's pages on conditions is so."""
+    """without: what the caller may not do, by Region. missing: what it would need. substitutes,
+    all_values, null: what of AWS's pages on conditions is so."""
 
     def __init__(self) -> None:
         self.without: dict[str, set[str]] = {}
@@ -105,21 +131,36 @@ class Iam:
         self.substitutes = self.all_values = self.null = True
 
     def simulated(self, asked: Mapping[str, Any]) -> Answer:
-        context = {each["ContextKeyName"]: each["ContextKeyValues"] for each in asked["ContextEntries"]}
+        context = {
+            each["ContextKeyName"]: each["ContextKeyValues"] for each in asked["ContextEntries"]
+        }
         (arn,) = asked["ResourceArns"]
         results = []
         for action in asked["ActionNames"]:
             if "PolicyInputList" in asked:
-                statements = (each for text in asked["PolicyInputList"] for each in json.loads(text)["Statement"])
+                statements = (
+                    each
+                    for text in asked["PolicyInputList"]
+                    for each in json.loads(text)["Statement"]
+                )
                 allowed = any(self._allows(each, action, arn, context) for each in statements)
             else:
                 allowed = action not in self.without.get(context["aws:RequestedRegion"][0], ())
-            decision = {"EvalActionName": action, "EvalDecision": "allowed" if allowed else "implicitDeny"}
+            decision = {
+                "EvalActionName": action,
+                "EvalDecision": "allowed" if allowed else "implicitDeny",
+            }
             results.append(decision | {"MissingContextValues": [] if allowed else self.missing})
         return {"EvaluationResults": results, "IsTruncated": False}
 
-    def _allows(self, statement: Any, action: str, arn: str, context: Mapping[str, list[str]]) -> bool:
-        resources = statement["Resource"] if isinstance(statement["Resource"], list) else [statement["Resource"]]
+    def _allows(
+        self, statement: Any, action: str, arn: str, context: Mapping[str, list[str]]
+    ) -> bool:
+        resources = (
+            statement["Resource"]
+            if isinstance(statement["Resource"], list)
+            else [statement["Resource"]]
+        )
         return (
             action in statement["Action"]
             and any(fnmatch.fnmatchcase(arn, each) for each in resources)
@@ -138,8 +179,11 @@ class Iam:
                 return (not has) is (values == "true") or not self.null
             case "ForAllValues:StringLike":
                 patterns = [
-                    each.replace("${aws:RequestedRegion}", region) if self.substitutes else each for each in values
+                    each.replace("${aws:RequestedRegion}", region) if self.substitutes else each
+                    for each in values
                 ]
-                fit = [any(fnmatch.fnmatchcase(one, pattern) for pattern in patterns) for one in has]
+                fit = [
+                    any(fnmatch.fnmatchcase(one, pattern) for pattern in patterns) for one in has
+                ]
                 return all(fit) if self.all_values else any(fit)
         raise AssertionError(test)

@@ -1,7 +1,8 @@
 """Clients that stand behind the roles' table of rights (infra/rights.py).
 
-Rule 1: A request of the library becomes the operations that its own `DynamoTable` sends, and each is judged. What is
-denied is answered as AWS answers, so a fall-back falls back; what is allowed, by a table in memory of every Region.
+Rule 1: A request of the library becomes the operations that its own `DynamoTable` sends, and each
+is judged. What is denied is answered as AWS answers, so a fall-back falls back; what is allowed, by
+a table in memory of every Region.
 """
 
 import re
@@ -18,15 +19,25 @@ from ledger.table import DynamoTable
 
 HOME, OTHER = "eu-west-1", "us-east-1"
 BY_LAMBDA = {*RECEIVE.split(), *FOLLOW.split(), *LOG.split()}
-"""What Lambda itself asks for in a function's name; CloudFormation makes no event source without it."""
+"""What Lambda itself asks for in a function's name; CloudFormation makes no event source without
+it.
+"""
 
 NAMED = re.compile(r"""['"](\w+)['"](?:: | = )\?""")
-ANSWERS = {"batch_get_item": {"Responses": {}}, "query": {"Items": []}, "update_item": {"Attributes": {}}}
-SENT = {"send_message": "sqs:SendMessage", "change_message_visibility_batch": "sqs:ChangeMessageVisibility"}
+ANSWERS = {
+    "batch_get_item": {"Responses": {}},
+    "query": {"Items": []},
+    "update_item": {"Attributes": {}},
+}
+SENT = {
+    "send_message": "sqs:SendMessage",
+    "change_message_visibility_batch": "sqs:ChangeMessageVisibility",
+}
 
 
 class Account:
-    """denied: what no row allows. used: of each role, the rows with their actions and keys that allowed something.
+    """denied: what no row allows. used: of each role, the rows with their actions and keys that
+    allowed something.
     without: actions that are denied whatever the roles say. Queues and buses are judged, too."""
 
     def __init__(self) -> None:
@@ -66,7 +77,9 @@ class Table:
 
 
 class Client:
-    """A boto3 client of DynamoDB, SQS or EventBridge that judges every operation and answers that there is nothing."""
+    """A boto3 client of DynamoDB, SQS or EventBridge that judges every operation and answers
+    that there is nothing.
+    """
 
     def __init__(self, account: Account, function: str, region: str = HOME) -> None:
         self._account, self._function, self._region = account, function, region
@@ -80,7 +93,9 @@ class Client:
             for action, pk in _judged(operation, arguments):
                 pks_of.setdefault(action, []).append(pk)
             for action, pks in pks_of.items():
-                self._account.judge(self._function, f"dynamodb:{action}", "table", self._region, *pks)
+                self._account.judge(
+                    self._function, f"dynamodb:{action}", "table", self._region, *pks
+                )
             if "Statements" in arguments:
                 return {"Responses": [{} for _ in arguments["Statements"]]}
             return ANSWERS.get(operation, {})
@@ -112,7 +127,10 @@ def _judged(operation: str, arguments: Mapping[str, Any]) -> Iterator[tuple[str,
                 yield from _judged("execute_statement", each)
         case "execute_statement":
             text = arguments["Statement"]
-            yield f"PartiQL{text.split()[0].title()}", arguments["Parameters"][NAMED.findall(text).index("pk")]["S"]
+            yield (
+                f"PartiQL{text.split()[0].title()}",
+                arguments["Parameters"][NAMED.findall(text).index("pk")]["S"],
+            )
         case "transact_write_items":
             for each in arguments["TransactItems"]:
                 ((kind, write),) = each.items()

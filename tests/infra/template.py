@@ -1,5 +1,5 @@
-"""The service's template as the sources have it: CloudFormation's short tags spelled out, serverless.yml's includes
-resolved.
+"""The service's template as the sources have it: CloudFormation's short tags spelled out,
+serverless.yml's includes resolved.
 """
 
 import re
@@ -27,7 +27,9 @@ def framework() -> Any:
 
 @cache
 def source() -> dict[str, Any]:
-    """One Region's template from serverless.yml and infra/; of the framework's own resources the functions alone."""
+    """One Region's template from serverless.yml and infra/; of the framework's own resources the
+    functions alone.
+    """
     config = framework()
     merged: dict[str, Any] = {section: {} for section in SECTIONS}
     for part in config["resources"]:
@@ -43,14 +45,21 @@ def source() -> dict[str, Any]:
             "Role": {"Fn::GetAtt": [function["role"], "Arn"]},
         }
         more = merged["Resources"].get(name, {"Properties": {}})["Properties"]
-        merged["Resources"][name] = {"Type": "AWS::Lambda::Function", "Properties": more | properties}
+        merged["Resources"][name] = {
+            "Type": "AWS::Lambda::Function",
+            "Properties": more | properties,
+        }
     return merged
 
 
 def of_type(template: dict[str, Any], kind: str) -> dict[str, Any]:
     """Logical names and properties of all resources of one type."""
     resources = template["Resources"].items()
-    return {name: resource.get("Properties", {}) for name, resource in resources if resource["Type"] == kind}
+    return {
+        name: resource.get("Properties", {})
+        for name, resource in resources
+        if resource["Type"] == kind
+    }
 
 
 def target(value: Any) -> str:

@@ -1,4 +1,6 @@
-"""Every alarm reaches somebody, is explained on a page of docs/operations/, and watches metrics that exist."""
+"""Every alarm reaches somebody, is explained on a page of docs/operations/, and watches metrics
+that exist.
+"""
 
 import json
 import re
@@ -10,7 +12,9 @@ from tests.infra.template import ROOT, of_type, target
 from tests.service.support import METRICS
 
 DOCS = ROOT / "docs"
-OPERATIONS = {page.relative_to(ROOT).as_posix(): page.read_text() for page in DOCS.glob("operations/*.md")}
+OPERATIONS = {
+    page.relative_to(ROOT).as_posix(): page.read_text() for page in DOCS.glob("operations/*.md")
+}
 COSTS = "".join((DOCS / name).read_text() for name in ("costs.md", "bills.txt"))
 SOURCE = "".join(path.read_text() for path in sorted((ROOT / "service").rglob("*.py")))
 PUBLISHED = {name for name in METRICS if f'"{name}"' in SOURCE}
@@ -28,22 +32,37 @@ OF_AWS = {
 def alarms(service: dict[str, Any]) -> dict[str, Any]:
     """By what follows the service and stage in its name."""
     found = of_type(service, "AWS::CloudWatch::Alarm").values()
-    return {str(alarm["AlarmName"]["Fn::Sub"]).removeprefix("${Name}-${Stage}-"): alarm for alarm in found}
+    return {
+        str(alarm["AlarmName"]["Fn::Sub"]).removeprefix("${Name}-${Stage}-"): alarm
+        for alarm in found
+    }
 
 
 def metrics_of(alarm: dict[str, Any]) -> list[dict[str, Any]]:
     """Namespace, name, dimensions and statistic of each metric that an alarm watches."""
     stats = [each["MetricStat"] for each in alarm.get("Metrics", ()) if "MetricStat" in each]
-    return [{**stat["Metric"], "Statistic": stat["Stat"]} for stat in stats] if "Metrics" in alarm else [alarm]
+    return (
+        [{**stat["Metric"], "Statistic": stat["Stat"]} for stat in stats]
+        if "Metrics" in alarm
+        else [alarm]
+    )
 
 
-def test_every_alarm_names_its_page_and_mails_that_it_began_and_ended(alarms: dict[str, Any]) -> None:
+def test_every_alarm_names_its_page_and_mails_that_it_began_and_ended(
+    alarms: dict[str, Any],
+) -> None:
     explained = {
-        name: page for page, text in OPERATIONS.items() for name in re.findall(r"^## `([a-z0-9-]+)`\n\n.", text, re.M)
+        name: page
+        for page, text in OPERATIONS.items()
+        for name in re.findall(r"^## `([a-z0-9-]+)`\n\n.", text, re.M)
     }
-    named = {name: alarm["AlarmDescription"].partition(" (docs/")[2] for name, alarm in alarms.items()}
+    named = {
+        name: alarm["AlarmDescription"].partition(" (docs/")[2] for name, alarm in alarms.items()
+    }
     assert {name: f"docs/{page.removesuffix(')')}" for name, page in named.items()} == explained
-    listed = re.findall(r"\[([a-z0-9-]+)\]\((operations/.+?)#\1\)", (DOCS / "operations.md").read_text())
+    listed = re.findall(
+        r"\[([a-z0-9-]+)\]\((operations/.+?)#\1\)", (DOCS / "operations.md").read_text()
+    )
     assert sorted((name, f"docs/{page}") for name, page in listed) == sorted(explained.items())
     for name, alarm in alarms.items():
         assert alarm["ComparisonOperator"] == "GreaterThanThreshold", name
@@ -55,7 +74,9 @@ def test_every_alarm_names_its_page_and_mails_that_it_began_and_ended(alarms: di
     assert silence == {"stream-behind", "canary-late", "sweep-behind"}
 
 
-def test_every_metric_is_one_that_aws_or_the_service_publishes(service: dict[str, Any], alarms: dict[str, Any]) -> None:
+def test_every_metric_is_one_that_aws_or_the_service_publishes(
+    service: dict[str, Any], alarms: dict[str, Any]
+) -> None:
     used = {"Ledger": set[str]()}
     for name, alarm in alarms.items():
         for each in metrics_of(alarm):
@@ -78,18 +99,29 @@ def test_every_queue_every_function_and_every_last_stop_is_watched(
     service: dict[str, Any], alarms: dict[str, Any]
 ) -> None:
     def of(metric: str, *names: str) -> set[str]:
-        watched = [each for name in names for each in metrics_of(alarms[name]) if each["MetricName"] == metric]
+        watched = [
+            each
+            for name in names
+            for each in metrics_of(alarms[name])
+            if each["MetricName"] == metric
+        ]
         return {target(each["Dimensions"][0]["Value"]) for each in watched}
 
-    sources = [each["EventSourceArn"] for each in of_type(service, "AWS::Lambda::EventSourceMapping").values()]
+    sources = [
+        each["EventSourceArn"]
+        for each in of_type(service, "AWS::Lambda::EventSourceMapping").values()
+    ]
     queues = {target(each) for each in sources if "Fn::GetAtt" in each}
     assert of("ApproximateAgeOfOldestMessage", "changes-waiting", "work-waiting") == queues
     redrives = [each.get("RedrivePolicy") for each in of_type(service, "AWS::SQS::Queue").values()]
-    last_stops = {target(each["deadLetterTargetArn"]) for each in redrives if each} | {"FailedQueue"}
+    last_stops = {target(each["deadLetterTargetArn"]) for each in redrives if each} | {
+        "FailedQueue"
+    }
     assert of("ApproximateNumberOfMessagesVisible", "changes-dlq", "work-dlq") == last_stops
     assert of("ApproximateAgeOfOldestMessage", "outcomes-waiting") == {"OutcomesQueue"}
     assert of("IteratorAge", "stream-behind") == {"RingLambdaFunction"}
-    for metric in ("Errors", "Throttles"):  # a sweep that fails or is refused is in the failed queue
+    # a sweep that fails or is refused is in the failed queue
+    for metric in ("Errors", "Throttles"):
         watched = of(metric, "functions-failing", "api-failing") | {"SweepLambdaFunction"}
         assert watched == set(of_type(service, "AWS::Lambda::Function"))
 
@@ -103,7 +135,10 @@ def test_the_page_on_costs_has_the_price_of_what_two_regions_have(
     limited = PUBLISHED & OF_LIMITS
     metrics = len(PUBLISHED - limited - OF_THRESHOLDS)
     page = " ".join(COSTS.split())
-    assert f"{len(alarms)} alarms on {watched} metrics, a dashboard and {metrics} metrics of our own;" in page
+    assert (
+        f"{len(alarms)} alarms on {watched} metrics, a dashboard and {metrics} metrics of our own;"
+        in page
+    )
     assert f"{len(limited)} metrics more" in page
     assert "with the queue of outcomes, an alarm more" in page
     (priced,) = re.findall(r"metrics ([\d.]+), alarms ([\d.]+), a dashboard ([\d.]+)", page)

@@ -23,10 +23,15 @@ def test_the_same_files_make_the_same_bytes(tmp_path: Path) -> None:
     build.write(tmp_path / "two.zip", reversed(files))
     assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
     entries = zipfile.ZipFile(tmp_path / "one.zip").infolist()
-    assert [(entry.filename, entry.date_time[0]) for entry in entries] == [("a.py", 1980), ("b.py", 1980)]
+    assert [(entry.filename, entry.date_time[0]) for entry in entries] == [
+        ("a.py", 1980),
+        ("b.py", 1980),
+    ]
 
 
-def test_bytecode_is_the_same_wherever_it_was_made_and_a_function_runs_it_beside_its_source(tmp_path: Path) -> None:
+def test_bytecode_is_the_same_wherever_it_was_made_and_a_function_runs_it_beside_its_source(
+    tmp_path: Path,
+) -> None:
     module = tmp_path / "module.py"
     module.write_text("def fails():\n    raise ValueError\n")
     files, python = [("package/module.py", module)], build.python_of("here")
@@ -56,8 +61,16 @@ def test_bytecode_is_of_the_version_that_runs_it_and_left_out_where_nobody_has_i
 
 
 def test_only_what_functions_need_is_packed() -> None:
-    model, other = "botocore/data/sqs/2012-11-05/service-2.json.gz", "botocore/data/ec2/2016-11-15/service-2.json.gz"
-    packed = (model, "botocore/data/endpoints.json", "six-1.17.0.dist-info/licenses/LICENSE", "pydantic_core/core.so")
+    model, other = (
+        "botocore/data/sqs/2012-11-05/service-2.json.gz",
+        "botocore/data/ec2/2016-11-15/service-2.json.gz",
+    )
+    packed = (
+        model,
+        "botocore/data/endpoints.json",
+        "six-1.17.0.dist-info/licenses/LICENSE",
+        "pydantic_core/core.so",
+    )
     skipped = (
         other,
         "boto3/data/ec2/resources-1.json",
@@ -71,7 +84,9 @@ def test_only_what_functions_need_is_packed() -> None:
 def test_every_dependency_is_locked_by_hash_for_every_machine_alike_and_is_what_is_tested() -> None:
     lock, tested = build.LOCK.read_text(), (build.ROOT / "requirements.lock").read_text()
     pinned = re.findall(r"^[a-z0-9-]+==\S+", lock, re.MULTILINE)
-    assert {"boto3", "aws-lambda-powertools", "pydantic"} <= {line.partition("==")[0] for line in pinned}
+    assert {"boto3", "aws-lambda-powertools", "pydantic"} <= {
+        line.partition("==")[0] for line in pinned
+    }
     assert lock.count("--hash=sha256:") >= len(pinned)
     assert ";" not in lock  # pip would judge a marker by the machine that builds, not by Lambda
     assert [line for line in pinned if f"{line} " not in tested] == []

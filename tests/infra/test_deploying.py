@@ -1,4 +1,6 @@
-"""Deploy and remove on an account: the order of what is changed, and what is refused before anything is."""
+"""Deploy and remove on an account: the order of what is changed, and what is refused before
+anything is.
+"""
 
 import json
 import re
@@ -25,7 +27,17 @@ from ledger.requests import Put
 from ledger.values import Delta, Lane
 from service.canary.handler import COUNTER
 from tests.infra import template
-from tests.infra.aws import FOLDED, HOME, OTHER, QUEUES, TABLE_STACK, THIRD, AwsAccount, aws, refused
+from tests.infra.aws import (
+    FOLDED,
+    HOME,
+    OTHER,
+    QUEUES,
+    TABLE_STACK,
+    THIRD,
+    AwsAccount,
+    aws,
+    refused,
+)
 
 __all__ = ["aws"]  # the fixture
 
@@ -45,15 +57,23 @@ def service_in(*regions: str) -> list[str]:
 
 @pytest.fixture
 def play(aws: AwsAccount) -> Callable[..., None]:
-    """A command on an account of which something is otherwise from `now` on: what is changed, and what is said."""
+    """A command on an account of which something is otherwise from `now` on: what is changed,
+    and what is said.
+    """
 
-    def play(command: Callable[..., object], *given: str, steps: list[str], says: str = "", **now: Any) -> None:
+    def play(
+        command: Callable[..., object], *given: str, steps: list[str], says: str = "", **now: Any
+    ) -> None:
         options = now.pop("options", {})
         aws.stacks.get((HOME, TABLE_STACK), {}).update(now.pop("stack", {}))
         for name, value in now.items():
             setattr(aws, name, value)
         aws.steps.clear()
-        with pytest.raises((DeploymentRefused, DeploymentStopped), match=says) if says else nullcontext():
+        with (
+            pytest.raises((DeploymentRefused, DeploymentStopped), match=says)
+            if says
+            else nullcontext()
+        ):
             command(*given, **options)
         assert aws.steps == steps
 
@@ -71,11 +91,25 @@ def test_the_table_comes_first_then_a_region_after_the_other_and_the_shape_last_
     steps = [*CREATED_BOTH, *service_in(HOME)]
     play(aws.deploy, BOTH, SHARDS, canary={HOME: [WRONG]}, limits=enough, says=says, steps=steps)
     enough["UnreservedConcurrentExecutions"] = 99
-    play(aws.deploy, BOTH, SHARDS, canary={}, says="reservedCanary", steps=[])  # for the other Region
-    play(aws.deploy, BOTH, SHARDS, limits=dict.fromkeys(aws.limits, 1_000), steps=[*service_in(HOME, OTHER), "shape"])
+    # for the other Region
+    play(aws.deploy, BOTH, SHARDS, canary={}, says="reservedCanary", steps=[])
+    play(
+        aws.deploy,
+        BOTH,
+        SHARDS,
+        limits=dict.fromkeys(aws.limits, 1_000),
+        steps=[*service_in(HOME, OTHER), "shape"],
+    )
     assert aws.shape == Shape((HOME, OTHER), {"stock:": 4})
-    play(aws.deploy, BOTH, SHARDS, limits=enough, steps=service_in(HOME, OTHER))  # what is kept already counts
-    more = [f"update {THREE}, protected", *service_in(HOME, OTHER), f"deploy {THIRD}", "shape", f"canary {THIRD}"]
+    # what is kept already counts
+    play(aws.deploy, BOTH, SHARDS, limits=enough, steps=service_in(HOME, OTHER))
+    more = [
+        f"update {THREE}, protected",
+        *service_in(HOME, OTHER),
+        f"deploy {THIRD}",
+        "shape",
+        f"canary {THIRD}",
+    ]
     now = {"canary": {THIRD: [WRONG]}, "limits": dict.fromkeys(aws.limits, 1_000)}
     play(aws.deploy, THREE, SHARDS, **now, says="all else is deployed", steps=more)
     assert aws.shape == Shape((HOME, OTHER, THIRD), {"stock:": 4}, 2)
@@ -88,20 +122,30 @@ def test_a_forgotten_table_name_does_not_send_the_service_to_another_table(
 ) -> None:
     aws.service_is_in(HOME, {"TableName": "restored"})
     play(aws.deploy, HOME, says="has the table restored, and this deployment ledger-dev", steps=[])
-    play(aws.deploy, HOME, options={"switch_table": True}, steps=[*CREATED, *service_in(HOME), "shape"])
+    play(
+        aws.deploy,
+        HOME,
+        options={"switch_table": True},
+        steps=[*CREATED, *service_in(HOME), "shape"],
+    )
 
 
 def test_what_waits_in_any_queue_of_any_region_keeps_every_region_and_the_table_is_kept_in_any_case(
     aws: AwsAccount, play: Callable[..., None]
 ) -> None:
     aws.deploy(BOTH)
-    for region, queue, attribute in [(r, q, a) for r in (HOME, OTHER) for q in QUEUES.values() for a in COUNTS]:
+    for region, queue, attribute in [
+        (r, q, a) for r in (HOME, OTHER) for q in QUEUES.values() for a in COUNTS
+    ]:
         says = f"3 messages wait in {queue}.*Nothing was removed.*--drop-changes"
         play(aws.remove, BOTH, waiting={(region, queue, attribute): 3}, says=says, steps=[])
     assert len(COUNTS) == 3  # visible, received, delayed
     play(aws.remove, OTHER, options={"drop_changes": True}, steps=[f"remove {OTHER}"])
     play(aws.remove, BOTH, waiting={}, steps=[f"remove {HOME}"])
-    assert aws.said[-1] == f"kept: the table ledger-dev with all its replicas, and its stack {TABLE_STACK}"
+    assert (
+        aws.said[-1]
+        == f"kept: the table ledger-dev with all its replicas, and its stack {TABLE_STACK}"
+    )
     assert ([*aws.stacks], sorted(aws.replicas)) == ([(HOME, TABLE_STACK)], [HOME, OTHER])
 
 
@@ -119,11 +163,22 @@ def test_the_same_command_brings_a_table_from_whatever_state_to_the_regions_that
     play(table, HOME, replicas={}, ends=["DELETE_FAILED"], says=says, steps=["delete"])
     now: dict[str, Any] = {"StackStatus": "ROLLBACK_COMPLETE"}
     ends = ["", "CREATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE"]
-    play(table, HOME, stack=now, ends=ends, says="The table is as it was before", steps=["delete", *CREATED])
+    play(
+        table,
+        HOME,
+        stack=now,
+        ends=ends,
+        says="The table is as it was before",
+        steps=["delete", *CREATED],
+    )
     play(table, HOME, polls=3, steps=CREATED[1:])  # not protected yet
     assert aws.stacks[HOME, TABLE_STACK]["EnableTerminationProtection"] is True
-    play(table, HOME, stack={"busy": ["UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"] * 5}, steps=[])  # of an earlier command
-    polls, says = 2 * STACK_WAIT_S // STACK_POLL_S, r"still UPDATE_IN_PROGRESS after 1800 s.*the same command again"
+    # of an earlier command
+    play(table, HOME, stack={"busy": ["UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"] * 5}, steps=[])
+    polls, says = (
+        2 * STACK_WAIT_S // STACK_POLL_S,
+        r"still UPDATE_IN_PROGRESS after 1800 s.*the same command again",
+    )
     play(table, HOME, OTHER, polls=polls, says=says, steps=CREATED_BOTH[1:])
     says = r"not active after 1800 s: ACTIVE, replicas .*'CREATING'.*goes on"
     play(table, HOME, OTHER, polls=0, states={OTHER: "CREATING"}, says=says, steps=[])
@@ -136,33 +191,71 @@ def test_the_same_command_brings_a_table_from_whatever_state_to_the_regions_that
         ([HOME, OTHER, THIRD, "eu-north-1"], "one Region at a time"),
     ):
         play(table, *regions, says=says, steps=[])
-    for state in ("REVIEW_IN_PROGRESS", "ROLLBACK_FAILED", "UPDATE_FAILED", "UPDATE_ROLLBACK_FAILED", "A_NEW_STATE"):
+    for state in (
+        "REVIEW_IN_PROGRESS",
+        "ROLLBACK_FAILED",
+        "UPDATE_FAILED",
+        "UPDATE_ROLLBACK_FAILED",
+        "A_NEW_STATE",
+    ):
         now = {"StackStatus": state}
-        play(table, HOME, OTHER, THIRD, stack=now, says=f"is {state}, which only a person can end", steps=[])
+        play(
+            table,
+            HOME,
+            OTHER,
+            THIRD,
+            stack=now,
+            says=f"is {state}, which only a person can end",
+            steps=[],
+        )
     now = {"StackStatus": "IMPORT_COMPLETE"}
-    strong, says = {"MultiRegionConsistency": "STRONG"}, "limit alone.*Nothing was changed.*another table"
+    strong, says = (
+        {"MultiRegionConsistency": "STRONG"},
+        "limit alone.*Nothing was changed.*another table",
+    )
     play(table, HOME, OTHER, THIRD, stack=now, described=strong, says=says, steps=[])
-    steps = [f"update {BOTH}", f"update {THREE}", f"replica {THIRD}"]  # a Region is an update of nothing else
+    # a Region is an update of nothing else
+    steps = [f"update {BOTH}", f"update {THREE}", f"replica {THIRD}"]
     off = {"deletion_protection": False}
     options: dict[str, Any] = {"described": {}, "options": off}
-    play(table, HOME, OTHER, THIRD, replicating=False, **options, steps=steps)  # as the engine: no replica
+    # as the engine: no replica
+    play(table, HOME, OTHER, THIRD, replicating=False, **options, steps=steps)
 
 
-MANY = "limits=" + json.dumps({f"seats:{n}:": {"floor": 0} for n in range(200)}, separators=(",", ":"))
+MANY = "limits=" + json.dumps(
+    {f"seats:{n}:": {"floor": 0} for n in range(200)}, separators=(",", ":")
+)
 REFUSED = [
-    # REGIONS  PARAMS                                           what is said, of a table with shards and limits in both
+    # REGIONS  PARAMS                                           what is said, of a table with shards
+    #          and limits in both
     (BOTH, SEATS, "shards="),  # PARAMS was forgotten
     (BOTH, f'{SEATS} shards={{"stock:":8}}', "'stock:': 8"),
     (HOME, f'{SEATS} shards={{"stock:":4}}', "added in us-east-1"),
     (BOTH, 'shards={"stock:":4}', "limits"),
     (BOTH, 'shards={"stock:":4} ' + SEATS.replace("100", "99"), "set_limit"),
-    (BOTH, 'shards={"stock:":4} ' + SEATS[:-1] + ',"seats:gig":{"floor":0}}', "would change the limit"),
-    (BOTH, 'shards={"stock:":4} ' + SEATS[:-1] + ',"votes:":{"floor":0}}', "counters votes:x have changes"),
+    (
+        BOTH,
+        'shards={"stock:":4} ' + SEATS[:-1] + ',"seats:gig":{"floor":0}}',
+        "would change the limit",
+    ),
+    (
+        BOTH,
+        'shards={"stock:":4} ' + SEATS[:-1] + ',"votes:":{"floor":0}}',
+        "counters votes:x have changes",
+    ),
     # of any table
     (BOTH, "keepMs=60000", "keep_ms=60000 must be above read_time_max_ms=60000"),
     (BOTH, "shards=four", "LEDGER_SHARDS='four' cannot be read as shards"),
-    (BOTH, 'limits={"":{"ceiling":9,"region":"eu-west-1"}}', "ledger:canary, the counter of the canaries"),
-    (BOTH, 'periods={"":{"late_s":0,"keep_s":0}}', "ledger:canary, the counter of the canaries, ends with no period"),
+    (
+        BOTH,
+        'limits={"":{"ceiling":9,"region":"eu-west-1"}}',
+        "ledger:canary, the counter of the canaries",
+    ),
+    (
+        BOTH,
+        'periods={"":{"late_s":0,"keep_s":0}}',
+        "ledger:canary, the counter of the canaries, ends with no period",
+    ),
     (BOTH, "thresholds=low", "LEDGER_THRESHOLDS='low' cannot be read as thresholds"),
     (BOTH, 'thresholds={"stock:":[{"below":10,"region":"ap-south-1"}]}', "publishes below-10"),
     (BOTH, "ringEverySeconds=300 allowedLatenessMs=235000", "a fold may be 600 s after its change"),
@@ -171,7 +264,11 @@ REFUSED = [
     (BOTH, "changesConcurrency=1", "changesConcurrency=1 is not a number from 2 to 1000"),
     (BOTH, "sweepHours=none", "sweepHours=none is not a number"),
     (BOTH, "outcomes=yes", "outcomes=yes is not true or false"),
-    (BOTH, "jwtIssuer=https://id.example", "jwtIssuer=https://id.example and jwtAudience=: give both or none"),
+    (
+        BOTH,
+        "jwtIssuer=https://id.example",
+        "jwtIssuer=https://id.example and jwtAudience=: give both or none",
+    ),
     (BOTH, "jwtReadScope=read jwtWriteScope=add", "jwtIssuer names nobody"),
     (BOTH, "allowedPrefixes=stock:", "allowedPrefixes=stock: is not a JSON list of prefixes"),
     (BOTH, 'allowedPrefixes=["stock:*"]', "'stock:*': a prefix is the beginning"),
@@ -179,14 +276,22 @@ REFUSED = [
     (BOTH, 'limits={"hot:*":{"floor":0}}', "limits['hot:*']: a prefix is the beginning"),
     (BOTH, "producerAccounts=*", "AWS lets nobody else in"),
     (BOTH, "corsOrigins=https://a.example/", "'https://a.example/' is no origin"),
-    (BOTH, "corsOrigins=https://a.example,https://b.example/x", "'https://b.example/x' is no origin"),
+    (
+        BOTH,
+        "corsOrigins=https://a.example,https://b.example/x",
+        "'https://b.example/x' is no origin",
+    ),
     (BOTH, "corsOrigins=a.example", "'a.example' is no origin"),
     (BOTH, "corsOrigins=https://a.example,", "'' is no origin"),
     (BOTH, "alarmEmail=x", "alarmEmail=x is no address"),
     (BOTH, "alarmEmail=a@b", "alarmEmail=a@b is no address"),
     (BOTH, "alarmEmail=a@b.example,c@d.example", "is no address"),
     (BOTH, "jwtIssuer=http:// jwtAudience=shop", "jwtIssuer=http:// is no URL of an issuer"),
-    (BOTH, "jwtIssuer=http://id.example jwtAudience=shop", "jwtIssuer=http://id.example is no URL of an issuer"),
+    (
+        BOTH,
+        "jwtIssuer=http://id.example jwtAudience=shop",
+        "jwtIssuer=http://id.example is no URL of an issuer",
+    ),
     (BOTH, "jwtIssuer=https://id.example?x=1 jwtAudience=shop", "is no URL of an issuer"),
     (BOTH, "jwtIssuer=https://id.example jwtAudience=shop,", "jwtAudience=shop, has an empty part"),
     (BOTH, 'allowedPrefixes=["ledger:"]', "no name that begins with ledger:"),
@@ -239,13 +344,22 @@ def test_what_contradicts_itself_the_table_or_aws_is_refused_by_name_before_anyt
 
 
 AGREED = [
-    "corsOrigins=https://shop.example,http://127.0.0.1:8080 alarmEmail=first.last+x@b-c.example logRetentionDays=400",
+    (
+        "corsOrigins=https://shop.example,http://127.0.0.1:8080 "
+        "alarmEmail=first.last+x@b-c.example logRetentionDays=400"
+    ),
     "corsOrigins=*",
     "jwtIssuer=https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_a1 jwtAudience=shop,admin",
     "tableWrites=..40000",
     "ringEverySeconds=300 allowedLatenessMs=234000",
-    "jwtIssuer=https://id.example jwtAudience=shop jwtReadScope=read jwtWriteScope=add reservedCanary=0",
-    'producerAccounts=111122223333,444455556666 allowedPrefixes=["stock:", "votes:"] sweepHours=0.003',
+    (
+        "jwtIssuer=https://id.example jwtAudience=shop jwtReadScope=read jwtWriteScope=add "
+        "reservedCanary=0"
+    ),
+    (
+        'producerAccounts=111122223333,444455556666 allowedPrefixes=["stock:", "votes:"] '
+        "sweepHours=0.003"
+    ),
     "tableWrites=1..8 tableReads=1..1",
     "tableWrites=..1000",
     'thresholds={"stock:": [{"below": 10}], "votes:": [{"above": 5, "name": "quorum"}]}',
@@ -261,42 +375,71 @@ def test_parameters_that_agree_are_deployed_and_a_limit_and_periods_may_be_added
     play(aws.deploy, HOME, SEATS, steps=[*service_in(HOME), "shape"])
     assert aws.shape == Shape((HOME,), {}, 2, limits={"seats:": Limit(ceiling=100, region=HOME)})
     play(aws.deploy, HOME, f"{SEATS} {DAYS}", steps=[*service_in(HOME), "shape"])
-    assert aws.shape.periods == {"day:": Keep(late=timedelta(seconds=60), keep=timedelta(seconds=90))}
-    assert [deployment("ledger", "dev", HOME, each).table_stack.retires for each in (DAYS, SEATS)] == [True, False]
+    assert aws.shape.periods == {
+        "day:": Keep(late=timedelta(seconds=60), keep=timedelta(seconds=90))
+    }
+    assert [
+        deployment("ledger", "dev", HOME, each).table_stack.retires for each in (DAYS, SEATS)
+    ] == [True, False]
 
 
 def test_what_a_region_has_different_is_checked_too_and_every_number_and_switch_is(
     aws: AwsAccount, monkeypatch: pytest.MonkeyPatch, tmp_path: Any, play: Callable[..., None]
 ) -> None:
-    (tmp_path / "regions.yml").write_text("none: {}\ndev:\n  us-east-1:\n    workConcurrency: 2000\n")
+    (tmp_path / "regions.yml").write_text(
+        "none: {}\ndev:\n  us-east-1:\n    workConcurrency: 2000\n"
+    )
     monkeypatch.setattr(parameters, "REGIONAL", tmp_path / "regions.yml")
     aws.deploy(HOME)
     play(aws.deploy, BOTH, says="workConcurrency=2000 is not a number", steps=[])
     default = template.framework()["params"]["default"]
-    found = {name for name, value in default.items() if isinstance(value, int) or value in ("true", "false")}
-    others = {"foldMin", "clean", "logRetentionDays", "tellsThresholds"}  # the library's, cfn-lint's, the deployment's
+    found = {
+        name
+        for name, value in default.items()
+        if isinstance(value, int) or value in ("true", "false")
+    }
+    # the library's, cfn-lint's, the deployment's
+    others = {"foldMin", "clean", "logRetentionDays", "tellsThresholds"}
     assert found - {*parameters.NUMBERS, *parameters.SWITCHES} == others
 
 
-def test_each_region_is_given_all_of_them_and_its_own_stream_and_whether_it_reports_thresholds() -> None:
-    assert deployment("ledger", "e2e", HOME, "endpointUrl=http://127.0.0.1").params_of(HOME)["endpointUrl"]
+def test_each_region_is_given_all_of_them_and_its_own_stream_and_whether_it_reports_thresholds() -> (
+    None
+):
+    assert deployment("ledger", "e2e", HOME, "endpointUrl=http://127.0.0.1").params_of(HOME)[
+        "endpointUrl"
+    ]
     given = deployment("ledger", "dev", THREE, 'keepMs=90000 shards={"a": 2}')
-    found = {"name": "ledger", "regions": f"{HOME},{OTHER},{THIRD}", "streamArn": "stream", "tellsThresholds": "false"}
+    found = {
+        "name": "ledger",
+        "regions": f"{HOME},{OTHER},{THIRD}",
+        "streamArn": "stream",
+        "tellsThresholds": "false",
+    }
     assert given.params_of(HOME, "stream") == {**found, "keepMs": "90000", "shards": '{"a": 2}'}
     low, low_there = '{"below":10}', f'{{"below":5,"region":"{OTHER}"}}'
-    for thresholds, told in ((low, (True, False)), (low_there, (False, True)), (f"{low},{low_there}", (True, True))):
+    for thresholds, told in (
+        (low, (True, False)),
+        (low_there, (False, True)),
+        (f"{low},{low_there}", (True, True)),
+    ):
         target = deployment("ledger", "dev", BOTH, f'thresholds={{"stock:":[{thresholds}]}}')
         assert (target.tells(HOME), target.tells(OTHER)) == told
     limited = 'limits={"seats:":{"floor":0}} thresholds={"seats:":[{"left":5}]}'
     assert deployment("ledger", "dev", BOTH, limited).tells(HOME)
 
 
-LATE, LATER = FOLDED | {"newest_ms": 1_000, "folded_ms": None}, FOLDED | {"newest_ms": 11_000, "folded_ms": 999}
+LATE, LATER = (
+    FOLDED | {"newest_ms": 1_000, "folded_ms": None},
+    FOLDED | {"newest_ms": 11_000, "folded_ms": 999},
+)
 THEN = FOLDED | {"newest_ms": 21_000, "folded_ms": 1_000}
 NO_ANSWER = "no canary's answer"
 
 
-def test_a_canary_is_asked_until_what_it_added_first_is_folded_whatever_fails_meanwhile(aws: AwsAccount) -> None:
+def test_a_canary_is_asked_until_what_it_added_first_is_folded_whatever_fails_meanwhile(
+    aws: AwsAccount,
+) -> None:
     within_s = canary.bound_s(75)
     assert within_s == 270
 
@@ -309,7 +452,10 @@ def test_a_canary_is_asked_until_what_it_added_first_is_folded_whatever_fails_me
         (LATE, r"is not folded \(canary-late\)"),
         (refused("TooManyRequestsException", "Rate Exceeded"), "Rate Exceeded"),
         (ReadTimeoutError(endpoint_url="https://lambda"), "timeout"),
-        ({"errorMessage": "not authorized to perform dynamodb:PutItem"}, "functions-failing.*PutItem"),
+        (
+            {"errorMessage": "not authorized to perform dynamodb:PutItem"},
+            "functions-failing.*PutItem",
+        ),
         ({"errorType": "none"}, NO_ANSWER),
         ("hello", NO_ANSWER),
         (FOLDED | {"folded_ms": "never"}, NO_ANSWER),
@@ -318,12 +464,18 @@ def test_a_canary_is_asked_until_what_it_added_first_is_folded_whatever_fails_me
         with pytest.raises(CheckFailed, match=f"after 270 s: .*{HOME}.*{says}"):
             ask(failure)
     aws.steps.clear()
-    with pytest.raises(CheckFailed, match=r"added 32 changes and read another difference \(value-wrong\)"):
+    with pytest.raises(
+        CheckFailed, match=r"added 32 changes and read another difference \(value-wrong\)"
+    ):
         ask(WRONG, FOLDED)  # never asked again
     assert aws.steps == [f"canary {HOME}"]
 
 
-def test_an_engine_on_this_machine_gets_a_zip_for_this_machine_and_the_canarys_counter_is_the_functions() -> None:
-    assert all(deploy.runs_here(f"http://{host}:4566") for host in ("127.0.0.1", "localhost", "[::1]"))
+def test_an_engine_on_this_machine_gets_a_zip_for_this_machine_and_the_canarys_counter_is_the_functions() -> (
+    None
+):
+    assert all(
+        deploy.runs_here(f"http://{host}:4566") for host in ("127.0.0.1", "localhost", "[::1]")
+    )
     assert not any(map(deploy.runs_here, ("https://vpce.example.com", "")))
     assert table_shape.CANARY == COUNTER

@@ -1,4 +1,6 @@
-"""Preflight on recorded answers: each check is ok, to be mended and unknown; the command prints all, and only reads."""
+"""Preflight on recorded answers: each check is ok, to be mended and unknown; the command prints
+all, and only reads.
+"""
 
 import json
 import re
@@ -72,10 +74,15 @@ def found(account: Recorded, tmp_path: Path) -> Found:
     """What one check finds on an account that answers otherwise: states with texts."""
     recorded = account.answers
 
-    def found(check: str, params: str = "", who: str = WHO, **answers: Any) -> list[tuple[str, str]]:
+    def found(
+        check: str, params: str = "", who: str = WHO, **answers: Any
+    ) -> list[tuple[str, str]]:
         account.answers = recorded | answers
         target = deployment("ledger", "dev", BOTH, params)
-        flight, checks = Flight(target, who, render(tmp_path, target)), verdict.CHECKS | verdict.CHANGE_SETS
+        flight, checks = (
+            Flight(target, who, render(tmp_path, target)),
+            verdict.CHECKS | verdict.CHANGE_SETS,
+        )
         return [(state, says) for _, state, says in verdict.lines(flight, {check: checks[check]})]
 
     return found
@@ -92,14 +99,18 @@ def quotas(region: str, asked: Any) -> Any:
 
 TO_MEND = [
     # check, PARAMS,            what AWS answers, what is said
-    ("concurrency {}", "", {"GetAccountSettings": limits(10)}, "reservedCanary=1: the account may run 10.*or request"),
+    ("concurrency {}", "", {"GetAccountSettings": limits(10)}, ("reservedCanary=1: the account "
+                                                               "may run 10.*or request")),
     ("concurrency {}", "reservedCanary=0", {"GetAccountSettings": limits(10)}, 'PARAMS="changesConcurrency=2 work'),
     ("quotas", "", {"GetServiceQuota": quotas},
-     f"40000 in {OTHER}, and it needs 80000: aws .*increase --region {OTHER} .*dynamodb .*L-AB614373 .*value 80000"),
+     (f"40000 in {OTHER}, and it needs 80000: aws .*increase --region {OTHER} .*dynamodb "
+     ".*L-AB614373 .*value 80000")),
     ("quotas", "tableWrites=..50000", {}, f"40000 in {HOME}, and it needs 50000"),
-    ("quotas", "apiRate=50000", {}, f"40000 in {HOME}, and it needs 50000: .*--service-code apigateway"),
+    ("quotas", "apiRate=50000", {}, (f"40000 in {HOME}, and it needs 50000: .*--service-code "
+                                    "apigateway")),
     ("table", "", {"DescribeTable": {"Table": {"TableStatus": "ACTIVE"}}}, "no stack ledger-dev-table in .* made"),
-    ("table", "", {"DescribeStacks": stack("UPDATE_FAILED")}, "UPDATE_FAILED, .* `aws cloudformation rollback-stack`"),
+    ("table", "", {"DescribeStacks": stack("UPDATE_FAILED")}, ("UPDATE_FAILED, .* `aws "
+                                                              "cloudformation rollback-stack`")),
     ("table", "", {"DescribeStacks": stack("ROLLBACK_FAILED")}, "find out why in its events"),
     ("table", "", {"DescribeStacks": stack("UPDATE_COMPLETE", Region1=HOME, Region2="ap-south-1")}, "Name them all"),
     ("table", "", {"DescribeStacks": stack("CREATE_COMPLETE", Region1=HOME, Region2=OTHER, TableName="x")},
@@ -126,13 +137,21 @@ def test_what_stands_in_the_way_is_to_be_mended_and_the_line_says_how(found: Fou
 
 ALREADY = stack("UPDATE_COMPLETE", Region1=HOME, Region2=OTHER, TableName="ledger-dev")
 FINE = [
-    ("concurrency {}", "reservedCanary=0 changesConcurrency=2 workConcurrency=2", {"GetAccountSettings": limits(10)}),
+    (
+        "concurrency {}",
+        "reservedCanary=0 changesConcurrency=2 workConcurrency=2",
+        {"GetAccountSettings": limits(10)},
+    ),
     ("table", "", {"DescribeStacks": ALREADY}),
     ("table", "", {"DescribeStacks": stack("CREATE_IN_PROGRESS")}),
     ("shape", 'shards={"stock:":4}', {"GetItem": SHAPE}),
     ("service {}", "", {"DescribeStacks": ALREADY}),
     ("change set {}", "", {"DescribeStacks": ALREADY}),
-    ("change set {}", "", {"DescribeChangeSet": {"Status": "FAILED", "StatusReason": "it didn't contain changes."}}),
+    (
+        "change set {}",
+        "",
+        {"DescribeChangeSet": {"Status": "FAILED", "StatusReason": "it didn't contain changes."}},
+    ),
 ]
 
 
@@ -157,14 +176,25 @@ RIGHTS = {  # the operation of which a check's right is missing
 }
 
 
-def test_what_may_not_be_asked_is_unknown_and_the_right_is_named(found: Found, account: Recorded) -> None:
+def test_what_may_not_be_asked_is_unknown_and_the_right_is_named(
+    found: Found, account: Recorded
+) -> None:
     for operation, (check, right) in RIGHTS.items():
-        assert {*found(check, **{operation: denied(right)})} == {(UNKNOWN, f"you may not look: {right} is missing")}
+        assert {*found(check, **{operation: denied(right)})} == {
+            (UNKNOWN, f"you may not look: {right} is missing")
+        }
     assert len([each for each, _ in account.asked if each == "SimulateCustomPolicy"]) == 1
-    ((state, said),) = found("shape", GetItem=("AccessDeniedException", "not authorized: dynamodb:GetItem"))
+    ((state, said),) = found(
+        "shape", GetItem=("AccessDeniedException", "not authorized: dynamodb:GetItem")
+    )
     assert (state, "dynamodb:GetItem" in said) == (UNKNOWN, True)
-    assert {state for state, _ in found("quotas", GetServiceQuota=("ServiceException", "later"))} == {UNKNOWN}
-    never_changed = {"GetServiceQuota": ("NoSuchResourceException", ""), "GetAWSDefaultServiceQuota": quota(40_000)}
+    assert {
+        state for state, _ in found("quotas", GetServiceQuota=("ServiceException", "later"))
+    } == {UNKNOWN}
+    never_changed = {
+        "GetServiceQuota": ("NoSuchResourceException", ""),
+        "GetAWSDefaultServiceQuota": quota(40_000),
+    }
     assert {state for state, _ in found("quotas", **never_changed)} == {OK}
 
 
@@ -174,7 +204,9 @@ def test_a_session_that_ends_too_early_or_nobody_knows_when_is_said(
     said = f"account {ACCOUNT}, {WHO}"
     assert found("session") == [(OK, f"{said}, for 300 minutes")]
     expires(monkeypatch, 44)
-    assert found("session") == [(MEND, f"{said}, for 44 minutes: log in again, for 45 minutes or more")]
+    assert found("session") == [
+        (MEND, f"{said}, for 44 minutes: log in again, for 45 minutes or more")
+    ]
     monkeypatch.delenv("AWS_CREDENTIAL_EXPIRATION")
     assert found("session") == [(OK, f"{said}, whose credentials do not end")]
     assert found("session", who=f"arn:aws:sts::{ACCOUNT}:assumed-role/deployer/me")[0][0] == UNKNOWN
@@ -182,7 +214,11 @@ def test_a_session_that_ends_too_early_or_nobody_knows_when_is_said(
 
 def test_a_region_that_is_not_enabled_is_to_be_mended(found: Found) -> None:
     def identity(region: str, asked: Any) -> Any:
-        return ("InvalidClientTokenId", "The security token is invalid") if region == OTHER else {"Account": ACCOUNT}
+        return (
+            ("InvalidClientTokenId", "The security token is invalid")
+            if region == OTHER
+            else {"Account": ACCOUNT}
+        )
 
     fine, (state, said) = found("Region {}", GetCallerIdentity=identity)
     assert (fine, state) == ((OK, "accepts the credentials"), MEND)
@@ -193,7 +229,9 @@ def test_a_role_is_to_be_mended_where_iam_takes_a_condition_otherwise_than_it_mu
     found: Found, account: Recorded
 ) -> None:
     def wrong(**otherwise: bool) -> dict[str, str]:
-        vars(account.iam).update({"substitutes": True, "all_values": True, "null": True} | otherwise)
+        vars(account.iam).update(
+            {"substitutes": True, "all_values": True, "null": True} | otherwise
+        )
         return {said.partition(":")[0]: said for state, said in found("roles") if state == MEND}
 
     assert wrong() == {}
@@ -211,7 +249,10 @@ def test_the_deployer_lacks_what_a_region_denies_and_what_hangs_on_a_request_is_
     account.iam.without = {OTHER: {"iam:PassRole", "dynamodb:CreateTableReplica"}}
     (fine, _), (state, said) = found("deployer {}")
     assert (fine, state) == (OK, MEND)
-    assert "IAM denies 2 of 170 actions: dynamodb:CreateTableReplica, iam:PassRole. Attach what" in said
+    assert (
+        "IAM denies 2 of 170 actions: dynamodb:CreateTableReplica, iam:PassRole. Attach what"
+        in said
+    )
     account.iam.missing = ["aws:MultiFactorAuthPresent"]
     assert [state for state, _ in found("deployer {}")] == [OK, UNKNOWN]
 
@@ -250,7 +291,9 @@ def test_a_run_prints_a_line_a_check_and_only_reads(account: Recorded) -> None:
     assert code == 0
     assert all(READS.match(operation) for operation, _ in account.asked)
     code, lines = run("--policy", "table")
-    assert json.loads(" ".join(lines))["Statement"][0]["Resource"] == [f"arn:aws:dynamodb:*:{ACCOUNT}:table/ledger-dev"]
+    assert json.loads(" ".join(lines))["Statement"][0]["Resource"] == [
+        f"arn:aws:dynamodb:*:{ACCOUNT}:table/ledger-dev"
+    ]
     account.answers["GetCallerIdentity"] = ("InvalidClientTokenId", "The security token is invalid")
     account.asked.clear()
     with pytest.raises(DeploymentRefused, match=f"does not accept the credentials in {HOME}"):
@@ -258,7 +301,9 @@ def test_a_run_prints_a_line_a_check_and_only_reads(account: Recorded) -> None:
     assert account.asked == [("GetCallerIdentity", HOME)]
 
 
-def test_change_sets_are_made_on_demand_and_leave_nothing(account: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_change_sets_are_made_on_demand_and_leave_nothing(
+    account: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = set[tuple[str, str]]()
 
     def create(region: str, asked: Any) -> Any:
@@ -273,10 +318,15 @@ def test_change_sets_are_made_on_demand_and_leave_nothing(account: Recorded, mon
         there = (region, asked["StackName"]) in made
         return stack("REVIEW_IN_PROGRESS") if there else ("ValidationError", "Stack does not exist")
 
-    account.answers |= {"CreateChangeSet": create, "DescribeStacks": describe, "DeleteStack": delete}
+    account.answers |= {
+        "CreateChangeSet": create,
+        "DescribeStacks": describe,
+        "DeleteStack": delete,
+    }
     account.answers["GetAccountSettings"] = limits(10)
     monkeypatch.setattr(verdict, "CHECKS", {"concurrency {}": verdict.CHECKS["concurrency {}"]})
     code, lines = run("--change-sets")
     assert (code, lines[-1], made) == (1, "3 ok, 2 mend, 0 unknown", set())
     writes = [operation for operation, _ in account.asked if not READS.match(operation)]
-    assert writes == ["CreateChangeSet", "DeleteChangeSet", "DeleteStack"] * 3  # of the table, of each service
+    # of the table, of each service
+    assert writes == ["CreateChangeSet", "DeleteChangeSet", "DeleteStack"] * 3

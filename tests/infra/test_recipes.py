@@ -1,5 +1,5 @@
-"""The recipe for Terraform and CDK, on what was packaged: `make cdk` synthesises the app, and Terraform, where there is
-one, evaluates what needs no provider."""
+"""The recipe for Terraform and CDK, on what was packaged: `make cdk` synthesises the app, and
+Terraform, where there is one, evaluates what needs no provider."""
 
 import json
 import os
@@ -20,7 +20,10 @@ from tests.infra.template import of_type, source
 PAGE, CDK, TERRAFORM = RECIPES / "terraform.md", ROOT / ".venv/cdk", shutil.which("terraform")
 UPDATE = "dev-eu-west-1/cloudformation-template-update-stack.json"
 REAL = [path for path in PACKAGED.split(os.pathsep) if path.endswith(UPDATE)]
-CODE = {"S3Bucket": {"Ref": "ServerlessDeploymentBucket"}, "S3Key": "serverless/ledger/dev/1-2026/service.zip"}
+CODE = {
+    "S3Bucket": {"Ref": "ServerlessDeploymentBucket"},
+    "S3Key": "serverless/ledger/dev/1-2026/service.zip",
+}
 STREAM = {"Ref": "StreamArn"}
 SMALL: Any = json.loads(json.dumps(source()))
 for properties in of_type(SMALL, "AWS::Lambda::Function").values():
@@ -32,7 +35,11 @@ TABLE = template_of(2, Capacity())
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A checkout after `make package`, as far as the recipe looks."""
-    files = {"lambda/service.zip": "the zip", "package/ledger-dev-table.json": TABLE, f"package/{UPDATE}": SERVICE}
+    files = {
+        "lambda/service.zip": "the zip",
+        "package/ledger-dev-table.json": TABLE,
+        f"package/{UPDATE}": SERVICE,
+    }
     for name, text in files.items():
         (tmp_path / "build" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "build" / name).write_text(text)
@@ -40,7 +47,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def moved(code: Any, stream: Any = STREAM) -> Any:
-    """The service's template, whose functions have their code elsewhere, and whose stream is known."""
+    """The service's template, whose functions have their code elsewhere, and whose stream is
+    known.
+    """
     known = {json.dumps(STREAM): stream}
 
     def hook(each: Any) -> Any:
@@ -50,20 +59,34 @@ def moved(code: Any, stream: Any = STREAM) -> Any:
 
 
 def run(folder: Path, *command: str, **environ: str) -> str:
-    done = subprocess.run(command, cwd=folder, env=os.environ | environ, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=os.environ | environ, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr[-2_000:]
     return done.stdout
 
 
 @pytest.mark.skipif(TERRAFORM is None, reason="there is no terraform on this machine")
-def test_terraform_parses_the_recipe_and_moves_the_code_of_every_function_and_nothing_else(folder: Path) -> None:
+def test_terraform_parses_the_recipe_and_moves_the_code_of_every_function_and_nothing_else(
+    folder: Path,
+) -> None:
     (page,) = blocks(PAGE, "hcl")
-    table, service = ({*re.findall(r" (\w+) = ", given)} for given in re.findall(r"parameters +=( .*)", page))
-    assert (table | {"DeletionProtection"}, service) == ({*json.loads(TABLE)["Parameters"]}, {"StreamArn"})
-    without_provider = page.partition('resource "')[0] + 'output "template" { value = local.template }'
+    table, service = (
+        {*re.findall(r" (\w+) = ", given)} for given in re.findall(r"parameters +=( .*)", page)
+    )
+    assert (table | {"DeletionProtection"}, service) == (
+        {*json.loads(TABLE)["Parameters"]},
+        {"StreamArn"},
+    )
+    without_provider = (
+        page.partition('resource "')[0] + 'output "template" { value = local.template }'
+    )
     for text, commands in (
         (page, ["fmt -check -diff page.tf"]),
-        (without_provider, ["init", "apply -auto-approve -var bucket=ours", "output -raw template"]),
+        (
+            without_provider,
+            ["init", "apply -auto-approve -var bucket=ours", "output -raw template"],
+        ),
     ):
         (folder / "page.tf").write_text(text)
         said = [run(folder, str(TERRAFORM), *command.split()) for command in commands]
@@ -73,9 +96,20 @@ def test_terraform_parses_the_recipe_and_moves_the_code_of_every_function_and_no
     assert made == moved({"S3Bucket": "ours", "S3Key": key})
 
 
-@pytest.mark.skipif(not (CDK / ".made").exists() or not REAL, reason="`make package`, then `make cdk`")
-def test_the_app_of_the_cdk_is_the_packaged_templates_with_their_code_among_its_assets(folder: Path) -> None:
-    run(folder, sys.executable, "-c", *blocks(PAGE, "python"), PYTHONPATH=str(CDK), CDK_OUTDIR=str(folder))
+@pytest.mark.skipif(
+    not (CDK / ".made").exists() or not REAL, reason="`make package`, then `make cdk`"
+)
+def test_the_app_of_the_cdk_is_the_packaged_templates_with_their_code_among_its_assets(
+    folder: Path,
+) -> None:
+    run(
+        folder,
+        sys.executable,
+        "-c",
+        *blocks(PAGE, "python"),
+        PYTHONPATH=str(CDK),
+        CDK_OUTDIR=str(folder),
+    )
     table, service, assets = (
         json.loads((folder / f"{name}.json").read_text())
         for name in ("ledger-dev-table.template", "ledger-dev.template", "ledger-dev.assets")

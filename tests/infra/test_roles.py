@@ -1,5 +1,5 @@
-"""The shipped handlers behind the table of rights: what they ask for is allowed, what is allowed is asked for, and the
-rendered roles are exactly this table.
+"""The shipped handlers behind the table of rights: what they ask for is allowed, what is allowed is
+asked for, and the rendered roles are exactly this table.
 """
 
 import itertools
@@ -44,18 +44,28 @@ class Functions(Service):
         run(write(self.settings), self.account.table, instants(self.clock))
         self.ringer = Ringer(self.settings, self.behind("Ring"), self.watch)
         self.worker = Worker(self.settings, self.behind("Compact"), self.watch)
-        self.canary = Canary(self.settings, Table(self.account, "Canary"), self.watch, clock=self.clock)
-        self.api = Api(self.settings, self.watch, table=Table(self.account, "Api"), clock=self.clock)
+        self.canary = Canary(
+            self.settings, Table(self.account, "Canary"), self.watch, clock=self.clock
+        )
+        self.api = Api(
+            self.settings, self.watch, table=Table(self.account, "Api"), clock=self.clock
+        )
 
     def behind(self, function: str) -> Runtime:
         """The role of a function."""
         aws = Client(self.account, function)
         queue = WorkQueue("WorkQueue", lambda: aws, "WorkDeadLetterQueue")
         return Runtime(
-            Table(self.account, function), queue, EventBus("default", lambda: aws), clock=self.clock, workers=1
+            Table(self.account, function),
+            queue,
+            EventBus("default", lambda: aws),
+            clock=self.clock,
+            workers=1,
         )
 
-    def queued(self, *changes: dict[str, Any] | str, pack: bool = True, requests: int = 1_000) -> None:
+    def queued(
+        self, *changes: dict[str, Any] | str, pack: bool = True, requests: int = 1_000
+    ) -> None:
         """A batch of the changes queue. requests: for so many there is time."""
         left_ms = itertools.chain([120_000] * requests, itertools.repeat(60_000))
         aws = Client(self.account, "AddFromQueue")
@@ -72,9 +82,16 @@ class Functions(Service):
             SimpleNamespace(get_remaining_time_in_millis=lambda: next(left_ms)),
         )
 
-    def change(self, counter: str, change: int = 1, ago_s: float = 0, **more: Any) -> dict[str, Any]:
+    def change(
+        self, counter: str, change: int = 1, ago_s: float = 0, **more: Any
+    ) -> dict[str, Any]:
         at = time_text(to_datetime(self.now_ms - int(ago_s * 1_000)))
-        return {"counter": counter, "change": change, "idempotency_key": f"k{next(NUMBERS)}", "at": at} | more
+        return {
+            "counter": counter,
+            "change": change,
+            "idempotency_key": f"k{next(NUMBERS)}",
+            "at": at,
+        } | more
 
     def send(self, event: dict[str, Any]) -> Answer:
         """What the API answers, which must not be an error of ours."""
@@ -83,7 +100,12 @@ class Functions(Service):
         return answer
 
     def hold(self, counter: str, amount: int = 1, expires_s: float = 60) -> str:
-        said = {"counter": counter, "amount": amount, "expires_s": expires_s, "at": self.change(counter)["at"]}
+        said = {
+            "counter": counter,
+            "amount": amount,
+            "expires_s": expires_s,
+            "at": self.change(counter)["at"],
+        }
         return str(self.post("holds", said, f"h{next(NUMBERS)}").said["id"])
 
     def end(self, counter: str, hold: str, how: str) -> None:
@@ -91,7 +113,10 @@ class Functions(Service):
 
     def comes_by_the_stream(self) -> None:
         """All that is in the table, as new."""
-        found = [stored(each, "INSERT", n, self.now_ms) for n, each in enumerate(self.account.table.items.values(), 1)]
+        found = [
+            stored(each, "INSERT", n, self.now_ms)
+            for n, each in enumerate(self.account.table.items.values(), 1)
+        ]
         assert self.ringer({"Records": found}) == NOTHING
 
     def worked(self, *bodies: str) -> None:
@@ -118,7 +143,9 @@ class Functions(Service):
     def by_http(self) -> None:
         for counter in ("stock:4", "seats:http", "rooms:2"):
             said = self.change(counter)
-            self.ask("POST", "/deltas", {"deltas": [said, self.change(counter), self.change("stock:5")]})
+            self.ask(
+                "POST", "/deltas", {"deltas": [said, self.change(counter), self.change("stock:5")]}
+            )
             key = said.pop("idempotency_key")
             self.post("deltas", said, f"{key}x")
             for path in ("/counters", "/history", *(["/standing"] if counter != "stock:4" else [])):
@@ -126,7 +153,8 @@ class Functions(Service):
             self.ask("GET", f"/series?counter={counter}&since=2024-12-31T00:00:00Z&every=month")
         self.ask("GET", "/counters?prefix=stock:")
         first = [self.change("seats:late", ago_s=900 - n) for n in range(60)]
-        for some in (first[:30], first[30:], first[:2]):  # the third: what was filed meanwhile is looked up
+        # the third: what was filed meanwhile is looked up
+        for some in (first[:30], first[30:], first[:2]):
             self.ask("POST", "/deltas", {"deltas": some})
 
     def holds(self) -> None:
@@ -135,7 +163,8 @@ class Functions(Service):
             for how in ("capture", "release"):
                 self.end(counter, self.hold(counter), how)
         self.hold("seats:c")
-        self.account.without = {"dynamodb:PartiQLInsert", "dynamodb:PutItem"}  # so that all stay in the gate for now
+        # so that all stay in the gate for now
+        self.account.without = {"dynamodb:PartiQLInsert", "dynamodb:PutItem"}
         for _ in range(48):
             self.hold("seats:c")
         self.account.without = set()
@@ -156,12 +185,16 @@ class Functions(Service):
         self.worked("no lane")
         for _ in range(4):
             self.now_ms += 700_000  # a fold, its note, its clean
-            self.queued(*(self.change(f"stock:{n}") for n in range(3)), self.change("stock:1", ago_s=300))
+            self.queued(
+                *(self.change(f"stock:{n}") for n in range(3)), self.change("stock:1", ago_s=300)
+            )
             self.canary()
             self.comes_by_the_stream()
             for _ in range(2):
                 self.worked()
-        sweep = Sweeper(self.settings, self.behind("Sweep"), self.watch, verify_one_in=1, draw=lambda: 0.0)
+        sweep = Sweeper(
+            self.settings, self.behind("Sweep"), self.watch, verify_one_in=1, draw=lambda: 0.0
+        )
         for _ in range(2):
             sweep(never)
             self.worked()
@@ -181,7 +214,11 @@ def test_every_request_of_every_function_is_allowed_and_every_right_is_used() ->
         assert functions.account.denied == [], scene
     for role in ROLES:
         for right in RIGHTS[role]:
-            used = {what for function, by, what in functions.account.used if (function, by) == (role, right)}
+            used = {
+                what
+                for function, by, what in functions.account.used
+                if (function, by) == (role, right)
+            }
             assert used == right.actions - BY_LAMBDA | right.keys, (role, right)
 
 
@@ -213,9 +250,14 @@ def right_of(statement: dict[str, Any], function: str) -> Right:
         ARN % ("dynamodb:${AWS::Region}", "table/${TableName}"): "home",
         ARN % ("dynamodb:*", "table/${TableName}"): "each",
         ARN % ("events:${AWS::Region}", "event-bus/default"): "default",
-        ARN % ("logs:${AWS::Region}", f"log-group:/aws/lambda/${{Name}}-${{Stage}}-{slug}:*"): "log",
+        ARN
+        % ("logs:${AWS::Region}", f"log-group:/aws/lambda/${{Name}}-${{Stage}}-{slug}:*"): "log",
     }
-    resources = statement["Resource"] if isinstance(statement["Resource"], list) else [statement["Resource"]]
+    resources = (
+        statement["Resource"]
+        if isinstance(statement["Resource"], list)
+        else [statement["Resource"]]
+    )
     on = [names.get(text, text) for text in map(text_of, resources)]
     condition = dict(statement.get("Condition", {}))
     keys = condition.pop("ForAllValues:StringLike", {}).get("dynamodb:LeadingKeys", [])
@@ -224,14 +266,22 @@ def right_of(statement: dict[str, Any], function: str) -> Right:
 
 
 def test_a_role_is_the_rows_of_the_table_and_nothing_else(service: dict[str, Any]) -> None:
-    """What reaches each Region of the table names its Regions, and is as long for thirty as for one."""
+    """What reaches each Region of the table names its Regions, and is as long for thirty as for
+    one.
+    """
     roles, managed = of_type(service, "AWS::IAM::Role"), of_type(service, "AWS::IAM::ManagedPolicy")
     assert set(roles) == {f"{role}Role" for role in ROLES}
     for function in ROLES:
         role = roles[f"{function}Role"]
-        policies = [*role["Policies"], *(managed[each["Ref"]] for each in role.get("ManagedPolicyArns", []))]
+        policies = [
+            *role["Policies"],
+            *(managed[each["Ref"]] for each in role.get("ManagedPolicyArns", [])),
+        ]
         statements = [each for policy in policies for each in policy["PolicyDocument"]["Statement"]]
-        found = [right_of(each["Fn::If"][1] if "Fn::If" in each else each, function) for each in statements]
+        found = [
+            right_of(each["Fn::If"][1] if "Fn::If" in each else each, function)
+            for each in statements
+        ]
         assert (set(found), len(found)) == (set(RIGHTS[function]), len(RIGHTS[function])), function
     (gates,) = managed.values()
     assert len(json.dumps(gates)) < POLICY_CHARACTERS

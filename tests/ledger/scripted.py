@@ -17,7 +17,9 @@ HANG_S = 60
 
 
 class Line(NamedTuple):
-    """What a server sends as its answer to a request, and what comes then: another one, or the connection's end."""
+    """What a server sends as its answer to a request, and what comes then: another one, or the
+    connection's end.
+    """
 
     sent: bytes = b""
     then: str = "next"
@@ -31,7 +33,9 @@ def http(status: int = 200, body: Any = "{}", **headers: object) -> bytes:
 
 
 def refusal(code: str, **more: Any) -> Line:
-    return Line(http(400, {"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": "No.", **more}))
+    return Line(
+        http(400, {"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": "No.", **more})
+    )
 
 
 OK = Line(http())
@@ -41,7 +45,9 @@ WRONG_SUM, NO_SUM = (Line(http(**{"x-amz-crc32": checksum})) for checksum in SUM
 
 
 class Server(socketserver.ThreadingTCPServer):
-    """The lines of its script, the last one again and again; without a script each request's own item."""
+    """The lines of its script, the last one again and again; without a script each request's own
+    item.
+    """
 
     daemon_threads = True
 

@@ -62,7 +62,9 @@ class Gated(World):
     def hold(self, amount: int, lane: Lane = HERE, length_ms: int = MINUTE_MS) -> Delta:
         """A hold that is granted."""
         held = self.new(amount, lane, length_ms)
-        granted = self[lane.region].run(decide_change(self.gates(COUNTER, lane.region), held, hold=True))
+        granted = self[lane.region].run(
+            decide_change(self.gates(COUNTER, lane.region), held, hold=True)
+        )
         assert granted == Decision(held=amount, before=False)
         return held
 
@@ -78,11 +80,18 @@ class Gated(World):
         self[lane.region].store([items.gate_item(made)])
         return made
 
-    def rolled(self, recent: Collection[int] = (), held: Collection[int] = (), **changed: Any) -> Gate:
-        """A gate that was rolled six times, up to a second before `BASE_MS`; what it decided and holds since."""
+    def rolled(
+        self, recent: Collection[int] = (), held: Collection[int] = (), **changed: Any
+    ) -> Gate:
+        """A gate that was rolled six times, up to a second before `BASE_MS`; what it decided and
+        holds since.
+        """
         self.sell(0)
         self.now_ms = BASE_MS + 1_000_000
-        maps = {"recent": dict.fromkeys(map(at, recent), 1), "held": dict.fromkeys(map(at, held), 1)}
+        maps = {
+            "recent": dict.fromkeys(map(at, recent), 1),
+            "held": dict.fromkeys(map(at, held), 1),
+        }
         usual = {"low": at(-1_000), "top": at(-500), "version": 6, "total": 5, "count": 4, **maps}
         made = self.put(**{**usual, **changed})
         self.home.asked.clear()

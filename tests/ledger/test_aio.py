@@ -18,7 +18,14 @@ from lab.engines.ministack import Engine
 from ledger import Change, Hold, Ledger, Limit, Receipt, Settings
 from ledger.aio import AsyncLedger
 from ledger.dynamo.aio import AsyncDynamoTable
-from ledger.errors import HoldEnded, InvalidInput, LedgerError, LimitReached, OutcomeUnknown, Unavailable
+from ledger.errors import (
+    HoldEnded,
+    InvalidInput,
+    LedgerError,
+    LimitReached,
+    OutcomeUnknown,
+    Unavailable,
+)
 from ledger.memory import MemoryTable
 from ledger.requests import Put, Update
 from reader import Reader
@@ -65,7 +72,8 @@ async def test_an_awaited_table_has_the_errors_of_the_table_and_pauses_as_often(
     assert [name for name, _ in client.calls] == ["get_item", "execute_statement"]
 
 
-# -- holds -------------------------------------------------------------------------------------------------------------
+# -- holds
+# --------------------------------------------------------------------------------------------------
 
 
 def standing(table: MemoryTable) -> tuple[int, int]:
@@ -74,9 +82,13 @@ def standing(table: MemoryTable) -> tuple[int, int]:
     return found.value, found.held.down or 0
 
 
-async def test_a_block_of_a_hold_releases_what_was_not_captured_in_it_and_asks_nothing_more() -> None:
+async def test_a_block_of_a_hold_releases_what_was_not_captured_in_it_and_asks_nothing_more() -> (
+    None
+):
     table, names = MemoryTable(), list[str]()
-    async with AsyncLedger(settings(), table=table, observe=lambda call: names.append(call.name)) as ledger:
+    async with AsyncLedger(
+        settings(), table=table, observe=lambda call: names.append(call.name)
+    ) as ledger:
         await ledger.add(STOCK, 10)
         async with ledger.hold(STOCK, -4, expires=MINUTE) as hold:
             assert standing(table) == (10, 4)
@@ -98,7 +110,9 @@ async def test_a_block_of_a_hold_releases_what_was_not_captured_in_it_and_asks_n
             raise AssertionError("it was entered")
 
 
-async def test_a_hold_that_was_refused_or_is_being_asked_for_is_not_given_to_who_awaits_it_again() -> None:
+async def test_a_hold_that_was_refused_or_is_being_asked_for_is_not_given_to_who_awaits_it_again() -> (
+    None
+):
     async with AsyncLedger(settings(), table=MemoryTable()) as ledger:
         await ledger.add(STOCK, 3)
         refused = ledger.hold(STOCK, -8, expires=MINUTE)
@@ -113,12 +127,14 @@ async def test_a_hold_that_was_refused_or_is_being_asked_for_is_not_given_to_who
         assert await granted is await granted
 
 
-# -- a cancelled call --------------------------------------------------------------------------------------------------
+# -- a cancelled call
+# --------------------------------------------------------------------------------------------------
 
 
 class Cancelling:
-    """A client of boto3 whose calls are awaited, before a request is sent and before its answer comes. `task` is
-    cancelled at the n-th of these awaits; the first write is throttled, so that there is a back-off to be cancelled in.
+    """A client of boto3 whose calls are awaited, before a request is sent and before its answer
+    comes. `task` is cancelled at the n-th of these awaits; the first write is throttled, so that
+    there is a back-off to be cancelled in.
     """
 
     def __init__(self, client: Any, n: int) -> None:
@@ -182,7 +198,10 @@ async def test_of_a_change_cancelled_at_any_await_the_outcome_is_unknown_and_sen
     what: str, client: Any
 ) -> None:
     call, amount = CANCELLED[what]
-    ledger, reader = Ledger(settings("cancelled"), client=client), Reader(settings("cancelled"), client=client)
+    ledger, reader = (
+        Ledger(settings("cancelled"), client=client),
+        Reader(settings("cancelled"), client=client),
+    )
     there = 0
     for n in count(1):
         name = f"{'-'.join(what.split())}-{n}"
@@ -199,13 +218,18 @@ async def test_of_a_change_cancelled_at_any_await_the_outcome_is_unknown_and_sen
         assert reader.read(counter).value == amount
         if "without" not in what:
             again = call(ledger, name)
-            assert all(isinstance(each, Receipt) for each in (again if isinstance(again, list) else [again]))
+            assert all(
+                isinstance(each, Receipt)
+                for each in (again if isinstance(again, list) else [again])
+            )
             assert reader.read(counter).value == amount
     assert n > 5
     assert there > 0, "no cancelled change was there: the test cancels too early"
 
 
-async def test_a_time_out_carries_the_change_that_may_have_been_sent_and_before_it_began_nothing_was() -> None:
+async def test_a_time_out_carries_the_change_that_may_have_been_sent_and_before_it_began_nothing_was() -> (
+    None
+):
     async def late(call: Coroutine[Any, Any, Any]) -> Any:
         """What the call that does not end in time left."""
         with pytest.raises(TimeoutError) as raised:
@@ -232,8 +256,8 @@ async def test_a_time_out_carries_the_change_that_may_have_been_sent_and_before_
 
 
 class Closed:
-    """A client that is closed cancels who waits for a connection, as aiohttp does; a TaskGroup would take that for an
-    end like any other."""
+    """A client that is closed cancels who waits for a connection, as aiohttp does; a TaskGroup
+    would take that for an end like any other."""
 
     async def get_item(self, **_: Any) -> Any:
         return {}
@@ -254,7 +278,8 @@ async def test_a_client_that_is_closed_cancels_no_task_that_nobody_cancelled() -
         assert [type(each) for each in answers] == [OutcomeUnknown, OutcomeUnknown]
 
 
-# -- misuse ------------------------------------------------------------------------------------------------------------
+# -- misuse
+# --------------------------------------------------------------------------------------------------
 
 
 def test_outside_of_its_block_and_in_another_loop_a_ledger_says_so_and_sends_nothing() -> None:
@@ -316,7 +341,9 @@ def test_a_client_of_the_other_kind_and_an_unknown_argument_are_refused(client: 
         Ledger(settings(), client=aio)
     made: Any
     for made in (AsyncLedger, AsyncReader):
-        with pytest.raises(TypeError, match=rf"^{made.__name__}\(\) got an unexpected keyword argument 'gather'$"):
+        with pytest.raises(
+            TypeError, match=rf"^{made.__name__}\(\) got an unexpected keyword argument 'gather'$"
+        ):
             made(settings(), gather=True)
 
 

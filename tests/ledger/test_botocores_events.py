@@ -1,7 +1,8 @@
-"""Whether the installed botocore emits the events on which it rests what an error says of earlier attempts.
+"""Whether the installed botocore emits the events on which it rests what an error says of earlier
+attempts.
 
-It documents none of them. A newer one that drops an event turns its test red, by the event's name: then a write whose
-answer was lost would read as "nothing was written" (ledger/dynamo/failures.py).
+It documents none of them. A newer one that drops an event turns its test red, by the event's name:
+then a write whose answer was lost would read as "nothing was written" (ledger/dynamo/failures.py).
 """
 
 from collections import Counter
@@ -58,7 +59,9 @@ def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_needs_retry_comes_after_each_attempt_with_the_calls_own_context(server: Server, kind: str) -> None:
+def test_needs_retry_comes_after_each_attempt_with_the_calls_own_context(
+    server: Server, kind: str
+) -> None:
     client = made(server, kind, SESSION)
     attempts = emitted(client, "needs-retry")
     server.script = [LOST, OK]
@@ -70,7 +73,9 @@ def test_needs_retry_comes_after_each_attempt_with_the_calls_own_context(server:
     assert Counter(contexts).most_common(1)[0][1] == len(attempts) == 1 + len(more)
 
 
-def test_after_call_comes_with_the_answer_as_it_came_and_as_it_was_read(server: Server, kind: str) -> None:
+def test_after_call_comes_with_the_answer_as_it_came_and_as_it_was_read(
+    server: Server, kind: str
+) -> None:
     client = made(server, kind, SESSION)
     answers = emitted(client, "after-call")
     server.script = [OK]

@@ -1,4 +1,6 @@
-"""What becomes of FastClient's connections: closed, interrupted, by many threads at once, forked, of strangers."""
+"""What becomes of FastClient's connections: closed, interrupted, by many threads at once,
+forked, of strangers.
+"""
 
 import multiprocessing
 import signal
@@ -37,7 +39,9 @@ from tests.reader.test_fork import in_a_child
 from tests.world import settings
 
 
-def test_nothing_was_sent_where_no_connection_is_made(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_was_sent_where_no_connection_is_made(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     client = fast(server)
     table = DynamoTable.of(settings(), {"eu-west-1": client})
     for error in (ConnectionRefusedError(), TimeoutError(), socket.gaierror()):
@@ -57,12 +61,20 @@ def test_an_idle_connection_that_the_server_closed_costs_no_attempt(server: Serv
     assert server.connections == 2
 
 
-def test_a_call_that_ctrl_c_ends_leaves_its_answer_to_nobody(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_that_ctrl_c_ends_leaves_its_answer_to_nobody(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     client, before = fast(server), signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         for sent in (b"", http(body={"Item": "of another"})[:-9]):
-            ctrl_c = threading.Timer(0.05, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
-            monkeypatch.setattr(server, "line", lambda _, press=ctrl_c, sent=sent: press.start() or Line(sent, "hang"))
+            ctrl_c = threading.Timer(
+                0.05, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)
+            )
+            monkeypatch.setattr(
+                server,
+                "line",
+                lambda _, press=ctrl_c, sent=sent: press.start() or Line(sent, "hang"),
+            )
             with pytest.raises(KeyboardInterrupt):
                 client.put_item()
             monkeypatch.setattr(server, "line", lambda _: OK)
@@ -81,15 +93,20 @@ def test_connections_that_many_threads_opened_at_once_do_not_stay(
         monkeypatch.setattr(server, "line", lambda _: (at_once.wait(HANG_S), OK)[1])
         with ThreadPoolExecutor(16) as threads:
             assert len([*threads.map(lambda _: client.put_item(), range(16))]) == 16
-        assert len(client._connections._idle.value) < 8  # threads that end at once may each keep one
+        # threads that end at once may each keep one
+        assert len(client._connections._idle.value) < 8
 
 
-@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")  # Python 3.12 on: that is the test
+# Python 3.12 on: that is the test
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 def test_threads_and_a_forked_child_have_the_answers_of_their_own_requests(server: Server) -> None:
     client = fast(server)
 
     def answers(who: int) -> bool:
-        return all(client.put_item(Item={"n": f"{who}-{n}"})["Item"] == {"n": f"{who}-{n}"} for n in range(50))
+        return all(
+            client.put_item(Item={"n": f"{who}-{n}"})["Item"] == {"n": f"{who}-{n}"}
+            for n in range(50)
+        )
 
     with ThreadPoolExecutor(8) as threads:
         assert all(threads.map(answers, range(8)))
@@ -130,7 +147,9 @@ def test_a_forked_child_waits_for_no_refresh_of_its_parent(
     def refresh() -> dict[str, str]:
         refreshing.set()
         over.wait(HANG_S)
-        return dict.fromkeys(("access_key", "secret_key", "token"), "x") | {"expiry_time": "2999-01-01T00:00:00Z"}
+        return dict.fromkeys(("access_key", "secret_key", "token"), "x") | {
+            "expiry_time": "2999-01-01T00:00:00Z"
+        }
 
     soon = datetime.now(UTC) + timedelta(minutes=5)
     credentials: Any = RefreshableCredentials("a", "s", "t", soon, refresh, "a role")
@@ -154,7 +173,9 @@ def certificate(pem: Path) -> Path:
     """Of 127.0.0.1, signed by itself, and its key."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "ledger")])
-    made = x509.CertificateBuilder(name, name, key.public_key(), 1, now - timedelta(1), now + timedelta(1))
+    made = x509.CertificateBuilder(
+        name, name, key.public_key(), 1, now - timedelta(1), now + timedelta(1)
+    )
     for extension in (
         x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]),
         x509.BasicConstraints(ca=True, path_length=None),
@@ -185,8 +206,13 @@ def test_a_server_whose_certificate_nobody_signed_or_is_of_another_host_is_sent_
             found = []
             with monkeypatch.context() as patch:
                 patch.setenv("AWS_CA_BUNDLE", ca_file)
-                theirs: Any = SESSION.create_client("dynamodb", "eu-west-1", endpoint_url=url, config=CONFIG)
-                for client in (note_attempts(theirs), FastClient("eu-west-1", url, session=SESSION)):
+                theirs: Any = SESSION.create_client(
+                    "dynamodb", "eu-west-1", endpoint_url=url, config=CONFIG
+                )
+                for client in (
+                    note_attempts(theirs),
+                    FastClient("eu-west-1", url, session=SESSION),
+                ):
                     server.requests = []
                     end: Any = outcome(client)  # which closes it
                     assert len(server.requests) == asked

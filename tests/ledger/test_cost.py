@@ -15,12 +15,24 @@ from ledger.dynamo.send import TRIES_MAX
 from ledger.errors import LedgerError
 from ledger.requests import At, Get, GetMany, Put, PutMany, Query, Request, Transact, Update
 from ledger.table import DynamoTable
-from tests.ledger.test_table_errors import KEY, LOST, PUT, UNTOLD, Edge, Script, item, refusal, statements
+from tests.ledger.test_table_errors import (
+    KEY,
+    LOST,
+    PUT,
+    UNTOLD,
+    Edge,
+    Script,
+    item,
+    refusal,
+    statements,
+)
 from tests.world import A, settings
 
 SAYS = {"ConsumedCapacity": {"CapacityUnits": 1.5}}
 BOTH = Transact((PUT, Put(item("b"))))
-CONFLICT = refusal("TransactionCanceledException", CancellationReasons=[{"Code": "TransactionConflict"}, {}])
+CONFLICT = refusal(
+    "TransactionCanceledException", CancellationReasons=[{"Code": "TransactionConflict"}, {}]
+)
 
 
 LARGE = {**item(), "x": {"S": "x" * 2048}}
@@ -42,17 +54,41 @@ CASES: list[tuple[Request, list[Any], Cost]] = [
     (PUT, [retried(SAYS, 2)], Cost(1, 3, 0, 1.5)),
     (PUT, [{}], UNTOLD),
     (GetMany((KEY,)), [{"Responses": {}, "ConsumedCapacity": []}], UNTOLD),
-    (GetMany((KEY,)), [{"Responses": {}, "ConsumedCapacity": [{"CapacityUnits": 2}] * 2}], Cost(1, 1, 4, 0)),
-    (Transact((PUT,)), [{"ConsumedCapacity": [{"CapacityUnits": 4, "ReadCapacityUnits": 4}]}], Cost(1, 1, 4, 0)),
-    (Transact((PUT,)), [{"ConsumedCapacity": [{"CapacityUnits": 4, "WriteCapacityUnits": 4}]}], Cost(1, 1, 0, 4)),
+    (
+        GetMany((KEY,)),
+        [{"Responses": {}, "ConsumedCapacity": [{"CapacityUnits": 2}] * 2}],
+        Cost(1, 1, 4, 0),
+    ),
+    (
+        Transact((PUT,)),
+        [{"ConsumedCapacity": [{"CapacityUnits": 4, "ReadCapacityUnits": 4}]}],
+        Cost(1, 1, 4, 0),
+    ),
+    (
+        Transact((PUT,)),
+        [{"ConsumedCapacity": [{"CapacityUnits": 4, "WriteCapacityUnits": 4}]}],
+        Cost(1, 1, 0, 4),
+    ),
     (PUT, [refusal("ConditionalCheckFailedException", retries=1)], Cost(1, 2, 0, 1)),
     (PUT, [refusal("ConditionalCheckFailedException", Item=LARGE)], Cost(1, 1, 0, 3)),
-    (Update(KEY, (Add("n", 1),), Absent()), [refusal("ConditionalCheckFailedException", Item=LARGE)], Cost(1, 1, 0, 3)),
+    (
+        Update(KEY, (Add("n", 1),), Absent()),
+        [refusal("ConditionalCheckFailedException", Item=LARGE)],
+        Cost(1, 1, 0, 3),
+    ),
     (PUT, [refusal("AccessDeniedException")], Cost(1, 1)),
-    (PUT, [refusal("ThrottlingException"), refusal("ThrottlingException"), SAYS], Cost(3, 3, 0, 1.5)),
+    (
+        PUT,
+        [refusal("ThrottlingException"), refusal("ThrottlingException"), SAYS],
+        Cost(3, 3, 0, 1.5),
+    ),
     (BOTH, [refusal("TransactionCanceledException")], Cost(1, 1, 0, 4)),
     (BOTH, [CONFLICT] * TRIES_MAX, Cost(TRIES_MAX, TRIES_MAX, 0, 4.0 * TRIES_MAX)),
-    (Transact((PUT,)), [refusal("TransactionCanceledException", CancellationReasons=None)], Cost(1, 1, 0, 2)),
+    (
+        Transact((PUT,)),
+        [refusal("TransactionCanceledException", CancellationReasons=None)],
+        Cost(1, 1, 0, 2),
+    ),
     (PUT, [LOST[0]], UNTOLD),
     (Get(KEY), [NoCredentialsError()], Cost(0, 0)),
     (PutMany((item(), item("b"))), [statements(None, None) | SAYS], Cost(1, 1, 0, 1.5)),
@@ -64,20 +100,32 @@ CASES: list[tuple[Request, list[Any], Cost]] = [
 def test_an_answer_and_a_failure_say_what_they_cost() -> None:
     for request, script, cost in CASES:
         assert of(Edge(*script).table, request) == cost, (request, script)
-    client: Any = Script([refusal("DuplicateItemException"), {**SAYS, "Item": LARGE}])  # an INSERT, and a look
+    # an INSERT, and a look
+    client: Any = Script([refusal("DuplicateItemException"), {**SAYS, "Item": LARGE}])
     put = Put({**LARGE, "pk": {"S": "delta#eu-west-1#0#c"}}, Absent())
     assert of(DynamoTable.of(settings(insert_only=True), {A: client}), put) == Cost(2, 2, 1.5, 3)
 
 
-def test_what_says_its_cost_oddly_or_cannot_be_measured_is_an_answer_all_the_same_and_told_nothing() -> None:
+def test_what_says_its_cost_oddly_or_cannot_be_measured_is_an_answer_all_the_same_and_told_nothing() -> (
+    None
+):
     odd: list[Any] = [[None], "much", {"TableName": "counters"}, {"CapacityUnits": None}]
     odd.append({"CapacityUnits": 1.0, "ReadCapacityUnits": None})
     answers = [{"ConsumedCapacity": said} for said in odd]
-    for answer in (*answers, {"ResponseMetadata": None}, {"ResponseMetadata": {"RetryAttempts": None}}):
+    for answer in (
+        *answers,
+        {"ResponseMetadata": None},
+        {"ResponseMetadata": {"RetryAttempts": None}},
+    ):
         with Meter() as meter:
             assert Edge(answer).answer(PUT) is None
         assert meter.take() == UNTOLD
-    items: list[dict[str, Any]] = [{"a": {}}, {"a": {"N": "x"}}, {"a": {"?": 1}}, {"a": {"B": "text"}}]
+    items: list[dict[str, Any]] = [
+        {"a": {}},
+        {"a": {"N": "x"}},
+        {"a": {"?": 1}},
+        {"a": {"B": "text"}},
+    ]
     for there in items:
         with Meter() as meter:
             assert Edge(refusal("ConditionalCheckFailedException", Item=there)).answer(PUT) == there

@@ -1,4 +1,6 @@
-"""The sums by day of a checkpoint: what they hold, how they become coarser, and what is taken for none."""
+"""The sums by day of a checkpoint: what they hold, how they become coarser, and what is taken
+for none.
+"""
 
 from datetime import date, timedelta
 from typing import Any
@@ -25,7 +27,9 @@ DAYS = st.integers(20_000, 20_100) | st.integers(0, 40_000) | st.just(LAST_DAY)
 def entries_of(*found: tuple[int, int]) -> Entries:
     """(day, change) of each, at the last millisecond of its day as far as a token can say it."""
     made = {
-        tokens.make(min((day + 1) * DAY_MS - 1, tokens.TIME_MS_MAX), number.to_bytes(10, "big")): change
+        tokens.make(
+            min((day + 1) * DAY_MS - 1, tokens.TIME_MS_MAX), number.to_bytes(10, "big")
+        ): change
         for number, (day, change) in enumerate(found)
     }
     return Entries.of(packed(token, made[token]) for token in sorted(made))
@@ -47,7 +51,10 @@ def test_days_of_any_entries_fit_their_room_come_back_and_are_the_recount_made_a
         add_to(every, entries)
     assert len(days.data) <= room
     assert Days.read(days.data) == days == Days.of(every, days.froms)
-    assert days.sums == (sum(map(len, commits)), sum(change for some in commits for _, change in some))
+    assert days.sums == (
+        sum(map(len, commits)),
+        sum(change for some in commits for _, change in some),
+    )
     for before, after in zip(days.buckets, days.buckets[1:], strict=False):
         assert before.day < days.end(before.day) <= after.day
 
@@ -66,16 +73,22 @@ def test_the_oldest_days_go_together_into_months_and_the_oldest_months_into_a_ye
     assert Bucket(day(2025, 2), 29, 28 * 10**9 + 5) in stray.buckets
 
 
-@pytest.mark.parametrize("year", [1970, 1972, 2000, 2369, 2370, 2371, 2400, 2769, 2770, 2900, 4000, 9996, 9998])
+@pytest.mark.parametrize(
+    "year", [1970, 1972, 2000, 2369, 2370, 2371, 2400, 2769, 2770, 2900, 4000, 9996, 9998]
+)
 def test_a_far_day_is_in_the_month_and_the_year_of_its_calendar(year: int) -> None:
-    """The calendar repeats after 400 years, and so do the days since 1970 that are computed from it."""
+    """The calendar repeats after 400 years, and so do the days since 1970 that are computed from
+    it.
+    """
     in_months = Days((), (day(year + 1, 1), day(year, 1), day(year, 1)))
     in_years = Days((), (day(year + 1, 1), day(year + 1, 1), day(year, 1)))
     for number in range(day(year, 1), day(year + 1, 1)):
         at = date(1970, 1, 1) + timedelta(number)
         month = at.month
         assert in_months.start(number) == day(year, month)
-        assert in_months.end(day(year, month)) == (day(year, month + 1) if month < 12 else day(year + 1, 1))
+        assert in_months.end(day(year, month)) == (
+            day(year, month + 1) if month < 12 else day(year + 1, 1)
+        )
         assert in_years.start(number) == day(year, 1)
     assert in_years.end(day(year, 1)) == day(year + 1, 1)
 
@@ -118,14 +131,19 @@ def test_the_longest_numbers_there_are_fit_as_one_bucket() -> None:
 
 
 @pytest.mark.parametrize("year", [1999, 2000, 2368, 2369, 2370, 2399, 2400, 2401, 2768, 9998])
-def test_months_and_years_begin_as_the_calendar_says_also_after_its_four_hundred_years(year: int) -> None:
+def test_months_and_years_begin_as_the_calendar_says_also_after_its_four_hundred_years(
+    year: int,
+) -> None:
     latest = day(9999, 1)
     by_month, by_year = (Days((), (latest, since, 0)) for since in (0, latest))
     for month in range(1, 13):
         first, following = day(year, month), day(year + month // 12, month % 12 + 1)
         for within in (first, first + 27, following - 1):
             assert (by_month.start(within), by_month.end(first)) == (first, following)
-            assert (by_year.start(within), by_year.end(day(year, 1))) == (day(year, 1), day(year + 1, 1))
+            assert (by_year.start(within), by_year.end(day(year, 1))) == (
+                day(year, 1),
+                day(year + 1, 1),
+            )
 
 
 def test_days_use_their_room_to_its_last_byte() -> None:
@@ -156,7 +174,9 @@ WRONG: dict[str, bytes] = {
     "another count": spelled(0, 0, 0, 0, 3, 40),
     "a bucket without changes": spelled(0, 0, 0, 0, 2, 40, 1, 0, 0),
     "a day twice": spelled(0, 0, 0, 0, 1, 8, 0, 1, 32),
-    "a total too large for its count": spelled(0, 0, 0, 0, 1, 4 * CHANGE_MAX, 1, 1, 4 * CHANGE_MAX - 41),
+    "a total too large for its count": spelled(
+        0, 0, 0, 0, 1, 4 * CHANGE_MAX, 1, 1, 4 * CHANGE_MAX - 41
+    ),
     "days that begin within a month": spelled(40, 0, 0, 0, 2, 40),
     "months that begin within a year": spelled(59, 59, 0, 0, 2, 40),
     "a month that begins within one": spelled(59, 0, 0, 3, 2, 40),
@@ -167,7 +187,10 @@ WRONG: dict[str, bytes] = {
 
 
 def test_days_are_spelled_as_the_data_model_says() -> None:
-    made = Days((Bucket(day(2024, 1), 300, -5), Bucket(day(2025, 3, 2), 1, 7)), (day(2025, 2), day(2025, 1), 0))
+    made = Days(
+        (Bucket(day(2024, 1), 300, -5), Bucket(day(2025, 3, 2), 1, 7)),
+        (day(2025, 2), day(2025, 1), 0),
+    )
     gap = day(2025, 3, 2) - day(2024, 1)
     assert made.data == spelled(day(2025, 2), day(2025, 1), 0, day(2024, 1), 300, 9, gap, 1, 14)
 

@@ -61,18 +61,53 @@ def outcome(client: Any) -> object:
 
 
 BYTES = {"B": "AP8="}
-ODD = {"B": {"M": {"B": {"BS": ["YQ==", "Yg=="]}, "BS": {"L": [{"S": '"B"'}]}, "n": {"N": "1"}, "z": {"NULL": True}}}}
-REASONS = [{"Code": "ConditionalCheckFailed", "Item": {"b": BYTES}, "Message": "No."}, {"Code": "None"}]
-OF_CLOCKS = ["InvalidSignatureException", "RequestExpired", "RequestTimeTooSkewed"]  # botocore corrects none
+ODD = {
+    "B": {
+        "M": {
+            "B": {"BS": ["YQ==", "Yg=="]},
+            "BS": {"L": [{"S": '"B"'}]},
+            "n": {"N": "1"},
+            "z": {"NULL": True},
+        }
+    }
+}
+REASONS = [
+    {"Code": "ConditionalCheckFailed", "Item": {"b": BYTES}, "Message": "No."},
+    {"Code": "None"},
+]
+# botocore corrects none
+OF_CLOCKS = ["InvalidSignatureException", "RequestExpired", "RequestTimeTooSkewed"]
 SCRIPTS: list[list[Line]] = [
     [OK],
-    *([bad, OK] for bad in (RESET, WRONG_SUM, Line(http(500)), Line(then="close"), refusal("ThrottlingException"))),
+    *(
+        [bad, OK]
+        for bad in (
+            RESET,
+            WRONG_SUM,
+            Line(http(500)),
+            Line(then="close"),
+            refusal("ThrottlingException"),
+        )
+    ),
     *([bad] for bad in (RESET, Line(then="close"))),
-    *([Line(http(status, body))] for status in (302, 400, 413, 429, 500, 503) for body in ("", "<html>", "{}")),
+    *(
+        [Line(http(status, body))]
+        for status in (302, 400, 413, 429, 500, 503)
+        for body in ("", "<html>", "{}")
+    ),
     [Line(http(400, "no JSON"))],
     [RESET, refusal("AccessDeniedException")],
     [HANG, refusal("AccessDeniedException")],
-    *([refusal(code)] for code in [*REFUSED, *PASSES, *OF_CLOCKS, "TransactionInProgressException", "New:http://x/"]),
+    *(
+        [refusal(code)]
+        for code in [
+            *REFUSED,
+            *PASSES,
+            *OF_CLOCKS,
+            "TransactionInProgressException",
+            "New:http://x/",
+        ]
+    ),
     [refusal("ConditionalCheckFailedException", Item={"b": BYTES} | ODD)],
     [Line(http(500)), refusal("ConditionalCheckFailedException")],
     [refusal("TransactionCanceledException", CancellationReasons=REASONS)],
@@ -90,7 +125,9 @@ def test_whatever_a_server_does_a_call_ends_as_one_of_boto3s_client(
     config = CONFIG.merge(Config(read_timeout=READ_TIMEOUT_S))
     for script in SCRIPTS:
         found = []
-        theirs: Any = SESSION.create_client("dynamodb", "eu-west-1", endpoint_url=server.url, config=config)
+        theirs: Any = SESSION.create_client(
+            "dynamodb", "eu-west-1", endpoint_url=server.url, config=config
+        )
         for client in (note_attempts(theirs), fast(server)):
             server.script, server.requests = [*script], []
             found.append((outcome(client), len(server.requests)))
@@ -100,7 +137,9 @@ def test_whatever_a_server_does_a_call_ends_as_one_of_boto3s_client(
         fast(server)._connections.send({}, b"{}")
 
 
-def test_what_is_no_whole_answer_of_dynamodb_is_none_and_a_write_may_have_been_applied(server: Server) -> None:
+def test_what_is_no_whole_answer_of_dynamodb_is_none_and_a_write_may_have_been_applied(
+    server: Server,
+) -> None:
     client = fast(server)
     table = DynamoTable("counters", "eu-west-1", lambda _: client)
     strange = [Line(http(status, body)) for status in (200, 400) for body in ("[]", '"x"')]
@@ -122,7 +161,9 @@ def test_retries_that_help_do_not_use_up_those_of_later_calls(server: Server) ->
         assert client.put_item()["ResponseMetadata"]["RetryAttempts"] == 1
 
 
-def test_it_signs_with_the_credentials_of_boto3s_default_session(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_signs_with_the_credentials_of_boto3s_default_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", boto3.Session("DEFAULT", "secret"))
     assert "Credential=DEFAULT/" in FastClient("eu-west-1")._signed("PutItem", b"")["authorization"]
 
@@ -137,9 +178,15 @@ def test_the_signature_is_botocores(server: Server) -> None:
         theirs.context["timestamp"] = headers["x-amz-date"]
         auth = SigV4Auth(credentials, "dynamodb", "eu-west-1")
         text = auth.string_to_sign(theirs, auth.canonical_request(theirs))
-        signed = f"{auth.scope(theirs)}, SignedHeaders={auth.signed_headers(auth.headers_to_sign(theirs))}"
+        signed = (
+            f"{auth.scope(theirs)}, "
+            f"SignedHeaders={auth.signed_headers(auth.headers_to_sign(theirs))}"
+        )
         signature = auth.signature(text, theirs)
-        assert headers["authorization"] == f"AWS4-HMAC-SHA256 Credential={signed}, Signature={signature}"
+        assert (
+            headers["authorization"]
+            == f"AWS4-HMAC-SHA256 Credential={signed}, Signature={signature}"
+        )
 
 
 def test_credentials_are_refreshed_before_they_expire_and_without_any_nothing_is_sent(
@@ -154,7 +201,9 @@ def test_credentials_are_refreshed_before_they_expire_and_without_any_nothing_is
     assert "Credential=NEW/" in server.requests.pop()["authorization"]
     now = [datetime.now(UTC)]
     monkeypatch.setattr("time.sleep", lambda _: now.append(now[-1] + timedelta(hours=2)))
-    ends = RefreshableCredentials("OLD", "s", "t", now[0] + timedelta(hours=1), fresh, "here", lambda: now[-1])
+    ends = RefreshableCredentials(
+        "OLD", "s", "t", now[0] + timedelta(hours=1), fresh, "here", lambda: now[-1]
+    )
     server.script = [Line(http(500)), OK]
     fast(server, ends).put_item()  # they end between its attempts
     used = [server.requests.pop()["authorization"].partition("/")[0][-3:] for _ in range(2)]
@@ -180,11 +229,15 @@ class Signing(Credentials):
         return super().get_frozen_credentials()
 
 
-def test_a_write_whose_credentials_end_after_its_first_attempt_may_have_been_applied(server: Server) -> None:
+def test_a_write_whose_credentials_end_after_its_first_attempt_may_have_been_applied(
+    server: Server,
+) -> None:
     server.script = [Line(then="close")]
     refused = ClientError({"Error": {"Code": "AccessDenied", "Message": "No."}}, "AssumeRole")
     gone = CredentialRetrievalError(provider="a role", error_msg="gone")
-    expired = RuntimeError("Credentials were refreshed, but the refreshed credentials are still expired.")
+    expired = RuntimeError(
+        "Credentials were refreshed, but the refreshed credentials are still expired."
+    )
     for failure, requests, error in (
         *((refused, 0, NotAllowed), (refused, 1, OutcomeUnknown)),
         *((gone, 0, Unavailable), (gone, 1, OutcomeUnknown)),
@@ -208,7 +261,11 @@ def test_what_it_does_not_know_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         ("https://x/path", "A", "", InvalidSettings),
         ("no url", "A", "", InvalidSettings),
         (None, "HTTPS_PROXY", "http://proxy", InvalidSettings),
-        *([(None, "AWS_ACCOUNT_ID_ENDPOINT_MODE", "required", InvalidSettings)] if BY_ACCOUNT else []),
+        *(
+            [(None, "AWS_ACCOUNT_ID_ENDPOINT_MODE", "required", InvalidSettings)]
+            if BY_ACCOUNT
+            else []
+        ),
         (None, "AWS_PROFILE", "nobody's", NotAllowed),
     ):
         with monkeypatch.context() as patch:

@@ -1,4 +1,6 @@
-"""What the first refusal of a counter costs, by the number of its lanes; what the lanes of a Region share for that."""
+"""What the first refusal of a counter costs, by the number of its lanes; what the lanes of a
+Region share for that.
+"""
 
 from typing import Any
 
@@ -17,7 +19,9 @@ from tests.world import A, B, World
 
 
 class Counted(MemoryTable):
-    """Counts requests as they are sent, and the items that are read; an eventual read is half a one."""
+    """Counts requests as they are sent, and the items that are read; an eventual read is half a
+    one.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +55,8 @@ def first_refusal(shards: int) -> tuple[int, float]:
         limits={"s:": Limit(ceiling=1_000, region=A)},
         unshared_limits=True,
     )
-    # The token decides in which order the call goes through the lanes: one of chance costs up to 15 % more or less.
+    # The token decides in which order the call goes through the lanes: one of chance costs up to 15
+    # % more or less.
     ledger = Ledger(
         settings,
         tables=dict.fromkeys((A, B), table),
@@ -70,14 +75,19 @@ def test_a_first_refusal_costs_as_much_more_as_there_are_more_lanes(shards: int)
 
 
 def test_what_one_region_shows_opens_no_gate_in_another() -> None:
-    """The Region of the caller shows nothing of the other one, where a gate names the one that is gone."""
+    """The Region of the caller shows nothing of the other one, where a gate names the one that
+    is gone.
+    """
     world = World(shards={"s:": 2}, limits={"s:": Limit(floor=-10, region=B)}, unshared_limits=True)
     gone = Lane(B, 1, "s:x")
     away = Gates.of(world.settings(B), "s:x")
     assert away is not None
-    assert world.away.run(obtain(away, gone, DOWN, 3)) is None  # from the first rights, whose gate names it now
+    # from the first rights, whose gate names it now
+    assert world.away.run(obtain(away, gone, DOWN, 3)) is None
     world.away.drop(items.gate_key(gone))
     with pytest.raises(errors.OutOfReach, match="its gate is gone"):
         world.add("s:x", -10, A)
-    assert items.gate_key(Lane(A, 1, "s:x")) in world.home.items, "no lane was opened before, with a look at its Region"
+    assert items.gate_key(Lane(A, 1, "s:x")) in world.home.items, (
+        "no lane was opened before, with a look at its Region"
+    )
     assert items.gate_key(gone) not in world.away.items

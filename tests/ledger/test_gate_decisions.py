@@ -1,4 +1,6 @@
-"""What a gate decides: changes and groups of changes, once and for ever; who makes a gate; what a process remembers."""
+"""What a gate decides: changes and groups of changes, once and for ever; who makes a gate; what
+a process remembers.
+"""
 
 from collections import Counter
 from dataclasses import replace
@@ -21,7 +23,19 @@ from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import Instant, Now, Program, Query, Together, Update, drive
 from ledger.values import Delta
 from tests.calls import passed
-from tests.ledger.seats import BASE_MS, COUNTER, EAGER, GATE, HERE, MINUTE_MS, SEATS, STOCK, THERE, Gated, at
+from tests.ledger.seats import (
+    BASE_MS,
+    COUNTER,
+    EAGER,
+    GATE,
+    HERE,
+    MINUTE_MS,
+    SEATS,
+    STOCK,
+    THERE,
+    Gated,
+    at,
+)
 from tests.world import A, B, fail, refused
 
 BOTH = Limit(floor=-10, ceiling=10, region=A)
@@ -81,7 +95,10 @@ def test_who_never_comes_before_the_others_gives_up_and_may_ask_the_same_again()
         world.home.alter(GATE, version=number, epoch=number, low={"S": at(10**9)})
 
     world.home.before(Update, written_by_another)
-    for program in (decide_change(world.gates(COUNTER), world.new(1)), set_limit(world.gates(COUNTER), None, 12)):
+    for program in (
+        decide_change(world.gates(COUNTER), world.new(1)),
+        set_limit(world.gates(COUNTER), None, 12),
+    ):
         with pytest.raises(GaveUp, match="Call again"):
             world.home.run(program)
 
@@ -108,14 +125,19 @@ def test_what_is_late_is_looked_up_once_and_a_change_moves_the_slack() -> None:
         world.rolled(slack_ms=None)
         decision = world.home.run(decide_change(world.gates(COUNTER), late, hold=is_hold))
         assert decision == decided
-        segments = Query(items.past_pk(HERE), items.segments_from(late.token), items.SEGMENTS_UPTO, 4)
+        segments = Query(
+            items.past_pk(HERE), items.segments_from(late.token), items.SEGMENTS_UPTO, 4
+        )
         assert (world.home.asked.count(segments), world.gate().slack_ms) == (1, slack_ms)
 
 
-# -- groups ------------------------------------------------------------------------------------------------------------
+# -- groups
+# --------------------------------------------------------------------------------------------------
 
 
-def test_a_group_goes_on_without_what_was_decided_when_what_may_have_been_filed_was_looked_up() -> None:
+def test_a_group_goes_on_without_what_was_decided_when_what_may_have_been_filed_was_looked_up() -> (
+    None
+):
     """Of six, one is in the gate, one is filed, two are as late and were never decided."""
     world = Gated()
     before = world.rolled((0,), slack_ms=None)
@@ -144,7 +166,9 @@ def test_a_group_that_needs_more_than_there_is_or_is_not_answered_goes_one_by_on
         world.rolled((), slack_ms=100_000)
         world.home.before(Update, fail(BUSY), times=busy)
         assert grouped(world, {at(ms): change for ms in times}) == list(map(counted, becomes))
-        assert [sum("recent" in action.path for action in each.actions) for each in world.asked(Update)][:3] == sizes
+        assert [
+            sum("recent" in action.path for action in each.actions) for each in world.asked(Update)
+        ][:3] == sizes
 
 
 def round_trips(world: Gated, program: Program[Any]) -> tuple[int, Any]:
@@ -161,10 +185,14 @@ def round_trips(world: Gated, program: Program[Any]) -> tuple[int, Any]:
 
 
 def of_one_instant(first: int, number: int) -> list[Delta]:
-    return [Delta(HERE, tokens.keyed(COUNTER, str(n), BASE_MS), 1) for n in range(first, first + number)]
+    return [
+        Delta(HERE, tokens.keyed(COUNTER, str(n), BASE_MS), 1) for n in range(first, first + number)
+    ]
 
 
-def test_what_a_batch_of_one_instant_costs_does_not_grow_with_what_was_decided_of_that_instant() -> None:
+def test_what_a_batch_of_one_instant_costs_does_not_grow_with_what_was_decided_of_that_instant() -> (
+    None
+):
     """However much that is: so a message that is received again gets further each time."""
     world = Gated(STOCK, page_size=1_000)
     world.sell(0)
@@ -173,7 +201,9 @@ def test_what_a_batch_of_one_instant_costs_does_not_grow_with_what_was_decided_o
     for n in range(50):  # of the time when they were above `low`, and since
         names = listed[40 * n : 40 * n + 40]
         hi = max(listed[: 40 * n + 40])
-        world.home.store([items.filed_item(Filed(HERE, hi, n + 1, at(-1_000), dict.fromkeys(names, 1)))])
+        world.home.store(
+            [items.filed_item(Filed(HERE, hi, n + 1, at(-1_000), dict.fromkeys(names, 1)))]
+        )
     world.home.store([items.late_item(HERE, token, 1, 51) for token in before[2_000:]])
     world.now_ms = BASE_MS + 10 * MINUTE_MS
     world.put(low=low, top=low, version=51, total=10_000, count=10_000)
@@ -186,7 +216,9 @@ def test_what_a_batch_of_one_instant_costs_does_not_grow_with_what_was_decided_o
 
 
 def test_changes_of_an_instant_that_do_not_all_fit_are_looked_up_once() -> None:
-    """The group looks them up together; each is then decided alone, by the version at which it was looked up."""
+    """The group looks them up together; each is then decided alone, by the version at which it
+    was looked up.
+    """
     world = Gated()
     world.rolled(slack_ms=100_000)
     names = {at(-20_000 - n): 3 for n in range(12)}
@@ -195,11 +227,16 @@ def test_changes_of_an_instant_that_do_not_all_fit_are_looked_up_once() -> None:
     assert sum(isinstance(each, Together) for each in world.home.asked) == 1
 
 
-# -- who makes a gate --------------------------------------------------------------------------------------------------
+# -- who makes a gate
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_gate_that_is_gone_is_not_made_anew() -> None:
-    for filing, gone, does in ((EAGER, HERE, Gated.sell), (SHIPPED, THERE, Gated.sell), (EAGER, HERE, Gated.hold)):
+    for filing, gone, does in (
+        (EAGER, HERE, Gated.sell),
+        (SHIPPED, THERE, Gated.sell),
+        (EAGER, HERE, Gated.hold),
+    ):
         world = Gated(filing=filing)
         for _ in range(2):
             does(world, 1)  # what is filed may be holds alone
@@ -211,8 +248,13 @@ def test_a_gate_that_is_gone_is_not_made_anew() -> None:
         assert items.gate_key(gone) not in world[gone.region].items
 
 
-def test_a_gate_that_is_the_first_in_its_replica_is_not_opened_beside_changes_of_another_lane() -> None:
-    """They are from before the limit, and in no value. Where they have not arrived nobody can see them."""
+def test_a_gate_that_is_the_first_in_its_replica_is_not_opened_beside_changes_of_another_lane() -> (
+    None
+):
+    """They are from before the limit, and in no value.
+
+    Where they have not arrived nobody can see them.
+    """
     old = Delta(HERE, at(-MINUTE_MS), -3)
     for sees_changes, sees_gate in ((True, False), (False, False), (True, True)):
         world = Gated()
@@ -228,16 +270,25 @@ def test_a_gate_that_is_the_first_in_its_replica_is_not_opened_beside_changes_of
             assert world.sell(-1, THERE) == -1
 
 
-# -- what a process remembers ------------------------------------------------------------------------------------------
+# -- what a process remembers
+# ------------------------------------------------------------------------------------------
 
 
 def test_what_comes_back_is_no_longer_remembered_to_be_sold_out() -> None:
-    """The end of a hold and another limit bring back both sides, also where the limit is there already."""
+    """The end of a hold and another limit bring back both sides, also where the limit is there
+    already.
+    """
     world = Gated(BOTH)
     held = world.hold(3)
     programs: list[tuple[Any, set[str]]] = [(lambda gates: end(gates, held, RELEASED), set())]
     programs += [(lambda gates: set_limit(gates, -12, 12), set())] * 2
-    for changes, left in (((-1,), {DOWN}), ((0,), {DOWN, UP}), ((1,), {UP}), ((-3, 1), {DOWN}), ((-3, 3), {DOWN, UP})):
+    for changes, left in (
+        ((-1,), {DOWN}),
+        ((0,), {DOWN, UP}),
+        ((1,), {UP}),
+        ((-3, 1), {DOWN}),
+        ((-3, 3), {DOWN, UP}),
+    ):
         some = {world.new(0).token: change for change in changes}
         programs.append((lambda gates, some=some: add_group(gates, HERE, some), left))
     for program, left in programs:
@@ -257,7 +308,9 @@ def test_rights_that_came_meanwhile_are_found_though_they_are_remembered_to_be_s
 
 
 def test_what_is_remembered_is_aged_by_both_clocks() -> None:
-    """A wall clock that was set back, and a process that slept while the other clock stood still."""
+    """A wall clock that was set back, and a process that slept while the other clock stood
+    still.
+    """
     now = Instant(BASE_MS, 5_000)
     for wall_ms, steady_ms, knows in (
         (BASE_MS + REMEMBERED_MS, 5_000 + REMEMBERED_MS, True),
@@ -268,7 +321,10 @@ def test_what_is_remembered_is_aged_by_both_clocks() -> None:
         memory, later = SoldOut(), Instant(wall_ms, steady_ms)
         memory.note(COUNTER, UP, 3, now, Left(10, 2))
         memory.note_silent(B, BUSY, now)
-        assert (memory.knows(COUNTER, UP, 3, later) is not None, B in memory.silent(later)) == (knows, knows)
+        assert (memory.knows(COUNTER, UP, 3, later) is not None, B in memory.silent(later)) == (
+            knows,
+            knows,
+        )
 
 
 def test_after_a_refusal_whatever_needs_more_than_was_left_asks_no_lane_again() -> None:
@@ -283,14 +339,19 @@ def test_after_a_refusal_whatever_needs_more_than_was_left_asks_no_lane_again() 
         assert (change, world.home.kinds != [Update]) == (change, asks_lanes)
 
 
-# -- another limit -----------------------------------------------------------------------------------------------------
+# -- another limit
+# --------------------------------------------------------------------------------------------------
 
 
-def test_a_limit_is_tightened_by_rights_that_are_in_another_lane_and_to_the_ends_of_what_it_may_be() -> None:
+def test_a_limit_is_tightened_by_rights_that_are_in_another_lane_and_to_the_ends_of_what_it_may_be() -> (
+    None
+):
     world = Gated()
     world.sell(1, THERE)
     run = world.home.run
-    assert run(set_limit(world.gates(COUNTER), None, 2)).rights[UP] + world.gate(THERE).rights[UP] == 1
+    assert (
+        run(set_limit(world.gates(COUNTER), None, 2)).rights[UP] + world.gate(THERE).rights[UP] == 1
+    )
     assert run(set_limit(world.gates(COUNTER), None, 10**18)).bounds[UP] == 10**18
     assert [run(set_limit(world.gates(COUNTER), None, 9)).epoch for _ in range(2)] == [3, 3]
     both = Gated(Limit(floor=-1, ceiling=1, region=A))

@@ -1,4 +1,6 @@
-"""Holds at a gate: how each ends once, in the gate and among those that were filed, and when its time is over."""
+"""Holds at a gate: how each ends once, in the gate and among those that were filed, and when its
+time is over.
+"""
 
 from typing import Any
 
@@ -27,7 +29,9 @@ def notes(world: Gated) -> set[str]:
     return {key.sk.rpartition("#")[2] for key in world.home.items if key.pk == items.hold_pk(HERE)}
 
 
-def freed(world: Gated, seen: Gate, side: str | None = None, need: int = 0, gates: Any = None) -> Gate:
+def freed(
+    world: Gated, seen: Gate, side: str | None = None, need: int = 0, gates: Any = None
+) -> Gate:
     world.home.asked.clear()
     after = world.home.run(free(gates or world.gates(COUNTER), seen, side, need))
     assert after == world.gate()
@@ -35,10 +39,18 @@ def freed(world: Gated, seen: Gate, side: str | None = None, need: int = 0, gate
 
 
 @pytest.mark.parametrize("filing", [SHIPPED, EAGER], ids=["in-the-gate", "filed-at-once"])
-def test_there_is_no_end_to_what_was_refused_or_never_held_nor_to_a_hold_of_another_amount(filing: Filing) -> None:
+def test_there_is_no_end_to_what_was_refused_or_never_held_nor_to_a_hold_of_another_amount(
+    filing: Filing,
+) -> None:
     world = Gated(filing=filing)
-    refused, never, held = world.new(11, length_ms=1_000), world.new(3, length_ms=1_000), world.hold(3)
-    assert world.home.run(decide_change(world.gates(COUNTER), refused, hold=True)).outcome == REFUSED
+    refused, never, held = (
+        world.new(11, length_ms=1_000),
+        world.new(3, length_ms=1_000),
+        world.hold(3),
+    )
+    assert (
+        world.home.run(decide_change(world.gates(COUNTER), refused, hold=True)).outcome == REFUSED
+    )
     for other, outcome in ((refused, 11), (refused, RELEASED), (never, 3)):
         with pytest.raises(NoSuchHold, match="there is no hold"):
             world.end(other, outcome)
@@ -55,7 +67,13 @@ def test_holds_that_are_over_end_until_there_is_enough_and_the_process_knows() -
         world.hold(1)
     world.now_ms += 60_000
     page = [Query, Query, Query, Update, DeleteMany]
-    for need, left, kinds in ((30, 70, []), (31, 50, [Update]), (50, 50, []), (51, 25, page), (100, 0, page)):
+    for need, left, kinds in (
+        (30, 70, []),
+        (31, 50, [Update]),
+        (50, 50, []),
+        (51, 25, page),
+        (100, 0, page),
+    ):
         gates, now = world.gates(COUNTER), Instant(world.now_ms, 0)
         gates.sold_out.note(COUNTER, UP, 1, now, Left())
         assert 100 - freed(world, world.gate(), UP, need, gates).rights[UP] == left
@@ -78,7 +96,9 @@ def test_what_ended_leaves_the_gate_on_the_way_and_a_roll_that_fails_does_not_ma
 
 
 def test_of_filed_holds_that_are_over_each_ends_once_and_the_notes_of_all_that_ended_go() -> None:
-    """One goes on; one release is in the gate, one is filed; one is held, and a roll that lost left a note of it."""
+    """One goes on; one release is in the gate, one is filed; one is held, and a roll that lost
+    left a note of it.
+    """
     world = Gated(filing=EAGER, page_size=100)
     going_on, released, long_ago = (world.hold(1) for _ in range(3))
     stored = [item for key, item in world.home.items.items() if key.pk == items.hold_pk(HERE)]
@@ -89,14 +109,22 @@ def test_of_filed_holds_that_are_over_each_ends_once_and_the_notes_of_all_that_e
     world.home.store([*stored, items.hold_item(HERE, kept.token, 1)])
     world.now_ms += 60_000
     after = freed(world, stale)
-    assert (after.rights, after.held, after.recent[going_on.token]) == ({UP: 9}, {kept.token: 1}, EXPIRED)
+    assert (after.rights, after.held, after.recent[going_on.token]) == (
+        {UP: 9},
+        {kept.token: 1},
+        EXPIRED,
+    )
     over = {going_on.token: 1}
     tried = [{**over, kept.token: 1}, over]
-    assert world.asked(Update) == [updates.end(HERE, SEATS, each, filed=stale.version) for each in tried]
+    assert world.asked(Update) == [
+        updates.end(HERE, SEATS, each, filed=stale.version) for each in tried
+    ]
     assert (notes(world), len(world.asked(DeleteMany))) == ({kept.token}, 1)
 
 
-def test_what_was_never_held_or_ended_between_the_gate_and_the_look_up_is_looked_for_once_more() -> None:
+def test_what_was_never_held_or_ended_between_the_gate_and_the_look_up_is_looked_for_once_more() -> (
+    None
+):
     world = Gated(filing=EAGER)
     held = world.hold(1)
     file_as(KEPT)
@@ -107,8 +135,12 @@ def test_what_was_never_held_or_ended_between_the_gate_and_the_look_up_is_looked
         world.sell(1)
         world.home.asked.clear()
         never = world.new(1, length_ms=1_000)
-        assert world.home.run(find(world.gates(COUNTER), HERE, never.token)) == (None, world.gate().version)
-        assert world.home.kinds == [Get, Together, Get, Get, Query] * 2  # MemoryTable asks itself for each of Together
+        assert world.home.run(find(world.gates(COUNTER), HERE, never.token)) == (
+            None,
+            world.gate().version,
+        )
+        # MemoryTable asks itself for each of Together
+        assert world.home.kinds == [Get, Together, Get, Get, Query] * 2
 
 
 def crowded(number: int) -> tuple[Gated, list[str]]:
@@ -139,9 +171,13 @@ def test_the_open_holds_of_a_counter_are_looked_up_by_the_page() -> None:
     world, held = crowded(1_000)
     late, listed, recent = held[100:110], held[500:510], held[990:]
     world.home.store([items.late_item(HERE, token, RELEASED, 6) for token in late])
-    world.home.store([items.filed_item(Filed(HERE, listed[-1], 6, at(-1_000), dict.fromkeys(listed, 1)))])
+    world.home.store(
+        [items.filed_item(Filed(HERE, listed[-1], 6, at(-1_000), dict.fromkeys(listed, 1)))]
+    )
     world.put(recent=dict.fromkeys(recent, 1), held={held[3]: 1})
     world.home.asked.clear()
     found = world.reader().holds(COUNTER)
-    assert [hold.delta.token for hold in found] == [t for t in held if t not in {*late, *listed, *recent}]
+    assert [hold.delta.token for hold in found] == [
+        t for t in held if t not in {*late, *listed, *recent}
+    ]
     assert len(world.home.kinds) < 80

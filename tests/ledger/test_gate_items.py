@@ -1,4 +1,6 @@
-"""What a gate and its items say, what of that is damage, what a roll files, and how that is found."""
+"""What a gate and its items say, what of that is damage, what a roll files, and how that is
+found.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -59,7 +61,14 @@ GATE = Gate(
     bounds={DOWN: -5, UP: 9},
 )
 NUMBERS = {"down": 3, "up": 4, "total": 7, "count": 2, "version": 3}
-RARE = {"slack": 300, "epoch": 1, "floor": -5, "ceiling": 9, f"given:{CELL}:up": 5, f"got:{CELL}:down": 6}
+RARE = {
+    "slack": 300,
+    "epoch": 1,
+    "floor": -5,
+    "ceiling": 9,
+    f"given:{CELL}:up": 5,
+    f"got:{CELL}:down": 6,
+}
 ITEM: Item = {
     "pk": {"S": f"gate#{LANE}"},
     "sk": {"S": "gate"},
@@ -85,7 +94,12 @@ def test_a_gate_is_what_its_item_says_to_the_ends_of_what_each_part_of_it_may_be
     for changed in (
         {"version": VERSION_MAX, "count": COUNT_MAX, "slack_ms": 0, "moved": frozenset()},
         {"version": 0, "count": 0, "slack_ms": None, "held": {LOWEST: CHANGE_MAX}, "recent": {}},
-        {"epoch": 0, "bounds": {DOWN: None, UP: None}, "held": {OLD: -CHANGE_MAX, YOUNG: 1}, "recent": {}},
+        {
+            "epoch": 0,
+            "bounds": {DOWN: None, UP: None},
+            "held": {OLD: -CHANGE_MAX, YOUNG: 1},
+            "recent": {},
+        },
         {"given": {("a#0", UP): 0, ("a#0", DOWN): 1}, "got": {("b#12", UP): 0}, "rights": {UP: -4}},
         {"bounds": {DOWN: -CHANGE_MAX, UP: CHANGE_MAX}},
     ):
@@ -94,15 +108,30 @@ def test_a_gate_is_what_its_item_says_to_the_ends_of_what_each_part_of_it_may_be
 
 
 def test_a_gate_that_is_not_one_is_damaged_and_never_guessed_at() -> None:
-    numbers = {"down": 1.5, "floor": 10, f"got:{CELL}:down": -6, f"given:{CELL}:up": -5, "ceiling": CHANGE_MAX + 1}
+    numbers = {
+        "down": 1.5,
+        "floor": 10,
+        f"got:{CELL}:down": -6,
+        f"given:{CELL}:up": -5,
+        "ceiling": CHANGE_MAX + 1,
+    }
     above = ("version", VERSION_MAX + 1), ("count", COUNT_MAX + 1)
     below = ((name, -1) for name in ("version", "count", "slack", "epoch"))
-    broken: list[dict[str, Any]] = [{name: {"N": str(n)}} for name, n in (*numbers.items(), *above, *below)]
-    broken += [{"recent": {"M": {token: {"N": str(n)}}}} for token, n in (("x", 1), (OLD, CHANGE_MAX + 1))]
+    broken: list[dict[str, Any]] = [
+        {name: {"N": str(n)}} for name, n in (*numbers.items(), *above, *below)
+    ]
+    broken += [
+        {"recent": {"M": {token: {"N": str(n)}}}} for token, n in (("x", 1), (OLD, CHANGE_MAX + 1))
+    ]
     holds = (OLD, -3), (LOWEST, 0), ("x", -3), (LOWEST, CHANGE_MAX + 1)
     broken += [{"held": {"M": {token: {"N": str(n)}}}} for token, n in holds]
     broken += [{name: {"S": "x"}} for name in ("recent", "low", "top", "sk")]
-    broken += [{"pk": {"S": f"gate#{LANE}x"}}, {"recent": None}, {"total": None}, {"moved": {"SS": ["x"]}}]
+    broken += [
+        {"pk": {"S": f"gate#{LANE}x"}},
+        {"recent": None},
+        {"total": None},
+        {"moved": {"SS": ["x"]}},
+    ]
     broken += [{"moved": {"BS": [fingerprint(OLD), b"x"]}}]
     for changed in broken:
         damaged = {name: value for name, value in {**ITEM, **changed}.items() if value is not None}
@@ -112,7 +141,12 @@ def test_a_gate_that_is_not_one_is_damaged_and_never_guessed_at() -> None:
 
 def test_the_key_of_a_gate_alone_names_a_lane() -> None:
     assert items.lane_of(items.gate_key(LANE)) == LANE
-    others = Key(f"gate#{LANE}", "x"), Key("gate#x", "gate"), Key(f"fold#{LANE}", "gate"), items.late_key(LANE, OLD)
+    others = (
+        Key(f"gate#{LANE}", "x"),
+        Key("gate#x", "gate"),
+        Key(f"fold#{LANE}", "gate"),
+        items.late_key(LANE, OLD),
+    )
     assert [items.lane_of(key) for key in others] == [None] * 4
 
 
@@ -121,7 +155,9 @@ def test_a_segment_is_named_by_its_content_and_one_that_is_none_is_not_made() ->
     assert items.filed_of(LANE, item) == FILED
     assert item["sk"]["S"] == f"segment#{YOUNG}#0000000004#{FILED.digest}"
     entries = bytes(item["entries"]["B"])
-    broken: list[Item] = [{"entries": {"B": data}} for data in (entries[:-1], b"", entries + entries[-24:])]
+    broken: list[Item] = [
+        {"entries": {"B": data}} for data in (entries[:-1], b"", entries + entries[-24:])
+    ]
     broken += [{"sk": {"S": sk}} for sk in (f"segment#{OLD}#0000000004#{FILED.digest}", "segment")]
     for other in (replace(FILED, low=OLD), replace(FILED, outcomes={OLD: -2, YOUNG: REFUSED})):
         assert items.filed_item(other)["sk"] != item["sk"]
@@ -129,13 +165,27 @@ def test_a_segment_is_named_by_its_content_and_one_that_is_none_is_not_made() ->
     for changed in (*broken, {"low": {"S": "x"}}):
         with pytest.raises(DamagedItem):
             items.filed_of(LANE, {**item, **changed})
-    outcomes: list[dict[str, int]] = [{}, {YOUNG: 1, OLD: 2}, {"x": 1}, {OLD: REFUSED - 1}, {OLD: 10**18 + 1}]
+    outcomes: list[dict[str, int]] = [
+        {},
+        {YOUNG: 1, OLD: 2},
+        {"x": 1},
+        {OLD: REFUSED - 1},
+        {OLD: 10**18 + 1},
+    ]
     wrong: list[dict[str, Any]] = [{"outcomes": each} for each in outcomes]
-    wrong += [{"hi": OLD}, {"hi": f"{YOUNG}x"}, {"low": "x"}, {"version": 0}, {"version": VERSION_MAX + 1}]
+    wrong += [
+        {"hi": OLD},
+        {"hi": f"{YOUNG}x"},
+        {"low": "x"},
+        {"version": 0},
+        {"version": VERSION_MAX + 1},
+    ]
     for changed in wrong:
         with pytest.raises(ValueError, match=r"segment|version|outcome"):
             replace(FILED, **changed)
-    assert [replace(FILED, version=version).digest for version in (1, VERSION_MAX)] == [FILED.digest] * 2
+    assert [replace(FILED, version=version).digest for version in (1, VERSION_MAX)] == [
+        FILED.digest
+    ] * 2
 
 
 def test_a_late_entry_and_a_note_come_back_and_their_keys_are_their_content() -> None:
@@ -167,7 +217,11 @@ def test_what_counts_what_is_set_aside_and_what_another_limit_takes() -> None:
     for outcome in (REFUSED, RELEASED, EXPIRED):
         assert (change_of(outcome), counts(outcome)) == (0, False)
     assert (shares([3, -5, 4, -6, 0]), shares([])) == ((11, 7), (0, 0))
-    for bounds, wanted, taken in (((-5, 9), (0, 12), (5, -3)), ((0, 0), (-2, 7), (-2, -7)), ((-5, 9), (-5, 0), (0, 9))):
+    for bounds, wanted, taken in (
+        ((-5, 9), (0, 12), (5, -3)),
+        ((0, 0), (-2, 7), (-2, -7)),
+        ((-5, 9), (-5, 0), (0, 9)),
+    ):
         gate = replace(GATE, bounds=dict(zip((DOWN, UP), bounds, strict=True)))
         assert tuple(gate.taken_by(dict(zip((DOWN, UP), wanted, strict=True))).values()) == taken
 
@@ -206,8 +260,19 @@ def test_slack_moves_by_a_quarter_towards_the_lateness_of_what_is_looked_up() ->
 
 def test_a_limit_that_is_none_or_whose_first_rights_are_nowhere_is_refused() -> None:
     far = {"region": "eu-west-1"}
-    wrong: list[dict[str, Any]] = [{"floor": 1}, {"floor": 0.5}, {"floor": True}, {"floor": -1}, {"ceiling": 1}, {}]
-    wrong += [{"floor": -(10**18) - 1, **far}, {"ceiling": -1, **far}, {"floor": 0, "region": "Mars!"}]
+    wrong: list[dict[str, Any]] = [
+        {"floor": 1},
+        {"floor": 0.5},
+        {"floor": True},
+        {"floor": -1},
+        {"ceiling": 1},
+        {},
+    ]
+    wrong += [
+        {"floor": -(10**18) - 1, **far},
+        {"ceiling": -1, **far},
+        {"floor": 0, "region": "Mars!"},
+    ]
     for arguments in wrong:
         with pytest.raises(InvalidSettings):
             Limit(**arguments)
@@ -227,7 +292,8 @@ def rolled(world: Gated, gate: Any) -> Any:
     return world.home.run(roll(world.gates(COUNTER), gate))
 
 
-# (filing, slack, what it decided and holds; what is filed in a segment, as late entries, as notes; low, marks above it)
+# (filing, slack, what it decided and holds; what is filed in a segment, as late entries, as notes;
+# low, marks above it)
 ROLLS: list[tuple[Any, ...]] = [
     ({}, 250, (0, 100, 900, 1_000), (), (0, 100, 900, 1_000), (), (), 750, (900, 1_000)),
     ({}, 12_800, (0, 20_000), (), (0, 20_000), (), (), 7_300, (20_000,)),
@@ -271,7 +337,11 @@ def test_a_roll_files_what_is_near_and_remembers_what_lies_above_low() -> None:
         )
         stored = [items.late_item(HERE, at(ms), 1, 7) for ms in late]
         if filed:
-            stored.append(items.filed_item(Filed(HERE, world.gate().top, 7, before.low, {at(ms): 1 for ms in filed})))
+            stored.append(
+                items.filed_item(
+                    Filed(HERE, world.gate().top, 7, before.low, {at(ms): 1 for ms in filed})
+                )
+            )
         stored += [items.hold_item(HERE, at(ms), 1) for ms in noted]
         assert world.asked(PutMany)[0] == PutMany(tuple(stored))
 
@@ -286,14 +356,20 @@ def test_fingerprints_of_earlier_rolls_stay_while_they_lie_above_low() -> None:
 
 
 def test_a_late_token_with_the_fingerprint_of_a_newer_one_does_not_hide_it() -> None:
-    """The time of a fingerprint comes round. The mark of both stays while the newer one is above `low`."""
+    """The time of a fingerprint comes round.
+
+    The mark of both stays while the newer one is above `low`.
+    """
     newer, older, last = at(5_000), at(5_000 - 2**16 * SLICE_MS), at(6_000)
     mark = fingerprint(newer)
     assert fingerprint(older) == mark
-    before = {"recent": {older: 1, last: 1}, "held": {}, "moved": frozenset({mark}), "top": newer}  # a roll filed it
+    # a roll filed it
+    before = {"recent": {older: 1, last: 1}, "held": {}, "moved": frozenset({mark}), "top": newer}
     at_once = {"recent": {newer: 1, last: 1}, "held": {older: 1}}
     for changed in (before, at_once):
-        world = Gated(filing=Filing(holds_beside=1_000, holds_left=0, marks_of_holds=0), page_size=100)
+        world = Gated(
+            filing=Filing(holds_beside=1_000, holds_left=0, marks_of_holds=0), page_size=100
+        )
         world.rolled(slack_ms=100_000)
         if changed is before:
             world.home.store([items.filed_item(Filed(HERE, newer, 6, at(-1_000), {newer: 1}))])
@@ -304,7 +380,9 @@ def test_a_late_token_with_the_fingerprint_of_a_newer_one_does_not_hide_it() -> 
         assert world.decide(Delta(HERE, newer, 1)) == Decision(1)
 
 
-def test_a_roll_that_has_nothing_to_file_is_overtaken_or_fails_takes_nothing_out_of_the_gate() -> None:
+def test_a_roll_that_has_nothing_to_file_is_overtaken_or_fails_takes_nothing_out_of_the_gate() -> (
+    None
+):
     for held in ((), range(8)):
         world = Gated()
         assert rolled(world, world.rolled((), held)) is None
@@ -330,7 +408,10 @@ def test_a_gate_is_filed_by_whoever_is_drawn_and_sees_it_full_and_nobody_else_as
     """Four have room; of the tokens every second one is drawn. A group always looks."""
     shown, drawn = list[bool](), list[bool]()
     for held, versions in ((0, [0, 0, 0, 1, 1, 1, 1]), (3, [0, 0, 0, 1, 1, 2, 2])):
-        world, rolls = Gated(filing=Filing(unit_bytes=1, enough=4, draw=2, holds_beside=0)), list[int]()
+        world, rolls = (
+            Gated(filing=Filing(unit_bytes=1, enough=4, draw=2, holds_beside=0)),
+            list[int](),
+        )
         world.sell(0)
         world.put(recent={}, held={at(-n - 1): 1 for n in range(held)})
         world.home.asked.clear()
@@ -339,13 +420,17 @@ def test_a_gate_is_filed_by_whoever_is_drawn_and_sees_it_full_and_nobody_else_as
             world.decide(Delta(HERE, token, 0))
             rolls.append(world.gate().version)
             drawn.append(byte % 2 == 0)
-        decided = [update for update in world.asked(Update) if update.actions[0].path[0] == updates.RECENT]
+        decided = [
+            update for update in world.asked(Update) if update.actions[0].path[0] == updates.RECENT
+        ]
         shown += [update.shows for update in decided if isinstance(update.actions[0], Set)]
         assert rolls == versions
     assert shown == drawn
     world, rolls = Gated(), []
     for n in range(0, 300, 30):
-        world.home.run(add_group(world.gates(COUNTER), HERE, dict.fromkeys(map(at, range(n, n + 30)), 0)))
+        world.home.run(
+            add_group(world.gates(COUNTER), HERE, dict.fromkeys(map(at, range(n, n + 30)), 0))
+        )
         rolls.append(world.gate().version)
     assert (rolls[:2], rolls[-1] > 3) == ([1, 2], True)
 
@@ -358,7 +443,8 @@ def test_what_is_refused_is_filed_too() -> None:
     assert (len(world.gate().recent) < 40, world.audit()) == (True, [])
 
 
-# -- a gate that is full -----------------------------------------------------------------------------------------------
+# -- a gate that is full
+# -----------------------------------------------------------------------------------------------
 
 
 def fill(world: Gated, lane: Lane = HERE) -> None:
@@ -367,8 +453,12 @@ def fill(world: Gated, lane: Lane = HERE) -> None:
     world.put(lane, recent={**world.gate(lane).recent, **decided})
 
 
-def test_a_gate_that_another_call_filed_meanwhile_is_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was full, and is not when this call wants to file it; one that is full of what cannot be filed says so."""
+def test_a_gate_that_another_call_filed_meanwhile_is_written_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was full, and is not when this call wants to file it; one that is full of what cannot
+    be filed says so.
+    """
     world = Gated()
     world.sell(1)
     fill(world)
@@ -380,7 +470,8 @@ def test_a_gate_that_another_call_filed_meanwhile_is_written_again(monkeypatch: 
         world.sell(1)
 
 
-# -- looked up ---------------------------------------------------------------------------------------------------------
+# -- looked up
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_look_up_reads_on_until_a_segment_lists_it_or_was_filed_later() -> None:
@@ -394,13 +485,19 @@ def test_a_look_up_reads_on_until_a_segment_lists_it_or_was_filed_later() -> Non
         (6, 0, None, 1),
     ):
         world = Gated()
-        world.home.store(items.filed_item(Filed(HERE, at(n), n, at(low), {at(n): n})) for n in range(1, 6))
+        world.home.store(
+            items.filed_item(Filed(HERE, at(n), n, at(low), {at(n): n})) for n in range(1, 6)
+        )
         assert world.home.run(look_up(world.gates(COUNTER), HERE, at(token))) == known
         assert len(world.asked(Query)) == pages
 
 
-def test_many_are_looked_up_at_once_and_found_as_each_alone_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is late, ahead of now and in order, filed a few at a time; and what was never asked for, between them."""
+def test_many_are_looked_up_at_once_and_found_as_each_alone_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is late, ahead of now and in order, filed a few at a time; and what was never asked
+    for, between them.
+    """
     monkeypatch.setattr("ledger.gate.past.LATE_OF_PAGE", 2)
     world, times = Gated(WIDE, Filing(enough=3, beside=0, draw=1, slack_ms=500)), list[str]()
     for n in range(120):
@@ -408,9 +505,15 @@ def test_many_are_looked_up_at_once_and_found_as_each_alone_is(monkeypatch: pyte
         times.append(at(n * 100 + (0, 0, 0, -3_000, 0, 2_000, -700)[n % 7] + n % 2))
         world.decide(Delta(HERE, times[-1], n))
     file_as(SHIPPED)
-    unknown = sorted({*times, *(at(n * 100 + 50) for n in range(-40, 140))} - world.gate().recent.keys())
+    unknown = sorted(
+        {*times, *(at(n * 100 + 50) for n in range(-40, 140))} - world.gate().recent.keys()
+    )
     gates = world.gates(COUNTER)
-    alone = {token: known.outcome for token in unknown if (known := world.home.run(look_up(gates, HERE, token)))}
+    alone = {
+        token: known.outcome
+        for token in unknown
+        if (known := world.home.run(look_up(gates, HERE, token)))
+    }
     assert len(alone) > 80
     for world.home.page_size in (1, 2, 1_000):
         for some in (unknown, unknown[::9], unknown[5:6], unknown[-3:]):

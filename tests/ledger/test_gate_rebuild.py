@@ -17,7 +17,19 @@ from ledger.limit import DOWN, UP, Limit
 from ledger.ranges import CHANGE_MAX
 from ledger.requests import At, Get, GetMany, Item, Key, Put, Query
 from ledger.values import Lane
-from tests.ledger.seats import COUNTER, EAGER, FROM_HERE, GATE, HERE, SEATS, STOCK, THERE, TO_THERE, Gated, at
+from tests.ledger.seats import (
+    COUNTER,
+    EAGER,
+    FROM_HERE,
+    GATE,
+    HERE,
+    SEATS,
+    STOCK,
+    THERE,
+    TO_THERE,
+    Gated,
+    at,
+)
 from tests.world import A, B, Region
 
 ITEMS = {lane: items.gate_key(lane) for lane in (HERE, THERE)}
@@ -51,7 +63,8 @@ def world() -> Gated:
     return world
 
 
-# -- an audit ----------------------------------------------------------------------------------------------------------
+# -- an audit
+# --------------------------------------------------------------------------------------------------
 
 
 def test_an_audit_finds_what_a_gate_cannot_have_come_to(world: Gated) -> None:
@@ -102,7 +115,9 @@ def test_an_audit_and_a_history_ask_as_strongly_as_they_must(world: Gated) -> No
         world.home.run(outcomes(HERE, consistent=True))
 
 
-def test_a_gate_that_is_gone_is_missed_by_what_it_left_and_by_what_another_has_from_it_or_for_it() -> None:
+def test_a_gate_that_is_gone_is_missed_by_what_it_left_and_by_what_another_has_from_it_or_for_it() -> (
+    None
+):
     for elsewhere in (HERE, THERE):  # where another lane has rights of it, and where none has
         world = Gated(filing=EAGER)
         world.sell(1, elsewhere)
@@ -118,27 +133,40 @@ def test_a_gate_that_is_gone_is_missed_by_what_it_left_and_by_what_another_has_f
         assert other.audit() == []  # a lane that never had a gate is not missed
         other.sell(2, THERE)
         other[gone.region].drop(ITEMS[gone])
-        assert [each for each in other.audit() if each.startswith(f"{gone}:")] == [f"{gone}: its gate is gone."]
+        assert [each for each in other.audit() if each.startswith(f"{gone}:")] == [
+            f"{gone}: its gate is gone."
+        ]
 
 
 def test_what_happens_while_an_audit_goes_on_is_not_wrong(world: Gated) -> None:
-    """A gate is made, and rights are given, after the first was read; one that is always written is given up."""
+    """A gate is made, and rights are given, after the first was read; one that is always written
+    is given up.
+    """
     made = Gated()
     made.sell(1)
-    made.home.before(Get, lambda _: made.away.run(decide_change(made.gates(COUNTER, B), made.new(1, THERE))), times=1)
+    made.home.before(
+        Get,
+        lambda _: made.away.run(decide_change(made.gates(COUNTER, B), made.new(1, THERE))),
+        times=1,
+    )
     assert made.audit() == []
     world.sell(1, THERE)
     world.away.before(Get, lambda _: [world.sell(1, THERE) for _ in range(4)], times=1)
     assert world.audit() == []
-    world.home.before(Query, lambda _: world.home.alter(GATE, slack={"N": f"{len(world.home.asked)}"}))
+    world.home.before(
+        Query, lambda _: world.home.alter(GATE, slack={"N": f"{len(world.home.asked)}"})
+    )
     with pytest.raises(GaveUp, match="during each of 5 recounts"):
         world.audit()
 
 
-# -- a rebuild ---------------------------------------------------------------------------------------------------------
+# -- a rebuild
+# --------------------------------------------------------------------------------------------------
 
 
-def test_a_gate_older_than_what_it_filed_counts_each_token_once_as_it_is_listed(world: Gated) -> None:
+def test_a_gate_older_than_what_it_filed_counts_each_token_once_as_it_is_listed(
+    world: Gated,
+) -> None:
     older, deltas = backup(world), [world.new(1) for _ in range(3)]
     for delta in deltas:
         world.decide(delta)
@@ -146,13 +174,22 @@ def test_a_gate_older_than_what_it_filed_counts_each_token_once_as_it_is_listed(
     recent = world.home.items[GATE]["recent"]["M"]
     world.home.alter(GATE, recent={"M": {**recent, deltas[0].token: {"N": "2"}}})
     made = rebuilt(world)[HERE]
-    assert (world.total(), world.gate().number, made.lost, made.twice) == (8, 8, 0, (deltas[0].token,))
+    assert (world.total(), world.gate().number, made.lost, made.twice) == (
+        8,
+        8,
+        0,
+        (deltas[0].token,),
+    )
     assert "which counts" in " ".join(made.told)
     assert [world.decide(delta).before for delta in deltas] == [True] * 3
     restore(world, older, "gate")
     world.sell(1)  # before the rebuild: it files under a version that was used
     made = rebuilt(world)[HERE]
-    assert (made.lost < 0, "that its gate did not count" in made.told[0], world.total()) == (True, True, 9)
+    assert (made.lost < 0, "that its gate did not count" in made.told[0], world.total()) == (
+        True,
+        True,
+        9,
+    )
 
 
 def test_what_a_gate_counts_and_nothing_lists_stays_in_the_value_once(world: Gated) -> None:
@@ -184,7 +221,9 @@ def test_a_loss_above_the_largest_change_is_kept_in_several_entries() -> None:
     assert world.gate().value == 2 * CHANGE_MAX + 6
 
 
-def test_the_limit_that_was_set_is_that_of_the_gate_and_of_the_settings_where_the_gate_is_gone(world: Gated) -> None:
+def test_the_limit_that_was_set_is_that_of_the_gate_and_of_the_settings_where_the_gate_is_gone(
+    world: Gated,
+) -> None:
     world.home.run(set_limit(world.gates(COUNTER), None, 7))
     for epoch, ceiling in ((1, 7), (0, 10)):
         rebuilt(world)
@@ -192,7 +231,10 @@ def test_the_limit_that_was_set_is_that_of_the_gate_and_of_the_settings_where_th
         world.home.drop(GATE)
     unused = Gated(Limit(floor=-2, ceiling=5, region=B))
     rebuilt(unused)  # lanes that were never used get gates with the first rights
-    assert [unused.gate(lane).rights for lane in (HERE, THERE)] == [{DOWN: 0, UP: 0}, {DOWN: 2, UP: 5}]
+    assert [unused.gate(lane).rights for lane in (HERE, THERE)] == [
+        {DOWN: 0, UP: 0},
+        {DOWN: 2, UP: 5},
+    ]
 
 
 OVER, BACK = TO_THERE, FROM_HERE
@@ -209,14 +251,26 @@ def test_rights_are_settled_until_none_owes_while_another_has_some() -> None:
         ((1, 2), {OVER: 3}, {BACK: 5}, (4, 3), {OVER: 5}),
         ((8, 5), {}, {}, (0, -3), {OVER: 2}),
     ):
-        here, there = settled([replace(selling(HERE, sold[0]), given=given), replace(selling(THERE, sold[1]), got=got)])
+        here, there = settled(
+            [
+                replace(selling(HERE, sold[0]), given=given),
+                replace(selling(THERE, sold[1]), got=got),
+            ]
+        )
         assert (here.rights[UP], there.rights[UP]) == rights
         assert (here.given, here.got, there.given) == (sent, {}, {})
         assert there.got == ({BACK: sent[OVER]} if sent else {})
     lanes = [replace(HERE, shard=shard) for shard in range(4)]
-    after = settled([selling(lane, change) for lane, change in zip(lanes, (6, -2, 3, 2), strict=True)])
+    after = settled(
+        [selling(lane, change) for lane, change in zip(lanes, (6, -2, 3, 2), strict=True)]
+    )
     assert [gate.rights[UP] for gate in after] == [0, 1, 0, 0]
-    assert [dict(gate.given) for gate in after] == [{(f"{A}#2", UP): 3, (f"{A}#3", UP): 1}, {(f"{A}#3", UP): 1}, {}, {}]
+    assert [dict(gate.given) for gate in after] == [
+        {(f"{A}#2", UP): 3, (f"{A}#3", UP): 1},
+        {(f"{A}#3", UP): 1},
+        {},
+        {},
+    ]
 
 
 def selling(lane: Lane, change: int) -> Gate:
@@ -227,12 +281,17 @@ def settled(seen: list[Gate]) -> list[Gate]:
     return settle([Books(each.lane, None, [], [], {}) for each in seen], seen)
 
 
-def test_a_gate_that_is_written_meanwhile_is_left_as_it_is_and_one_that_is_put_twice_is_rebuilt(world: Gated) -> None:
-    world.home.before(lambda each: is_put(each), lambda _: world.home.alter(GATE, slack={"N": "7"}), times=1)
+def test_a_gate_that_is_written_meanwhile_is_left_as_it_is_and_one_that_is_put_twice_is_rebuilt(
+    world: Gated,
+) -> None:
+    world.home.before(
+        lambda each: is_put(each), lambda _: world.home.alter(GATE, slack={"N": "7"}), times=1
+    )
     with pytest.raises(GaveUp, match="rebuild again"):
         world.home.run(rebuild(world.gates(COUNTER)))
     assert (world.gate().slack_ms, world.gate().version) == (7, 5)
-    world.home.before(is_put, lambda each: Region.answer(world.home, each), times=1)  # as an SDK may
+    # as an SDK may
+    world.home.before(is_put, lambda each: Region.answer(world.home, each), times=1)
     assert rebuilt(world)[HERE].gate == world.gate()
 
 

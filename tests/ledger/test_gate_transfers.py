@@ -1,4 +1,6 @@
-"""How rights come to a lane that has too few: how much is given, what is taken over, and what that asks of whom."""
+"""How rights come to a lane that has too few: how much is given, what is taken over, and what
+that asks of whom.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -33,7 +35,9 @@ def world() -> Gated:
     return world
 
 
-def obtained(world: Gated, need: int, *lanes: Lane, gates: Gates | None = None, **given: int) -> bool:
+def obtained(
+    world: Gated, need: int, *lanes: Lane, gates: Gates | None = None, **given: int
+) -> bool:
     """Whether the first of these lanes, or that there, may have enough now."""
     world.away.asked.clear()
     named = gates or (Gates(lanes, SEATS, B) if lanes else world.gates(COUNTER, B))
@@ -47,8 +51,13 @@ def lacking(world: Gated, gates: Gates, need: int, **given: int) -> Left | None:
 
 def steps(world: Gated) -> list[str]:
     """What a process there asked, in order: the home of what it is of, and the kind of request."""
-    made = [("there", each.request) if isinstance(each, At) else ("here", each) for each in world.away.asked]
-    return [f"{home} {type(request).__name__}" for home, request in made if not isinstance(request, Now)]
+    made = [
+        ("there", each.request) if isinstance(each, At) else ("here", each)
+        for each in world.away.asked
+    ]
+    return [
+        f"{home} {type(request).__name__}" for home, request in made if not isinstance(request, Now)
+    ]
 
 
 def store(world: Gated, seen: Gate, lane: Lane, *regions: str, **changed: Any) -> None:
@@ -60,7 +69,8 @@ def store(world: Gated, seen: Gate, lane: Lane, *regions: str, **changed: Any) -
 def test_who_gives_keeps_in_proportion_to_how_fast_tokens_came_to_both() -> None:
     for giver, taker, given in (
         ((), (), MANY / 2),
-        ((0, 500, 1_000), (), MANY / 3.5),  # three in a second, and the second that is not seen: 1.5 a second, and 1
+        # three in a second, and the second that is not seen: 1.5 a second, and 1
+        ((0, 500, 1_000), (), MANY / 3.5),
         ((), (0, 500, 1_000), MANY * 2.5 / 3.5),
         ((7_000,), (0, 1_000), MANY * 2 / 4),
         ((0, 19_000), (0,), MANY * 2 / 3.1),
@@ -71,22 +81,31 @@ def test_who_gives_keeps_in_proportion_to_how_fast_tokens_came_to_both() -> None
             world.put(lane, rights={UP: rights}, recent={at(ms): 0 for ms in times})
         assert obtained(world, 1)
         assert world.gate().given == {TO_THERE: int(given)}
-        assert (world.gate().rights, world.gate(THERE).rights) == ({UP: MANY - int(given)}, {UP: int(given)})
+        assert (world.gate().rights, world.gate(THERE).rights) == (
+            {UP: MANY - int(given)},
+            {UP: int(given)},
+        )
 
 
-def test_what_is_on_its_way_to_a_lane_that_the_settings_do_not_name_is_neither_taken_nor_refused(world: Gated) -> None:
+def test_what_is_on_its_way_to_a_lane_that_the_settings_do_not_name_is_neither_taken_nor_refused(
+    world: Gated,
+) -> None:
     """The process learns which lane it does not know, in one round."""
     world.put(rights={UP: 0}, given={("ap-south-1#0", UP): 10})
     for lane in (HERE, THERE):
         world.home.asked.clear()
-        with pytest.raises(OutOfReach, match=r"ap-south-1#0, which they do not know.* Nothing was decided"):
+        with pytest.raises(
+            OutOfReach, match=r"ap-south-1#0, which they do not know.* Nothing was decided"
+        ):
             world.sell(1, lane)
         assert len(world.home.kinds) < 10
     world.put(rights={UP: 1})
     assert (world.sell(1), world.gate().value) == (1, 1)
 
 
-def test_what_is_on_its_way_between_known_lanes_is_delivered_though_another_lane_is_unknown(world: Gated) -> None:
+def test_what_is_on_its_way_between_known_lanes_is_delivered_though_another_lane_is_unknown(
+    world: Gated,
+) -> None:
     giver = world.put(rights={UP: 0}, given={("ap-south-1#0", UP): 7, (f"{A}#1", UP): 3})
     store(world, giver, SECOND, given={}, got={})
     assert obtained(world, 3, THERE, HERE, SECOND)
@@ -96,7 +115,9 @@ def test_what_is_on_its_way_between_known_lanes_is_delivered_though_another_lane
 
 
 @pytest.mark.parametrize("missing", [TableMissing("No table."), Unavailable("No answer.")])
-def test_a_region_without_a_replica_or_an_answer_is_asked_once_a_second(world: Gated, missing: Exception) -> None:
+def test_a_region_without_a_replica_or_an_answer_is_asked_once_a_second(
+    world: Gated, missing: Exception
+) -> None:
     world.home.before(object, fail(missing))
     gates = world.gates(COUNTER, B)
     for after_ms, asks in ((0, True), (1, False), (1_001, True)):
@@ -107,7 +128,9 @@ def test_a_region_without_a_replica_or_an_answer_is_asked_once_a_second(world: G
         assert bool(world.home.asked) is asks
 
 
-def test_what_all_lanes_lack_is_said_when_each_was_asked_once_and_how_much_is_left(world: Gated) -> None:
+def test_what_all_lanes_lack_is_said_when_each_was_asked_once_and_how_much_is_left(
+    world: Gated,
+) -> None:
     gates = world.gates(COUNTER, B)
     world.away.asked.clear()
     assert lacking(world, gates, 11) == Left(10, 10)
@@ -129,12 +152,21 @@ def test_all_that_is_left_elsewhere_is_enough_where_it_is_just_what_is_needed(wo
     world.put(recent={at(ms): 0 for ms in range(900)})  # so busy that it keeps what is not needed
     world.put(THERE, rights={UP: 1})
     assert obtained(world, 5, pause_ms=7)
-    assert steps(world) == [*START, "here Pause", "here Get", "there Get", "there Update", "here Update"]
+    assert steps(world) == [
+        *START,
+        "here Pause",
+        "here Get",
+        "there Get",
+        "there Update",
+        "here Update",
+    ]
     assert Pause(7) in world.away.asked
     assert world.gate().given == {TO_THERE: 4}
 
 
-def test_who_is_short_waits_up_to_200_ms_before_another_region_is_asked_each_by_its_token(world: Gated) -> None:
+def test_who_is_short_waits_up_to_200_ms_before_another_region_is_asked_each_by_its_token(
+    world: Gated,
+) -> None:
     for n in range(60):
         world.decide(Delta(HERE, tokens.keyed(COUNTER, f"waits {n}", world.now_ms), 11))
     waits = [each.ms for each in world.asked(Pause)]
@@ -147,15 +179,27 @@ def test_lanes_here_are_asked_first_then_those_that_are_seen_to_have_most(world:
     """Three lanes there, with 4 that are not seen, with 1 and 5; one here, with 1."""
     taker, others = Lane(B, 1, COUNTER), (HERE, SECOND, Lane(A, 2, COUNTER), THERE)
     for lane, has in zip(others, (4, 1, 5, 1), strict=True):
-        store(world, world.gate(), lane, *({lane.region, B} if lane != HERE else {A}), rights={UP: has})
+        store(
+            world,
+            world.gate(),
+            lane,
+            *({lane.region, B} if lane != HERE else {A}),
+            rights={UP: has},
+        )
     assert obtained(world, 11, taker, *others, pause_ms=9)
     assert world.asked(Pause, B) == [Pause(9)]
     updated = [each.request if isinstance(each, At) else each for each in world.away.asked]
-    keys = [each.key for each in updated if isinstance(each, Update) and each.key != items.gate_key(taker)]
+    keys = [
+        each.key
+        for each in updated
+        if isinstance(each, Update) and each.key != items.gate_key(taker)
+    ]
     assert keys == [items.gate_key(others[n]) for n in (3, 2, 1, 0)]
 
 
-def test_who_has_enough_by_what_is_on_its_way_waits_for_nobody_and_takes_no_more(world: Gated) -> None:
+def test_who_has_enough_by_what_is_on_its_way_waits_for_nobody_and_takes_no_more(
+    world: Gated,
+) -> None:
     giver = world.put(given={TO_THERE: 3})
     for lane in (SECOND, HERE):
         store(world, giver, lane, B)

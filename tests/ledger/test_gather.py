@@ -1,4 +1,6 @@
-"""Group commit: who leads, who travels together, everybody's own outcome; and many threads, also without it."""
+"""Group commit: who leads, who travels together, everybody's own outcome; and many threads, also
+without it.
+"""
 
 import sys
 import threading
@@ -47,7 +49,9 @@ class Answer(Future[Any]):
 
 
 class Threads:
-    """As a ThreadPoolExecutor, but neither the next test nor the end of the process waits for one that hangs."""
+    """As a ThreadPoolExecutor, but neither the next test nor the end of the process waits for
+    one that hangs.
+    """
 
     def submit(self, call: Callable[..., Any], *args: object) -> Answer:
         future = Answer()
@@ -63,7 +67,8 @@ class Threads:
 
 
 class Adding:
-    """Adds from threads of its own, one after the other into the queue, so that their order is known.
+    """Adds from threads of its own, one after the other into the queue, so that their order is
+    known.
 
     A put is noted in `batches` and waits until it is `let`; it may fail.
     """
@@ -119,7 +124,9 @@ def test_a_change_alone_is_put_at_once_and_what_comes_meanwhile_leaves_together_
     until(lambda: len(adding.batches) == 2)
     (later,) = adding.add(7)
     adding.let.release(3)
-    assert [each.result() for each in [*others, later]] == [Receipt("accepted", delta(n)) for n in range(2, 8)]
+    assert [each.result() for each in [*others, later]] == [
+        Receipt("accepted", delta(n)) for n in range(2, 8)
+    ]
     assert adding.batches == [[1], [2, 3, 4], [5, 6, 7]]
 
 
@@ -150,8 +157,12 @@ def test_a_stuck_put_holds_nobody_for_long_and_few_are_in_flight(
     until(lambda: adding.batches == [[1], [2], [3, 4]])
 
 
-def test_who_is_first_when_others_leave_has_the_timer(adding: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second came while the first put was stuck, and had none: it would wait for ever for the two."""
+def test_who_is_first_when_others_leave_has_the_timer(
+    adding: Adding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second came while the first put was stuck, and had none: it would wait for ever for
+    the two.
+    """
     monkeypatch.setattr(gather, "PACK_CHANGES", 1)
     monkeypatch.setattr(gather, "WAIT_S", 0.01)
     adding.add(1)
@@ -163,7 +174,9 @@ def test_who_is_first_when_others_leave_has_the_timer(adding: Adding, monkeypatc
 def test_who_is_interrupted_at_any_line_leaves_nothing_behind_and_the_others_go_on(
     at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A signal raises between two lines of the main thread: here at each line of gather.py in turn."""
+    """A signal raises between two lines of the main thread: here at each line of gather.py in
+    turn.
+    """
     monkeypatch.setattr(gather, "IN_FLIGHT_MAX", at_once)
     line = ended = 0
     while not ended:
@@ -174,7 +187,8 @@ def test_who_is_interrupted_at_any_line_leaves_nothing_behind_and_the_others_go_
         def trace(frame: FrameType, event: str, _: object) -> Any:
             nonlocal left
             here = frame.f_code.co_filename == gather.__file__ and event == "line"
-            if here and not LINES[frame.f_lineno - 1].strip().startswith("with "):  # whose end a signal never hits
+            # whose end a signal never hits
+            if here and not LINES[frame.f_lineno - 1].strip().startswith("with "):
                 left -= 1
                 if left == 0:
                     sys.settrace(None)
@@ -223,7 +237,9 @@ def test_the_error_of_a_change_alone_is_the_tables_with_its_cause() -> None:
     assert raised.value.delta is not None
 
 
-def test_a_failure_reaches_each_change_of_a_pack_and_an_interruption_its_leader_alone(adding: Adding) -> None:
+def test_a_failure_reaches_each_change_of_a_pack_and_an_interruption_its_leader_alone(
+    adding: Adding,
+) -> None:
     every = adding.add(1, 2, 3)
     adding.failure = Throttled("slower")
     adding.let.release(2)
@@ -240,7 +256,9 @@ def test_a_failure_reaches_each_change_of_a_pack_and_an_interruption_its_leader_
     assert failure.delta == delta(6)
 
 
-def test_close_returns_when_each_that_was_taken_has_its_outcome_and_says_what_was_not(adding: Adding) -> None:
+def test_close_returns_when_each_that_was_taken_has_its_outcome_and_says_what_was_not(
+    adding: Adding,
+) -> None:
     every = adding.add(1, 2, 3)
     closing = adding.pool.submit(adding.gatherer.close)
     until(lambda: adding.gatherer._closed)
@@ -268,7 +286,9 @@ def test_close_refuses_who_waits_for_room_and_does_not_let_it_wait_for_a_put(
     closing.result()
 
 
-def test_the_costs_of_a_batch_are_together_what_its_put_cost(adding: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_costs_of_a_batch_are_together_what_its_put_cost(
+    adding: Adding, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put, paid = adding.gatherer._send, Cost(1, 2, 3.0, 4.0)
 
     def costly(deltas: Sequence[Delta]) -> Sequence[Outcome]:
@@ -293,7 +313,9 @@ def test_the_costs_of_a_batch_are_together_what_its_put_cost(adding: Adding, mon
     assert adding.batches == [[1], [2, 3, 4, 5]]
 
 
-def test_who_comes_to_a_full_queue_waits_outside(adding: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_comes_to_a_full_queue_waits_outside(
+    adding: Adding, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(gather, "WAITING_MAX", 2)
     adding.add(1, 2, 3)
     outside = adding.pool.submit(adding.gatherer.add, delta(4))
@@ -304,7 +326,9 @@ def test_who_comes_to_a_full_queue_waits_outside(adding: Adding, monkeypatch: py
     assert adding.batches[:2] == [[1], [2, 3]]
 
 
-def test_a_ledger_that_is_closed_takes_nothing_more_and_one_that_does_not_gather_has_nothing_to_close() -> None:
+def test_a_ledger_that_is_closed_takes_nothing_more_and_one_that_does_not_gather_has_nothing_to_close() -> (
+    None
+):
     world = World()
     ledger, plain = world.ledger(gather=True), world.ledger()
     for each in (ledger, plain):
@@ -317,7 +341,8 @@ def test_a_ledger_that_is_closed_takes_nothing_more_and_one_that_does_not_gather
         world.ledger(gather=1)  # type: ignore[arg-type]
 
 
-# -- many threads, with and without ------------------------------------------------------------------------------------
+# -- many threads, with and without
+# ------------------------------------------------------------------------------------
 
 THREADS, EACH = 8, 60
 SEATS = THREADS * EACH // 2
@@ -336,7 +361,10 @@ def _switches_often() -> Iterator[None]:
 @pytest.mark.parametrize("gathers", [False, True])
 def test_threads_that_add_sell_and_read_lose_double_and_oversell_nothing(gathers: bool) -> None:
     table, at = MemoryTable(), datetime.now(UTC)
-    ledger, reader = Ledger(SETTINGS, table=table, gather=gathers), Reader(SETTINGS, 0.001, table=table)
+    ledger, reader = (
+        Ledger(SETTINGS, table=table, gather=gathers),
+        Reader(SETTINGS, 0.001, table=table),
+    )
 
     def work(thread: int) -> tuple[int, int]:
         """What it sold, and the value that it read last."""
@@ -366,5 +394,7 @@ def test_the_limited_lanes_of_a_batch_are_asked_at_once() -> None:
     table, all_came = Region(), threading.Barrier(LANES_AT_ONCE)
     for n in range(LANES_AT_ONCE):
         table.before(writes_of(f"seats:{n}"), lambda _: all_came.wait(timeout=20), times=1)
-    outcomes = Ledger(SETTINGS, table=table).add_many([Change(f"seats:{n}", 1) for n in range(LANES_AT_ONCE)])
+    outcomes = Ledger(SETTINGS, table=table).add_many(
+        [Change(f"seats:{n}", 1) for n in range(LANES_AT_ONCE)]
+    )
     assert all(isinstance(outcome, Receipt) for outcome in outcomes)

@@ -1,4 +1,6 @@
-"""Holds in several limited counters, all or none: who is asked first, what a refusal leaves, and how they end."""
+"""Holds in several limited counters, all or none: who is asked first, what a refusal leaves, and
+how they end.
+"""
 
 import hashlib
 import pickle
@@ -62,12 +64,17 @@ def test_each_counter_holds_the_amount_and_the_same_call_again_holds_it_once(wor
     assert held(world) == [8, 8, 8]
 
 
-def test_a_key_names_the_call_with_its_list_whatever_the_order_and_is_no_name_of_another_call(world: World) -> None:
+def test_a_key_names_the_call_with_its_list_whatever_the_order_and_is_no_name_of_another_call(
+    world: World,
+) -> None:
     key = world.key()
     first = world.ledger().hold_all([KEY, TEAM], 1, expires=MINUTE, **key)
     again = world.ledger(B).hold_all([TEAM, KEY], 1, expires=MINUTE, **key, region=A)
     assert (held(world), [*again]) == ([1, 1, 0], [*reversed(first)])
-    others = [world.ledger().hold_all(names, 1, expires=MINUTE, **key) for names in ([KEY], [KEY, ORG], NAMES)]
+    others = [
+        world.ledger().hold_all(names, 1, expires=MINUTE, **key)
+        for names in ([KEY], [KEY, ORG], NAMES)
+    ]
     assert held(world) == [4, 2, 2]
     world.ledger().hold(KEY, 1, expires=MINUTE, **key)  # one counter's hold is no call of several
     assert held(world) == [5, 2, 2]
@@ -86,7 +93,9 @@ def ended_by(world: World, holds: Holds) -> Holds:
 
 def file_all(world: World) -> None:
     """All that the gates decided and hold leaves them."""
-    with filed_as(Filing(unit_bytes=1, enough=1, beside=0, draw=1, holds_beside=1, holds_left=0, slack_ms=0)):
+    with filed_as(
+        Filing(unit_bytes=1, enough=1, beside=0, draw=1, holds_beside=1, holds_left=0, slack_ms=0)
+    ):
         for name in NAMES:
             gates = world.gates(name)
             gate = world.home.run(roll(gates, world.home.run(gates.read(gates.first))))
@@ -99,7 +108,9 @@ def test_the_names_of_a_call_and_of_its_holds_are_the_same_for_ever() -> None:
     at_ms, length_ms = 1291191960000, 60_000
     name = hold_all.name_of("order-7/ü", ["team:t", "key:k"])
     assert name == "8:hold_all10:order-7/ü5:key:k6:team:t"
-    assert hold_all.name_of(name, ["key:k"]) == f"13:hold_all/step{len(name.encode())}:{name}5:key:k"
+    assert (
+        hold_all.name_of(name, ["key:k"]) == f"13:hold_all/step{len(name.encode())}:{name}5:key:k"
+    )
     hashed = hashlib.sha256(b"step:hold:5:key:k" + name.encode()).digest()[:8]
     held = tokens.hold_token("key:k", name, at_ms, length_ms)
     assert tokens.to_bytes(held)[6:] == hashed + (5 << 11 | 1_875).to_bytes(2, "big")
@@ -122,14 +133,19 @@ def same_call(world: World, length: timedelta, region: str = A, **key: Any) -> H
 
 
 @pytest.mark.parametrize("filed", [False, True])
-def test_another_length_is_the_same_call_and_the_hold_ends_when_the_first_call_said(filed: bool, world: World) -> None:
+def test_another_length_is_the_same_call_and_the_hold_ends_when_the_first_call_said(
+    filed: bool, world: World
+) -> None:
     key = world.key()
     first = same_call(world, MINUTE, **key)
     if filed:
         file_all(world)
     for length in (2 * MINUTE, MINUTE / 2, MINUTE):
         holds = same_call(world, length, B, **key)
-        assert ([hold.id for hold in holds], held(world)) == ([hold.id for hold in first], [4, 4, 4])
+        assert ([hold.id for hold in holds], held(world)) == (
+            [hold.id for hold in first],
+            [4, 4, 4],
+        )
     with pytest.raises(errors.TokenConflict):
         world.ledger().hold_all(NAMES, 3, expires=2 * MINUTE, **key)
     ended_by(world, first).capture(3)
@@ -149,11 +165,14 @@ def test_a_refusal_stays_one_for_a_call_of_another_length(world: World) -> None:
         with pytest.raises(errors.LimitReached) as error:
             same_call(world, length, **key)
         assert (error.value.counter, held(world)) == (ORG, [0, 0, 8])
-        Ledger(world.settings(), tables=world.regions, clock=world.clock).release(Hold(blocking.delta))
+        Ledger(world.settings(), tables=world.regions, clock=world.clock).release(
+            Hold(blocking.delta)
+        )
         blocking = world.ledger().hold(ORG, 8, expires=MINUTE)
 
 
-# -- one answer, for ever ----------------------------------------------------------------------------------------------
+# -- one answer, for ever
+# ----------------------------------------------------------------------------------------------
 
 
 def test_a_refusal_stays_one_when_the_time_of_the_call_is_over(world: World) -> None:
@@ -170,7 +189,9 @@ def test_a_refusal_stays_one_when_the_time_of_the_call_is_over(world: World) -> 
 def test_a_refusal_stays_one_when_somebody_else_ended_what_its_process_left(world: World) -> None:
     key = world.key()
     world.ledger().hold(ORG, 8, expires=MINUTE, **world.key())
-    world.home.before(writes_of(KEY), lambda _: world.home.before(writes_of(KEY), fail(KeyboardInterrupt()), 1), 1)
+    world.home.before(
+        writes_of(KEY), lambda _: world.home.before(writes_of(KEY), fail(KeyboardInterrupt()), 1), 1
+    )
     with pytest.raises(KeyboardInterrupt):
         world.ledger().hold_all(NAMES, 3, expires=MINUTE, **key)
     world.now_ms += 61_000
@@ -179,8 +200,13 @@ def test_a_refusal_stays_one_when_somebody_else_ended_what_its_process_left(worl
     assert refused(world.ledger(), NAMES[::-1], 3, **key).counter == ORG
 
 
-def test_what_was_over_when_somebody_repeated_the_call_is_over_for_all_who_repeat_it(world: World) -> None:
-    """KEY was held, the process died, and the time is over. Nobody is granted or refused the others after that."""
+def test_what_was_over_when_somebody_repeated_the_call_is_over_for_all_who_repeat_it(
+    world: World,
+) -> None:
+    """KEY was held, the process died, and the time is over.
+
+    Nobody is granted or refused the others after that.
+    """
     key = world.key()
     world.home.before(writes_of(TEAM), fail(KeyboardInterrupt()), 1)
     with pytest.raises(KeyboardInterrupt):
@@ -189,7 +215,11 @@ def test_what_was_over_when_somebody_repeated_the_call_is_over_for_all_who_repea
     world.ledger().hold(ORG, 8, expires=2 * MINUTE)
     ledger = world.ledger()
     refused(ledger, [ORG], 3)  # who remembers that asks ORG first
-    for by, names, length in ((world.ledger(), NAMES, 1), (ledger, NAMES, 1), (ledger, NAMES[::-1], 9)):
+    for by, names, length in (
+        (world.ledger(), NAMES, 1),
+        (ledger, NAMES, 1),
+        (ledger, NAMES[::-1], 9),
+    ):
         with pytest.raises(errors.HoldEnded) as ended:
             by.hold_all(names, 3, expires=length * MINUTE, **key)
         assert (ended.value.state, ended.value.actual) == ("expired", 0)
@@ -199,7 +229,9 @@ def test_what_was_over_when_somebody_repeated_the_call_is_over_for_all_who_repea
         ledger.hold_all(NAMES, 3, expires=MINUTE, **key)
 
 
-def test_a_call_of_which_nothing_was_decided_before_its_time_was_over_can_be_corrected(world: World) -> None:
+def test_a_call_of_which_nothing_was_decided_before_its_time_was_over_can_be_corrected(
+    world: World,
+) -> None:
     key = world.key()
     world.now_ms += 61_000
     for _ in range(2):
@@ -217,13 +249,18 @@ def test_the_shape_is_asked_for_all_counters_in_one_request_before_anything_is_h
     with unchanged(world.home, errors.SettingsMismatch, match="org: team:|team: org:|team:"):
         world.ledger().hold_all(NAMES, 2, expires=MINUTE, **world.key())
     world.shape()
-    ledger, shape = world.ledger(), lambda each: isinstance(each, Get) and each.key == items.SHAPE_KEY
+    ledger, shape = (
+        world.ledger(),
+        lambda each: isinstance(each, Get) and each.key == items.SHAPE_KEY,
+    )
     world.home.asked.clear()
     ledger.hold_all(NAMES, 2, expires=MINUTE)
     assert (sum(map(shape, world.home.asked)), held(world)) == (1, [2, 2, 2])
 
 
-def test_a_held_amount_is_released_before_the_refusal_is_raised_and_the_refusal_names_its_counter(world: World) -> None:
+def test_a_held_amount_is_released_before_the_refusal_is_raised_and_the_refusal_names_its_counter(
+    world: World,
+) -> None:
     world.ledger().hold(ORG, 8, expires=MINUTE)
     error = refused(world.ledger(), NAMES, 3)
     assert (error.counter, error.limit, error.available, error.remembered) == (ORG, 10, 2, False)
@@ -231,7 +268,9 @@ def test_a_held_amount_is_released_before_the_refusal_is_raised_and_the_refusal_
     assert not hasattr(error, "__notes__")
 
 
-def test_a_refused_call_is_refused_again_for_ever_by_the_counter_that_refused_it(world: World) -> None:
+def test_a_refused_call_is_refused_again_for_ever_by_the_counter_that_refused_it(
+    world: World,
+) -> None:
     key = world.key()
     blocking = world.ledger().hold(ORG, 8, expires=MINUTE, **world.key())
     assert refused(world.ledger(), NAMES, 3, **key).counter == ORG
@@ -242,10 +281,16 @@ def test_a_refused_call_is_refused_again_for_ever_by_the_counter_that_refused_it
     assert isinstance(again.__cause__, errors.HoldEnded)
 
 
-def test_a_refused_call_that_died_while_it_released_is_released_by_who_makes_it_again(world: World) -> None:
+def test_a_refused_call_that_died_while_it_released_is_released_by_who_makes_it_again(
+    world: World,
+) -> None:
     key = world.key()
     world.ledger().hold(ORG, 8, expires=MINUTE, **world.key())
-    world.home.before(writes_of(TEAM), lambda _: world.home.before(writes_of(TEAM), fail(KeyboardInterrupt()), 1), 1)
+    world.home.before(
+        writes_of(TEAM),
+        lambda _: world.home.before(writes_of(TEAM), fail(KeyboardInterrupt()), 1),
+        1,
+    )
     with pytest.raises(KeyboardInterrupt):
         world.ledger().hold_all(NAMES, 3, expires=MINUTE, **key)
     assert held(world) == [0, 3, 8]
@@ -256,13 +301,17 @@ def test_a_refused_call_that_died_while_it_released_is_released_by_who_makes_it_
 def test_a_call_that_was_captured_says_so_and_releases_nothing_of_the_others(world: World) -> None:
     key = world.key()
     holds = world.ledger().hold_all(NAMES, 3, expires=MINUTE, **key)
-    Ledger(world.settings(), tables=world.regions, clock=world.clock).capture(Hold(holds[1].delta), 2)
+    Ledger(world.settings(), tables=world.regions, clock=world.clock).capture(
+        Hold(holds[1].delta), 2
+    )
     with pytest.raises(errors.HoldEnded) as ended:
         world.ledger().hold_all(NAMES, 3, expires=MINUTE, **key)
     assert (ended.value.state, held(world)) == ("captured", [3, 0, 3])
 
 
-def test_what_a_table_does_not_decide_is_asked_again_and_then_released_unless_the_call_has_a_key(world: World) -> None:
+def test_what_a_table_does_not_decide_is_asked_again_and_then_released_unless_the_call_has_a_key(
+    world: World,
+) -> None:
     world.home.before(writes_of(ORG), fail(errors.Throttled("slower")), TRIES_MAX - 1)
     world.ledger().hold_all(NAMES, 1, expires=MINUTE)
     assert held(world) == [1, 1, 1]
@@ -287,18 +336,26 @@ def test_a_release_that_fails_is_a_note_of_the_refusal(world: World) -> None:
     world.ledger().hold(ORG, 8, expires=MINUTE)
     world.home.after(writes_of(KEY), fails_from_now_on, 1)
     error = refused(world.ledger(), NAMES, 3)
-    assert error.__notes__ == [f"{KEY}: 3 is held until the time of the call is over, because its release failed: no"]
+    assert error.__notes__ == [
+        f"{KEY}: 3 is held until the time of the call is over, because its release failed: no"
+    ]
     assert held(world) == [3, 0, 8]
 
 
-def test_who_remembers_a_refusal_looks_at_all_and_is_refused_where_one_is_short_without_a_hold(world: World) -> None:
+def test_who_remembers_a_refusal_looks_at_all_and_is_refused_where_one_is_short_without_a_hold(
+    world: World,
+) -> None:
     ledger = world.ledger()
     ledger.hold(ORG, 8, expires=MINUTE)
     refused(ledger, NAMES, 3)
     world.home.asked.clear()
     error = refused(ledger, (KEY, "team:new", ORG), 3)
     assert (error.counter, error.remembered) == (ORG, True)
-    assert [sum(map(writes_of(name), world.home.asked)) for name in (KEY, "team:new", ORG)] == [0, 0, 1]
+    assert [sum(map(writes_of(name), world.home.asked)) for name in (KEY, "team:new", ORG)] == [
+        0,
+        0,
+        1,
+    ]
     (look,) = (each for each in world.home.asked if isinstance(each, GetMany))
     assert (len(look.keys), look.consistent) == (6, False)
     world.now_ms += 1_001  # forgotten
@@ -336,7 +393,9 @@ def test_what_an_attempt_that_died_left_held_is_released_with_the_refusal(world:
 
 
 def test_a_call_with_a_key_reads_its_own_holds_strongly(world: World) -> None:
-    """A copy of before would show none of what its dead attempt holds, and the refusal would leave that held."""
+    """A copy of before would show none of what its dead attempt holds, and the refusal would
+    leave that held.
+    """
     key, ledger = world.key(), world.ledger()
     ledger.hold(ORG, 8, expires=MINUTE)
     world.home.lag()
@@ -346,12 +405,18 @@ def test_a_call_with_a_key_reads_its_own_holds_strongly(world: World) -> None:
     refused(ledger, [ORG], 3)
     assert refused(ledger, NAMES, 3, **key).counter == ORG
     assert [
-        sum(gate_items.gate_of(gates.first, world.home.items[gate_items.gate_key(gates.first)]).held.values())
+        sum(
+            gate_items.gate_of(
+                gates.first, world.home.items[gate_items.gate_key(gates.first)]
+            ).held.values()
+        )
         for gates in map(world.gates, NAMES)
     ] == [0, 0, 8]
 
 
-def test_no_error_of_a_later_try_says_that_nothing_was_written_of_what_an_earlier_one_may_have(world: World) -> None:
+def test_no_error_of_a_later_try_says_that_nothing_was_written_of_what_an_earlier_one_may_have(
+    world: World,
+) -> None:
     world.home.before(writes_of(KEY), fail(errors.OutcomeUnknown("lost")), 1)
     world.home.before(writes_of(KEY), fail(errors.Throttled("Nothing was written.")), TRIES_MAX)
     with pytest.raises(errors.OutcomeUnknown) as unknown:
@@ -376,15 +441,22 @@ def test_no_error_of_a_later_try_says_that_nothing_was_written_of_what_an_earlie
         ({"region": "mars"}, "is not one of regions"),
     ],
 )
-def test_bad_input_is_refused_before_anything_is_sent(given: dict[str, Any], says: str, world: World) -> None:
+def test_bad_input_is_refused_before_anything_is_sent(
+    given: dict[str, Any], says: str, world: World
+) -> None:
     world.home.asked.clear()
     with pytest.raises(errors.InvalidInput, match=says):
         world.ledger().hold_all(**{"counters": NAMES, "amount": 1, "expires": MINUTE, **given})
     assert world.home.asked == []
 
 
-def test_where_a_period_is_over_nothing_is_held_and_a_refusal_says_when_the_next_one_begins(world: World) -> None:
-    kept, november = {"key:": Keep(late=timedelta(days=15), keep=timedelta(days=400))}, "key:k@2026-11"
+def test_where_a_period_is_over_nothing_is_held_and_a_refusal_says_when_the_next_one_begins(
+    world: World,
+) -> None:
+    kept, november = (
+        {"key:": Keep(late=timedelta(days=15), keep=timedelta(days=400))},
+        "key:k@2026-11",
+    )
     made = World(limits=LIMITS, periods=kept, now_ms=to_ms(datetime(2026, 11, 20, tzinfo=UTC)))
     made.awaits, key = world.awaits, made.key()
     december = datetime(2026, 12, 1, tzinfo=UTC)
@@ -400,7 +472,8 @@ def test_where_a_period_is_over_nothing_is_held_and_a_refusal_says_when_the_next
             made.ledger().hold_all(names, 1, expires=timedelta(days=60), **key)
 
 
-# -- how they end ------------------------------------------------------------------------------------------------------
+# -- how they end
+# --------------------------------------------------------------------------------------------------
 
 
 def test_holds_end_together_and_a_block_releases_what_was_not_captured_in_it() -> None:
@@ -414,7 +487,9 @@ def test_holds_end_together_and_a_block_releases_what_was_not_captured_in_it() -
     assert (type(moved), held(world)) == (Holds, [3, 3, 3])
     holds = Holds(ledger.parse_hold(hold.counter, hold.id) for hold in moved)
     for outcome in ("recorded", "replayed"):
-        assert [(receipt.outcome, receipt.delta.change) for receipt in holds.capture(2)] == [(outcome, 2)] * 3
+        assert [(receipt.outcome, receipt.delta.change) for receipt in holds.capture(2)] == [
+            (outcome, 2)
+        ] * 3
     holds.release()
     assert ([world.value(name) for name in NAMES], held(world)) == ([3, 2, 2], [0, 0, 0])
     with pytest.raises(errors.InvalidInput, match="came from elsewhere"), moved:
@@ -455,7 +530,11 @@ async def test_awaited_holds_are_granted_once_and_end_as_others_do() -> None:
         world.home.before(writes_of(TEAM), fail(errors.Throttled("slower")), 1)
         with pytest.raises(errors.Throttled):
             await holds.capture()
-        assert [receipt.outcome for receipt in await holds.capture()] == ["replayed", "recorded", "replayed"]
+        assert [receipt.outcome for receipt in await holds.capture()] == [
+            "replayed",
+            "recorded",
+            "replayed",
+        ]
         await holds.release()
         with pytest.raises(errors.InvalidInput, match="async with"), holds:
             pass
@@ -465,14 +544,16 @@ async def test_awaited_holds_are_granted_once_and_end_as_others_do() -> None:
                 await short
 
 
-# -- false refusals ----------------------------------------------------------------------------------------------------
+# -- false refusals
+# --------------------------------------------------------------------------------------------------
 
 
 class Crowd:
-    """Sixteen calls of two processes over two keys of 20 and one organisation of 25, in random order of their writes.
+    """Sixteen calls of two processes over two keys of 20 and one organisation of 25, in random
+    order of their writes.
 
-    A refusal is false where all that was granted in the end left room for its call: it met what another call held for
-    a moment, which was refused, too.
+    A refusal is false where all that was granted in the end left room for its call: it met what
+    another call held for a moment, which was refused, too.
     """
 
     def __init__(self, seed: int) -> None:
@@ -486,7 +567,9 @@ class Crowd:
         rules = self.draw.choice(self.processes)
         key, amount = f"key:{self.draw.randrange(2)}", self.draw.randint(3, 14)
         yield "began"
-        asked = hold_all.prepare(rules, [key, ORG], amount, MINUTE, str(number), to_datetime(LATER_MS))
+        asked = hold_all.prepare(
+            rules, [key, ORG], amount, MINUTE, str(number), to_datetime(LATER_MS)
+        )
         program, answer = hold_all.hold_all(rules, asked), None
         try:
             while True:
@@ -513,7 +596,9 @@ class Crowd:
         return sum(amount <= min(left[key], left[ORG]) for key, amount in self.refused)
 
 
-def test_fewer_refusals_are_false_where_who_was_refused_looks_before_it_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fewer_refusals_are_false_where_who_was_refused_looks_before_it_holds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def of_all() -> int:
         return sum(Crowd(seed).false_refusals() for seed in range(250))
 

@@ -20,7 +20,12 @@ from tests.strategies import checkpoints, deltas, lanes, made_tokens, notes, seg
 LANE, OTHER = Lane("eu-west-1", 0, "stock:85123A"), Lane("us-east-1", 0, "stock:85123A")
 A, B, C = (tokens.make(1_000 + n, bytes(10)) for n in range(3))
 PK = "fold#eu-west-1#0#stock:85123A"
-ENTRIES = tokens.to_bytes(A) + (-6).to_bytes(8, "big", signed=True) + tokens.to_bytes(B) + (4).to_bytes(8, "big")
+ENTRIES = (
+    tokens.to_bytes(A)
+    + (-6).to_bytes(8, "big", signed=True)
+    + tokens.to_bytes(B)
+    + (4).to_bytes(8, "big")
+)
 
 DELTA: Item = {"pk": {"S": "delta#eu-west-1#0#stock:85123A"}, "sk": {"S": A}, "change": {"N": "-6"}}
 CHECKPOINT: Item = {
@@ -34,26 +39,74 @@ CHECKPOINT: Item = {
     "committed_ms": {"N": "1291191960000"},
 }
 SEGMENT: Item = {"pk": {"S": PK}, "sk": {"S": f"segment#{B}#0000000042"}, "entries": {"B": ENTRIES}}
-NOTE: Item = {"pk": {"S": PK}, "sk": {"S": "clean"}, "version": {"N": "4"}, "noted_ms": {"N": "1291191960000"}}
+NOTE: Item = {
+    "pk": {"S": PK},
+    "sk": {"S": "clean"},
+    "version": {"N": "4"},
+    "noted_ms": {"N": "1291191960000"},
+}
 
-NO_NUMBER = ["1.0", "1E3", "", "NaN", "-0", "+1", "01", "1_0", " 1", "1\n", "\u0661", "0x1", "1" * 39, "1" * 5_000]
-NO_TOKEN = ["", A.lower(), "8" + A[1:], A[:-1], A + "0", A[:-1] + "U", A[:-1] + "i", " " + A[1:], "\ud800"]
+NO_NUMBER = [
+    "1.0",
+    "1E3",
+    "",
+    "NaN",
+    "-0",
+    "+1",
+    "01",
+    "1_0",
+    " 1",
+    "1\n",
+    "\u0661",
+    "0x1",
+    "1" * 39,
+    "1" * 5_000,
+]
+NO_TOKEN = [
+    "",
+    A.lower(),
+    "8" + A[1:],
+    A[:-1],
+    A + "0",
+    A[:-1] + "U",
+    A[:-1] + "i",
+    " " + A[1:],
+    "\ud800",
+]
 NO_SEGMENT = [
     *("", "checkpoint", "segment", "segment##0000000042"),
     *(f"segmentX#{B}#0000000042", f"segment#{B.lower()}#0000000042"),
-    *(f"segment#{B}", f"segment#{B}#", f"segment#{B}#42", f"segment#{B}#0000000000", f"segment#{B}#-000000042"),
+    *(
+        f"segment#{B}",
+        f"segment#{B}#",
+        f"segment#{B}#42",
+        f"segment#{B}#0000000000",
+        f"segment#{B}#-000000042",
+    ),
     *(f"segment#{B}#0000000042#", f"segment#{B}#0000000042#x", f"segment#{B}#00000000\u0664\u0662"),
     f"segment#{B}#{'9' * 5_000}",
 ]
 NO_ENTRIES = [
-    *(ENTRIES[:-1], ENTRIES + b"\0", ENTRIES[24:] + ENTRIES[:24], ENTRIES[:24] * 2, tokens.to_bytes(C) + bytes(8)),
-    *(ENTRIES[:40] + change.to_bytes(8, "big", signed=True) for change in (CHANGE_MAX + 1, -CHANGE_MAX - 1)),
+    *(
+        ENTRIES[:-1],
+        ENTRIES + b"\0",
+        ENTRIES[24:] + ENTRIES[:24],
+        ENTRIES[:24] * 2,
+        tokens.to_bytes(C) + bytes(8),
+    ),
+    *(
+        ENTRIES[:40] + change.to_bytes(8, "big", signed=True)
+        for change in (CHANGE_MAX + 1, -CHANGE_MAX - 1)
+    ),
 ]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of value, both ways. bad: values of its attributes that cannot be, besides what no attribute may be."""
+    """One kind of value, both ways.
+
+    bad: values of its attributes that cannot be, besides what no attribute may be.
+    """
 
     values: st.SearchStrategy[Any]
     encode: Callable[[Any], Item]
@@ -89,7 +142,16 @@ KINDS = {
     ),
 }  # fmt: skip
 OTHER_TYPES: list[dict[str, Any]] = [
-    *({"S": "7"}, {"N": "7"}, {"B": b"7"}, {"BOOL": True}, {"NULL": True}, {"L": []}, {"SS": ["7"]}, {"NS": ["7"]}),
+    *(
+        {"S": "7"},
+        {"N": "7"},
+        {"B": b"7"},
+        {"BOOL": True},
+        {"NULL": True},
+        {"L": []},
+        {"SS": ["7"]},
+        {"NS": ["7"]},
+    ),
     *({"M": {"S": {"S": A}}}, {"M": {"N": {"N": "7"}}}, {}),
 ]
 EACH = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
@@ -103,7 +165,9 @@ def test_an_item_is_written_as_the_data_model_says(kind: Kind) -> None:
 
 @EACH
 @given(data=st.data())
-def test_what_was_written_comes_back_also_beside_further_attributes(kind: Kind, data: st.DataObject) -> None:
+def test_what_was_written_comes_back_also_beside_further_attributes(
+    kind: Kind, data: st.DataObject
+) -> None:
     value = data.draw(kind.values)
     item = kind.encode(value)
     further = data.draw(st.dictionaries(st.text(min_size=1), st.sampled_from(OTHER_TYPES)))
@@ -131,7 +195,11 @@ def test_an_item_with_one_thing_that_cannot_be_is_damaged(kind: Kind) -> None:
         lost = {key: other for key, other in kind.item.items() if key != name}
         assert name in ("pk", "sk") or name in str(assert_damaged(kind, lost))
         bad = [*OTHER_TYPES, *({"N": text} for text in NO_NUMBER)]
-        for other in [each for each in bad if each.keys() != value.keys() or (is_of == "N" and each != {"N": "7"})]:
+        for other in [
+            each
+            for each in bad
+            if each.keys() != value.keys() or (is_of == "N" and each != {"N": "7"})
+        ]:
             assert_damaged(kind, {**kind.item, name: other})
     pk = kind.item["pk"]["S"]
     others = (find(lane) for lane in (OTHER, LANE) for find in (items.delta_pk, items.fold_pk))
@@ -147,7 +215,13 @@ def test_an_item_with_one_thing_that_cannot_be_is_damaged(kind: Kind) -> None:
 
 
 def test_what_carries_no_version_has_none_and_an_error_survives_a_process_pool() -> None:
-    for item in (None, {}, {"version": {"S": "4"}}, {"version": {"N": "4.5"}}, {"version": {"N": "0"}}):
+    for item in (
+        None,
+        {},
+        {"version": {"S": "4"}},
+        {"version": {"N": "4.5"}},
+        {"version": {"N": "0"}},
+    ):
         assert items.version_of(item) is None
     for error in (DamagedItem("p", "s", "why"), InvalidCounter("Why.")):
         for twin in (copy.copy(error), pickle.loads(pickle.dumps(error))):
@@ -155,15 +229,37 @@ def test_what_carries_no_version_has_none_and_an_error_survives_a_process_pool()
 
 
 NO_LANE = [
-    *("", "delta", "delta#eu-west-1#0", "delta#eu-west-1#0#", "delta#eu-west-1#00#x", "delta#eu-west-1#x#x"),
-    *("delta#eu-west-1#\u0661#x", "delta#eu-west-1#-1#x", "delta#EU#0#x", "delta##0#x", "delta#eu-west-1#0#a b"),
+    *(
+        "",
+        "delta",
+        "delta#eu-west-1#0",
+        "delta#eu-west-1#0#",
+        "delta#eu-west-1#00#x",
+        "delta#eu-west-1#x#x",
+    ),
+    *(
+        "delta#eu-west-1#\u0661#x",
+        "delta#eu-west-1#-1#x",
+        "delta#EU#0#x",
+        "delta##0#x",
+        "delta#eu-west-1#0#a b",
+    ),
     *("Delta#eu-west-1#0#x", "order#eu-west-1#0#x"),
 ]
 
 
 @given(lanes, lanes)
 def test_a_lane_is_known_by_its_partition_keys_and_shares_none(a: Lane, b: Lane) -> None:
-    for counter in (a.counter, "a#b", "###", "a/b", "100%", "delta#eu-west-1#0#x", "fold#eu-west-1#0#x", "checkpoint"):
+    for counter in (
+        a.counter,
+        "a#b",
+        "###",
+        "a/b",
+        "100%",
+        "delta#eu-west-1#0#x",
+        "fold#eu-west-1#0#x",
+        "checkpoint",
+    ):
         named = Lane(a.region, a.shard, counter)
         assert items.lane_of(items.delta_pk(named)) == ("delta", named)
         assert items.lane_of(items.fold_pk(named)) == ("fold", named)
@@ -173,7 +269,9 @@ def test_a_lane_is_known_by_its_partition_keys_and_shares_none(a: Lane, b: Lane)
 
 
 @given(made_tokens, made_tokens, versions, versions)
-def test_the_bounds_of_segments_hold_in_the_order_of_sort_keys(token: str, hi: str, version: int, other: int) -> None:
+def test_the_bounds_of_segments_hold_in_the_order_of_sort_keys(
+    token: str, hi: str, version: int, other: int
+) -> None:
     sk = items.segment_key(LANE, hi, version).sk
     assert items.SEGMENTS_FROM < sk < items.SEGMENTS_UPTO
     assert (sk < items.segment_key(LANE, hi, other).sk) == (version < other)

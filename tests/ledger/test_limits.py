@@ -1,4 +1,6 @@
-"""Limited counters as their users see them, in two Regions that do not replicate; and whom a limit holds."""
+"""Limited counters as their users see them, in two Regions that do not replicate; and whom a
+limit holds.
+"""
 
 import hashlib
 import logging
@@ -52,7 +54,13 @@ class Pair:
         return sum(self.world.reader(region).read(counter).by_region[region] for region in (A, B))
 
 
-def raised(error: type[errors.LedgerError], says: str, call: Callable[..., object], *args: Any, **given: Any) -> Any:
+def raised(
+    error: type[errors.LedgerError],
+    says: str,
+    call: Callable[..., object],
+    *args: Any,
+    **given: Any,
+) -> Any:
     with pytest.raises(error, match=says) as caught:
         call(*args, **given)
     return caught.value
@@ -67,9 +75,19 @@ def test_a_change_of_a_limited_counter_counts_once_and_a_refusal_is_final_for_it
     for gather in (False, True):
         sale = Pair(gather=gather)
         key, other = sale.key(), sale.key()
-        assert [sale.here.add(SEATS, 4, **key).outcome for _ in range(2)] == ["recorded", "replayed"]
+        assert [sale.here.add(SEATS, 4, **key).outcome for _ in range(2)] == [
+            "recorded",
+            "replayed",
+        ]
         assert sale.there.add(SEATS, 4, region=A, **key).outcome == "replayed"
-        error = raised(errors.TokenConflict, "stands for a change of 4, not for 5", sale.here.add, SEATS, 5, **key)
+        error = raised(
+            errors.TokenConflict,
+            "stands for a change of 4, not for 5",
+            sale.here.add,
+            SEATS,
+            5,
+            **key,
+        )
         assert (error.delta.change, sale.value()) == (5, 4)
         error = raised(errors.LimitReached, "Nothing counts", sale.here.add, SEATS, 7, **other)
         sale.add(SEATS, -4)
@@ -79,14 +97,18 @@ def test_a_change_of_a_limited_counter_counts_once_and_a_refusal_is_final_for_it
         sale.here.close()
 
 
-def test_each_region_decides_alone_while_it_has_rights_and_asks_the_other_when_it_has_none(sale: Pair) -> None:
+def test_each_region_decides_alone_while_it_has_rights_and_asks_the_other_when_it_has_none(
+    sale: Pair,
+) -> None:
     sale.add(STOCK, 60)
     assert sale.add(STOCK, -4, sale.there) == "recorded"  # its gate had none
     sale.home.down = True
     moved = sale.world.reader(B).standing(STOCK).here.down
     assert moved
     assert sale.add(STOCK, -moved, sale.there) == "recorded"
-    error = raised(errors.OutOfReach, "eu-west-1#0#.* did not answer", sale.add, STOCK, -57, sale.there)
+    error = raised(
+        errors.OutOfReach, "eu-west-1#0#.* did not answer", sale.add, STOCK, -57, sale.there
+    )
     sale.home.down = False
     sale.world.now_ms += 1_001
     raised(errors.LimitReached, "Nothing", sale.there.apply, error.delta)
@@ -99,7 +121,9 @@ def test_many_changes_of_a_lane_travel_together_and_one_refusal_fails_no_other()
         key = sale.key()
         many = [Change(SEATS, 1, f"{n}", key["at"]) for n in range(12)]
         twice = [Change(SEATS, 1, "0", key["at"]), Change(SEATS, 2, "0", key["at"])]
-        outcomes = sale.here.add_many([*many, *twice, Change("likes", 1, **key), Change(STOCK, 2, **key)])
+        outcomes = sale.here.add_many(
+            [*many, *twice, Change("likes", 1, **key), Change(STOCK, 2, **key)]
+        )
         names = outcomes_of(outcomes)
         assert (names[:12].count("recorded"), names[:12].count("LimitReached")) == (10, 2)
         assert names[12:] == ["replayed", "TokenConflict", "recorded", "recorded"]
@@ -115,7 +139,9 @@ def test_many_changes_of_a_lane_travel_together_and_one_refusal_fails_no_other()
 
 
 def test_a_limit_that_an_attempt_without_an_answer_may_have_set_is_not_denied(sale: Pair) -> None:
-    """The SDK sends the Update again; between both somebody sets a wider limit, and sells what that allows."""
+    """The SDK sends the Update again; between both somebody sets a wider limit, and sells what
+    that allows.
+    """
 
     def lost(_: Any, answer: Any) -> Resent:
         assert isinstance(answer, Written)
@@ -124,16 +150,29 @@ def test_a_limit_that_an_attempt_without_an_answer_may_have_set_is_not_denied(sa
         return Resent(answer.item)
 
     sale.add(SEATS, 3)
-    sale.home.after(lambda request: isinstance(request, Update) and "ceiling" in repr(request.actions), lost, times=1)
-    raised(errors.OutcomeUnknown, "may or may not have been applied", sale.here.set_limit, SEATS, ceiling=8)
+    sale.home.after(
+        lambda request: isinstance(request, Update) and "ceiling" in repr(request.actions),
+        lost,
+        times=1,
+    )
+    raised(
+        errors.OutcomeUnknown,
+        "may or may not have been applied",
+        sale.here.set_limit,
+        SEATS,
+        ceiling=8,
+    )
     assert sale.world.reader(A).standing(SEATS).ceiling == 12
 
 
-# -- what a refusal carries --------------------------------------------------------------------------------------------
+# -- what a refusal carries
+# --------------------------------------------------------------------------------------------
 
 
 def test_a_refusal_carries_the_limit_and_what_was_left_of_all_regions(sale: Pair) -> None:
-    def carried(says: str, call: Any, *args: Any, **given: Any) -> tuple[int | None, int | None, bool]:
+    def carried(
+        says: str, call: Any, *args: Any, **given: Any
+    ) -> tuple[int | None, int | None, bool]:
         error = raised(errors.LimitReached, says, call, *args, **given)
         return error.limit, error.available, error.remembered
 
@@ -142,14 +181,30 @@ def test_a_refusal_carries_the_limit_and_what_was_left_of_all_regions(sale: Pair
     repeated = r"11 would pass the limit\. Nothing .* The limit is 10 now, and all Regions together have 10 left\."
     assert carried(repeated, sale.here.add, SEATS, 11, **key) == (10, 10, False)
     sale.world.now_ms += 1_001
-    assert carried("would pass", sale.here.hold, SEATS, 12, expires=MINUTE, **refused_hold) == (10, 10, False)
+    assert carried("would pass", sale.here.hold, SEATS, 12, expires=MINUTE, **refused_hold) == (
+        10,
+        10,
+        False,
+    )
     sale.add(SEATS, 3)
     sale.add(SEATS, 5, sale.there)
     sale.world.now_ms += 120_000
-    assert carried("would pass", sale.here.hold, SEATS, 12, expires=MINUTE, **refused_hold) == (10, 7, False)
+    assert carried("would pass", sale.here.hold, SEATS, 12, expires=MINUTE, **refused_hold) == (
+        10,
+        7,
+        False,
+    )
     sale.world.replicate()
-    assert carried("would pass", sale.here.hold, SEATS, 12, expires=MINUTE, **refused_hold) == (10, 2, False)
-    assert carried("limit of 10; all Regions together had 2 left.", sale.add, SEATS, 3) == (10, 2, False)
+    assert carried("would pass", sale.here.hold, SEATS, 12, expires=MINUTE, **refused_hold) == (
+        10,
+        2,
+        False,
+    )
+    assert carried("limit of 10; all Regions together had 2 left.", sale.add, SEATS, 3) == (
+        10,
+        2,
+        False,
+    )
     assert carried("left up to a second ago.", sale.add, SEATS, 4) == (10, 2, True)
     sale.add(STOCK, 60, sale.there)
     assert carried("would pass", sale.hold, -61, counter=STOCK) == (0, 60, False)
@@ -158,8 +213,13 @@ def test_a_refusal_carries_the_limit_and_what_was_left_of_all_regions(sale: Pair
     sale.here.set_limit(SEATS, ceiling=9)
     assert carried("would pass", sale.add, SEATS, 1, sale.there) == (9, 0, False)
     many = sale.here.add_many([Change(SEATS, 11), Change(SEATS, 12)])
-    assert [(each.limit, each.available) for each in many if isinstance(each, errors.LimitReached)] == [(9, 0)] * 2
-    assert raised(errors.LimitReached, "beyond", sale.here.set_limit, SEATS, ceiling=7).counter == SEATS
+    assert [
+        (each.limit, each.available) for each in many if isinstance(each, errors.LimitReached)
+    ] == [(9, 0)] * 2
+    assert (
+        raised(errors.LimitReached, "beyond", sale.here.set_limit, SEATS, ceiling=7).counter
+        == SEATS
+    )
     error = errors.LimitReached("no", counter=SEATS, limit=10, available=2, remembered=True)
     assert pickle.loads(pickle.dumps(error)).__dict__ == error.__dict__
 
@@ -168,11 +228,19 @@ def test_a_refusal_says_whether_its_token_was_refused_before_the_call(sale: Pair
     """A transfer goes on to the next refund after a replayed refusal, and stops after a new one."""
     key, of_hold = sale.key(), sale.key()
     for before in (False, True):
-        assert raised(errors.LimitReached, "pass", sale.here.add, SEATS, 11, **key).replayed is before
-        held = raised(errors.LimitReached, "pass", sale.here.hold, SEATS, 12, expires=MINUTE, **of_hold)
+        assert (
+            raised(errors.LimitReached, "pass", sale.here.add, SEATS, 11, **key).replayed is before
+        )
+        held = raised(
+            errors.LimitReached, "pass", sale.here.hold, SEATS, 12, expires=MINUTE, **of_hold
+        )
         assert held.replayed is before
     many = sale.here.add_many([Change(SEATS, 11, **key), *[Change(SEATS, 13, **sale.key())] * 2])
-    assert [each.replayed for each in many if isinstance(each, errors.LimitReached)] == [True, False, True]
+    assert [each.replayed for each in many if isinstance(each, errors.LimitReached)] == [
+        True,
+        False,
+        True,
+    ]
 
 
 def test_a_repeated_refusal_says_what_is_left_now_by_one_request_for_a_batch(sale: Pair) -> None:
@@ -182,9 +250,11 @@ def test_a_repeated_refusal_says_what_is_left_now_by_one_request_for_a_batch(sal
     sale.add(SEATS, 4)
     sale.home.asked.clear()
     again = sale.here.add_many([*many, many[0]])
-    assert {(each.limit, each.available, each.replayed) for each in again if isinstance(each, errors.LimitReached)} == {
-        (10, 6, True)
-    }
+    assert {
+        (each.limit, each.available, each.replayed)
+        for each in again
+        if isinstance(each, errors.LimitReached)
+    } == {(10, 6, True)}
     reads = [each.keys for each in sale.home.asked if isinstance(each, GetMany)]
     assert sum(keys[0].pk.startswith("gate#") for keys in reads) == 1
     sale.add(STOCK, 3)
@@ -194,7 +264,14 @@ def test_a_repeated_refusal_says_what_is_left_now_by_one_request_for_a_batch(sal
         assert (error.limit, error.available) == (0, left)
         sale.add(STOCK, 4)
     sale.home.before(GetMany, fail(errors.Throttled("Slower.")))
-    error = raised(errors.LimitReached, "pass the limit. Nothing counts", sale.here.add, STOCK, -9, **refused_sale)
+    error = raised(
+        errors.LimitReached,
+        "pass the limit. Nothing counts",
+        sale.here.add,
+        STOCK,
+        -9,
+        **refused_sale,
+    )
     assert (error.limit, error.available, error.replayed) == (None, None, True)
 
 
@@ -204,10 +281,14 @@ def test_what_a_hold_that_is_over_set_aside_is_left_for_who_is_refused_again(sal
     sale.hold(4)
     for wait_ms, left in ((0, 6), (120_000, 10)):
         sale.world.now_ms += wait_ms
-        assert raised(errors.LimitReached, "would pass", sale.here.add, SEATS, 11, **key).available == left
+        assert (
+            raised(errors.LimitReached, "would pass", sale.here.add, SEATS, 11, **key).available
+            == left
+        )
 
 
-# -- holds -------------------------------------------------------------------------------------------------------------
+# -- holds
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_hold_sets_aside_and_what_is_not_captured_goes_back(sale: Pair) -> None:
@@ -275,7 +356,11 @@ def test_a_hold_is_a_value_that_travels_as_its_id_or_pickled(sale: Pair) -> None
     assert hold.id == f"{hold.delta.token}.{A}.0.4"
     assert repr(hold).startswith(f"Hold('{SEATS}', 4, until=")
     for call in (same.release, same.capture, same.__enter__):
-        raised(errors.InvalidInput, r"elsewhere.* Make it anew with Ledger\.parse_hold\(counter, id\)", call)
+        raised(
+            errors.InvalidInput,
+            r"elsewhere.* Make it anew with Ledger\.parse_hold\(counter, id\)",
+            call,
+        )
     assert sorted(each.amount for each in sale.world.reader().holds(SEATS)) == [2, 4]
     with sale.there.parse_hold(SEATS, other.id) as parsed:
         assert parsed == other
@@ -286,23 +371,47 @@ def test_a_hold_is_a_value_that_travels_as_its_id_or_pickled(sale: Pair) -> None
     raised(errors.InvalidInput, "A Hold takes a Delta", Hold, hold)
 
 
-def test_an_id_that_was_spoiled_is_the_id_of_no_hold_and_one_of_another_names_none(sale: Pair) -> None:
+def test_an_id_that_was_spoiled_is_the_id_of_no_hold_and_one_of_another_names_none(
+    sale: Pair,
+) -> None:
     hold = sale.hold(4)
     token = hold.delta.token
-    for spoiled in ("", "x", "01.a.0.4", f"{token}.eu-west-1.0.0x4", f"{token}.eu-west-1.00.4", 5, None, f"{hold.id} "):
+    for spoiled in (
+        "",
+        "x",
+        "01.a.0.4",
+        f"{token}.eu-west-1.0.0x4",
+        f"{token}.eu-west-1.00.4",
+        5,
+        None,
+        f"{hold.id} ",
+    ):
         for parse in (Hold.parse, sale.here.parse_hold):
             raised(errors.InvalidInput, "is the id of no hold", parse, SEATS, spoiled)
-    raised(errors.InvalidInput, f"'{hold.id} ' is the id of no hold; {hold.id} is", Hold.parse, SEATS, f"{hold.id} ")
+    raised(
+        errors.InvalidInput,
+        f"'{hold.id} ' is the id of no hold; {hold.id} is",
+        Hold.parse,
+        SEATS,
+        f"{hold.id} ",
+    )
     others = ("seats:other", hold.id), (SEATS, hold.id.replace(A, B)), (SEATS, hold.id[:-1] + "5")
     for other in (Hold.parse(*each) for each in others):
         for call in (sale.here.capture, sale.here.release):
             raised(errors.NoSuchHold, "Nothing was written", call, other)
-    raised(errors.InvalidInput, "Nothing", sale.here.capture, Hold.parse(SEATS, hold.id.replace(A, "ap-south-1")))
+    raised(
+        errors.InvalidInput,
+        "Nothing",
+        sale.here.capture,
+        Hold.parse(SEATS, hold.id.replace(A, "ap-south-1")),
+    )
     raised(errors.InvalidInput, "has no limit", sale.here.capture, Hold.parse("likes", hold.id))
     raised(errors.InvalidInput, "takes a Hold", sale.here.release, "a hold")
 
 
-def test_a_capture_is_of_what_was_held_or_less_and_below_0_of_its_magnitude_or_sign(sale: Pair) -> None:
+def test_a_capture_is_of_what_was_held_or_less_and_below_0_of_its_magnitude_or_sign(
+    sale: Pair,
+) -> None:
     hold = sale.hold(4)
     for amount in (5, -1, -4, 10**19, 1.0, True, "4"):
         raised(errors.InvalidChange, "Nothing", sale.here.capture, hold, amount)
@@ -312,9 +421,14 @@ def test_a_capture_is_of_what_was_held_or_less_and_below_0_of_its_magnitude_or_s
     sale.add(STOCK, 8)
     for amounts, left in (((3, -3), 5), ((-3, 3), 2)):
         lower = sale.hold(-4, counter=STOCK)
-        raised(errors.InvalidChange, r"captured from 0 to -4 \(or to 4\), not 5\.", lower.capture, 5)
+        raised(
+            errors.InvalidChange, r"captured from 0 to -4 \(or to 4\), not 5\.", lower.capture, 5
+        )
         receipts = [lower.capture(amount) for amount in amounts]
-        assert [(each.outcome, each.delta.change) for each in receipts] == [("recorded", -3), ("replayed", -3)]
+        assert [(each.outcome, each.delta.change) for each in receipts] == [
+            ("recorded", -3),
+            ("replayed", -3),
+        ]
         raised(errors.HoldEnded, "-3 of -4 counts", lower.capture, 2)
         assert sale.value(STOCK) == left
 
@@ -327,11 +441,15 @@ def test_how_long_a_hold_holds_is_above_0_and_at_most_400_days(sale: Pair) -> No
     assert not any(key.pk.startswith("gate#") for key in sale.home.items)
     at = sale.world.now_ms
     assert sale.hold(4, timedelta(days=400)).until.timestamp() * 1_000 >= at + 400 * 86_400_000
-    assert sale.hold(4, timedelta(microseconds=1)).until.timestamp() * 1_000 == sale.world.now_ms + 1
+    assert (
+        sale.hold(4, timedelta(microseconds=1)).until.timestamp() * 1_000 == sale.world.now_ms + 1
+    )
 
 
 def test_a_hold_of_the_side_that_has_no_limit_is_refused_with_the_sign_to_give(sale: Pair) -> None:
-    """It would set nothing aside, and its capture would count: of a wallet of 100, a hold of 50 makes 150."""
+    """It would set nothing aside, and its capture would count: of a wallet of 100, a hold of 50
+    makes 150.
+    """
     sale.add(STOCK, 100)
     aside = "sets nothing aside"
     of_stock = rf"A hold of \+50 {aside}: {STOCK} has only a floor\. Nothing was written\. To reserve 50 pass -50\."
@@ -355,25 +473,38 @@ def test_a_holds_token_is_what_the_data_model_says_of_its_key(sale: Pair) -> Non
     assert token[:14] == to_ms(key["at"]).to_bytes(6, "big") + hashed[:8]
 
 
-def test_a_key_of_a_hold_is_not_that_of_a_change_and_another_amount_is_a_conflict(sale: Pair) -> None:
+def test_a_key_of_a_hold_is_not_that_of_a_change_and_another_amount_is_a_conflict(
+    sale: Pair,
+) -> None:
     key = sale.key()
     hold = sale.here.hold(SEATS, 4, expires=MINUTE, **key)
     assert sale.here.add(SEATS, 4, **key).outcome == "recorded"
-    raised(errors.TokenConflict, "a hold of 4, not for 3", sale.here.hold, SEATS, 3, expires=MINUTE, **key)
+    raised(
+        errors.TokenConflict,
+        "a hold of 4, not for 3",
+        sale.here.hold,
+        SEATS,
+        3,
+        expires=MINUTE,
+        **key,
+    )
     raised(errors.TokenConflict, "a hold of 4", sale.here.apply, hold.delta)
     hold.release()
     raised(errors.TokenConflict, "a hold that was released", sale.here.apply, hold.delta)
     raised(errors.HoldEnded, "released", sale.here.hold, SEATS, 4, expires=MINUTE, **key)
 
 
-# -- another limit, reads and repairs ----------------------------------------------------------------------------------
+# -- another limit, reads and repairs
+# ----------------------------------------------------------------------------------
 
 
 def test_a_limit_is_set_for_one_counter_and_the_other_side_stays(sale: Pair) -> None:
     sale.add(SEATS, 8)
     sale.there.set_limit(SEATS, ceiling=12)
     assert sale.add(SEATS, 4) == "recorded"
-    assert [sale.world.reader().standing(counter).ceiling for counter in (SEATS, "seats:other")] == [12, 10]
+    assert [
+        sale.world.reader().standing(counter).ceiling for counter in (SEATS, "seats:other")
+    ] == [12, 10]
     both = World(limits={SEATS: Limit(floor=-1, ceiling=1, region=A)}).ledger()
     for ledger, counter, bounds, says in (
         (sale.here, SEATS, {"floor": 0}, "has no such side"),
@@ -389,23 +520,50 @@ def test_a_limit_is_set_for_one_counter_and_the_other_side_stays(sale: Pair) -> 
     both.set_limit(SEATS, floor=0, ceiling=0)
 
 
-def test_a_standing_says_what_is_left_here_and_everywhere_what_is_held_and_on_its_way(sale: Pair) -> None:
+def test_a_standing_says_what_is_left_here_and_everywhere_what_is_held_and_on_its_way(
+    sale: Pair,
+) -> None:
     nothing = sale.world.reader().standing(SEATS)
-    assert (nothing.value, nothing.count, nothing.floor, nothing.ceiling, nothing.closed) == (0, 0, None, 10, True)
-    assert (nothing.here, nothing.available, nothing.held) == (Room(None, 10), Room(None, 10), Room(None, 0))
+    assert (nothing.value, nothing.count, nothing.floor, nothing.ceiling, nothing.closed) == (
+        0,
+        0,
+        None,
+        10,
+        True,
+    )
+    assert (nothing.here, nothing.available, nothing.held) == (
+        Room(None, 10),
+        Room(None, 10),
+        Room(None, 0),
+    )
     sale.add(SEATS, 2)
     sale.hold(3)
     sale.add(SEATS, 1, sale.there)
     lanes = Lane(A, 0, SEATS), Lane(B, 0, SEATS)
-    gates = [items.gate_of(lane, sale.world[lane.region].items[items.gate_key(lane)]) for lane in lanes]
+    gates = [
+        items.gate_of(lane, sale.world[lane.region].items[items.gate_key(lane)]) for lane in lanes
+    ]
     sale.home.copy_to(sale.away, items.gate_key(lanes[0]))
     sale.away.copy_to(sale.home, items.gate_key(lanes[1]))
     seen = sale.world.reader().standing(SEATS)
-    assert (seen.value, seen.count, seen.available, seen.held) == (3, 2, Room(None, 4), Room(None, 3))
-    assert (seen.moving, seen.closed, seen.here.up) == (Room(None, 0), True, 4 - gates[1].rights["up"])
+    assert (seen.value, seen.count, seen.available, seen.held) == (
+        3,
+        2,
+        Room(None, 4),
+        Room(None, 3),
+    )
+    assert (seen.moving, seen.closed, seen.here.up) == (
+        Room(None, 0),
+        True,
+        4 - gates[1].rights["up"],
+    )
     sale.home.answer(updates.give(gates[0], (f"{B}#0", "up"), 2))
     moved = sale.world.reader().standing(SEATS)
-    assert (moved.here.up, moved.moving, moved.available) == (gates[0].rights["up"] - 2, Room(None, 2), Room(None, 4))
+    assert (moved.here.up, moved.moving, moved.available) == (
+        gates[0].rights["up"] - 2,
+        Room(None, 2),
+        Room(None, 4),
+    )
     for call in (sale.world.reader().standing, sale.world.reader().holds):
         raised(errors.InvalidInput, "has no limit.*in limits=", call, "likes")
 
@@ -418,10 +576,20 @@ def test_a_read_a_history_and_its_pages_are_of_what_counts(sale: Pair) -> None:
     raised(errors.LimitReached, "Nothing", sale.add, SEATS, 9)
     reader = sale.world.reader()
     balance = reader.read(SEATS)
-    assert (balance.value, balance.count, balance.pending, balance.by_region) == (6, 4, 0, {A: 6, B: 0})
-    assert [(entry.change, entry.region) for entry in reader.history(SEATS)] == [(n, A) for n in (4, -1, 2, 1)]
+    assert (balance.value, balance.count, balance.pending, balance.by_region) == (
+        6,
+        4,
+        0,
+        {A: 6, B: 0},
+    )
+    assert [(entry.change, entry.region) for entry in reader.history(SEATS)] == [
+        (n, A) for n in (4, -1, 2, 1)
+    ]
     rising = [sale.here.add(STOCK, n + 1, **sale.key()).delta for n in range(200)]
-    late = [sale.here.add(STOCK, 1_000, idempotency_key=f"late {n}", at=rising[n].at).delta for n in range(5)]
+    late = [
+        sale.here.add(STOCK, 1_000, idempotency_key=f"late {n}", at=rising[n].at).delta
+        for n in range(5)
+    ]
     everything = sorted((delta.token, delta.change) for delta in (*rising, *late))
     assert [(entry.token, entry.change) for entry in reader.history(STOCK)] == everything
     for limit in (7, 64, 1_000):
@@ -433,10 +601,16 @@ def test_a_read_a_history_and_its_pages_are_of_what_counts(sale: Pair) -> None:
     some = reader.history_page(STOCK, since=rising[7].at, until=rising[9].at).entries
     assert [entry.change for entry in some] == [8, 9]
     sale.add("likes", 5)
-    assert reader.values([SEATS, "likes", STOCK]) == {SEATS: 6, "likes": 5, STOCK: sum(n for _, n in everything)}
+    assert reader.values([SEATS, "likes", STOCK]) == {
+        SEATS: 6,
+        "likes": 5,
+        STOCK: sum(n for _, n in everything),
+    }
 
 
-def test_a_counter_that_was_restored_is_found_by_verify_and_rebuilt_in_every_region(sale: Pair) -> None:
+def test_a_counter_that_was_restored_is_found_by_verify_and_rebuilt_in_every_region(
+    sale: Pair,
+) -> None:
     for _ in range(40):
         sale.add(STOCK, 1)
     key = items.gate_key(Lane(A, 0, STOCK))
@@ -446,7 +620,9 @@ def test_a_counter_that_was_restored_is_found_by_verify_and_rebuilt_in_every_reg
     sale.home.store([older])
     sale.add(STOCK, -3, sale.there)
     compactor = sale.world.compactor(B)
-    here, there = (LaneCheck(Lane(region, 0, STOCK), value, 0, 0, ()) for region, value in ((A, 40), (B, -3)))
+    here, there = (
+        LaneCheck(Lane(region, 0, STOCK), value, 0, 0, ()) for region, value in ((A, 40), (B, -3))
+    )
     assert (compactor.verify(STOCK).ok, compactor.verify(STOCK).lanes) == (True, (here, there))
     sale.home.store([older])
     assert "which gave 0" in compactor.verify(STOCK).differences[0]
@@ -456,7 +632,9 @@ def test_a_counter_that_was_restored_is_found_by_verify_and_rebuilt_in_every_reg
     assert sale.add(STOCK, -37, sale.there) == "recorded"
 
 
-def test_changes_that_came_past_the_gate_are_found_in_no_value_and_their_lane_gets_no_gate(sale: Pair) -> None:
+def test_changes_that_came_past_the_gate_are_found_in_no_value_and_their_lane_gets_no_gate(
+    sale: Pair,
+) -> None:
     sale.add(SEATS, 2)
     bare = sale.world.ledger(B, limits={}, unshared_limits=True)
     sale.away.drop(SHAPE_KEY)
@@ -465,11 +643,14 @@ def test_changes_that_came_past_the_gate_are_found_in_no_value_and_their_lane_ge
     assert (found.value, found.ok, found.unread) == (2, False, (Lane(B, 0, SEATS),))
     assert "without its limit" in found.differences[0]
     assert isinstance(sale.world.compactor(B).run().problems[Lane(B, 0, SEATS)], errors.LaneUnread)
-    error = raised(errors.LimitMismatch, "from before the counter had a limit", sale.add, SEATS, 1, sale.there)
+    error = raised(
+        errors.LimitMismatch, "from before the counter had a limit", sale.add, SEATS, 1, sale.there
+    )
     assert (error.delta.change, sale.value()) == (1, 2)
 
 
-# -- a limit that the table's shape lacks, or has ---------------------------------------------------------------------
+# -- a limit that the table's shape lacks, or has
+# ---------------------------------------------------------------------
 
 OTHERS = {
     "none": {},
@@ -493,7 +674,9 @@ def test_a_process_without_the_limits_of_the_table_is_refused_until_the_shape_ha
     world = World(limits=LIMITS)
     world.shape()
     for name, limits in OTHERS.items():
-        with refused(world.home, errors.SettingsMismatch, "LEDGER_LIMITS" if "some" not in name else "limits"):
+        with refused(
+            world.home, errors.SettingsMismatch, "LEDGER_LIMITS" if "some" not in name else "limits"
+        ):
             world.ledger(limits=limits).add(SEATS, 1)
         with refused(world.home, errors.SettingsMismatch, "as it is|would change the limit"):
             shaped(world, limits=limits)
@@ -519,13 +702,17 @@ USES: dict[str, Callable[[Ledger, Reader, Compactor], Any]] = {
 }
 
 
-def test_a_limit_that_the_shape_lacks_is_refused_at_each_use_but_where_the_settings_let_it_pass() -> None:
+def test_a_limit_that_the_shape_lacks_is_refused_at_each_use_but_where_the_settings_let_it_pass() -> (
+    None
+):
     for name, use in USES.items():
         world = World(limits=LIMITS)
         shaped(world, limits={"stock:": LIMITS["stock:"]})
         process = world.ledger(), world.reader(), world.compactor()
         for _ in range(2):
-            with refused(world.home, errors.SettingsMismatch, r"'seats:'.*ledgerctl init.*LEDGER_LIMITS="):
+            with refused(
+                world.home, errors.SettingsMismatch, r"'seats:'.*ledgerctl init.*LEDGER_LIMITS="
+            ):
                 use(*process)
         assert process[0].add("plain", 1).outcome == process[0].add(STOCK, 1).outcome == "recorded"
         assert [process[1].read(counter).value for counter in ("plain", STOCK)] == [1, 1], name
@@ -542,14 +729,20 @@ def test_in_a_batch_the_changes_below_other_prefixes_go_on() -> None:
     for gather in (False, True):
         ledger = world.ledger(gather=gather)
         outcomes = ledger.add_many([Change(name, 1) for name in (SEATS, STOCK, "plain", SEATS)])
-        assert [type(each).__name__ for each in outcomes] == ["SettingsMismatch", *["Receipt"] * 2, "SettingsMismatch"]
+        assert [type(each).__name__ for each in outcomes] == [
+            "SettingsMismatch",
+            *["Receipt"] * 2,
+            "SettingsMismatch",
+        ]
         with pytest.raises(errors.SettingsMismatch) as raised:
             ledger.add(SEATS, 1)
         assert raised.value.delta is not None
         ledger.close()
 
 
-def test_where_there_is_no_shape_the_first_who_uses_a_limit_writes_it_and_asks_for_nothing_more() -> None:
+def test_where_there_is_no_shape_the_first_who_uses_a_limit_writes_it_and_asks_for_nothing_more() -> (
+    None
+):
     world = World(limits=LIMITS)
     world.reader().read(SEATS)
     ledger = world.ledger()
@@ -565,7 +758,9 @@ def test_where_there_is_no_shape_the_first_who_uses_a_limit_writes_it_and_asks_f
     assert world.home.kinds == [Update, Update, Put, Update]
 
 
-def test_a_first_use_that_cannot_write_the_shape_says_so_once_and_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_first_use_that_cannot_write_the_shape_says_so_once_and_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """It had no answer; or counters below the prefix have changes, and they alone are refused."""
     silent, denied, before = (World(limits=LIMITS, allowed_lateness_ms=0) for _ in range(3))
     silent.home.before(is_of_shape, fail(errors.Unavailable("No answer.")))
@@ -574,11 +769,17 @@ def test_a_first_use_that_cannot_write_the_shape_says_so_once_and_goes_on(caplog
     before.now_ms += 3_600_000
     before.compactor(limits={}).compact("seats:old")  # which lists it
     no_shape = "the table has no shape"
-    for world, says in ((silent, no_shape), (denied, no_shape), (before, "counters seats:old have changes")):
+    for world, says in (
+        (silent, no_shape),
+        (denied, no_shape),
+        (before, "counters seats:old have changes"),
+    ):
         caplog.clear()
         ledger = world.ledger()
         with caplog.at_level(logging.WARNING, logger="ledger"):
-            assert [ledger.add(counter, 1).outcome for counter in (SEATS, STOCK) * 2] == ["recorded"] * 4
+            assert [ledger.add(counter, 1).outcome for counter in (SEATS, STOCK) * 2] == [
+                "recorded"
+            ] * 4
         (line,) = caplog.messages
         assert says in line
         assert SHAPE_KEY not in world.home.items
@@ -586,17 +787,28 @@ def test_a_first_use_that_cannot_write_the_shape_says_so_once_and_goes_on(caplog
         before.ledger().add("seats:old", 1)
 
 
-def test_a_limit_is_not_added_for_counters_that_have_changes_or_while_a_region_cannot_be_asked() -> None:
+def test_a_limit_is_not_added_for_counters_that_have_changes_or_while_a_region_cannot_be_asked() -> (
+    None
+):
     world = World(limits=LIMITS)
     for counter in ("seats:a", "seats:b", "other"):
         world.away.store([directory.item_of(world.ledger(B, limits={}).add(counter, 1).delta.lane)])
     for has_shape in (False, True):
         if has_shape:
             shaped(world, limits={})
-        with refused(world.home, errors.SettingsMismatch, "counters seats:a seats:b have changes.*another name"):
+        with refused(
+            world.home,
+            errors.SettingsMismatch,
+            "counters seats:a seats:b have changes.*another name",
+        ):
             shaped(world)
-    assert sum(each.startswith("together: getmany checkpoint") for each in world.home.in_short) == 2  # one each time
+    # one each time
+    assert sum(each.startswith("together: getmany checkpoint") for each in world.home.in_short) == 2
     world.away.down = True
-    with refused(world.home, errors.Unavailable, f"{B} did not say .*a limit is added only when every Region answers"):
+    with refused(
+        world.home,
+        errors.Unavailable,
+        f"{B} did not say .*a limit is added only when every Region answers",
+    ):
         shaped(world)
     assert shaped(world, limits={}) == "kept"

@@ -32,7 +32,9 @@ of_change = (
 plain = st.builds(Change, strategies.counters, strategies.changes, strategies.keys, *of_change)
 amounts = st.integers(1, 10**18)
 transfers = st.builds(
-    lambda amount, key, at, region: Change("wallet:ann", -amount, key, at, region, Then("wallet:bob", amount)),
+    lambda amount, key, at, region: Change(
+        "wallet:ann", -amount, key, at, region, Then("wallet:bob", amount)
+    ),
     *(amounts, st.text("k\u00e9", min_size=1, max_size=500), *of_change),
 )
 changes = plain | transfers
@@ -46,7 +48,8 @@ def text(**changed: Any) -> str:
 def test_a_message_is_what_the_page_on_producers_shows() -> None:
     assert dumps(SALE) == TEXT
     assert loads(TEXT) == loads(text(region=None)) == SALE
-    assert '"idempotency_key":"\u00e9t\u00e9"' in dumps(Change("c", 1, "\u00e9t\u00e9", AT))  # as it is written
+    # as it is written
+    assert '"idempotency_key":"\u00e9t\u00e9"' in dumps(Change("c", 1, "\u00e9t\u00e9", AT))
     assert loads(text(region="us-east-1")).region == "us-east-1"  # of a fail-over
     assert '"region":"us-east-1"' in dumps(Change("c", 1, "k", AT, "us-east-1"))
     odd = Change("c", 1, "\ufffe\uffff\x00", datetime(1970, 1, 1, tzinfo=UTC))
@@ -55,7 +58,9 @@ def test_a_message_is_what_the_page_on_producers_shows() -> None:
 
 
 @given(st.lists(changes, min_size=1, max_size=5))
-def test_every_change_comes_back_the_same_to_the_millisecond_alone_and_among_many(those: list[Change]) -> None:
+def test_every_change_comes_back_the_same_to_the_millisecond_alone_and_among_many(
+    those: list[Change],
+) -> None:
     back = loads_many(dumps_many(those))
     for change, came in zip(those, back, strict=True):
         assert came == loads(dumps(change))
@@ -84,18 +89,39 @@ WRONG: list[tuple[str, str | None]] = [
     (follows({"counter": "wallet:bob", "change": 2_550, "at": "now"}), "then.at"),
     (follows({"counter": "two words", "change": 2_550}), "then.counter"),
     (follows({"counter": "wallet:ann", "change": 2_550}), "then.counter"),
-    *((follows({"counter": "b", "change": wrong}), "then.change") for wrong in (2_549, -2_550, 0, "2550", 2_550.0)),
-    *((follows({"counter": "b", "change": -wrong}, change=wrong), "then.change") for wrong in (0, 5)),
+    *(
+        (follows({"counter": "b", "change": wrong}), "then.change")
+        for wrong in (2_549, -2_550, 0, "2550", 2_550.0)
+    ),
+    *(
+        (follows({"counter": "b", "change": -wrong}, change=wrong), "then.change")
+        for wrong in (0, 5)
+    ),
     (follows({"counter": "b", "change": 2_550}, idempotency_key="k" * 1_013), "idempotency_key"),
-    *((body, None) for body in ("", "{", "[]", "null", '"text"', "1" * 5_000, "[" * 100_000, f"[{TEXT}]", "7")),
+    *(
+        (body, None)
+        for body in ("", "{", "[]", "null", '"text"', "1" * 5_000, "[" * 100_000, f"[{TEXT}]", "7")
+    ),
     *((body, None) for body in ("NaN", "-Infinity", '{"change": Infinity}')),
     (TEXT.replace('"change":-6', '"change":-6,"change":-6'), None),
     ("{}", "counter"),
     (text(note="x"), "note"),
-    *((text(counter=wrong), "counter") for wrong in (..., 7, "", "two words", "b\u00e9", "x" * 257)),
-    *((text(change=wrong), "change") for wrong in (..., "-6", -6.0, True, None, 10**18 + 1, -(10**37))),
-    *((text(idempotency_key=key), "idempotency_key") for key in (..., None, "", "x" * 1_025, "\ud800")),
-    *((text(at=wrong), "at") for wrong in (..., None, 1_291_192_000, "2010-12-01", "2010-12-01T08:26:00")),
+    *(
+        (text(counter=wrong), "counter")
+        for wrong in (..., 7, "", "two words", "b\u00e9", "x" * 257)
+    ),
+    *(
+        (text(change=wrong), "change")
+        for wrong in (..., "-6", -6.0, True, None, 10**18 + 1, -(10**37))
+    ),
+    *(
+        (text(idempotency_key=key), "idempotency_key")
+        for key in (..., None, "", "x" * 1_025, "\ud800")
+    ),
+    *(
+        (text(at=wrong), "at")
+        for wrong in (..., None, 1_291_192_000, "2010-12-01", "2010-12-01T08:26:00")
+    ),
     *((text(at=wrong), "at") for wrong in ("2010-02-31T08:26:00Z", "1969-12-31T23:59:59Z")),
     *((text(region=wrong), "region") for wrong in ("Mars!", 1)),
 ]
@@ -111,12 +137,16 @@ WRONG_MANY: list[tuple[str, str | None]] = [
 ]
 
 
-def test_a_message_that_is_not_as_described_is_refused_whole_with_the_place_of_what_is_wrong() -> None:
+def test_a_message_that_is_not_as_described_is_refused_whole_with_the_place_of_what_is_wrong() -> (
+    None
+):
     for load, wrong in ((loads, WRONG), (loads_many, [*WRONG, *WRONG_MANY])):
         for body, field in wrong:
             with pytest.raises(InvalidMessage, match="Nothing was written") as refused:
                 load(body)
-            assert refused.value.field == pickle.loads(pickle.dumps(refused.value)).field == field, body[:80]
+            assert (
+                refused.value.field == pickle.loads(pickle.dumps(refused.value)).field == field
+            ), body[:80]
             assert field is None or field.split(".")[0] in str(refused.value)
     with pytest.raises(InvalidMessage) as one_alone:
         loads(dumps_many([SALE, SALE]))
@@ -126,14 +156,24 @@ def test_a_message_that_is_not_as_described_is_refused_whole_with_the_place_of_w
 
 
 def test_a_change_without_its_key_and_its_instant_makes_no_message() -> None:
-    late = Change("c", 1, "k", datetime.max.replace(tzinfo=timezone(-timedelta(hours=14))))  # the year 10000
+    # the year 10000
+    late = Change("c", 1, "k", datetime.max.replace(tzinfo=timezone(-timedelta(hours=14))))
     keyless = Change("c", 1, None, AT)
     wrong: Any
     no_then: Any = Change("c", -1, "k", AT, then=("b", 1))  # type: ignore[arg-type]
-    for wrong in (no_then, Change("c", 1), keyless, Change("c", 1, "k", datetime(2010, 12, 1)), late, None):
+    for wrong in (
+        no_then,
+        Change("c", 1),
+        keyless,
+        Change("c", 1, "k", datetime(2010, 12, 1)),
+        late,
+        None,
+    ):
         with pytest.raises(InvalidMessage):
             dumps(wrong)
-    with pytest.raises(InvalidMessage, match=r"^at: A change's time is an aware datetime, not None"):
+    with pytest.raises(
+        InvalidMessage, match=r"^at: A change's time is an aware datetime, not None"
+    ):
         dumps(Change("c", 1, "k"))
     for many, field in (([SALE, keyless], "changes[1].idempotency_key"), ([], "changes")):
         with pytest.raises(InvalidMessage) as refused:
@@ -143,7 +183,9 @@ def test_a_change_without_its_key_and_its_instant_makes_no_message() -> None:
         dumps_many(SALE)  # type: ignore[arg-type]
 
 
-def test_a_time_is_an_instant_whatever_its_offset_and_is_written_in_utc_to_the_millisecond() -> None:
+def test_a_time_is_an_instant_whatever_its_offset_and_is_written_in_utc_to_the_millisecond() -> (
+    None
+):
     for said in ("2010-12-01T08:26:00Z", "2010-12-01t08:26:00z", "2010-12-01T09:26:00+01:00"):
         assert time_of(said) == AT
     assert time_of("2010-12-01T08:26:00.123456789Z") == AT.replace(microsecond=123456)

@@ -37,8 +37,12 @@ class Watched(list[Observed]):
         super().__init__()
         self.table = Region().before(Put, lambda _: here().add(Cost(1, 1, 0.0, 1.0)))
         given: Any = {"table": self.table, "clock": lambda: NOW_MS, "observe": self.append}
-        self.ledger: Any = Awaited(AsyncLedger(SETTINGS, **given)) if awaits else Ledger(SETTINGS, **given)
-        self.reader: Any = Awaited(AsyncReader(SETTINGS, **given)) if awaits else Reader(SETTINGS, **given)
+        self.ledger: Any = (
+            Awaited(AsyncLedger(SETTINGS, **given)) if awaits else Ledger(SETTINGS, **given)
+        )
+        self.reader: Any = (
+            Awaited(AsyncReader(SETTINGS, **given)) if awaits else Reader(SETTINGS, **given)
+        )
         self.compactor = Compactor(SETTINGS, tables={A: given.pop("table")}, **given)
 
     def of(self, call: Callable[[], Any]) -> list[tuple[str, str]]:
@@ -67,12 +71,20 @@ CALLS: list[tuple[Callable[[Any], Any], str, str]] = [
     (lambda by: by.ledger.add_many(changes("b", "c")), "ledger.add_many", "recorded"),
     (lambda by: by.ledger.add_many(changes("b", "c", "d")), "ledger.add_many", "mixed"),
     (lambda by: by.ledger.add_many(changes("e", "f"), pack=True), "ledger.add_many", "accepted"),
-    (lambda by: by.ledger.add_many([*changes("g"), *changes("a", change=5)]), "ledger.add_many", "TokenConflict"),
+    (
+        lambda by: by.ledger.add_many([*changes("g"), *changes("a", change=5)]),
+        "ledger.add_many",
+        "TokenConflict",
+    ),
     (lambda by: by.ledger.add(STOCK, 5, **key("a")), "ledger.add", "recorded"),
     (lambda by: by.ledger.add(STOCK, -6), "ledger.add", "LimitReached"),
     (lambda by: by.ledger.set_limit(STOCK, floor=1), "ledger.set_limit", "done"),
     (lambda by: by.ledger.hold(STOCK, -1, expires=HOUR, **key("h")), "ledger.hold", "done"),
-    (lambda by: by.ledger.hold_all([STOCK], -1, expires=HOUR, **key("h")), "ledger.hold_all", "done"),
+    (
+        lambda by: by.ledger.hold_all([STOCK], -1, expires=HOUR, **key("h")),
+        "ledger.hold_all",
+        "done",
+    ),
     (lambda by: by.ledger.transfer(STOCK, LIKES, 1, **key("t")), "ledger.transfer", "done"),
     (lambda by: by.ledger.transfer(STOCK, LIKES, 9, **key("u")), "ledger.transfer", "LimitReached"),
     (lambda by: by.reader.value(LIKES), "reader.value", "read"),
@@ -81,7 +93,11 @@ CALLS: list[tuple[Callable[[Any], Any], str, str]] = [
     (lambda by: by.reader.read(""), "reader.read", "InvalidCounter"),
     (lambda by: by.reader.history(LIKES), "reader.history", "read"),
     (lambda by: by.reader.history_page(LIKES), "reader.history_page", "read"),
-    (lambda by: by.reader.series(LIKES, since=to_datetime(0), every="month"), "reader.series", "read"),
+    (
+        lambda by: by.reader.series(LIKES, since=to_datetime(0), every="month"),
+        "reader.series",
+        "read",
+    ),
     (lambda by: by.reader.value_at(LIKES, to_datetime(0)), "reader.value_at", "read"),
     (lambda by: by.reader.counters(), "reader.counters", "read"),
     (lambda by: by.reader.standing(STOCK), "reader.standing", "read"),
@@ -128,12 +144,16 @@ def test_holds_are_told_as_they_end_and_a_run_of_the_compactor_by_its_first_prob
         watched.clear()
     assert [(each.name, each.outcome) for each in watched] == [("ledger.release", "done")]
     watched = Watched()
-    other_shards = Ledger(settings(regions=(A,), shards={"": 2}, unshared_limits=True), table=watched.table)
+    other_shards = Ledger(
+        settings(regions=(A,), shards={"": 2}, unshared_limits=True), table=watched.table
+    )
     other_shards.add_many([Change(LIKES, 1)] * 9)
     assert watched.of(watched.compactor.run) == [("compactor.run", "LaneUnread")]
 
 
-def test_receipts_and_errors_carry_what_their_call_cost_and_what_was_not_sent_cost_nothing() -> None:
+def test_receipts_and_errors_carry_what_their_call_cost_and_what_was_not_sent_cost_nothing() -> (
+    None
+):
     watched = Watched()
     with Meter() as meter:  # to which each call in it adds its cost
         receipt = watched.ledger.add(LIKES, 1)
@@ -170,12 +190,21 @@ class Awaits:
 
 
 class OutOfTime(BaseException):
-    """Such as the time-out of whoever runs the call, which is neither an Exception nor a CancelledError."""
+    """Such as the time-out of whoever runs the call, which is neither an Exception nor a
+    CancelledError.
+    """
 
 
-def test_what_an_observer_raises_changes_nothing_and_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_an_observer_raises_changes_nothing_and_is_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     fails: Any
-    for fails in (fail(ValueError()), fail(asyncio.CancelledError()), lambda each: awaits(each), partial(Awaits())):
+    for fails in (
+        fail(ValueError()),
+        fail(asyncio.CancelledError()),
+        lambda each: awaits(each),
+        partial(Awaits()),
+    ):
         caplog.clear()
         ledger = Ledger(SETTINGS, table=(table := Region()), observe=fails)
         assert [ledger.add(LIKES, 1).outcome for _ in range(3)] == ["recorded"] * 3
@@ -183,14 +212,21 @@ def test_what_an_observer_raises_changes_nothing_and_is_logged_once(caplog: pyte
             ledger.add(STOCK, -1)
         assert Reader(SETTINGS, table=table).value(LIKES) == 3
         (record,) = caplog.records
-        assert (record.name, record.levelno, bool(record.exc_info)) == ("ledger", logging.WARNING, True)
+        assert (record.name, record.levelno, bool(record.exc_info)) == (
+            "ledger",
+            logging.WARNING,
+            True,
+        )
     with pytest.raises(OutOfTime):
         Ledger(SETTINGS, table=Region(), observe=fail(OutOfTime())).add(LIKES, 1)
 
 
 def test_a_log_that_fails_too_loses_no_receipt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logging.getLogger("ledger"), "warning", fail(OSError()))
-    assert Ledger(SETTINGS, table=Region(), observe=fail(ValueError())).add(LIKES, 1).outcome == "recorded"
+    assert (
+        Ledger(SETTINGS, table=Region(), observe=fail(ValueError())).add(LIKES, 1).outcome
+        == "recorded"
+    )
 
 
 def test_what_an_observer_asks_itself_is_told_to_nobody() -> None:
@@ -215,7 +251,9 @@ def test_what_is_no_plain_function_is_refused() -> None:
 
 
 @pytest.mark.anyio
-async def test_tasks_that_run_at_once_are_told_apart_and_one_that_is_cancelled_with_what_told_nothing() -> None:
+async def test_tasks_that_run_at_once_are_told_apart_and_one_that_is_cancelled_with_what_told_nothing() -> (
+    None
+):
     watched, asked = list[Observed](), asyncio.Event()
 
     async def answered(request: Put) -> None:
@@ -251,10 +289,13 @@ class Lazy:
         await asyncio.sleep(0)
 
 
-def test_a_coroutine_that_is_thrown_away_leaves_no_meter_behind_and_pays_nothing_in_another_call() -> None:
+def test_a_coroutine_that_is_thrown_away_leaves_no_meter_behind_and_pays_nothing_in_another_call() -> (
+    None
+):
     with Meter() as before:
         waiting = Lazy().wait()
-        copy_context().run(waiting.send, None)  # as in a task, whose context is not the one where it is thrown away
+        # as in a task, whose context is not the one where it is thrown away
+        copy_context().run(waiting.send, None)
         waiting.close()
         assert here() is before
     assert before.take() == Cost(1)

@@ -32,28 +32,50 @@ def one_region(**changed: Any) -> World:
 
 def named(data: bytes, highest: str = token(2)) -> Item:
     name = f"{highest}#{hashlib.sha256(data).hexdigest()[:32]}"
-    return {"pk": {"S": "delta#eu-west-1#0#stock:85123A"}, "sk": {"S": name}, "entries": {"B": data}}
+    return {
+        "pk": {"S": "delta#eu-west-1#0#stock:85123A"},
+        "sk": {"S": name},
+        "entries": {"B": data},
+    }
 
 
 def test_a_pack_is_named_by_its_highest_token_and_the_head_of_the_hash_of_its_entries() -> None:
     data = packed(token(1), -6) + packed(token(2), 10**18)
     item = items.pack_item(Pack(LANE, Entries.read(data)))
     assert item == named(data)
-    assert items.pack_item(pack_of([Delta(LANE, token(1), -6)])) == named(packed(token(1), -6), token(1))
-    assert list(items.entries_of(LANE, item)) == [(tokens.to_bytes(token(1)), -6), (tokens.to_bytes(token(2)), 10**18)]
-    lane = Lane("r" * 32, 999_999, "c" * 256)  # the largest fits an item with room for the longest name
-    entries = [ENTRY.pack(tokens.first_of(1)[:8] + n.to_bytes(8, "big"), 1) for n in range(ENTRIES_MAX)]
+    assert items.pack_item(pack_of([Delta(LANE, token(1), -6)])) == named(
+        packed(token(1), -6), token(1)
+    )
+    assert list(items.entries_of(LANE, item)) == [
+        (tokens.to_bytes(token(1)), -6),
+        (tokens.to_bytes(token(2)), 10**18),
+    ]
+    # the largest fits an item with room for the longest name
+    lane = Lane("r" * 32, 999_999, "c" * 256)
+    entries = [
+        ENTRY.pack(tokens.first_of(1)[:8] + n.to_bytes(8, "big"), 1) for n in range(ENTRIES_MAX)
+    ]
     assert item_bytes(items.pack_item(Pack(lane, Entries.of(entries)))) < 400 * 1_024
     with pytest.raises(ValueError, match="at most 16000"):
         Entries.read(b"\0" * ENTRY.size * (ENTRIES_MAX + 1))
 
 
-def test_a_delta_sorts_before_each_pack_that_ends_with_it_and_both_below_the_bound_after_it() -> None:
+def test_a_delta_sorts_before_each_pack_that_ends_with_it_and_both_below_the_bound_after_it() -> (
+    None
+):
     pack = key_of(pack_item(1, 2)).sk
     assert token(1) < token(2) < pack < (items.tail_after(token(2)) or "") < token(3)
     assert items.tail_upto(token(2)) > key_of(pack_item(2, 12)).sk
-    assert items.tail_upto(tokens.last_of(tokens.TIME_MS_MAX)) == f"{tokens.last_of(tokens.TIME_MS_MAX)}$"
-    assert [items.highest_of(sk) for sk in (token(2), pack, "total", "total#1")] == [token(2), token(2), None, None]
+    assert (
+        items.tail_upto(tokens.last_of(tokens.TIME_MS_MAX))
+        == f"{tokens.last_of(tokens.TIME_MS_MAX)}$"
+    )
+    assert [items.highest_of(sk) for sk in (token(2), pack, "total", "total#1")] == [
+        token(2),
+        token(2),
+        None,
+        None,
+    ]
 
 
 GOOD = packed(token(1), 4) + packed(token(2), 16)
@@ -61,7 +83,8 @@ DAMAGED = [
     named(b""),
     named(packed(token(2), 16) + packed(token(1), 4), token(1)),  # unsorted
     named(packed(token(2), 16) + packed(token(2), 16)),
-    named(packed(token(2), 1) + packed(token(3, 2_001 + PACK_SPAN_MS), 1), token(3, 12_001)),  # too long a span
+    # too long a span
+    named(packed(token(2), 1) + packed(token(3, 2_001 + PACK_SPAN_MS), 1), token(3, 12_001)),
     named(GOOD[:-1]),
     {**named(GOOD), "entries": {"B": GOOD[24:]}},
     {**named(GOOD), "entries": {"B": GOOD[:-1] + b"\1"}},
@@ -90,7 +113,11 @@ def test_a_damaged_pack_is_told_with_its_key_by_whoever_reads_it_and_stops_no_ot
     assert world.home.items[key_of(DAMAGED[0])] == DAMAGED[0]
 
 
-@given(numbers=st.lists(st.integers(0, 9), unique=True), above=st.integers(-1, 10), upto=st.integers(-1, 10))
+@given(
+    numbers=st.lists(st.integers(0, 9), unique=True),
+    above=st.integers(-1, 10),
+    upto=st.integers(-1, 10),
+)
 def test_the_entries_between_two_tokens_are_those_above_the_one_and_up_to_the_other(
     numbers: list[int], above: int, upto: int
 ) -> None:
@@ -105,7 +132,9 @@ def test_the_entries_between_two_tokens_are_those_above_the_one_and_up_to_the_ot
 
 
 @given(
-    times=st.lists(st.lists(st.integers(0, 60), min_size=1, max_size=4, unique=True).map(sorted), max_size=12),
+    times=st.lists(
+        st.lists(st.integers(0, 60), min_size=1, max_size=4, unique=True).map(sorted), max_size=12
+    ),
     span_ms=st.integers(0, 20),
 )
 @example(times=[[0], [1], [0, 2]], span_ms=0)
@@ -115,7 +144,9 @@ def test_a_token_is_new_once_in_items_that_come_in_the_order_of_their_highest_to
     def entry(number: int) -> bytes:  # three in a millisecond
         return ENTRY.pack(tokens.first_of(number // 3)[:6] + number.to_bytes(10, "big"), number)
 
-    within = [[number for number in each if each[-1] // 3 - number // 3 <= span_ms] for each in times]
+    within = [
+        [number for number in each if each[-1] // 3 - number // 3 <= span_ms] for each in times
+    ]
     unique, found = Unique(span_ms), list[bytes]()
     for each in sorted(within, key=lambda each: each[-1]):
         found += unique.new(Entries.of(map(entry, each))).apart
@@ -125,35 +156,51 @@ def test_a_token_is_new_once_in_items_that_come_in_the_order_of_their_highest_to
 
 
 def change(number: int, seconds: float = 0, counter: str = COUNTER, amount: int = 1) -> Change:
-    return Change(counter, amount, f"key {number}", to_datetime(NOW_MS) - timedelta(seconds=seconds))
+    return Change(
+        counter, amount, f"key {number}", to_datetime(NOW_MS) - timedelta(seconds=seconds)
+    )
 
 
-def test_changes_of_a_lane_within_the_span_travel_in_one_item_and_one_that_is_alone_as_ever() -> None:
+def test_changes_of_a_lane_within_the_span_travel_in_one_item_and_one_that_is_alone_as_ever() -> (
+    None
+):
     world = one_region()
     asked = [change(1), change(2, 10), change(3, 20.001), change(4, counter="seats"), change(5)]
     for alone in ("recorded", "replayed"):
         outcomes = world.ledger().add_many(asked, pack=True)
         assert outcomes_of(outcomes) == ["accepted", "accepted", alone, alone, "accepted"]
-    assert [len(request.items) for request in world.home.asked if isinstance(request, PutMany)] == [3, 3]
+    assert [len(request.items) for request in world.home.asked if isinstance(request, PutMany)] == [
+        3,
+        3,
+    ]
     packs = [item for key, item in world.home.items.items() if items.is_pack(key.sk)]
     assert [len(items.entries_of(LANE, item)) for item in packs] == [3]
     assert world.reader().values([COUNTER, "seats"]) == {COUNTER: 4, "seats": 1}
 
 
-def test_the_same_token_twice_in_a_call_is_sent_once_and_another_change_under_it_is_a_conflict() -> None:
+def test_the_same_token_twice_in_a_call_is_sent_once_and_another_change_under_it_is_a_conflict() -> (
+    None
+):
     world = one_region()
-    outcomes = world.ledger().add_many([change(1), change(2), change(1), change(2, amount=7)], pack=True)
+    outcomes = world.ledger().add_many(
+        [change(1), change(2), change(1), change(2, amount=7)], pack=True
+    )
     assert outcomes_of(outcomes) == ["accepted", "accepted", "accepted", "TokenConflict"]
     conflict: Any = outcomes[3]
     assert conflict.delta.change == 7
-    assert "with 1 and with 7; the first was sent. Nothing was written for the second. A new change" in str(conflict)
+    assert (
+        "with 1 and with 7; the first was sent. Nothing was written for the second. A new change"
+        in str(conflict)
+    )
     assert world.value() == 2
     alone = world.ledger().add_many([change(9), change(9), change(9, amount=2)], pack=True)
     assert outcomes_of(alone) == ["recorded", "replayed", "TokenConflict"]
     assert alone[0].delta == alone[1].delta
 
 
-def test_a_pack_that_fails_fails_for_each_of_its_changes_with_a_delta_of_its_own_and_may_be_sent_again() -> None:
+def test_a_pack_that_fails_fails_for_each_of_its_changes_with_a_delta_of_its_own_and_may_be_sent_again() -> (
+    None
+):
     world = one_region()
     world.home.after(Put, fail(OutcomeUnknown("lost")), times=1)
     outcomes = world.ledger().add_many([change(1), change(2), change(1)], pack=True)
@@ -161,7 +208,11 @@ def test_a_pack_that_fails_fails_for_each_of_its_changes_with_a_delta_of_its_own
     deltas = [each.delta for each in outcomes]
     assert deltas[0] == deltas[2] != deltas[1]
     assert len({*map(id, outcomes)}) == 3
-    assert [world.ledger().apply(each).outcome for each in deltas] == ["recorded", "recorded", "replayed"]
+    assert [world.ledger().apply(each).outcome for each in deltas] == [
+        "recorded",
+        "recorded",
+        "replayed",
+    ]
     assert world.value() == 2
     alone = add_packed([delta(1)])
     assert next(alone) == PutMany((items.delta_item(delta(1)),))
@@ -184,9 +235,13 @@ def test_a_pack_has_a_bound_and_bad_changes_do_not_keep_the_others() -> None:
     assert world.value() == 2 * PACK_CHANGES + 1
 
 
-def test_two_changes_under_one_token_are_told_by_verify_and_by_clean_and_the_first_item_counts() -> None:
+def test_two_changes_under_one_token_are_told_by_verify_and_by_clean_and_the_first_item_counts() -> (
+    None
+):
     world = one_region()
-    world.home.store([pack_item(1, 2), items.pack_item(pack_of([Delta(LANE, token(2), 7), delta(3)]))])
+    world.home.store(
+        [pack_item(1, 2), items.pack_item(pack_of([Delta(LANE, token(2), 7), delta(3)]))]
+    )
     assert world.value() == 4 + 16 + 64
     (difference,) = world.compactor().verify(COUNTER).differences
     assert f"{token(2)} with two changes" in difference

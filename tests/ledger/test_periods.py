@@ -1,5 +1,5 @@
-"""Periods: what their names say, what they take and until when, with which limit they open, what is carried, and that
-their items, and no others, retire."""
+"""Periods: what their names say, what they take and until when, with which limit they open, what is
+carried, and that their items, and no others, retire."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -33,8 +33,18 @@ from ledger.requests import Get
 from ledger.values import Lane
 from tests.world import A, B, World, fail, outcomes_of, refused
 
-ZONES = ("UTC", "Europe/Paris", "Asia/Kolkata", "America/St_Johns", "Pacific/Kiritimati", "Etc/GMT+12", "Asia/Tehran")
-MOMENTS = st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1)).map(lambda moment: moment.replace(tzinfo=UTC))
+ZONES = (
+    "UTC",
+    "Europe/Paris",
+    "Asia/Kolkata",
+    "America/St_Johns",
+    "Pacific/Kiritimati",
+    "Etc/GMT+12",
+    "Asia/Tehran",
+)
+MOMENTS = st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1)).map(
+    lambda moment: moment.replace(tzinfo=UTC)
+)
 PERIODS = st.builds(
     lambda unit, zone, anchor: Period(unit, zone, anchor if unit == "month" else 1),
     st.sampled_from(UNITS),
@@ -69,7 +79,10 @@ def test_a_moment_is_in_the_period_of_its_name_which_is_good_for_it_in_every_zon
     assert period.start(following) == period.end(name)
     assert parted(following)[1] == term.span.next
     assert term.span.next.before == term.span
-    assert period.names("base@x", moment, period.end(name) + timedelta(seconds=1)) == [name, following]
+    assert period.names("base@x", moment, period.end(name) + timedelta(seconds=1)) == [
+        name,
+        following,
+    ]
     assert period.last("base@x", 2, period.end(name).astimezone(UTC)) == [name, following]
 
 
@@ -118,14 +131,20 @@ def ends_of(name: str, name_of: dict[datetime, str]) -> tuple[datetime, datetime
     return moments[0], moments[-1]
 
 
-def test_an_hour_that_clocks_show_twice_is_two_hours_long_and_one_that_they_leave_out_is_none() -> None:
+def test_an_hour_that_clocks_show_twice_is_two_hours_long_and_one_that_they_leave_out_is_none() -> (
+    None
+):
     hour, at = Period("hour", "Europe/Paris"), datetime(2026, 10, 25, 3, 30, tzinfo=UTC)
     assert hour.last("b", 3, at) == ["b@2026-10-25T02", "b@2026-10-25T03", "b@2026-10-25T04"]
     twice = hour.end("b@2026-10-25T02") - hour.start("b@2026-10-25T02")
     assert twice == timedelta(hours=2)
     at = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
     assert hour.last("b", 3, at) == ["b@2026-03-29T00", "b@2026-03-29T01", "b@2026-03-29T03"]
-    assert hour.names("b", at - timedelta(hours=2), at) == ["b@2026-03-29T00", "b@2026-03-29T01", "b@2026-03-29T03"]
+    assert hour.names("b", at - timedelta(hours=2), at) == [
+        "b@2026-03-29T00",
+        "b@2026-03-29T01",
+        "b@2026-03-29T03",
+    ]
 
 
 def test_the_names_until_a_border_leave_out_the_period_that_begins_there() -> None:
@@ -137,18 +156,41 @@ def test_the_names_until_a_border_leave_out_the_period_that_begins_there() -> No
 
 
 def test_a_period_is_spelt_in_one_way_and_other_ends_of_names_are_none() -> None:
-    names = {"month": NAME, "week": "llm:key@2026-W47", "day": "llm:key@2026-11-20", "hour": "llm:key@2026-11-20T00"}
+    names = {
+        "month": NAME,
+        "week": "llm:key@2026-W47",
+        "day": "llm:key@2026-11-20",
+        "hour": "llm:key@2026-11-20T00",
+    }
     for unit, name in names.items():
         assert Period(unit).name(KEY, NOVEMBER) == name
-    assert Period("month", anchor=15).name(KEY, datetime(2026, 11, 14, tzinfo=UTC)) == "llm:key@2026-10-15M"
-    assert Period("day", "Pacific/Kiritimati").name(KEY, NOVEMBER + timedelta(hours=10)) == "llm:key@2026-11-21"
+    assert (
+        Period("month", anchor=15).name(KEY, datetime(2026, 11, 14, tzinfo=UTC))
+        == "llm:key@2026-10-15M"
+    )
+    assert (
+        Period("day", "Pacific/Kiritimati").name(KEY, NOVEMBER + timedelta(hours=10))
+        == "llm:key@2026-11-21"
+    )
     paris = Period("month", "Europe/Paris")
     assert paris.end(NAME) == datetime(2026, 12, 1, tzinfo=ZoneInfo("Europe/Paris"))
-    wrong = ("2026-13", "2026-02-30", "2026-1", "2021-W53", "2026-11-20T24", "2026-11-01M", "2026-11-29M")
+    wrong = (
+        "2026-13",
+        "2026-02-30",
+        "2026-1",
+        "2021-W53",
+        "2026-11-20T24",
+        "2026-11-01M",
+        "2026-11-29M",
+    )
     for text in (*wrong, "1969", "9999"):
         assert parted(f"a@{text}") == (f"a@{text}", None)
     assert parted("@2026") == ("@2026", None)
-    year, first, last = Period("year"), datetime(1971, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
+    year, first, last = (
+        Period("year"),
+        datetime(1971, 1, 1, tzinfo=UTC),
+        datetime(9999, 12, 31, tzinfo=UTC),
+    )
     assert year.last("a", 3, first) == ["a@1970", "a@1971"]
     assert year.names("a", last.replace(year=9998), last) == ["a@9998"]
 
@@ -159,7 +201,11 @@ def test_a_name_is_made_of_the_texts_of_an_enum() -> None:
 
     period = Period(Of.UNIT, Of.ZONE)
     assert (period.name(Of.KEY, NOVEMBER), period) == (NAME, Period("month", "Europe/Paris"))
-    assert period.last(Of.KEY, 1, NOVEMBER) == period.names(Of.KEY, NOVEMBER, period.end(NAME)) == [NAME]
+    assert (
+        period.last(Of.KEY, 1, NOVEMBER)
+        == period.names(Of.KEY, NOVEMBER, period.end(NAME))
+        == [NAME]
+    )
 
 
 def test_what_is_no_period_is_refused_with_the_remedy() -> None:
@@ -169,20 +215,56 @@ def test_what_is_no_period_is_refused_with_the_remedy() -> None:
         (lambda: Period("month", ""), InvalidInput, "no time zone"),
         (lambda: Period("month", anchor=29), InvalidInput, "from 1 to 28"),
         (lambda: Period("day", anchor=2), InvalidInput, "of months alone"),
-        (lambda: Period("month").start("llm:key@2026-W47"), InvalidCounter, "does not end with a period such as @2026"),
-        (lambda: Period("month").name(NAME, NOVEMBER), InvalidCounter, "Give the name without its period"),
-        (lambda: Period("month").name(KEY, datetime(2026, 1, 1)), InvalidTime, "^at=.* no time zone"),
-        (lambda: Period("month").name(KEY, datetime(1969, 1, 1, tzinfo=UTC)), InvalidTime, "1970 to 9998"),
+        (
+            lambda: Period("month").start("llm:key@2026-W47"),
+            InvalidCounter,
+            "does not end with a period such as @2026",
+        ),
+        (
+            lambda: Period("month").name(NAME, NOVEMBER),
+            InvalidCounter,
+            "Give the name without its period",
+        ),
+        (
+            lambda: Period("month").name(KEY, datetime(2026, 1, 1)),
+            InvalidTime,
+            "^at=.* no time zone",
+        ),
+        (
+            lambda: Period("month").name(KEY, datetime(1969, 1, 1, tzinfo=UTC)),
+            InvalidTime,
+            "1970 to 9998",
+        ),
         (lambda: Period("month").names(KEY, DECEMBER, NOVEMBER), InvalidInput, "is after until"),
-        (lambda: Period("hour").names(KEY, NOVEMBER, NOVEMBER.replace(year=2028)), InvalidInput, "more than 10,000"),
+        (
+            lambda: Period("hour").names(KEY, NOVEMBER, NOVEMBER.replace(year=2028)),
+            InvalidInput,
+            "more than 10,000",
+        ),
         (lambda: Period("hour").last(KEY, 0, NOVEMBER), InvalidInput, "no number of periods"),
         (lambda: Period("hour").last(KEY, 10_001, NOVEMBER), InvalidInput, "no number of periods"),
-        (lambda: Keep(late=timedelta(days=2), keep=timedelta(days=1)), InvalidSettings, "is longer than keep"),
-        (lambda: Keep(late=timedelta(seconds=0.5), keep=timedelta(1)), InvalidSettings, "whole seconds"),
+        (
+            lambda: Keep(late=timedelta(days=2), keep=timedelta(days=1)),
+            InvalidSettings,
+            "is longer than keep",
+        ),
+        (
+            lambda: Keep(late=timedelta(seconds=0.5), keep=timedelta(1)),
+            InvalidSettings,
+            "whole seconds",
+        ),
         (lambda: Keep(late=timedelta(-1), keep=timedelta(1)), InvalidSettings, "0 or more"),
-        (lambda: Keep(late=timedelta(0), keep=timedelta(36_525, 1)), InvalidSettings, "longer than 36,525 days"),
+        (
+            lambda: Keep(late=timedelta(0), keep=timedelta(36_525, 1)),
+            InvalidSettings,
+            "longer than 36,525 days",
+        ),
         (lambda: Keep(late=timedelta(0), keep=timedelta(1), carry=-1), InvalidSettings, "carry=-1"),
-        (lambda: Keep(late=timedelta(0), keep=timedelta(1), carry=10**18 + 1), InvalidSettings, "carry=1"),
+        (
+            lambda: Keep(late=timedelta(0), keep=timedelta(1), carry=10**18 + 1),
+            InvalidSettings,
+            "carry=1",
+        ),
     ]
     for call, error, says in wrong:
         with pytest.raises(error, match=says):
@@ -191,9 +273,15 @@ def test_what_is_no_period_is_refused_with_the_remedy() -> None:
     for limits in ({}, {"llm:": Limit(floor=0)}, {**LIMITS, "llm:free": Limit(floor=0)}):
         with pytest.raises(InvalidSettings, match="carry=1 carries what is left of a ceiling"):
             world(limits=limits, periods={"llm:": carried}).settings()
-    of_one = ({"limits": {NAME: Limit(ceiling=5, region=A)}, "periods": {"llm:": KEEP}}, {"periods": {NAME: KEEP}})
+    of_one = (
+        {"limits": {NAME: Limit(ceiling=5, region=A)}, "periods": {"llm:": KEEP}},
+        {"periods": {NAME: KEEP}},
+    )
     for each in of_one:
-        with pytest.raises(InvalidSettings, match=f"the prefix {NAME} names a period.*set_limit sets the limit of one"):
+        with pytest.raises(
+            InvalidSettings,
+            match=f"the prefix {NAME} names a period.*set_limit sets the limit of one",
+        ):
             Settings(table="counters", region=A, **cast(Any, each))
     with pytest.raises(InvalidSettings, match="is not a Keep"):
         world(periods={"llm:": timedelta(1)}).settings()
@@ -202,7 +290,12 @@ def test_what_is_no_period_is_refused_with_the_remedy() -> None:
 def test_the_environment_says_periods_in_seconds() -> None:
     said = {"LEDGER_PERIODS": '{"llm:": {"late_s": 1296000, "keep_s": 34560000}}'}
     assert Settings.from_env(said, table="counters", region=A).periods == {"llm:": KEEP}
-    wrong = ('{"late_s": 1}', '{"late_s": 1, "keep_s": 2, "kept": 3}', "5", '{"late_s": true, "keep_s": 2}')
+    wrong = (
+        '{"late_s": 1}',
+        '{"late_s": 1, "keep_s": 2, "kept": 3}',
+        "5",
+        '{"late_s": true, "keep_s": 2}',
+    )
     for text in (f'{{"llm:": {each}}}' for each in wrong):
         with pytest.raises(InvalidSettings, match="LEDGER_PERIODS"):
             Settings.from_env({"LEDGER_PERIODS": text}, table="counters", region=A)
@@ -232,10 +325,13 @@ def test_a_period_takes_changes_of_its_own_time_alone_and_a_base_none() -> None:
         writer.apply(moved)
     with refused(made.home, InvalidCounter):
         writer.hold(KEY, 1, expires=timedelta(hours=1), **made.key())
-    assert made.add("other:a@b", 1).outcome == "recorded"  # where no prefix has periods, an @ is a letter as any
+    # where no prefix has periods, an @ is a letter as any
+    assert made.add("other:a@b", 1).outcome == "recorded"
 
 
-def test_a_period_that_is_over_takes_nothing_by_any_way_and_a_hold_of_it_ends_until_it_is_kept_no_longer() -> None:
+def test_a_period_that_is_over_takes_nothing_by_any_way_and_a_hold_of_it_ends_until_it_is_kept_no_longer() -> (
+    None
+):
     made = world()
     keyed = made.key()
     first = made.ledger().add(NAME, 4, **keyed)
@@ -252,13 +348,22 @@ def test_a_period_that_is_over_takes_nothing_by_any_way_and_a_hold_of_it_ends_un
         lambda: made.ledger().set_limit(NAME, ceiling=7),
     ]
     for call in calls:
-        with refused(made.home, PeriodOver, "since 2026-12-16T12:00Z the period takes no more changes") as raised:
+        with refused(
+            made.home, PeriodOver, "since 2026-12-16T12:00Z the period takes no more changes"
+        ) as raised:
             call()
-        assert (raised.value.counter, raised.value.since) == (NAME, datetime(2026, 12, 16, 12, tzinfo=UTC))
+        assert (raised.value.counter, raised.value.since) == (
+            NAME,
+            datetime(2026, 12, 16, 12, tzinfo=UTC),
+        )
     made.home.asked.clear()
     changes = [Change(NAME, 4, **keyed), Change(NEXT, 1, **made.key())]
     assert outcomes_of(made.ledger().add_many(changes)) == ["PeriodOver", "recorded"]
-    assert not [request for request in made.home.asked if isinstance(request, Get) and NAME in request.key.pk]
+    assert not [
+        request
+        for request in made.home.asked
+        if isinstance(request, Get) and NAME in request.key.pk
+    ]
     assert made.ledger().capture(hold).outcome == "recorded"
     assert made.value(NAME) == 7
     at(made, datetime(2028, 1, 5, 12, tzinfo=UTC))
@@ -275,7 +380,9 @@ def test_all_items_of_a_period_say_when_they_retire_and_no_others_do() -> None:
         if n < 49:
             made.ledger(B).hold("llm:b@2026-11", 1, expires=timedelta(days=9), **made.key())
         made.now_ms += 100
-    made.ledger().add_many([Change("plain:a@2026-11", 1, **made.key()) for _ in range(3)], pack=True)
+    made.ledger().add_many(
+        [Change("plain:a@2026-11", 1, **made.key()) for _ in range(3)], pack=True
+    )
     made.now_ms += 10**6
     for counter in ("plain:a@2026-11", "stock"):
         for _ in range(2):
@@ -286,14 +393,27 @@ def test_all_items_of_a_period_say_when_they_retire_and_no_others_do() -> None:
     kinds = set()
     for table in made.regions.values():
         for key, item in table.items.items():
-            name = key.pk.rpartition("#")[2] if not key.pk.startswith("lane#") else key.sk.rpartition("#")[2]
+            name = (
+                key.pk.rpartition("#")[2]
+                if not key.pk.startswith("lane#")
+                else key.sk.rpartition("#")[2]
+            )
             retires = int(item["retires"]["N"]) if "retires" in item else 0
             assert retires == made.settings().retires_s(name), key
             if retires:
                 kinds.add(f"{key.pk.partition('#')[0]} {key.sk.partition('#')[0][:7]}")
     (end,) = {made.settings().retires_s(name) for name in (NAME, "plain:a@2026-11")}
-    assert datetime.fromtimestamp(end, UTC) == datetime(2026, 12, 1, 12, tzinfo=UTC) + timedelta(days=430)
-    assert {"gate gate", "past segment", "fold segment", "fold checkpo", "fold clean", "lane 0"} <= kinds
+    assert datetime.fromtimestamp(end, UTC) == datetime(2026, 12, 1, 12, tzinfo=UTC) + timedelta(
+        days=430
+    )
+    assert {
+        "gate gate",
+        "past segment",
+        "fold segment",
+        "fold checkpo",
+        "fold clean",
+        "lane 0",
+    } <= kinds
     assert {"hold", "delta"} <= {kind.partition(" ")[0] for kind in kinds}
 
 
@@ -311,7 +431,12 @@ def test_nobody_looks_at_a_period_that_is_kept_no_longer_however_much_of_it_is_l
     later = "plain:a@2028-01"
     made.add(later, 5)
     for name in ("plain:a@2026-11", NAME):
-        for call in (made.reader().read, made.reader().history, made.reader().history_page, made.reader().value):
+        for call in (
+            made.reader().read,
+            made.reader().history,
+            made.reader().history_page,
+            made.reader().value,
+        ):
             with pytest.raises(PeriodOver, match="kept no longer"):
                 call(name)
         with pytest.raises(PeriodOver, match="kept no longer"):
@@ -325,7 +450,9 @@ def test_nobody_looks_at_a_period_that_is_kept_no_longer_however_much_of_it_is_l
     assert not {"plain:a@2026-11", NAME} & {*listed}
 
 
-def test_a_limit_of_the_base_is_that_of_each_period_which_opens_from_then_on_in_whatever_region() -> None:
+def test_a_limit_of_the_base_is_that_of_each_period_which_opens_from_then_on_in_whatever_region() -> (
+    None
+):
     made = world()
     made.add(NAME, 1)
     made.ledger(B).set_limit(KEY, ceiling=9)
@@ -339,12 +466,20 @@ def test_a_limit_of_the_base_is_that_of_each_period_which_opens_from_then_on_in_
     with pytest.raises(LimitReached) as raised:
         made.add(NEXT, 2)
     assert (raised.value.limit, raised.value.resets_at) == (9, datetime(2027, 1, 1, tzinfo=UTC))
-    for wrong, says in (({"floor": 5}, "floor=5"), ({"ceiling": -1}, "ceiling=-1"), ({"ceiling": "9"}, "not '9'")):
+    for wrong, says in (
+        ({"floor": 5}, "floor=5"),
+        ({"ceiling": -1}, "ceiling=-1"),
+        ({"ceiling": "9"}, "not '9'"),
+    ):
         with pytest.raises(InvalidInput, match=says):
-            world(limits={"llm:": Limit(floor=0, ceiling=9, region=A)}).ledger().set_limit(KEY, **cast(Any, wrong))
+            world(limits={"llm:": Limit(floor=0, ceiling=9, region=A)}).ledger().set_limit(
+                KEY, **cast(Any, wrong)
+            )
     made.replicate()
     found = made.reader().periods(KEY, Period("month"), 3)
-    assert [(each.counter, each.value, each.standing.ceiling) for each in found if each.standing] == [
+    assert [
+        (each.counter, each.value, each.standing.ceiling) for each in found if each.standing
+    ] == [
         ("llm:key@2026-10", 0, 9),  # nobody opened it
         (NAME, 1, 7),
         (NEXT, 8, 9),
@@ -354,12 +489,20 @@ def test_a_limit_of_the_base_is_that_of_each_period_which_opens_from_then_on_in_
 
 
 def test_when_the_next_period_begins_is_never_said_to_be_in_the_past() -> None:
-    """Two hours after the end by UTC it goes on in Los Angeles, and no settings know the zone of a name."""
+    """Two hours after the end by UTC it goes on in Los Angeles, and no settings know the zone of
+    a name.
+    """
     made = world()
     ledger, key = made.ledger(), made.key()
     made.add(NAME, 50)
     end = datetime(2026, 12, 1, tzinfo=UTC)
-    for before_ms, resets_at in ((3_600_000, end), (1, end), (0, None), (-1, None), (-7_200_000, None)):
+    for before_ms, resets_at in (
+        (3_600_000, end),
+        (1, end),
+        (0, None),
+        (-1, None),
+        (-7_200_000, None),
+    ):
         at(made, end)
         made.now_ms -= before_ms
         named = {**key, "at": to_datetime(made.now_ms)}
@@ -388,20 +531,27 @@ def test_what_a_period_leaves_is_carried_once_it_is_over_everywhere_up_to_what_m
     with pytest.raises(LimitReached):
         made.add(NEXT, 1)
     assert [made.compactor().verify(name).differences for name in (NAME, NEXT)] == [(), ()]
-    assert (made.reader().standing(NAME).ceiling, made.reader().standing(NEXT).ceiling) == (50, 55)  # as it was set
+    # as it was set
+    assert (made.reader().standing(NAME).ceiling, made.reader().standing(NEXT).ceiling) == (50, 55)
     full = made.reader(thresholds={"llm:": (Threshold(of_ceiling=0.95),)})
-    assert (full.crossed(NAME), len(full.crossed(NEXT))) == ((), 1)  # 45 of 50, of which 5 were carried
+    # 45 of 50, of which 5 were carried
+    assert (full.crossed(NAME), len(full.crossed(NEXT))) == ((), 1)
 
 
 def test_what_is_carried_passes_no_ceiling_that_a_gate_can_have() -> None:
     most = 10**18
-    made = world(limits={"llm:": Limit(ceiling=most, region=A)}, periods={"llm:": replace(KEEP, carry=most)})
+    made = world(
+        limits={"llm:": Limit(ceiling=most, region=A)}, periods={"llm:": replace(KEEP, carry=most)}
+    )
     made.add(NAME, 1)
     at(made, DECEMBER)
     made.add(NEXT, most)
     with pytest.raises(LimitReached):
         made.add(NEXT, 1)
-    assert (made.reader().standing(NEXT).ceiling, made.compactor().verify(NEXT).differences) == (most, ())
+    assert (made.reader().standing(NEXT).ceiling, made.compactor().verify(NEXT).differences) == (
+        most,
+        (),
+    )
 
 
 def test_who_cannot_ask_what_the_period_before_has_left_decides_nothing() -> None:
@@ -411,7 +561,9 @@ def test_who_cannot_ask_what_the_period_before_has_left_decides_nothing() -> Non
     made.add(NEXT, 50)
     keyed = made.key()
     old = gates.gate_key(Lane(A, 0, NAME))
-    made.home.before(lambda request: getattr(request, "key", None) == old, fail(Unavailable("down")), times=1)
+    made.home.before(
+        lambda request: getattr(request, "key", None) == old, fail(Unavailable("down")), times=1
+    )
     with pytest.raises(OutOfReach, match="could not be carried"):
         made.ledger().add(NEXT, 3, **keyed)
     assert made.ledger().add(NEXT, 3, **keyed).outcome == "recorded"
@@ -426,13 +578,22 @@ def test_the_shape_has_the_periods_and_takes_shards_of_one_that_is_to_come() -> 
     assert {**shape.periods} == {"llm:": KEEP, "plain:": KEEP}
     made.add("plain:a@2026-11", 1)
     for wrong in ({}, {"llm:": KEEP, "plain:": Keep(late=KEEP.late, keep=timedelta(days=500))}):
-        with refused(made.home, SettingsMismatch, 'process (none|{.*"keep_s": 43200000}): .* never change'):
+        with refused(
+            made.home, SettingsMismatch, 'process (none|{.*"keep_s": 43200000}): .* never change'
+        ):
             made.ledger(periods=wrong).add("plain:a@2026-11", 1)
     more = {"llm:": KEEP, "plain:": KEEP, "new:": KEEP}
-    with refused(made.home, SettingsMismatch, 'lacks periods.*=\'.*"new:": {"late_s": 1296000, "keep_s": 34560000}}'):
+    with refused(
+        made.home,
+        SettingsMismatch,
+        'lacks periods.*=\'.*"new:": {"late_s": 1296000, "keep_s": 34560000}}',
+    ):
         made.ledger(periods=more).add("new:a@2026-11", 1)
     for made.awaits, pack in ((True, True), (False, True), (False, False)):
-        changes = [Change(name, 1, **made.key()) for name in ("new:a@2026-11", "plain:a@2026-11", "new:a@2026-11")]
+        changes = [
+            Change(name, 1, **made.key())
+            for name in ("new:a@2026-11", "plain:a@2026-11", "new:a@2026-11")
+        ]
         first, second, third = outcomes_of(made.ledger(periods=more).add_many(changes, pack=pack))
         assert (first, second != first, third) == ("SettingsMismatch", True, "SettingsMismatch")
     made.shape(periods=more)
@@ -468,7 +629,10 @@ def test_the_shape_has_the_periods_and_takes_shards_of_one_that_is_to_come() -> 
 
 def test_the_first_who_uses_periods_writes_the_shape_where_there_is_none() -> None:
     name = "plain:a@2026-11"
-    adds: list[Any] = [Ledger.add, lambda by, *change: by.add_many([Change(*change), Change(*change)], pack=True)]
+    adds: list[Any] = [
+        Ledger.add,
+        lambda by, *change: by.add_many([Change(*change), Change(*change)], pack=True),
+    ]
     for add in adds:
         made = world(limits={})
         add(made.ledger(), name, 1)

@@ -1,4 +1,6 @@
-"""The client-side helper of the queue: full messages, batches of ten, refusals, and what is said of each change."""
+"""The client-side helper of the queue: full messages, batches of ten, refusals, and what is said
+of each change.
+"""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -37,11 +39,17 @@ class Queue:
         return (self.answers.pop(0) if self.answers else taken)(Entries)
 
     def open(self, **given: Any) -> ChangeQueue:
-        return ChangeQueue("url", client=cast(Any, self), pause=self.pauses.append, jitter=lambda: 1.0, **given)
+        return ChangeQueue(
+            "url", client=cast(Any, self), pause=self.pauses.append, jitter=lambda: 1.0, **given
+        )
 
 
 def taken(entries: list[dict[str, str]]) -> dict[str, Any]:
-    return {"Successful": [{"Id": entry["Id"], "MessageId": f"message-{entry['Id']}"} for entry in entries]}
+    return {
+        "Successful": [
+            {"Id": entry["Id"], "MessageId": f"message-{entry['Id']}"} for entry in entries
+        ]
+    }
 
 
 def refused(*, by_sender: bool, only: int = 0) -> Answer:
@@ -58,15 +66,21 @@ def no_answer(entries: list[dict[str, str]]) -> dict[str, Any]:
 
 
 def expired(entries: list[dict[str, str]]) -> dict[str, Any]:
-    raise RuntimeError("Credentials were refreshed, but the refreshed credentials are still expired.")
+    raise RuntimeError(
+        "Credentials were refreshed, but the refreshed credentials are still expired."
+    )
 
 
-def test_what_is_refused_lost_or_not_named_is_not_called_queued(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ledger.queue.MESSAGE_BYTES_MAX", 1)  # messages so short that each holds one change
+def test_what_is_refused_lost_or_not_named_is_not_called_queued(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # messages so short that each holds one change
+    monkeypatch.setattr("ledger.queue.MESSAGE_BYTES_MAX", 1)
     queue = Queue()
     assert queue.open().send_many(map(small, range(23))) == [f"message-{n}" for n in range(23)]
     assert [len(batch) for batch in queue.batches] == [10, 10, 3]
-    outcomes: list[tuple[list[Answer], int, list[int]]] = [  # answers, how many changes; which are not queued
+    # answers, how many changes; which are not queued
+    outcomes: list[tuple[list[Answer], int, list[int]]] = [
         ([refused(by_sender=False, only=1)], 2, []),  # and is sent again, alone
         ([refused(by_sender=False)] * TRIES_MAX, 2, [0]),
         ([refused(by_sender=True)], 1, [0]),
@@ -84,16 +98,22 @@ def test_what_is_refused_lost_or_not_named_is_not_called_queued(monkeypatch: pyt
         Queue(refused(by_sender=True)).open().send(small(0))
 
 
-def test_a_queue_without_a_client_for_its_region_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_queue_without_a_client_for_its_region_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
         monkeypatch.delenv(name, raising=False)
     for region in (None, "", "eu west 1", 5):
-        with pytest.raises(InvalidInput, match=f"boto3 makes no SQS client for region={region!r}: "):
+        with pytest.raises(
+            InvalidInput, match=f"boto3 makes no SQS client for region={region!r}: "
+        ):
             ChangeQueue("https://sqs.eu-west-1.amazonaws.com/1/changes", region=cast(Any, region))
 
 
-def test_poison_never_leaves_the_process_and_what_is_no_change_is_a_mistake_of_the_whole_batch() -> None:
+def test_poison_never_leaves_the_process_and_what_is_no_change_is_a_mistake_of_the_whole_batch() -> (
+    None
+):
     queue = Queue()
     for wrong in (("c", 1), {"counter": "c"}, None):
         with pytest.raises(InvalidInput, match=r"changes\[1\]"):
@@ -103,7 +123,9 @@ def test_poison_never_leaves_the_process_and_what_is_no_change_is_a_mistake_of_t
     assert (type(bad), good, queue.batches) == (InvalidMessage, "message-0", [[dumps(small(1))]])
 
 
-def test_many_changes_travel_in_few_messages_which_never_exceed_a_request_and_keep_their_order() -> None:
+def test_many_changes_travel_in_few_messages_which_never_exceed_a_request_and_keep_their_order() -> (
+    None
+):
     for accent in ("", "é"):
         queue = Queue()
         changes = [small(n, accent) for n in range(3_000)]
@@ -120,16 +142,26 @@ def test_many_changes_travel_in_few_messages_which_never_exceed_a_request_and_ke
     assert Queue().open().send_many([longest] * 8) == ["message-0"] * 4 + ["message-1"] * 4
 
 
-def test_a_message_of_many_that_is_refused_is_told_of_each_of_its_changes_by_an_error_of_its_own() -> None:
+def test_a_message_of_many_that_is_refused_is_told_of_each_of_its_changes_by_an_error_of_its_own() -> (
+    None
+):
     queue = Queue(refused(by_sender=True))
     results = queue.open().send_many([*map(small, range(300)), POISON])
     refusals = [result for result in results if isinstance(result, NotQueued)]
-    assert len(refusals) == len({id(refusal) for refusal in refusals}) == len(loads_many(queue.batches[0][0]))
+    assert (
+        len(refusals)
+        == len({id(refusal) for refusal in refusals})
+        == len(loads_many(queue.batches[0][0]))
+    )
     assert (results[-2], type(results[-1])) == ("message-1", InvalidMessage)
 
 
 def test_a_queue_with_a_group_names_it_in_each_message_also_in_one_that_it_sends_again() -> None:
-    for given, group in (({}, None), ({"group": "tenant-7"}, "tenant-7"), ({"group": "!" * 128}, "!" * 128)):
+    for given, group in (
+        ({}, None),
+        ({"group": "tenant-7"}, "tenant-7"),
+        ({"group": "!" * 128}, "!" * 128),
+    ):
         queue = Queue(refused(by_sender=False))
         assert "message-0" in queue.open(**given).send_many(map(small, range(3)))
         assert (len(queue.batches), queue.groups) == (2, {group})

@@ -69,7 +69,9 @@ def test_what_was_answered_stays_as_it_was_and_a_set_has_no_order() -> None:
     assert sets[1].holds({"s": {"BS": [b"a"]}})
 
 
-def test_a_step_asks_as_often_as_it_likes_and_its_failure_is_raised_where_the_program_asked() -> None:
+def test_a_step_asks_as_often_as_it_likes_and_its_failure_is_raised_where_the_program_asked() -> (
+    None
+):
     def asks(*texts: str) -> Generator[str, Any, list[object]]:
         """Asks each, and takes a failure for an answer."""
         answers: list[object] = []
@@ -84,7 +86,12 @@ def test_a_step_asks_as_often_as_it_likes_and_its_failure_is_raised_where_the_pr
         return f"{(yield text + '1')} {(yield text + '2')}"
 
     program, failure = through(asks("a", "b"), twice), Throttled("slow")
-    assert [next(program), program.send(1), program.throw(failure), program.send(3)] == ["a1", "a2", "b1", "b2"]
+    assert [next(program), program.send(1), program.throw(failure), program.send(3)] == [
+        "a1",
+        "a2",
+        "b1",
+        "b2",
+    ]
     assert end_of(program, 4) == [failure, "3 4"]
     program = through(asks("a", "b"), twice)
     next(program)
@@ -102,7 +109,8 @@ def test_every_item_goes_on_after_each_page_and_takes_no_more_than_it_was_asked_
     program = every_item("p", "a", "z", consistent=False)
     assert next(program) == Query("p", "a", "z", None, False)
     assert program.send(Page((item("b"),), "b")) == Query("p", "b", "z", None, False)
-    assert program.send(Page((), "c")) == Query("p", "c", "z", None, False)  # an empty page need not be the last
+    # an empty page need not be the last
+    assert program.send(Page((), "c")) == Query("p", "c", "z", None, False)
     assert end_of(program, Page((item("d"),), None)) == [item("b"), item("d")]
     program = every_item("p", None, None, most=3, consistent=True)
     assert next(program) == Query("p", None, None, 3, True)

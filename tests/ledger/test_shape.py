@@ -1,4 +1,5 @@
-"""The table's shape: who may write it, and that no process with other settings adds, reads or compacts.
+"""The table's shape: who may write it, and that no process with other settings adds, reads or
+compacts.
 
 A table that is missing, or is not ours, is told as that.
 """
@@ -84,10 +85,13 @@ def shape_in(table: Region) -> Shape:
     return items.shape_of(table.items[items.SHAPE_KEY])
 
 
-# -- what a process may have -------------------------------------------------------------------------------------------
+# -- what a process may have
+# -------------------------------------------------------------------------------------------
 
 
-def test_a_process_with_other_settings_neither_adds_nor_reads_and_a_table_without_a_shape_takes_each() -> None:
+def test_a_process_with_other_settings_neither_adds_nor_reads_and_a_table_without_a_shape_takes_each() -> (
+    None
+):
     for wrong, says in (*NEVER, (GROWN, "region='ap-south-1'")):
         with refused(table := table_of(), SettingsMismatch, says):
             CALLS["add"](wrong, table)
@@ -96,7 +100,11 @@ def test_a_process_with_other_settings_neither_adds_nor_reads_and_a_table_withou
         with refused(table, SettingsMismatch):
             call(wrong, table)
         call(wrong, Region())
-        for right in (OURS, settings(B, (B, A), seats=8, stock=4), settings(A, (A, B, THIRD), stock=4, seats=8)):
+        for right in (
+            OURS,
+            settings(B, (B, A), seats=8, stock=4),
+            settings(A, (A, B, THIRD), stock=4, seats=8),
+        ):
             call(right, table_of())
 
 
@@ -115,12 +123,17 @@ def test_a_mismatch_says_both_values_and_what_to_do() -> None:
     assert table.asked == [ASKED] * 2
 
 
-# -- asked once --------------------------------------------------------------------------------------------------------
+# -- asked once
+# --------------------------------------------------------------------------------------------------
 
 
 def test_each_asks_once_and_every_later_add_is_one_put() -> None:
     for table, first in ((Region(), [Get, Put, Get]), (table_of(), [Get])):
-        ledger, reader, cleaner = Ledger(OURS, table=table), Reader(OURS, table=table), compactor(OURS, table)
+        ledger, reader, cleaner = (
+            Ledger(OURS, table=table),
+            Reader(OURS, table=table),
+            compactor(OURS, table),
+        )
         for _ in range(3):
             ledger.add("stock", 1)
         ledger.add_many([Change("stock", 1)])
@@ -137,11 +150,17 @@ def test_each_asks_once_and_every_later_add_is_one_put() -> None:
 
 DOORS: dict[str, Callable[[Settings, Any], object]] = {
     "add": lambda made, table: Ledger(made, table=table).add("stock", 1),
-    "apply": lambda made, table: (ledger := Ledger(made, table=table)).apply(ledger.prepare("stock", 1)),
+    "apply": lambda made, table: (ledger := Ledger(made, table=table)).apply(
+        ledger.prepare("stock", 1)
+    ),
     "gather": lambda made, table: Ledger(made, table=table, gather=True).add("stock", 1),
     "add_many": lambda made, table: only(Ledger(made, table=table).add_many([Change("stock", 1)])),
-    "add_many in packs": lambda made, table: only(Ledger(made, table=table).add_many([Change("stock", 1)], pack=True)),
-    "import": lambda made, table: only(add_deltas(ledger := Ledger(made, table=table), [ledger.prepare("stock", 1)])),
+    "add_many in packs": lambda made, table: only(
+        Ledger(made, table=table).add_many([Change("stock", 1)], pack=True)
+    ),
+    "import": lambda made, table: only(
+        add_deltas(ledger := Ledger(made, table=table), [ledger.prepare("stock", 1)])
+    ),
     "transfer": lambda made, table: Ledger(made, table=table).transfer(
         "stock", "c", 1, idempotency_key="k", at=datetime(2026, 11, 28, tzinfo=UTC)
     ),
@@ -157,7 +176,9 @@ def only(outcomes: Sequence[object]) -> object:
 
 @pytest.mark.parametrize("name", DOORS)
 def test_the_first_use_of_shards_keeps_a_shape_so_that_other_shards_are_refused(name: str) -> None:
-    """With 4 shards and then 8 a retry would be in another lane, and count twice; a read would leave changes out."""
+    """With 4 shards and then 8 a retry would be in another lane, and count twice; a read would
+    leave changes out.
+    """
     table = MemoryTable()
     DOORS[name](settings(A, stock=4), table)
     shape = table.answer(ASKED)
@@ -188,14 +209,19 @@ def test_a_counter_without_shards_costs_what_it_did_also_in_a_process_that_has_s
     assert table.answer(ASKED) is not None
 
 
-def test_a_failure_to_ask_is_raised_writes_nothing_and_is_asked_again_as_is_a_mismatch_that_passes() -> None:
+def test_a_failure_to_ask_is_raised_writes_nothing_and_is_asked_again_as_is_a_mismatch_that_passes() -> (
+    None
+):
     for failure in (Unavailable("no answer"), Throttled("slower")):
         table = table_of().after(lambda request: request == ASKED, fail(failure), times=1)
         ledger = Ledger(OURS, table=table)
         with refused(table, type(failure)) as caught:
             ledger.add("stock", 1)
         delta = cast(LedgerError, caught.value).delta
-        assert [ledger.apply(cast(Any, delta)).outcome for _ in range(2)] == ["recorded", "replayed"]
+        assert [ledger.apply(cast(Any, delta)).outcome for _ in range(2)] == [
+            "recorded",
+            "replayed",
+        ]
         assert table.asked.count(ASKED) == 2
     ledger = Ledger(GROWN, table=table)
     with pytest.raises(SettingsMismatch):
@@ -205,22 +231,31 @@ def test_a_failure_to_ask_is_raised_writes_nothing_and_is_asked_again_as_is_a_mi
 
 
 def test_who_gets_no_shape_adds_as_before() -> None:
-    denied = ClientError({"Error": {"Code": "AccessDeniedException", "Message": "not authorized"}}, "GetItem")
+    denied = ClientError(
+        {"Error": {"Code": "AccessDeniedException", "Message": "not authorized"}}, "GetItem"
+    )
     for failure, called in (
-        (denied, ["get_item", "put_item", "put_item"]),  # a role that may not read it does not ask again
+        # a role that may not read it does not ask again
+        (denied, ["get_item", "put_item", "put_item"]),
         # missing for a moment; then the first use of shards finds no shape, and writes it
-        (NoCredentialsError(), ["get_item", "put_item", "get_item", "put_item", "get_item", "put_item"]),
+        (
+            NoCredentialsError(),
+            ["get_item", "put_item", "get_item", "put_item", "get_item", "put_item"],
+        ),
     ):
         client = Script([failure, *[{}] * (len(called) - 1)])
         ledger = Ledger(OURS, client=cast(Any, client))
         assert [ledger.add("stock", 1).outcome for _ in range(2)] == ["recorded"] * 2
         assert [name for name, _ in client.calls] == called
     lost = Script([ConnectTimeoutError(endpoint_url="https://nowhere")])
-    with pytest.raises(Unavailable, match=r"^get_item got no answer .* Nothing was written\. Call again later\.$"):
+    with pytest.raises(
+        Unavailable, match=r"^get_item got no answer .* Nothing was written\. Call again later\.$"
+    ):
         Ledger(OURS, client=cast(Any, lost)).add("stock", 1)
 
 
-# -- the item, and who writes it ---------------------------------------------------------------------------------------
+# -- the item, and who writes it
+# ---------------------------------------------------------------------------------------
 
 DAYS: Any = {name: {"N": "60"} for name in ("late_s", "keep_s")} | {"prefix": {"S": "day:"}}
 STOCK: Any = {"M": {"prefix": {"S": "stock"}, "shards": {"N": "4"}}}
@@ -238,13 +273,22 @@ def test_a_shape_is_written_once() -> None:
 
 
 DAMAGE: list[dict[str, Any]] = [
-    *({"regions": {"L": [{"S": region} for region in regions]}} for regions in ([], [A, A], ["Europe"])),
+    *(
+        {"regions": {"L": [{"S": region} for region in regions]}}
+        for regions in ([], [A, A], ["Europe"])
+    ),
     *({"regions": regions} for regions in ({"L": [{"N": "1"}]}, {"SS": [A]}, None)),
     {"sk": {"S": "form"}},
-    *({"shards": {"L": shards}} for shards in ([{"S": "stock"}], [{"M": {"prefix": {"S": "stock"}}}], [STOCK] * 2)),
+    *(
+        {"shards": {"L": shards}}
+        for shards in ([{"S": "stock"}], [{"M": {"prefix": {"S": "stock"}}}], [STOCK] * 2)
+    ),
     {"shards": {"L": [{"M": {"prefix": {"S": "stock"}, "shards": {"N": "0"}}}]}},
     *({"version": {"N": "0"}}, {"version": {"S": "1"}}),
-    *({"periods": {"L": [{"M": DAYS | {"keep_s": {"N": seconds}}}]}} for seconds in ("59", "1.5", "9" * 15)),
+    *(
+        {"periods": {"L": [{"M": DAYS | {"keep_s": {"N": seconds}}}]}}
+        for seconds in ("59", "1.5", "9" * 15)
+    ),
 ]
 
 
@@ -252,14 +296,18 @@ def test_a_damaged_shape_is_told_and_never_guessed_at() -> None:
     for damage in DAMAGE:
         table = table_of()
         damaged = {**table.items[items.SHAPE_KEY], **damage}
-        table.items[items.SHAPE_KEY] = {name: value for name, value in damaged.items() if value is not None}
+        table.items[items.SHAPE_KEY] = {
+            name: value for name, value in damaged.items() if value is not None
+        }
         with refused(table, DamagedItem, f"pk='shape', sk={damaged['sk']['S']!r}"):
             Ledger(OURS, table=table).add("stock", 1)
         with refused(table, DamagedItem):
             table.run(write(OURS))
 
 
-def test_a_shape_grows_by_regions_at_its_end_keeps_what_else_it_holds_and_never_changes_else() -> None:
+def test_a_shape_grows_by_regions_at_its_end_keeps_what_else_it_holds_and_never_changes_else() -> (
+    None
+):
     table = table_of()
     table.alter(items.SHAPE_KEY, more={"S": "of a later version"})
     assert table.run(write(settings(THIRD, (THIRD, A, B), stock=4, seats=8))) == "grown"
@@ -286,7 +334,8 @@ def test_of_two_who_write_at_once_one_wins_and_the_other_looks_again() -> None:
         busy.run(write(OURS))
 
 
-# -- multi-Region strong consistency -----------------------------------------------------------------------------------
+# -- multi-Region strong consistency
+# -----------------------------------------------------------------------------------
 
 SEATS = {"seats": Limit(ceiling=9, region=A)}
 LIMITED = replace(OURS, limits=SEATS)
@@ -298,7 +347,9 @@ ADDS: list[Callable[[Ledger], Any]] = [
 ]
 
 
-def test_on_a_table_with_strong_consistency_between_regions_a_counter_without_a_limit_is_refused_by_name() -> None:
+def test_on_a_table_with_strong_consistency_between_regions_a_counter_without_a_limit_is_refused_by_name() -> (
+    None
+):
     table = Region()
     table.peers = {B: table}
     table.run(write(LIMITED, is_strong=True))
@@ -306,7 +357,9 @@ def test_on_a_table_with_strong_consistency_between_regions_a_counter_without_a_
     for gather in (False, True):
         ledger = Ledger(LIMITED, table=table, gather=gather)
         for add in ADDS * 2:
-            with refused(table, SettingsMismatch, "'stock' has no limit, and the table multi-Reg") as caught:
+            with refused(
+                table, SettingsMismatch, "'stock' has no limit, and the table multi-Reg"
+            ) as caught:
                 add(ledger)
             assert "Nothing was written. Only counters with a limit" in str(caught.value)
         outcomes = outcomes_of(ledger.add_many([Change("stock", 1), Change("seats", 1)] * 2))
@@ -315,14 +368,22 @@ def test_on_a_table_with_strong_consistency_between_regions_a_counter_without_a_
     assert Reader(LIMITED, table=table).read("stock").value == 0
 
 
-def test_a_period_is_refused_there_and_the_mode_stays_noted_until_a_description_says_otherwise() -> None:
+def test_a_period_is_refused_there_and_the_mode_stays_noted_until_a_description_says_otherwise() -> (
+    None
+):
     table, hour = Region(), timedelta(hours=1)
     table.peers = {B: table}
     assert table.run(write(LIMITED, is_strong=True)) == "written"
-    daily = replace(LIMITED, limits=SEATS | {"day:": Limit(floor=0)}, periods={"day:": Keep(late=hour, keep=hour)})
+    daily = replace(
+        LIMITED,
+        limits=SEATS | {"day:": Limit(floor=0)},
+        periods={"day:": Keep(late=hour, keep=hour)},
+    )
     assert table.run(write(daily)) == "grown"
     ledger = Ledger(daily, table=table, clock=lambda: LATER_MS)
-    with refused(table, SettingsMismatch, "'day:a@2023-11' has a period, and the table multi-Region strong"):
+    with refused(
+        table, SettingsMismatch, "'day:a@2023-11' has a period, and the table multi-Region strong"
+    ):
         ledger.add("day:a@2023-11", 1)
     steps = [table.run(write(daily, strong)) for strong in (None, True, False, None)]
     assert steps == ["kept", "kept", "grown", "kept"]
@@ -330,9 +391,11 @@ def test_a_period_is_refused_there_and_the_mode_stays_noted_until_a_description_
     assert Ledger(daily, table=table).add("stock", 1).outcome == "recorded"
 
 
-# -- a table that is not ours ------------------------------------------------------------------------------------------
+# -- a table that is not ours
+# ------------------------------------------------------------------------------------------
 
-THEIRS: list[tuple[dict[str, str], dict[str, Any], type[LedgerError]]] = [  # the keys of a table, and an item of it
+# the keys of a table, and an item of it
+THEIRS: list[tuple[dict[str, str], dict[str, Any], type[LedgerError]]] = [
     ({}, {}, TableMissing),
     ({"id": "S"}, {"id": {"S": "a"}}, TableMismatch),
     ({"pk": "S"}, {"pk": {"S": "a"}}, TableMismatch),

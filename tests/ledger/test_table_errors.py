@@ -74,9 +74,11 @@ BACKED_OFF = [PAUSE_BASE_S * 2**n * 0.5 for n in range(TRIES_MAX - 1)]
 
 
 class Script:
-    """A boto3 client that answers each call with the next line: a dictionary is returned, an exception raised.
+    """A boto3 client that answers each call with the next line: a dictionary is returned, an
+    exception raised.
 
-    by: where an operation's calls come at once, so in any order, the line by the text of what is asked for.
+    by: where an operation's calls come at once, so in any order, the line by the text of what is
+    asked for.
     """
 
     def __init__(self, lines: Iterable[Any], **by: Any) -> None:
@@ -88,7 +90,9 @@ class Script:
         def call(**arguments: Any) -> Any:
             self.calls.append((operation, arguments))
             known = [line for text, line in self.by.items() if f"'{text}'" in str(arguments)]
-            line = known[0] if operation in ("query", "delete_item") and known else self.lines.pop(0)
+            line = (
+                known[0] if operation in ("query", "delete_item") and known else self.lines.pop(0)
+            )
             if isinstance(line, BaseException):
                 raise line
             return line
@@ -103,7 +107,11 @@ class Edge:
         self.client = Script(lines, **by)
         self.pauses: list[float] = []
         self.table = DynamoTable(
-            "counters", "eu-west-1", lambda region: cast(Any, self.client), pause=self.pauses.append, jitter=lambda: 0.5
+            "counters",
+            "eu-west-1",
+            lambda region: cast(Any, self.client),
+            pause=self.pauses.append,
+            jitter=lambda: 0.5,
         )
 
     def answer(self, request: Request) -> Any:
@@ -123,12 +131,18 @@ def item(sk: str = "a", pk: str = "p") -> Item:
 
 
 def refusal(code: str, *, retries: int = 0, **more: Any) -> ClientError:
-    answer: Any = {"Error": {"Code": code, "Message": "No."}, "ResponseMetadata": {"RetryAttempts": retries}, **more}
+    answer: Any = {
+        "Error": {"Code": code, "Message": "No."},
+        "ResponseMetadata": {"RetryAttempts": retries},
+        **more,
+    }
     return ClientError(answer, "Operation")
 
 
 def cancelled(*reasons: str) -> ClientError:
-    return refusal("TransactionCanceledException", CancellationReasons=[{"Code": reason} for reason in reasons])
+    return refusal(
+        "TransactionCanceledException", CancellationReasons=[{"Code": reason} for reason in reasons]
+    )
 
 
 def statements(*errors: dict[str, Any] | None) -> dict[str, Any]:
@@ -158,9 +172,13 @@ PASSES: dict[str, Kind] = {  # what is sent again
     "TransactionConflictException": TransactionConflict,
     "ReplicatedWriteConflictException": TransactionConflict,
 }
-FAILURES: list[tuple[Failures, Kind, Kind]] = [  # the failures of a request; error of a write, of a read
+# the failures of a request; error of a write, of a read
+FAILURES: list[tuple[Failures, Kind, Kind]] = [
     *(([lost], OutcomeUnknown, Unavailable) for lost in [*LOST, ConnectTimeoutError(**URL)]),
-    *(([refusal(code)], OutcomeUnknown, Unavailable) for code in ("InternalServerError", "ServiceUnavailable", "New")),
+    *(
+        ([refusal(code)], OutcomeUnknown, Unavailable)
+        for code in ("InternalServerError", "ServiceUnavailable", "New")
+    ),
     ([NoCredentialsError()], NotAllowed, NotAllowed),
     ([PartialCredentialsError(provider="env", cred_var="x")], NotAllowed, NotAllowed),
     *(([refusal(code)], error, error) for code, error in REFUSED.items()),
@@ -194,10 +212,13 @@ def test_what_failures_mean_to_a_write_and_to_a_read() -> None:
         edge = Edge(*failures)
         error = edge.error(request)
         assert type(error) is expected, (failures, request)
-        assert edge.pauses == BACKED_OFF[: len(failures) - 1]  # whoever knows the idempotency key decides on the others
+        # whoever knows the idempotency key decides on the others
+        assert edge.pauses == BACKED_OFF[: len(failures) - 1]
         assert edge.client.calls == [edge.client.calls[0]] * len(failures)  # with the same token
         assert error.__cause__ in failures
-        if expected in (NotAllowed, TableMissing, TableMismatch) and isinstance(failures[-1], ClientError):
+        if expected in (NotAllowed, TableMissing, TableMismatch) and isinstance(
+            failures[-1], ClientError
+        ):
             assert "counters" in str(error)
             assert "Nothing was written" in str(error)
 
@@ -205,14 +226,22 @@ def test_what_failures_mean_to_a_write_and_to_a_read() -> None:
 def test_what_refuses_a_transaction_may_be_a_table_of_the_mode_that_has_none() -> None:
     for request, may_be in ((TRANSACT, True), (PUT, False)):
         refused = str(Edge(refusal("ValidationException")).error(request))
-        assert ("Nothing was written" in refused, "multi-Region strong consistency" in refused) == (True, may_be)
+        assert ("Nothing was written" in refused, "multi-Region strong consistency" in refused) == (
+            True,
+            may_be,
+        )
 
 
 CONDITION = "ConditionalCheckFailed"
-ANSWERED: list[tuple[Request, list[Any], Any]] = [  # what passes when it is sent again, and what is no error
+# what passes when it is sent again, and what is no error
+ANSWERED: list[tuple[Request, list[Any], Any]] = [
     (PUT, [refusal("ThrottlingException"), refusal("TransactionConflictException"), {}], None),
     (TRANSACT, [refusal("TransactionInProgressException"), {}], None),
-    (TRANSACT, [cancelled("TransactionConflict"), cancelled("None", "ProvisionedThroughputExceeded"), {}], None),
+    (
+        TRANSACT,
+        [cancelled("TransactionConflict"), cancelled("None", "ProvisionedThroughputExceeded"), {}],
+        None,
+    ),
     *((PUT, [refusal(f"{CONDITION}Exception", retries=n, Item=item())], item()) for n in (0, 1)),
     (Put(item(), version_is(7)), [refusal(f"{CONDITION}Exception", Item=item())], item()),
     (TRANSACT, [cancelled(CONDITION, "None")], ({}, None)),
@@ -220,7 +249,9 @@ ANSWERED: list[tuple[Request, list[Any], Any]] = [  # what passes when it is sen
 ]
 
 
-def test_a_write_that_passes_after_some_tries_is_written_and_a_condition_that_fails_answers_the_item() -> None:
+def test_a_write_that_passes_after_some_tries_is_written_and_a_condition_that_fails_answers_the_item() -> (
+    None
+):
     for request, script, answer in ANSWERED:
         edge = Edge(*script)
         assert edge.answer(request) == answer
@@ -240,17 +271,24 @@ def test_what_a_client_of_the_caller_raises_as_its_own_mistake_is_no_error_of_a_
                 Edge(failure).answer(request)
 
 
-# -- attempts of the SDK -----------------------------------------------------------------------------------------------
+# -- attempts of the SDK
+# -----------------------------------------------------------------------------------------------
 
 
 class Attempts:
-    """A real boto3 client, or a FastClient, each of whose attempts ends as the script says: a status, or a failure."""
+    """A real boto3 client, or a FastClient, each of whose attempts ends as the script says: a
+    status, or a failure.
+    """
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, fast: bool, *script: int | BotoCoreError) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, fast: bool, *script: int | BotoCoreError
+    ) -> None:
         self.script, self.body = list(script), b'{"__type": "#InternalServerError"}'
         self.headers: dict[str, str] = {}
         monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _: None)
-        config = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": len(script)}))
+        config = CONFIG.merge(
+            Config(retries={"mode": "standard", "total_max_attempts": len(script)})
+        )
         self.client = boto3.client(
             "dynamodb", "eu-west-1", aws_access_key_id="x", aws_secret_access_key="x", config=config
         )
@@ -258,7 +296,9 @@ class Attempts:
         if fast:
             monkeypatch.setattr("ledger.dynamo.client.CONFIG", config)
             self.client = FastClient("eu-west-1", session=Session())
-            vars(self.client).update(_credentials=Credentials("x", "x"), _connections=SimpleNamespace(send=self.answer))
+            vars(self.client).update(
+                _credentials=Credentials("x", "x"), _connections=SimpleNamespace(send=self.answer)
+            )
         self.table = DynamoTable.of(settings(), {"eu-west-1": self.client})
 
     def answer(self, headers: Any, body: bytes) -> Answer:
@@ -278,7 +318,10 @@ NO_ROUTE, TIMED_OUT, CUT_OFF = EndpointConnectionError, ConnectTimeoutError, Rea
 ATTEMPTS: list[tuple[list[Any], Kind, Cost]] = [
     ([NO_ROUTE], Unavailable, Cost()),
     ([TIMED_OUT, NO_ROUTE, NO_ROUTE], Unavailable, Cost()),
-    *(([NO_ROUTE, sent, NO_ROUTE], OutcomeUnknown, UNTOLD) for sent in (CUT_OFF, ConnectionClosedError, 500)),
+    *(
+        ([NO_ROUTE, sent, NO_ROUTE], OutcomeUnknown, UNTOLD)
+        for sent in (CUT_OFF, ConnectionClosedError, 500)
+    ),
     ([NO_ROUTE, 500], OutcomeUnknown, Cost(1, 2)),
     ([CUT_OFF, CUT_OFF, NO_ROUTE], OutcomeUnknown, Cost(1, 2, untold=1)),
 ]
@@ -289,8 +332,13 @@ def test_a_write_wrote_nothing_and_cost_nothing_if_no_attempt_found_a_connection
 ) -> None:
     for write, fast in ((write, fast) for write in WRITES for fast in (False, True)):
         for script, expected, cost in ATTEMPTS:
-            attempts = Attempts(monkeypatch, fast, *(end if end == 500 else end(**URL) for end in script))
-            with Meter() as meter, pytest.raises(expected, match=r"http://x|InternalServerError") as raised:
+            attempts = Attempts(
+                monkeypatch, fast, *(end if end == 500 else end(**URL) for end in script)
+            )
+            with (
+                Meter() as meter,
+                pytest.raises(expected, match=r"http://x|InternalServerError") as raised,
+            ):
                 attempts.table.answer(write)
             assert attempts.script == []
             assert ("Nothing was written" in str(raised.value)) is (expected is Unavailable)
@@ -298,14 +346,25 @@ def test_a_write_wrote_nothing_and_cost_nothing_if_no_attempt_found_a_connection
 
 
 FOREIGN: list[tuple[int, bytes]] = [
-    *((200, body) for body in (b'{"Item": {"pk": {"S": "p"}, "sk"', b"", b"<html>", b"{}", b'{"message": "ok"}')),
+    *(
+        (200, body)
+        for body in (
+            b'{"Item": {"pk": {"S": "p"}, "sk"',
+            b"",
+            b"<html>",
+            b"{}",
+            b'{"message": "ok"}',
+        )
+    ),
     *((200, body) for body in (b"null", b"[]", b'"x"', b"5", b"\x1f\x8b\x08\x00\xff")),
     *((400, body) for body in (b"null", b"[]", b"\xff\xfe", b'{"__type": 5}', b"[" * 9_999)),
 ]
 
 
 def test_what_is_no_answer_of_dynamodb_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """botocore takes what is no JSON for an answer without anything, and a read would find nothing."""
+    """botocore takes what is no JSON for an answer without anything, and a read would find
+    nothing.
+    """
     requests: list[tuple[Request, Kind]] = [(PUT, OutcomeUnknown), (TRANSACT, OutcomeUnknown)]
     requests += [(read, Unavailable) for read in (Get(KEY), GetMany((KEY,)), Query("p"), Scan())]
     for fast in (False, True):
@@ -355,7 +414,10 @@ def test_answers_that_came_over_no_wire_are_taken_as_they_are() -> None:
     assert DynamoTable.of(settings(), {"eu-west-1": client}).answer(Get(KEY)) == item()
 
 
-TOO_OLD = ["Signature expired: 20261128T101500Z is now earlier than ...", "Signature not yet current: ..."]
+TOO_OLD = [
+    "Signature expired: 20261128T101500Z is now earlier than ...",
+    "Signature not yet current: ...",
+]
 
 
 def test_a_signature_that_is_too_old_is_no_missing_right() -> None:
@@ -366,8 +428,12 @@ def test_a_signature_that_is_too_old_is_no_missing_right() -> None:
             error = Edge(failure).error(PUT)
             assert (type(error), isinstance(error, Again)) == (Unavailable, True)
             assert message.rstrip(". ") in str(error)
-            assert "Nothing was written. Call again, which signs anew. Check this machine's clock" in str(error)
-    assert type(Edge(refusal("InvalidSignatureException")).error(PUT)) is NotAllowed  # the key is wrong
+            assert (
+                "Nothing was written. Call again, which signs anew. Check this machine's clock"
+                in str(error)
+            )
+    # the key is wrong
+    assert type(Edge(refusal("InvalidSignatureException")).error(PUT)) is NotAllowed
 
 
 REASONS = {
@@ -379,7 +445,10 @@ REASONS = {
 
 
 def test_throttling_says_what_is_too_small_where_dynamodb_does() -> None:
-    for name, field in (("ThrottlingException", "throttlingReasons"), ("RequestLimitExceeded", "ThrottlingReasons")):
+    for name, field in (
+        ("ThrottlingException", "throttlingReasons"),
+        ("RequestLimitExceeded", "ThrottlingReasons"),
+    ):
         for reason, words in REASONS.items():
             said: Any = {field: [{"reason": reason}, {"reason": reason}]}
             error = Edge(*[refusal(name, **said)] * TRIES_MAX).error(PUT)
@@ -388,22 +457,31 @@ def test_throttling_says_what_is_too_small_where_dynamodb_does() -> None:
             assert f"Nothing was written. Call again, slower. {reason}: " in str(error)
             assert words in str(error)
     for odd in ([{"resource": "arn"}], [None], 5):
-        error = Edge(*[refusal("ThrottlingException", throttlingReasons=odd)] * TRIES_MAX).error(PUT)
+        error = Edge(*[refusal("ThrottlingException", throttlingReasons=odd)] * TRIES_MAX).error(
+            PUT
+        )
         assert (type(error), error.reasons) == (Throttled, ())  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("fast", [False, True])
-def test_a_client_sends_again_what_another_region_is_writing(monkeypatch: pytest.MonkeyPatch, fast: bool) -> None:
+def test_a_client_sends_again_what_another_region_is_writing(
+    monkeypatch: pytest.MonkeyPatch, fast: bool
+) -> None:
     attempts = Attempts(monkeypatch, fast, 409, 409, 409)
-    attempts.body = b'{"__type": "com.amazonaws.dynamodb.v20120810#ReplicatedWriteConflictException"}'
+    attempts.body = (
+        b'{"__type": "com.amazonaws.dynamodb.v20120810#ReplicatedWriteConflictException"}'
+    )
     with pytest.raises(ClientError, match="ReplicatedWriteConflict"):
         attempts.client.put_item(TableName="counters", Item=item())
     shape = Session().get_service_model("dynamodb").shape_for("ReplicatedWriteConflictException")
-    sends_again = "retryable" in shape.metadata  # the oldest botocore does not; then the library does
+    # the oldest botocore does not; then the library does
+    sends_again = "retryable" in shape.metadata
     assert attempts.script == ([] if sends_again else [409, 409])
 
 
-def test_an_add_to_an_endpoint_where_nobody_listens_wrote_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_add_to_an_endpoint_where_nobody_listens_wrote_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _: None)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
@@ -416,11 +494,13 @@ def test_an_add_to_an_endpoint_where_nobody_listens_wrote_nothing(monkeypatch: p
     assert [type(each) for each in ledger.add_many([Change("c", 1)] * 2)] == [Unavailable] * 2
 
 
-# -- what is sent ------------------------------------------------------------------------------------------------------
+# -- what is sent
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_transaction_has_a_token_of_its_own_or_one_by_the_table_and_the_token_it_names() -> None:
-    named = TRANSACT._replace(token="a")  # DynamoDB knows a token in all tables of an account and Region
+    # DynamoDB knows a token in all tables of an account and Region
+    named = TRANSACT._replace(token="a")
     asked = (
         *((named, "a"), (named, "a"), (named, "b"), (TRANSACT._replace(token="b"), "a")),
         *((TRANSACT, "a"), (TRANSACT, "a")),
@@ -432,13 +512,23 @@ def test_a_transaction_has_a_token_of_its_own_or_one_by_the_table_and_the_token_
 
 def test_unprocessed_keys_are_asked_for_again_a_bounded_number_of_times() -> None:
     def left(*sks: str, found: tuple[str, ...] = ()) -> dict[str, Any]:
-        keys = {"counters": {"Keys": [item(sk) for sk in sks], "ConsistentRead": True}} if sks else {}
+        keys = (
+            {"counters": {"Keys": [item(sk) for sk in sks], "ConsistentRead": True}} if sks else {}
+        )
         return {"Responses": {"counters": [item(sk) for sk in found]}, "UnprocessedKeys": keys}
 
     edge = Edge(left("a", "c", found=("b",)), left("a", "c"), left(found=("a",)))
-    assert edge.answer(GetMany((Key("p", "a"), Key("p", "b"), Key("p", "c")))) == (item("a"), item("b"), None)
+    assert edge.answer(GetMany((Key("p", "a"), Key("p", "b"), Key("p", "c")))) == (
+        item("a"),
+        item("b"),
+        None,
+    )
     asked = [arguments["RequestItems"]["counters"]["Keys"] for _, arguments in edge.client.calls]
-    assert [[key["sk"]["S"] for key in keys] for keys in asked] == [["a", "b", "c"], ["a", "c"], ["a", "c"]]
+    assert [[key["sk"]["S"] for key in keys] for keys in asked] == [
+        ["a", "b", "c"],
+        ["a", "c"],
+        ["a", "c"],
+    ]
     assert edge.pauses == BACKED_OFF[:2]
     assert type(Edge(*[left("a")] * TRIES_MAX).error(GetMany((KEY,)))) is Throttled
 
@@ -449,10 +539,17 @@ def test_a_read_is_as_consistent_as_it_was_asked_to_be_and_a_scan_goes_on_after_
             edge = Edge({"Items": [], "Responses": {}})
             edge.answer(cast(Any, read)(asked, consistent=consistent))
             arguments = edge.client.calls[0][1]
-            assert arguments.get("RequestItems", {}).get("counters", arguments)["ConsistentRead"] is consistent
+            assert (
+                arguments.get("RequestItems", {}).get("counters", arguments)["ConsistentRead"]
+                is consistent
+            )
     edge = Edge({"Items": [item("b")], "LastEvaluatedKey": item("b")})
     assert edge.answer(Scan(Key("p", "a"))).last == Key("p", "b")
-    scan = {"TableName": "counters", "ProjectionExpression": "pk, sk", "ExclusiveStartKey": item("a")}
+    scan = {
+        "TableName": "counters",
+        "ProjectionExpression": "pk, sk",
+        "ExclusiveStartKey": item("a"),
+    }
     assert edge.client.calls == [("scan", scan | ASK)]
 
 
@@ -464,7 +561,8 @@ def test_an_error_among_requests_together_is_a_value() -> None:
     assert type(failed) is NotAllowed
 
 
-# -- PutMany, DeleteMany: one failure a statement ----------------------------------------------------------------------
+# -- PutMany, DeleteMany: one failure a statement
+# ----------------------------------------------------------------------
 
 MANY = pytest.mark.parametrize("many", [PutMany, DeleteMany])
 CONFLICTS = ("TransactionConflict", "ReplicatedWriteConflict", "ReplicatedWriteConflictException")
@@ -472,7 +570,9 @@ OF_A_STATEMENT: dict[str, Kind] = {
     "AccessDenied": NotAllowed,
     "ResourceNotFound": TableMissing,
     "ValidationError": TableMismatch,
-    **dict.fromkeys(("InternalServerError", "ItemCollectionSizeLimitExceeded", "SomethingNew"), OutcomeUnknown),
+    **dict.fromkeys(
+        ("InternalServerError", "ItemCollectionSizeLimitExceeded", "SomethingNew"), OutcomeUnknown
+    ),
 }
 
 
@@ -480,22 +580,35 @@ OF_A_STATEMENT: dict[str, Kind] = {
 def test_the_error_of_one_statement_is_the_answer_of_its_item_alone(many: Any) -> None:
     three = many((item("a"), item("b"), item("c")))
     for code, error in OF_A_STATEMENT.items():
-        after = [refusal("AccessDeniedException")] if error is NotAllowed else []  # a single write is tried
-        answers = Edge(statements(None, {"Code": code, "Message": "No."}, None), *after).answer(three)
+        # a single write is tried
+        after = [refusal("AccessDeniedException")] if error is NotAllowed else []
+        answers = Edge(statements(None, {"Code": code, "Message": "No."}, None), *after).answer(
+            three
+        )
         assert [type(answer) for answer in answers] == [type(None), error, type(None)]
     for code in ("DuplicateItem", "ConditionalCheckFailed"):
         edge = Edge(statements({"Code": code, "Item": item("a")}, {"Code": code}, None))
         assert edge.answer(three) == (AlreadyThere(item("a")), AlreadyThere(None), None)
-    for code in ("ThrottlingError", "ProvisionedThroughputExceeded", "RequestLimitExceeded", *CONFLICTS):
+    for code in (
+        "ThrottlingError",
+        "ProvisionedThroughputExceeded",
+        "RequestLimitExceeded",
+        *CONFLICTS,
+    ):
         passing = statements({"Code": code}, {"Code": "DuplicateItem"}, {"Code": code})
         edge = Edge(passing, statements({"Code": code}, None), statements(None))
         assert edge.answer(three) == (None, AlreadyThere(None), None)
-        sent = [[s["Parameters"][1]["S"] for s in arguments["Statements"]] for _, arguments in edge.client.calls]
+        sent = [
+            [s["Parameters"][1]["S"] for s in arguments["Statements"]]
+            for _, arguments in edge.client.calls
+        ]
         assert (sent, edge.pauses) == ([["a", "b", "c"], ["a", "c"], ["a"]], BACKED_OFF[:2])
 
 
 @MANY
-def test_a_batch_that_fails_as_a_whole_fails_for_each_item_and_is_sent_a_bounded_number_of_times(many: Any) -> None:
+def test_a_batch_that_fails_as_a_whole_fails_for_each_item_and_is_sent_a_bounded_number_of_times(
+    many: Any,
+) -> None:
     both = many((item("a"), item("b")))
     assert Edge(refusal("ThrottlingException"), statements(None, None)).answer(both) == (None, None)
     throttled = [statements(*[{"Code": "ThrottlingError"}] * 2)] * TRIES_MAX
@@ -524,10 +637,13 @@ def test_a_role_without_partiql_writes_one_by_one() -> None:
     change = {"change": {"N": "7"}}
     answer = edge.answer(DeleteMany(tuple({**item(sk), **change} for sk in "abc")))
     assert answer == (None, AlreadyThere(item("b")), None)  # a key without an item is gone
-    assert {arguments["ExpressionAttributeNames"]["#0"] for _, arguments in edge.client.calls[1:]} == {"change"}
+    assert {
+        arguments["ExpressionAttributeNames"]["#0"] for _, arguments in edge.client.calls[1:]
+    } == {"change"}
 
 
-# -- clients -----------------------------------------------------------------------------------------------------------
+# -- clients
+# --------------------------------------------------------------------------------------------------
 
 
 def test_given_clients_are_used_and_the_others_are_made() -> None:
@@ -540,12 +656,17 @@ def test_given_clients_are_used_and_the_others_are_made() -> None:
     assert [table.answer(At("us-east-1", Get(KEY))), table.answer(Get(KEY))] == [None, item()]
 
 
-def test_a_process_makes_one_client_for_a_region_and_an_endpoint_with_our_time_outs_retries_and_pool() -> None:
+def test_a_process_makes_one_client_for_a_region_and_an_endpoint_with_our_time_outs_retries_and_pool() -> (
+    None
+):
     client = make_client("eu-west-1", "http://127.0.0.1:1")
     config: Any = client.meta.config
     assert (config.connect_timeout, config.read_timeout, config.max_pool_connections) == (2, 5, 50)
     assert config.retries == {"mode": "standard", "total_max_attempts": 4}
-    assert (client.meta.endpoint_url, client.meta.region_name) == ("http://127.0.0.1:1", "eu-west-1")
+    assert (client.meta.endpoint_url, client.meta.region_name) == (
+        "http://127.0.0.1:1",
+        "eu-west-1",
+    )
     assert make_client("eu-west-1", "http://127.0.0.1:1") is client
     assert make_client("us-east-1", "http://127.0.0.1:1") is not client
     assert make_client("eu-west-1", "http://127.0.0.1:2") is not client
@@ -560,19 +681,28 @@ def test_credentials_that_cannot_be_read_are_not_the_endpoints_fault() -> None:
         make_client("eu-west-1", session=get_session())
 
 
-def test_a_client_is_of_boto3s_default_session_where_the_process_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_is_of_boto3s_default_session_where_the_process_has_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     own = get_session()
     own.set_credentials("botocore", "secret")
     monkeypatch.setattr("ledger.dynamo.client._session", lambda: own)
-    for port, default, key in ((8, boto3.Session("default", "secret"), "default"), (9, None, "botocore")):
+    for port, default, key in (
+        (8, boto3.Session("default", "secret"), "default"),
+        (9, None, "botocore"),
+    ):
         monkeypatch.setattr(boto3, "DEFAULT_SESSION", default)
         client: Any = make_client("eu-west-1", f"http://127.0.0.1:{port}")
         assert client._request_signer._credentials.access_key == key
 
 
-def test_a_default_session_that_shows_no_session_of_botocore_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_default_session_that_shows_no_session_of_botocore_is_made_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """What boto3 does not document a newer one may lack."""
-    default = SimpleNamespace(profile_name="default", get_credentials=lambda: Credentials("k", "s", "t"))
+    default = SimpleNamespace(
+        profile_name="default", get_credentials=lambda: Credentials("k", "s", "t")
+    )
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", default)
     made: Any = make_client("eu-west-1", "http://127.0.0.1:10")
     signs = made._request_signer._credentials

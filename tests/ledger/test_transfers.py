@@ -1,4 +1,6 @@
-"""Transfers between two counters: three steps, each decided once, whoever takes them, wherever, in whatever order."""
+"""Transfers between two counters: three steps, each decided once, whoever takes them, wherever,
+in whatever order.
+"""
 
 import hashlib
 import re
@@ -39,7 +41,9 @@ def world(request: pytest.FixtureRequest) -> World:
     return made
 
 
-def move(world: World, amount: int, key: dict[str, Any], source: str = ANN, target: str = BOB) -> Transfer:
+def move(
+    world: World, amount: int, key: dict[str, Any], source: str = ANN, target: str = BOB
+) -> Transfer:
     return world.ledger().transfer(source, target, amount, **key)
 
 
@@ -60,7 +64,9 @@ def test_a_transfer_moves_once_however_often_it_is_asked_for(world: World) -> No
     assert values(world) == (35, 55)
 
 
-def test_under_one_key_another_source_or_target_is_another_transfer_and_no_money_is_made_or_lost(world: World) -> None:
+def test_under_one_key_another_source_or_target_is_another_transfer_and_no_money_is_made_or_lost(
+    world: World,
+) -> None:
     """Whichever came first, also one that was refunded; but another amount is a conflict."""
     world.add("wallet:full", 97)
     key = world.key()
@@ -131,7 +137,9 @@ def test_a_key_is_measured_in_bytes(world: World) -> None:
         assert len(text.encode()) == 1_012
         key = world.key() | {"idempotency_key": text}
         assert move(world, 1, key).outcome == "moved"
-        with pytest.raises(errors.InvalidKey, match="at most 1,012 bytes of UTF-8; this one has 1,013"):
+        with pytest.raises(
+            errors.InvalidKey, match="at most 1,012 bytes of UTF-8; this one has 1,013"
+        ):
             move(world, 1, key | {"idempotency_key": text + "k"})
 
 
@@ -162,11 +170,16 @@ def test_without_limits_every_transfer_moves(world: World) -> None:
 
 
 def stuck(world: World) -> tuple[Ledger, dict[str, Any]]:
-    """The key of a transfer of 21. Ann's account was filled while her money was on its way, by another process."""
+    """The key of a transfer of 21.
+
+    Ann's account was filled while her money was on its way, by another process.
+    """
     world.add(BOB, 50)
     key, other = world.key(), Ledger(world.settings(), tables=world.regions, clock=world.clock)
     world.home.before(writes_of(BOB), lambda _: other.add(ANN, 61), 1)
-    with pytest.raises(errors.TransferStuck, match="wallet:ann: -21 counts, wallet:ann has no room") as error:
+    with pytest.raises(
+        errors.TransferStuck, match="wallet:ann: -21 counts, wallet:ann has no room"
+    ) as error:
         move(world, 21, key)
     assert isinstance(error.value, errors.Again)
     return other, key
@@ -177,7 +190,9 @@ def refusals(world: World) -> int:
     return list(gate.recent.values()).count(REFUSED)
 
 
-def test_a_transfer_without_room_for_its_refund_decides_nothing_and_each_attempt_costs_the_same(world: World) -> None:
+def test_a_transfer_without_room_for_its_refund_decides_nothing_and_each_attempt_costs_the_same(
+    world: World,
+) -> None:
     _, key = stuck(world)
     requests = []
     for _ in range(30):
@@ -214,14 +229,18 @@ def test_a_refund_that_was_refused_because_somebody_applied_it_is_followed_by_th
         assert values(world) == (61, 80)
 
 
-@pytest.mark.parametrize(("amount", "counter", "nth"), [(20, BOB, 0), (21, ANN, 1)], ids=["credit", "refund"])
+@pytest.mark.parametrize(
+    ("amount", "counter", "nth"), [(20, BOB, 0), (21, ANN, 1)], ids=["credit", "refund"]
+)
 def test_what_fails_after_the_debit_names_what_counts_and_how_it_ends(
     amount: int, counter: str, nth: int, world: World
 ) -> None:
     world.add(BOB, 50)
     writes = count()
     world.home.before(
-        lambda request: writes_of(counter)(request) and next(writes) == nth, fail(errors.Throttled("slower")), 1
+        lambda request: writes_of(counter)(request) and next(writes) == nth,
+        fail(errors.Throttled("slower")),
+        1,
     )
     with pytest.raises(errors.Throttled) as raised:
         move(world, amount, world.key())
@@ -235,8 +254,12 @@ def nth_write(nth: int) -> Callable[[Any], bool]:
 
 @pytest.mark.parametrize("bob", [30, 95], ids=["moved", "refunded"])
 @pytest.mark.parametrize("hook", ["before", "after"])
-def test_whatever_fails_on_the_way_the_same_call_again_finishes_it_from_either_region(bob: int, hook: str) -> None:
-    """Each write in turn is not sent, or its answer is lost; the next call comes from the other Region."""
+def test_whatever_fails_on_the_way_the_same_call_again_finishes_it_from_either_region(
+    bob: int, hook: str
+) -> None:
+    """Each write in turn is not sent, or its answer is lost; the next call comes from the other
+    Region.
+    """
     outcome, after = ("moved", (50, 40)) if bob == 30 else ("refunded", (60, 95))
     for nth in range(2 if bob == 30 else 4):
         world = with_wallets(bob)
@@ -257,7 +280,9 @@ def test_two_who_finish_one_transfer_at_once_move_it_once(bob: int) -> None:
         world = with_wallets(bob)
         key, others = world.key(), list[str]()
 
-        def other(_: object, world: World = world, key: Any = key, others: list[str] = others) -> None:
+        def other(
+            _: object, world: World = world, key: Any = key, others: list[str] = others
+        ) -> None:
             others.append(move(world, 10, key).outcome)
 
         world.home.before(nth_write(nth), other, 1)
@@ -286,21 +311,32 @@ def test_bad_input_is_refused_before_anything_is_sent(
     given: dict[str, Any], error: type[errors.LedgerError], says: str, world: World
 ) -> None:
     world.home.asked.clear()
-    right = {"source": ANN, "target": BOB, "amount": 1, "idempotency_key": "k", "at": to_datetime(0)}
+    right = {
+        "source": ANN,
+        "target": BOB,
+        "amount": 1,
+        "idempotency_key": "k",
+        "at": to_datetime(0),
+    }
     with pytest.raises(error, match=says):
         world.ledger().transfer(**{**right, **given})
     assert world.home.asked == []
     assert move(world, 1, {"idempotency_key": "k" * KEY_BYTES_MAX, "at": to_datetime(0)}).credit
 
 
-def test_a_transfer_of_which_a_period_takes_no_half_writes_nothing_in_either_counter(world: World) -> None:
+def test_a_transfer_of_which_a_period_takes_no_half_writes_nothing_in_either_counter(
+    world: World,
+) -> None:
     kept = {"llm:": Keep(late=timedelta(days=15), keep=timedelta(days=400))}
     limits = LIMITS | {"llm:": Limit(ceiling=5, region=A)}
     made = World(limits=limits, periods=kept, now_ms=to_ms(datetime(2026, 11, 20, tzinfo=UTC)))
     made.awaits = world.awaits
     made.add(ANN, 60)
     key = made.key()
-    for target, error in (("llm:key", errors.InvalidCounter), ("llm:key@2026-12", errors.InvalidTime)):
+    for target, error in (
+        ("llm:key", errors.InvalidCounter),
+        ("llm:key@2026-12", errors.InvalidTime),
+    ):
         with refused(made.home, error):
             move(made, 1, key, target=target)
     assert move(made, 4, key, target=NOVEMBER).outcome == "moved"
@@ -311,7 +347,9 @@ def test_a_transfer_of_which_a_period_takes_no_half_writes_nothing_in_either_cou
                 move(made, 4, name, source, target)
 
 
-def test_a_transfer_whose_period_is_over_after_its_debit_says_what_counts_and_that_no_call_finishes_it() -> None:
+def test_a_transfer_whose_period_is_over_after_its_debit_says_what_counts_and_that_no_call_finishes_it() -> (
+    None
+):
     kept = {"llm:": Keep(late=timedelta(days=15), keep=timedelta(days=400))}
     over_ms = to_ms(datetime(2026, 12, 16, 12, tzinfo=UTC))
     made = World(limits=LIMITS, periods=kept, now_ms=over_ms - 1_000)
@@ -329,7 +367,9 @@ def test_a_transfer_whose_period_is_over_after_its_debit_says_what_counts_and_th
     assert (made.value(ANN), made.value(NOVEMBER)) == (56, 0)
 
 
-def test_a_change_with_what_follows_is_for_a_queue_and_no_ledger_adds_half_of_it(world: World) -> None:
+def test_a_change_with_what_follows_is_for_a_queue_and_no_ledger_adds_half_of_it(
+    world: World,
+) -> None:
     world.home.asked.clear()
     (refused,) = world.ledger().add_many([Change(ANN, -5, **world.key(), then=Then(BOB, 5))])
     assert isinstance(refused, errors.InvalidInput)

@@ -1,4 +1,6 @@
-"""Values that exist are valid: tokens, lanes, deltas, segments, checkpoints; and what a size costs."""
+"""Values that exist are valid: tokens, lanes, deltas, segments, checkpoints; and what a size
+costs.
+"""
 
 import hashlib
 import os
@@ -37,15 +39,22 @@ def test_a_token_holds_its_time_and_its_randomness_between_its_neighbours(
 ) -> None:
     token, data = tokens.make(time_ms, randomness), time_ms.to_bytes(6, "big") + randomness
     assert tokens.is_token(token)
-    assert (tokens.time_ms(token), tokens.to_bytes(token), tokens.from_bytes(data)) == (time_ms, data, token)
+    assert (tokens.time_ms(token), tokens.to_bytes(token), tokens.from_bytes(data)) == (
+        time_ms,
+        data,
+        token,
+    )
     number, last = int.from_bytes(data, "big"), tokens.last_of(time_ms)
-    assert tokens.before(token) == (tokens.from_bytes((number - 1).to_bytes(16, "big")) if number else None)
+    assert tokens.before(token) == (
+        tokens.from_bytes((number - 1).to_bytes(16, "big")) if number else None
+    )
     assert token <= last
     assert time_ms == tokens.TIME_MS_MAX or last < tokens.make(time_ms + 1, bytes(10))
     assert tokens.first_of(time_ms) == tokens.to_bytes(tokens.make(time_ms, bytes(10)))
     assert tokens.first_of(-time_ms) == bytes(16)
     assert tokens.before("0" * 26) is None
-    assert (token < other) == (data < tokens.to_bytes(other))  # the order of the text is that of the bytes
+    # the order of the text is that of the bytes
+    assert (token < other) == (data < tokens.to_bytes(other))
 
 
 @given(times, random_bytes)
@@ -83,27 +92,49 @@ def test_an_add_needs_no_module_ulid_whoever_has_the_name(name: str, tmp_path: P
     """Two distributions own the name, and pip installs both without a word."""
     (tmp_path / "ulid.py").write_text(OTHER_ULIDS[name])
     environ = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
-    ran = subprocess.run([sys.executable, "-c", ADDS], env=environ, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", ADDS], env=environ, capture_output=True, text=True, check=False
+    )
     assert (ran.stdout, ran.returncode) == ("7\n", 0), ran.stderr
 
 
 def test_tokens_and_draws_are_the_same_for_ever() -> None:
-    """Written down: whoever changes the derivation makes every retry of an older change count twice."""
+    """Written down: whoever changes the derivation makes every retry of an older change count
+    twice.
+    """
     assert tokens.keyed("stock:85123A", "536365/1", 1291191960000) == "015JGGKGE064BG4X58772SZHBM"
-    for one, other in ((("ab", "c"), ("a", "bc")), (("1", "1:x"), ("11", ":x")), (("1:a", "b"), ("1", ":ab"))):
+    for one, other in (
+        (("ab", "c"), ("a", "bc")),
+        (("1", "1:x"), ("11", ":x")),
+        (("1:a", "b"), ("1", ":ab")),
+    ):
         assert tokens.keyed(*one, 5) != tokens.keyed(*other, 5)
     assert tokens.time_ms(SPELLED) == 1469922850259  # the example of the specification
     assert tokens.make(0, bytes(10)) == "0" * 26
     assert tokens.make(tokens.TIME_MS_MAX, b"\xff" * 10) == "7" + "Z" * 25
     for time_ms in (5, 7):  # a draw depends on the randomness alone
-        assert tokens.draw(tokens.make(time_ms, b"\x01" + bytes(8) + b"\x02"), 1_000) == (2**72 + 2) % 1_000
+        assert (
+            tokens.draw(tokens.make(time_ms, b"\x01" + bytes(8) + b"\x02"), 1_000)
+            == (2**72 + 2) % 1_000
+        )
     drawn = [tokens.draw(tokens.keyed("c", str(n), 5), 4) for n in range(400)]
     assert all(70 < drawn.count(side) < 130 for side in range(4))
-    wrong = ["", SPELLED[:-1], SPELLED + "V", SPELLED + "\n", SPELLED.lower(), "8" + SPELLED[1:], SPELLED[:-1] + "٣"]
+    wrong = [
+        "",
+        SPELLED[:-1],
+        SPELLED + "V",
+        SPELLED + "\n",
+        SPELLED.lower(),
+        "8" + SPELLED[1:],
+        SPELLED[:-1] + "٣",
+    ]
     assert not any(map(tokens.is_token, [*wrong, *(SPELLED[:-1] + other for other in "ILOU")]))
 
 
-@given(st.lists(st.text(max_size=5) | st.sampled_from(["1:a", "a1:b", "ü"])), st.lists(st.text(max_size=5)))
+@given(
+    st.lists(st.text(max_size=5) | st.sampled_from(["1:a", "a1:b", "ü"])),
+    st.lists(st.text(max_size=5)),
+)
 def test_a_step_is_named_by_all_its_parts_and_never_as_a_caller_names_anything(
     parts: list[str], others: list[str]
 ) -> None:
@@ -111,8 +142,13 @@ def test_a_step_is_named_by_all_its_parts_and_never_as_a_caller_names_anything(
     assert (name == tokens.step(*others)) == (parts == others)
     ends = ((), ("",), ("a", "b"), ("ab",), ("a1:b",), ("1:a", "b"), ("a", "1:b"), ("a", "", "b"))
     assert len({tokens.step(*parts, *end) for end in ends}) == len(ends)
-    named = [(tokens.keyed("c", key, 5, kind), key, kind) for key in (name, str(name)) for kind in ("", tokens.HOLD)]
-    assert len({token for token, _, _ in named}) == len(named)  # a change, a hold, and a step of each kind
+    named = [
+        (tokens.keyed("c", key, 5, kind), key, kind)
+        for key in (name, str(name))
+        for kind in ("", tokens.HOLD)
+    ]
+    # a change, a hold, and a step of each kind
+    assert len({token for token, _, _ in named}) == len(named)
 
 
 def test_the_token_of_a_step_is_the_same_for_ever() -> None:
@@ -128,7 +164,17 @@ def test_the_token_of_a_step_is_the_same_for_ever() -> None:
 def test_the_text_of_a_lane_names_it_and_another_text_is_none() -> None:
     for named in ((HOME, 0, "c"), (HOME, 0, "a#0#b"), ("us-east-1", 999_999, "#", 999_999)):
         assert Lane.parse(str(Lane(*named))) == Lane(*named)
-    for text in ("", HOME, f"{HOME}#0", f"{HOME}#0#", f"{HOME}#01#a", f"{HOME}##a", "#0#a", "a b#0#c", None):
+    for text in (
+        "",
+        HOME,
+        f"{HOME}#0",
+        f"{HOME}#0#",
+        f"{HOME}#01#a",
+        f"{HOME}##a",
+        "#0#a",
+        "a b#0#c",
+        None,
+    ):
         with pytest.raises(InvalidInput):
             Lane.parse(text)
 
@@ -138,7 +184,10 @@ REFUSED: list[tuple[Any, tuple[Any, ...], type[Exception]]] = [
     *((Lane, ("eu", shard, "c"), InvalidInput) for shard in (-1, True, "0", 1_000_000)),
     *((Lane, ("eu", 0, "c", shards), InvalidInput) for shards in (-1, True, "0", 1_000_000)),
     (Lane, (HOME, 0, "a b"), InvalidCounter),
-    *((Delta, (LANE, token, 1), InvalidInput) for token in ("", A.lower(), A + "0", None, A.encode())),
+    *(
+        (Delta, (LANE, token, 1), InvalidInput)
+        for token in ("", A.lower(), A + "0", None, A.encode())
+    ),
     (Delta, ("lane", A, 1), InvalidInput),
     (Delta, (LANE, A, True), InvalidChange),
 ]
@@ -154,7 +203,11 @@ def test_a_value_that_cannot_be_is_refused() -> None:  # the values of items: by
 
 def test_an_enum_counts_as_its_number_or_under_its_text() -> None:
     change: Any = Delta(LANE, A, Number.ONE).change
-    assert (type(change), str(change), str(Lane(HOME, 0, Name.COUNTER))) == (int, "1", f"{HOME}#0#c")
+    assert (type(change), str(change), str(Lane(HOME, 0, Name.COUNTER))) == (
+        int,
+        "1",
+        f"{HOME}#0#c",
+    )
 
 
 class Nothing(datetime):
@@ -177,7 +230,9 @@ def test_times_are_milliseconds_since_1970_rounded_down() -> None:
     assert ends == (1, 9999)  # the nearest ones that a datetime holds
 
 
-def test_the_directory_has_an_item_for_each_lane_which_is_its_key_and_passes_a_damaged_one_by() -> None:
+def test_the_directory_has_an_item_for_each_lane_which_is_its_key_and_passes_a_damaged_one_by() -> (
+    None
+):
     lanes = [LANE, Lane(HOME, 3, "stock:85123A"), Lane(HOME, 0, "a#b"), Lane("us-east-1", 0, "x")]
     bucket = "lane#eu-west-1#95"  # of all lanes of this counter in the Region
     assert directory.item_of(LANE) == {"pk": {"S": bucket}, "sk": {"S": "0#stock:85123A"}}
@@ -193,9 +248,25 @@ def test_the_directory_has_an_item_for_each_lane_which_is_its_key_and_passes_a_d
 
 
 KB = 1024
-NUMBERS = {"0": 1, "7": 2, "42": 2, "123": 3, "-6": 3, "1000000": 2, "0.0050": 2, "1E+20": 2, "-0": 1}
+NUMBERS = {
+    "0": 1,
+    "7": 2,
+    "42": 2,
+    "123": 3,
+    "-6": 3,
+    "1000000": 2,
+    "0.0050": 2,
+    "1E+20": 2,
+    "-0": 1,
+}
 VALUES: list[tuple[dict[str, Any], int]] = [
-    *(({"BOOL": True}, 1), ({"NULL": True}, 1), ({"L": []}, 3), ({"M": {}}, 3), ({"SS": ["a", "bc"]}, 3)),
+    *(
+        ({"BOOL": True}, 1),
+        ({"NULL": True}, 1),
+        ({"L": []}, 3),
+        ({"M": {}}, 3),
+        ({"SS": ["a", "bc"]}, 3),
+    ),
     ({"L": [{"S": "ab"}, {"N": "1"}]}, 3 + (1 + 2) + (1 + 2)),  # each element takes a byte more
     ({"M": {"key": {"S": "ab"}}}, 3 + (1 + 3 + 2)),
     *(({"N": number}, size) for number, size in NUMBERS.items()),
@@ -204,7 +275,11 @@ VALUES: list[tuple[dict[str, Any], int]] = [
 
 
 def test_an_item_is_as_big_as_its_names_and_values() -> None:
-    delta = {"pk": {"S": "delta#eu-west-1#0#stock:85123A"}, "sk": {"S": "0" * 26}, "change": {"N": "-6"}}
+    delta = {
+        "pk": {"S": "delta#eu-west-1#0#stock:85123A"},
+        "sk": {"S": "0" * 26},
+        "change": {"N": "-6"},
+    }
     assert item_bytes(delta) == (2 + 30) + (2 + 26) + (6 + 3)
     assert item_bytes({"entries": {"B": bytes(24)}}) == 7 + 24  # raw bytes
     assert item_bytes({"é": {"S": "€"}}) == 2 + 3  # UTF-8
@@ -219,4 +294,5 @@ def test_a_write_costs_a_unit_a_kilobyte_a_read_one_for_four_and_a_transaction_t
     assert [read_units(8 * KB, consistent=consistent) for consistent in (True, False)] == [2, 1]
     assert read_units(8 * KB, consistent=True, transactional=True) == 4
     assert read_units(int(40.8 * KB), consistent=True) == 11  # a Query, charged as 44 KB
-    assert [read_units(0, consistent=consistent) for consistent in (True, False)] == [1, 0.5]  # an absent item
+    # an absent item
+    assert [read_units(0, consistent=consistent) for consistent in (True, False)] == [1, 0.5]

@@ -1,4 +1,6 @@
-"""`Ledger` and `AsyncLedger`, as a producer uses them: what is valid counts once, all else is refused by name."""
+"""`Ledger` and `AsyncLedger`, as a producer uses them: what is valid counts once, all else is
+refused by name.
+"""
 
 import hashlib
 from datetime import UTC, date, datetime, timedelta
@@ -52,19 +54,27 @@ def ledger(table: Region, now_ms: int = to_ms(NOW)) -> Ledger:
     """With entropy that is new each time, and the same in each test."""
     numbers = count(1)
     return Ledger(
-        settings(), table=table, clock=lambda: now_ms, entropy=lambda size: next(numbers).to_bytes(size, "big")
+        settings(),
+        table=table,
+        clock=lambda: now_ms,
+        entropy=lambda size: next(numbers).to_bytes(size, "big"),
     )
 
 
-# -- add ---------------------------------------------------------------------------------------------------------------
+# -- add
+# --------------------------------------------------------------------------------------------------
 
 
-def test_an_add_without_a_key_is_one_put_of_a_delta_with_the_time_of_the_clock_and_the_given_entropy() -> None:
+def test_an_add_without_a_key_is_one_put_of_a_delta_with_the_time_of_the_clock_and_the_given_entropy() -> (
+    None
+):
     table = Region()
     writer = ledger(table)
     token = tokens.make(to_ms(NOW), (1).to_bytes(10, "big"))
     assert writer.add("c", -6) == Receipt("recorded", Delta(Lane(A, 0, "c"), token, -6))
-    assert [*table.items.values()] == [{"pk": {"S": "delta#eu-west-1#0#c"}, "sk": {"S": token}, "change": {"N": "-6"}}]
+    assert [*table.items.values()] == [
+        {"pk": {"S": "delta#eu-west-1#0#c"}, "sk": {"S": token}, "change": {"N": "-6"}}
+    ]
     assert table.kinds == [Get, Put]  # the shape is asked for once
     writer.add("c", -6)
     assert table.kinds == [Get, Put, Put]
@@ -89,21 +99,37 @@ def test_a_step_goes_through_every_door_as_a_key_and_may_be_longer_than_a_key(wo
     assert isinstance(of_many, Receipt)
     receipt = ledger.add("c", -6, **named)
     assert receipt.outcome == "replayed"
-    assert {receipt.delta.token, of_many.delta.token, ledger.prepare("c", 1, **named).token} == {token}
+    assert {receipt.delta.token, of_many.delta.token, ledger.prepare("c", 1, **named).token} == {
+        token
+    }
     with pytest.raises(InvalidKey, match="1,024 bytes"):
         ledger.prepare("c", 1, **{**KEYED, "idempotency_key": str(long)})
 
 
 def test_what_is_there_in_place_of_a_change_is_no_receipt(world: World) -> None:
     delta = world.ledger().prepare("c", -6, **KEYED)
-    assert (delta.token, delta.at) == (tokens.keyed("c", "k", AT_MS), AT.replace(microsecond=500_000))
+    assert (delta.token, delta.at) == (
+        tokens.keyed("c", "k", AT_MS),
+        AT.replace(microsecond=500_000),
+    )
     assert world.home.asked == []
     key: Item = {"pk": {"S": "delta#eu-west-1#0#c"}, "sk": {"S": delta.token}}
     theirs: list[tuple[Item, type[LedgerError], str]] = [
-        ({**key, "change": {"N": "7"}}, TokenConflict, r"already stands for a change of 7, not -6\. Nothing was wr"),
-        *(({**key, **change}, DamagedItem, delta.token) for change in ({}, {"change": {"S": "-6"}})),
+        (
+            {**key, "change": {"N": "7"}},
+            TokenConflict,
+            r"already stands for a change of 7, not -6\. Nothing was wr",
+        ),
+        *(
+            ({**key, **change}, DamagedItem, delta.token)
+            for change in ({}, {"change": {"S": "-6"}})
+        ),
         ({}, DamagedItem, "is damaged"),
-        ({**items.delta_item(delta), "sk": {"S": "0" * 26}}, TableMismatch, "needs the string keys pk and sk"),
+        (
+            {**items.delta_item(delta), "sk": {"S": "0" * 26}},
+            TableMismatch,
+            "needs the string keys pk and sk",
+        ),
     ]
     for there, error, says in theirs:
         world.home.after(Put, lambda *_, there=there: there, times=1)
@@ -114,15 +140,19 @@ def test_what_is_there_in_place_of_a_change_is_no_receipt(world: World) -> None:
             world.home.after(PutMany, lambda *_, there=there: (AlreadyThere(there),), times=1)
             (value,) = world.ledger().add_many([Change("c", -6, **KEYED)])
             assert (type(value), value.delta) == (error, delta)
-    world.home.after(Put, lambda *_: AlreadyThere(None), times=1)  # a role that may not look puts a pack of one
+    # a role that may not look puts a pack of one
+    world.home.after(Put, lambda *_: AlreadyThere(None), times=1)
     assert world.ledger().add("d", 1).outcome == "accepted"
     assert world.value("d") == 1
 
 
-# -- apply, unknown outcomes ----------------------------------------------------------------------------------
+# -- apply, unknown outcomes
+# ----------------------------------------------------------------------------------
 
 
-def test_an_unknown_outcome_is_settled_by_its_delta_in_any_region_and_counts_once(world: World) -> None:
+def test_an_unknown_outcome_is_settled_by_its_delta_in_any_region_and_counts_once(
+    world: World,
+) -> None:
     for number, keyed in enumerate(({}, KEYED)):
         world.home.after(Put, fail(OutcomeUnknown("lost")), times=2)
         with pytest.raises(OutcomeUnknown, match="counts once") as raised:
@@ -136,7 +166,9 @@ def test_an_unknown_outcome_is_settled_by_its_delta_in_any_region_and_counts_onc
 
 
 def test_a_delta_for_a_lane_that_nobody_reads_is_refused(world: World) -> None:
-    """Acknowledged, it would never be in any sum: its Region or its shard is not in these settings."""
+    """Acknowledged, it would never be in any sum: its Region or its shard is not in these
+    settings.
+    """
     for lane in (Lane("ap-south-1", 0, "c"), Lane(A, 1, "c")):
         with refused(world.home, InvalidInput, "No reader looks at the lane"):
             world.ledger().apply(Delta(lane, tokens.make(5, bytes(10)), 4))
@@ -144,7 +176,8 @@ def test_a_delta_for_a_lane_that_nobody_reads_is_refused(world: World) -> None:
         world.ledger().apply(cast(Any, "delta"))
 
 
-# -- add_many ----------------------------------------------------------------------------------------------------------
+# -- add_many
+# --------------------------------------------------------------------------------------------------
 
 
 def test_add_many_answers_in_order_with_errors_as_values(world: World) -> None:
@@ -155,8 +188,19 @@ def test_add_many_answers_in_order_with_errors_as_values(world: World) -> None:
         *(Change("c", 5, "other", AT), Change("c", 1, "key alone")),
         *(Change("d", 1, "k", AT, region=B), Change("d", 1, region="ap-south-1")),
     ]
-    outcomes = ["recorded", "InvalidCounter", "replayed", "InvalidChange", "TokenConflict", "InvalidKey"]
-    assert outcomes_of(world.ledger().add_many(iter(asked))) == [*outcomes, "recorded", "InvalidInput"]
+    outcomes = [
+        "recorded",
+        "InvalidCounter",
+        "replayed",
+        "InvalidChange",
+        "TokenConflict",
+        "InvalidKey",
+    ]
+    assert outcomes_of(world.ledger().add_many(iter(asked))) == [
+        *outcomes,
+        "recorded",
+        "InvalidInput",
+    ]
     assert world.value("c") == 9
     assert world.ledger().add("d", 1, **KEYED, region=B).outcome == "replayed"
     again = world.ledger(B).add_many([Change("d", 1, key, AT, B) for key in "kl"])
@@ -167,10 +211,14 @@ def test_add_many_answers_in_order_with_errors_as_values(world: World) -> None:
         world.ledger().add_many([Change("e", 1)] * 2)
 
 
-def test_a_token_that_comes_twice_is_sent_once_and_with_two_changes_the_table_says_which_is_there(world: World) -> None:
+def test_a_token_that_comes_twice_is_sent_once_and_with_two_changes_the_table_says_which_is_there(
+    world: World,
+) -> None:
     twins = [Change("c", 4, **KEYED), Change("c", 1), Change("c", 4, **KEYED)]
     assert outcomes_of(world.ledger().add_many(twins)) == ["recorded", "recorded", "replayed"]
-    assert [len(request.items) for request in world.home.asked if isinstance(request, PutMany)] == [2]
+    assert [len(request.items) for request in world.home.asked if isinstance(request, PutMany)] == [
+        2
+    ]
     in_two_lanes = [Change("e", 4, **KEYED, region=region) for region in (A, B)]
     assert outcomes_of(world.ledger().add_many(in_two_lanes)) == ["recorded", "recorded"]
     two = [Change("d", change, **KEYED) for change in (4, 7)]
@@ -202,12 +250,16 @@ def test_where_the_store_does_not_show_the_item_a_single_put_does(world: World) 
             return AlreadyThere(None), None
 
         world.home.after(PutMany, hides, times=1)
-        first, second = world.ledger().add_many([Change(f"c{number}", change, **KEYED), Change("c", 1)])
+        first, second = world.ledger().add_many(
+            [Change(f"c{number}", change, **KEYED), Change("c", 1)]
+        )
         assert outcomes_of([first, second]) == [outcome, "recorded"]
         assert first.delta == world.ledger().prepare(f"c{number}", change, **KEYED)
 
 
-def test_a_batch_is_one_request_to_the_table_in_few_to_dynamodb_and_none_without_a_valid_change(world: World) -> None:
+def test_a_batch_is_one_request_to_the_table_in_few_to_dynamodb_and_none_without_a_valid_change(
+    world: World,
+) -> None:
     writer = world.ledger()
     assert outcomes_of(writer.add_many([Change("", 1)])) == ["InvalidCounter"]
     assert writer.add_many([]) == []
@@ -229,14 +281,17 @@ def test_a_batch_is_one_request_to_the_table_in_few_to_dynamodb_and_none_without
     assert [cast(Receipt, each).delta.change for each in results] == [*range(60)]
 
 
-# -- what is valid counts once -----------------------------------------------------------------------------------------
+# -- what is valid counts once
+# -----------------------------------------------------------------------------------------
 
 
 def ms(at: datetime) -> int:
     """Milliseconds since 1970, rounded down, by another way than the library's."""
     offset = at.utcoffset()
     assert offset is not None
-    return (at.replace(tzinfo=None) - EPOCH.replace(tzinfo=None) - offset) // timedelta(milliseconds=1)
+    return (at.replace(tzinfo=None) - EPOCH.replace(tzinfo=None) - offset) // timedelta(
+        milliseconds=1
+    )
 
 
 def token_of(counter: str, key: str, at_ms: int) -> str:
@@ -248,12 +303,16 @@ def token_of(counter: str, key: str, at_ms: int) -> str:
 
 @given(counters, changes, keys, datetimes, zones)
 @example("!~", 0, "x" * 1_024, EPOCH, UTC)
-@example("x" * 256, 10**18, "é" * 512, datetime(9999, 1, 1, 0, 5, tzinfo=UTC), UTC)  # five minutes ahead
+# five minutes ahead
+@example("x" * 256, 10**18, "é" * 512, datetime(9999, 1, 1, 0, 5, tzinfo=UTC), UTC)
 @example("a#b", -(10**18), "\0", FOLDED_HOUR, UTC)
 @example("50%", 4, " ", FOLDED_HOUR.replace(fold=1), UTC)
 @example("fold#eu-west-1#0#x", 4, "👍", MISSING_HOUR, UTC)
-def test_whatever_is_valid_counts_once(counter: str, change: int, key: str, at: datetime, zone: Any) -> None:
-    at_ms, now_ms = ms(at), 253_370_764_800_000  # the year 9999, so that nearly every time that is drawn is past
+def test_whatever_is_valid_counts_once(
+    counter: str, change: int, key: str, at: datetime, zone: Any
+) -> None:
+    # the year 9999, so that nearly every time that is drawn is past
+    at_ms, now_ms = ms(at), 253_370_764_800_000
     assume(0 <= at_ms <= now_ms + 300_000)
     world = World((A,), now_ms=now_ms)
     first = world.ledger().add(counter, change, idempotency_key=key, at=at)
@@ -264,11 +323,17 @@ def test_whatever_is_valid_counts_once(counter: str, change: int, key: str, at: 
     batched = world.ledger().add_many([Change(counter, change, key, at)])
     assert outcomes_of([first, again, *batched]) == ["recorded", "replayed", "replayed"]
     assert list(world.home.items.values()) == [
-        {"pk": {"S": f"delta#eu-west-1#0#{counter}"}, "sk": {"S": first.delta.token}, "change": {"N": str(change)}}
+        {
+            "pk": {"S": f"delta#eu-west-1#0#{counter}"},
+            "sk": {"S": first.delta.token},
+            "change": {"N": str(change)},
+        }
     ]
     balance = world.reader().read(counter)
     assert (balance.value, balance.count) == (change, 1)
-    assert [(entry.change, ms(entry.at)) for entry in world.reader().history(counter)] == [(change, at_ms)]
+    assert [(entry.change, ms(entry.at)) for entry in world.reader().history(counter)] == [
+        (change, at_ms)
+    ]
 
 
 def test_the_process_has_a_clock_and_entropy_of_its_own() -> None:
@@ -281,25 +346,63 @@ def test_the_process_has_a_clock_and_entropy_of_its_own() -> None:
         assert tokens.time_ms(ledger(Region(), now_ms).add("c", 1).delta.token) == now_ms
 
 
-# -- bad input: a typed error, and nothing written ---------------------------------------------------------------------
+# -- bad input: a typed error, and nothing written
+# ---------------------------------------------------------------------
 
 NO_TEXT = [b"k", None, 5, ["c"], ("k",)]
-NO_COUNTER = ["", "x" * 257, " ", "a b", "a ", "a\tb", "a\n", "\0", "\x7f", "é", "名", "stock:\u0661", "a\udfff"]
-NO_CHANGE = [True, False, 1.0, float("nan"), float("inf"), Decimal(1), "1", b"1", None, 1j, -(10**18) - 1, 10**18 + 1]
+NO_COUNTER = [
+    "",
+    "x" * 257,
+    " ",
+    "a b",
+    "a ",
+    "a\tb",
+    "a\n",
+    "\0",
+    "\x7f",
+    "é",
+    "名",
+    "stock:\u0661",
+    "a\udfff",
+]
+NO_CHANGE = [
+    True,
+    False,
+    1.0,
+    float("nan"),
+    float("inf"),
+    Decimal(1),
+    "1",
+    b"1",
+    None,
+    1j,
+    -(10**18) - 1,
+    10**18 + 1,
+]
 NO_TIME = [AT.replace(tzinfo=None), date(2010, 12, 1), AT.isoformat(), AT.timestamp(), AT_MS]
 BAD: list[tuple[type[LedgerError], str, list[Any]]] = [
     (InvalidCounter, "counter", [*NO_TEXT, *NO_COUNTER]),
     (InvalidChange, "change", [*NO_CHANGE, -(10**39), 10**10_000]),
     (InvalidKey, "idempotency_key", [*NO_TEXT, "", "x" * 1_025, "é" * 513, "\ud800"]),
     (InvalidKey, "at", [None]),
-    (InvalidTime, "at", [*NO_TIME, *(at.replace(tzinfo=UTC) for at in (datetime.min, datetime.max))]),
-    (InvalidTime, "at", [EPOCH - timedelta(microseconds=1), NOW + 5 * MINUTE + timedelta(milliseconds=1)]),
+    (
+        InvalidTime,
+        "at",
+        [*NO_TIME, *(at.replace(tzinfo=UTC) for at in (datetime.min, datetime.max))],
+    ),
+    (
+        InvalidTime,
+        "at",
+        [EPOCH - timedelta(microseconds=1), NOW + 5 * MINUTE + timedelta(milliseconds=1)],
+    ),
     (InvalidInput, "region", ["ap-south-1", "", "EU", 5]),
 ]
 
 
 def error_of(writer: Ledger, **call: Any) -> LedgerError:
-    """The error of add; it is the same from prepare and in add_many, and none of the three sent anything."""
+    """The error of add; it is the same from prepare and in add_many, and none of the three sent
+    anything.
+    """
     with pytest.raises(LedgerError, match="Nothing was written") as raised:
         writer.add(**call)
     with pytest.raises(type(raised.value)):
@@ -307,7 +410,8 @@ def error_of(writer: Ledger, **call: Any) -> LedgerError:
     (value,) = writer.add_many([Change(**call)])
     assert (type(value), str(value)) == (type(raised.value), str(raised.value))
     assert isinstance(raised.value, ValueError)
-    assert len(str(raised.value).encode()) < 400  # can be logged, also with a lone surrogate in the input
+    # can be logged, also with a lone surrogate in the input
+    assert len(str(raised.value).encode()) < 400
     return raised.value
 
 
@@ -317,5 +421,8 @@ def test_what_cannot_be_is_refused(world: World) -> None:
             found = error_of(world.ledger(), **{"counter": "c", "change": 1, **KEYED, name: wrong})
             assert type(found) is error, (name, ascii(wrong)[:40])
     for now_ms, keyed in ((-1, {}), (2**48, {}), (-400_000, {"idempotency_key": "k", "at": EPOCH})):
-        assert type(error_of(ledger(world.home, now_ms), counter="c", change=1, **keyed)) is InvalidTime
+        assert (
+            type(error_of(ledger(world.home, now_ms), counter="c", change=1, **keyed))
+            is InvalidTime
+        )
     assert world.home.asked == []

@@ -1,11 +1,14 @@
 """The sessions in PAGES, run again: `python -m tests.ledgerctl.page` writes the pages anew.
 
-Rule 1: A block `console` is a session, and each line that begins with `$ ledgerctl` a command of it.
+Rule 1: A block `console` is a session, and each line that begins with `$ ledgerctl` a command of
+it.
 Rule 2: A block with `title="NAME"` is a file that is there.
-Rule 3: The commands run in the order of the page, on a new engine. A page that does not say `ledgerctl init` finds the
-table there, as `make engine` leaves it.
-Rule 4: A page that says when its sessions ran has the clock of that day, so that its periods are open.
-Rule 5: A hold has another id each time: where one stood on the page, later commands have the new one.
+Rule 3: The commands run in the order of the page, on a new engine. A page that does not say
+`ledgerctl init` finds the table there, as `make engine` leaves it.
+Rule 4: A page that says when its sessions ran has the clock of that day, so that its periods are
+open.
+Rule 5: A hold has another id each time: where one stood on the page, later commands have the new
+one.
 """
 
 import argparse
@@ -84,7 +87,9 @@ def _clock_of(page: str) -> Clock:
 
 def _run(world: Surroundings, line: str, endpoint_url: str) -> str:
     arguments = shlex.split(line.removeprefix("$ ledgerctl "))
-    result = CliRunner().invoke(app, arguments, obj=world, catch_exceptions=False, prog_name="ledgerctl")
+    result = CliRunner().invoke(
+        app, arguments, obj=world, catch_exceptions=False, prog_name="ledgerctl"
+    )
     text = result.output.replace(endpoint_url, "http://127.0.0.1:8000")
     text = "".join(f"{each.rstrip()}\n" for each in text.splitlines())
     return text + (f"[exit code {result.exit_code}]\n" if result.exit_code else "")

@@ -1,4 +1,6 @@
-"""A world for the tests of `ledgerctl`: tables in memory, a clock that is set, answers of AWS that are made up."""
+"""A world for the tests of `ledgerctl`: tables in memory, a clock that is set, answers of AWS
+that are made up.
+"""
 
 import itertools
 import json
@@ -34,8 +36,13 @@ LIMITS = {"stock:": {"floor": 0}, "seats:": {"ceiling": 10, "region": A}}
 TABLE: dict[str, Any] = {
     "TableName": "counters",
     "TableStatus": "ACTIVE",
-    "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-    "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
+    "KeySchema": [
+        {"AttributeName": "pk", "KeyType": "HASH"},
+        {"AttributeName": "sk", "KeyType": "RANGE"},
+    ],
+    "AttributeDefinitions": [
+        {"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")
+    ],
     "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
     "BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"},
     "DeletionProtectionEnabled": True,
@@ -45,7 +52,9 @@ BACKUPS = {"PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "ENAB
 GOOD: dict[str, Any] = {
     "DescribeTable": {"Table": TABLE},
     "DescribeTimeToLive": {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}},
-    "DescribeContinuousBackups": {"ContinuousBackupsDescription": {"ContinuousBackupsStatus": "ENABLED", **BACKUPS}},
+    "DescribeContinuousBackups": {
+        "ContinuousBackupsDescription": {"ContinuousBackupsStatus": "ENABLED", **BACKUPS}
+    },
 }
 """How AWS describes a table of two Regions that is as it should be."""
 
@@ -81,12 +90,19 @@ class Tables:
     @property
     def world(self) -> Surroundings:
         outside: Any = {"clock": self.clock, "entropy": self.entropy, "pause": lambda _: None}
-        return Surroundings(environ=self.environ, tables=dict.fromkeys((A, B), self.table), **outside)
+        return Surroundings(
+            environ=self.environ, tables=dict.fromkeys((A, B), self.table), **outside
+        )
 
     def __call__(self, typed: str, code: int = 0, says: str = "") -> Said:
-        """One command, as it is typed, that ends with this code and says this, wherever its lines break."""
+        """One command, as it is typed, that ends with this code and says this, wherever its
+        lines break.
+        """
         said = self.ctl(*shlex.split(typed))
-        assert (said.code, says in " ".join((said.out + said.err).split())) == (code, True), (typed, said)
+        assert (said.code, says in " ".join((said.out + said.err).split())) == (code, True), (
+            typed,
+            said,
+        )
         return said
 
     def json(self, typed: str, code: int = 0) -> list[Any]:
@@ -100,12 +116,18 @@ class Tables:
         """What is in the table, by its keys."""
         return self.table.items
 
-    def fails(self, kind: Any, error: BaseException, times: int | None = None, *, after: bool = False) -> None:
-        """Until it `mends`, requests of a kind are answered by this error, or `after` they were applied."""
+    def fails(
+        self, kind: Any, error: BaseException, times: int | None = None, *, after: bool = False
+    ) -> None:
+        """Until it `mends`, requests of a kind are answered by this error, or `after` they were
+        applied.
+        """
         since = self.mended
 
         def still(request: Request) -> bool:
-            return since == self.mended and (isinstance(request, kind) if isinstance(kind, type) else kind(request))
+            return since == self.mended and (
+                isinstance(request, kind) if isinstance(kind, type) else kind(request)
+            )
 
         (self.table.after if after else self.table.before)(still, fail(error), times)
 
@@ -122,12 +144,16 @@ class Tables:
 
 def ctl(world: Surroundings, *arguments: str, input: str | None = None) -> Said:
     """One call of the program; an exception that it does not tell of is raised here."""
-    result = CliRunner().invoke(app, arguments, input=input, obj=world, catch_exceptions=False, prog_name="ledgerctl")
+    result = CliRunner().invoke(
+        app, arguments, input=input, obj=world, catch_exceptions=False, prog_name="ledgerctl"
+    )
     return Said(result.exit_code, result.stdout, result.stderr)
 
 
 def refused(said: Said, code: int, *words: str) -> None:
-    """The call ended with this code and printed nothing but an error that says so, and no stack trace."""
+    """The call ended with this code and printed nothing but an error that says so, and no stack
+    trace.
+    """
     assert (said.code, said.out) == (code, ""), said
     assert "Traceback" not in said.err
     for word in words:
@@ -137,15 +163,22 @@ def refused(said: Said, code: int, *words: str) -> None:
 def limited(*regions: str) -> Tables:
     """Tables with LIMITS, whose keys differ; regions: of the settings, if not A alone."""
     drawn = itertools.count()
-    environ = {**ENVIRON, "LEDGER_LIMITS": json.dumps(LIMITS), "LEDGER_REGIONS": ",".join(regions or (A,))}
+    environ = {
+        **ENVIRON,
+        "LEDGER_LIMITS": json.dumps(LIMITS),
+        "LEDGER_REGIONS": ",".join(regions or (A,)),
+    }
     return Tables(environ=environ, entropy=lambda size: next(drawn).to_bytes(size, "big"))
 
 
 Answer = Callable[[str, Any], tuple[int, Any]]
 
 
-def aws(answer: Answer, environ: Mapping[str, str] = ENVIRON, in_b: Answer | None = None) -> Surroundings:
-    """An AWS that `answer`s (operation, parameters) of any service with a status and a body; no network is asked.
+def aws(
+    answer: Answer, environ: Mapping[str, str] = ENVIRON, in_b: Answer | None = None
+) -> Surroundings:
+    """An AWS that `answer`s (operation, parameters) of any service with a status and a body; no
+    network is asked.
 
     in_b: how the Region B answers, if not so.
     """
@@ -155,9 +188,12 @@ def aws(answer: Answer, environ: Mapping[str, str] = ENVIRON, in_b: Answer | Non
         asked = in_b if in_b and f".{B}." in request.url else answer
         sent = json.loads(request.body)
         status, body = asked(operation, sent)
-        if status == 200 and "ReturnConsumedCapacity" in sent:  # DynamoDB says what it cost; nobody else does
+        # DynamoDB says what it cost; nobody else does
+        if status == 200 and "ReturnConsumedCapacity" in sent:
             cost = {"TableName": "counters", "CapacityUnits": 1.0}
-            body = {"ConsumedCapacity": [cost] if operation.startswith(("Batch", "Transact")) else cost} | body
+            body = {
+                "ConsumedCapacity": [cost] if operation.startswith(("Batch", "Transact")) else cost
+            } | body
         headers: Any = {"date": "Fri, 15 Jan 2027 08:00:00 GMT"}
         raw: Any = SimpleNamespace(stream=lambda **_: [json.dumps(body).encode()])
         return AWSResponse(request.url, status, headers, raw)
@@ -167,7 +203,14 @@ def aws(answer: Answer, environ: Mapping[str, str] = ENVIRON, in_b: Answer | Non
         answered.events.register("before-send", respond)
         return answered
 
-    return Surroundings(environ=environ, session=made, config=ONCE, clock=Clock(), entropy=bytes, pause=lambda _: None)
+    return Surroundings(
+        environ=environ,
+        session=made,
+        config=ONCE,
+        clock=Clock(),
+        entropy=bytes,
+        pause=lambda _: None,
+    )
 
 
 def refusal(code: str, message: str = "said the test") -> tuple[int, dict[str, str]]:
@@ -176,9 +219,16 @@ def refusal(code: str, message: str = "said the test") -> tuple[int, dict[str, s
 
 def on_engine(engine: Engine, table: str, *regions: str, **more: str) -> Surroundings:
     """A process beside the engine, in the first of these Regions."""
-    environ = {"LEDGER_TABLE": table, "AWS_REGION": regions[0], "LEDGER_REGIONS": ",".join(regions), "COLUMNS": "80"}
+    environ = {
+        "LEDGER_TABLE": table,
+        "AWS_REGION": regions[0],
+        "LEDGER_REGIONS": ",".join(regions),
+        "COLUMNS": "80",
+    }
     environ |= {"LEDGER_ENDPOINT_URL": engine.endpoint_url} | more
-    return Surroundings(environ=environ, session=lambda _: signed_in(), config=ONCE, pause=lambda _: None)
+    return Surroundings(
+        environ=environ, session=lambda _: signed_in(), config=ONCE, pause=lambda _: None
+    )
 
 
 def signed_in(region: str | None = None, key: str | None = "x") -> boto3.Session:

@@ -1,5 +1,5 @@
-"""What the program is before a command is called: its help, a word that it does not know, a shell's Tab; and its bars
-on a terminal."""
+"""What the program is before a command is called: its help, a word that it does not know, a shell's
+Tab; and its bars on a terminal."""
 
 import os
 import re
@@ -19,9 +19,13 @@ runpy.run_module("ledgerctl", run_name="__main__")
 
 
 def alone(*typed: str, **environ: str) -> tuple[int, str, str]:
-    """Exit code, output, and errors with what was loaded of NEEDED_BY_COMMANDS, of a process of its own."""
+    """Exit code, output, and errors with what was loaded of NEEDED_BY_COMMANDS, of a process of
+    its own.
+    """
     command = [sys.executable, "-c", LOADS, *typed]
-    ran = subprocess.run(command, env=os.environ | environ, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        command, env=os.environ | environ, capture_output=True, text=True, check=False
+    )
     return ran.returncode, ran.stdout, ran.stderr
 
 
@@ -44,7 +48,9 @@ def test_help_and_a_word_that_is_no_command_load_neither_boto3_nor_the_library()
 def test_a_shell_completes_commands_and_loads_only_the_one_whose_options_it_completes() -> None:
     def completed(words: str) -> tuple[str, str]:
         number = str(len(words.split(" ")) - 1)
-        _, out, err = alone(_LEDGERCTL_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=number)
+        _, out, err = alone(
+            _LEDGERCTL_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=number
+        )
         return out, err
 
     assert completed("ledgerctl hist") == ("history\n", "[]\n")
@@ -63,10 +69,14 @@ for typed in sys.argv[1:]:
 
 
 def on_a_terminal(*typed: str) -> list[str]:
-    """What each command writes to standard error where that is a terminal, without control sequences."""
+    """What each command writes to standard error where that is a terminal, without control
+    sequences.
+    """
     ours, theirs = os.openpty()
     command = [sys.executable, "-c", ON_ONE_TABLE, *typed]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs, env=os.environ | {"TERM": "xterm"}) as ran:
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=theirs, env=os.environ | {"TERM": "xterm"}
+    ) as ran:
         os.close(theirs)
         written = b""
         try:
@@ -82,7 +92,9 @@ def on_a_terminal(*typed: str) -> list[str]:
 
 def test_a_terminal_shows_how_many_are_done_of_how_many(tmp_path: Path) -> None:
     rows, copy = tmp_path / "rows.jsonl", tmp_path / "copy.jsonl"
-    row = '{{"counter": "c{}", "change": 1, "idempotency_key": "{}", "at": "2010-12-01T08:26:00Z"}}\n'
+    row = (
+        '{{"counter": "c{}", "change": 1, "idempotency_key": "{}", "at": "2010-12-01T08:26:00Z"}}\n'
+    )
     rows.write_text("".join(row.format(n % 3, n) for n in range(1_001)))
     bars = {
         f"import {rows}": ("lines", "1001"),
@@ -94,4 +106,7 @@ def test_a_terminal_shows_how_many_are_done_of_how_many(tmp_path: Path) -> None:
     for shown, bar in zip(on_a_terminal(*bars), bars.values(), strict=True):
         assert {*re.findall(r"(\w+) ━+ +(\d+)/\2 ", shown)} == {bar}, shown
     assert len(copy.read_text().splitlines()) == 1_001
-    assert [shown.split() for shown in on_a_terminal(f"import {rows} --json", "verify --json")] == [[], []]
+    assert [shown.split() for shown in on_a_terminal(f"import {rows} --json", "verify --json")] == [
+        [],
+        [],
+    ]

@@ -1,4 +1,6 @@
-"""`add`, `get`, `watch`, `history`, `list`, `top`, and the commands of limits, on a table in memory."""
+"""`add`, `get`, `watch`, `history`, `list`, `top`, and the commands of limits, on a table in
+memory.
+"""
 
 import json
 import re
@@ -41,9 +43,17 @@ def test_changes_are_added_read_and_listed_as_documents(tables: Tables) -> None:
     read = {"counter": "stock:1", "value": -6, "count": 1, "pending": 1, "by_region": {A: -6}}
     read |= {"as_of": "2027-01-15T08:00:00.000Z", "closed": True}
     assert tables.json("get stock:1") == tables.json("watch stock:1 --count 1") == [read | NO_COST]
-    entry = {"counter": "stock:1", "change": -6, "at": "2010-12-01T08:26:00.000Z", "token": token, "region": A}
+    entry = {
+        "counter": "stock:1",
+        "change": -6,
+        "at": "2010-12-01T08:26:00.000Z",
+        "token": token,
+        "region": A,
+    }
     assert tables.json("history stock:1") == [entry]
-    assert tables.json("list --prefix stock") == [{"counter": "stock:1", "regions": [A], "lanes": 1}]
+    assert tables.json("list --prefix stock") == [
+        {"counter": "stock:1", "regions": [A], "lanes": 1}
+    ]
     assert tables.json("top --prefix stock") == [read]
     tables("get nobody", says="nobody has added to it")
 
@@ -76,7 +86,9 @@ def test_an_unknown_outcome_names_the_command_that_sends_the_same_again() -> Non
             assert ("only by this command" in said.err) == (not options)
             tables.mends()
             tables(said.err.splitlines()[-1].partition("ledgerctl ")[2])
-            counted = tables.json("holds seats:1") if "hold" in typed else tables.json("history stock:1")
+            counted = (
+                tables.json("holds seats:1") if "hold" in typed else tables.json("history stock:1")
+            )
             assert len(counted) == 1
 
 
@@ -86,7 +98,10 @@ def test_the_command_to_repeat_names_all_that_makes_it_the_same_in_any_environme
         f"--region {B} --endpoint-url http://127.0.0.1:8000",
     )
     profile = {"AWS_PROFILE": "shop", "LEDGER_REGIONS": f"{A},{B}"}
-    there = f"{B} --table shop-2 --region {B} --regions {A},{B} --endpoint-url http://127.0.0.1:8000 --profile shop"
+    there = (
+        f"{B} --table shop-2 --region {B} --regions {A},{B} --endpoint-url "
+        "http://127.0.0.1:8000 --profile shop"
+    )
     for environ, typed, begin, where in (
         ({}, "", "", here),
         ({"LEDGER_SHARDS": '{"": 8}'}, "", "LEDGER_SHARDS='{\"\": 8}' ", here),
@@ -109,12 +124,18 @@ def test_an_amount_is_held_in_several_counters_or_in_none() -> None:
         ("seats:1", 3, "k"),
         ("seats:2", 3, "k"),
     ]
-    assert tables.json(f"hold seats:2 seats:1 3 --expires 9m {NOW}") == holds[::-1]  # the name holds the counters
+    # the name holds the counters
+    assert tables.json(f"hold seats:2 seats:1 3 --expires 9m {NOW}") == holds[::-1]
     alone = tables.json(f"hold seats:1 1 --expires 5m {NOW}")
     assert alone[0]["id"] not in {hold["id"] for hold in holds}
     tables(f"release seats:1 {alone[0]['id']}")
     tables("hold seats:3 9 --expires 5m")
-    refused(tables("hold seats:1 seats:3 2 --expires 5m", 1), 1, "seats:3: 2 would pass the limit of 10", "standing")
+    refused(
+        tables("hold seats:1 seats:3 2 --expires 5m", 1),
+        1,
+        "seats:3: 2 would pass the limit of 10",
+        "standing",
+    )
     assert [len(tables.json(f"holds seats:{n}")) for n in (1, 2, 3)] == [1, 1, 1]
     said = tables("hold seats:1 seats:2 1 --expires 5m")
     assert [line.partition(" until")[0] for line in said.out.splitlines()[::2]] == [
@@ -131,15 +152,32 @@ def test_an_amount_is_held_in_several_counters_or_in_none() -> None:
 def test_an_amount_is_transferred_once_refused_or_finished_by_the_command_that_is_printed() -> None:
     tables = limited()
     tables("add stock:1 60")
-    named = {"source": "stock:1", "target": "seats:1", "amount": 4, "key": "k", "at": "2027-01-15T08:00:00.000Z"}
-    assert tables.json(f"transfer stock:1 seats:1 4 {NOW}") == [{"outcome": "moved", **named, "region": A}]
-    tables(f"transfer stock:1 seats:1 4 {NOW}", says="moved: 4 from stock:1 to seats:1; it was moved before")
-    refused(tables("transfer stock:1 seats:1 57", 1), 1, "refused: the limit of stock:1", "standing")
-    refused(tables("transfer stock:1 seats:1 7", 1), 1, "refunded: the limit of seats:1", "standing")
+    named = {
+        "source": "stock:1",
+        "target": "seats:1",
+        "amount": 4,
+        "key": "k",
+        "at": "2027-01-15T08:00:00.000Z",
+    }
+    assert tables.json(f"transfer stock:1 seats:1 4 {NOW}") == [
+        {"outcome": "moved", **named, "region": A}
+    ]
+    tables(
+        f"transfer stock:1 seats:1 4 {NOW}",
+        says="moved: 4 from stock:1 to seats:1; it was moved before",
+    )
+    refused(
+        tables("transfer stock:1 seats:1 57", 1), 1, "refused: the limit of stock:1", "standing"
+    )
+    refused(
+        tables("transfer stock:1 seats:1 7", 1), 1, "refunded: the limit of seats:1", "standing"
+    )
     assert [tables.json(f"get {name}")[0]["value"] for name in ("stock:1", "seats:1")] == [56, 4]
     for options, code in (("", 4), (NOW.replace(" k ", " j "), 3)):
         tables.fails(Update, Throttled("slower"), after=True)
-        said = tables(f"transfer stock:1 views 5 {options}", code, says="Its last step failed: slower")
+        said = tables(
+            f"transfer stock:1 views 5 {options}", code, says="Its last step failed: slower"
+        )
         tables.mends()
         tables(said.err.splitlines()[-1].partition("ledgerctl ")[2], says="moved: 5")
     assert [tables.json(f"get {name}")[0]["value"] for name in ("stock:1", "views")] == [46, 10]
@@ -147,7 +185,9 @@ def test_an_amount_is_transferred_once_refused_or_finished_by_the_command_that_i
     refused(tables("transfer stock:1 views -- -5", 2), 2, "is of 1 to")
 
 
-def test_a_counter_is_shown_as_it_is_called_and_what_is_piped_has_no_escapes(tables: Tables) -> None:
+def test_a_counter_is_shown_as_it_is_called_and_what_is_piped_has_no_escapes(
+    tables: Tables,
+) -> None:
     tables("add [red]:smile: 1")
     assert tables("get [red]:smile:").out.startswith("[red]:smile:  1\n")
     assert "[red]:smile:" in tables("list").out
@@ -164,10 +204,17 @@ def test_a_counter_is_shown_as_it_is_called_and_what_is_piped_has_no_escapes(tab
 def test_watch_goes_on_after_a_failure_that_passes_unless_it_never_saw_anything() -> None:
     for options in ("", "--json"):
         tables, reads = Tables(), iter(range(1, 9))
-        tables.fails(lambda request, reads=reads: isinstance(request, GetMany) and next(reads) == 2, Throttled("Slow."))
+        tables.fails(
+            lambda request, reads=reads: isinstance(request, GetMany) and next(reads) == 2,
+            Throttled("Slow."),
+        )
         said = tables(f"watch c --count 3 {options}")
         assert len(said.out.splitlines()) == 2
-        assert said.err == "Slow. Reading again.\n" if not options else json.loads(said.err)["error"] == "Throttled"
+        assert (
+            said.err == "Slow. Reading again.\n"
+            if not options
+            else json.loads(said.err)["error"] == "Throttled"
+        )
     tables = Tables()
     tables.fails(GetMany, Throttled("Slow."), times=1)
     tables("watch c", code=3)
@@ -208,10 +255,18 @@ def test_list_and_top_take_a_prefix_and_a_limit(tables: Tables) -> None:
         ("top --prefix a:", ["a:2", "a:1"]),
     ):
         assert [each["counter"] for each in tables.json(typed)] == names
-    assert [age(age_ms) for age_ms in (5, 59_999, 60_000, 10**12, None)] == ["5 ms", "59 s", "1 min", "31 y", "-"]
+    assert [age(age_ms) for age_ms in (5, 59_999, 60_000, 10**12, None)] == [
+        "5 ms",
+        "59 s",
+        "1 min",
+        "31 y",
+        "-",
+    ]
 
 
-def test_top_leaves_out_the_tails_of_lanes_that_were_folded_lately_unless_it_is_to_be_exact(tables: Tables) -> None:
+def test_top_leaves_out_the_tails_of_lanes_that_were_folded_lately_unless_it_is_to_be_exact(
+    tables: Tables,
+) -> None:
     tables.environ["LEDGER_FOLD_MIN"] = "1"
     for name, change in (("a", 5), ("b", 7)):
         tables(f"add {name} {change}")
@@ -224,18 +279,28 @@ def test_top_leaves_out_the_tails_of_lanes_that_were_folded_lately_unless_it_is_
         ("--by pending", [9, 7], [1, 0]),
     ):
         documents = tables.json(f"top {options}")
-        assert [(each["value"], each["pending"]) for each in documents] == list(zip(values, pending, strict=True))
-    assert tables.json("top --by value")[0]["as_of"] == "2027-01-15T08:00:00.000Z"  # up to there it was folded
+        assert [(each["value"], each["pending"]) for each in documents] == list(
+            zip(values, pending, strict=True)
+        )
+    # up to there it was folded
+    assert tables.json("top --by value")[0]["as_of"] == "2027-01-15T08:00:00.000Z"
     assert "read them, up to 5 min behind; --exact is not: " in tables("top").err
     assert "read them: " in tables("top --exact").err
     tables.clock.now_ms += 400_000
     assert [each["value"] for each in tables.json("top --by value")] == [9, 7]
 
 
-def test_a_prefix_that_is_typed_twice_is_refused_and_one_typed_as_a_name_is_explained(tables: Tables) -> None:
+def test_a_prefix_that_is_typed_twice_is_refused_and_one_typed_as_a_name_is_explained(
+    tables: Tables,
+) -> None:
     tables.ledger.add("points:ann", 5)
     refused(tables.ctl("top", "points:", "--prefix", "a"), 2, "Give one of them")
-    refused(tables.ctl("verify", "points:"), 2, "Nobody has added to 'points:'", "--prefix points: takes all")
+    refused(
+        tables.ctl("verify", "points:"),
+        2,
+        "Nobody has added to 'points:'",
+        "--prefix points: takes all",
+    )
     assert tables.json("verify --prefix points:")[0]["counter"] == "points:ann"
 
 
@@ -246,10 +311,13 @@ def test_top_is_that_of_the_reader(tables: Tables) -> None:
     for by in ("value", "changes", "pending"):
         names = [name for name, _ in reader.top(by=by).rows]
         assert [each["counter"] for each in tables.json(f"top --by {by}")] == names
-    assert [each["counter"] for each in tables.json("top")] == [name for name, _ in reader.top().rows]
+    assert [each["counter"] for each in tables.json("top")] == [
+        name for name, _ in reader.top().rows
+    ]
 
 
-# -- lanes that the directory lacks ------------------------------------------------------------------------------------
+# -- lanes that the directory lacks
+# ------------------------------------------------------------------------------------
 
 YOUNG = ("list", "top", "lag", "verify", "export")
 
@@ -257,19 +325,35 @@ YOUNG = ("list", "top", "lag", "verify", "export")
 def test_of_a_young_table_every_command_finds_the_counters() -> None:
     """Somebody has added, and no compactor ran yet."""
     young = Tables(Region())
-    young.environ |= {"LEDGER_REGIONS": f"{A},{B}", "LEDGER_LIMITS": json.dumps({"seats:": {"floor": 0}})}
+    young.environ |= {
+        "LEDGER_REGIONS": f"{A},{B}",
+        "LEDGER_LIMITS": json.dumps({"seats:": {"floor": 0}}),
+    }
     for name, change in (("a:1", 5), ("a:2", 9), ("seats:1", 4)):
         young.ledger.add(name, change)
     assert [each["counter"] for each in young.json("list")] == ["a:1", "a:2", "seats:1"]
-    assert [(each["counter"], each["value"]) for each in young.json("top a:")] == [("a:2", 9), ("a:1", 5)]
+    assert [(each["counter"], each["value"]) for each in young.json("top a:")] == [
+        ("a:2", 9),
+        ("a:1", 5),
+    ]
     assert {each["counter"] for each in young.json("lag")} == {"a:1", "a:2"}
     assert [(each["counter"], each["ok"]) for each in young.json("verify")] == [
         (name, True) for name in ("a:1", "a:2", "seats:1")
     ]
     for command in YOUNG:
-        said = young(command, says=f"The directory of {A} {B} names no lane: no compactor has listed one yet")
-        assert "`ledgerctl compact` without names, in each Region, lists them" in " ".join(said.err.split())
-    assert young("list").out.splitlines()[0].split() == ["counter", "Regions", "lanes", "deltas", "held"]
+        said = young(
+            command, says=f"The directory of {A} {B} names no lane: no compactor has listed one yet"
+        )
+        assert "`ledgerctl compact` without names, in each Region, lists them" in " ".join(
+            said.err.split()
+        )
+    assert young("list").out.splitlines()[0].split() == [
+        "counter",
+        "Regions",
+        "lanes",
+        "deltas",
+        "held",
+    ]
     young("list --prefix none", says="no counter begins with 'none'")
     for region in (A, B):
         young(f"compact --region {region}")
@@ -283,25 +367,48 @@ def test_of_a_table_that_is_not_small_the_error_begins_with_what_to_do() -> None
     for command in YOUNG:
         said = young.ctl(command)
         refused(said, 1, f"The directory of {A} names no lane: no compactor has listed one yet")
-        assert " ".join(said.err.split()).startswith("error: Add --scan, which reads the whole table; or first run")
-        assert len([request for request in young.table.asked if isinstance(request, Scan)]) == SCANNED_MAX
+        assert " ".join(said.err.split()).startswith(
+            "error: Add --scan, which reads the whole table; or first run"
+        )
+        assert (
+            len([request for request in young.table.asked if isinstance(request, Scan)])
+            == SCANNED_MAX
+        )
         young.table.asked.clear()
 
 
 def test_of_an_empty_table_the_error_says_that_nobody_has_added(tables: Tables) -> None:
     for command in YOUNG:
-        refused(tables.ctl(command), 1, "names no lane: nobody has added yet. `ledgerctl add` makes the first counter")
+        refused(
+            tables.ctl(command),
+            1,
+            "names no lane: nobody has added yet. `ledgerctl add` makes the first counter",
+        )
 
 
-OLD = [Lane(region, shard, name) for name in ("a", "b", "c") for region, shard in ((A, 0), (A, 3), (B, 0))]
+OLD = [
+    Lane(region, shard, name)
+    for name in ("a", "b", "c")
+    for region, shard in ((A, 0), (A, 3), (B, 0))
+]
 
 
-def test_lanes_that_no_directory_has_are_found_by_a_scan_and_said_until_a_compactor_has_listed_them() -> None:
+def test_lanes_that_no_directory_has_are_found_by_a_scan_and_said_until_a_compactor_has_listed_them() -> (
+    None
+):
     older = Tables(Region(page_size=4))
     older.environ |= {"LEDGER_REGIONS": f"{A},{B}", "LEDGER_SHARDS": '{"": 4, "packed": 1}'}
-    older.table.put(*(Delta(lane, f"015JGGKGE064BG4X58772SZH{n:02}", 1) for lane in OLD for n in range(3)))
+    older.table.put(
+        *(Delta(lane, f"015JGGKGE064BG4X58772SZH{n:02}", 1) for lane in OLD for n in range(3))
+    )
     for command in ("list", "top", "lag", "verify", "export"):
-        refused(older.ctl(command), 1, f"The directory of {A} {B} names no lane", "ledgerctl compact", "--scan")
+        refused(
+            older.ctl(command),
+            1,
+            f"The directory of {A} {B} names no lane",
+            "ledgerctl compact",
+            "--scan",
+        )
         older(f"{command} --scan")
     older.table.store([directory.item_of(OLD[0])])
     lacks = "lanes that no directory has: eu-west-1#0#b, eu-west-1#0#c, eu-west-1#3#a"
@@ -320,7 +427,8 @@ def test_lanes_that_no_directory_has_are_found_by_a_scan_and_said_until_a_compac
     assert [each["lanes"] for each in older.json("list")] == [3, 3, 3, 1]
 
 
-# -- limits ------------------------------------------------------------------------------------------------------------
+# -- limits
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_hold_is_listed_captured_in_part_or_released_and_ends_once() -> None:
@@ -336,7 +444,9 @@ def test_a_hold_is_listed_captured_in_part_or_released_and_ends_once() -> None:
         captured = {"outcome": outcome, "counter": "seats:1", "change": 4, "id": id_}
         assert tables.json(f"capture seats:1 {id_} 4") == [captured]
     tables("add seats:1 6")
-    refused(tables(f"capture seats:1 {id_} 5", 1), 1, "was captured: 4 of 10 counts", "A hold ends once")
+    refused(
+        tables(f"capture seats:1 {id_} 5", 1), 1, "was captured: 4 of 10 counts", "A hold ends once"
+    )
     refused(tables(f"release seats:1 {id_}", 1), 1, "was captured")
     assert tables("holds seats:1").out.startswith("0 open holds")
     tables("add stock:1 5")
@@ -356,7 +466,9 @@ def test_a_limit_is_shown_and_set_as_far_as_what_counts_allows() -> None:
     tables("add seats:1 8")
     assert tables("limit seats:1").out == f"seats:1  limit: ceiling 10; set in {A}\n"
     assert tables.json("limit seats:1 --ceiling 8") == [{"counter": "seats:1", "ceiling": 8}]
-    refused(tables("limit seats:1 --ceiling 7", 1), 1, "and its holds are beyond", "ledgerctl standing")
+    refused(
+        tables("limit seats:1 --ceiling 7", 1), 1, "and its holds are beyond", "ledgerctl standing"
+    )
     for counter, ceiling in (("seats:1", 8), ("seats:2", 10)):
         shown = {"counter": counter, "floor": None, "ceiling": ceiling, "region": A}
         assert tables.json(f"limit {counter}") == [shown | NO_COST]
@@ -367,15 +479,26 @@ def test_standing_shows_what_is_left_here_and_elsewhere() -> None:
     for typed in ("add stock:1 5", f"add stock:1 3 --region {B}", "hold stock:1 -2 --expires 5m"):
         tables(typed)
     amounts = {"available": 6, "here": 3, "moving": 0, "held": 2}
-    shown = {"counter": "stock:1", "value": 8, "count": 2, "floor": 0, "ceiling": None, "closed": True}
+    shown = {
+        "counter": "stock:1",
+        "value": 8,
+        "count": 2,
+        "floor": 0,
+        "ceiling": None,
+        "closed": True,
+    }
     shown |= {name: {"down": amount, "up": None} for name, amount in amounts.items()}
     assert tables.json("standing stock:1")[0].items() >= shown.items()
     lines = tables("standing stock:1").out.splitlines()
     assert lines[:2] == ["stock:1  8", "limit: floor 0; 2 changes"]
-    assert [line.split() for line in lines[3:]] == [[name, str(amount), "-"] for name, amount in amounts.items()]
+    assert [line.split() for line in lines[3:]] == [
+        [name, str(amount), "-"] for name, amount in amounts.items()
+    ]
 
 
-def test_limited_counters_are_listed_and_recounted_and_nothing_of_theirs_waits_for_the_compactor() -> None:
+def test_limited_counters_are_listed_and_recounted_and_nothing_of_theirs_waits_for_the_compactor() -> (
+    None
+):
     tables = limited()
     tables("add stock:1 5")
     tables("add plain 1")
@@ -386,7 +509,9 @@ def test_limited_counters_are_listed_and_recounted_and_nothing_of_theirs_waits_f
     assert [each["counter"] for each in tables.json("lag")] == ["plain"]
 
 
-def test_a_history_of_holds_and_two_regions_goes_through_the_gates_when_it_is_imported(tmp_path: Path) -> None:
+def test_a_history_of_holds_and_two_regions_goes_through_the_gates_when_it_is_imported(
+    tmp_path: Path,
+) -> None:
     tables, other, file = limited(A, B), limited(A, B), tmp_path / "x.jsonl"
     for n in range(30):
         tables.clock.now_ms += 1_000

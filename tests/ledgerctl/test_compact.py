@@ -29,7 +29,10 @@ def tables() -> Tables:
         tables.ledger.add("c", 1)
     tables.ledger.add("cold", 5)
     tables.clock.now_ms += 60_000
-    assert tables("compact c").out == "30 folded, 0 settled, 0 cleaned: 1 counter, lanes of eu-west-1\n"
+    assert (
+        tables("compact c").out
+        == "30 folded, 0 settled, 0 cleaned: 1 counter, lanes of eu-west-1\n"
+    )
     tables.ledger.add("c", 100, idempotency_key="late", at=datetime(2010, 12, 1, tzinfo=UTC))
     tables.ledger.add("c", 1)
     return tables
@@ -38,22 +41,53 @@ def tables() -> Tables:
 def without_segments(tables: Tables, lane: Lane) -> None:
     """What half of a commit leaves, or a hand."""
     pk = items.fold_pk(lane)
-    tables.table.drop(*[key for key in tables.held if key.pk == pk and key.sk.startswith("segment#")])
+    tables.table.drop(
+        *[key for key in tables.held if key.pk == pk and key.sk.startswith("segment#")]
+    )
 
 
-def test_lag_shows_the_lane_with_strays_first_and_compact_settles_and_cleans(tables: Tables) -> None:
+def test_lag_shows_the_lane_with_strays_first_and_compact_settles_and_cleans(
+    tables: Tables,
+) -> None:
     worst, cold = tables.json("lag")
     tail = {"tail": 1, "oldest_age_ms": 0, "watermark_age_ms": 60_000}
     waits = {"strays": 1, "to_clean": 30, "to_do": ["settle"], "damage": None}
-    assert worst == {"lane": "eu-west-1#0#c", "counter": "c", "region": A, "shard": 0, **tail, **waits}
-    assert (cold["counter"], cold["tail"], cold["watermark_age_ms"], cold["to_do"]) == ("cold", 1, None, [])
+    assert worst == {
+        "lane": "eu-west-1#0#c",
+        "counter": "c",
+        "region": A,
+        "shard": 0,
+        **tail,
+        **waits,
+    }
+    assert (cold["counter"], cold["tail"], cold["watermark_age_ms"], cold["to_do"]) == (
+        "cold",
+        1,
+        None,
+        [],
+    )
     shown = tables("lag").out.splitlines()
     assert shown[1].split() == ["eu-west-1#0#c", "1", "0", "ms", "1", "min", "1", "30", "settle"]
     assert shown[-1] == "lanes that wait for the compactor: 1 of 2"
     (said,) = tables.json("compact")
-    counts = {"counters": 1, "listed": 0, "folded": 0, "settled": 1, "cleaned": 0, "commits": 1, "gave_up": 0}
+    counts = {
+        "counters": 1,
+        "listed": 0,
+        "folded": 0,
+        "settled": 1,
+        "cleaned": 0,
+        "commits": 1,
+        "gave_up": 0,
+    }
     nothing = {"postponed": 0, "postponed_by": [], "conflicts": [], "problems": {}}
-    assert said == {"region": A, **counts, **nothing, "requests": 0, "read_units": 0, "write_units": 0}
+    assert said == {
+        "region": A,
+        **counts,
+        **nothing,
+        "requests": 0,
+        "read_units": 0,
+        "write_units": 0,
+    }
     for _ in range(2):
         tables.clock.now_ms += 70_000
         tables("compact")
@@ -98,9 +132,14 @@ def test_what_is_damaged_unseen_or_in_conflict_hides_nothing_else(tables: Tables
     tables.table.put(Delta(LANE, token, 2))
     for _ in range(10):
         tables.ledger.add("other", 1)
-    tables.fails(lambda request: isinstance(request, Get) and request.key.pk == other, Throttled("Slower."))
+    tables.fails(
+        lambda request: isinstance(request, Get) and request.key.pk == other, Throttled("Slower.")
+    )
     said = tables("lag", 3, says="eu-west-1#0#other could not be read: Slower.")
-    assert ("eu-west-1#0#c " in said.out, said.out.splitlines()[-1].endswith(" of 2")) == (True, True)
+    assert ("eu-west-1#0#c " in said.out, said.out.splitlines()[-1].endswith(" of 2")) == (
+        True,
+        True,
+    )
     assert tables.json("lag", 3)[2] == {"lane": "eu-west-1#0#other", "error": "Slower."}
     tables("lag other", 3)
     tables.clock.now_ms += 70_000
@@ -108,13 +147,20 @@ def test_what_is_damaged_unseen_or_in_conflict_hides_nothing_else(tables: Tables
     tables.mends()
     tables.table.alter(CHECKPOINT, total=MANY)
     assert tables("lag --limit 1", says=WHY).out.splitlines()[1].split()[-1] == "damaged"
-    assert tables("compact", 1, says="c: The item pk='fold#eu-west-1#0#c'").out.startswith("10 folded")
+    assert tables("compact", 1, says="c: The item pk='fold#eu-west-1#0#c'").out.startswith(
+        "10 folded"
+    )
     tables("rebuild c --dry-run", says=f"damaged: {WHY}")
     tables("rebuild cold --yes", says="it has no segments")
 
 
-def test_verify_counts_strays_and_shows_each_difference_and_what_cannot_be_counted(tables: Tables) -> None:
-    tables("verify", says="counters that add up: 2 of 2; strays that wait for the next settle: 1; --scan finds")
+def test_verify_counts_strays_and_shows_each_difference_and_what_cannot_be_counted(
+    tables: Tables,
+) -> None:
+    tables(
+        "verify",
+        says="counters that add up: 2 of 2; strays that wait for the next settle: 1; --scan finds",
+    )
     fine = {"counter": "c", "ok": True, "value": 131, "strays": 1, "differences": [], "unread": []}
     assert tables.json("verify c") == [fine]
     tables.table.forget_days(Lane(A, 0, "c"), total={"N": "29"})
@@ -124,7 +170,8 @@ def test_verify_counts_strays_and_shows_each_difference_and_what_cannot_be_count
     tables.table.alter(CHECKPOINT, total=MANY)
     damaged, cold = tables.json("verify", 1)
     assert (damaged["ok"], cold["ok"], WHY in damaged["error"]) == (None, True, True)
-    alone = tables("verify c", 1, says="values.md#lanes-damaged").err  # another verify would say the same
+    # another verify would say the same
+    alone = tables("verify c", 1, says="values.md#lanes-damaged").err
     assert "ledgerctl verify" not in alone
 
 
@@ -133,7 +180,11 @@ def test_compact_and_verify_report_lanes_that_nobody_reads(tables: Tables) -> No
     tables.table.put(*(Delta(lane, "015JGGKGE064BG4X58772SZHBM", 1) for lane in (near, far)))
     for lane in (near, far):
         tables("compact", 1, says=f"{lane}: this lane has changes")
-    for command, unread in (("verify c", [near]), ("verify", [near]), ("verify --scan", [far, near])):
+    for command, unread in (
+        ("verify c", [near]),
+        ("verify", [near]),
+        ("verify --scan", [far, near]),
+    ):
         checked = tables.json(command, 1)[0]
         assert (checked["ok"], checked["unread"]) == (False, [*map(str, unread)])
     assert tables.json("verify --scan", 1)[1]["ok"] is True
@@ -148,7 +199,12 @@ def test_rebuild_shows_what_it_would_write_and_writes_it_when_told(tables: Table
     tables.table.forget_days(Lane(A, 0, "c"), total={"N": "29"})
     before = dict(tables.held)
     would = {"now": "version 1, total 29, count 30", "would": "write", "total": 30, "count": 30}
-    dry = {"counter": "c", "region": A, "lanes": [{"lane": "eu-west-1#0#c", **would}], "written": False}
+    dry = {
+        "counter": "c",
+        "region": A,
+        "lanes": [{"lane": "eu-west-1#0#c", **would}],
+        "written": False,
+    }
     assert tables.json("rebuild c --dry-run") == [dry]
     shown = "version 1, total 29, count 30 its segments give a checkpoint with total 30, count 30"
     tables("rebuild c --dry-run", says=shown)
@@ -157,7 +213,12 @@ def test_rebuild_shows_what_it_would_write_and_writes_it_when_told(tables: Table
     assert tables.held == before
     assert "rebuilt eu-west-1#0#c: total 30" in tables.ctl("rebuild", "c", input="y\n").out
     tables("verify")
-    done = {"counter": "c", "region": A, "lanes": [{"lane": "eu-west-1#0#c", "total": 30}], "written": True}
+    done = {
+        "counter": "c",
+        "region": A,
+        "lanes": [{"lane": "eu-west-1#0#c", "total": 30}],
+        "written": True,
+    }
     assert tables.json("rebuild c --yes") == [done]
 
 
@@ -167,28 +228,41 @@ def test_rebuild_of_a_limited_counter_writes_its_gates_anew_and_says_what_is_los
         tables.ledger.add("seats:gig", 1)
     tables.table.alter(gate_key(Lane(A, 0, "seats:gig")), count={"N": "2"}, total={"N": "2"})
     damaged = dict(tables.held)
-    dry, refused = tables("rebuild seats:gig --dry-run").out, tables.ctl("rebuild", "seats:gig", input="n\n")
+    dry, refused = (
+        tables("rebuild seats:gig --dry-run").out,
+        tables.ctl("rebuild", "seats:gig", input="n\n"),
+    )
     assert (refused.code, "Stop all that add" in refused.err, tables.held) == (2, True, damaged)
     assert "eu-west-1#0#seats:gig: value 5, count 4" in dry
     assert "  2 changes of sum 2 are in the value and their tokens are lost" in dry
     (done,) = tables.json("rebuild seats:gig --yes")
     (lane,) = done["lanes"]
     assert (lane["value"], lane["count"], len(lane["told"]), done["written"]) == (5, 4, 1, True)
-    assert tables("rebuild seats:gig --yes").out == "rebuilt eu-west-1#0#seats:gig: value 5, count 4\n"
+    assert (
+        tables("rebuild seats:gig --yes").out == "rebuilt eu-west-1#0#seats:gig: value 5, count 4\n"
+    )
     tables("verify seats:gig")
 
 
 def test_a_dry_run_writes_no_gate_of_any_region() -> None:
     tables = limited(A, B)
-    ledger = Ledger(tables.settings(), tables=dict.fromkeys((A, B), tables.table), clock=tables.clock)
+    ledger = Ledger(
+        tables.settings(), tables=dict.fromkeys((A, B), tables.table), clock=tables.clock
+    )
     for region, amount in ((A, 3), (B, 2)):
         ledger.add("seats:gig", amount, idempotency_key="k", at=to_datetime(NOW_MS), region=region)
     for region, count in ((A, "5"), (B, "6")):
-        tables.table.alter(gate_key(Lane(region, 0, "seats:gig")), count={"N": count}, total={"N": "1"})
+        tables.table.alter(
+            gate_key(Lane(region, 0, "seats:gig")), count={"N": count}, total={"N": "1"}
+        )
     damaged = dict(tables.held)
     dry = tables("rebuild seats:gig --dry-run").out
     assert tables.held == damaged
-    assert ("rebuilt" in dry, f"{A}#0#seats:gig: value" in dry, f"{B}#0#seats:gig: value" in dry) == (False, True, True)
+    assert (
+        "rebuilt" in dry,
+        f"{A}#0#seats:gig: value" in dry,
+        f"{B}#0#seats:gig: value" in dry,
+    ) == (False, True, True)
     tables("rebuild seats:gig --yes")
     lanes = [gate_key(Lane(region, 0, "seats:gig")) for region in (A, B)]
     assert [tables.held[lane] == damaged[lane] for lane in lanes] == [False, False]
@@ -197,15 +271,24 @@ def test_a_dry_run_writes_no_gate_of_any_region() -> None:
 def test_a_dry_run_decides_as_a_rebuild_does_and_writes_nothing(tables: Tables) -> None:
     there = items.checkpoint_of(LANE, tables.held[CHECKPOINT])
     lost = Delta(LANE, tokens.before(there.watermark) or "", 7)
-    (listed,) = [i for key, i in tables.held.items() if key.pk == CHECKPOINT.pk and key.sk.startswith("segment#")]
+    (listed,) = [
+        i
+        for key, i in tables.held.items()
+        if key.pk == CHECKPOINT.pk and key.sk.startswith("segment#")
+    ]
     first = next(iter(items.segment_of(LANE, listed)))
-    orphan = Segment(LANE, there.last, 2, Entries.of([ENTRY.pack(*first), packed(lost.token, lost.change)]))
+    orphan = Segment(
+        LANE, there.last, 2, Entries.of([ENTRY.pack(*first), packed(lost.token, lost.change)])
+    )
     tables.table.store([items.segment_item(orphan)])
     before = dict(tables.held)
     tables("rebuild c --dry-run", says="its segments give a checkpoint with total 30, count 30")
     assert tables.held == before
     tables("rebuild c --yes")
-    assert (items.delta_key(lost) in tables.held, items.segment_key(LANE, there.last, 2) in tables.held) == (
+    assert (
+        items.delta_key(lost) in tables.held,
+        items.segment_key(LANE, there.last, 2) in tables.held,
+    ) == (
         True,
         False,
     )
@@ -216,7 +299,10 @@ def test_a_dry_run_decides_as_a_rebuild_does_and_writes_nothing(tables: Tables) 
     tables.clock.now_ms += 600_000
     tables("rebuild c --yes", 1, says="no segment to rebuild that from")
     failing = tables.json("rebuild c --dry-run", 1)[0]["lanes"][0]
-    assert (failing["would"], "no segment to rebuild that from" in failing["error"]) == ("fail", True)
+    assert (failing["would"], "no segment to rebuild that from" in failing["error"]) == (
+        "fail",
+        True,
+    )
     tables("verify c", 1, says="c: its events give no value")
     tables.clock.now_ms = soon
     tables.table.alter(CHECKPOINT, version={"N": "1"})
@@ -238,8 +324,13 @@ def test_a_lane_that_cannot_be_rebuilt_hides_no_other(tables: Tables) -> None:
     tables.clock.now_ms += 60_000
     tables("compact d")
     without_segments(tables, Lane(A, 1, "d"))
-    total = items.checkpoint_of(Lane(A, 0, "d"), tables.held[items.checkpoint_key(Lane(A, 0, "d"))]).total
-    assert f"rebuilt eu-west-1#0#d: total {total}" in tables("rebuild d --yes", 3, says="may still be landing").out
+    total = items.checkpoint_of(
+        Lane(A, 0, "d"), tables.held[items.checkpoint_key(Lane(A, 0, "d"))]
+    ).total
+    assert (
+        f"rebuilt eu-west-1#0#d: total {total}"
+        in tables("rebuild d --yes", 3, says="may still be landing").out
+    )
     said = tables("rebuild d --yes --json", 3)
     assert json.loads(said.err)["error"] == "GaveUp"
     first, second = said.documents[0]["lanes"]

@@ -10,11 +10,15 @@ from tests.ledgerctl.support import Said, Tables, refused
 
 ROOT = Path(__file__).parents[2]
 COSTS, BILLS = ((ROOT / "docs" / name).read_text() for name in ("costs.md", "bills.txt"))
-WORKLOADS = dict(zip("ABC", re.findall(r"^\$ ledgerctl (cost .*)$", BILLS, re.MULTILINE), strict=True))
+WORKLOADS = dict(
+    zip("ABC", re.findall(r"^\$ ledgerctl (cost .*)$", BILLS, re.MULTILINE), strict=True)
+)
 
 
 BY_HAND = {"A": 35.37, "B": 160.71}
-"""Added up once from AWS's list prices alone: 6.8 million invocations of ring and a GB-month of each log among it."""
+"""Added up once from AWS's list prices alone: 6.8 million invocations of ring and a GB-month of
+each log among it.
+"""
 
 
 def ctl(*typed: str) -> Said:
@@ -24,7 +28,9 @@ def ctl(*typed: str) -> Said:
 def column(name: str) -> dict[str, float]:
     """The bill of a workload, as the page has it."""
     rows = re.findall(
-        r"^\| ([^|]+) \| ([0-9.,]*) \| ([0-9.,]*) \| ([0-9.,]*) \|$", COSTS.replace("**", ""), re.MULTILINE
+        r"^\| ([^|]+) \| ([0-9.,]*) \| ([0-9.,]*) \| ([0-9.,]*) \|$",
+        COSTS.replace("**", ""),
+        re.MULTILINE,
     )
     return {row[0]: float(row["ABC".index(name) + 1].replace(",", "") or 0) for row in rows}
 
@@ -37,11 +43,15 @@ def test_the_bills_of_the_page_and_of_the_readme_are_what_the_command_prints() -
             of_line = "alarms, metrics, dashboards" if line == "alarms" else line
             assert of_page[of_line] == pytest.approx(dollars[line], abs=0.006), line
         assert of_page["all"] == pytest.approx(dollars["total"], abs=0.5)
-        assert dollars["total"] == pytest.approx({"A": 36.6, "B": 153.6, "C": 3_133.6}[name], rel=0.1)
+        assert dollars["total"] == pytest.approx(
+            {"A": 36.6, "B": 153.6, "C": 3_133.6}[name], rel=0.1
+        )
         if name in BY_HAND:
             assert dollars["total"] == pytest.approx(BY_HAND[name], rel=0.02)
         changes = said["workload"]["changes"]
-        assert of_page["a million changes"] == pytest.approx(dollars["total"] / changes * 1e6, rel=0.02)
+        assert of_page["a million changes"] == pytest.approx(
+            dollars["total"] / changes * 1e6, rel=0.02
+        )
         assert said["largest"] == {"A": "alarms", "B": "http", "C": "changes"}[name]
     readme = " ".join((ROOT / "README.md").read_text().split())
     small, busy = (column(name)["all"] for name in "AB")
@@ -63,7 +73,10 @@ def test_the_page_says_when_deltas_that_are_kept_have_cost_as_much_as_deleted_on
 
 def test_what_is_beyond_a_lane_or_a_table_is_named_before_the_price() -> None:
     for typed, says in (
-        ("100000/s --in-regions 2", "gets 50,000 changes a second and takes 500 for good: --shards 100 spreads them"),
+        (
+            "100000/s --in-regions 2",
+            "gets 50,000 changes a second and takes 500 for good: --shards 100 spreads them",
+        ),
         ("100000/s --in-regions 2 --no-clean", "takes 1,000 for good: --shards 50 "),
         ("1000000/s", "takes 500 for good: a counter has 1,000 shards at most"),
         ("100000/s --pack 38", "takes 19,000 for good: --shards 6 "),
@@ -76,7 +89,13 @@ def test_what_is_beyond_a_lane_or_a_table_is_named_before_the_price() -> None:
 
 
 def test_an_amount_is_a_number_a_month_or_a_rate() -> None:
-    for text, number in (("250000", 250_000), ("250,000", 250_000), ("1.5M", 1.5e6), ("2G", 2e9), ("1/s", 2_628_000)):
+    for text, number in (
+        ("250000", 250_000),
+        ("250,000", 250_000),
+        ("1.5M", 1.5e6),
+        ("2G", 2e9),
+        ("1/s", 2_628_000),
+    ):
         assert amount(text) == number
     refused(ctl("cost", "--changes", "many"), 2, "'many' is no amount")
     assert ctl("cost", "--changes", "0").code == 0

@@ -1,4 +1,6 @@
-"""`doctor` on tables of every shape, and `init`, which makes one that it has nothing to say about."""
+"""`doctor` on tables of every shape, and `init`, which makes one that it has nothing to say
+about.
+"""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +15,20 @@ from ledger.lane import directory
 from ledger.limit import Limit, Shape
 from ledger.values import Lane
 from ledgerctl.call import Surroundings
-from tests.ledgerctl.support import ENVIRON, GOOD, NOW_MS, A, Answer, B, Clock, aws, ctl, on_engine, refusal, refused
+from tests.ledgerctl.support import (
+    ENVIRON,
+    GOOD,
+    NOW_MS,
+    A,
+    Answer,
+    B,
+    Clock,
+    aws,
+    ctl,
+    on_engine,
+    refusal,
+    refused,
+)
 from tests.ledgerctl.support import TABLE as TWO
 
 TABLE = {**TWO, "Replicas": []}
@@ -33,7 +48,10 @@ EXPIRES = {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED"}}
 NO_STREAM = {"StreamSpecification": {"StreamEnabled": False}}
 KEYED_OTHERWISE = {"KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}]}
 LIMITS = '{"stock:": {"floor": 0}}'
-LIMITED_DAYS = {"LEDGER_LIMITS": LIMITS, "LEDGER_PERIODS": '{"stock:": {"late_s": 60, "keep_s": 60}}'}
+LIMITED_DAYS = {
+    "LEDGER_LIMITS": LIMITS,
+    "LEDGER_PERIODS": '{"stock:": {"late_s": 60, "keep_s": 60}}',
+}
 NOTED = items.shape_item(Shape((A,), {}, limits={"stock:": Limit(floor=0)}, is_strong=True))
 STRONG_NOTED = {"DescribeTable": STRONG, "GetItem": {"Item": NOTED}}
 BETWEEN = "consistency between Regions"
@@ -42,14 +60,24 @@ BOTH = {"LEDGER_REGIONS": f"{A},{B}"}
 
 
 def answering(**changed: Any) -> Answer:
-    """A table that is as it should be, apart from some answers; an iterator gives another one each time."""
+    """A table that is as it should be, apart from some answers; an iterator gives another one
+    each time.
+    """
     answers = ANSWERS | changed
 
     def answer(operation: str, asked: Any) -> tuple[int, Any]:
         if operation in ("PutItem", "DeleteItem", "UpdateItem"):
-            assert asked["ConditionExpression"] == "attribute_exists(pk) AND attribute_not_exists(pk)"
+            assert (
+                asked["ConditionExpression"] == "attribute_exists(pk) AND attribute_not_exists(pk)"
+            )
         given = answers.get(operation, NEVER_WRITTEN)
-        given = next(given) if isinstance(given, Iterator) else given(asked) if callable(given) else given
+        given = (
+            next(given)
+            if isinstance(given, Iterator)
+            else given(asked)
+            if callable(given)
+            else given
+        )
         return given if isinstance(given, tuple) else (200, given)
 
     return answer
@@ -64,7 +92,9 @@ def findings(made: Surroundings) -> tuple[int, dict[str, str]]:
     said = ctl(made, "doctor", "--json")
     for each in said.documents:
         assert (each["level"] == "ok") == (each["remedy"] == "")
-    return said.code, {each["what"]: each["level"] for each in said.documents if each["level"] != "ok"}
+    return said.code, {
+        each["what"]: each["level"] for each in said.documents if each["level"] != "ok"
+    }
 
 
 def said(made: Surroundings) -> str:
@@ -87,10 +117,19 @@ def test_what_loses_changes_fails_and_what_cannot_be_seen_is_to_know() -> None:
     of_narrow = dict.fromkeys(("Scan", "DeleteItem", "DescribeTable"), REFUSED)
     cases: tuple[tuple[dict[str, str], dict[str, Any], int, dict[str, str]], ...] = (
         *(
-            ({}, {"DescribeTable": {"Table": TABLE | changed}}, int(level == "fail"), {f"{A} {what}": level})
+            (
+                {},
+                {"DescribeTable": {"Table": TABLE | changed}},
+                int(level == "fail"),
+                {f"{A} {what}": level},
+            )
             for changed, level, what in (
                 (KEYED_OTHERWISE, "fail", "keys"),
-                ({"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}}, "fail", "stream"),
+                (
+                    {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}},
+                    "fail",
+                    "stream",
+                ),
                 (NO_STREAM, "warn", "stream"),  # of the only Region
                 ({"DeletionProtectionEnabled": False}, "warn", "deletion protection"),
                 ({"GlobalSecondaryIndexes": [{"IndexName": "by-change"}]}, "warn", "indexes"),
@@ -99,7 +138,12 @@ def test_what_loses_changes_fails_and_what_cannot_be_seen_is_to_know() -> None:
         ),
         ({}, {"DescribeTable": {"Table": TWO}}, 0, {"regions for replicas": "warn"}),
         (BOTH, {}, 1, {"replicas for regions": "fail"}),
-        (BOTH, {"DescribeTable": {"Table": TWO | NO_STREAM}}, 1, {f"{at} stream": "fail" for at in (A, B)}),
+        (
+            BOTH,
+            {"DescribeTable": {"Table": TWO | NO_STREAM}},
+            1,
+            {f"{at} stream": "fail" for at in (A, B)},
+        ),
         ({}, {"DescribeTable": STRONG}, 1, {BETWEEN: "fail", "shape": "warn"}),
         ({"LEDGER_LIMITS": LIMITS}, STRONG_NOTED, 0, {BETWEEN: "warn"}),
         (LIMITED_DAYS, STRONG_NOTED, 1, {BETWEEN: "fail", f"{A} periods": "warn", "shape": "warn"}),
@@ -167,24 +211,41 @@ def test_each_right_is_tried_in_the_regions_and_on_the_keys_that_it_is_needed_fo
 
 def test_lanes_are_held_against_the_directory_and_what_was_not_looked_at_is_said() -> None:
     gate = gates.gate_key(Lane(A, 0, "seats:gig"))
-    deltas = [item_key(items.delta_pk(Lane(A, 0, f"c{n}")), tokens.last_of(NOW_MS)) for n in range(101)]
+    deltas = [
+        item_key(items.delta_pk(Lane(A, 0, f"c{n}")), tokens.last_of(NOW_MS)) for n in range(101)
+    ]
 
     def listed(asked: Any) -> Any:
         keys = asked["RequestItems"]["counters"]["Keys"]
-        return {"Responses": {"counters": [key for key in keys if key["pk"]["S"].startswith("lane#")]}}
+        return {
+            "Responses": {"counters": [key for key in keys if key["pk"]["S"].startswith("lane#")]}
+        }
 
-    for lacking, lane in ((deltas[0], "eu-west-1#0#c0"), (item_key(*gate), "eu-west-1#0#seats:gig")):
+    for lacking, lane in (
+        (deltas[0], "eu-west-1#0#c0"),
+        (item_key(*gate), "eu-west-1#0#seats:gig"),
+    ):
         lacks = said(world(Scan={"Items": [lacking]}))
-        assert f"directory of lanes: 1 of 1 lanes of 1 counters are not in it, such as {lane}" in lacks
+        assert (
+            f"directory of lanes: 1 of 1 lanes of 1 counters are not in it, such as {lane}" in lacks
+        )
         assert "`ledgerctl compact` in each Region lists them" in lacks
     rest = "in the part that this read; `ledgerctl list --scan` reads the whole table"
-    for count, more, whole in ((100, {}, True), (101, {}, False), (1, {"LastEvaluatedKey": deltas[0]}, False)):
+    for count, more, whole in (
+        (100, {}, True),
+        (101, {}, False),
+        (1, {"LastEvaluatedKey": deltas[0]}, False),
+    ):
         there = said(world(Scan={"Items": deltas[:count], **more}, BatchGetItem=listed))
         seen = min(count, 100)
-        assert (f"has each of {seen} lanes of {seen} counters" in there, rest in there) == (True, not whole)
+        assert (f"has each of {seen} lanes of {seen} counters" in there, rest in there) == (
+            True,
+            not whole,
+        )
 
 
-# -- init --------------------------------------------------------------------------------------------------------------
+# -- init
+# --------------------------------------------------------------------------------------------------
 
 
 def test_init_makes_a_table_that_doctor_finds_fine_and_grows_it_by_a_region_and_a_limit(
@@ -197,11 +258,18 @@ def test_init_makes_a_table_that_doctor_finds_fine_and_grows_it_by_a_region_and_
     limited = on_engine(engine, name, A, B, LEDGER_LIMITS=LIMITS)
     (made,) = ctl(one, "init", "--json").documents
     assert (made["table"], made["regions"]) == (name, [A])
-    assert (made["steps"][0], made["steps"][-1]) == (f"{A}: turned the stream on", f"{A}: wrote the shape")
+    assert (made["steps"][0], made["steps"][-1]) == (
+        f"{A}: turned the stream on",
+        f"{A}: wrote the shape",
+    )
     (grown,) = ctl(both, "init", "--json").documents
-    assert {f"{B}: made a replica", f"{A}: added new Regions, limits or periods to the shape"} <= {*grown["steps"]}
+    assert {f"{B}: made a replica", f"{A}: added new Regions, limits or periods to the shape"} <= {
+        *grown["steps"]
+    }
     assert said(both).endswith("0 to know, 0 to mend")
-    assert ctl(both, "init").out.endswith("is there already in eu-west-1 us-east-1: nothing to do\n")
+    assert ctl(both, "init").out.endswith(
+        "is there already in eu-west-1 us-east-1: nothing to do\n"
+    )
     refused(ctl(one, "get", "c"), 2, "LEDGER_REGIONS")
     assert ctl(both, "add", "stock:1", "-6").code == 0
     assert "lacks limits stock:; nothing refuses a process without them" in said(limited)
@@ -215,7 +283,11 @@ def test_init_refuses_what_doctor_fails_and_changes_nothing() -> None:
     for changed, code, says in (
         ({"DescribeTimeToLive": EXPIRES}, 1, "time to live: enabled"),
         ({"DescribeTable": STRONG}, 1, "strong"),
-        ({"DescribeTable": {"Table": TABLE | KEYED_OTHERWISE}}, 1, "does not have the library's shape"),
+        (
+            {"DescribeTable": {"Table": TABLE | KEYED_OTHERWISE}},
+            1,
+            "does not have the library's shape",
+        ),
         ({"GetItem": {"Item": items.shape_item(Shape((A,), {"stock:": 4}))}}, 2, "shards"),
         ({"GetItem": {"Item": items.shape_item(Shape((B,), {}))}}, 2, "us-east-1"),
     ):
@@ -239,20 +311,34 @@ def test_init_notes_the_mode_of_the_table_for_processes_that_may_not_describe_it
         return noted
 
     restored = {"Table": TABLE}
-    assert [init(table) for table in (STRONG, STRONG, restored, restored)] == [[True], [], [False], []]
+    assert [init(table) for table in (STRONG, STRONG, restored, restored)] == [
+        [True],
+        [],
+        [False],
+        [],
+    ]
 
 
 def test_init_waits_for_recovery_and_replicas_and_is_not_ready_without() -> None:
     pauses: list[float] = []
-    made = world(DescribeContinuousBackups=OFF, UpdateContinuousBackups=iter([NOT_YET, NOT_YET, (200, {})]))
+    made = world(
+        DescribeContinuousBackups=OFF, UpdateContinuousBackups=iter([NOT_YET, NOT_YET, (200, {})])
+    )
     done = ctl(replace(made, pause=pauses.append), "init")
-    assert (done.code, done.out.splitlines()[0], len(pauses)) == (0, f"{A}: point-in-time recovery is on", 2)
+    assert (done.code, done.out.splitlines()[0], len(pauses)) == (
+        0,
+        f"{A}: point-in-time recovery is on",
+        2,
+    )
     for answer, says in ((NOT_YET, "Backups are being enabled"), (REFUSED, "may do")):
         failed = ctl(world(DescribeContinuousBackups=OFF, UpdateContinuousBackups=answer), "init")
         refused(failed, 3, f"{A}: point-in-time recovery is not on", says)
 
     pauses.clear()
-    states = ({"Table": TABLE | {"Replicas": [{"RegionName": B, "ReplicaStatus": s}]}} for s in ("CREATING", "ACTIVE"))
+    states = (
+        {"Table": TABLE | {"Replicas": [{"RegionName": B, "ReplicaStatus": s}]}}
+        for s in ("CREATING", "ACTIVE")
+    )
     creating, active = states
     both = {"Item": items.shape_item(Shape((A, B), {}))}
     made = world(BOTH, DescribeTable=chain([creating] * 4, repeat(active)), GetItem=both)

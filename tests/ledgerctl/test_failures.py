@@ -1,4 +1,6 @@
-"""What a user, a role or a network does wrong: a sentence, a remedy, an exit code, never a stack trace."""
+"""What a user, a role or a network does wrong: a sentence, a remedy, an exit code, never a stack
+trace.
+"""
 
 import json
 import re
@@ -16,15 +18,33 @@ from ledger import __version__, errors
 from ledgerctl.__main__ import app
 from ledgerctl.call import Surroundings
 from ledgerctl.failures import meaning
-from tests.ledgerctl.support import ENVIRON, A, Said, Tables, aws, ctl, limited, refusal, refused, signed_in
+from tests.ledgerctl.support import (
+    ENVIRON,
+    A,
+    Said,
+    Tables,
+    aws,
+    ctl,
+    limited,
+    refusal,
+    refused,
+    signed_in,
+)
 
-READS = {"BatchGetItem": {"Responses": {}}, "Query": {"Items": []}, "GetItem": {}, "Scan": {"Items": []}}
+READS = {
+    "BatchGetItem": {"Responses": {}},
+    "Query": {"Items": []},
+    "GetItem": {},
+    "Scan": {"Items": []},
+}
 
 
 def read_only(operation: str, _: Any) -> tuple[int, Any]:
     if operation in READS:
         return 200, READS[operation]
-    return refusal("AccessDeniedException", f"User is not authorized to perform: dynamodb:{operation}")
+    return refusal(
+        "AccessDeniedException", f"User is not authorized to perform: dynamodb:{operation}"
+    )
 
 
 def refusing(code: str) -> Surroundings:
@@ -36,22 +56,44 @@ def no_profile(profile: str | None) -> boto3.Session:
 
 
 ANYBODY = replace(aws(read_only), session=lambda _: signed_in())
-NOBODY = replace(aws(read_only, {"LEDGER_TABLE": "counters"}), session=lambda _: signed_in("ap-south-1"))
+NOBODY = replace(
+    aws(read_only, {"LEDGER_TABLE": "counters"}), session=lambda _: signed_in("ap-south-1")
+)
 NO_KEYS = replace(ANYBODY, session=lambda _: signed_in(key=None))
 DOWN = "--endpoint-url http://127.0.0.1:1"
 OF_AWS = [
-    (refusing("ResourceNotFoundException"), "get c", 2, ("There is no table counters in eu-west-1.", "ledgerctl init")),
-    (aws(read_only), "add c 1", 3, ("not authorized to perform: dynamodb:PutItem", "docs/security.md#roles")),
+    (
+        refusing("ResourceNotFoundException"),
+        "get c",
+        2,
+        ("There is no table counters in eu-west-1.", "ledgerctl init"),
+    ),
+    (
+        aws(read_only),
+        "add c 1",
+        3,
+        ("not authorized to perform: dynamodb:PutItem", "docs/security.md#roles"),
+    ),
     (NO_KEYS, "get c", 3, ("Unable to locate credentials", "--profile")),
     (refusing("ExpiredTokenException"), "get c", 3, ("Sign in again",)),
     (ANYBODY, f"get c {DOWN}", 3, ("http://127.0.0.1:1", "Check that the endpoint is up")),
     (ANYBODY, f"add c 1 {DOWN}", 3, ("Nothing was written", "Check that the endpoint is up")),
-    (replace(aws(read_only), session=no_profile), "get c --profile no", 2, ("(no) could not be", "list-profiles")),
+    (
+        replace(aws(read_only), session=no_profile),
+        "get c --profile no",
+        2,
+        ("(no) could not be", "list-profiles"),
+    ),
     (refusing("ThrottlingException"), "init", 3, ("Run it again",)),
     (NOBODY, f"get c {DOWN}", 3, ("counters in ap-south-1",)),
     (replace(NOBODY, session=NO_KEYS.session), "get c", 2, ("No Region is named", "--region")),
     (aws(read_only, ENVIRON | {"LEDGER_TABLE": ""}), "get c", 2, ("No table is named", "--table")),
-    (aws(read_only, ENVIRON | {"LEDGER_SHARDS": "four"}), "get c", 2, ("LEDGER_SHARDS='four' cannot be read",)),
+    (
+        aws(read_only, ENVIRON | {"LEDGER_SHARDS": "four"}),
+        "get c",
+        2,
+        ("LEDGER_SHARDS='four' cannot be read",),
+    ),
 ]
 
 
@@ -63,7 +105,9 @@ def test_what_aws_or_the_settings_refuse_has_a_sentence_a_remedy_and_an_exit_cod
     assert json.loads(ctl(refusing("ResourceNotFoundException"), "get", "c", "--json").err) == {
         "error": "TableMissing",
         "message": "There is no table counters in eu-west-1.",
-        "remedy": "Name another with --table, --region or --endpoint-url, or make it: `ledgerctl init`.",
+        "remedy": (
+            "Name another with --table, --region or --endpoint-url, or make it: `ledgerctl init`."
+        ),
     }
 
 
@@ -73,13 +117,19 @@ TYPED = [
     ("get c\t--regions\tus-east-1", "region='eu-west-1' is not one of"),
     ("get c\t--endpoint-url\tftp://x", "is no URL such as http"),
     (f"add c\t{'1' * 30}", "at most 10**18"),
-    *((f"add c\t{number}", "is not a whole number") for number in ("1_000", " 3", "٣", "--3", "1.0")),
+    *(
+        (f"add c\t{number}", "is not a whole number")
+        for number in ("1_000", " 3", "٣", "--3", "1.0")
+    ),
     ("add c\t1\t--key\tk", "--key and --at go together"),
     ("add c\t1\t--home-region\tmars-1", "is not one of regions"),
     ("history c\t--since\tyesterday", "such as 2010-12-01T08:26:00Z"),
     ("verify stok:1", "Nobody has added to 'stok:1'. `ledgerctl list` names the counters"),
     ("export stok:1", "Nobody has added to 'stok:1'"),
-    ("import /no/such/file.csv", "error: /no/such/file.csv: No such file or directory. Name another file."),
+    (
+        "import /no/such/file.csv",
+        "error: /no/such/file.csv: No such file or directory. Name another file.",
+    ),
     ("hold stock:1\t-2\t--expires\t5", "not a length of time"),
     ("hold stock:1\t-2\t--expires\t401d", "at most 400 days"),
     ("hold stock:1\t-2\t--expires\t5m\t--key\tk", "--key and --at go together"),
@@ -104,7 +154,16 @@ def test_what_was_typed_wrong_ends_with_2_and_does_nothing() -> None:
 
 
 def test_words_that_no_command_takes_are_refused_by_typer_before_anything_is_done() -> None:
-    wrong = ("gett c", "get", "get c d", "get c --tabel x", "hold c 1", "list --limit 0", "top --by size", "add c 1 2")
+    wrong = (
+        "gett c",
+        "get",
+        "get c d",
+        "get c --tabel x",
+        "hold c 1",
+        "list --limit 0",
+        "top --by size",
+        "add c 1 2",
+    )
     for typed in wrong:
         assert Tables()(typed, 2, says="--help").out == ""
     for command in app.registered_commands:
@@ -132,25 +191,40 @@ MEANT = (
 def test_each_error_of_the_library_has_an_exit_code_and_a_remedy() -> None:
     for error, code, says in MEANT:
         wrong = meaning(error, lambda: "counters")
-        assert (wrong.kind, wrong.code, says in wrong.remedy) == (type(error).__name__, code, True), error
+        assert (wrong.kind, wrong.code, says in wrong.remedy) == (
+            type(error).__name__,
+            code,
+            True,
+        ), error
         assert wrong.message
 
 
 def test_ctrl_c_says_that_nothing_counts_twice_and_a_mistake_of_ours_is_no_stack_trace() -> None:
     tables = Tables()
     tables.fails(object, KeyboardInterrupt())
-    refused(tables.ctl("get", "c"), 130, "Interrupted", "nothing counts twice", "`add` without --key")
+    refused(
+        tables.ctl("get", "c"), 130, "Interrupted", "nothing counts twice", "`add` without --key"
+    )
     tables.mends()
     tables.fails(object, ZeroDivisionError("a mistake of ours"))
-    refused(tables.ctl("get", "c"), 70, "ZeroDivisionError", "Please report it", "LEDGERCTL_TRACE=1")
+    refused(
+        tables.ctl("get", "c"), 70, "ZeroDivisionError", "Please report it", "LEDGERCTL_TRACE=1"
+    )
     tables.environ["LEDGERCTL_TRACE"] = "1"
     with pytest.raises(ZeroDivisionError):
         tables.ctl("get", "c")
 
 
 def test_the_program_prints_its_version_without_a_table_and_says_what_is_not_installed() -> None:
-    assert ctl(replace(aws(read_only), environ={}), "--version") == Said(0, f"ledgerctl {__version__}\n", "")
+    assert ctl(replace(aws(read_only), environ={}), "--version") == Said(
+        0, f"ledgerctl {__version__}\n", ""
+    )
     bare = "import sys; sys.modules['typer'] = None; import ledgerctl.__main__"
     root = Path(__file__).parents[2]
-    said = subprocess.run([sys.executable, "-c", bare], cwd=root, capture_output=True, text=True, check=False)
-    assert said.stderr == "ledgerctl needs typer, which is not installed: in a clone, pip install '.[cli]'\n"
+    said = subprocess.run(
+        [sys.executable, "-c", bare], cwd=root, capture_output=True, text=True, check=False
+    )
+    assert (
+        said.stderr
+        == "ledgerctl needs typer, which is not installed: in a clone, pip install '.[cli]'\n"
+    )

@@ -47,7 +47,9 @@ def path(tmp_path: Path) -> Path:
 
 def shop(path: Path, count: int) -> dict[str, int]:
     """A file of sales, and the truth about them."""
-    path.write_text(HEADER + "".join(f"{n},536,{n % 7},{n},2010-12-01T09:32:00Z\n" for n in range(count)))
+    path.write_text(
+        HEADER + "".join(f"{n},536,{n % 7},{n},2010-12-01T09:32:00Z\n" for n in range(count))
+    )
     return {f"stock:{code}": -sum(range(code, count, 7)) for code in range(7)}
 
 
@@ -74,7 +76,11 @@ ROWS = [
 def test_bad_rows_go_to_a_file_with_the_reason_and_stop_nobody(tables: Tables, path: Path) -> None:
     bad = path.with_name(BAD_PATH)
     path.write_bytes(b"\xef\xbb\xbf" + HEADER.encode() + b"\n".join(row for row, _ in ROWS))
-    tables(f"import {path} {SHOP} --dry-run", 1, says="changes: 3, bad rows: 8; nothing was written to the table")
+    tables(
+        f"import {path} {SHOP} --dry-run",
+        1,
+        says="changes: 3, bad rows: 8; nothing was written to the table",
+    )
     assert tables.held == {}
     said = tables(f"import {path} {SHOP}", 1, says=str(bad))
     assert said.out == "2 recorded, 0 replayed (they were there already), 9 bad\n"
@@ -84,7 +90,11 @@ def test_bad_rows_go_to_a_file_with_the_reason_and_stop_nobody(tables: Tables, p
     assert reasons.keys() == expected.keys()
     assert all(reason in reasons[line] for line, reason in expected.items())
     assert ROWS[8][0] in bad.read_bytes()
-    put_right = bad.read_text(errors="surrogateescape").replace("six", "6").replace("yesterday", "2010-12-01T09:32:00Z")
+    put_right = (
+        bad.read_text(errors="surrogateescape")
+        .replace("six", "6")
+        .replace("yesterday", "2010-12-01T09:32:00Z")
+    )
     bad.write_text(put_right, errors="surrogateescape")
     tables(f"import {bad} {SHOP}", 1, says="2 recorded")
     assert values(tables) == {"stock:A": -17}
@@ -99,7 +109,10 @@ def test_bad_rows_go_to_a_file_with_the_reason_and_stop_nobody(tables: Tables, p
 def test_bad_rows_of_jsonl_keep_what_they_said(tmp_path: Path) -> None:
     tables, path, bad_path = limited(), tmp_path / "changes.jsonl", tmp_path / "changes.bad.jsonl"
     good = {"counter": "c", "change": 5, "idempotency_key": "k", "at": "2010-12-01T09:32:00Z"}
-    ahead = [tokens.make(NOW_MS + later_ms, bytes(10)) for later_ms in (299_000, 301_000, 2**48 - 1 - NOW_MS)]
+    ahead = [
+        tokens.make(NOW_MS + later_ms, bytes(10))
+        for later_ms in (299_000, 301_000, 2**48 - 1 - NOW_MS)
+    ]
     rows = (
         (good, ""),
         ("{", "not JSON"),
@@ -109,21 +122,39 @@ def test_bad_rows_of_jsonl_keep_what_they_said(tmp_path: Path) -> None:
         ('{"a":1,"a":2}', ""),
         (good | {"change": " 3"}, "not a whole number"),
         (good | {"counter": "stock:1"}, ""),
-        (good | {"counter": "stock:1", "change": -6, "idempotency_key": "l"}, "would pass the limit"),
-        *(({"counter": "c", "change": 1, "region": A, "token": token}, "five minutes ahead") for token in ahead),
-        ({"counter": "c", "change": 1, "region": "mars-1", "token": ahead[0]}, "region='mars-1' is not one of"),
+        (
+            good | {"counter": "stock:1", "change": -6, "idempotency_key": "l"},
+            "would pass the limit",
+        ),
+        *(
+            ({"counter": "c", "change": 1, "region": A, "token": token}, "five minutes ahead")
+            for token in ahead
+        ),
+        (
+            {"counter": "c", "change": 1, "region": "mars-1", "token": ahead[0]},
+            "region='mars-1' is not one of",
+        ),
         ({"counter": "c", "change": 1, "region": A, "token": "x"}, "is no token"),
         (good | {"change": 10**19}, "10**18"),
         (good | {"change": -5, "then": {"counter": "d", "change": 5}}, "would add half"),
     )
     path.write_text("\n".join(row if isinstance(row, str) else json.dumps(row) for row, _ in rows))
     asked = {"requests": 0, "read_units": 0, "write_units": 0}
-    counts = {"recorded": 3, "replayed": 0, "bad": 13, "rows": 16, "bad_file": str(bad_path), "dry_run": False}
+    counts = {
+        "recorded": 3,
+        "replayed": 0,
+        "bad": 13,
+        "rows": 16,
+        "bad_file": str(bad_path),
+        "dry_run": False,
+    }
     assert tables.json(f"import {path}", 1) == [counts | asked]
     bad = {row["bad_line"]: row for row in map(json.loads, bad_path.read_text().splitlines())}
     assert [*bad] == [line for line in range(1, 17) if line not in (1, 8, 10)]
     assert (bad[2]["bad_text"], bad[4]["change"]) == ("{", 1.5)
-    assert not [line for line, row in bad.items() if rows[line - 1][1] not in row["bad_reason"]], bad
+    assert not [line for line, row in bad.items() if rows[line - 1][1] not in row["bad_reason"]], (
+        bad
+    )
 
 
 MESSAGE = {"counter": "c", "change": 5, "idempotency_key": "k", "at": "2010-12-01T09:32:00Z"}
@@ -135,12 +166,24 @@ OTHERWISE: dict[str, list[Any]] = {
     "idempotency_key": [7, True, [1], {}, None, "", " ", "x" * 1_024, "x" * 1_025],
     "counter": [7, None, "a b", "", "a" * 256, ["c"]],
     "at": [
-        *(f"2010-12-01t09:32:00{zone}" for zone in ("z", "Z", "+01:00", ".123456789Z", ",123Z", "+0000", "+00:00:30")),
-        *("2010-12-01 09:32:00Z", "2010-12-01T09:32Z", "2010-12-01T09:32:00", "2010-12-01T24:00:00Z", "2010-12-01", ""),
+        *(
+            f"2010-12-01t09:32:00{zone}"
+            for zone in ("z", "Z", "+01:00", ".123456789Z", ",123Z", "+0000", "+00:00:30")
+        ),
+        *(
+            "2010-12-01 09:32:00Z",
+            "2010-12-01T09:32Z",
+            "2010-12-01T09:32:00",
+            "2010-12-01T24:00:00Z",
+            "2010-12-01",
+            "",
+        ),
         *("20101201T093200Z", "2010-W48-3T09:32Z", 1291195920, None, "1969-12-31T23:59:59Z"),
     ],
 }
-MESSAGES: list[dict[str, Any]] = [{name: value} for name, values in OTHERWISE.items() for value in values]
+MESSAGES: list[dict[str, Any]] = [
+    {name: value} for name, values in OTHERWISE.items() for value in values
+]
 
 
 def test_a_row_of_jsonl_is_the_message_that_every_other_door_takes(tmp_path: Path) -> None:
@@ -166,8 +209,18 @@ def test_a_row_of_jsonl_is_the_message_that_every_other_door_takes(tmp_path: Pat
 
 
 def test_a_row_of_an_export_is_no_laxer(tmp_path: Path) -> None:
-    path, good = tmp_path / "changes.jsonl", {"counter": "c", "change": 5, "token": tokens.make(5, bytes(10))}
-    for changed in ({"change": "--5"}, {"change": "5"}, {"change": True}, {"counter": 7}, {"note": 1}, {"region": ""}):
+    path, good = (
+        tmp_path / "changes.jsonl",
+        {"counter": "c", "change": 5, "token": tokens.make(5, bytes(10))},
+    )
+    for changed in (
+        {"change": "--5"},
+        {"change": "5"},
+        {"change": True},
+        {"counter": 7},
+        {"note": 1},
+        {"region": ""},
+    ):
         path.write_text(json.dumps(good | changed))
         tables = Tables()
         tables(f"import {path}", 1)
@@ -176,22 +229,49 @@ def test_a_row_of_an_export_is_no_laxer(tmp_path: Path) -> None:
     Tables()(f"import {path}", says="1 recorded")
 
 
-def test_a_templates_values_are_text_and_whole_numbers_and_its_minus_alone_turns_a_sign(tmp_path: Path) -> None:
+def test_a_templates_values_are_text_and_whole_numbers_and_its_minus_alone_turns_a_sign(
+    tmp_path: Path,
+) -> None:
     for text, options, counted in (
         ("counter,change,idempotency_key,at\nc,--5,k,2010-12-01T09:32:00Z\n", "", None),
         ("counter,change,idempotency_key,at\nc,-5,k,2010-12-01T09:32:00Z\n", "", -5),
-        ("counter,change,idempotency_key,at\nc,-5,k,2010-12-01T09:32:00Z\n", "--change -{change}", 5),
-        ("counter,change,idempotency_key,at\nc,--5,k,2010-12-01T09:32:00Z\n", "--change -{change}", None),
+        (
+            "counter,change,idempotency_key,at\nc,-5,k,2010-12-01T09:32:00Z\n",
+            "--change -{change}",
+            5,
+        ),
+        (
+            "counter,change,idempotency_key,at\nc,--5,k,2010-12-01T09:32:00Z\n",
+            "--change -{change}",
+            None,
+        ),
         ("counter,change,idempotency_key,at\nc,5,k,2010-12-01t09:32:00z\n", "", 5),
     ):
         (tmp_path / "a.csv").write_text(text)
-        (said,) = (tables := Tables()).json(f"import {tmp_path / 'a.csv'} {options}", 0 if counted else 1)
-        assert (said["recorded"], tables.held and values(tables)["c"]) == ((1, counted) if counted else (0, {}))
+        (said,) = (tables := Tables()).json(
+            f"import {tmp_path / 'a.csv'} {options}", 0 if counted else 1
+        )
+        assert (said["recorded"], tables.held and values(tables)["c"]) == (
+            (1, counted) if counted else (0, {})
+        )
     named = "--counter c --change {n} --key {k} --at {at}"
-    keys_of: list[tuple[Any, bool]] = [("a", True), (7, True), ([1], False), (True, False), (1.5, False), ({}, False)]
+    keys_of: list[tuple[Any, bool]] = [
+        ("a", True),
+        (7, True),
+        ([1], False),
+        (True, False),
+        (1.5, False),
+        ({}, False),
+    ]
     for key, good in keys_of:
-        (tmp_path / "a.jsonl").write_text(json.dumps({"k": key, "n": "5", "at": "2010-12-01T09:32:00Z"}))
-        Tables()(f"import {tmp_path / 'a.jsonl'} {named}", 0 if good else 1, says="1 recorded" if good else "")
+        (tmp_path / "a.jsonl").write_text(
+            json.dumps({"k": key, "n": "5", "at": "2010-12-01T09:32:00Z"})
+        )
+        Tables()(
+            f"import {tmp_path / 'a.jsonl'} {named}",
+            0 if good else 1,
+            says="1 recorded" if good else "",
+        )
 
 
 SOLD, SALE = "line,invoice,code,quantity,at\n", "1,536,A,6,2010-12-01T09:32:00Z\n"
@@ -215,7 +295,11 @@ FILES: list[tuple[str, str, str]] = [  # a name, its text, options
         "id!,user:Project,n}a,at\nI1,web,6,2010-12-01T09:32:00Z\n".replace("}", ""),
         "--counter 'use:{user:Project}' --change {na} --key '{id!}' --at {at}",
     ),
-    ("braces.csv", "id,n,at\nI1,6,2010-12-01T09:32:00Z\n", "--counter 'a{{{id}}}' --change {n} --key {id} --at {at}"),
+    (
+        "braces.csv",
+        "id,n,at\nI1,6,2010-12-01T09:32:00Z\n",
+        "--counter 'a{{{id}}}' --change {n} --key {id} --at {at}",
+    ),
 ]
 COUNTERS = {"bill.csv": {"use:web": 6}, "braces.csv": {"a{I1}": 6}}
 
@@ -236,14 +320,19 @@ def test_a_file_is_what_its_name_or_its_first_line_says(
     assert [*tmp_path.iterdir()] == [path]
 
 
-def test_bad_rows_keep_the_form_of_their_file_and_are_imported_with_the_same_options(tmp_path: Path) -> None:
+def test_bad_rows_keep_the_form_of_their_file_and_are_imported_with_the_same_options(
+    tmp_path: Path,
+) -> None:
     for name, separator, option, bad_name in (
         ("s.tsv", "\t", "", "s.bad.tsv"),
         ("s.tsv.gz", "\t", "", "s.bad.tsv"),
         ("s.csv", ";", "--separator ;", "s.bad.csv"),
         ("s.txt", "\t", "--separator tab", "s.bad.csv"),
     ):
-        text, tables = (SOLD + SALE.replace(",6,", ",six,")).replace(",", separator).encode(), Tables()
+        text, tables = (
+            (SOLD + SALE.replace(",6,", ",six,")).replace(",", separator).encode(),
+            Tables(),
+        )
         (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
         tables(f"import {tmp_path / name} {SHOP} {option}".replace(" ;", " ';'"), 1)
         bad = tmp_path / bad_name
@@ -262,7 +351,12 @@ def test_a_header_that_does_not_fit_says_what_to_do(tables: Tables, tmp_path: Pa
         ("a.csv", SOLD.replace(",", "|"), SHOP, "separated by '|': give --separator '|'"),
         ("a.csv", "sep=;\n" + SOLD.replace(",", ";"), SHOP, "delete it, and give --separator ';'"),
         ("a.csv", OF_A_MESSAGE, SHOP, "give --format jsonl"),
-        ("a.csv", SOLD, f"{SHOP} --counter {{colour}}", "no column 'colour'; the header has line, invoice"),
+        (
+            "a.csv",
+            SOLD,
+            f"{SHOP} --counter {{colour}}",
+            "no column 'colour'; the header has line, invoice",
+        ),
         ("a.csv", SOLD, f"{SHOP} --separator ab", "is not one character"),
         ("a.csv", SOLD, f"{SHOP} --separator '\"'", "is not one character"),
         ("a.jsonl", OF_A_MESSAGE, "--separator ';'", "is JSONL, which has no separator"),
@@ -273,12 +367,22 @@ def test_a_header_that_does_not_fit_says_what_to_do(tables: Tables, tmp_path: Pa
         assert tables.held == {}
 
 
-def test_a_compressed_file_that_is_cut_off_says_what_is_done(tables: Tables, tmp_path: Path) -> None:
+def test_a_compressed_file_that_is_cut_off_says_what_is_done(
+    tables: Tables, tmp_path: Path
+) -> None:
     truth = shop(tmp_path / "shop.csv", 3 * BATCH)
     packed, path = gzip.compress((tmp_path / "shop.csv").read_bytes()), tmp_path / "again.csv.gz"
     path.write_bytes(packed[: len(packed) * 9 // 10])
     said = tables(f"import {path} {SHOP}", 2)
-    refused(said, 2, "cannot be read to its end", "recorded", "is done", "Copy the file again", "Run it again")
+    refused(
+        said,
+        2,
+        "cannot be read to its end",
+        "recorded",
+        "is done",
+        "Copy the file again",
+        "Run it again",
+    )
     assert tables.held
     path.write_bytes(packed)
     tables(f"import {path} {SHOP}", says="replayed")
@@ -301,9 +405,17 @@ def test_an_import_that_was_cut_off_is_run_again_and_is_exact(path: Path) -> Non
         path.write_text(path.read_text() + BAD_ROW.format(n="bad"))
         tables.fails(second(), failure, after=after)
         said = tables(f"import {path} {SHOP}", code)
-        refused(said, code, f"{BATCH} recorded", f"every row before line {BATCH + 2} is done", "Run it again")
+        refused(
+            said,
+            code,
+            f"{BATCH} recorded",
+            f"every row before line {BATCH + 2} is done",
+            "Run it again",
+        )
         there = 2 * BATCH if after else BATCH
-        tables(f"import {path} {SHOP}", 1, says=f"{3 * BATCH - there:,} recorded, {there:,} replayed")
+        tables(
+            f"import {path} {SHOP}", 1, says=f"{3 * BATCH - there:,} recorded, {there:,} replayed"
+        )
         assert values(tables) == truth
         assert len(path.with_name(BAD_PATH).read_text().splitlines()) == 2
 
@@ -317,7 +429,9 @@ def test_an_import_stops_after_the_rows_that_the_table_took(tables: Tables, path
 
     tables.table.after(second(), half_taken)
     said = tables(f"import {path} {SHOP}", 3)
-    refused(said, 3, "Slower.", f"{BATCH + half} recorded", f"every row before line {BATCH + 2} is done")
+    refused(
+        said, 3, "Slower.", f"{BATCH + half} recorded", f"every row before line {BATCH + 2} is done"
+    )
     tables(f"import {path} {SHOP}", says=f"{2 * BATCH - half} recorded, {BATCH + half} replayed")
     assert values(tables) == truth
 
@@ -327,11 +441,14 @@ def test_after_a_failure_an_import_sends_no_later_row(path: Path) -> None:
     path.write_text(
         "counter,change,idempotency_key,at,region\n"
         + "".join(
-            f"stock:1,{change},{change},2010-12-01T09:32:00Z,{region}\n" for change, region in ((5, A), (7, B), (-2, A))
+            f"stock:1,{change},{change},2010-12-01T09:32:00Z,{region}\n"
+            for change, region in ((5, A), (7, B), (-2, A))
         )
     )
     tables = limited(A, B)
-    tables.fails(lambda request: writes_of("stock:1")(request) and B in repr(request), Throttled("Slower."))
+    tables.fails(
+        lambda request: writes_of("stock:1")(request) and B in repr(request), Throttled("Slower.")
+    )
     refused(tables(f"import {path}", 3), 3, "Slower.", "1 recorded")
     assert tables.json("get stock:1")[0]["value"] == 5
     tables.mends()
@@ -343,7 +460,10 @@ def test_a_sale_follows_the_delivery_in_another_lane_that_it_needs(path: Path) -
     rows = [(5, A), (-5, B), (4, B), (-4, A), (3, A), (-1, B), (-2, A)]
     path.write_text(
         "counter,change,idempotency_key,at,region\n"
-        + "".join(f"stock:1,{change},{n},2010-12-01T09:32:00Z,{region}\n" for n, (change, region) in enumerate(rows))
+        + "".join(
+            f"stock:1,{change},{n},2010-12-01T09:32:00Z,{region}\n"
+            for n, (change, region) in enumerate(rows)
+        )
     )
     tables = limited(A, B)
     tables(f"import {path}", says=f"{len(rows)} recorded")
@@ -366,8 +486,13 @@ __main__.main()
 def test_an_import_that_gets_a_sigterm_says_what_is_done(path: Path) -> None:
     shop(path, 3 * BATCH)
     command = [sys.executable, "-c", ENDED, "import", str(path), *SHOP.split()]
-    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
-    assert (said.returncode, f"every row before line {BATCH + 2} is done" in said.stderr) == (130, True), said.stderr
+    said = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (said.returncode, f"every row before line {BATCH + 2} is done" in said.stderr) == (
+        130,
+        True,
+    ), said.stderr
 
 
 def test_what_an_open_quote_has_swallowed_is_in_the_bad_file(tables: Tables, path: Path) -> None:
@@ -384,7 +509,9 @@ def test_what_an_open_quote_has_swallowed_is_in_the_bad_file(tables: Tables, pat
     assert [int(row[0]) for row in bad] == list(range(12, 12 + said["bad"]))
 
 
-def test_a_template_that_fits_no_row_is_refused_before_the_first(tables: Tables, path: Path) -> None:
+def test_a_template_that_fits_no_row_is_refused_before_the_first(
+    tables: Tables, path: Path
+) -> None:
     for text, options, says in (
         ("", "", "no header"),
         ("a,b\n", "", "there is no column 'counter'; the header has a, b"),
@@ -400,7 +527,13 @@ def test_a_template_that_fits_no_row_is_refused_before_the_first(tables: Tables,
 
 
 drawn = st.lists(
-    st.tuples(counters, changes, keys, st.timedeltas(timedelta(0), timedelta(days=9)), st.sampled_from([A, B])),
+    st.tuples(
+        counters,
+        changes,
+        keys,
+        st.timedeltas(timedelta(0), timedelta(days=9)),
+        st.sampled_from([A, B]),
+    ),
     max_size=12,
     unique_by=lambda each: (each[0], each[2], each[3]),
 )
@@ -412,7 +545,9 @@ kinds = st.sampled_from(["csv", "jsonl"])
 @effort(0.4)
 @given(kind=kinds, rows=drawn)
 def test_what_was_exported_is_imported_as_the_same_deltas(
-    kind: str, rows: list[tuple[str, int, str, timedelta, str]], tmp_path_factory: pytest.TempPathFactory
+    kind: str,
+    rows: list[tuple[str, int, str, timedelta, str]],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     path = tmp_path_factory.mktemp("exported") / f"all.{kind}"
     source, target = Tables(), Tables()
@@ -423,7 +558,11 @@ def test_what_was_exported_is_imported_as_the_same_deltas(
     empty = "" if rows else "--scan"  # the directory of a table that nobody added to is empty
     source(f"export --out {path} --format {kind} {empty}", says=f"{len(rows)} change")
     recorded, replayed = (target.json(f"import {path}")[0] for _ in range(2))
-    assert (recorded["recorded"], replayed["replayed"], recorded["bad"]) == (len(rows), len(rows), 0)
+    assert (recorded["recorded"], replayed["replayed"], recorded["bad"]) == (
+        len(rows),
+        len(rows),
+        0,
+    )
     assert source.held == target.held
 
 
@@ -462,7 +601,9 @@ def test_an_export_holds_strays_too_and_each_change_once(tmp_path: Path) -> None
 
     deltas = [Delta(Lane(A, 0, "c"), tokens.make(n, bytes(10)), n) for n in (1, 2, 3)]
     first, second, third = (Entry(each.token, each.at, each.change, A) for each in deltas)
-    assert list(with_strays(iter([first, second]), deltas[1:])) == [first, second, third], "settled while it is read"
+    assert list(with_strays(iter([first, second]), deltas[1:])) == [first, second, third], (
+        "settled while it is read"
+    )
 
 
 def test_an_export_replaces_no_file_and_half_of_one_is_no_file_and_rows_come_from_standard_input(
@@ -478,7 +619,7 @@ def test_an_export_replaces_no_file_and_half_of_one_is_no_file_and_rows_come_fro
     assert not path.exists()
     tables(f"export c --out {path}")
     other = Tables()
-    assert other.ctl("import", "-", "--home-region", "{region}", input=tables("export c").out).out.startswith(
-        "1 recorded"
-    )
+    assert other.ctl(
+        "import", "-", "--home-region", "{region}", input=tables("export c").out
+    ).out.startswith("1 recorded")
     assert values(other) == {"c": 5}

@@ -17,16 +17,24 @@ LEDGERCTL, FIRST_HOUR = PAGES
 
 def check_sessions(page: Path, engine: Engine) -> None:
     text = page.read_text()
-    assert lasting(played(text, engine)) == lasting(text), "`python -m tests.ledgerctl.page` writes it anew"
+    assert lasting(played(text, engine)) == lasting(text), (
+        "`python -m tests.ledgerctl.page` writes it anew"
+    )
 
 
-def test_the_sessions_of_the_page_are_what_the_commands_print_and_every_command_has_a_heading(engine: Engine) -> None:
+def test_the_sessions_of_the_page_are_what_the_commands_print_and_every_command_has_a_heading(
+    engine: Engine,
+) -> None:
     check_sessions(LEDGERCTL, engine)
     headings = " ".join(re.findall(r"^### (.*)$", LEDGERCTL.with_suffix(".md").read_text(), re.M))
-    assert {*re.findall(r"[a-z]+", headings)} == {command.name for command in app.registered_commands}
+    assert {*re.findall(r"[a-z]+", headings)} == {
+        command.name for command in app.registered_commands
+    }
 
 
-def test_the_sessions_and_the_python_of_the_first_hour_run(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sessions_and_the_python_of_the_first_hour_run(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     check_sessions(FIRST_HOUR, engine)
     for name, value in exported(FIRST_HOUR.read_text()).items():
         monkeypatch.setenv(name, engine.endpoint_url if name == "LEDGER_ENDPOINT_URL" else value)
@@ -36,7 +44,9 @@ def test_the_sessions_and_the_python_of_the_first_hour_run(engine: Engine, monke
 @pytest.mark.usefixtures("engine")  # it is installed
 def test_the_engine_of_the_first_hour_prints_the_lines_of_the_page() -> None:
     (shown,) = blocks(FIRST_HOUR, "text")
-    with subprocess.Popen([sys.executable, "-m", "lab.engines"], stdout=subprocess.PIPE, text=True) as started:
+    with subprocess.Popen(
+        [sys.executable, "-m", "lab.engines"], stdout=subprocess.PIPE, text=True
+    ) as started:
         assert started.stdout is not None
         lines = [started.stdout.readline() for _ in shown.splitlines()]
         started.terminate()

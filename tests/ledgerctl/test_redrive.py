@@ -8,7 +8,9 @@ from tests.ledgerctl.support import Said, aws, ctl, refusal
 
 @dataclass
 class Sqs:
-    """SQS with some messages, and a move task of some steps (status, moved); an operation may fail."""
+    """SQS with some messages, and a move task of some steps (status, moved); an operation may
+    fail.
+    """
 
     tasks: tuple[tuple[str, int], ...] = ()
     messages: int = 3
@@ -33,19 +35,28 @@ class Sqs:
         status, moved = self.tasks[self.looks]
         self.looks += 1
         why = {"FailureReason": "AWS said so"} if status == "FAILED" else {}
-        return 200, {"Results": [{"Status": status, "ApproximateNumberOfMessagesMoved": moved, **why}]}
+        return 200, {
+            "Results": [{"Status": status, "ApproximateNumberOfMessagesMoved": moved, **why}]
+        }
 
 
 def redriven(sqs: Sqs, *options: str) -> Said:
     return ctl(aws(sqs), "redrive", *(options or ("changes",)), "--stack", "shop-prod")
 
 
-def test_sqs_moves_dead_letters_to_the_queue_that_is_named_if_there_are_any_and_not_in_a_dry_run() -> None:
+def test_sqs_moves_dead_letters_to_the_queue_that_is_named_if_there_are_any_and_not_in_a_dry_run() -> (
+    None
+):
     sqs = Sqs((("RUNNING", 1), ("COMPLETED", 3)))
     said = redriven(sqs)
-    assert (said.code, said.out) == (0, "shop-prod-changes-dlq: 3 messages\nmoved 3 messages to shop-prod-changes\n")
+    assert (said.code, said.out) == (
+        0,
+        "shop-prod-changes-dlq: 3 messages\nmoved 3 messages to shop-prod-changes\n",
+    )
     assert said.err.splitlines() == ["moved so far: 1", "moved so far: 3"]
-    assert sqs.started == [{"SourceArn": "arn:shop-prod-changes-dlq", "DestinationArn": "arn:shop-prod-changes"}]
+    assert sqs.started == [
+        {"SourceArn": "arn:shop-prod-changes-dlq", "DestinationArn": "arn:shop-prod-changes"}
+    ]
     (document,) = redriven(Sqs((("COMPLETED", 3),)), "work", "--json").documents
     assert document == {"queue": "shop-prod-work-dlq", "messages": 3, "moved": 3}
     for options, messages, says in (
@@ -60,13 +71,24 @@ def test_sqs_moves_dead_letters_to_the_queue_that_is_named_if_there_are_any_and_
 
 
 def test_every_failure_says_what_was_moved() -> None:
-    missing = "There is no queue shop-prod-changes-dlq, or no shop-prod-changes, in eu-west-1. Moved so far: 0. --stack"
+    missing = (
+        "There is no queue shop-prod-changes-dlq, or no shop-prod-changes, in eu-west-1. "
+        "Moved so far: 0. --stack"
+    )
     for sqs, code, words in (
         (Sqs((("RUNNING", 1), ("FAILED", 2))), 3, "FAILED, AWS said so. Moved: 2."),
         (Sqs(failing={"StartMessageMoveTask": "AccessDenied"}), 3, "sqs:GetQueueUrl"),
         (Sqs(failing={"StartMessageMoveTask": "UnsupportedOperation"}), 3, "UnsupportedOperation"),
-        (Sqs(failing={"GetQueueAttributes": "Overloaded"}), 3, "Moved so far: 0. Run it again: a change counts once."),
-        (Sqs(failing={"ListMessageMoveTasks": KeyboardInterrupt()}), 130, "`aws sqs list-message-move-tasks` shows it"),
+        (
+            Sqs(failing={"GetQueueAttributes": "Overloaded"}),
+            3,
+            "Moved so far: 0. Run it again: a change counts once.",
+        ),
+        (
+            Sqs(failing={"ListMessageMoveTasks": KeyboardInterrupt()}),
+            130,
+            "`aws sqs list-message-move-tasks` shows it",
+        ),
         (Sqs(failing={"GetQueueUrl": "AWS.SimpleQueueService.NonExistentQueue"}), 2, missing),
     ):
         said = redriven(sqs)

@@ -1,4 +1,6 @@
-"""`restore` on the engine, and cut off before each of its writes on a table in memory; `rebuild --all`."""
+"""`restore` on the engine, and cut off before each of its writes on a table in memory; `rebuild
+--all`.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,7 +21,12 @@ from tests.ledgerctl.support import GOOD, TABLE, A, B, Said, Tables, aws, ctl, o
 from tests.world import Region
 
 LIMITS = '{"seats:": {"ceiling": 100, "region": "eu-west-1"}}'
-SOON = {"LEDGER_FOLD_MIN": "1", "LEDGER_ALLOWED_LATENESS_MS": "0", "LEDGER_LIMITS": LIMITS, "COLUMNS": "100"}
+SOON = {
+    "LEDGER_FOLD_MIN": "1",
+    "LEDGER_ALLOWED_LATENESS_MS": "0",
+    "LEDGER_LIMITS": LIMITS,
+    "COLUMNS": "100",
+}
 
 
 def test_a_table_of_two_regions_is_restored_rebuilt_and_verified_beside_the_old_one(
@@ -35,7 +42,9 @@ def test_a_table_of_two_regions_is_restored_rebuilt_and_verified_beside_the_old_
 
     def values(table: str) -> dict[str, int]:
         names = ("c0", "c1", "c2", "c3", "seats:x")
-        return {name: shop(f"get {name} --json --table {table}").documents[0]["value"] for name in names}
+        return {
+            name: shop(f"get {name} --json --table {table}").documents[0]["value"] for name in names
+        }
 
     shop("init --no-deletion-protection")
     for n, region in enumerate((A, A, B, B)):
@@ -70,7 +79,8 @@ def test_a_table_of_two_regions_is_restored_rebuilt_and_verified_beside_the_old_
     assert values(half) == values(new)
 
 
-# -- in memory ---------------------------------------------------------------------------------------------------------
+# -- in memory
+# --------------------------------------------------------------------------------------------------
 
 NAMES = [f"c{n}" for n in range(5)]
 WRITES = (Put, PutMany, Transact, Update, Delete, DeleteMany)
@@ -78,7 +88,9 @@ BROKEN = Lane(A, 0, "c3")
 
 
 def copied() -> Tables:
-    """Five folded counters whose checkpoints are wrong, of lanes that no directory has, and a limited one."""
+    """Five folded counters whose checkpoints are wrong, of lanes that no directory has, and a
+    limited one.
+    """
     tables = Tables(Region())
     tables.environ |= {"LEDGER_FOLD_MIN": "1", "LEDGER_LIMITS": LIMITS}
     for name in (*NAMES, "seats:x"):
@@ -88,7 +100,8 @@ def copied() -> Tables:
     tables.clock.now_ms += 600_000
     for name in NAMES:
         tables.table.forget_days(Lane(A, 0, name), total={"N": "4"})
-    tables.table.alter(gate_key(Lane(A, 0, "seats:x")), count={"N": "2"}, total={"N": "2"})  # what it filed says more
+    # what it filed says more
+    tables.table.alter(gate_key(Lane(A, 0, "seats:x")), count={"N": "2"}, total={"N": "2"})
     tables.table.drop(*[key for key in tables.held if key.pk.startswith("lane#")])
     run(write(tables.settings()), tables.table, clocks.instants(tables.clock))
     return tables
@@ -96,7 +109,9 @@ def copied() -> Tables:
 
 def break_a_lane(tables: Tables) -> None:
     """It has a checkpoint, and nothing to rebuild it from."""
-    tables.table.drop(*[key for key in tables.held if key.pk == items.fold_pk(BROKEN) and key.sk > "segment"])
+    tables.table.drop(
+        *[key for key in tables.held if key.pk == items.fold_pk(BROKEN) and key.sk > "segment"]
+    )
     tables.table.alter(items.checkpoint_key(BROKEN), version={"N": "7"})
 
 
@@ -121,12 +136,16 @@ def test_a_restore_that_is_cut_off_before_any_of_its_writes_begins_at_the_beginn
     for cut in count():
         tables, writes = copied(), count()
         tables.fails(
-            lambda r, cut=cut, writes=writes: isinstance(r, WRITES) and next(writes) == cut, KeyboardInterrupt()
+            lambda r, cut=cut, writes=writes: isinstance(r, WRITES) and next(writes) == cut,
+            KeyboardInterrupt(),
         )
         said = restoring(tables)
         if said.code == 0:
             break
-        assert (said.code, "Run the same command again: it begins at the beginning." in said.err) == (130, True)
+        assert (
+            said.code,
+            "Run the same command again: it begins at the beginning." in said.err,
+        ) == (130, True)
         assert restoring(tables).code == 0
         assert values(tables) == {**dict.fromkeys(NAMES, 5), "seats:x": 7}
     assert cut > len(NAMES)
@@ -177,7 +196,12 @@ def test_the_note_of_another_table_came_with_the_data_and_is_none_of_this_one() 
     for done in ((), ("verified",)):
         tables = copied()
         steps = {"L": [{"S": step} for step in done]}
-        note = keyed(Key(f"sweep#{A}", "restore"), table={"S": "counters"}, source={"S": "an older one"}, done=steps)
+        note = keyed(
+            Key(f"sweep#{A}", "restore"),
+            table={"S": "counters"},
+            source={"S": "an older one"},
+            done=steps,
+        )
         tables.table.store([note])
         said = restoring(tables)
         assert (said.code, "counters that add up: 6 of 6" in said.out) == (0, True), said
@@ -192,16 +216,23 @@ def test_what_cannot_be_restored_is_refused_and_nothing_is_touched() -> None:
         ("--at 2026-11-01 --backup arn", "counters", "two moments"),
         ("--table new", "counters", "is the table itself"),
         ("", "cats", "There is a table new already, and it was not restored from this."),
-        ("--backup arn:x", "counters", "There is a table new already, and it was not restored from this."),
+        (
+            "--backup arn:x",
+            "counters",
+            "There is a table new already, and it was not restored from this.",
+        ),
     ):
         said = restoring(tables, options, source)
         assert (said.code, says in said.err, tables.held) == (2, True, before), options
     nothing = aws(lambda operation, _: refusal("ResourceNotFoundException"), tables.environ)
-    none = ctl(replace(nothing, tables=tables.world.tables), "restore", "--to", "new", "--backup", "arn:x")
+    none = ctl(
+        replace(nothing, tables=tables.world.tables), "restore", "--to", "new", "--backup", "arn:x"
+    )
     assert (none.code, "Nothing was restored" in none.err, tables.held) == (3, True, before)
 
 
-# -- rebuild --all -----------------------------------------------------------------------------------------------------
+# -- rebuild --all
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -220,7 +251,11 @@ def test_all_counters_are_rebuilt_and_the_gates_of_limited_ones(tables: Tables) 
     dry = {"region": A, "would": would, "limited": ["seats:x"], "failing": {}, "written": False}
     assert tables.json("rebuild --all --dry-run") == [dry]
     refused = tables.ctl("rebuild", "--all", input="n\n")
-    assert (refused.code, "no compactor may work on these lanes" in refused.err, tables.held) == (2, True, before)
+    assert (refused.code, "no compactor may work on these lanes" in refused.err, tables.held) == (
+        2,
+        True,
+        before,
+    )
     said = tables("rebuild --all --yes", says="seats:x: ")  # what is lost of it
     assert said.out == "rebuilt 6 counters in eu-west-1\n"
     assert said.err.splitlines()[-1] == "no requests to DynamoDB"  # what it cost, in memory
@@ -232,7 +267,9 @@ def test_all_counters_are_rebuilt_and_the_gates_of_limited_ones(tables: Tables) 
 
 def test_one_counter_that_fails_stops_no_other(tables: Tables) -> None:
     break_a_lane(tables)
-    said = tables("rebuild --all --yes", 1, says="c3: eu-west-1#0#c3: it has a checkpoint, and no segment")
+    said = tables(
+        "rebuild --all --yes", 1, says="c3: eu-west-1#0#c3: it has a checkpoint, and no segment"
+    )
     assert said.out == "rebuilt 5 counters in eu-west-1\n"
     (document,) = tables.json("rebuild --all --yes", 1)
     assert (document["rebuilt"], list(document["failed"])) == (5, ["c3"])

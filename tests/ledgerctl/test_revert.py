@@ -24,19 +24,33 @@ def added(tables: Tables, counter: str, change: int, options: str = KEYED) -> st
     return str(tables.json(f"add {counter} {change} {options}")[0]["token"])
 
 
-def test_the_opposite_of_a_change_counts_once_at_its_time_and_may_be_reverted_too(tables: Tables) -> None:
+def test_the_opposite_of_a_change_counts_once_at_its_time_and_may_be_reverted_too(
+    tables: Tables,
+) -> None:
     for counter in ("stock:1", "many:1"):
         tables(f"add {counter} 100 --key other --at {AT}")
         token = added(tables, counter, -6)
         documents = [tables.json(f"revert {counter} {token} --yes")[0] for _ in range(2)]
         made = documents[0]["token"]
-        fields = {"counter": counter, "change": 6, "key": f"revert:{token}", "at": "2010-12-01T08:26:00.000Z"}
-        fields |= {"token": tokens.keyed(counter, f"revert:{token}", tokens.time_ms(token)), "region": A}
-        assert documents == [{"outcome": o, **fields, "reverts": token} for o in ("recorded", "replayed")]
+        fields = {
+            "counter": counter,
+            "change": 6,
+            "key": f"revert:{token}",
+            "at": "2010-12-01T08:26:00.000Z",
+        }
+        fields |= {
+            "token": tokens.keyed(counter, f"revert:{token}", tokens.time_ms(token)),
+            "region": A,
+        }
+        assert documents == [
+            {"outcome": o, **fields, "reverts": token} for o in ("recorded", "replayed")
+        ]
         assert tables.json(f"get {counter}")[0]["value"] == 100
         day = tables.json(f"history {counter} --since 2010-12-01 --until 2010-12-02")
         assert sorted(each["change"] for each in day) == [-6, 6, 100]
-        tables(f"revert {counter} {made} --yes", says=f"recorded: -6 to {counter}; it is in the table")
+        tables(
+            f"revert {counter} {made} --yes", says=f"recorded: -6 to {counter}; it is in the table"
+        )
         assert tables.json(f"get {counter}")[0]["value"] == 94
 
 
@@ -45,25 +59,41 @@ def test_it_asks_before_it_adds_and_nothing_is_added_where_nobody_answers(tables
     for answer in ("n\n", ""):
         said = tables.ctl("revert", "c", token, input=answer)
         assert said.code == 2
-        assert said.err.startswith(f"c has -6 of 2010-12-01 08:26:00Z in {A}.\nAdd +6 at that time? [y/N]")
+        assert said.err.startswith(
+            f"c has -6 of 2010-12-01 08:26:00Z in {A}.\nAdd +6 at that time? [y/N]"
+        )
         assert "Nothing was added." in said.err
     assert len(tables.json("history c")) == 1
-    for means in ("recorded: +6 to c; it is in the table", "replayed: +6 to c; it was reverted before"):
+    for means in (
+        "recorded: +6 to c; it is in the table",
+        "replayed: +6 to c; it was reverted before",
+    ):
         assert means in tables.ctl("revert", "c", token, input="y\n").out
 
 
 def test_what_the_counter_does_not_have_is_refused_with_what_to_do(tables: Tables) -> None:
     token = added(tables, "c", -6)
     others = (tokens.before(token), tokens.last_of(tokens.time_ms(token)), "0" * 26, "7" + "Z" * 25)
-    for typed in (*(f"c {other}" for other in others), f"d {token}", f"c {token} --home-region {B}"):
-        refused(tables(f"revert {typed} --yes", 1), 1, "has no change with the token", "`ledgerctl history`")
+    for typed in (
+        *(f"c {other}" for other in others),
+        f"d {token}",
+        f"c {token} --home-region {B}",
+    ):
+        refused(
+            tables(f"revert {typed} --yes", 1),
+            1,
+            "has no change with the token",
+            "`ledgerctl history`",
+        )
     for typed in ("c nonsense", f"c {token.lower()}"):
         refused(tables(f"revert {typed} --yes", 2), 2, "is not a token")
     assert len(tables.json("history c")) == 1
     assert tables.json("history d") == []
 
 
-def test_a_token_of_two_regions_is_two_changes_and_each_is_reverted_in_its_own(tables: Tables) -> None:
+def test_a_token_of_two_regions_is_two_changes_and_each_is_reverted_in_its_own(
+    tables: Tables,
+) -> None:
     token = added(tables, "c", -6)
     assert added(tables, "c", -6, f"{KEYED} --region {B}") == token
     below = tokens.before(token)
@@ -76,7 +106,9 @@ def test_a_token_of_two_regions_is_two_changes_and_each_is_reverted_in_its_own(t
     assert tables.json("get c")[0]["by_region"] == {A: 0, B: 1}
 
 
-def test_changes_that_were_folded_and_strays_that_no_history_has_yet_are_found(tables: Tables) -> None:
+def test_changes_that_were_folded_and_strays_that_no_history_has_yet_are_found(
+    tables: Tables,
+) -> None:
     tables.environ |= {"LEDGER_FOLD_MIN": "1", "LEDGER_REGIONS": A}
     folded = [added(tables, "c", 1, f"--key {n} --at {AT}") for n in range(3)]
     tables("compact c", says="3 folded")
@@ -84,7 +116,9 @@ def test_changes_that_were_folded_and_strays_that_no_history_has_yet_are_found(t
     tables.table.store([items.delta_item(stray)])
     for token in (*folded, stray.token):
         tables(f"revert c {token} --yes", says="recorded")
-    assert {(stray.token, 50)}.isdisjoint((each["token"], each["change"]) for each in tables.json("history c"))
+    assert {(stray.token, 50)}.isdisjoint(
+        (each["token"], each["change"]) for each in tables.json("history c")
+    )
     tables("compact c", says="5 settled")
     assert tables.json("get c")[0]["value"] == 0
     tables("verify c")
@@ -94,7 +128,9 @@ def test_of_a_limited_counter_the_gate_decides_and_a_refusal_is_of_that_key_for_
     tables = limited()
     came = added(tables, "stock:1", 5)
     went = added(tables, "stock:1", -5, f"--key sold --at {AT}")
-    refused(tables(f"revert stock:1 {came} --yes", 1), 1, "would pass the limit", "ledgerctl standing")
+    refused(
+        tables(f"revert stock:1 {came} --yes", 1), 1, "would pass the limit", "ledgerctl standing"
+    )
     tables(f"revert stock:1 {went} --yes", says="recorded: +5 to stock:1")
     refused(tables(f"revert stock:1 {came} --yes", 1), 1, "final")
     (hold,) = tables.json("hold stock:1 -2 --expires 5m")
@@ -102,10 +138,14 @@ def test_of_a_limited_counter_the_gate_decides_and_a_refusal_is_of_that_key_for_
     assert tables.json("get stock:1")[0]["value"] == 5
 
 
-def test_where_there_was_no_answer_the_command_that_is_printed_sends_the_same(tables: Tables) -> None:
+def test_where_there_was_no_answer_the_command_that_is_printed_sends_the_same(
+    tables: Tables,
+) -> None:
     token = added(tables, "c", -6, f"{KEYED} --region {B}")
     tables.fails(Put, OutcomeUnknown("put_item may or may not have been applied."), after=True)
-    said = tables(f"revert c {token} --yes", 3, says="Nobody knows whether the change of +6 is in c")
+    said = tables(
+        f"revert c {token} --yes", 3, says="Nobody knows whether the change of +6 is in c"
+    )
     tables.mends()
     tables(said.err.splitlines()[-1].partition("ledgerctl ")[2], says="replayed: +6 to c")
     tables(f"revert c {token} --yes", says="replayed")

@@ -15,15 +15,28 @@ from tests.ledgerctl.support import Tables, refused
 @pytest.fixture
 def tables() -> Tables:
     made = Tables()
-    for key, change, at in (("a", 8, "2027-01-13T10:00"), ("b", -4, "2027-01-14T23:30"), ("c", 2, "2027-01-15T07:00")):
+    for key, change, at in (
+        ("a", 8, "2027-01-13T10:00"),
+        ("b", -4, "2027-01-14T23:30"),
+        ("c", 2, "2027-01-15T07:00"),
+    ):
         made(f"add c {change} --key {key} --at {at}:00Z")
     return made
 
 
 def test_the_last_steps_are_bars_on_both_sides_of_zero_and_end_today(tables: Tables) -> None:
     shown = tables("series c --last 4").out.splitlines()
-    assert [line.split()[0] for line in shown[1:]] == ["2027-01-12", "2027-01-13", "2027-01-14", "2027-01-15"]
-    assert [line.split()[-3:] for line in shown[2:]] == [["+8", "1", "8"], ["-4", "1", "4"], ["+2", "1", "6"]]
+    assert [line.split()[0] for line in shown[1:]] == [
+        "2027-01-12",
+        "2027-01-13",
+        "2027-01-14",
+        "2027-01-15",
+    ]
+    assert [line.split()[-3:] for line in shown[2:]] == [
+        ["+8", "1", "8"],
+        ["-4", "1", "4"],
+        ["+2", "1", "6"],
+    ]
     bars = [line[12:36] for line in shown[1:]]
     assert bars[0].strip() == ""
     assert (bars[1].rstrip(), bars[2].rstrip()) == (" " * 8 + "\u2588" * 16, "\u2588" * 8)
@@ -41,20 +54,33 @@ def test_a_zone_moves_the_days_and_the_files_have_a_row_for_each_step(tables: Ta
     assert tables(f"{typed} --format jsonl").documents == documents
     rows = list(csv.DictReader(io.StringIO(tables(f"{typed} --format csv").out)))
     assert rows == [{name: str(value) for name, value in each.items()} for each in documents]
-    assert [each["change"] for each in tables.json("series c --until 2027-01-15 --last 2")] == [8, -4]
+    assert [each["change"] for each in tables.json("series c --until 2027-01-15 --last 2")] == [
+        8,
+        -4,
+    ]
 
 
 def test_the_steps_may_go_on_in_the_future(tables: Tables) -> None:
     documents = tables.json("series c --every hour --since 2027-01-15 --until 2027-01-16")
-    assert [documents[0]["start"], documents[-1]["end"]] == [f"2027-01-{day}T00:00:00.000Z" for day in (15, 16)]
+    assert [documents[0]["start"], documents[-1]["end"]] == [
+        f"2027-01-{day}T00:00:00.000Z" for day in (15, 16)
+    ]
     assert [each["value"] for each in documents] == [4] * 7 + [6] * 17
-    assert [each["change"] for each in tables.json("series c --until 2027-01-17 --last 4")] == [8, -4, 2, 0]
+    assert [each["change"] for each in tables.json("series c --until 2027-01-17 --last 4")] == [
+        8,
+        -4,
+        2,
+        0,
+    ]
 
 
 def test_get_shows_the_value_at_an_instant(tables: Tables) -> None:
     (said,) = tables.json("get c --at 2027-01-15")
     assert said.items() >= {"counter": "c", "at": "2027-01-15T00:00:00.000Z", "value": 4}.items()
-    assert "c  4" in tables("get c --at 2027-01-15", says="of the changes before 2027-01-15 00:00:00Z").out
+    assert (
+        "c  4"
+        in tables("get c --at 2027-01-15", says="of the changes before 2027-01-15 00:00:00Z").out
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,8 +105,18 @@ PARIS: Any = ZoneInfo("Europe/Paris")
 @pytest.mark.parametrize(
     ("every", "steps", "now", "then"),
     [
-        (Every.day, 1, datetime(2025, 10, 27, 0, 30, tzinfo=PARIS), datetime(2025, 10, 26, 0, 30, tzinfo=PARIS)),
-        (Every.hour, 3, datetime(2025, 10, 26, 4, 0, tzinfo=PARIS), datetime(2025, 10, 26, 0, 0, tzinfo=UTC)),
+        (
+            Every.day,
+            1,
+            datetime(2025, 10, 27, 0, 30, tzinfo=PARIS),
+            datetime(2025, 10, 26, 0, 30, tzinfo=PARIS),
+        ),
+        (
+            Every.hour,
+            3,
+            datetime(2025, 10, 26, 4, 0, tzinfo=PARIS),
+            datetime(2025, 10, 26, 0, 0, tzinfo=UTC),
+        ),
         (Every.week, 2, datetime(2025, 1, 15, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC)),
         (Every.month, 0, datetime(2025, 3, 31, tzinfo=UTC), datetime(2025, 3, 1, tzinfo=UTC)),
         (Every.month, 13, datetime(2025, 1, 31, tzinfo=UTC), datetime(2023, 12, 1, tzinfo=UTC)),

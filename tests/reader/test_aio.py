@@ -20,7 +20,10 @@ NOW_MS = 1_700_000_000_000
 BY_PREFIX: dict[str, Any] = {
     "limits": {"stock:": Limit(floor=0)},
     "shards": {"likes:": 2},
-    "thresholds": {"likes:": (Threshold(above=3),), "stock:": (Threshold(left=20), Threshold(left=5))},
+    "thresholds": {
+        "likes:": (Threshold(above=3),),
+        "stock:": (Threshold(left=20), Threshold(left=5)),
+    },
 }
 SETTINGS = Settings(table="counters", region="eu-west-1", **BY_PREFIX)
 
@@ -59,7 +62,10 @@ CALLS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
     ("history", lambda reader: reader.history(LIKES, since="yesterday")),
     ("history", lambda reader: reader.history(STOCK)),
     ("history_page", lambda reader: reader.history_page(LIKES, limit=2)),
-    ("history_page", lambda reader: reader.history_page(LIKES, after=Position("0" * 26, "eu-west-1"))),
+    (
+        "history_page",
+        lambda reader: reader.history_page(LIKES, after=Position("0" * 26, "eu-west-1")),
+    ),
     ("history_page", lambda reader: reader.history_page(LIKES, limit=0)),
     ("series", lambda reader: reader.series(LIKES, since=to_datetime(0), every="hour")),
     ("series", lambda reader: reader.series(STOCK, since=to_datetime(0), zone="nowhere")),
@@ -83,14 +89,21 @@ def test_an_awaited_call_has_the_answer_and_the_error_of_the_call(table: Region)
         async with of(AsyncReader, table) as reader:
             return await call(reader)
 
-    named = {name for kind in (Reader, AsyncReader) for name, made in vars(kind).items() if callable(made)}
+    named = {
+        name
+        for kind in (Reader, AsyncReader)
+        for name, made in vars(kind).items()
+        if callable(made)
+    }
     assert {name for name in named if not name.startswith("_")} == {name for name, _ in CALLS}
     for name, call in CALLS:
         awaited = outcome(lambda call=call: asyncio.run(answer(call)))  # type: ignore[misc]
         assert awaited == outcome(lambda call=call: call(of(Reader, table))), name  # type: ignore[misc]
 
 
-def test_no_error_of_a_read_says_that_nothing_was_written_and_that_of_a_write_does(table: Region) -> None:
+def test_no_error_of_a_read_says_that_nothing_was_written_and_that_of_a_write_does(
+    table: Region,
+) -> None:
     kinds = [*LedgerError.__subclasses__(), *TableError.__subclasses__()]
     kinds.remove(DamagedItem)
     for _, call in CALLS:
@@ -129,9 +142,14 @@ def test_of_tasks_that_ask_at_once_one_loads_for_all_and_if_it_fails_or_is_cance
             reads[0].cancel()
             go.set()
             found = await asyncio.gather(*reads, return_exceptions=True)
-        assert [type(each) for each in found] == [asyncio.CancelledError, Unavailable, *[Balance] * 50]
+        assert [type(each) for each in found] == [
+            asyncio.CancelledError,
+            Unavailable,
+            *[Balance] * 50,
+        ]
         balances = [each for each in found if isinstance(each, Balance)]
-        assert table.kinds.count(GetMany) == 3  # of the one that was cancelled, and of the one that failed, too
+        # of the one that was cancelled, and of the one that failed, too
+        assert table.kinds.count(GetMany) == 3
         assert {balance.value for balance in balances} == {15}
         assert sorted(balance.cached for balance in balances) == [False] + [True] * 49
         assert len({id(balance.by_region) for balance in balances}) == 50
@@ -139,7 +157,9 @@ def test_of_tasks_that_ask_at_once_one_loads_for_all_and_if_it_fails_or_is_cance
     asyncio.run(main())
 
 
-def test_outside_of_its_block_and_in_another_loop_not_even_what_is_known_is_answered(table: Region) -> None:
+def test_outside_of_its_block_and_in_another_loop_not_even_what_is_known_is_answered(
+    table: Region,
+) -> None:
     async def main() -> None:
         reader = of(AsyncReader, table)
         with pytest.raises(InvalidInput, match="AsyncReader is used outside of its `async with`"):

@@ -1,4 +1,6 @@
-"""The caches of `Reader` and `AsyncReader`: how old an answer may be; and one load for many threads."""
+"""The caches of `Reader` and `AsyncReader`: how old an answer may be; and one load for many
+threads.
+"""
 
 import asyncio
 import threading
@@ -40,7 +42,8 @@ def loads(table: Region) -> int:
 def test_a_balance_from_the_cache_says_so_and_keeps_its_time(reader: Make) -> None:
     table = Region()
     cached = reader(table)
-    assert [cached.read(COUNTER).cached for _ in range(3)] == [False] * 3  # unless told how old it may be
+    # unless told how old it may be
+    assert [cached.read(COUNTER).cached for _ in range(3)] == [False] * 3
     assert loads(table) == 3
     first = cached.read(COUNTER)
     table.now_ms += 1_000
@@ -48,7 +51,8 @@ def test_a_balance_from_the_cache_says_so_and_keeps_its_time(reader: Make) -> No
     assert (first.cached, second.cached, second.as_of) == (False, True, first.as_of)
     table.put(delta(1))
     cached.read(COUNTER)
-    assert (cached.value(COUNTER), loads(table)) == (4, 5)  # what a read found is what value answers
+    # what a read found is what value answers
+    assert (cached.value(COUNTER), loads(table)) == (4, 5)
 
 
 def test_what_a_caller_does_to_a_balance_does_not_reach_the_cache(reader: Make) -> None:
@@ -72,7 +76,9 @@ def test_the_smaller_of_max_age_and_ttl_decides(reader: Make) -> None:
             assert loads(table) == loaded
 
 
-def test_a_clock_that_stepped_back_empties_the_cache_rather_than_keep_it_for_long(reader: Make) -> None:
+def test_a_clock_that_stepped_back_empties_the_cache_rather_than_keep_it_for_long(
+    reader: Make,
+) -> None:
     table = Region()
     cached = reader(table)
     cached.value(COUNTER)
@@ -157,7 +163,9 @@ def test_the_age_of_a_balance_is_counted_from_the_beginning_of_its_read(reader: 
         assert loads(table) == 2
 
 
-def test_an_answer_that_may_be_behind_is_neither_taken_from_the_cache_nor_kept_in_it(reader: Make) -> None:
+def test_an_answer_that_may_be_behind_is_neither_taken_from_the_cache_nor_kept_in_it(
+    reader: Make,
+) -> None:
     table, _ = folded(1, 2, later=(3,))
     cached = reader(table, 3_600)
     assert cached.read(COUNTER, behind=1_000).value == 4 + 16
@@ -166,7 +174,9 @@ def test_an_answer_that_may_be_behind_is_neither_taken_from_the_cache_nor_kept_i
     assert cached.value(COUNTER) == 4 + 16 + 64
 
 
-def test_a_failed_load_is_not_kept_and_a_cached_balance_hides_no_damage_for_longer_than_ttl(reader: Make) -> None:
+def test_a_failed_load_is_not_kept_and_a_cached_balance_hides_no_damage_for_longer_than_ttl(
+    reader: Make,
+) -> None:
     table = Region()
     cached = reader(table)
     table.down = True
@@ -184,7 +194,9 @@ def test_a_failed_load_is_not_kept_and_a_cached_balance_hides_no_damage_for_long
 
 
 class Busy:
-    """A table whose loads wait until so many threads have asked its clock, for this reader of it."""
+    """A table whose loads wait until so many threads have asked its clock, for this reader of
+    it.
+    """
 
     def __init__(self, threads: int, failing: int = 0) -> None:
         self.threads, self.failing = threads, failing
@@ -211,7 +223,9 @@ class Busy:
         return answer
 
 
-def test_threads_that_ask_at_once_cause_one_load_and_one_that_fails_fails_for_its_thread_alone() -> None:
+def test_threads_that_ask_at_once_cause_one_load_and_one_that_fails_fails_for_its_thread_alone() -> (
+    None
+):
     for number, fails in ((100, 0), (8, 1)):
         busy = Busy(number, fails)
         with ThreadPoolExecutor(number) as threads:

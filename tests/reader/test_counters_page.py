@@ -1,4 +1,6 @@
-"""The list of counters, page by page: each name once, whatever its lanes, the pages and what is written meanwhile."""
+"""The list of counters, page by page: each name once, whatever its lanes, the pages and what is
+written meanwhile.
+"""
 
 import random
 from itertools import pairwise, product
@@ -49,10 +51,14 @@ def lanes_of(seed: int) -> list[Lane]:
 
 
 def test_every_name_is_there_once_in_order_whatever_the_pages() -> None:
-    for (seed, limit), prefix in product(enumerate((1, 3, 17, 1_000)), ("", "stock:", "seats#", "stock:1", "none")):
+    for (seed, limit), prefix in product(
+        enumerate((1, 3, 17, 1_000)), ("", "stock:", "seats#", "stock:1", "none")
+    ):
         lanes = lanes_of(seed)
         found = all_pages(reader(filled(lanes, page_size=1 + 7 * seed)), prefix, limit)
-        assert [name for page in found for name in page.counters] == by_bucket(names_of(lanes, prefix))
+        assert [name for page in found for name in page.counters] == by_bucket(
+            names_of(lanes, prefix)
+        )
         assert all(len(page.counters) <= limit and not page.damaged for page in found)
         assert all(page.counters for page in found[:-1])
         places = [page.next for page in found if page.next]
@@ -66,12 +72,15 @@ def test_a_page_without_names_is_the_last_and_each_bucket_is_looked_at_once() ->
     def page(after: Place | None, prefix: str = "") -> tuple[CountersPage, int]:
         table.asked.clear()
         found = reader(table).counters(prefix, after=after)
-        queries = [each for asked in table.asked if isinstance(asked, Together) for each in asked.requests]
+        queries = [
+            each for asked in table.asked if isinstance(asked, Together) for each in asked.requests
+        ]
         assert all(isinstance(each, Query) and not each.consistent for each in queries)
         return found, len(queries)
 
     first, asked = page(None)
-    assert (first, asked) == (CountersPage((name,), Place(128), ()), 256)  # two quarters, in two Regions
+    # two quarters, in two Regions
+    assert (first, asked) == (CountersPage((name,), Place(128), ()), 256)
     assert page(first.next) == (CountersPage((), None, ()), 256)
     assert page(None, "none") == (CountersPage((), None, ()), 512)
 
@@ -86,26 +95,34 @@ def queries(table: Region) -> list[Query]:
 
 def test_a_counter_whose_whole_name_is_the_prefix_comes_first_by_one_request_and_once() -> None:
     others = [f"stock:{n}" for n in range(100, 130)]
-    for lanes, looks in (([Lane(A, 0, "stock:1")], 1), ([Lane(B, 3, "stock:1"), Lane(B, 1, "stock:1")], 4)):
+    for lanes, looks in (
+        ([Lane(A, 0, "stock:1")], 1),
+        ([Lane(B, 3, "stock:1"), Lane(B, 1, "stock:1")], 4),
+    ):
         table = filled([*lanes, *(Lane(A, 0, name) for name in others)])
         of = reader(table, shards={"stock:1": 4})
         table.asked.clear()
         assert of.counters("stock:1").counters == ("stock:1",)
-        assert table.kinds == [Get, *[Query] * looks]  # the table's shape, and the likeliest lanes first
+        # the table's shape, and the likeliest lanes first
+        assert table.kinds == [Get, *[Query] * looks]
         assert [name for page in all_pages(of, "stock:1", 7) for name in page.counters] == [
             "stock:1",
             *by_bucket({*others}),
         ]
         assert len(of.top("stock:1").rows) == 10
     unread = filled([Lane(A, 9, "stock:1")])  # in a lane that no reader of these settings reads
-    assert [name for page in all_pages(reader(unread), "stock:1", 7) for name in page.counters] == ["stock:1"]
+    assert [name for page in all_pages(reader(unread), "stock:1", 7) for name in page.counters] == [
+        "stock:1"
+    ]
     none = filled([Lane(A, 0, "stock:2")])
     assert [name for page in all_pages(reader(none), "stock:1", 7) for name in page.counters] == []
 
 
 @pytest.mark.parametrize("limit", [10, 1_000])
 def test_under_a_prefix_few_of_the_other_names_are_read(limit: int) -> None:
-    """Of 80 names in each bucket, all behind the prefix: a small Query, and a look for further shards."""
+    """Of 80 names in each bucket, all behind the prefix: a small Query, and a look for further
+    shards.
+    """
     names = [f"stock:{n:05}" for n in range(20_000)]
     table = filled([Lane(A, 0, name) for name in ["a:1", *names]])
     of = reader(table, regions=(A,))
@@ -117,7 +134,8 @@ def test_under_a_prefix_few_of_the_other_names_are_read(limit: int) -> None:
     asked = queries(table)
     assert len(asked) <= 2 * 2 * directory.BUCKETS + 2
     assert max(query.limit or 0 for query in asked) <= 64
-    assert sum(isinstance(request, Together) for request in table.asked) <= 2 * 2 * 44  # eight buckets at a time
+    # eight buckets at a time
+    assert sum(isinstance(request, Together) for request in table.asked) <= 2 * 2 * 44
 
 
 def test_a_page_ends_after_so_many_units_and_the_next_goes_on() -> None:
@@ -160,7 +178,12 @@ def test_a_bucket_that_cannot_be_read_is_an_error_and_no_gap() -> None:
 
 
 def test_what_is_no_page_or_no_place_is_refused() -> None:
-    no_pages: tuple[dict[str, Any], ...] = ({"prefix": " "}, {"prefix": "ä"}, {"limit": 0}, {"limit": 1_001})
+    no_pages: tuple[dict[str, Any], ...] = (
+        {"prefix": " "},
+        {"prefix": "ä"},
+        {"limit": 0},
+        {"limit": 1_001},
+    )
     for wrong in (*no_pages, {"after": "x"}):
         with pytest.raises(InvalidInput):
             reader(Region()).counters(**wrong)
@@ -170,7 +193,9 @@ def test_what_is_no_page_or_no_place_is_refused() -> None:
             Place(bucket, counter)
 
 
-def test_a_table_in_memory_lists_a_lane_with_its_first_delta_pack_or_gate_unless_it_is_not_to() -> None:
+def test_a_table_in_memory_lists_a_lane_with_its_first_delta_pack_or_gate_unless_it_is_not_to() -> (
+    None
+):
     limits = {"seats:": Limit(ceiling=10, region=A)}
     for lists, names in ((True, {"c", "packed", "seats:gig"}), (False, set())):
         table = MemoryTable(lists=lists)

@@ -1,4 +1,6 @@
-"""`crossed`: the thresholds of a counter that hold now, by one strong read, whoever publishes them."""
+"""`crossed`: the thresholds of a counter that hold now, by one strong read, whoever publishes
+them.
+"""
 
 from collections.abc import Mapping
 
@@ -12,21 +14,34 @@ from reader import Crossed
 from tests.world import COUNTER, A, B, World, reader, refused
 
 SEATS = "seats:gig"
-LOW, SOME, MANY = Threshold(below=10, region=B), Threshold(below=20, name="some"), Threshold(above=100)
+LOW, SOME, MANY = (
+    Threshold(below=10, region=B),
+    Threshold(below=20, name="some"),
+    Threshold(above=100),
+)
 THRESHOLDS = {
     "stock:": (LOW, SOME, MANY),
     "seats:": (Threshold(of_ceiling=0.9), Threshold(left=5, region=B)),
     "goods:": (Threshold(left=3, name="few"), Threshold(above=50)),
 }
-LIMITS = {"seats:": Limit(ceiling=10, region=A), "goods:": Limit(floor=0), "goods:free:": Limit(floor=-2, region=A)}
+LIMITS = {
+    "seats:": Limit(ceiling=10, region=A),
+    "goods:": Limit(floor=0),
+    "goods:free:": Limit(floor=-2, region=A),
+}
 
 
 def world_of(thresholds: Mapping[str, tuple[Threshold, ...]] = THRESHOLDS) -> World:
     return World(limits=LIMITS, thresholds=thresholds, unshared_limits=True)
 
 
-def holding(world: World, counter: str, region: str = A) -> list[tuple[str, int | None, int | None, int]]:
-    return [(each.name, each.above, each.below, each.value) for each in world.reader(region).crossed(counter)]
+def holding(
+    world: World, counter: str, region: str = A
+) -> list[tuple[str, int | None, int | None, int]]:
+    return [
+        (each.name, each.above, each.below, each.value)
+        for each in world.reader(region).crossed(counter)
+    ]
 
 
 def test_those_that_hold_are_answered_in_their_order_whichever_region_publishes_them() -> None:
@@ -42,9 +57,13 @@ def test_those_that_hold_are_answered_in_their_order_whichever_region_publishes_
         world.reader().crossed("a b")
 
 
-def test_it_is_one_strong_read_of_the_table_also_by_a_reader_that_caches_or_reads_eventually() -> None:
+def test_it_is_one_strong_read_of_the_table_also_by_a_reader_that_caches_or_reads_eventually() -> (
+    None
+):
     home = world_of().home
-    kept = reader(home, ttl=60, consistent=False, thresholds=THRESHOLDS, limits=LIMITS, unshared_limits=True)
+    kept = reader(
+        home, ttl=60, consistent=False, thresholds=THRESHOLDS, limits=LIMITS, unshared_limits=True
+    )
     for counter, kinds in ((COUNTER, [GetMany, Together, Query, Query]), (SEATS, [GetMany])):
         kept.value(counter)
         home.asked.clear()
@@ -56,7 +75,9 @@ def test_it_is_one_strong_read_of_the_table_also_by_a_reader_that_caches_or_read
     assert home.kinds == [Get]  # of the shape
 
 
-def test_those_of_a_limit_follow_it_as_it_is_set_and_are_left_out_where_there_is_no_such_side() -> None:
+def test_those_of_a_limit_follow_it_as_it_is_set_and_are_left_out_where_there_is_no_such_side() -> (
+    None
+):
     world = world_of()
     assert holding(world, SEATS) == []
     world.add(SEATS, 6)

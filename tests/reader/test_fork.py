@@ -1,4 +1,6 @@
-"""A Reader that was used before a fork answers in the child: threads, locks and clients are the child's own."""
+"""A Reader that was used before a fork answers in the child: threads, locks and clients are the
+child's own.
+"""
 
 import multiprocessing
 import threading
@@ -15,7 +17,8 @@ from tests.world import reader as reader_of
 
 TIMEOUT_S = 120  # bounds a hang alone
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")  # Python 3.12 on: that is the test
+# Python 3.12 on: that is the test
+pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 
 
 def in_a_child(call: Callable[[], object]) -> object:
@@ -40,7 +43,9 @@ def empty(lanes: int) -> Any:
         every_tail.wait(TIMEOUT_S)
         return {"Items": []}
 
-    return SimpleNamespace(get_item=lambda **_: {}, batch_get_item=lambda **_: {"Responses": {}}, query=query)
+    return SimpleNamespace(
+        get_item=lambda **_: {}, batch_get_item=lambda **_: {"Responses": {}}, query=query
+    )
 
 
 def test_a_reader_of_two_regions_that_was_used_answers_in_a_child() -> None:
@@ -64,7 +69,9 @@ def test_a_child_does_not_wait_for_a_lock_that_a_thread_of_its_parent_held() -> 
     try:
         assert held.wait(TIMEOUT_S)
         assert in_a_child(lambda: reader.value(COUNTER)) == 0
-        assert in_a_child(lambda: clients.make_client(A, "http://127.0.0.1:1").meta.region_name) == A
+        assert (
+            in_a_child(lambda: clients.make_client(A, "http://127.0.0.1:1").meta.region_name) == A
+        )
     finally:
         go.set()
         thread.join(TIMEOUT_S)

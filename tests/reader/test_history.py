@@ -1,4 +1,6 @@
-"""`history`: every change once, in the order of time, from segments and tail; and its pages, with little kept."""
+"""`history`: every change once, in the order of time, from segments and tail; and its pages,
+with little kept.
+"""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -36,7 +38,13 @@ def test_the_checkpoint_comes_before_the_segments_and_the_segments_before_the_ta
     for consistent, how in ((True, " strongly"), (False, "")):
         table.asked.clear()
         table.run(history(LANE, consistent=consistent, read_time_max_ms=READ_MS))
-        assert table.in_short == ["now", f"get checkpoint{how}", f"query segment{how}", f"query delta{how}", "now"]
+        assert table.in_short == [
+            "now",
+            f"get checkpoint{how}",
+            f"query segment{how}",
+            f"query delta{how}",
+            "now",
+        ]
 
 
 def test_a_history_that_takes_too_long_says_so() -> None:
@@ -59,7 +67,11 @@ def paged(reader: Reader, limit: int, **bounds: Any) -> list[Entry]:
 
 
 def queries(table: Region, kind: str = "") -> list[Query]:
-    return [request for request in table.asked if isinstance(request, Query) and request.pk.startswith(kind)]
+    return [
+        request
+        for request in table.asked
+        if isinstance(request, Query) and request.pk.startswith(kind)
+    ]
 
 
 @given(
@@ -69,13 +81,20 @@ def queries(table: Region, kind: str = "") -> list[Query]:
     st.integers(1, 3),
     st.tuples(*[st.none() | st.sampled_from([-1, 11]) | st.integers(0, 10)] * 2),
 )
-@example([(n, True) for n in (2, 4, 6, 1, 3, 5, 7)], [3, 6], 3, 1, (2, 6))  # folded, settled, in the tail
+# folded, settled, in the tail
+@example([(n, True) for n in (2, 4, 6, 1, 3, 5, 7)], [3, 6], 3, 1, (2, 6))
 @example([(n, True) for n in (2, 4, 6, 1, 3, 5, 7)], [3, 6], 2, 1, (6, 2))
 @settings(max_examples=60, deadline=None)
 def test_whatever_was_compacted_when_the_pages_are_the_history(
-    puts: list[tuple[int, bool]], visits: list[int], limit: int, fold_max: int, seconds: tuple[int | None, int | None]
+    puts: list[tuple[int, bool]],
+    visits: list[int],
+    limit: int,
+    fold_max: int,
+    seconds: tuple[int | None, int | None],
 ) -> None:
-    """Deltas of the same second and of two Regions, strays among them; `since` is included, `until` is not."""
+    """Deltas of the same second and of two Regions, strays among them; `since` is included,
+    `until` is not.
+    """
     home, away = two_regions(page_size=2)
     for n, (at, here) in enumerate(puts):
         if n in visits:
@@ -85,7 +104,10 @@ def test_whatever_was_compacted_when_the_pages_are_the_history(
     since, until = (None if at is None else datetime.fromtimestamp(at, UTC) for at in seconds)
     found = paged(reader(home), limit, since=since, until=until)
     assert found == list(reader(home).history(COUNTER, since=since, until=until))
-    assert all((since is None or since <= entry.at) and (until is None or entry.at < until) for entry in found)
+    assert all(
+        (since is None or since <= entry.at) and (until is None or entry.at < until)
+        for entry in found
+    )
     assert len(found) == len(puts) or since or until
 
 
@@ -95,17 +117,30 @@ def test_every_request_of_a_page_is_as_consistent_as_it_is_asked_for_and_bounded
     for above, most, first, newest, tails in (
         (None, 5, items.SEGMENTS_FROM, [], [(f"{token(2)}$", 2), (token(4), 4)]),
         (token(1), 5, items.segments_of_hi(token(1)), [], [(f"{token(2)}$", 4), (token(6), 8)]),
-        (token(4), 2, items.segments_of_hi(token(4)), [token(2)], [(f"{token(4)}$", 2), (token(6), 4)]),
+        (
+            token(4),
+            2,
+            items.segments_of_hi(token(4)),
+            [token(2)],
+            [(f"{token(4)}$", 2), (token(6), 4)],
+        ),
     ):
         for consistent in (True, False):
             home.asked.clear()
-            entries = home.run(page(LANE, above, None, most, consistent=consistent, read_time_max_ms=READ_MS))
+            entries = home.run(
+                page(LANE, above, None, most, consistent=consistent, read_time_max_ms=READ_MS)
+            )
             assert len(entries) == most
             assert home.asked[1:-1] == [  # between the two looks at the clock
                 Get(items.checkpoint_key(LANE), consistent),
-                Query(items.fold_pk(LANE), first, items.SEGMENTS_UPTO, SEGMENTS_AT_ONCE, consistent),
+                Query(
+                    items.fold_pk(LANE), first, items.SEGMENTS_UPTO, SEGMENTS_AT_ONCE, consistent
+                ),
                 *(Get(items.segment_key(LANE, hi, 1), consistent) for hi in newest),
-                *(Query(items.delta_pk(LANE), after, None, limit, consistent) for after, limit in tails),
+                *(
+                    Query(items.delta_pk(LANE), after, None, limit, consistent)
+                    for after, limit in tails
+                ),
             ]
 
 
@@ -116,9 +151,15 @@ def test_a_page_ends_with_its_last_token_and_reads_no_segments_above() -> None:
     assert len(queries(home, "fold")) == 1
 
 
-def test_a_segment_that_is_still_landing_is_waited_for_and_one_that_does_not_arrive_is_an_error() -> None:
+def test_a_segment_that_is_still_landing_is_waited_for_and_one_that_does_not_arrive_is_an_error() -> (
+    None
+):
     home, away = folded(1)
-    home.after(lambda each: isinstance(each, Query) and each.pk == items.fold_pk(LANE), lambda *_: Page((), None), 2)
+    home.after(
+        lambda each: isinstance(each, Query) and each.pk == items.fold_pk(LANE),
+        lambda *_: Page((), None),
+        2,
+    )
     assert [entry.change for entry in reader(home).history_page(COUNTER).entries] == [4]
     home.copy_to(away, items.checkpoint_key(LANE))
     for place in (None, Position(token(0), A)):
@@ -126,7 +167,9 @@ def test_a_segment_that_is_still_landing_is_waited_for_and_one_that_does_not_arr
             reader(away, region=B).history_page(COUNTER, after=place)
 
 
-def test_a_tail_that_takes_too_long_is_read_again_and_given_up_and_segments_may_take_their_time() -> None:
+def test_a_tail_that_takes_too_long_is_read_again_and_given_up_and_segments_may_take_their_time() -> (
+    None
+):
     late = Region().takes(READ_MS)
     with pytest.raises(ReadTooSlow, match=f"^{LANE}: "):
         late.run(page(LANE, None, None, 10, consistent=True, read_time_max_ms=READ_MS))
@@ -135,27 +178,38 @@ def test_a_tail_that_takes_too_long_is_read_again_and_given_up_and_segments_may_
     def sleep(_: Query) -> None:
         table.now_ms += READ_MS + 1
 
-    table = Region().before(lambda request: isinstance(request, Query) and "fold" in request.pk, sleep)
+    table = Region().before(
+        lambda request: isinstance(request, Query) and "fold" in request.pk, sleep
+    )
     table.put(*map(delta, range(4)))
     compactor(table, Region()).compact(COUNTER)
-    assert [entry.change for entry in reader(table, regions=(A,)).history_page(COUNTER, limit=3).entries] == [1, 4, 16]
+    assert [
+        entry.change for entry in reader(table, regions=(A,)).history_page(COUNTER, limit=3).entries
+    ] == [1, 4, 16]
     with pytest.raises(ReadTooSlow):
-        reader(table, regions=(A,)).history_page(COUNTER, limit=4)  # whether there is a fifth, the tail shows
+        # whether there is a fifth, the tail shows
+        reader(table, regions=(A,)).history_page(COUNTER, limit=4)
 
 
 def one_small_settle_after_the_other(settles: int, **given: Any) -> Region:
-    """One delta folded at second 500, and that many segments of one earlier stray each, all under its hi."""
+    """One delta folded at second 500, and that many segments of one earlier stray each, all
+    under its hi.
+    """
     home, away = two_regions(**given)
     home.put(Delta(LANE, tokens.make(500_000, bytes(10)), 1))
     compactor(home, away).compact(COUNTER)
-    home.put(*(Delta(LANE, tokens.make(n * 37 % 1_009, bytes(10)), n) for n in range(1, settles + 1)))
+    home.put(
+        *(Delta(LANE, tokens.make(n * 37 % 1_009, bytes(10)), n) for n in range(1, settles + 1))
+    )
     compactor(home, away, fold_max=1).compact(COUNTER)
     home.put(Delta(LANE, tokens.make(600_000, bytes(10)), 1))
     home.asked.clear()
     return home
 
 
-def test_however_many_settles_one_range_of_time_has_seen_the_pages_are_the_history_in_few_queries() -> None:
+def test_however_many_settles_one_range_of_time_has_seen_the_pages_are_the_history_in_few_queries() -> (
+    None
+):
     home = one_small_settle_after_the_other(120)
     reader(home, regions=(A,)).history_page(COUNTER, limit=5)
     assert len(queries(home)) == 5  # 4 + 8 + 16 + 32 + 61
@@ -164,7 +218,9 @@ def test_however_many_settles_one_range_of_time_has_seen_the_pages_are_the_histo
         assert (len(found), found) == (122, list(reader(home).history(COUNTER)))
     home = one_small_settle_after_the_other(20, page_size=1)
     reader(home, regions=(A,)).history_page(COUNTER, limit=5)
-    assert [query.limit for query in queries(home)] == [SEGMENTS_AT_ONCE << n for n in range(9)] + [SEGMENTS_MAX] * 12
+    assert [query.limit for query in queries(home)] == [SEGMENTS_AT_ONCE << n for n in range(9)] + [
+        SEGMENTS_MAX
+    ] * 12
 
 
 def test_a_commit_that_lands_between_the_checkpoint_and_its_segments_lists_nothing_twice() -> None:
@@ -173,7 +229,9 @@ def test_a_commit_that_lands_between_the_checkpoint_and_its_segments_lists_nothi
         table, _ = folded(*range(3), later=range(3, 6))
         reports = list[Report]()
 
-        def commit(_: Request, answer: Any, table: Region = table, reports: list[Report] = reports) -> Any:
+        def commit(
+            _: Request, answer: Any, table: Region = table, reports: list[Report] = reports
+        ) -> Any:
             reports.append(compactor(table, Region()).compact(COUNTER))
             return answer
 

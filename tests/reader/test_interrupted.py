@@ -1,11 +1,15 @@
-"""Who is interrupted in a read, by a signal whose handler raises or by Ctrl-C, breaks no later read.
+"""Who is interrupted in a read, by a signal whose handler raises or by Ctrl-C, breaks no later
+read.
 
-Rule 1: An exception is raised at each line, then at each instruction, that a read runs in the cache, in the reader and
-in cachetools, one after the other: no test waits for a signal to come at the right moment.
-Rule 2: Only the lines of `with` are left out: `with` a lock takes it and gives it back in C, where no signal comes.
-Rule 3: Python 3.12 and later look for the handler of what a trace function raises at another instruction than the one
-that was to run, so that they leave a `with` without its end; what a signal raises they do not. There, and everywhere,
-signals come as they come, and raise where they find a read.
+Rule 1: An exception is raised at each line, then at each instruction, that a read runs in the
+cache, in the reader and in cachetools, one after the other: no test waits for a signal to come at
+the right moment.
+Rule 2: Only the lines of `with` are left out: `with` a lock takes it and gives it back in C, where
+no signal comes.
+Rule 3: Python 3.12 and later look for the handler of what a trace function raises at another
+instruction than the one that was to run, so that they leave a `with` without its end; what a signal
+raises they do not. There, and everywhere, signals come as they come, and raise where they find a
+read.
 """
 
 import asyncio
@@ -46,7 +50,10 @@ def lines(file: str) -> list[str]:
 
 
 class Interruption:
-    """Raises at the nth line, or instruction, that runs in FILES. `left` is above 0 afterwards if there were fewer."""
+    """Raises at the nth line, or instruction, that runs in FILES.
+
+    `left` is above 0 afterwards if there were fewer.
+    """
 
     def __init__(self, nth: int, event: str) -> None:
         self.left, self.event = nth, event
@@ -56,7 +63,8 @@ class Interruption:
         if not file.startswith(FILES):
             return None
         frame.f_trace_opcodes = self.event == "opcode"
-        line = lines(file)[frame.f_lineno - 1].strip() if frame.f_lineno else "with "  # what ends one has no line
+        # what ends one has no line
+        line = lines(file)[frame.f_lineno - 1].strip() if frame.f_lineno else "with "
         if event == self.event and not line.startswith(("with ", "async with ")):
             self.left -= 1
             if self.left == 0:
@@ -101,7 +109,9 @@ def table(*counters: str) -> MemoryTable:
 
 def answers(reader: Reader) -> list[int]:
     """The values of three counters, as they are remembered and as they are."""
-    return [value for name in ("c", "d", "e") for value in (reader.value(name), reader.read(name).value)]
+    return [
+        value for name in ("c", "d", "e") for value in (reader.value(name), reader.read(name).value)
+    ]
 
 
 CALLS: dict[str, Callable[[Reader], object]] = {
@@ -120,7 +130,8 @@ TRACED = pytest.mark.skipif(
 @pytest.mark.parametrize("event", ["line", "opcode"])
 @pytest.mark.parametrize("name", CALLS)
 def test_every_later_read_answers(name: str, event: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(caches, "COUNTERS_MAX", 2)  # so that a further balance takes another's place
+    # so that a further balance takes another's place
+    monkeypatch.setattr(caches, "COUNTERS_MAX", 2)
     monkeypatch.setattr(caches, "WAIT_S", FOR_EVER_S)
     stored, nth = table("c", "d", "e"), 0
     while True:
@@ -152,7 +163,8 @@ def test_no_signal_breaks_a_later_read(name: str, monkeypatch: pytest.MonkeyPatc
         while came < 30:
             reader = Reader(SETTINGS, ttl=1_000, table=stored)
             reader.values(["d", "e"])
-            signal.setitimer(signal.ITIMER_REAL, draws.uniform(1e-5, 1e-3), 1e-4)  # until one finds a read
+            # until one finds a read
+            signal.setitimer(signal.ITIMER_REAL, draws.uniform(1e-5, 1e-3), 1e-4)
             try:
                 for _ in range(300):
                     CALLS[name](reader)
@@ -166,7 +178,9 @@ def test_no_signal_breaks_a_later_read(name: str, monkeypatch: pytest.MonkeyPatc
         signal.signal(signal.SIGALRM, before)
 
 
-@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings(
+    "ignore:coroutine .* was never awaited", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
 @pytest.mark.parametrize("event", ["line", "opcode"])
 def test_every_later_read_of_a_task_answers(event: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aio, "WAIT_S", FOR_EVER_S)
@@ -192,7 +206,9 @@ def test_every_later_read_of_a_task_answers(event: str, monkeypatch: pytest.Monk
     assert nth > 30
 
 
-def test_a_load_that_never_ends_holds_no_other_thread_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_load_that_never_ends_holds_no_other_thread_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Two interruptions, one in the mend of the other, may leave a load that nobody makes."""
     monkeypatch.setattr(caches, "WAIT_S", 0.01)
     reader = Reader(SETTINGS, table=table("c"))

@@ -39,11 +39,15 @@ def checkpoint(n: int, *, total: int, count: int) -> Checkpoint:
 
 
 def sums(table: Region, *lanes: Lane, **given: Any) -> list[LaneSum]:
-    return table.run(read(lanes or [LANE], **{"consistent": True, "read_time_max_ms": READ_MS} | given))[1]
+    return table.run(
+        read(lanes or [LANE], **{"consistent": True, "read_time_max_ms": READ_MS} | given)
+    )[1]
 
 
 def sleepy(sleeps: int, wall_ms: int, steady_ms: int) -> Region:
-    """Its reader sleeps behind each checkpoint, so often: meanwhile the clocks go and the first delta is cleaned."""
+    """Its reader sleeps behind each checkpoint, so often: meanwhile the clocks go and the first
+    delta is cleaned.
+    """
 
     def after(_: GetMany, answer: Any) -> Any:
         table.now_ms, table.steady_ms = table.now_ms + wall_ms, table.steady_ms + steady_ms
@@ -77,13 +81,18 @@ def test_a_tail_that_cannot_be_read_or_an_answer_that_is_left_out_fails_the_read
     for short in (GetMany, Together):
         with pytest.raises(ValueError, match="shorter"):
             sums(Region().after(short, lambda _, answer: answer[:-1]), LANE, OTHER)
-    no_tails = Region().after(Together, lambda _, answer: tuple(Unavailable("no answer") for _ in answer))
+    no_tails = Region().after(
+        Together, lambda _, answer: tuple(Unavailable("no answer") for _ in answer)
+    )
     with pytest.raises(Unavailable):
         sums(no_tails)
 
 
 def test_a_damaged_checkpoint_or_delta_is_named_and_never_read_as_0() -> None:
-    bad_checkpoint = {**items.checkpoint_item(checkpoint(2, total=20, count=2)), "total": {"S": "4"}}
+    bad_checkpoint = {
+        **items.checkpoint_item(checkpoint(2, total=20, count=2)),
+        "total": {"S": "4"},
+    }
     bad_delta = {"pk": {"S": items.delta_pk(LANE)}, "sk": {"S": token(9)}, "change": {"N": "0.5"}}
     for damaged in (bad_checkpoint, bad_delta):
         table = Region()
@@ -111,8 +120,13 @@ def test_values_of_many_counters_are_read_together() -> None:
     home = Region()
     names = [f"stock:{n}" for n in range(150)]
     home.put(*(delta(1, Lane(A, 0, name)) for name in names[:100]))
-    assert reader(home).values([*names, names[0]]) == {name: 4 if n < 100 else 0 for n, name in enumerate(names)}
-    assert [type(request) for request in home.asked if isinstance(request, GetMany | Together)] == [GetMany, Together]
+    assert reader(home).values([*names, names[0]]) == {
+        name: 4 if n < 100 else 0 for n, name in enumerate(names)
+    }
+    assert [type(request) for request in home.asked if isinstance(request, GetMany | Together)] == [
+        GetMany,
+        Together,
+    ]
 
 
 def test_a_table_that_is_always_too_slow_or_does_not_answer_is_an_error() -> None:
@@ -124,7 +138,9 @@ def test_a_table_that_is_always_too_slow_or_does_not_answer_is_an_error() -> Non
         reader(table).value(COUNTER)
 
 
-def test_a_read_that_may_be_behind_asks_only_the_checkpoints_of_lanes_that_were_folded_lately() -> None:
+def test_a_read_that_may_be_behind_asks_only_the_checkpoints_of_lanes_that_were_folded_lately() -> (
+    None
+):
     home, away = two_regions()
     there = Lane(B, 0, COUNTER)
     cutoff_ms, seconds = NOW_MS - LATENESS_MS, LATENESS_MS / 1_000

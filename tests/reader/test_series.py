@@ -1,4 +1,6 @@
-"""`series` and `value_at`: at every border what the history sums to, from few items; and never a short bar."""
+"""`series` and `value_at`: at every border what the history sums to, from few items; and never a
+short bar.
+"""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -17,10 +19,26 @@ from ledger.errors import InvalidCounter, InvalidInput, InvalidTime, NotYetRepli
 from ledger.requests import GetMany, Query, Transact
 from reader import Entry, Reader, Series, Step
 from tests.strategies import effort
-from tests.world import COUNTER, KEEP_MS, LANE, LATER_MS, READ_MS, A, B, Region, World, compactor, delta, folded, reader
+from tests.world import (
+    COUNTER,
+    KEEP_MS,
+    LANE,
+    LATER_MS,
+    READ_MS,
+    A,
+    B,
+    Region,
+    World,
+    compactor,
+    delta,
+    folded,
+    reader,
+)
 
 NOW, DAY, HOUR = to_datetime(LATER_MS), timedelta(days=1), timedelta(hours=1)
-AGES = st.sampled_from([0, 1, 2, 10, 47, 50]).flatmap(lambda days: st.integers(days * 86_400, days * 86_400 + 7_200))
+AGES = st.sampled_from([0, 1, 2, 10, 47, 50]).flatmap(
+    lambda days: st.integers(days * 86_400, days * 86_400 + 7_200)
+)
 ACTS = st.lists(
     st.one_of(
         st.lists(AGES, min_size=1, max_size=5),  # the ages of changes, each alone
@@ -31,7 +49,9 @@ ACTS = st.lists(
     max_size=12,
 )
 ROOM_TAKEN = st.sampled_from([60, 780, 810])
-"""Bytes of a checkpoint that its days may not take: so that they stay days, go together, or all become one."""
+"""Bytes of a checkpoint that its days may not take: so that they stay days, go together, or all
+become one.
+"""
 
 
 def played(acts: Sequence[Any], **changed: Any) -> World:
@@ -48,16 +68,22 @@ def played(acts: Sequence[Any], **changed: Any) -> World:
             changes = []
             for age in ages:
                 at, number = to_datetime(world.now_ms - age * 1_000), number + 1
-                changes.append(Change(COUNTER, (-1) ** number * number, idempotency_key=str(number), at=at))
+                changes.append(
+                    Change(COUNTER, (-1) ** number * number, idempotency_key=str(number), at=at)
+                )
             world.ledger().add_many(changes, pack=isinstance(act, tuple))
     return world
 
 
 def summed(entries: Sequence[Entry], steps: Sequence[Step]) -> list[tuple[int, int, int]]:
     """The change, the count and the value of each step, by a history."""
-    inside = [[entry.change for entry in entries if step.start <= entry.at < step.end] for step in steps]
+    inside = [
+        [entry.change for entry in entries if step.start <= entry.at < step.end] for step in steps
+    ]
     values = [sum(entry.change for entry in entries if entry.at < step.end) for step in steps]
-    return [(sum(changes), len(changes), value) for changes, value in zip(inside, values, strict=True)]
+    return [
+        (sum(changes), len(changes), value) for changes, value in zip(inside, values, strict=True)
+    ]
 
 
 def sums(found: Series) -> list[tuple[int, int, int]]:
@@ -68,8 +94,12 @@ def sums(found: Series) -> list[tuple[int, int, int]]:
     ACTS,
     ROOM_TAKEN,
     st.integers(1, 60 * 86_400),
-    st.sampled_from([("day", None), ("hour", None), ("week", None), ("month", None), (7 * HOUR, "Asia/Kolkata")])
-    | st.sampled_from([("day", "America/St_Johns"), ("hour", "Asia/Kolkata"), ("month", "Pacific/Kiritimati")]),
+    st.sampled_from(
+        [("day", None), ("hour", None), ("week", None), ("month", None), (7 * HOUR, "Asia/Kolkata")]
+    )
+    | st.sampled_from(
+        [("day", "America/St_Johns"), ("hour", "Asia/Kolkata"), ("month", "Pacific/Kiritimati")]
+    ),
 )
 @effort(0.5)
 def test_a_series_is_what_the_history_sums_to_at_every_border(
@@ -85,7 +115,9 @@ def test_a_series_is_what_the_history_sums_to_at_every_border(
     assert found.steps[0].start <= since < found.steps[0].end
     assert found.steps[-1].start <= found.as_of == to_datetime(world.now_ms) < found.steps[-1].end
     assert all(before.end == after.start for before, after in pairwise(found.steps))
-    assert asked.value_at(COUNTER, since) == sum(entry.change for entry in entries if entry.at < since)
+    assert asked.value_at(COUNTER, since) == sum(
+        entry.change for entry in entries if entry.at < since
+    )
     assert world.compactor().verify(COUNTER).ok
 
 
@@ -142,7 +174,9 @@ def test_strays_of_several_settles_under_the_first_hi_after_a_bucket_are_found()
     assert steps[-1].value == 3
 
 
-def test_a_month_of_days_is_one_read_of_the_checkpoint_and_the_tail_and_hours_are_the_segments_of_their_days() -> None:
+def test_a_month_of_days_is_one_read_of_the_checkpoint_and_the_tail_and_hours_are_the_segments_of_their_days() -> (
+    None
+):
     world = World((A,))
     for days in range(40, 0, -1):
         world.add(COUNTER, days, at=NOW - days * DAY)
@@ -152,9 +186,18 @@ def test_a_month_of_days_is_one_read_of_the_checkpoint_and_the_tail_and_hours_ar
     found = world.reader().series(COUNTER, since=NOW - days_back * DAY)
     assert [step.change for step in found.steps] == [*range(days_back, 0, -1), 0]
     asked = [each for each in world.home.in_short if "shape" not in each]
-    assert asked == ["getmany checkpoint strongly", "together: query delta strongly", "query delta strongly"]
+    assert asked == [
+        "getmany checkpoint strongly",
+        "together: query delta strongly",
+        "query delta strongly",
+    ]
     world.home.asked.clear()
-    assert len(world.reader().series(COUNTER, since=NOW - 2 * DAY, until=NOW - DAY, every="hour").steps) == 24 + 1
+    assert (
+        len(
+            world.reader().series(COUNTER, since=NOW - 2 * DAY, until=NOW - DAY, every="hour").steps
+        )
+        == 24 + 1
+    )
     assert world.home.in_short[-1] == "query segment 4 strongly"
     assert world.reader().value_at(COUNTER, NOW - 2 * DAY) == sum(range(3, 41))
 
@@ -196,7 +239,9 @@ def test_a_read_that_takes_too_long_starts_again_and_in_the_end_says_so() -> Non
 
 def test_a_fold_between_the_checkpoint_and_the_tail_changes_no_bar() -> None:
     home, away = folded(1, later=(2,))
-    home.after(GetMany, lambda _, answer: (compactor(home, away).compact(COUNTER), answer)[1], times=1)
+    home.after(
+        GetMany, lambda _, answer: (compactor(home, away).compact(COUNTER), answer)[1], times=1
+    )
     assert sums(reader(home).series(COUNTER, since=to_datetime(0))) == [(20, 2, 20)]
     assert Transact in home.kinds
 
@@ -207,12 +252,30 @@ PARIS = ZoneInfo("Europe/Paris")
 @pytest.mark.parametrize(
     ("every", "zone", "since", "until", "starts"),
     [
-        ("day", PARIS, "2025-10-25T12:00", "2025-10-27T01:00", ["25T00:00+02", "26T00:00+02", "27T00:00+01"]),
-        ("hour", PARIS, "2025-10-26T02:30", "2025-10-26T03:10", ["26T02:00+02", "26T02:00+01", "26T03:00+01"]),
+        (
+            "day",
+            PARIS,
+            "2025-10-25T12:00",
+            "2025-10-27T01:00",
+            ["25T00:00+02", "26T00:00+02", "27T00:00+01"],
+        ),
+        (
+            "hour",
+            PARIS,
+            "2025-10-26T02:30",
+            "2025-10-26T03:10",
+            ["26T02:00+02", "26T02:00+01", "26T03:00+01"],
+        ),
         ("hour", PARIS, "2025-03-30T01:30", "2025-03-30T04:00", ["30T01:00+01", "30T03:00+02"]),
         ("week", UTC, "2025-01-01T00:00", "2025-01-06T00:01", ["30T00:00+00", "06T00:00+00"]),
         ("month", PARIS, "2025-01-31T10:00", "2025-03-01T00:00", ["01T00:00+01", "01T00:00+01"]),
-        ("day", ZoneInfo("Pacific/Apia"), "2011-12-29T12:00", "2011-12-31T12:00", ["29T00:00-10", "31T00:00+14"]),
+        (
+            "day",
+            ZoneInfo("Pacific/Apia"),
+            "2011-12-29T12:00",
+            "2011-12-31T12:00",
+            ["29T00:00-10", "31T00:00+14"],
+        ),
         (5 * HOUR, UTC, "2025-01-01T06:00", "2025-01-01T11:00", ["01T05:00+00", "01T10:00+00"]),
     ],
     ids=str,
@@ -226,7 +289,9 @@ def test_steps_follow_the_calendar_of_the_zone(
     found = world.reader().series(COUNTER, since=first, until=last, every=every, zone=name)
     assert [f"{step.start:%dT%H:%M%z}"[:-2] for step in found.steps] == starts
     for step in found.steps:
-        assert (step.end - step.start).total_seconds() == step.end.timestamp() - step.start.timestamp()
+        assert (
+            step.end - step.start
+        ).total_seconds() == step.end.timestamp() - step.start.timestamp()
     assert found.steps[0].start <= first
     assert found.steps[-1].start < last <= found.steps[-1].end
 
@@ -241,8 +306,16 @@ LATER = to_datetime(LATER_MS + 1)
         ({"since": NOW, "until": NOW}, InvalidInput, "since is not before until"),
         ({"until": NOW - 2 * DAY}, InvalidInput, "since is not before until"),
         ({"since": LATER, "until": NOW + DAY}, InvalidTime, "since=2023-11-14T22:13:20.001"),
-        ({"until": datetime(9999, 12, 1, tzinfo=UTC), "every": 400 * DAY}, InvalidTime, "after November 9999"),
-        ({"until": datetime.max.replace(tzinfo=UTC), "every": 365 * DAY}, InvalidTime, "after November 9999"),
+        (
+            {"until": datetime(9999, 12, 1, tzinfo=UTC), "every": 400 * DAY},
+            InvalidTime,
+            "after November 9999",
+        ),
+        (
+            {"until": datetime.max.replace(tzinfo=UTC), "every": 365 * DAY},
+            InvalidTime,
+            "after November 9999",
+        ),
         ({"until": datetime(9990, 1, 1, tzinfo=UTC)}, InvalidInput, "more than 10,000 steps"),
         ({"since": datetime(1969, 12, 31, tzinfo=UTC)}, InvalidTime, "before 1970"),
         ({"since": datetime(2023, 1, 1)}, InvalidTime, "time zone"),
@@ -272,14 +345,20 @@ def test_what_cannot_be_a_series_is_refused_and_nothing_is_sent(
 
 
 def test_a_chart_of_today_goes_on_to_midnight() -> None:
-    """What a clock that is ahead has put is in the step of its time; all others of the future have nothing."""
+    """What a clock that is ahead has put is in the step of its time; all others of the future
+    have nothing.
+    """
     world = World()
     world.add(COUNTER, 3, at=NOW - DAY)
     world.add(COUNTER, 5, at=NOW - HOUR)
     world.add(COUNTER, 7, at=NOW + timedelta(minutes=4))
     midnight = NOW.replace(hour=0, minute=0, second=0, microsecond=0)
     found = world.reader().series(COUNTER, since=midnight, until=midnight + DAY, every="hour")
-    assert (found.steps[0].start, found.steps[-1].end, len(found.steps)) == (midnight, midnight + DAY, 24)
+    assert (found.steps[0].start, found.steps[-1].end, len(found.steps)) == (
+        midnight,
+        midnight + DAY,
+        24,
+    )
     future = [step for step in found.steps if step.start > found.as_of]
     assert [each for each in sums(found) if each[1]] == [(5, 1, 8), (7, 1, 15)]
     assert {(step.change, step.count, step.value) for step in future} == {(0, 0, 15)}
@@ -292,7 +371,9 @@ def test_a_chart_of_today_goes_on_to_midnight() -> None:
 def test_the_steps_until_now_are_the_same_whatever_follows_them(every: Any) -> None:
     world = played([[0, 90_000, 200_000], "compact", [0, 300_000]])
     until_now = world.reader().series(COUNTER, since=NOW - 5 * DAY, every=every)
-    further = world.reader().series(COUNTER, since=NOW - 5 * DAY, until=NOW + 300 * DAY, every=every)
+    further = world.reader().series(
+        COUNTER, since=NOW - 5 * DAY, until=NOW + 300 * DAY, every=every
+    )
     assert further.steps[: len(until_now.steps)] == until_now.steps
     future = {(step.change, step.value) for step in further.steps[len(until_now.steps) :]}
     assert future == {(0, until_now.steps[-1].value)}
@@ -308,7 +389,9 @@ def test_a_consistent_read_of_a_limited_counter_has_what_was_added_just_before()
     world.now_ms += 1_000
 
     def values(consistent: bool) -> list[int]:
-        reader = Reader(world.settings(), consistent=consistent, table=world.home, clock=world.clock)
+        reader = Reader(
+            world.settings(), consistent=consistent, table=world.home, clock=world.clock
+        )
         return [
             reader.series("seats:gig", since=later - DAY).steps[-1].value,
             reader.value_at("seats:gig", later),

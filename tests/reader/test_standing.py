@@ -1,4 +1,6 @@
-"""What is shown of a limit is what would be granted: by `standing`, by `periods` and to thresholds."""
+"""What is shown of a limit is what would be granted: by `standing`, by `periods` and to
+thresholds.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,11 @@ from reader import standing as standings
 from tests.world import A, B, World
 
 SHELF, WALLET = "shelf:1", "wallet:1"
-LIMITS = {"shelf:": Limit(ceiling=1_000, region=A), "wallet:": Limit(floor=0), "llm:": Limit(ceiling=1_000, region=A)}
+LIMITS = {
+    "shelf:": Limit(ceiling=1_000, region=A),
+    "wallet:": Limit(floor=0),
+    "llm:": Limit(ceiling=1_000, region=A),
+}
 KEEP = Keep(late=timedelta(days=15), keep=timedelta(days=400), carry=300)
 BASE, OLD, NEW = "llm:a", "llm:a@2026-11", "llm:a@2026-12"
 
@@ -30,7 +36,9 @@ def sale(**changed: Any) -> World:
 
 
 def hold(world: World, counter: str, amount: int, seconds: float, region: str = A) -> object:
-    return world.ledger(region).hold(counter, amount, expires=timedelta(seconds=seconds), **world.key())
+    return world.ledger(region).hold(
+        counter, amount, expires=timedelta(seconds=seconds), **world.key()
+    )
 
 
 def later(world: World, seconds: float) -> None:
@@ -45,7 +53,8 @@ def is_granted(world: World, counter: str, change: int, region: str) -> bool:
     return True
 
 
-# -- holds that are over -----------------------------------------------------------------------------------------------
+# -- holds that are over
+# -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("counter", "sign"), [(SHELF, 1), (WALLET, -1)])
@@ -58,7 +67,9 @@ def test_what_holds_that_are_over_set_aside_is_left(counter: str, sign: int) -> 
 
     def seen() -> tuple[int | None, ...]:
         found = world.reader().standing(counter)
-        return tuple(room.up if sign > 0 else room.down for room in (found.available, found.here, found.held))
+        return tuple(
+            room.up if sign > 0 else room.down for room in (found.available, found.here, found.held)
+        )
 
     assert seen() == (0, 0, 1_000)
     later(world, 10)
@@ -84,7 +95,9 @@ def test_holds_of_another_region_that_are_over_are_left_there() -> None:
     assert there.held == here.held == Room(None, 0)
 
 
-def test_filed_holds_that_are_over_are_left_too_up_to_a_page_of_each_lane(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_filed_holds_that_are_over_are_left_too_up_to_a_page_of_each_lane(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     world = sale()
     for n in range(200):
         hold(world, SHELF, 5, 5 if n % 2 else 3_600)
@@ -94,7 +107,11 @@ def test_filed_holds_that_are_over_are_left_too_up_to_a_page_of_each_lane(monkey
     later(world, 10)
     world.home.asked.clear()
     found = world.reader().standing(SHELF)
-    assert (found.available, found.here, found.held) == (Room(None, 500), Room(None, 500), Room(None, 500))
+    assert (found.available, found.here, found.held) == (
+        Room(None, 500),
+        Room(None, 500),
+        Room(None, 500),
+    )
     assert len(world.home.kinds) <= 6
     with monkeypatch.context() as of_page:
         of_page.setattr(standings, "NOTES_MAX", 10)
@@ -106,7 +123,9 @@ def test_filed_holds_that_are_over_are_left_too_up_to_a_page_of_each_lane(monkey
 
 
 def sold_again(world: World) -> None:
-    """Holds that were over have ended, and all of that is filed; what they set aside was sold, or is held anew."""
+    """Holds that were over have ended, and all of that is filed; what they set aside was sold,
+    or is held anew.
+    """
     later(world, 10)
     assert is_granted(world, SHELF, 1_000, A)
     for n in range(200):
@@ -115,7 +134,9 @@ def sold_again(world: World) -> None:
 
 
 def test_the_note_of_a_hold_that_ended_is_no_hold() -> None:
-    """A process died between the end of a hold and the delete of its note: it says nothing of what is left."""
+    """A process died between the end of a hold and the delete of its note: it says nothing of
+    what is left.
+    """
     world = sale()
     for _ in range(100):
         hold(world, SHELF, 10, 5)
@@ -133,7 +154,9 @@ def test_a_note_that_came_after_the_gate_was_read_gives_no_more_than_filed_holds
     lane, now_ms = Lane(A, 0, SHELF), world.now_ms
     late = items.hold_item(lane, tokens.hold_token(SHELF, "another", now_ms - 60_000, 1_000), 10**6)
     of_notes = items.hold_pk(lane)
-    world.home.before(lambda asked: getattr(asked, "pk", "") == of_notes, lambda _: world.home.store([late]))
+    world.home.before(
+        lambda asked: getattr(asked, "pk", "") == of_notes, lambda _: world.home.store([late])
+    )
     kept = world.reader().standing(SHELF)
     assert (kept.available.up or 0) + (kept.held.up or 0) == 1_000
     assert (kept.available.up or 0) < 1_000
@@ -182,7 +205,9 @@ def test_all_that_is_shown_is_granted_and_no_more(seed: int) -> None:
     later(world, draw.choice((1, 10, 100)))
     world.replicate()
     here, there = (world.reader(region).standing(counter) for region in (A, B))
-    (unfiled,) = world.home.run(standings.read_standings([world.gates(counter)], consistent=True, filed=False))
+    (unfiled,) = world.home.run(
+        standings.read_standings([world.gates(counter)], consistent=True, filed=False)
+    )
     left, elsewhere, least = (room(found, sign) for found in (here, there, unfiled))
     assert least <= left
     left += elsewhere - least  # of filed holds each Region knows its own
@@ -195,7 +220,8 @@ def room(found: Standing, sign: int) -> int:
     return (found.available.up if sign > 0 else found.available.down) or 0
 
 
-# -- periods and what they pass on -------------------------------------------------------------------------------------
+# -- periods and what they pass on
+# -------------------------------------------------------------------------------------
 
 
 def at(world: World, month: int, day: int) -> None:
@@ -203,7 +229,9 @@ def at(world: World, month: int, day: int) -> None:
 
 
 def carried(**changed: Any) -> World:
-    """November used 750 of 1,000; December 1,200, of which November left 200; it may still take 50 of it."""
+    """November used 750 of 1,000; December 1,200, of which November left 200; it may still take
+    50 of it.
+    """
     world = sale(periods={"llm:": KEEP}, **changed)
     at(world, 11, 20)
     world.add(OLD, 750)
@@ -215,7 +243,11 @@ def carried(**changed: Any) -> World:
 
 def rows(world: World) -> list[tuple[int | None, ...]]:
     found = [each.standing for each in world.reader().periods(BASE, Period("month"), 2)]
-    return [(s.value, s.ceiling, s.available.up, s.held.up, s.carried, s.took) for s in found if s is not None]
+    return [
+        (s.value, s.ceiling, s.available.up, s.held.up, s.carried, s.took)
+        for s in found
+        if s is not None
+    ]
 
 
 def test_a_period_that_passed_some_on_is_shown_as_it_was_with_what_it_passed_on() -> None:
@@ -246,16 +278,21 @@ def test_holds_of_periods_that_are_over_are_left() -> None:
     assert rows(world)[-1] == (0, 1_000, 1_000, 0, 0, 0)
 
 
-def test_shares_of_a_limit_are_of_what_is_set_after_a_carry_and_after_another_limit_was_set() -> None:
+def test_shares_of_a_limit_are_of_what_is_set_after_a_carry_and_after_another_limit_was_set() -> (
+    None
+):
     thresholds = {"llm:": (Threshold(of_ceiling=0.9), Threshold(left=1))}
     world = carried(thresholds=thresholds)
 
     def bounds(counter: str) -> tuple[int, list[int | None]]:
         """The ceiling that is shown, and the numbers of those thresholds that hold."""
         reader = world.reader()
-        return reader.standing(counter).ceiling or 0, [each.above for each in reader.crossed(counter)]
+        return reader.standing(counter).ceiling or 0, [
+            each.above for each in reader.crossed(counter)
+        ]
 
-    assert bounds(OLD) == (1_000, [])  # 750 of its 1,000 used: "December publishes that November was full" is wrong
+    # 750 of its 1,000 used: "December publishes that November was full" is wrong
+    assert bounds(OLD) == (1_000, [])
     assert bounds(NEW) == (1_250, [1_125])
     world.ledger().set_limit(OLD, ceiling=1_000)  # beside the 250 that it passed on
     assert bounds(OLD) == (1_000, [])

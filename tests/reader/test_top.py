@@ -22,7 +22,10 @@ MANY = 8_000
 
 def world_of() -> World:
     """150 counters of all kinds, some folded, some with a tail as well, some with a tail alone."""
-    world, drawn = World(shards={"sharded:": 3}, limits=LIMITS, unshared_limits=True), random.Random(7)
+    world, drawn = (
+        World(shards={"sharded:": 3}, limits=LIMITS, unshared_limits=True),
+        random.Random(7),
+    )
     for name in NAMES:
         for _ in range(drawn.randrange(1, 4)):
             world.add(name, drawn.randrange(1, 50), drawn.choice((A, B)))
@@ -46,30 +49,50 @@ def by_reading_each(of: Reader, prefix: str, n: int, attribute: str) -> list[tup
 def test_without_behind_the_rows_are_those_of_reading_each_counter_alone() -> None:
     of = world_of().reader()
     assert len({balance.value for _, balance in by_reading_each(of, "", 150, "value")}) > 50
-    for prefix, n, there in (("", 7, 150), ("sharded:", 3, 50), ("plain:1", 1_000, 11), ("none", 5, 0)):
+    for prefix, n, there in (
+        ("", 7, 150),
+        ("sharded:", 3, 50),
+        ("plain:1", 1_000, 11),
+        ("none", 5, 0),
+    ):
         for by, attribute in (("value", "value"), ("changes", "count"), ("pending", "pending")):
             found = of.top(prefix, n, by=by, behind=0)
-            assert (list(found.rows), found.counters) == (by_reading_each(of, prefix, n, attribute), there)
+            assert (list(found.rows), found.counters) == (
+                by_reading_each(of, prefix, n, attribute),
+                there,
+            )
 
 
 def counted(asked: Iterable[Request]) -> int:
-    """Requests of DynamoDB, as a Cost counts them: those that are asked for together are each one of their own."""
-    return sum(-(-len(each.keys) // 100) if isinstance(each, GetMany) else 1 for each in asked if each_is_sent(each))
+    """Requests of DynamoDB, as a Cost counts them: those that are asked for together are each
+    one of their own.
+    """
+    return sum(
+        -(-len(each.keys) // 100) if isinstance(each, GetMany) else 1
+        for each in asked
+        if each_is_sent(each)
+    )
 
 
 def each_is_sent(request: Request) -> bool:
-    return not isinstance(request, Now | Together)  # what is together comes to the same table by itself
+    # what is together comes to the same table by itself
+    return not isinstance(request, Now | Together)
 
 
 def many(watermark_ms: int | None) -> Region:
-    """Many counters of one lane, counter n with a value of n, folded up to that time; None: never folded."""
+    """Many counters of one lane, counter n with a value of n, folded up to that time; None:
+    never folded.
+    """
     table = Region()
     table.now_ms = LATER_MS
     lanes = [Lane(A, 0, f"stock:{n}") for n in range(MANY)]
     table.store(map(directory.item_of, lanes))
     if watermark_ms is not None:
         at = token(1, watermark_ms)
-        table.store(items.checkpoint_item(Checkpoint(lane, n, 1, at, 1, at, LATER_MS)) for n, lane in enumerate(lanes))
+        table.store(
+            items.checkpoint_item(Checkpoint(lane, n, 1, at, 1, at, LATER_MS))
+            for n, lane in enumerate(lanes)
+        )
     return table
 
 
@@ -91,7 +114,9 @@ def test_8000_counters_are_80_requests_and_one_for_each_lane_that_was_not_folded
     assert found.counters == MANY
     if watermark_ms is not None:
         assert [balance.value for _, balance in found.rows] == [7_999, 7_998, 7_997]
-    names = [each for each in table.asked if isinstance(each, Query) and each.pk.startswith("lane#")]
+    names = [
+        each for each in table.asked if isinstance(each, Query) and each.pk.startswith("lane#")
+    ]
     assert counted(table.asked) - len(names) - 1 == values  # one is the shape's
     assert 256 <= len(names) < 320
 
@@ -100,7 +125,12 @@ def test_a_value_that_may_be_behind_says_so_and_what_came_since_counts_without_b
     table = Region()
     table.now_ms = LATER_MS
     lane, at = Lane(A, 0, "stock:1"), token(1, FOLDED_MS)
-    table.store([directory.item_of(lane), items.checkpoint_item(Checkpoint(lane, 5, 1, at, 1, at, LATER_MS))])
+    table.store(
+        [
+            directory.item_of(lane),
+            items.checkpoint_item(Checkpoint(lane, 5, 1, at, 1, at, LATER_MS)),
+        ]
+    )
     table.put(delta(1, lane, at_ms=LATER_MS - 1_000))
     of = reader(table, regions=(A,))
     ((_, behind),), ((_, exact),) = of.top().rows, of.top(behind=0).rows
@@ -123,7 +153,14 @@ def test_one_that_cannot_be_read_ends_it_and_items_that_name_no_lane_are_passed_
 
 def test_what_is_no_number_of_rows_no_order_and_no_time_is_refused_and_nothing_is_asked() -> None:
     table = Region()
-    wrong: list[dict[str, Any]] = [{"prefix": " "}, {"n": 0}, {"n": 1_001}, {"n": "3"}, {"by": "name"}, {"by": []}]
+    wrong: list[dict[str, Any]] = [
+        {"prefix": " "},
+        {"n": 0},
+        {"n": 1_001},
+        {"n": "3"},
+        {"by": "name"},
+        {"by": []},
+    ]
     for given in (*wrong, {"behind": -1}, {"behind": None}):
         with pytest.raises(InvalidInput):
             reader(table).top(**given)

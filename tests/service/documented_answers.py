@@ -1,10 +1,12 @@
-"""Whatever is asked by docs/openapi.json is answered as it says: schemathesis asks, and .ci/run runs it.
+"""Whatever is asked by docs/openapi.json is answered as it says: schemathesis asks, and .ci/run
+runs it.
 
-Rule 1: Only requests that fit the document are changed, so that they are ones that the API must take.
-Rule 2: They are changed in what the document cannot say, because it is between the parts of a request or moves with the
-clock.
-Rule 3: What needs a limit or periods is asked of a counter that has them, and an end of a hold that was granted just
-before.
+Rule 1: Only requests that fit the document are changed, so that they are ones that the API must
+take.
+Rule 2: They are changed in what the document cannot say, because it is between the parts of a
+request or moves with the clock.
+Rule 3: What needs a limit or periods is asked of a counter that has them, and an end of a hold that
+was granted just before.
 """
 
 import io
@@ -59,7 +61,9 @@ def before_call(context: Any, case: Any, **_: Any) -> None:
             case.query.pop("anchor", None)
     if path.endswith("/deltas") and path != "/deltas":
         _give_the_time_once(case)
-        case.body["change"] = int(case.body["change"])  # 1.0 is an integer to a schema, and refused here as it stands
+        case.body["change"] = int(
+            case.body["change"]
+        )  # 1.0 is an integer to a schema, and refused here as it stands
     if path.endswith("/holds"):
         _hold_a_little_from_now_on(case)
     if path.endswith(("/holds/{id}/capture", "/holds/{id}/release")):
@@ -74,12 +78,17 @@ def before_call(context: Any, case: Any, **_: Any) -> None:
             case.body["cost"] = int(case.body["cost"]) % (2 * HELD)
     if path == "/transfers":
         _give_the_time_once(case)
-        case.body |= {"source": f"from:{case.body['source']}"[:256], "target": f"to:{case.body['target']}"[:256]}
+        case.body |= {
+            "source": f"from:{case.body['source']}"[:256],
+            "target": f"to:{case.body['target']}"[:256],
+        }
         case.body["amount"] = int(case.body["amount"])
 
 
 def _name_the_counter_again(case: Any, limited: bool) -> None:
-    """The body names the counter in the path; one taken from an earlier answer may not fit a path, or be a period."""
+    """The body names the counter in the path; one taken from an earlier answer may not fit a
+    path, or be a period.
+    """
     in_path = unquote(case.path_parameters["counter"])
     if not re.fullmatch(IN_PATH, in_path) or "@" in in_path:
         in_path = case.path_parameters["counter"] = "c"
@@ -89,8 +98,13 @@ def _name_the_counter_again(case: Any, limited: bool) -> None:
 
 
 def _read_or_list(case: Any) -> None:
-    """A counter or a prefix, and what goes with it; a cursor is of an earlier page, so there is none at first."""
-    of_read, of_list = ("counter", "max_age", "consistent", "at", "after"), ("prefix", "after", "limit")
+    """A counter or a prefix, and what goes with it; a cursor is of an earlier page, so there is
+    none at first.
+    """
+    of_read, of_list = (
+        ("counter", "max_age", "consistent", "at", "after"),
+        ("prefix", "after", "limit"),
+    )
     for name in of_list if case.query.get("counter") else of_read:
         case.query.pop(name, None)
     if "at" in case.query:
@@ -101,8 +115,13 @@ def _read_or_list(case: Any) -> None:
 
 
 def _give_the_time_once(case: Any) -> None:
-    """A key without a time has `at`, which is from 1970 to now; a key that carries its time has none."""
-    if re.fullmatch(TIMED, next(value for name, value in case.headers.items() if name.lower() == "idempotency-key")):
+    """A key without a time has `at`, which is from 1970 to now; a key that carries its time has
+    none.
+    """
+    if re.fullmatch(
+        TIMED,
+        next(value for name, value in case.headers.items() if name.lower() == "idempotency-key"),
+    ):
         case.body.pop("at", None)
     elif not "1970" < str(case.body.get("at"))[:4] < "2020":
         case.body["at"] = PAST
@@ -112,7 +131,10 @@ def _hold_a_little_from_now_on(case: Any) -> None:
     """A hold is not over when it is asked for, so its key carries no time."""
     name = next(name for name in case.headers if name.lower() == "idempotency-key")
     case.headers[name] = re.sub(TIMED, "k", case.headers[name])
-    case.body |= {"amount": int(case.body["amount"]) % HELD + 1, "at": datetime.now(UTC).isoformat()}
+    case.body |= {
+        "amount": int(case.body["amount"]) % HELD + 1,
+        "at": datetime.now(UTC).isoformat(),
+    }
     case.body["expires_s"] = max(600, case.body["expires_s"])
 
 
@@ -147,29 +169,58 @@ class CountedApi:
     def __call__(self, event: dict[str, Any], context: Any = None) -> dict[str, Any]:
         answer = self.api(event, context)
         path = re.sub(
-            r"^/counters/.*/holds/.*/(capture|release)$", r"/counters/{counter}/holds/{id}/\1", event["rawPath"]
+            r"^/counters/.*/holds/.*/(capture|release)$",
+            r"/counters/{counter}/holds/{id}/\1",
+            event["rawPath"],
         )
         path = re.sub(r"^/counters/.*/(deltas|holds)$", r"/counters/{counter}/\1", path)
-        self.statuses[f"{event['requestContext']['http']['method']} {path}", answer["statusCode"]] += 1
+        self.statuses[
+            f"{event['requestContext']['http']['method']} {path}", answer["statusCode"]
+        ] += 1
         return answer
 
 
 def test_whatever_is_asked_is_answered_as_documented(tmp_path: Path) -> None:
-    """Requests that fit the document, and others; all checks of schemathesis but those that schemathesis.toml names."""
+    """Requests that fit the document, and others; all checks of schemathesis but those that
+    schemathesis.toml names.
+    """
     document, counted = openapi.document(), CountedApi()
     del document["security"]  # API Gateway authenticates, before this code
     (tmp_path / "openapi.json").write_text(json.dumps(document))
-    command = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(HERE / "schemathesis.toml"), "run"]
-    command += ["openapi.json", "--max-examples", "10", "--seed", "1", "--generation-database", "none", "--no-color"]
+    command = [
+        sys.executable,
+        "-m",
+        "schemathesis.cli",
+        "--config-file",
+        str(HERE / "schemathesis.toml"),
+        "run",
+    ]
+    command += [
+        "openapi.json",
+        "--max-examples",
+        "10",
+        "--seed",
+        "1",
+        "--generation-database",
+        "none",
+        "--no-color",
+    ]
     environ = os.environ | {"PYTHONPATH": str(HERE.parents[1])}
     with served(counted) as port:
         command += ["--url", f"http://{HOST}:{port}"]
-        run = subprocess.run(command, timeout=240, cwd=tmp_path, env=environ, capture_output=True, text=True)
+        run = subprocess.run(
+            command, timeout=240, cwd=tmp_path, env=environ, capture_output=True, text=True
+        )
     assert run.returncode == 0, run.stdout + run.stderr
     assert "Tested: 14" in run.stdout
     for path, operations in document["paths"].items():
         for method, described in operations.items():
             operation = f"{method.upper()} {path}"
-            answered = {code: n for (name, code), n in counted.statuses.items() if name == operation}
-            assert sum(n for code, n in answered.items() if code < 300) >= 5, (operation, counted.statuses)
+            answered = {
+                code: n for (name, code), n in counted.statuses.items() if name == operation
+            }
+            assert sum(n for code, n in answered.items() if code < 300) >= 5, (
+                operation,
+                counted.statuses,
+            )
             assert {str(code) for code in answered if code < 400} <= described["responses"].keys()

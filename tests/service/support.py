@@ -1,9 +1,10 @@
-"""The service without AWS: one Region's table, work queue, event bus, metrics and log lines, and the functions on it.
+"""The service without AWS: one Region's table, work queue, event bus, metrics and log lines, and
+the functions on it.
 
 service = Service(fold_min=3)
 service.put(delta(1))
-service.before(Transact, fail(Throttled("slow")))     # as of any Region of tests/world.py; its queue and bus, too
-assert service.visit(Look(LANE)) == NOTHING
+service.before(Transact, fail(Throttled("slow"))) # as of any Region of tests/world.py; its queue
+and bus, too assert service.visit(Look(LANE)) == NOTHING
 assert service.taken() == [(Look(LANE, tries=1), 30)]
 """
 
@@ -48,10 +49,40 @@ ULID, ULID_AT = "01JGGKGE064BG4X58772SZHBM0", "2025-01-01T09:35:20.070Z"
 
 
 METRICS = {
-    *("DeltasRecorded", "DeltasReplayed", "DeltasAccepted", "DeltasRefused", "DeltasConflicting", "ChangesFailed"),
-    *("LimitReached", "OutOfReach", "DeltasFolded", "StraysSettled", "DeltasCleaned", "TailDeltas", "LateDeltas"),
-    *("LanesVisited", "LanesLooked", "LanesGaveUp", "LanesFailed", "LanesDamaged", "LanesUnread", "VerifiesDropped"),
-    *("StoppedTries", "CleansPostponed", "WatermarkAheadMs", "VerifyDifferences", "LanesRung", "RingsSpared"),
+    *(
+        "DeltasRecorded",
+        "DeltasReplayed",
+        "DeltasAccepted",
+        "DeltasRefused",
+        "DeltasConflicting",
+        "ChangesFailed",
+    ),
+    *(
+        "LimitReached",
+        "OutOfReach",
+        "DeltasFolded",
+        "StraysSettled",
+        "DeltasCleaned",
+        "TailDeltas",
+        "LateDeltas",
+    ),
+    *(
+        "LanesVisited",
+        "LanesLooked",
+        "LanesGaveUp",
+        "LanesFailed",
+        "LanesDamaged",
+        "LanesUnread",
+        "VerifiesDropped",
+    ),
+    *(
+        "StoppedTries",
+        "CleansPostponed",
+        "WatermarkAheadMs",
+        "VerifyDifferences",
+        "LanesRung",
+        "RingsSpared",
+    ),
     *("LanesListed", "LanesSwept", "LanesForgotten", "SweepLagMs", "WorkInvalid", "CanaryLagMs"),
     *("CanaryWrong", "HoldsOverdue", "GateBytes", "CrossingsTold", "CrossingsUntold"),
 }
@@ -67,26 +98,50 @@ def never() -> bool:
     return False
 
 
-def stored(item: Item, event: str = "INSERT", sequence: int = 1, made_ms: int | None = None) -> dict[str, Any]:
-    """A stream record about an item. As Lambda gives it: bytes in base64, times in seconds, rounded down."""
-    change: dict[str, Any] = {"Keys": {"pk": item["pk"], "sk": item["sk"]}, "SequenceNumber": str(sequence)}
-    image = {name: {"B": b64encode(held["B"]).decode()} if "B" in held else held for name, held in item.items()}
+def stored(
+    item: Item, event: str = "INSERT", sequence: int = 1, made_ms: int | None = None
+) -> dict[str, Any]:
+    """A stream record about an item.
+
+    As Lambda gives it: bytes in base64, times in seconds, rounded down.
+    """
+    change: dict[str, Any] = {
+        "Keys": {"pk": item["pk"], "sk": item["sk"]},
+        "SequenceNumber": str(sequence),
+    }
+    image = {
+        name: {"B": b64encode(held["B"]).decode()} if "B" in held else held
+        for name, held in item.items()
+    }
     change |= {"NewImage": image} if event != "REMOVE" else {"OldImage": image}
-    change |= {"ApproximateCreationDateTime": float(made_ms // 1_000)} if made_ms is not None else {}
+    change |= (
+        {"ApproximateCreationDateTime": float(made_ms // 1_000)} if made_ms is not None else {}
+    )
     return {"eventID": "1", "eventName": event, "eventSource": "aws:dynamodb", "dynamodb": change}
 
 
-def stream(*came: Delta | Item, made_ms: int | None = None, event: str = "INSERT") -> dict[str, Any]:
+def stream(
+    *came: Delta | Item, made_ms: int | None = None, event: str = "INSERT"
+) -> dict[str, Any]:
     """A stream event of some items, numbered from 1."""
     every = (items.delta_item(each) if isinstance(each, Delta) else each for each in came)
     return {"Records": [stored(each, event, n, made_ms) for n, each in enumerate(every, start=1)]}
 
 
 def sqs(*bodies: str, **more: Any) -> dict[str, Any]:
-    """An SQS event with these message bodies, named m1, m2 and so on; its fields are those that AWS documents."""
-    source = {"eventSource": "aws:sqs", "eventSourceARN": "arn:aws:sqs:eu-west-1:111122223333:ledger-dev-work"}
+    """An SQS event with these message bodies, named m1, m2 and so on; its fields are those that
+    AWS documents.
+    """
+    source = {
+        "eventSource": "aws:sqs",
+        "eventSourceARN": "arn:aws:sqs:eu-west-1:111122223333:ledger-dev-work",
+    }
     other: dict[str, Any] = {"messageAttributes": {}, "md5OfBody": "", "awsRegion": "eu-west-1"}
-    other |= {"attributes": {"ApproximateReceiveCount": "1", "SentTimestamp": "1545082649183"}, **source, **more}
+    other |= {
+        "attributes": {"ApproximateReceiveCount": "1", "SentTimestamp": "1545082649183"},
+        **source,
+        **more,
+    }
     return {
         "Records": [
             {"messageId": f"m{n}", "receiptHandle": f"r{n}", "body": body, **other}
@@ -128,7 +183,9 @@ class Notes:
         """Fails where a name says another unit, and for one that alarms and costs do not know."""
         assert name in METRICS
         units = {"Ms": MetricUnit.Milliseconds, "Bytes": MetricUnit.Bytes}
-        assert unit is next((unit for end, unit in units.items() if name.endswith(end)), MetricUnit.Count), name
+        assert unit is next(
+            (unit for end, unit in units.items() if name.endswith(end)), MetricUnit.Count
+        ), name
         self.metrics[name] = self.metrics.get(name, 0) + value
 
     def __getattr__(self, level: str) -> Any:
@@ -138,10 +195,13 @@ class Notes:
 
 
 class Sqs:
-    """An SQS client of all queues. It keeps by the queue's URL what it confirmed: all but what holds `refuses`; nothing
-    while it is `down`. It does not say what it confirmed where it is `silent`."""
+    """An SQS client of all queues. It keeps by the queue's URL what it confirmed: all but what
+    holds `refuses`; nothing while it is `down`. It does not say what it confirmed where it is
+    `silent`."""
 
-    def __init__(self, refuses: str = "nothing", *, silent: bool = False, down: bool = False) -> None:
+    def __init__(
+        self, refuses: str = "nothing", *, silent: bool = False, down: bool = False
+    ) -> None:
         self.refuses, self.silent, self.down = refuses, silent, down
         self.taken: dict[str, list[Any]] = {}
         self.sizes: list[int] = []  # of the batches
@@ -153,15 +213,18 @@ class Sqs:
         assert len({entry["Id"] for entry in Entries}) == len(Entries)
         done = [entry for entry in Entries if self.refuses not in str(entry)]
         self.taken.setdefault(QueueUrl, []).extend(done)
-        lost = [{"Id": entry["Id"], "Code": "InternalError"} for entry in Entries if entry not in done]
+        lost = [
+            {"Id": entry["Id"], "Code": "InternalError"} for entry in Entries if entry not in done
+        ]
         return {} if self.silent else {"Successful": done, "Failed": lost}
 
     change_message_visibility_batch = send_message_batch
 
 
 class Queues(MemoryTable):
-    """Answers what the work queue, its DLQ and the event bus answer. What they did not confirm, they have not: jobs in
-    the lanes in `refused`, all while `queue_down`, crossings while `bus_down`. A PutMany fails item by item."""
+    """Answers what the work queue, its DLQ and the event bus answer. What they did not confirm,
+    they have not: jobs in the lanes in `refused`, all while `queue_down`, crossings while
+    `bus_down`. A PutMany fails item by item."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -204,7 +267,9 @@ class Queues(MemoryTable):
 class Service(Region, Queues):
     """A Region with its functions, and another Region `away` beside it."""
 
-    def __init__(self, region: str = A, *, now_ms: int = NOW_MS, page_size: int = 1_000, **changed: Any) -> None:
+    def __init__(
+        self, region: str = A, *, now_ms: int = NOW_MS, page_size: int = 1_000, **changed: Any
+    ) -> None:
         super().__init__(page_size=page_size)
         self.now_ms = self.steady_ms = now_ms
         self.away = Region()
@@ -243,7 +308,10 @@ class Service(Region, Queues):
     def dead_letters(self) -> list[tuple[str, str]]:
         """The bodies that `add_from_queue` put on its DLQ, each with its error."""
         copies = self.sqs.taken.get("dead_letters", ())
-        return [(copy["MessageBody"], copy["MessageAttributes"]["LedgerError"]["StringValue"]) for copy in copies]
+        return [
+            (copy["MessageBody"], copy["MessageAttributes"]["LedgerError"]["StringValue"])
+            for copy in copies
+        ]
 
     def outcomes(self) -> list[dict[str, str]]:
         """What it put on the queue of outcomes."""
@@ -260,14 +328,20 @@ class Service(Region, Queues):
         self.now_ms += wall_ms
         self.steady_ms += wall_ms if steady_ms is None else steady_ms
 
-    def rings(self, *came: Delta | Item, made_ms: int | None = NOW_MS, event: str = "INSERT") -> Any:
+    def rings(
+        self, *came: Delta | Item, made_ms: int | None = NOW_MS, event: str = "INSERT"
+    ) -> Any:
         """Of a batch with these new items; each record is of now, unless it says else."""
         return self.ringer(stream(*came, made_ms=made_ms, event=event))
 
     def visit(self, *jobs: str | Job, stop: Callable[[], bool] = never) -> Any:
-        return self.worker(sqs(*(job if isinstance(job, str) else message_of(job) for job in jobs)), stop)
+        return self.worker(
+            sqs(*(job if isinstance(job, str) else message_of(job) for job in jobs)), stop
+        )
 
-    def rung(self, *came: Delta | Item, made_ms: int | None = NOW_MS, event: str = "INSERT") -> list[tuple[Job, int]]:
+    def rung(
+        self, *came: Delta | Item, made_ms: int | None = NOW_MS, event: str = "INSERT"
+    ) -> list[tuple[Job, int]]:
         """The jobs that it sends because of them, with their delays; no record comes again."""
         assert self.rings(*came, made_ms=made_ms, event=event) == NOTHING
         return self.taken()
@@ -306,12 +380,22 @@ class Service(Region, Queues):
 
     def lines(self, *levels: str) -> list[tuple[str, str, Mapping[str, Any]]]:
         """All above debug, or those of some levels."""
-        return [line for line in self.notes.lines if line[0] in (levels or ("info", "warning", "error", "exception"))]
+        return [
+            line
+            for line in self.notes.lines
+            if line[0] in (levels or ("info", "warning", "error", "exception"))
+        ]
 
     def value(self, counter: str = COUNTER) -> int:
         return Reader(self.settings, table=self, clock=self.clock).read(counter).value
 
-    def ask(self, method: str, target: str, body: object = None, headers: Mapping[str, str] | None = None) -> Answer:
+    def ask(
+        self,
+        method: str,
+        target: str,
+        body: object = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
         """body: bytes and texts as they are, anything else as JSON."""
         if not isinstance(body, str | bytes | None):
             body = json.dumps(body)
@@ -332,7 +416,9 @@ class Service(Region, Queues):
         target = f"/counters/{quote(said['counter'], safe='')}/{path}"
         return self.ask("POST", target, said, {} if key is None else {"Idempotency-Key": key})
 
-    def add(self, change: object, key: str | None = ULID, counter: str = COUNTER, **more: object) -> Answer:
+    def add(
+        self, change: object, key: str | None = ULID, counter: str = COUNTER, **more: object
+    ) -> Answer:
         return self.post("deltas", {"counter": counter, "change": change, **more}, key)
 
     def read(self, counter: str = COUNTER, query: str = "") -> Answer:

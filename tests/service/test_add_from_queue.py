@@ -1,4 +1,6 @@
-"""The function `add_from_queue`: what is recorded, what comes again, what is poison, and what is an answer."""
+"""The function `add_from_queue`: what is recorded, what comes again, what is poison, and what is
+an answer.
+"""
 
 import base64
 import itertools
@@ -26,7 +28,12 @@ AT_MS, AT = 1_291_200_000_000, "2010-12-01T08:26:00.000Z"
 
 
 def message(n: int, change: Any = None, counter: Any = COUNTER, **more: Any) -> str:
-    said = {"counter": counter, "change": 4**n if change is None else change, "idempotency_key": f"order/{n}", "at": AT}
+    said = {
+        "counter": counter,
+        "change": 4**n if change is None else change,
+        "idempotency_key": f"order/{n}",
+        "at": AT,
+    }
     return json.dumps({name: value for name, value in (said | more).items() if value is not ...})
 
 
@@ -44,12 +51,17 @@ def adding(region: str = A, **started: Any) -> Service:
 
 
 def waits(service: Service) -> dict[str, int]:
-    return {each["ReceiptHandle"]: each["VisibilityTimeout"] for each in service.sqs.taken.get("changes", ())}
+    return {
+        each["ReceiptHandle"]: each["VisibilityTimeout"]
+        for each in service.sqs.taken.get("changes", ())
+    }
 
 
 def puts(*changes: int) -> Callable[[Any], bool]:
     """Whether a request puts one of these."""
-    return lambda request: isinstance(request, Put) and int(request.item.get("change", {"N": "0"})["N"]) in changes
+    return lambda request: (
+        isinstance(request, Put) and int(request.item.get("change", {"N": "0"})["N"]) in changes
+    )
 
 
 BAD = message(9, region="mars-north-1")
@@ -79,11 +91,16 @@ def test_a_copy_names_what_was_wrong_and_the_line_the_change() -> None:
     assert service.adds(many(message(1), message(2))) == []
     assert service.value() == 1 + 4 + 16  # a message's good changes count, and once after a redrive
     assert service.counted("DeltasConflicting") == 1
-    lines = {line["message_id"]: line for _, text, line in service.lines("warning") if not text.startswith("moved")}
+    lines = {
+        line["message_id"]: line
+        for _, text, line in service.lines("warning")
+        if not text.startswith("moved")
+    }
     assert (lines["m2"]["lane"], lines["m2"]["error"]) == (f"{A}#0#{COUNTER}", "TokenConflict")
     assert (lines["m3"]["index"], lines["m4"]["field"]) == (1, "changes[1].at")
     service.sqs.down = True
-    assert service.adds("not JSON", message(1)) == [0]  # a copy that is not confirmed stays, and comes again
+    # a copy that is not confirmed stays, and comes again
+    assert service.adds("not JSON", message(1)) == [0]
     ((_, _, line),) = service.lines("error")
     assert (line["message_id"], "did not answer" in line["why"]) == ("m1", True)
     _, text, line = service.lines("warning")[-1]
@@ -92,16 +109,26 @@ def test_a_copy_names_what_was_wrong_and_the_line_the_change() -> None:
 
 def test_a_copy_has_the_messages_own_attributes_and_the_error_as_far_as_there_is_room() -> None:
     service = adding()
-    text = {"dataType": "String", "stringValue": "abc", "stringListValues": [], "binaryListValues": []}
+    text = {
+        "dataType": "String",
+        "stringValue": "abc",
+        "stringListValues": [],
+        "binaryListValues": [],
+    }
     raw = {"dataType": "Binary", "binaryValue": base64.b64encode(b"\0\1").decode()}
-    service.adds("poison", messageAttributes={"text": text, "raw": raw, "none": {"dataType": "Binary"}})
+    service.adds(
+        "poison", messageAttributes={"text": text, "raw": raw, "none": {"dataType": "Binary"}}
+    )
     service.adds("poison", messageAttributes={f"a{n}": text for n in range(10)})
     service.adds("x" * MESSAGE_BYTES_MAX)
     first, *others = [copy["MessageAttributes"] for copy in service.sqs.taken["dead_letters"]]
     why = {"LedgerError": {"DataType": "String", "StringValue": "InvalidMessage"}}
     binary = {"DataType": "Binary", "BinaryValue": b"\0\1"}
     none = binary | {"BinaryValue": b""}
-    assert first == {"text": {"DataType": "String", "StringValue": "abc"}, "raw": binary, "none": none} | why
+    assert (
+        first
+        == {"text": {"DataType": "String", "StringValue": "abc"}, "raw": binary, "none": none} | why
+    )
     assert all("LedgerError" not in attributes for attributes in others)
 
 
@@ -114,7 +141,9 @@ def test_a_copy_is_of_the_messages_group_if_it_has_one() -> None:
         assert copy.get("MessageGroupId") == group
 
 
-def test_a_change_of_a_name_that_is_not_written_here_is_a_dead_letter_and_the_others_of_its_message_count() -> None:
+def test_a_change_of_a_name_that_is_not_written_here_is_a_dead_letter_and_the_others_of_its_message_count() -> (
+    None
+):
     service = adding(prefixes=("stock:", "seats:"), pack=True)
     mixed = many(message(1), message(2, counter=CANARY), message(3))
     other = message(4, counter="other")
@@ -137,8 +166,14 @@ def test_fifteen_minutes_of_table_trouble_lose_no_good_change_to_the_dlq() -> No
         mixed = many(message(1), BAD), many(BAD, message(1))  # whichever of the two comes first
         for receives in range(1, 6):
             service.sqs.taken.clear()
-            assert service.adds(message(0), mixed[0], message(2), mixed[1], receives=receives) == [0, 1, 3]
-            assert waits(service) == dict.fromkeys(("r1", "r2", "r4"), min(900, 30 * 2 ** (receives - 1)))
+            assert service.adds(message(0), mixed[0], message(2), mixed[1], receives=receives) == [
+                0,
+                1,
+                3,
+            ]
+            assert waits(service) == dict.fromkeys(
+                ("r1", "r2", "r4"), min(900, 30 * 2 ** (receives - 1))
+            )
             assert service.dead_letters() == []
         assert service.counted("ChangesFailed") == 3 * 5
         service.fails(None)
@@ -148,29 +183,56 @@ def test_fifteen_minutes_of_table_trouble_lose_no_good_change_to_the_dlq() -> No
 
 
 def test_a_change_a_little_ahead_of_the_clock_comes_again_when_its_time_is_there() -> None:
-    """And is counted as no failure. SQS leaves what was received three times out of the age of the oldest message."""
+    """And is counted as no failure.
+
+    SQS leaves what was received three times out of the age of the oldest message.
+    """
     for ms, wait_s in ((1, 1), (1_001, 2), (900_000, 900)):
         service = adding()
         early = many(message(0, at=ahead(ms)), message(1))
         assert service.adds(early, message(2, at=ahead(0))) == [0]
-        assert (waits(service), service.dead_letters(), service.value()) == ({"r1": wait_s}, [], 4 + 16)
+        assert (waits(service), service.dead_letters(), service.value()) == (
+            {"r1": wait_s},
+            [],
+            4 + 16,
+        )
         assert service.counted("ChangesFailed") == 0
-    for receives, jitter, wait_s in ((1, 0.0, 30), (2, 0.0, 60), (599, 0.0, 900), (599, 0.5, 787), (599, 0.999, 675)):
+    for receives, jitter, wait_s in (
+        (1, 0.0, 30),
+        (2, 0.0, 60),
+        (599, 0.0, 900),
+        (599, 0.5, 787),
+        (599, 0.999, 675),
+    ):
         assert wait_of({"attributes": {"ApproximateReceiveCount": str(receives)}}, jitter) == wait_s
 
 
-def test_what_failed_for_many_changes_of_a_message_has_one_line_and_no_line_above_debug_an_amount() -> None:
+def test_what_failed_for_many_changes_of_a_message_has_one_line_and_no_line_above_debug_an_amount() -> (
+    None
+):
     amount = 123_454_321
     service = adding()
     service.before(puts(8), fail(errors.OutcomeUnknown(f"no: 8 of {amount}")))
-    bodies = [message(0, amount), message(0, amount + 1), message(1, f"{amount}"), many(message(2, 8), message(3, 8))]
+    bodies = [
+        message(0, amount),
+        message(0, amount + 1),
+        message(1, f"{amount}"),
+        many(message(2, 8), message(3, 8)),
+    ]
     assert service.adds(*bodies) == [3]
-    unknown = [line for _, _, line in service.lines("warning") if line.get("error") == "OutcomeUnknown"]
+    unknown = [
+        line for _, _, line in service.lines("warning") if line.get("error") == "OutcomeUnknown"
+    ]
     assert [(line["message_id"], line["index"]) for line in unknown] == [("m4", 0)]
-    assert ("12345432" in repr(service.lines()), "12345432" in repr(service.lines("debug"))) == (False, True)
+    assert ("12345432" in repr(service.lines()), "12345432" in repr(service.lines("debug"))) == (
+        False,
+        True,
+    )
 
 
-def test_a_defect_fails_the_function_so_that_every_message_comes_back_and_so_does_an_event_without_records() -> None:
+def test_a_defect_fails_the_function_so_that_every_message_comes_back_and_so_does_an_event_without_records() -> (
+    None
+):
     service = adding()
     service.fails(ZeroDivisionError(), object)
     with pytest.raises(ZeroDivisionError):
@@ -184,7 +246,13 @@ def seat(n: int, change: int = 4) -> str:
 
 
 def said(n: int, outcome: str) -> dict[str, str]:
-    return {"counter": SEATS, "idempotency_key": f"order/{n}", "at": AT, "region": A, "outcome": outcome}
+    return {
+        "counter": SEATS,
+        "idempotency_key": f"order/{n}",
+        "at": AT,
+        "region": A,
+        "outcome": outcome,
+    }
 
 
 def test_a_refusal_is_an_answer_and_a_message_that_comes_again_is_answered_the_same() -> None:
@@ -242,7 +310,10 @@ def test_the_largest_batch_of_outcomes_is_one_that_sqs_takes() -> None:
     ledger = Ledger(Settings(table="counters", region=A), table=MemoryTable(), clock=lambda: AT_MS)
     change = Change("c" * 256, 1, "\x01" * 1_024, time_of(AT))
     receipt = ledger.add(change.counter, 1, idempotency_key=change.idempotency_key, at=change.at)
-    text, strange = outcome_of(change, receipt), outcome_of(Change("c", 1, "\ufffe", time_of(AT)), receipt)
+    text, strange = (
+        outcome_of(change, receipt),
+        outcome_of(Change("c", 1, "\ufffe", time_of(AT)), receipt),
+    )
     assert text is not None
     assert strange is not None
     assert ENTRIES_MAX * len(text.encode()) < 262_144

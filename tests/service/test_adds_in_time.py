@@ -1,4 +1,6 @@
-"""`add_from_queue` ends before Lambda kills it, whatever comes and however slow the table is; a receive leaves less."""
+"""`add_from_queue` ends before Lambda kills it, whatever comes and however slow the table is; a
+receive leaves less.
+"""
 
 import json
 import threading
@@ -36,10 +38,17 @@ def _one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Slow:
-    """A service whose requests of the table and of queues take their time, of which each invocation has so much."""
+    """A service whose requests of the table and of queues take their time, of which each
+    invocation has so much.
+    """
 
-    def __init__(self, call_ms: float, timeout_s: float = TIMEOUT_S, *, answers: bool = True, **given: Any) -> None:
-        limits = {"votes:": Limit(ceiling=10**12, region=A), "wallet:": Limit(floor=0, ceiling=1_000, region=A)}
+    def __init__(
+        self, call_ms: float, timeout_s: float = TIMEOUT_S, *, answers: bool = True, **given: Any
+    ) -> None:
+        limits = {
+            "votes:": Limit(ceiling=10**12, region=A),
+            "wallet:": Limit(floor=0, ceiling=1_000, region=A),
+        }
         self.service = Service(now_ms=AT_MS, limits=limits).start(pack=True, **given)
         run(shape.write(self.service.settings), self.service, self.service.now)
         self.here = threading.local()
@@ -77,7 +86,11 @@ class Slow:
         answer = self.service.adder(event, context)
         assert not self.killed
         left = {each["itemIdentifier"] for each in answer["batchItemFailures"]}
-        sent = [each["MessageBody"] for each in self.service.sqs.taken.pop("changes", ()) if "MessageBody" in each]
+        sent = [
+            each["MessageBody"]
+            for each in self.service.sqs.taken.pop("changes", ())
+            if "MessageBody" in each
+        ]
         return [body for n, body in enumerate(bodies, start=1) if f"m{n}" in left] + sent
 
     def receives(self, *bodies: str, most: int) -> list[list[str]]:
@@ -90,8 +103,12 @@ class Slow:
         return left[1:]
 
 
-@pytest.mark.parametrize("queues", [("changes", "dead_letters"), ("outcomes", "changes", "dead_letters")])
-@pytest.mark.parametrize(("call_ms", "timeout_s"), [(10, TIMEOUT_S), (20, TIMEOUT_S), (10, 30), (20, 15), (100, 10)])
+@pytest.mark.parametrize(
+    "queues", [("changes", "dead_letters"), ("outcomes", "changes", "dead_letters")]
+)
+@pytest.mark.parametrize(
+    ("call_ms", "timeout_s"), [(10, TIMEOUT_S), (20, TIMEOUT_S), (10, 30), (20, 15), (100, 10)]
+)
 def test_a_large_message_ends_after_a_few_receives_and_takes_no_neighbour_along(
     call_ms: float, timeout_s: float, queues: tuple[str, ...]
 ) -> None:
@@ -114,11 +131,16 @@ def test_a_batch_that_came_before_begins_with_little_so_that_some_of_it_is_done(
     service = Service(now_ms=AT_MS).start(pack=True)
     assert service.adds(message(200, SHOP), receives=receives) == []
     stored = [item for key, item in service.items.items() if key.pk.startswith("delta#")]
-    assert sorted(len(item["entries"]["B"]) // 24 if "entries" in item else 1 for item in stored) == sizes
+    assert (
+        sorted(len(item["entries"]["B"]) // 24 if "entries" in item else 1 for item in stored)
+        == sizes
+    )
 
 
 @pytest.mark.parametrize("pack", [True, False])
-def test_whatever_is_in_a_batch_each_receive_leaves_less_and_all_of_it_counts_once(pack: bool) -> None:
+def test_whatever_is_in_a_batch_each_receive_leaves_less_and_all_of_it_counts_once(
+    pack: bool,
+) -> None:
     slow = Slow(250, 10, queues=("outcomes", "changes", "dead_letters"))
     slow.service.start(pack=pack, queues=("outcomes", "changes", "dead_letters"))
     pairs = {"then": {"counter": "wallet:b", "change": 1}, "change": -1}
@@ -134,31 +156,49 @@ def test_whatever_is_in_a_batch_each_receive_leaves_less_and_all_of_it_counts_on
     assert values == [1_300, 150, 120, -60, 60]
     assert slow.service.lines("error") == []
     assert {each["outcome"] for each in slow.service.outcomes()} == {"counted"}
-    assert len({(each["counter"], each["idempotency_key"]) for each in slow.service.outcomes()}) == 330
+    assert (
+        len({(each["counter"], each["idempotency_key"]) for each in slow.service.outcomes()}) == 330
+    )
 
 
 @pytest.mark.parametrize("call_s", [5, 20, CALL_S_MAX])
 @pytest.mark.parametrize("pack", [True, False])
-def test_where_nobody_answers_it_ends_in_time_and_every_message_comes_again(call_s: float, pack: bool) -> None:
+def test_where_nobody_answers_it_ends_in_time_and_every_message_comes_again(
+    call_s: float, pack: bool
+) -> None:
     slow = Slow(1, queues=("outcomes", "changes", "dead_letters"))
     slow.service.start(pack=pack)
     assert slow.receive(message(1, SHOP, "first")) == []  # a process that knows the table's shape
     slow.call_ms = call_s * 1_000
     slow.service.fails(Unavailable("no answer"), Put, PutMany, Update)
     slow.service.sqs.down = True
-    bodies = [message(90), message(50, SHOP), message(40, "till", then={"counter": SHOP, "change": 1}, change=-1), "x"]
+    bodies = [
+        message(90),
+        message(50, SHOP),
+        message(40, "till", then={"counter": SHOP, "change": 1}, change=-1),
+        "x",
+    ]
     assert slow.receive(*bodies) == bodies
 
 
-def test_what_is_left_of_a_message_is_sent_as_its_sender_sent_it_and_stays_whole_where_sqs_refuses_it() -> None:
+def test_what_is_left_of_a_message_is_sent_as_its_sender_sent_it_and_stays_whole_where_sqs_refuses_it() -> (
+    None
+):
     slow = Slow(1_000, queues=("changes",))
-    text = {"dataType": "String", "stringValue": "abc", "stringListValues": [], "binaryListValues": []}
+    text = {
+        "dataType": "String",
+        "stringValue": "abc",
+        "stringListValues": [],
+        "binaryListValues": [],
+    }
     given = {"ApproximateReceiveCount": "1", "MessageGroupId": "tenant-7"}
     event = sqs(message(6_000, SHOP), attributes=given, messageAttributes={"text": text})
     context = SimpleNamespace(get_remaining_time_in_millis=lambda: slow.left_ms)
     for refused in ("idempotency_key", "nothing"):
         slow.left_ms, slow.service.sqs.refuses = 4_500, refused
-        assert slow.service.adder(event, context) == (failed("m1") if refused != "nothing" else NOTHING)
+        assert slow.service.adder(event, context) == (
+            failed("m1") if refused != "nothing" else NOTHING
+        )
     (sent,) = (each for each in slow.service.sqs.taken.pop("changes") if "MessageBody" in each)
     assert (sent["MessageGroupId"], sent["DelaySeconds"]) == ("tenant-7", 30)
     assert sent["MessageAttributes"] == {"text": {"DataType": "String", "StringValue": "abc"}}

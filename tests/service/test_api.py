@@ -24,7 +24,11 @@ from tests.world import COUNTER, A, B
 DELTAS = f"/counters/{COUNTER}/deltas"
 AT = "2010-12-01T08:26:00Z"
 UUID7 = "01942138-3806-7abc-8def-0123456789ab"
-OTHERS = {ULID.lower(): ULID, UUID7[:20] + UUID7[20:].upper(): UUID7, UUID7.replace("-", "").upper(): UUID7}
+OTHERS = {
+    ULID.lower(): ULID,
+    UUID7[:20] + UUID7[20:].upper(): UUID7,
+    UUID7.replace("-", "").upper(): UUID7,
+}
 OTHERS |= {f"{{{UUID7}}}": UUID7, f"urn:uuid:{UUID7}": UUID7}
 """Another spelling, and the canonical one."""
 
@@ -53,14 +57,23 @@ def test_a_ulid_and_a_uuidv7_carry_their_time_and_any_other_key_needs_one() -> N
         assert service.add(1, key, at=ULID_AT).status == 200, "the same time"
         service.add(1, key, at=AT).refused(422, "invalid-time")
         assert service.value() == 1
-    for key in ("9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d", "536365/1", ULID[:-1] + "I", "8" + ULID[1:]):
+    for key in (
+        "9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d",
+        "536365/1",
+        ULID[:-1] + "I",
+        "8" + ULID[1:],
+    ):
         assert "needs at" in web().add(1, key).refused(422, "invalid-time")["detail"]
     for key, canonical in OTHERS.items():
         service = web()
         assert service.add(1, key).refused(422, "invalid-key")["canonical"] == canonical
         bulk = {"deltas": [{"counter": COUNTER, "change": 1, "idempotency_key": key}]}
         (result,) = service.ask("POST", "/deltas", bulk).said["results"]
-        assert (result["status"], result["problem"]["canonical"], service.items) == (422, canonical, {})
+        assert (result["status"], result["problem"]["canonical"], service.items) == (
+            422,
+            canonical,
+            {},
+        )
     for at in ("2999-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "0001-01-01T00:00:00+23:59"):
         web().add(1, "k", at=at).refused(422, "invalid-time")
     web().add(1, "7" + "Z" * 25).refused(422, "invalid-time")
@@ -70,7 +83,9 @@ def test_a_key_is_text_with_or_without_quotes() -> None:
     service = web()
     assert service.add(-6, "536365/1", at=AT).status == 201
     assert service.add(-6, "536365/1", at="2010-12-01T09:26:00+01:00").status == 200
-    assert service.add(-6, '"536365/1"', at=AT).status == 200, "the IETF draft puts the key in quotes"
+    assert service.add(-6, '"536365/1"', at=AT).status == 200, (
+        "the IETF draft puts the key in quotes"
+    )
     assert service.add(-6, r'"a \"b\" \\"', at=AT).status == 201
     assert service.add(-6, r'a "b" \ '.strip(), at=AT).status == 200
     assert [service.add(-6, key, at=AT).status for key in ("a,b", " a,b ", "a")] == [201, 200, 201]
@@ -88,18 +103,31 @@ def test_each_change_of_a_bulk_has_a_result_of_its_own() -> None:
     fail_over = {"change": 4, "idempotency_key": "b\u00fc", "at": AT, "region": B}
     expected: list[tuple[object, int]] = [
         *((delta, 201), (delta, 200), (delta | {"counter": "taken", "change": 2}, 409)),
-        *((delta | {"change": "1"}, 422), (delta | {"counter": "two words"}, 422), ("no object", 422)),
+        *(
+            (delta | {"change": "1"}, 422),
+            (delta | {"counter": "two words"}, 422),
+            ("no object", 422),
+        ),
         *((delta | {"idempotency_key": "no time"}, 422), (delta | fail_over, 201)),
         (delta | {"region": "mars-north-1"}, 404),
     ]
     answer = service.ask("POST", "/deltas", {"deltas": [delta for delta, _ in expected]})
-    assert [result["status"] for result in answer.said["results"]] == [status for _, status in expected]
+    assert [result["status"] for result in answer.said["results"]] == [
+        status for _, status in expected
+    ]
     for result in answer.said["results"]:
         assert (result["added"] is None) == (result["status"] > 201)
-        assert (result["problem"] or {}).get("status") == (result["status"] if result["status"] > 201 else None)
+        assert (result["problem"] or {}).get("status") == (
+            result["status"] if result["status"] > 201 else None
+        )
     assert (service.value("c"), service.counted("DeltasRefused")) == (5, 5)
-    hundred = [{"counter": "d", "change": 1, "at": AT, "idempotency_key": f"key {n}"} for n in range(100)]
-    assert {each["status"] for each in service.ask("POST", "/deltas", {"deltas": hundred}).said["results"]} == {201}
+    hundred = [
+        {"counter": "d", "change": 1, "at": AT, "idempotency_key": f"key {n}"} for n in range(100)
+    ]
+    assert {
+        each["status"]
+        for each in service.ask("POST", "/deltas", {"deltas": hundred}).said["results"]
+    } == {201}
     wrong: object
     for wrong in ([], hundred + hundred[:1], None, {}, "x"):
         service.ask("POST", "/deltas", {"deltas": wrong}).refused(422, "invalid-request")
@@ -110,12 +138,20 @@ def test_a_name_that_is_reserved_or_not_allowed_is_refused_and_nothing_is_writte
     for counter, prefixes in ((CANARY, ()), ("ledger:", ()), ("other", stock)):
         service = web().start(prefixes=prefixes)
         (error,) = service.add(1, counter=counter).refused(422, "invalid-request")["errors"]
-        assert (error["at"], "ledger:" in error["error"] or "stock:, seats:" in error["error"]) == ("counter", True)
-        deltas = [{"counter": name, "change": 1, "idempotency_key": ULID} for name in (counter, "stock:1")]
+        assert (error["at"], "ledger:" in error["error"] or "stock:, seats:" in error["error"]) == (
+            "counter",
+            True,
+        )
+        deltas = [
+            {"counter": name, "change": 1, "idempotency_key": ULID} for name in (counter, "stock:1")
+        ]
         results = service.ask("POST", "/deltas", {"deltas": deltas}).said["results"]
         assert [each["status"] for each in results] == [422, 201]
         held = {"counter": counter, "amount": 1, "expires_s": 60, "at": ULID_AT}
-        for path, more in (("holds", held), *((f"holds/{ULID}.{A}.0.1/{how}", {}) for how in ("capture", "release"))):
+        for path, more in (
+            ("holds", held),
+            *((f"holds/{ULID}.{A}.0.1/{how}", {}) for how in ("capture", "release")),
+        ):
             service.post(path, {"counter": counter} | more).refused(422, "invalid-request")
         assert all(counter not in key.pk for key in service.items)
         assert service.read(counter).status == 200  # its value is no secret of the service
@@ -126,10 +162,39 @@ def test_a_name_that_is_reserved_or_not_allowed_is_refused_and_nothing_is_writte
             prefixes_of({PREFIXES_FROM: wrong})
 
 
-NO_BODIES: tuple[bytes, ...] = (b"", b"  ", b"{", b"null", b'[{"change": 1}]', b'{"change": NaN}', b"[" * 100_000)
-NO_BODIES += (b'{"change": "\xff"}', b'{"change": 1, "change": 2}', b'{"change": ' + b"1" * 5_000 + b"}")
-NO_DELTAS: tuple[dict[str, object], ...] = ({"note": "x"}, {"at": 1735724120070}, {"at": "2025-01-01"}, {"region": 7})
-NO_CHANGES: tuple[object, ...] = (1.0, 1.5, "1", True, None, [1], {}, 10**18 + 1, -(10**18) - 1, 10**38 - 1, 10**400)
+NO_BODIES: tuple[bytes, ...] = (
+    b"",
+    b"  ",
+    b"{",
+    b"null",
+    b'[{"change": 1}]',
+    b'{"change": NaN}',
+    b"[" * 100_000,
+)
+NO_BODIES += (
+    b'{"change": "\xff"}',
+    b'{"change": 1, "change": 2}',
+    b'{"change": ' + b"1" * 5_000 + b"}",
+)
+NO_DELTAS: tuple[dict[str, object], ...] = (
+    {"note": "x"},
+    {"at": 1735724120070},
+    {"at": "2025-01-01"},
+    {"region": 7},
+)
+NO_CHANGES: tuple[object, ...] = (
+    1.0,
+    1.5,
+    "1",
+    True,
+    None,
+    [1],
+    {},
+    10**18 + 1,
+    -(10**18) - 1,
+    10**38 - 1,
+    10**400,
+)
 
 
 def test_a_body_that_is_not_as_described_is_refused() -> None:
@@ -137,15 +202,28 @@ def test_a_body_that_is_not_as_described_is_refused() -> None:
     one = {"counter": COUNTER, "change": 1}
     bodies: list[tuple[object, int, str]] = [(body, 400, "malformed-request") for body in NO_BODIES]
     bodies += [(one | more, 422, "invalid-request") for more in NO_DELTAS]
-    bodies += [({"counter": COUNTER}, 422, "invalid-request"), (b" " * 3_000_000, 413, "body-too-large")]
+    bodies += [
+        ({"counter": COUNTER}, 422, "invalid-request"),
+        (b" " * 3_000_000, 413, "body-too-large"),
+    ]
     for body, status, name in (*bodies, (json.dumps(one) + " " * 1_048_576, 413, "body-too-large")):
         service.ask("POST", DELTAS, body, {"Idempotency-Key": ULID}).refused(status, name)
     for change in NO_CHANGES:
         (error, *_) = service.add(change).refused(422, "invalid-request")["errors"]
         assert error["at"] == "body/change"
     assert service.items == {}
-    good = ("application/json", "Application/JSON", "application/json;charset=UTF-8", " application/json ")
-    for media_type in (*good, "text/plain", "application/x-www-form-urlencoded", "application/jsonx"):
+    good = (
+        "application/json",
+        "Application/JSON",
+        "application/json;charset=UTF-8",
+        " application/json ",
+    )
+    for media_type in (
+        *good,
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "application/jsonx",
+    ):
         headers = {"idempotency-key": ULID, "CONTENT-TYPE": media_type}
         answer = web().ask("POST", DELTAS, one, headers)
         assert (answer.status == 201) is (media_type in good)
@@ -166,19 +244,52 @@ def test_a_parameter_that_a_route_does_not_have_or_has_twice_is_refused() -> Non
     for method, target, body in (
         *(("GET", f"{path}counter=a&", None) for path in ("/counters?", "/history?", "/standing?")),
         ("GET", f"/series?counter=a&since={AT}&every=month&", None),
-        *(("POST", "/counters/a/deltas?", one), ("POST", "/deltas?", {"deltas": [one | {"idempotency_key": ULID}]})),
+        *(
+            ("POST", "/counters/a/deltas?", one),
+            ("POST", "/deltas?", {"deltas": [one | {"idempotency_key": ULID}]}),
+        ),
     ):
-        for query, name in (("untill=2025-01-01T00:00:00Z", "untill"), ("x", "x"), ("%78=1", "x"), ("y=1&y=1", "y")):
+        for query, name in (
+            ("untill=2025-01-01T00:00:00Z", "untill"),
+            ("x", "x"),
+            ("%78=1", "x"),
+            ("y=1&y=1", "y"),
+        ):
             answer = service.ask(method, target + query, body, {"Idempotency-Key": ULID})
-            assert [error["at"] for error in answer.refused(422, "invalid-request")["errors"]] == [f"query/{name}"]
+            assert [error["at"] for error in answer.refused(422, "invalid-request")["errors"]] == [
+                f"query/{name}"
+            ]
     assert service.items == {}
-    ages = [f"/counters?counter=a&max_age={age}" for age in ("-1", "nan", "inf", "1e10", "soon", "", "1&max_age=2")]
-    lists: tuple[str, ...] = ("", "counter=c&prefix=c", "limit=5", "prefix=c&max_age=1", "prefix=c&consistent=true")
-    lists += ("counter=c&limit=5", "counter=c&after=x", "prefix=a b", "prefix=%C3%A4", "prefix=" + "x" * 257)
-    of_list = [
-        f"/counters?{query}" for query in (*lists, "prefix=&limit=0", "prefix=&limit=1001", "counter=a&counter=b")
+    ages = [
+        f"/counters?counter=a&max_age={age}"
+        for age in ("-1", "nan", "inf", "1e10", "soon", "", "1&max_age=2")
     ]
-    wrong = ("limit=0", "limit=1001", "limit=x", "since=2010-12-01", "until=1735724120", "counter=b")
+    lists: tuple[str, ...] = (
+        "",
+        "counter=c&prefix=c",
+        "limit=5",
+        "prefix=c&max_age=1",
+        "prefix=c&consistent=true",
+    )
+    lists += (
+        "counter=c&limit=5",
+        "counter=c&after=x",
+        "prefix=a b",
+        "prefix=%C3%A4",
+        "prefix=" + "x" * 257,
+    )
+    of_list = [
+        f"/counters?{query}"
+        for query in (*lists, "prefix=&limit=0", "prefix=&limit=1001", "counter=a&counter=b")
+    ]
+    wrong = (
+        "limit=0",
+        "limit=1001",
+        "limit=x",
+        "since=2010-12-01",
+        "until=1735724120",
+        "counter=b",
+    )
     for target in (*ages, *of_list, *(f"/history?counter=a&{query}" for query in wrong)):
         service.ask("GET", target).refused(422, "invalid-request")
     service.ask("GET", "/counters?counter=a&consistent=maybe").refused(422, "invalid-request")
@@ -187,17 +298,33 @@ def test_a_parameter_that_a_route_does_not_have_or_has_twice_is_refused() -> Non
 def test_head_is_answered_like_get_without_a_body_and_options_says_the_methods() -> None:
     service = web()
     service.add(5)
-    for target in (f"/counters?counter={COUNTER}", f"/history?counter={COUNTER}", "/counters?counter=a b", "/x"):
+    for target in (
+        f"/counters?counter={COUNTER}",
+        f"/history?counter={COUNTER}",
+        "/counters?counter=a b",
+        "/x",
+    ):
         head, get = service.ask("HEAD", target), service.ask("GET", target)
         assert (head.status, head.headers, head.body) == (get.status, get.headers, "")
         assert get.headers["Cache-Control"] == "no-store"
     gets, posts = "GET, HEAD, OPTIONS", "POST, OPTIONS"
-    for path, allow in (("/counters", gets), ("/history", gets), ("/deltas", posts), ("/counters/x/deltas", posts)):
+    for path, allow in (
+        ("/counters", gets),
+        ("/history", gets),
+        ("/deltas", posts),
+        ("/counters/x/deltas", posts),
+    ):
         answer = service.ask("OPTIONS", path, headers={"Origin": "https://shop.example"})
         assert (answer.status, answer.headers["Allow"], answer.body) == (204, allow, "")
-        assert not [name for name in answer.headers if name.startswith("Access-Control")], "closed, unless told"
+        assert not [name for name in answer.headers if name.startswith("Access-Control")], (
+            "closed, unless told"
+        )
     for method, path, allow in (
-        *(("DELETE", "/counters", gets), ("POST", "/history", gets), ("PUT", "/counters/x/deltas", posts)),
+        *(
+            ("DELETE", "/counters", gets),
+            ("POST", "/history", gets),
+            ("PUT", "/counters/x/deltas", posts),
+        ),
         *(("GET", "/counters/x/deltas", posts), ("GET", "/deltas", posts)),
     ):
         answer = service.ask(method, path)
@@ -207,14 +334,22 @@ def test_head_is_answered_like_get_without_a_body_and_options_says_the_methods()
     paths = ("/", "/counter/x", "/counters/", "/counters/x", "/counters/x/history", "/try-it")
     for method, path in itertools.product(("GET", "POST", "OPTIONS"), paths):
         service.ask(method, path, {"counter": "x"}).refused(404, "no-such-route")
-    service.ask("POST", "/counters/x/holds//capture", {"counter": "x"}).refused(404, "no-such-route")
+    service.ask("POST", "/counters/x/holds//capture", {"counter": "x"}).refused(
+        404, "no-such-route"
+    )
 
 
 def test_a_balance_says_all_that_a_read_knows() -> None:
     service = web()
     service.add(-6)
     service.add(10, UUID7, region=B)
-    known = {"counter": COUNTER, "value": 4, "count": 2, "as_of": "2025-01-01T09:50:00.000Z", "pending": 2}
+    known = {
+        "counter": COUNTER,
+        "value": 4,
+        "count": 2,
+        "as_of": "2025-01-01T09:50:00.000Z",
+        "pending": 2,
+    }
     more = {"by_region": {A: -6, B: 10}, "cached": False, "closed": True}
     assert service.read().said == known | more
     for n, change in enumerate((10**18, 10**18 - 1, 10**18 - 2)):
@@ -249,9 +384,14 @@ def test_the_history_comes_in_pages_also_while_it_is_compacted() -> None:
     for n in range(7):
         service.add(4**n, f"key {n}", at=f"2025-01-01T00:00:0{n}Z")
         if n == 4:
-            Compactor(service.settings, tables={A: service, B: service}, clock=service.clock).compact(COUNTER)
+            Compactor(
+                service.settings, tables={A: service, B: service}, clock=service.clock
+            ).compact(COUNTER)
     assert changes("limit=3") == [[1, 4, 16], [64, 256, 1024], [4096]]
-    assert changes("since=2025-01-01T00:00:02Z&until=2025-01-01T00:00:05Z&limit=2") == [[16, 64], [256]]
+    assert changes("since=2025-01-01T00:00:02Z&until=2025-01-01T00:00:05Z&limit=2") == [
+        [16, 64],
+        [256],
+    ]
     assert changes("since=2025-01-02T00:00:00Z") == [[]]
 
 
@@ -270,9 +410,16 @@ def test_every_name_is_listed_once_in_pages_of_bounded_size_and_a_damaged_item_i
     service.store([keyed(damaged)])
     for prefix, limit, names in (
         *(("", limit, NAMES) for limit in (1, 7, 1_000)),
-        *(("stock:", 9, NAMES - {"a?b%c", "stock;"}), ("a%3Fb%25c", 9, {"a?b%c"}), ("none", 9, set())),
+        *(
+            ("stock:", 9, NAMES - {"a?b%c", "stock;"}),
+            ("a%3Fb%25c", 9, {"a?b%c"}),
+            ("none", 9, set()),
+        ),
     ):
-        said = [page["counters"] for page in pages(service, f"/counters?prefix={prefix}&limit={limit}", "after")]
+        said = [
+            page["counters"]
+            for page in pages(service, f"/counters?prefix={prefix}&limit={limit}", "after")
+        ]
         assert sorted(name for page in said for name in page) == sorted(names)
         assert max(map(len, said)) <= limit
     service.forget()
@@ -308,21 +455,43 @@ def test_a_cursor_of_another_list_or_of_another_history_is_refused() -> None:
 
 FAILURES: list[tuple[Exception, int, str]] = [
     *((errors.Throttled("no"), 429, "throttled"), (errors.Unavailable("no"), 503, "unavailable")),
-    *((errors.TransactionConflict("no"), 503, "unavailable"), (errors.GaveUp("no"), 503, "unavailable")),
-    *((errors.OutcomeUnknown("no"), 504, "outcome-unknown"), (errors.OutOfReach("no"), 503, "out-of-reach")),
-    *((errors.NotAllowed("no"), 500, "misconfigured"), (errors.TableMissing("no"), 500, "misconfigured")),
+    *(
+        (errors.TransactionConflict("no"), 503, "unavailable"),
+        (errors.GaveUp("no"), 503, "unavailable"),
+    ),
+    *(
+        (errors.OutcomeUnknown("no"), 504, "outcome-unknown"),
+        (errors.OutOfReach("no"), 503, "out-of-reach"),
+    ),
+    *(
+        (errors.NotAllowed("no"), 500, "misconfigured"),
+        (errors.TableMissing("no"), 500, "misconfigured"),
+    ),
     *((errors.LimitMismatch("no"), 500, "misconfigured"), (errors.GateLost("no"), 500, "damaged")),
-    *((errors.DamagedItem("pk", "sk", "123454321"), 500, "damaged"), (RuntimeError("secret"), 500, "internal")),
-    *((errors.ReadTooSlow("no"), 503, "unavailable"), (errors.NotYetReplicated("no"), 503, "not-yet-replicated")),
+    *(
+        (errors.DamagedItem("pk", "sk", "123454321"), 500, "damaged"),
+        (RuntimeError("secret"), 500, "internal"),
+    ),
+    *(
+        (errors.ReadTooSlow("no"), 503, "unavailable"),
+        (errors.NotYetReplicated("no"), 503, "not-yet-replicated"),
+    ),
 ]
 READS = (
-    *("/counters?counter=c", "/counters?prefix=", "/history?counter=c", "/standing?counter=seats:gig"),
+    *(
+        "/counters?counter=c",
+        "/counters?prefix=",
+        "/history?counter=c",
+        "/standing?counter=seats:gig",
+    ),
     *(f"/series?counter=c&every=month&since={AT}", f"/counters?counter=c&at={AT}"),
 )
 UNSURE = (errors.OutcomeUnknown, errors.GaveUp, errors.OutOfReach, RuntimeError)
 
 
-def test_a_failure_says_what_to_do_next_whatever_was_asked_and_no_line_above_debug_an_amount() -> None:
+def test_a_failure_says_what_to_do_next_whatever_was_asked_and_no_line_above_debug_an_amount() -> (
+    None
+):
     for error, status, name in FAILURES:
         service = web()
         id = hold(service, 3).said["id"]
@@ -350,8 +519,18 @@ def test_a_failure_says_what_to_do_next_whatever_was_asked_and_no_line_above_deb
 
 
 WRONG_READS = (
-    *(path for read in READS for path in (f"{read}&no=1", f"{read}&counter=d", read.partition("?")[0])),
-    *("/nothing", "/deltas", "/counters/c/deltas", "/standing?counter=c", "/counters?counter=c&max_age=-1"),
+    *(
+        path
+        for read in READS
+        for path in (f"{read}&no=1", f"{read}&counter=d", read.partition("?")[0])
+    ),
+    *(
+        "/nothing",
+        "/deltas",
+        "/counters/c/deltas",
+        "/standing?counter=c",
+        "/counters?counter=c&max_age=-1",
+    ),
     *("/history?counter=c&cursor=x", "/history?counter=c&since=x", "/counters?prefix=&after=x"),
 )
 
@@ -359,6 +538,8 @@ WRONG_READS = (
 def test_no_problem_of_a_read_says_that_nothing_was_written() -> None:
     for path in WRONG_READS:
         answer, head = web().ask("GET", path), web().ask("HEAD", path)
-        assert (answer.status >= 400, "written" in answer.body, head.body) == (True, False, ""), answer
+        assert (answer.status >= 400, "written" in answer.body, head.body) == (True, False, ""), (
+            answer
+        )
         assert json.loads(answer.body)["status"] == answer.status == head.status
     assert "Nothing was written" in web().ask("POST", "/counters/c/deltas", {"counter": "c"}).body

@@ -55,7 +55,11 @@ def test_what_was_folded_before_is_no_lag_and_what_was_not_is_from_run_to_run() 
     fold(service)
     answer = run(service, canary, 300_000)
     assert (answer["folded_ms"], answer["lag_ms"], answer["read"]) == (first["newest_ms"], 0, True)
-    assert [run(service, canary, 300_000)["lag_ms"] for _ in range(3)] == [300_000, 600_000, 900_000]
+    assert [run(service, canary, 300_000)["lag_ms"] for _ in range(3)] == [
+        300_000,
+        600_000,
+        900_000,
+    ]
     assert service.counted("CanaryLagMs") == 900_000
     asked = []  # and a run reads no more however many there were
     for _ in range(4):
@@ -68,7 +72,9 @@ def test_what_was_folded_before_is_no_lag_and_what_was_not_is_from_run_to_run() 
     assert asked[1:] == asked[:1] * 3
 
 
-def test_what_is_read_and_was_not_put_or_was_put_and_is_not_read_is_wrong_and_no_error_of_the_function() -> None:
+def test_what_is_read_and_was_not_put_or_was_put_and_is_not_read_is_wrong_and_no_error_of_the_function() -> (
+    None
+):
     def loses(service: Service, put: Put, _: object) -> None:
         service.drop(*service.items)
 
@@ -87,7 +93,11 @@ def test_what_is_read_and_was_not_put_or_was_put_and_is_not_read_is_wrong_and_no
         assert run(service, canary)["read"] is right
         assert service.counted("CanaryWrong") == (not right)
         level, _, fields = service.lines()[-1]
-        assert (level, fields["added"], fields.get("rose", FOLD_MIN)) == ("info" if right else "error", FOLD_MIN, rose)
+        assert (level, fields["added"], fields.get("rose", FOLD_MIN)) == (
+            "info" if right else "error",
+            FOLD_MIN,
+            rose,
+        )
 
 
 def test_what_the_table_refuses_is_an_error_of_the_function() -> None:

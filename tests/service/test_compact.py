@@ -1,4 +1,6 @@
-"""The function `compact`: what becomes of a batch of the work queue, job by job, and what is reported of it."""
+"""The function `compact`: what becomes of a batch of the work queue, job by job, and what is
+reported of it.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -46,9 +48,10 @@ def test_a_look_costs_one_get_and_one_query_both_eventually_consistent() -> None
     service.forget()
     assert service.visit(Look(LANE), Look(LANE)) == NOTHING  # two messages, one job
     assert service.kinds == [Get, Query]
-    assert {Get(items.checkpoint_key(LANE), False), Query(items.delta_pk(LANE), None, None, 3, False)} < {
-        *service.asked
-    }
+    assert {
+        Get(items.checkpoint_key(LANE), False),
+        Query(items.delta_pk(LANE), None, None, 3, False),
+    } < {*service.asked}
     assert (service.taken(), service.counted("LanesVisited", "LanesLooked")) == ([], (0, 1))
     assert service.lines() == []
     service.put(delta(3))
@@ -72,7 +75,9 @@ def test_the_visits_of_a_busy_lane_follow_each_other_and_of_two_chains_one_ends(
     service = folded(1)
     for version in (2, 3):
         service.put(*(delta(n, at_ms=1_000 + n) for n in range(5 * version - 8, 5 * version - 3)))
-        assert service.visited(Look(LANE, follows=version - 1)) == [(Look(LANE, follows=version), 10)]
+        assert service.visited(Look(LANE, follows=version - 1)) == [
+            (Look(LANE, follows=version), 10)
+        ]
     service.put(*(delta(n, at_ms=1_000 + n) for n in range(12, 17)))
     service.asked.clear()
     service.visit(Look(LANE, follows=2))  # somebody committed version 3 since
@@ -85,7 +90,9 @@ def test_the_visits_of_a_busy_lane_follow_each_other_and_of_two_chains_one_ends(
     assert (service.taken(), value(service)) == ([], set(range(1, 18)))
 
 
-def test_a_busy_lane_is_visited_at_once_where_a_clean_has_more_to_delete_and_not_where_it_failed() -> None:
+def test_a_busy_lane_is_visited_at_once_where_a_clean_has_more_to_delete_and_not_where_it_failed() -> (
+    None
+):
     service = folded(1, page_size=1)
 
     def refuses(request: DeleteMany, _: Any) -> Any:
@@ -96,7 +103,9 @@ def test_a_busy_lane_is_visited_at_once_where_a_clean_has_more_to_delete_and_not
     for first, wait_ms in ((2, 0), (4, KEEP_MS), (14, 0)):
         service.copy_to(service.away)
         service.now_ms += wait_ms
-        service.put(*(delta(n, at_ms=1_300 + n) for n in range(first, first + (10 if first > 2 else 1))))
+        service.put(
+            *(delta(n, at_ms=1_300 + n) for n in range(first, first + (10 if first > 2 else 1)))
+        )
         service.visit(Look(LANE))
         if first == 4:
             assert service.counted("DeltasCleaned", "CleansPostponed") == (0, 1)
@@ -111,13 +120,18 @@ def test_a_huge_backlog_takes_turns_with_other_lanes() -> None:
     backlog = range(COMMITS_OF_VISIT + 3)
     service.put(*map(delta, backlog), delta(1, OTHER))
     service.visit(Look(LANE), Look(OTHER))
-    assert service.counted("DeltasFolded", "TailDeltas", "LanesVisited") == (*(COMMITS_OF_VISIT + 1,) * 2, 2)
+    assert service.counted("DeltasFolded", "TailDeltas", "LanesVisited") == (
+        *(COMMITS_OF_VISIT + 1,) * 2,
+        2,
+    )
     assert service.taken() == [(Look(LANE), 0)]
     service.visit(Look(LANE))
     assert (value(service), service.taken()) == (set(backlog), [])
 
 
-def test_below_a_watermark_that_is_ahead_changes_that_come_in_time_are_settled_by_the_next_ring() -> None:
+def test_below_a_watermark_that_is_ahead_changes_that_come_in_time_are_settled_by_the_next_ring() -> (
+    None
+):
     service, ahead_ms = Service(clean=False), 3_600_000
     start_ms = NOW_MS + ahead_ms - LATENESS_MS
     service.now_ms += ahead_ms
@@ -130,15 +144,22 @@ def test_below_a_watermark_that_is_ahead_changes_that_come_in_time_are_settled_b
         service.now_ms += 60_000
         service.visit(Look(LANE))
         assert value(service) == set(range(1, n + 1))
-        assert service.counted("StraysSettled", "WatermarkAheadMs") == (1, start_ms - service.now_ms)
+        assert service.counted("StraysSettled", "WatermarkAheadMs") == (
+            1,
+            start_ms - service.now_ms,
+        )
         assert service.lines()[-1][2]["watermark_ahead_ms"] == start_ms - service.now_ms
 
 
-def test_what_is_named_below_the_watermark_is_settled_and_what_is_above_is_named_again_once() -> None:
+def test_what_is_named_below_the_watermark_is_settled_and_what_is_above_is_named_again_once() -> (
+    None
+):
     service = folded(2)
     service.put(delta(1), delta(5), delta(6))
     service.visit(Settle(LANE, late(1, 5, 6)))
-    assert not [request for request in service.asked if getattr(request, "pk", "") == items.delta_pk(LANE)]
+    assert not [
+        request for request in service.asked if getattr(request, "pk", "") == items.delta_pk(LANE)
+    ]
     assert service.counted("StraysSettled", "LanesVisited") == (1, 0)
     assert service.taken() == [(Settle(LANE, late(5, 6), again=True), 300)]
     # Still in the tail: every fold that is under way sees them.
@@ -152,7 +173,9 @@ def test_more_strays_than_a_visit_settles_are_named_anew_at_once() -> None:
     for again in (False, True):
         job = Settle(LANE, late(*range(1, 25), 28), again=again, tries=3)
         assert service.visited(job) == ([(replace(job, tries=0), 0)] if not again else [])
-        assert service.visited(job) == ([(Settle(LANE, late(28), again=True), 300)] if not again else [])
+        assert service.visited(job) == (
+            [(Settle(LANE, late(28), again=True), 300)] if not again else []
+        )
     assert value(service) == {*range(1, 25), 27, 28}
 
 
@@ -177,7 +200,9 @@ def test_a_sweep_cleans_a_quiet_lane_and_then_only_looks() -> None:
     assert (service.counted("LanesForgotten"), service.taken()) == (0, [])
 
 
-def test_a_sweep_visits_a_lane_that_was_never_folded_so_one_that_lost_its_checkpoint_is_found() -> None:
+def test_a_sweep_visits_a_lane_that_was_never_folded_so_one_that_lost_its_checkpoint_is_found() -> (
+    None
+):
     service = Service(fold_min=2)
     service.put(delta(1))
     service.visit(Sweep(LANE))
@@ -192,11 +217,15 @@ def test_where_nothing_is_cleaned_a_visit_looks_back_so_far_and_no_further() -> 
     assert (SWEEP_BACK_MS, AHEAD_BACK_MS) == (7 * 86_400_000, 3_600_000)
     now_ms = 10 * 86_400_000
     for clean, settled in ((True, 2), (False, 1)):
-        for job, back_ms, ago_ms in ((Sweep(LANE), SWEEP_BACK_MS, 0), (Look(LANE), AHEAD_BACK_MS, LATENESS_MS)):
+        for job, back_ms, ago_ms in (
+            (Sweep(LANE), SWEEP_BACK_MS, 0),
+            (Look(LANE), AHEAD_BACK_MS, LATENESS_MS),
+        ):
             service = Service(clean=clean, now_ms=now_ms)
             service.put(delta(2, at_ms=now_ms - LATENESS_MS))
             service.visit(Look(LANE))
-            from_ms = service.now_ms = now_ms - ago_ms  # for the look: so that the watermark is ahead
+            # for the look: so that the watermark is ahead
+            from_ms = service.now_ms = now_ms - ago_ms
             service.put(delta(0, at_ms=from_ms - back_ms), delta(1, at_ms=from_ms - back_ms + 1))
             service.visit(job)
             assert service.counted("StraysSettled") == settled
@@ -219,17 +248,25 @@ def test_more_strays_than_a_sweep_settles_get_another_sweep() -> None:
 def test_verify_reports_the_differences_without_their_amounts_and_writes_nothing() -> None:
     service = folded(1)
     assert service.visit(Verify(LANE)) == NOTHING
-    assert (service.counted("VerifyDifferences"), service.lines()[-1][:2]) == (0, ("info", "verified"))
+    assert (service.counted("VerifyDifferences"), service.lines()[-1][:2]) == (
+        0,
+        ("info", "verified"),
+    )
     service.forget_days(total={"N": "31415"}, count={"N": "31415"})
     before = dict(service.items)
     service.visit(Verify(LANE))
     assert service.counted("VerifyDifferences") == 2
     assert [fields["differences"] for _, _, fields in service.lines("error")] == [2]
-    assert ("31415" in repr(service.lines()), "31415" in repr(service.lines("debug"))) == (False, True)
+    assert ("31415" in repr(service.lines()), "31415" in repr(service.lines("debug"))) == (
+        False,
+        True,
+    )
     assert service.items == before
 
 
-def test_a_verify_that_meets_a_landing_commit_is_left_to_another_pass_and_one_beside_others_is_put_off() -> None:
+def test_a_verify_that_meets_a_landing_commit_is_left_to_another_pass_and_one_beside_others_is_put_off() -> (
+    None
+):
     service = folded(1)
     assert service.visited(Verify(LANE), Look(LANE), Verify(OTHER)) == [(Verify(LANE), VERIFY_S)]
     service.forget()
@@ -240,7 +277,13 @@ def test_a_verify_that_meets_a_landing_commit_is_left_to_another_pass_and_one_be
 
 
 def test_no_failure_of_the_table_fails_a_message_its_job_is_sent_again_later_and_later() -> None:
-    for error in (Throttled("a"), Unavailable("b"), OutcomeUnknown("c"), NotAllowed("d"), GaveUp("e")):
+    for error in (
+        Throttled("a"),
+        Unavailable("b"),
+        OutcomeUnknown("c"),
+        NotAllowed("d"),
+        GaveUp("e"),
+    ):
         service = Service()
         service.before(Transact, fail(error))
         service.put(delta(1))
@@ -254,7 +297,8 @@ def test_no_failure_of_the_table_fails_a_message_its_job_is_sent_again_later_and
         level, _, fields = service.lines()[-1]
         assert (level, fields["error"]) == ("warning" if gave_up else "error", type(error).__name__)
         assert (fields["tries"], fields["outcome"]) == (6, "gave up" if gave_up else "failed")
-        for follows in (None, 3):  # of a lane that gives up the next ring, or the sweep, stands for a look
+        # of a lane that gives up the next ring, or the sweep, stands for a look
+        for follows in (None, 3):
             for tries, wait_s in ((4, 480), (5, 900)):
                 service.visit(Look(LANE, follows=follows, tries=tries))
                 again = [(Look(LANE, follows=follows, tries=tries + 1), wait_s)]
@@ -277,9 +321,12 @@ def test_a_job_that_meets_damage_waits_in_the_dlq_for_a_person() -> None:
         assert service.visit(job) == NOTHING
         assert (service.dead.pop(), service.taken()) == (message_of(job), [])
     assert service.counted("LanesDamaged", "LanesFailed") == (3, 0)
-    service = folded(2)  # by its key and without its amount; what was above the watermark is named again all the same
+    # by its key and without its amount; what was above the watermark is named again all the same
+    service = folded(2)
     service.put(delta(5))
-    service.store([{"pk": {"S": items.delta_pk(LANE)}, "sk": {"S": token(1)}, "change": {"N": "271828.5"}}])
+    service.store(
+        [{"pk": {"S": items.delta_pk(LANE)}, "sk": {"S": token(1)}, "change": {"N": "271828.5"}}]
+    )
     assert service.visited(Settle(LANE, late(1, 5))) == [(Settle(LANE, late(5), again=True), 300)]
     assert service.dead == [message_of(Settle(LANE, late(1)))]
     assert f"pk='delta#{LANE}', sk='{token(1)}'" in service.lines()[-1][2]["reason"]
@@ -311,9 +358,18 @@ def test_a_failure_or_a_defect_in_one_job_stops_no_other() -> None:
         return isinstance(request, Transact) and "lane2" in request.writes[0].key.pk
 
     service.before(slow, fail(Throttled("slow")))
-    service.before(lambda request: isinstance(request, Query) and "lane3" in request.pk, fail(ZeroDivisionError()))
+    service.before(
+        lambda request: isinstance(request, Query) and "lane3" in request.pk,
+        fail(ZeroDivisionError()),
+    )
     assert service.visit(*map(Look, lanes)) == failed("m4")
-    assert [items.checkpoint_key(lane) in service.items for lane in lanes] == [True, True, False, False, True]
+    assert [items.checkpoint_key(lane) in service.items for lane in lanes] == [
+        True,
+        True,
+        False,
+        False,
+        True,
+    ]
     assert service.taken() == [(Look(lanes[2], tries=1), 30)]
     assert "ZeroDivisionError" in repr(service.lines("error"))
     assert service.visit(Look(lanes[3]), Evaluate(lanes[3])) == failed("m1")  # of one lane, too
@@ -329,7 +385,9 @@ def test_a_message_that_nobody_can_read_is_put_on_the_dlq_as_it_is() -> None:
     assert service.visit(Look(LANE), "x", "x") == failed("m2", "m3")
 
 
-def test_a_worker_with_other_settings_than_the_tables_visits_nothing_and_sends_everything_again() -> None:
+def test_a_worker_with_other_settings_than_the_tables_visits_nothing_and_sends_everything_again() -> (
+    None
+):
     service = Service()
     service.store([items.shape_item(Shape((A, B), {"stock:": 4}))])
     service.put(delta(1), delta(1, OTHER))
@@ -350,8 +408,15 @@ def test_jobs_stopped_before_any_request_go_on_at_once_behind_what_was_done() ->
         service.now_ms += KEEP_MS
         service.put(*map(delta, (0, 1, 3, 5, 8, 9)), delta(10, at_ms=service.now_ms))
         assert service.forget().taken() == []
-        jobs: list[Job] = [Settle(LANE, late(1, 2, 8, 10)), Settle(LANE, late(3), again=True), Sweep(LANE)]
-        assert service.visit(*jobs, stop=lambda n=n, service=service: len(service.kinds) >= n) == NOTHING  # type: ignore[misc]
+        jobs: list[Job] = [
+            Settle(LANE, late(1, 2, 8, 10)),
+            Settle(LANE, late(3), again=True),
+            Sweep(LANE),
+        ]
+        assert (
+            service.visit(*jobs, stop=lambda n=n, service=service: len(service.kinds) >= n)
+            == NOTHING
+        )  # type: ignore[misc]
         if not service.counted("StoppedTries"):
             break
         rest, delay_s = service.sent[-1]
@@ -377,7 +442,9 @@ def serve(service: Service, *jobs: Job, stop: Callable[[], bool] = never) -> int
     raise AssertionError(f"messages without end: {jobs}")
 
 
-def test_what_goes_on_behind_a_key_settles_what_is_behind_it_and_when_stopped_again_it_waits_longer() -> None:
+def test_what_goes_on_behind_a_key_settles_what_is_behind_it_and_when_stopped_again_it_waits_longer() -> (
+    None
+):
     service = folded(9)
     service.put(delta(1), delta(5))
     for tries, wait_s in enumerate((0, 30, 60, 120)):
@@ -391,7 +458,10 @@ def test_what_goes_on_behind_a_key_settles_what_is_behind_it_and_when_stopped_ag
 def test_a_verify_that_does_not_fit_its_time_is_dropped_and_counted() -> None:
     service = folded(1)
     assert serve(service, Verify(LANE), stop=lambda: Query in service.kinds) == 1
-    assert (service.counted("VerifiesDropped"), "StoppedTries" in service.notes.metrics) == (1, False)
+    assert (service.counted("VerifiesDropped"), "StoppedTries" in service.notes.metrics) == (
+        1,
+        False,
+    )
     level, _, fields = service.lines()[-1]
     assert (level, fields["outcome"]) == ("warning", "stopped")
 
@@ -414,7 +484,11 @@ def test_a_lane_that_nobody_reads_is_reported_with_each_job_that_finds_something
     service.visit(Look(LANE), Look(unread), Sweep(gate), Verify(gate), Sweep(sold))
     assert service.counted("LanesUnread") == 2
     service.visit(Settle(sold, late(1)))  # what is named was there
-    assert [fields["lane"] for _, _, fields in service.lines("error")] == [str(unread), str(sold), str(sold)]
+    assert [fields["lane"] for _, _, fields in service.lines("error")] == [
+        str(unread),
+        str(sold),
+        str(sold),
+    ]
     service.visit(Sweep(sold), stop=lambda: True)  # nobody looked
     assert service.counted("LanesUnread") == 3
 
@@ -422,10 +496,16 @@ def test_a_lane_that_nobody_reads_is_reported_with_each_job_that_finds_something
 def test_no_line_above_debug_holds_an_amount() -> None:
     service = folded(12)
     service.put(delta(13), delta(11), delta(14, Lane(A, 3, LANE.counter)))
-    service.visit(Sweep(LANE), Settle(LANE, late(11)), Look(Lane(A, 3, LANE.counter)), Verify(OTHER))
+    service.visit(
+        Sweep(LANE), Settle(LANE, late(11)), Look(Lane(A, 3, LANE.counter)), Verify(OTHER)
+    )
     assert service.counted("DeltasFolded") == 2
     shown = repr(service.lines())
-    assert not [n for n in range(1, 2**4) if str(sum(4 ** (11 + k) for k in range(4) if n >> k & 1)) in shown]
+    assert not [
+        n
+        for n in range(1, 2**4)
+        if str(sum(4 ** (11 + k) for k in range(4) if n >> k & 1)) in shown
+    ]
 
 
 def test_no_line_above_debug_has_an_amount_of_a_damaged_item() -> None:
@@ -435,8 +515,13 @@ def test_no_line_above_debug_has_an_amount_of_a_damaged_item() -> None:
         assert service.visit(Sweep(LANE)) == NOTHING
         ((_, _, fields),) = service.lines("error")
         assert (fields["error"], "checkpoint" in fields["reason"]) == ("DamagedItem", True)
-        assert ("31415" in repr(service.lines()), "31415" in repr(service.lines("debug"))) == (False, True)
-    twice = LaneDamaged(f"{LANE}: two segments list the delta {token(1)}, once as 31415 and once as 27182.")
+        assert ("31415" in repr(service.lines()), "31415" in repr(service.lines("debug"))) == (
+            False,
+            True,
+        )
+    twice = LaneDamaged(
+        f"{LANE}: two segments list the delta {token(1)}, once as 31415 and once as 27182."
+    )
     assert "31415" not in repr(Done(job=Look(LANE), error=twice).fields())
     service = folded()
     service.store([{**items.delta_item(delta(1)), "change": {"N": "31415.5"}}])
@@ -462,5 +547,6 @@ def test_no_job_of_a_period_that_is_kept_no_longer_is_served_whatever_it_asks_fo
             outcomes = [fields["outcome"] for _, _, fields in service.notes.lines]
             asked = [request for request in service.asked if lane.counter in repr(request)]
             assert (outcomes == ["retired"]) is retired
-            assert (asked == []) is (retired or isinstance(job, Evaluate))  # there are no thresholds
+            # there are no thresholds
+            assert (asked == []) is (retired or isinstance(job, Evaluate))
             assert not (retired and service.taken())

@@ -1,4 +1,6 @@
-"""What one request may take of the table: a series, a history and a list have a bound, however much is there."""
+"""What one request may take of the table: a series, a history and a list have a bound, however
+much is there.
+"""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -24,7 +26,9 @@ SINCE = f"since={time_text(to_datetime(START_MS))}"
 @pytest.fixture(scope="module")
 def filled() -> Service:
     """An unlimited counter whose days were folded, a limited one, and both in the directory."""
-    service = Service(A, now_ms=START_MS, regions=(A,), limits={"seats:": Limit(ceiling=10**6, region=A)})
+    service = Service(
+        A, now_ms=START_MS, regions=(A,), limits={"seats:": Limit(ceiling=10**6, region=A)}
+    )
     ledger = Ledger(service.settings, table=service, clock=service.clock)
     for day in range(DAYS):
         service.now_ms = START_MS + day * DAY_MS + CHANGES * 1_000
@@ -47,7 +51,9 @@ def refusal(service: Service, path: str) -> str:
     """What the request should rather ask."""
     service.asked.clear()
     (error,) = service.ask("GET", path).refused(422, "invalid-request")["errors"]
-    assert error["error"].startswith(f"This read takes more than {BOUND} read units, so it was ended. ")
+    assert error["error"].startswith(
+        f"This read takes more than {BOUND} read units, so it was ended. "
+    )
     assert "written" not in error["error"]
     assert 2 <= len(service.asked) < 30
     return str(error["error"])
@@ -57,7 +63,9 @@ def values(service: Service, path: str) -> list[int]:
     return [step["value"] for step in service.ask("GET", path).said["steps"]]
 
 
-def test_a_series_that_would_read_too_much_is_refused_with_what_to_ask_instead(service: Service) -> None:
+def test_a_series_that_would_read_too_much_is_refused_with_what_to_ask_instead(
+    service: Service,
+) -> None:
     series = f"/series?counter={HOT}&{SINCE}"
     instead = refusal(service, f"{series}&every=hour")
     assert "Ask for a shorter time, or for days, weeks or months of UTC" in instead
@@ -67,9 +75,13 @@ def test_a_series_that_would_read_too_much_is_refused_with_what_to_ask_instead(s
     assert values(service, f"{series}&every=week")[-1] == CHANGES * DAYS
 
 
-def test_a_series_of_a_limited_counter_and_a_value_at_an_instant_have_the_bound_too(service: Service) -> None:
+def test_a_series_of_a_limited_counter_and_a_value_at_an_instant_have_the_bound_too(
+    service: Service,
+) -> None:
     for every in ("hour", "month"):
-        assert "Of a counter with a limit" in refusal(service, f"/series?counter={GIG}&{SINCE}&every={every}")
+        assert "Of a counter with a limit" in refusal(
+            service, f"/series?counter={GIG}&{SINCE}&every={every}"
+        )
     at = time_text(to_datetime(START_MS + 2 * DAY_MS + 5_000))
     assert "Of a counter with a limit" in refusal(service, f"/counters?counter={GIG}&at={at}")
     assert service.ask("GET", f"/counters?counter={HOT}&at={at}").said["value"] == 2 * CHANGES + 5
@@ -84,13 +96,16 @@ def test_a_history_that_would_read_too_much_is_refused_and_less_of_it_is_not(
         while path:
             page = service.ask("GET", path).said
             every += page["entries"]
-            path = page["next"] and f"/history?counter={counter}&{SINCE}&limit=100&cursor={page['next']}"
+            path = (
+                page["next"]
+                and f"/history?counter={counter}&{SINCE}&limit=100&cursor={page['next']}"
+            )
         assert [entry["change"] for entry in every] == [1] * CHANGES * DAYS
         monkeypatch.setattr(models, "UNITS_MAX", BOUND // 4)
         service.start().asked.clear()
-        (error,) = service.ask("GET", f"/history?counter={counter}&limit=1000").refused(422, "invalid-request")[
-            "errors"
-        ]
+        (error,) = service.ask("GET", f"/history?counter={counter}&limit=1000").refused(
+            422, "invalid-request"
+        )["errors"]
         assert "Ask for fewer entries, for a shorter time" in error["error"]
         monkeypatch.setattr(models, "UNITS_MAX", BOUND)
         service.start()

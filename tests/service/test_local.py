@@ -36,11 +36,16 @@ def test_changes_are_added_and_read_over_http_each_connection_by_its_own(
 ) -> None:
     headers = {"Idempotency-Key": ULID, "Content-Type": "application/json"}
     for status in (201, 200):
-        connection.request("POST", "/counters/a%3Ab/deltas", b'{"counter": "a:b", "change": -6}', headers)
+        connection.request(
+            "POST", "/counters/a%3Ab/deltas", b'{"counter": "a:b", "change": -6}', headers
+        )
         answer = connection.getresponse()
         assert (answer.status, json.loads(answer.read())["counter"]) == (status, "a:b")
-    with socket.create_connection((HOST, connection.port)) as half:  # one that says no more keeps nobody waiting
-        half.sendall(f"POST /deltas HTTP/1.1\r\nHost: {HOST}:{connection.port}\r\nContent-Length: 9\r\n\r\n".encode())
+    # one that says no more keeps nobody waiting
+    with socket.create_connection((HOST, connection.port)) as half:
+        half.sendall(
+            f"POST /deltas HTTP/1.1\r\nHost: {HOST}:{connection.port}\r\nContent-Length: 9\r\n\r\n".encode()
+        )
         connection.timeout = 9  # the half one is given up after 10 s
         connection.request("GET", "/counters?counter=a:b")
         assert json.loads(connection.getresponse().read())["value"] == -6
@@ -53,7 +58,10 @@ def test_what_is_no_request_of_the_api_is_a_problem_and_head_and_options_have_no
 ) -> None:
     for method, path, body, headers, status in (
         ("POST", "/deltas", b" " * (BODY_BYTES_MAX + 1), {}, 413),
-        *(("POST", "/deltas", None, {"Content-Length": length}, 400) for length in ("two", "-1", "9" * 5_000)),
+        *(
+            ("POST", "/deltas", None, {"Content-Length": length}, 400)
+            for length in ("two", "-1", "9" * 5_000)
+        ),
         ("POST", "/deltas", None, {"Transfer-Encoding": "chunked"}, 400),
         ("BREW", "/counters", None, {}, 405),
     ):
@@ -65,7 +73,11 @@ def test_what_is_no_request_of_the_api_is_a_problem_and_head_and_options_have_no
     for method, status in (("HEAD", 200), ("OPTIONS", 204)):
         connection.request(method, "/history?counter=c")
         answer = connection.getresponse()
-        assert (answer.status, answer.headers["Content-Length"], answer.read()) == (status, None, b"")
+        assert (answer.status, answer.headers["Content-Length"], answer.read()) == (
+            status,
+            None,
+            b"",
+        )
 
 
 def test_the_event_is_that_of_api_gateway() -> None:
@@ -77,7 +89,8 @@ def test_the_event_is_that_of_api_gateway() -> None:
     assert (binary["isBase64Encoded"], binary["body"]) == (True, "/w==")
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Powertools leaves its files open
+# Powertools leaves its files open
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_the_page_to_try_it_is_there_only_when_asked_for_and_needs_no_other_host() -> None:
     api = Api.in_memory(Watch.here("local", io.StringIO()), try_it=True)
     answer = api(event_of("GET", "/try-it", {}, None))
@@ -87,14 +100,22 @@ def test_the_page_to_try_it_is_there_only_when_asked_for_and_needs_no_other_host
     assert api(event_of("OPTIONS", "/try-it", {}, None))["headers"]["Allow"] == "GET, HEAD, OPTIONS"
 
 
-def test_the_document_is_what_make_openapi_writes_and_has_every_problem_and_every_route_of_the_page() -> None:
+def test_the_document_is_what_make_openapi_writes_and_has_every_problem_and_every_route_of_the_page() -> (
+    None
+):
     document: Any = openapi.document()
     assert openapi.FILE.read_text() == openapi.text(), "run make docs"
     page = PAGE.read_text("utf-8")
-    rows = re.findall(r"^([a-z-]+) +(\d{3})  ", PAGE.with_name("problems.txt").read_text("utf-8"), re.MULTILINE)
-    assert {name: int(status) for name, status in rows} == {name: status for name, (status, _) in TITLES.items()}
+    rows = re.findall(
+        r"^([a-z-]+) +(\d{3})  ", PAGE.with_name("problems.txt").read_text("utf-8"), re.MULTILINE
+    )
+    assert {name: int(status) for name, status in rows} == {
+        name: status for name, (status, _) in TITLES.items()
+    }
     groups = [group["name"] for group in document["tags"]]
-    assert groups == [title for title in re.findall(r"^##+ (.+)$", page, re.MULTILINE) if title in groups]
+    assert groups == [
+        title for title in re.findall(r"^##+ (.+)$", page, re.MULTILINE) if title in groups
+    ]
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             assert f"`{method.upper()} {path}`" in page

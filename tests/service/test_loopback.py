@@ -1,4 +1,6 @@
-"""The servers on this computer, entered by strangers: over real HTTP, with what browsers send for foreign pages."""
+"""The servers on this computer, entered by strangers: over real HTTP, with what browsers send
+for foreign pages.
+"""
 
 import http.client
 import io
@@ -48,7 +50,9 @@ Ask = Callable[..., tuple[int, bytes]]
 def entered(make: Callable[[], ThreadingHTTPServer]) -> Iterator[tuple[int, Ask]]:
     """A running server's port, and what a request of raw headers is answered there."""
 
-    def ask(method: str, path: str, body: bytes | None, headers: list[tuple[str, str]]) -> tuple[int, bytes]:
+    def ask(
+        method: str, path: str, body: bytes | None, headers: list[tuple[str, str]]
+    ) -> tuple[int, bytes]:
         connection = http.client.HTTPConnection(HOST, server.server_port, timeout=60)
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
         for name, value in headers:
@@ -79,7 +83,9 @@ SERVERS: dict[str, tuple[Callable[[], ThreadingHTTPServer], str, bytes, int, str
 
 
 def strangers(port: int) -> Iterator[list[tuple[str, str]]]:
-    """Headers that name who asks: pages of other sites, and names that a foreign page has resolve to this computer."""
+    """Headers that name who asks: pages of other sites, and names that a foreign page has
+    resolve to this computer.
+    """
     own = ("Host", f"{HOST}:{port}")
     for host in (
         "evil.example",
@@ -94,12 +100,29 @@ def strangers(port: int) -> Iterator[list[tuple[str, str]]]:
         yield [("Host", host), ("Origin", f"http://{host}"), ("Sec-Fetch-Site", "same-origin")]
     yield []
     yield [own, ("Host", "evil.example")]
-    for origin in (EVIL, "null", f"http://{HOST}", f"https://{HOST}:{port}", f"http://localhost:{port + 1}", "file://"):
+    for origin in (
+        EVIL,
+        "null",
+        f"http://{HOST}",
+        f"https://{HOST}:{port}",
+        f"http://localhost:{port + 1}",
+        "file://",
+    ):
         yield [own, ("Origin", origin)]
     yield [own, ("Origin", f"http://{HOST}:{port}"), ("Origin", EVIL)]
     for site in ("cross-site", "same-site"):
-        yield [own, ("Sec-Fetch-Site", site), ("Sec-Fetch-Mode", "no-cors"), ("Sec-Fetch-Dest", "image")]
-        yield [own, ("Sec-Fetch-Site", site), ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe")]
+        yield [
+            own,
+            ("Sec-Fetch-Site", site),
+            ("Sec-Fetch-Mode", "no-cors"),
+            ("Sec-Fetch-Dest", "image"),
+        ]
+        yield [
+            own,
+            ("Sec-Fetch-Site", site),
+            ("Sec-Fetch-Mode", "navigate"),
+            ("Sec-Fetch-Dest", "iframe"),
+        ]
 
 
 @pytest.mark.parametrize("name", SERVERS)
@@ -112,11 +135,17 @@ def test_no_server_of_this_computer_does_what_a_foreign_page_asks_for(name: str)
             if read is not None:
                 status, said = ask("GET", read, None, stranger)
                 assert (status, b"value" in said) == (403, False), stranger
-        linked = [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "document")]
+        linked = [
+            ("Sec-Fetch-Site", "cross-site"),
+            ("Sec-Fetch-Mode", "navigate"),
+            ("Sec-Fetch-Dest", "document"),
+        ]
         posted = [("Host", f"{HOST}:{port}"), *linked, ("Content-Type", JSON)]
         assert ask("POST", path, body, posted)[0] == 403  # a form that is sent
         if name == "api":
-            status, said = ask("GET", "/counters?counter=stock:1", None, [("Host", f"{HOST}:{port}")])
+            status, said = ask(
+                "GET", "/counters?counter=stock:1", None, [("Host", f"{HOST}:{port}")]
+            )
             assert (status, json.loads(said)["count"]) == (200, 0)
 
 
@@ -126,12 +155,22 @@ def test_a_server_of_this_computer_does_what_its_own_page_and_its_user_ask_for(n
     with entered(make) as (port, ask):
         for own in sorted(authorities(port)):
             assert (
-                ask("POST", path, body, [("Host", own), ("Origin", f"http://{own}"), ("Content-Type", JSON)])[0] == done
+                ask(
+                    "POST",
+                    path,
+                    body,
+                    [("Host", own), ("Origin", f"http://{own}"), ("Content-Type", JSON)],
+                )[0]
+                == done
             )
             if read is not None:
                 assert ask("GET", read, None, [("Host", own), ("Sec-Fetch-Site", "none")])[0] == 200
         if read is not None:  # somebody followed a link
-            linked = [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "document")]
+            linked = [
+                ("Sec-Fetch-Site", "cross-site"),
+                ("Sec-Fetch-Mode", "navigate"),
+                ("Sec-Fetch-Dest", "document"),
+            ]
             assert ask("GET", read, None, [("Host", f"{HOST}:{port}"), *linked])[0] == 200
 
 
@@ -140,6 +179,12 @@ def test_a_body_that_does_not_say_that_it_is_json_is_refused(name: str) -> None:
     make, path, body, *_ = SERVERS[name]
     with entered(make) as (port, ask):
         own: list[Any] = [("Host", f"{HOST}:{port}"), ("Origin", f"http://{HOST}:{port}")]
-        for kind in (None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""):
+        for kind in (
+            None,
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data; boundary=x",
+            "",
+        ):
             said = [] if kind is None else [("Content-Type", kind)]
             assert ask("POST", path, body, [*own, *said])[0] == 415, kind

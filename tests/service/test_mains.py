@@ -1,4 +1,6 @@
-"""The entry points of all functions, as Lambda starts and calls them on one table; and what answers their requests."""
+"""The entry points of all functions, as Lambda starts and calls them on one table; and what
+answers their requests.
+"""
 
 import importlib
 import json
@@ -47,7 +49,9 @@ def loaded(name: str) -> Any:
 
 
 @pytest.fixture
-def handlers(engine: Engine, table_names: Iterator[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def handlers(
+    engine: Engine, table_names: Iterator[str], monkeypatch: pytest.MonkeyPatch
+) -> dict[str, Any]:
     """Each function's handler, from the environment alone."""
     table = next(table_names)
     engine.create_table(table, A)
@@ -82,14 +86,26 @@ def test_what_every_function_answers_is_json_as_lambda_asks_for(handlers: dict[s
     assert call("compact", sqs(message_of(Look(lane)))) == NOTHING
     assert bodies("LEDGER_WORK_QUEUE_URL") != []  # what rang
     assert call("compact", sqs("no lane")) == NOTHING
-    assert (bodies("LEDGER_WORK_DLQ_URL"), "no lane" in bodies("LEDGER_WORK_QUEUE_URL")) == (["no lane"], False)
+    assert (bodies("LEDGER_WORK_DLQ_URL"), "no lane" in bodies("LEDGER_WORK_QUEUE_URL")) == (
+        ["no lane"],
+        False,
+    )
     assert call("sweep", {}) is None
     assert call("compact", sqs(message_of(Verify(lane)))) == NOTHING
     answer = call("api", event_of("GET", "/counters?counter=stock:85123A", {}, None))
     said = json.loads(answer["body"])
-    assert (said["value"], said["count"], said["pending"]) == (sum(sale.change for sale in SALES), len(SALES), 0)
+    assert (said["value"], said["count"], said["pending"]) == (
+        sum(sale.change for sale in SALES),
+        len(SALES),
+        0,
+    )
     first, second = call("canary", {}), call("canary", {})
-    assert (first | second, first["value"], second["value"], second["read"]) == (second, 32, 64, True)
+    assert (first | second, first["value"], second["value"], second["read"]) == (
+        second,
+        32,
+        64,
+        True,
+    )
     assert (second["folded_ms"], second["lag_ms"] > 0) == (None, True)
 
 
@@ -102,7 +118,10 @@ def test_what_cannot_be_added_is_a_dead_letter_or_waits_in_the_queue(
     for body in ("poison", early):
         client.send_message(QueueUrl=url, MessageBody=body)
     received = client.receive_message(
-        QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0, AttributeNames=["ApproximateReceiveCount"]
+        QueueUrl=url,
+        MaxNumberOfMessages=10,
+        VisibilityTimeout=0,
+        AttributeNames=["ApproximateReceiveCount"],
     )["Messages"]
     event = sqs(*(each["Body"] for each in received))
     for record, each in zip(event["Records"], received, strict=True):
@@ -113,10 +132,15 @@ def test_what_cannot_be_added_is_a_dead_letter_or_waits_in_the_queue(
     assert early not in bodies("LEDGER_CHANGES_QUEUE_URL")
     printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     (metrics,) = [line for line in printed if "_aws" in line]
-    assert (metrics["DeltasRefused"], metrics["stage"], metrics["service"]) == ([2.0], "test", "ledger")
+    assert (metrics["DeltasRefused"], metrics["stage"], metrics["service"]) == (
+        [2.0],
+        "test",
+        "ledger",
+    )
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Powertools leaves its files open
+# Powertools leaves its files open
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_the_page_to_try_it_is_served_only_where_a_stage_is_named_that_is_not_production(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -32,7 +32,9 @@ named = st.builds(
 )
 tries, since = st.integers(0, TRIES_MAX), st.none() | sort_keys
 jobs: st.SearchStrategy[Job] = (
-    st.builds(Look, lanes, follows=st.none() | st.integers(0, VERSION_MAX), since=since, tries=tries)
+    st.builds(
+        Look, lanes, follows=st.none() | st.integers(0, VERSION_MAX), since=since, tries=tries
+    )
     | st.builds(Settle, lanes, named, again=st.booleans(), tries=tries)
     | st.builds(Sweep, lanes, since=since, tries=tries)
     | st.builds(Verify, lanes, tries)
@@ -65,16 +67,74 @@ def test_the_messages_are_those_of_the_page_and_a_lane_has_the_shards_of_its_cou
     assert job.lane.shards == 4  # so that a pack of another shard shows as damage
 
 
-KEYS: list[Any] = [None, 1, True, "", {}, "x", [1], [None], [""], ["x"], [ONE.lower()], [[ONE]], {"a": 1}, [ONE, 5]]
-PAIRS: list[Any] = [None, 1, "", {}, [1], [{ONE: 1, TWO: 2}], [[]], [[ONE]], [[ONE, TWO, ONE]], [[ONE, None]], [ONE]]
-NO_LANE: list[Any] = [None, 5, [], "", "eu-west-1#0", "eu-west-1#01#a", "eu-west-1#0#a b", "eu-west-1#0#", f"{B}#0#a"]
+KEYS: list[Any] = [
+    None,
+    1,
+    True,
+    "",
+    {},
+    "x",
+    [1],
+    [None],
+    [""],
+    ["x"],
+    [ONE.lower()],
+    [[ONE]],
+    {"a": 1},
+    [ONE, 5],
+]
+PAIRS: list[Any] = [
+    None,
+    1,
+    "",
+    {},
+    [1],
+    [{ONE: 1, TWO: 2}],
+    [[]],
+    [[ONE]],
+    [[ONE, TWO, ONE]],
+    [[ONE, None]],
+    [ONE],
+]
+NO_LANE: list[Any] = [
+    None,
+    5,
+    [],
+    "",
+    "eu-west-1#0",
+    "eu-west-1#01#a",
+    "eu-west-1#0#a b",
+    "eu-west-1#0#",
+    f"{B}#0#a",
+]
 NO_FLAG: list[Any] = [None, 0, 1, "yes", []]
 NO_TRIES: list[Any] = [None, True, -1, 1.5, "1", TRIES_MAX + 1]
 NO_VERSION: list[Any] = [True, -1, 1.0, "1", VERSION_MAX + 1, []]
 NO_KEY: list[Any] = [True, 1, [], "", "x", ONE.lower(), ONE + "#" * (KEY_MAX - len(ONE) + 1)]
-NO_MESSAGES = ("", "x", "null", "[]", "[1]", "1", '"lane"', "{}", "NaN", "[" * 100_000, "\ud800", "\0")
+NO_MESSAGES = (
+    "",
+    "x",
+    "null",
+    "[]",
+    "[1]",
+    "1",
+    '"lane"',
+    "{}",
+    "NaN",
+    "[" * 100_000,
+    "\ud800",
+    "\0",
+)
 REFUSED: list[tuple[dict[str, Any], dict[str, list[Any]]]] = [
-    ({"job": "look"}, {"lane": NO_LANE, "follows": [None, *NO_VERSION], "since": [None, *NO_KEY], "tries": NO_TRIES}),
+    (
+        {"job": "look"},
+        {
+            "lane": NO_LANE,
+            "follows": [None, *NO_VERSION],
+            "since": [None, *NO_KEY],
+            "tries": NO_TRIES,
+        },
+    ),
     ({"job": "settle"}, {"keys": KEYS, "between": [*PAIRS, [["x", "y"]]], "again": NO_FLAG}),
     ({"job": "sweep"}, {"job": [None, 1, [], {}, "", "Look", "fold", "work"]}),
     ({}, {"lane": NO_LANE, "fold": [False], "sweep": [True], "late": [[ONE]], "tries": [0]}),
@@ -82,7 +142,12 @@ REFUSED: list[tuple[dict[str, Any], dict[str, list[Any]]]] = [
 
 
 def test_a_field_that_is_not_as_described_refuses_the_message() -> None:
-    wrong = [whole | {name: value} for whole, fields in REFUSED for name in fields for value in fields[name]]
+    wrong = [
+        whole | {name: value}
+        for whole, fields in REFUSED
+        for name in fields
+        for value in fields[name]
+    ]
     for body in (*NO_MESSAGES, *(json.dumps({"lane": str(LANE)} | said) for said in wrong)):
         with pytest.raises(InvalidWork):
             print(body, job_of(body, OWN))
@@ -94,7 +159,9 @@ def test_a_field_that_is_not_as_described_refuses_the_message() -> None:
     assert job_of(message_of(longest), OWN) == longest
 
 
-def test_jobs_are_put_in_batches_of_ten_each_with_its_delay_and_none_is_longer_than_sqs_takes() -> None:
+def test_jobs_are_put_in_batches_of_ten_each_with_its_delay_and_none_is_longer_than_sqs_takes() -> (
+    None
+):
     client = Sqs()
     queue = WorkQueue("url", lambda: client, "dlq")
     assert (queue.answer(Enqueue(())), client.sizes) == ((), [])
@@ -107,7 +174,10 @@ def test_jobs_are_put_in_batches_of_ten_each_with_its_delay_and_none_is_longer_t
     queue.answer(DeadLetter("not JSON"))
     assert [entry["MessageBody"] for entry in client.taken["dlq"]] == ["not JSON"]
     client = Sqs("bad")
-    assert SqsQueue("url", lambda: client).hide(["a", "bad"], [3, 4]) == [None, "The queue refused it (InternalError)."]
+    assert SqsQueue("url", lambda: client).hide(["a", "bad"], [3, 4]) == [
+        None,
+        "The queue refused it (InternalError).",
+    ]
     assert client.taken["url"] == [{"Id": "0", "ReceiptHandle": "a", "VisibilityTimeout": 3}]
 
 
@@ -116,7 +186,9 @@ def test_what_a_queue_does_not_confirm_is_an_error_in_its_place() -> None:
     answers = WorkQueue("url", partial(Sqs, "bad")).answer(Enqueue((bad, good, bad)))
     assert list(map(type, answers)) == [NotPut, type(None), NotPut]
     for client in (partial(Sqs, down=True), partial(Sqs, silent=True)):
-        assert [type(answer) for answer in WorkQueue("url", client).answer(Enqueue((good,) * 11))] == [NotPut] * 11
+        assert [
+            type(answer) for answer in WorkQueue("url", client).answer(Enqueue((good,) * 11))
+        ] == [NotPut] * 11
     assert SqsQueue("url", partial(Sqs, down=True)).hide(["a"], [3]) != [None]
     with pytest.raises(NotPut):
         WorkQueue("url", partial(Sqs, down=True), "dlq").answer(DeadLetter("body"))

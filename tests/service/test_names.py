@@ -1,4 +1,6 @@
-"""Whatever a gateway makes of a path, and by whatever way a change comes in: it is the one that was asked for."""
+"""Whatever a gateway makes of a path, and by whatever way a change comes in: it is the one that
+was asked for.
+"""
 
 import json
 import posixpath
@@ -20,7 +22,9 @@ from tests.service.test_holds import web
 from tests.strategies import effort
 from tests.world import COUNTER, A
 
-PARTS = st.sampled_from(["a", "b", "?", "%3F", "%2F", "%25", "/", "..", ".", "#", "/deltas", "/holds"])
+PARTS = st.sampled_from(
+    ["a", "b", "?", "%3F", "%2F", "%25", "/", "..", ".", "#", "/deltas", "/holds"]
+)
 JOINED = st.lists(PARTS, min_size=1).map("".join).filter(lambda name: len(name) < 60)
 NAMES = st.one_of(st.text("ab?%/#.;+,&=:*25Ff", min_size=1, max_size=9), JOINED)
 
@@ -44,7 +48,10 @@ GATEWAYS: list[Callable[[str], str]] = [
 def add(service: Service, path: str, body: object) -> Answer:
     """The request of one change, with this path in its event."""
     event = event_of(
-        "POST", "/", {"Idempotency-Key": ULID, "Content-Type": "application/json"}, json.dumps(body).encode()
+        "POST",
+        "/",
+        {"Idempotency-Key": ULID, "Content-Type": "application/json"},
+        json.dumps(body).encode(),
     )
     event["rawPath"] = event["requestContext"]["http"]["path"] = path
     return service.send(event)
@@ -64,9 +71,14 @@ def test_a_name_in_a_path_is_the_one_asked_for_or_is_refused(name: str) -> None:
         for body in ({"change": 1}, {"change": 1, "counter": name}):
             service.drop(*service.items)
             answer = add(service, path, body)
-            written = {lane.counter for _, lane in filter(None, (items.lane_of(key.pk) for key in service.items))}
+            written = {
+                lane.counter
+                for _, lane in filter(None, (items.lane_of(key.pk) for key in service.items))
+            }
             assert (answer.status == 201) == (written == {name}), answer
-            assert answer.status == 201 or (400 <= answer.status < 500 and not service.items), answer
+            assert answer.status == 201 or (400 <= answer.status < 500 and not service.items), (
+                answer
+            )
 
 
 def test_an_ordinary_name_is_taken_behind_an_http_api_and_every_name_in_a_body_or_a_query() -> None:
@@ -84,7 +96,9 @@ def test_an_ordinary_name_is_taken_behind_an_http_api_and_every_name_in_a_body_o
     for in_path in ("b%C3%BC", "a%20b", "a%2525b", "", "%00", "x" * 257):
         answer = service.ask("POST", f"/counters/{in_path}/deltas", {"counter": "a", "change": 1})
         answer.refused(404, "invalid-counter")
-    answer = service.ask("POST", "/counters/b/deltas", {"counter": "a", "change": 1}, {"Idempotency-Key": ULID})
+    answer = service.ask(
+        "POST", "/counters/b/deltas", {"counter": "a", "change": 1}, {"Idempotency-Key": ULID}
+    )
     answer.refused(404, "other-counter")
 
 
@@ -105,4 +119,6 @@ def test_a_key_counts_as_given_by_every_way_and_its_change_once() -> None:
         for way in ways:
             way(spelling)
             assert service.value() == change * number
-    assert len([key for key in service.items if key.pk == f"delta#{A}#0#{COUNTER}"]) == len(spellings)
+    assert len([key for key in service.items if key.pk == f"delta#{A}#0#{COUNTER}"]) == len(
+        spellings
+    )

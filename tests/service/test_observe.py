@@ -1,4 +1,6 @@
-"""What a function writes where its handler fails, and whether the page's query finds it among Lambda's own lines."""
+"""What a function writes where its handler fails, and whether the page's query finds it among
+Lambda's own lines.
+"""
 
 import io
 import json
@@ -22,23 +24,40 @@ AMOUNT = "31415"
 NUMBERS = count()
 
 FAILURES = [
-    "2026-11-28T08:00:30.031Z 8f3d6c2e-1f3a-4b9e-9a53-0c1a4f1d2b3c Task timed out after 30.03 seconds",
-    "RequestId: 8f3d6c2e-1f3a-4b9e-9a53-0c1a4f1d2b3c Error: Runtime exited with error: signal: killed",
-    "REPORT RequestId: 8f3d6c2e\tDuration: 812.40 ms\tBilled Duration: 813 ms\tMemory Size: 512 MB\t"
-    "Max Memory Used: 512 MB\tStatus: error\tError Type: Runtime.OutOfMemory",
-    "REPORT RequestId: 8f3d6c2e\tDuration: 30000.00 ms\tBilled Duration: 30000 ms\tMemory Size: 512 MB\t"
-    "Max Memory Used: 190 MB\tStatus: timeout",
-    "[ERROR] Runtime.ImportModuleError: Unable to import module 'service.ring.main': No module named 'ledger'\n"
-    "Traceback (most recent call last):",
-    "INIT_REPORT Init Duration: 137.69 ms\tPhase: init\tStatus: error\tError Type: Runtime.ImportModuleError",
+    (
+        "2026-11-28T08:00:30.031Z 8f3d6c2e-1f3a-4b9e-9a53-0c1a4f1d2b3c Task timed out after 30.03 "
+        "seconds"
+    ),
+    (
+        "RequestId: 8f3d6c2e-1f3a-4b9e-9a53-0c1a4f1d2b3c Error: Runtime exited with error: signal: "
+        "killed"
+    ),
+    "REPORT RequestId: 8f3d6c2e\tDuration: 812.40 ms\tBilled Duration: 813 ms\tMemory Size: 512 "
+    "MB\tMax Memory Used: 512 MB\tStatus: error\tError Type: Runtime.OutOfMemory",
+    "REPORT RequestId: 8f3d6c2e\tDuration: 30000.00 ms\tBilled Duration: 30000 ms\tMemory Size: "
+    "512 MB\tMax Memory Used: 190 MB\tStatus: timeout",
+    "[ERROR] Runtime.ImportModuleError: Unable to import module 'service.ring.main': No module "
+    "named 'ledger'\nTraceback (most recent call last):",
+    (
+        "INIT_REPORT Init Duration: 137.69 ms\tPhase: init\tStatus: error\tError Type: "
+        "Runtime.ImportModuleError"
+    ),
     "INIT_REPORT Init Duration: 10009.12 ms\tPhase: init\tStatus: timeout",
-    "[ERROR] InvalidSettings: LEDGER_TABLE is not set.\nTraceback (most recent call last):\n  File ...",
+    (
+        "[ERROR] InvalidSettings: LEDGER_TABLE is not set.\nTraceback (most recent call last):\n  "
+        "File ..."
+    ),
     "[ERROR] KeyError: 'Records'\nTraceback (most recent call last):\n  File ...",
 ]
-"""Lambda's plain lines: https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html"""
+"""Lambda's plain lines:
+https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html
+"""
 
 CALM = [
-    "INIT_START Runtime Version: python:3.13.v41\tRuntime Version ARN: arn:aws:lambda:eu-west-1::runtime:7f1a",
+    (
+        "INIT_START Runtime Version: python:3.13.v41\tRuntime Version ARN: "
+        "arn:aws:lambda:eu-west-1::runtime:7f1a"
+    ),
     "START RequestId: 8f3d6c2e-1f3a-4b9e-9a53-0c1a4f1d2b3c Version: $LATEST",
     "END RequestId: 8f3d6c2e-1f3a-4b9e-9a53-0c1a4f1d2b3c",
     "REPORT RequestId: 8f3d6c2e\tDuration: 12.34 ms\tBilled Duration: 13 ms\tMemory Size: 512 MB\t"
@@ -48,8 +67,13 @@ CALM = [
 
 
 def found(line: str) -> bool:
-    """Whether the filter of the page's query lets a line through. A line that is JSON has its fields."""
-    (levels, form) = re.findall(r"\| filter level in (\[.+?\]) or @message like /(.+)/$", PAGE, re.MULTILINE)[0]
+    """Whether the filter of the page's query lets a line through.
+
+    A line that is JSON has its fields.
+    """
+    (levels, form) = re.findall(
+        r"\| filter level in (\[.+?\]) or @message like /(.+)/$", PAGE, re.MULTILINE
+    )[0]
     fields: Any = json.loads(line) if line.startswith("{") else {}
     return fields.get("level") in json.loads(levels) or re.search(form, line) is not None
 
@@ -73,7 +97,9 @@ def failed(error: Exception, level: str = "INFO") -> list[str]:
 
 def test_the_query_of_the_page_finds_each_line_on_which_somebody_has_to_act_and_no_other() -> None:
     assert [line for line in FAILURES if not found(line)] == []
-    ours = [line for error in (KeyError("Records"), Unavailable("no answer")) for line in failed(error)]
+    ours = [
+        line for error in (KeyError("Records"), Unavailable("no answer")) for line in failed(error)
+    ]
     assert [line for line in ours if not found(line)] == []
     stream = io.StringIO()
     logger = watch(stream).logger
@@ -84,8 +110,12 @@ def test_the_query_of_the_page_finds_each_line_on_which_somebody_has_to_act_and_
     assert [line for line in [*CALM, stream.getvalue().splitlines()[-1]] if found(line)] == []
 
 
-@pytest.mark.parametrize("error", [ValueError("bad"), Unavailable(AMOUNT), DamagedItem("pk", "sk", f"total={AMOUNT}")])
-def test_a_handler_that_raises_logs_that_in_one_line_without_amounts_and_raises_it_on(error: Exception) -> None:
+@pytest.mark.parametrize(
+    "error", [ValueError("bad"), Unavailable(AMOUNT), DamagedItem("pk", "sk", f"total={AMOUNT}")]
+)
+def test_a_handler_that_raises_logs_that_in_one_line_without_amounts_and_raises_it_on(
+    error: Exception,
+) -> None:
     (line,) = map(json.loads, failed(error))
     assert (line["level"], line["error"]) == ("ERROR", type(error).__name__)
     assert line["function_request_id"]
@@ -98,8 +128,13 @@ def test_a_handler_that_raises_logs_that_in_one_line_without_amounts_and_raises_
 
 def test_a_process_that_publishes_nowhere_writes_no_metric_to_standard_output() -> None:
     program = "from service.observe import Watch\nwatch = Watch.here('api')\nfor _ in range(250):"
-    program += "\n    watch.publish({'DeltasRecorded': 1, 'TailDeltas': 2})\n    watch.around(lambda event, context: 0)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    program += (
+        "\n    watch.publish({'DeltasRecorded': 1, 'TailDeltas': 2})\n    "
+        "watch.around(lambda event, context: 0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert (done.stdout, done.stderr) == ("", "")
 
 

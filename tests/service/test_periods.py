@@ -1,4 +1,6 @@
-"""Periods over HTTP and through the queue of changes: what they came to, what they take, and what is said when not."""
+"""Periods over HTTP and through the queue of changes: what they came to, what they take, and
+what is said when not.
+"""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -13,7 +15,13 @@ from service.api.problems import not_moved
 from tests.service.support import Answer, Service
 from tests.world import A
 
-KEY, NAME, NEXT, PLAIN, TILL = "llm:key", "llm:key@2026-11", "llm:key@2026-12", "plain:a@2026-11", "till"
+KEY, NAME, NEXT, PLAIN, TILL = (
+    "llm:key",
+    "llm:key@2026-11",
+    "llm:key@2026-12",
+    "plain:a@2026-11",
+    "till",
+)
 AT, CLOSED = "2026-11-20T00:00:00.000Z", "2026-12-16T12:00:00.000Z"
 KEEP = Keep(late=timedelta(days=15), keep=timedelta(days=400))
 
@@ -33,7 +41,8 @@ def periods(service: Service, query: str) -> Answer:
     return service.ask("GET", f"/periods?counter={query}")
 
 
-# -- http --------------------------------------------------------------------------------------------------------------
+# -- http
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_last_periods_of_a_counter_have_their_value_and_what_is_left_of_a_limit() -> None:
@@ -41,8 +50,16 @@ def test_the_last_periods_of_a_counter_have_their_value_and_what_is_left_of_a_li
     service.add(4, "a", NAME, at=AT)
     service.add(3, "a", PLAIN, at=AT)
     before, now = periods(service, f"{KEY}&last=2").said["periods"]
-    assert (before["counter"], before["value"], before["available"]) == (f"{KEY}@2026-10", 0, {"down": None, "up": 50})
-    november = {"counter": NAME, "start": "2026-11-01T00:00:00.000Z", "end": "2026-12-01T00:00:00.000Z"}
+    assert (before["counter"], before["value"], before["available"]) == (
+        f"{KEY}@2026-10",
+        0,
+        {"down": None, "up": 50},
+    )
+    november = {
+        "counter": NAME,
+        "start": "2026-11-01T00:00:00.000Z",
+        "end": "2026-12-01T00:00:00.000Z",
+    }
     assert now == november | {
         "value": 4,
         "count": 1,
@@ -53,17 +70,25 @@ def test_the_last_periods_of_a_counter_have_their_value_and_what_is_left_of_a_li
     unlimited = periods(service, "plain:a").said
     assert (unlimited["counter"], len(unlimited["periods"])) == ("plain:a", 12)
     assert (
-        unlimited["periods"][-1].items() >= {"counter": PLAIN, "value": 3, "ceiling": None, "available": None}.items()
+        unlimited["periods"][-1].items()
+        >= {"counter": PLAIN, "value": 3, "ceiling": None, "available": None}.items()
     )
     (week,) = periods(service, "plain:a&every=week&zone=Europe/Paris&last=1").said["periods"]
     assert (week["counter"], week["start"]) == ("plain:a@2026-W47", "2026-11-15T23:00:00.000Z")
-    assert periods(service, "plain:a&anchor=21&last=1").said["periods"][0]["counter"] == "plain:a@2026-10-21M"
-    service.now_ms = to_ms(datetime(2028, 1, 5, 12, tzinfo=UTC))  # of what is kept no longer there is no row
+    assert (
+        periods(service, "plain:a&anchor=21&last=1").said["periods"][0]["counter"]
+        == "plain:a@2026-10-21M"
+    )
+    # of what is kept no longer there is no row
+    service.now_ms = to_ms(datetime(2028, 1, 5, 12, tzinfo=UTC))
     assert periods(service, f"{KEY}&last=15").said["periods"][0]["counter"] == NEXT
 
 
 def test_a_period_that_passed_some_on_is_shown_as_it_was_with_what_it_passed_on() -> None:
-    limits, keep = {"llm:": Limit(ceiling=50, region=A)}, Keep(late=KEEP.late, keep=KEEP.keep, carry=20)
+    limits, keep = (
+        {"llm:": Limit(ceiling=50, region=A)},
+        Keep(late=KEEP.late, keep=KEEP.keep, carry=20),
+    )
     service = Service(A, now_ms=to_ms(time_of(AT)), limits=limits, periods={"llm:": keep}).start()
     service.add(45, "a", NAME, at=AT)
     service.now_ms = to_ms(datetime(2026, 12, 2, tzinfo=UTC))
@@ -91,7 +116,9 @@ def test_a_period_that_passed_some_on_is_shown_as_it_was_with_what_it_passed_on(
         (f"{KEY}&last=101", "less than or equal to 100"),
     ],
 )
-def test_what_are_no_periods_is_refused_with_a_hint_and_nothing_is_read(query: str, says: str) -> None:
+def test_what_are_no_periods_is_refused_with_a_hint_and_nothing_is_read(
+    query: str, says: str
+) -> None:
     service = of_november()
     (error,) = periods(service, query).refused(422, "invalid-request")["errors"]
     assert says in error["error"]
@@ -104,17 +131,23 @@ def asked_of(service: Service, counter: str, amount: int) -> list[Answer]:
     transfer = {"source": TILL, "target": counter, "amount": amount, "at": AT}
     return [
         service.add(amount, "add", counter, at=AT),
-        service.post("holds", {"counter": counter, "amount": amount, "expires_s": 60, "at": AT}, "hold"),
+        service.post(
+            "holds", {"counter": counter, "amount": amount, "expires_s": 60, "at": AT}, "hold"
+        ),
         service.ask("POST", "/reservations", reservation, {"Idempotency-Key": "all"}),
         service.ask("POST", "/transfers", transfer, {"Idempotency-Key": "move"}),
     ]
 
 
-def test_what_the_limit_of_a_period_refuses_says_when_the_next_one_begins_and_in_how_many_seconds() -> None:
+def test_what_the_limit_of_a_period_refuses_says_when_the_next_one_begins_and_in_how_many_seconds() -> (
+    None
+):
     service = of_november()
     service.now_ms += 500
     answers = asked_of(service, NAME, 51)
-    for answer, name in zip(answers, ("limit-reached", "limit-reached", "over-budget", "limit-reached"), strict=True):
+    for answer, name in zip(
+        answers, ("limit-reached", "limit-reached", "over-budget", "limit-reached"), strict=True
+    ):
         assert answer.refused(409, name)["resets_at"] == "2026-12-01T00:00:00.000Z"
         assert answer.headers["Retry-After"] == str(11 * 86_400)
     assert (service.value(NAME), service.value(TILL)) == (0, 0)
@@ -144,14 +177,19 @@ def test_a_base_and_a_time_of_another_period_are_refused_with_the_remedy() -> No
     assert service.items == {}
 
 
-# -- the queue of changes ----------------------------------------------------------------------------------------------
+# -- the queue of changes
+# ----------------------------------------------------------------------------------------------
 
 
 def change(counter: str, then: str | None = None, key: str = "k") -> str:
-    return dumps(Change(counter, -5, key, time_of(AT), None, None if then is None else Then(then, 5)))
+    return dumps(
+        Change(counter, -5, key, time_of(AT), None, None if then is None else Then(then, 5))
+    )
 
 
-def test_of_a_period_that_is_over_refused_is_the_answer_and_without_a_queue_of_outcomes_it_is_a_dead_letter() -> None:
+def test_of_a_period_that_is_over_refused_is_the_answer_and_without_a_queue_of_outcomes_it_is_a_dead_letter() -> (
+    None
+):
     service = over(of_november())
     several = f'{{"changes": [{change(PLAIN)}, {change(TILL)}]}}'
     assert service.adds(change(NAME), several) == []
@@ -164,7 +202,9 @@ def test_of_a_period_that_is_over_refused_is_the_answer_and_without_a_queue_of_o
 
 
 @pytest.mark.parametrize("queues", [("dead_letters", "outcomes"), ("dead_letters",)])
-def test_a_transfer_of_which_a_period_takes_no_half_is_a_dead_letter_and_moves_nothing(queues: tuple[str, ...]) -> None:
+def test_a_transfer_of_which_a_period_takes_no_half_is_a_dead_letter_and_moves_nothing(
+    queues: tuple[str, ...],
+) -> None:
     service = of_november(queues=queues)
     wrong = {change(TILL, KEY): "InvalidCounter", change(TILL, NEXT): "InvalidTime"}
     assert service.adds(*wrong) == []
@@ -179,4 +219,6 @@ def test_an_answer_says_when_the_next_period_begins_only_while_that_is_to_come()
     for now_ms, wait_s in ((end_ms - 1_500, "2"), (end_ms, None), (end_ms + 1, None)):
         answer = not_moved("llm:key@2026-11", end).answer(now_ms)
         assert answer["headers"].get("Retry-After") == wait_s
-        assert json.loads(answer["body"]).get("resets_at") == (wait_s and "2026-12-01T00:00:00.000Z")
+        assert json.loads(answer["body"]).get("resets_at") == (
+            wait_s and "2026-12-01T00:00:00.000Z"
+        )

@@ -1,4 +1,6 @@
-"""The function `ring`: which changes ring, which came late, what is skipped, and what goes into the directory."""
+"""The function `ring`: which changes ring, which came late, what is skipped, and what goes into
+the directory.
+"""
 
 from typing import Any
 
@@ -44,18 +46,38 @@ def test_no_change_that_came_later_than_half_of_what_is_allowed_is_missed() -> N
     """Whatever part of a second AWS does not say; and by its lowest token, of a pack."""
     for lateness_ms in (0, 1, 2_000, 10_001):
         for at_ms in (5_000, 5_001, 5_999):
-            for after_ms in {0, lateness_ms // 2, lateness_ms // 2 + 1, *range(lateness_ms, lateness_ms + 1_000, 97)}:
-                late = is_late(items.delta_item(delta(1, at_ms=at_ms)), (at_ms + after_ms) // 1_000, lateness_ms)
+            for after_ms in {
+                0,
+                lateness_ms // 2,
+                lateness_ms // 2 + 1,
+                *range(lateness_ms, lateness_ms + 1_000, 97),
+            }:
+                late = is_late(
+                    items.delta_item(delta(1, at_ms=at_ms)),
+                    (at_ms + after_ms) // 1_000,
+                    lateness_ms,
+                )
                 assert late or after_ms <= lateness_ms / 2
                 assert not late or after_ms > lateness_ms / 2 - 1_000
     for at_ms, late in ((100_000, False), (99_999, True)):
         assert is_late(items.delta_item(delta(1, at_ms=at_ms)), 104.0009) is late
-        assert is_late(items.pack_item(pack_of([delta(1, at_ms=at_ms), delta(2, at_ms=103_000)])), 104) is late
+        assert (
+            is_late(items.pack_item(pack_of([delta(1, at_ms=at_ms), delta(2, at_ms=103_000)])), 104)
+            is late
+        )
     assert not is_late(items.delta_item(delta(1, at_ms=10**9)), 0)  # of a clock ahead
     unknown: list[Any] = [None, True, "104", -1, 10**11, float("nan"), float("inf"), {}, []]
     for made in unknown:
         assert is_late(items.delta_item(delta(1, at_ms=10**9)), made)
-    images: list[Any] = [None, {}, [], "x", {"entries": {}}, {"entries": {"B": 5}}, {"entries": {"B": "é"}}]
+    images: list[Any] = [
+        None,
+        {},
+        [],
+        "x",
+        {"entries": {}},
+        {"entries": {"B": 5}},
+        {"entries": {"B": "é"}},
+    ]
     for image in images:  # what nobody can read came late, and rings
         record = stored(items.pack_item(pack_of([delta(1), delta(2)])), made_ms=0)
         record["dynamodb"]["NewImage"] = image
@@ -64,14 +86,23 @@ def test_no_change_that_came_later_than_half_of_what_is_allowed_is_missed() -> N
         assert (len(seen.late), seen.rung) == (1, True)
 
 
-def test_what_came_late_is_named_at_once_by_jobs_of_a_hundred_is_never_skipped_and_rings_too() -> None:
+def test_what_came_late_is_named_at_once_by_jobs_of_a_hundred_is_never_skipped_and_rings_too() -> (
+    None
+):
     service = Service()
     pack = items.pack_item(pack_of([delta(1), delta(3)]))
     assert service.rings(delta(1), now(2), pack, delta(1, OTHER)) == NOTHING
     other = Settle(OTHER, Named((token(1),)))
-    assert service.taken() == [(Settle(LANE, Named((token(1), pack["sk"]["S"]))), 0), RING, (other, 0), LATER]
+    assert service.taken() == [
+        (Settle(LANE, Named((token(1), pack["sk"]["S"]))), 0),
+        RING,
+        (other, 0),
+        LATER,
+    ]
     assert service.counted("LateDeltas") == 3
-    assert service.lines() == [("info", "late changes", {"late": 3, "lanes": [str(LANE), str(OTHER)]})]
+    assert service.lines() == [
+        ("info", "late changes", {"late": 3, "lanes": [str(LANE), str(OTHER)]})
+    ]
     assert service.rung(delta(1, OTHER)) == [(other, 0)]
     assert service.counted("RingsSpared") == 1
     service = Service(fold_min=QUIET)
@@ -82,8 +113,16 @@ def test_what_came_late_is_named_at_once_by_jobs_of_a_hundred_is_never_skipped_a
     assert service.taken() == [(Settle(LANE, Named(tuple(part))), 0) for part in parts]
 
 
-def test_a_ring_is_skipped_for_a_minute_by_both_clocks_since_before_its_message_was_sent_and_no_longer() -> None:
-    waits = [(0, 0, True), (60_000, 60_000, True), (60_001, 60_001, False), (60_001, 0, False), (0, 60_001, False)]
+def test_a_ring_is_skipped_for_a_minute_by_both_clocks_since_before_its_message_was_sent_and_no_longer() -> (
+    None
+):
+    waits = [
+        (0, 0, True),
+        (60_000, 60_000, True),
+        (60_001, 60_001, False),
+        (60_001, 0, False),
+        (0, 60_001, False),
+    ]
     for wall_ms, steady_ms, skipped in (*waits, (-1, 1, False)):
         service = Service()
         assert service.rung(now(1)) == [RING]
@@ -103,7 +142,12 @@ def test_a_ring_is_skipped_for_a_minute_by_both_clocks_since_before_its_message_
 
 
 def test_a_ring_waits_until_what_is_skipped_for_it_is_old_enough() -> None:
-    for lateness_ms, every_s, seconds in ((10_001, 60, 76), (0, 60, 65), (10_000, 5, 20), (835_001, 60, 900)):
+    for lateness_ms, every_s, seconds in (
+        (10_001, 60, 76),
+        (0, 60, 65),
+        (10_000, 5, 20),
+        (835_001, 60, 900),
+    ):
         assert delay_s(settings(allowed_lateness_ms=lateness_ms), every_s) == seconds
     for ahead_ms, seconds in ((-1, 75), (5_000, 75), (5_001, 81), (6_000, 81), (300_000, 375)):
         low, high = (delta(n, at_ms=NOW_MS + ahead_ms - 2_000 * (n == 1)) for n in (1, 2))
@@ -112,23 +156,34 @@ def test_a_ring_waits_until_what_is_skipped_for_it_is_old_enough() -> None:
             assert service.rung(came) == [(Look(LANE), seconds)]
 
 
-def test_what_is_ahead_and_what_is_not_ring_each_for_itself_and_are_skipped_for_what_waits_as_long() -> None:
+def test_what_is_ahead_and_what_is_not_ring_each_for_itself_and_are_skipped_for_what_waits_as_long() -> (
+    None
+):
     service = Service()
     far, further = delta(1, at_ms=NOW_MS + 100_000), delta(2, at_ms=NOW_MS + 130_000)
     assert service.rung(now(3), far) == [(Look(LANE), 175), RING]
-    assert service.rung(far) == [(Look(LANE), 175)]  # the last message was the ring, which comes too early for it
+    # the last message was the ring, which comes too early for it
+    assert service.rung(far) == [(Look(LANE), 175)]
     assert service.rung(now(4), far) == []
     for wait_ms, sent in ((20_000, []), (30_001, [(Look(LANE), 185)])):
         service.time_goes(wait_ms)
-        assert service.rung(further, made_ms=NOW_MS + 20_000) == sent  # the record is of later, so it is less far ahead
+        # the record is of later, so it is less far ahead
+        assert service.rung(further, made_ms=NOW_MS + 20_000) == sent
 
 
 def test_a_lane_is_put_into_the_directory_once_before_its_batch_is_answered() -> None:
     service = Service(fold_min=QUIET)
     service.store([directory.item_of(THIRD)])
-    service.rings(now(1), now(2), now(3, OTHER), now(1, THIRD), new_gate(OTHER, Limit(ceiling=5, region=A)))
-    assert [kind for kind in service.kinds if kind in (GetMany, PutMany, Enqueue)] == [GetMany, PutMany]
-    assert service.asked[0] == GetMany(tuple(map(directory.key_of, (LANE, OTHER, THIRD))), consistent=False)
+    service.rings(
+        now(1), now(2), now(3, OTHER), now(1, THIRD), new_gate(OTHER, Limit(ceiling=5, region=A))
+    )
+    assert [kind for kind in service.kinds if kind in (GetMany, PutMany, Enqueue)] == [
+        GetMany,
+        PutMany,
+    ]
+    assert service.asked[0] == GetMany(
+        tuple(map(directory.key_of, (LANE, OTHER, THIRD))), consistent=False
+    )
     service.rings(now(4), now(2, THIRD))
     assert (service.kinds.count(GetMany), service.counted("LanesListed")) == (1, 2)
     assert set(service.items) == set(map(directory.key_of, (LANE, OTHER, THIRD)))
@@ -158,10 +213,15 @@ DELTAS = items.delta_pk(LANE)
 GARBAGE: list[Any] = [
     *(None, 1, "x", [], {}, {"eventName": "INSERT"}, {"eventName": "INSERT", "dynamodb": {}}),
     *(record(DELTAS, token(1), event) for event in ("MODIFY", "REMOVE", "insert")),
-    *stream(delta(1, THEIRS), new_gate(THEIRS, Limit(ceiling=5, region=A)), directory.item_of(LANE))["Records"],
+    *stream(
+        delta(1, THEIRS), new_gate(THEIRS, Limit(ceiling=5, region=A)), directory.item_of(LANE)
+    )["Records"],
     *(record(items.fold_pk(LANE), "checkpoint"), record(f"fold#{LANE}", token(1))),
     *(record(DELTAS, sk) for sk in ("", "x", token(1).lower(), f"{token(1)}#{'0' * 38}")),
-    *(record(pk, token(1)) for pk in ("", "delta", "delta#", "delta#eu-west-1#01#a", "delta#eu-west-1#0#a b")),
+    *(
+        record(pk, token(1))
+        for pk in ("", "delta", "delta#", "delta#eu-west-1#01#a", "delta#eu-west-1#0#a b")
+    ),
     *(record(f"mark#{A}#0", "x"), record(f"gate#{LANE}", "x")),
     {"eventName": "INSERT", "dynamodb": {"Keys": {"pk": {"N": "1"}, "sk": {"S": token(1)}}}},
 ]
@@ -169,7 +229,10 @@ GARBAGE: list[Any] = [
 
 def test_records_of_other_regions_and_garbage_are_ignored() -> None:
     service = Service()
-    assert service.ringer({"Records": [*GARBAGE, *stream(now(1), made_ms=NOW_MS)["Records"]]}) == NOTHING
+    assert (
+        service.ringer({"Records": [*GARBAGE, *stream(now(1), made_ms=NOW_MS)["Records"]]})
+        == NOTHING
+    )
     assert service.taken() == [RING]
     assert service.counted("LanesRung") == 1
     assert set(service.items) == {directory.key_of(LANE)}
@@ -187,7 +250,12 @@ def test_the_first_record_of_the_first_lane_that_failed_is_named() -> None:
     assert service.rings(*came) == failed("2")
     assert service.taken() == [RING]
     level, _, fields = service.lines()[-1]
-    assert (level, fields["lanes"], fields["from"], "queue" in fields["reason"]) == ("error", 2, "2", True)
+    assert (level, fields["lanes"], fields["from"], "queue" in fields["reason"]) == (
+        "error",
+        2,
+        "2",
+        True,
+    )
     service.refused.remove(OTHER)
     assert service.rings(*came) == failed("4")
     service.queue_down = True

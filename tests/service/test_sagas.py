@@ -44,7 +44,9 @@ def release(service: Service, answer: Answer) -> Answer:
 
 
 def held(service: Service) -> list[int]:
-    return [service.ask("GET", f"/standing?counter={name}").said["held"]["up"] for name in (KEY, ORG)]
+    return [
+        service.ask("GET", f"/standing?counter={name}").said["held"]["up"] for name in (KEY, ORG)
+    ]
 
 
 def values(service: Service, *names: str) -> list[int]:
@@ -63,7 +65,9 @@ def test_a_reservation_holds_in_every_counter_once_and_says_all_that_ends_it() -
     assert reserve(here, 1, ULID, at=None, expires_s=9_000).said["holds"][0]["at"] == ULID_AT
 
 
-def test_a_reservation_that_a_limit_refuses_holds_nothing_and_names_the_counter_and_what_is_left() -> None:
+def test_a_reservation_that_a_limit_refuses_holds_nothing_and_names_the_counter_and_what_is_left() -> (
+    None
+):
     service = web()
     reserve(service, 8, "other", counters=[ORG])
     said = reserve(service, 4).refused(409, "over-budget")
@@ -74,7 +78,9 @@ def test_a_reservation_that_a_limit_refuses_holds_nothing_and_names_the_counter_
     assert service.counted("LimitReached") == 2
 
 
-def test_a_settlement_counts_once_in_any_region_and_what_a_limit_refuses_of_it_stands_beside() -> None:
+def test_a_settlement_counts_once_in_any_region_and_what_a_limit_refuses_of_it_stands_beside() -> (
+    None
+):
     here, there = two()
     answer = reserve(here, 4)
     reserve(here, 3, "other", counters=[ORG])
@@ -131,7 +137,12 @@ def test_a_transfer_moves_once_in_any_region_and_says_what_a_limit_refused() -> 
     here.post("deltas", {"counter": ANN, "change": 60, "at": AT}, "start")
 
     def move(service: Service, amount: int, key: str, **more: Any) -> Answer:
-        return post(service, "/transfers", {"source": ANN, "target": BOB, "amount": amount, "at": AT} | more, key)
+        return post(
+            service,
+            "/transfers",
+            {"source": ANN, "target": BOB, "amount": amount, "at": AT} | more,
+            key,
+        )
 
     first, again = move(here, 25, "a"), move(there, 25, "a", region=A)
     assert (first.status, again.status, again.headers["Idempotency-Hit"]) == (201, 200, "true")
@@ -140,10 +151,15 @@ def test_a_transfer_moves_once_in_any_region_and_says_what_a_limit_refused() -> 
     assert values(here, ANN, BOB) == [35, 25]
     assert move(here, 36, "b").refused(409, "limit-reached")["counter"] == ANN
     here.post("deltas", {"counter": "wallet:c", "change": 95, "at": AT}, "start")
-    assert move(here, 6, "c", target="wallet:c").refused(409, "limit-reached")["counter"] == "wallet:c"
+    assert (
+        move(here, 6, "c", target="wallet:c").refused(409, "limit-reached")["counter"] == "wallet:c"
+    )
     assert values(here, ANN, "wallet:c") == [35, 95]
     here.before(writes_of("wallet:c"), lambda _: fill(there), 1)
-    assert "Nothing is lost" in move(here, 6, "d", target="wallet:c").refused(503, "transfer-stuck")["detail"]
+    assert (
+        "Nothing is lost"
+        in move(here, 6, "d", target="wallet:c").refused(503, "transfer-stuck")["detail"]
+    )
 
 
 def fill(service: Service) -> None:
@@ -151,13 +167,17 @@ def fill(service: Service) -> None:
     service.post("deltas", {"counter": ANN, "change": 71, "at": AT, "region": A}, "fill")
 
 
-def test_under_one_key_a_transfer_to_or_from_another_counter_is_another_one_and_another_amount_a_conflict() -> None:
+def test_under_one_key_a_transfer_to_or_from_another_counter_is_another_one_and_another_amount_a_conflict() -> (
+    None
+):
     service = web()
     service.add(10, "start", counter=ANN, at=AT)
     service.add(98, "start", counter="wallet:full", at=AT)
 
     def move(source: str, target: str, amount: int = 4) -> Answer:
-        return post(service, "/transfers", {"source": source, "target": target, "amount": amount, "at": AT})
+        return post(
+            service, "/transfers", {"source": source, "target": target, "amount": amount, "at": AT}
+        )
 
     assert move(ANN, "wallet:full").refused(409, "limit-reached")["counter"] == "wallet:full"
     for _ in range(2):
@@ -188,9 +208,19 @@ def test_under_one_key_a_transfer_to_or_from_another_counter_is_another_one_and_
         ("/reservations/settle", {"cost": -1}, 422, "invalid-request"),
         ("/reservations/settle", {"holds": []}, 422, "invalid-request"),
         ("/reservations/settle", {"holds": [{"counter": KEY, "id": "x"}]}, 404, "no-such-hold"),
-        ("/reservations/settle", {"holds": [{"counter": KEY, "id": f"{ULID}.mars-1.0.4"}]}, 404, "no-such-hold"),
+        (
+            "/reservations/settle",
+            {"holds": [{"counter": KEY, "id": f"{ULID}.mars-1.0.4"}]},
+            404,
+            "no-such-hold",
+        ),
         ("/reservations/settle", {"holds": [{"counter": "views", "id": "x"}]}, 404, "no-limit"),
-        ("/reservations/settle", {"holds": [{"counter": KEY, "id": f"{ULID}.{A}.0.-4"}]}, 422, "invalid-request"),
+        (
+            "/reservations/settle",
+            {"holds": [{"counter": KEY, "id": f"{ULID}.{A}.0.-4"}]},
+            422,
+            "invalid-request",
+        ),
         ("/transfers", {"amount": 0}, 422, "invalid-request"),
         ("/transfers", {"target": ANN}, 422, "invalid-request"),
         ("/transfers", {"target": "ledger:x"}, 422, "invalid-request"),
@@ -207,15 +237,25 @@ def test_what_is_not_as_described_is_refused_and_writes_nothing(
         "/transfers": {"source": ANN, "target": BOB, "amount": 4, "at": AT},
     }
     service = web()
-    assert "Nothing was written" in post(service, path, right[path] | body).refused(status, problem)["detail"]
+    assert (
+        "Nothing was written"
+        in post(service, path, right[path] | body).refused(status, problem)["detail"]
+    )
     assert not [key for key in service.items if key.pk.startswith(("delta#", "past#"))]
 
 
 def test_two_counters_that_are_one_are_named() -> None:
     service = web()
-    twice = post(service, "/reservations", {"counters": [ORG, KEY, KEY], "amount": 4, "expires_s": 60, "at": AT})
+    twice = post(
+        service,
+        "/reservations",
+        {"counters": [ORG, KEY, KEY], "amount": 4, "expires_s": 60, "at": AT},
+    )
     itself = post(service, "/transfers", {"source": ANN, "target": ANN, "amount": 4, "at": AT})
-    for answer, says in ((twice, f"{KEY} is named twice"), (itself, "source and target are the same")):
+    for answer, says in (
+        (twice, f"{KEY} is named twice"),
+        (itself, "source and target are the same"),
+    ):
         assert says in answer.refused(422, "invalid-request")["errors"][0]["error"]
 
 
@@ -228,7 +268,9 @@ def test_a_hold_that_was_never_granted_is_none_to_settle_or_release() -> None:
     assert values(service, KEY, f"over:{KEY}") == [0, 0]
 
 
-def test_a_cost_that_could_not_stand_beside_its_counter_is_refused_before_anything_is_held() -> None:
+def test_a_cost_that_could_not_stand_beside_its_counter_is_refused_before_anything_is_held() -> (
+    None
+):
     service = web(limits=LIMITS | {"over:": Limit(ceiling=5, region=A)})
     reserve(service, 4).refused(422, "invalid-request")
     assert held(service) == [0, 0]
@@ -237,6 +279,6 @@ def test_a_cost_that_could_not_stand_beside_its_counter_is_refused_before_anythi
 def test_a_repetition_needs_its_key() -> None:
     service = web()
     reserve(service, 4, None).refused(400, "idempotency-key-missing")
-    post(service, "/transfers", {"source": ANN, "target": BOB, "amount": 4, "at": AT}, None).refused(
-        400, "idempotency-key-missing"
-    )
+    post(
+        service, "/transfers", {"source": ANN, "target": BOB, "amount": 4, "at": AT}, None
+    ).refused(400, "idempotency-key-missing")

@@ -1,4 +1,6 @@
-"""The function `sweep`: in each pass every lane of the directory gets a job, whatever becomes of its runs."""
+"""The function `sweep`: in each pass every lane of the directory gets a job, whatever becomes of
+its runs.
+"""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -36,7 +38,9 @@ def in_bucket(bucket: int, number: int) -> list[Lane]:
     return sorted((next(found) for _ in range(number)), key=lambda lane: directory.key_of(lane).sk)
 
 
-def directory_of(*lanes: Lane, bucket: int | None = 0, page_size: int = 1_000, **changed: Any) -> Service:
+def directory_of(
+    *lanes: Lane, bucket: int | None = 0, page_size: int = 1_000, **changed: Any
+) -> Service:
     """A directory of some lanes, and a pass that began at 0, a day ago: so all of it is due."""
     service = Service(now_ms=DAY_MS, page_size=page_size, **changed)
     service.store(directory.item_of(lane) for lane in lanes)
@@ -68,7 +72,9 @@ def test_a_pass_takes_so_many_hours_and_each_run_its_share() -> None:
             came = swept(service)
             assert len(came) <= (256 // runs + 1) * most
             seen += came
-            assert set(seen) == {lane for lane in lanes if directory.bucket_of(lane.counter) <= 256 * run // runs}
+            assert set(seen) == {
+                lane for lane in lanes if directory.bucket_of(lane.counter) <= 256 * run // runs
+            }
             assert service.counted("SweepLagMs") == 0
             service.now_ms += RUN_MS
         assert (len(seen), service.counted("LanesSwept")) == (len(lanes), len(lanes))
@@ -81,8 +87,13 @@ def test_the_next_pass_begins_when_the_day_is_over_and_one_that_came_too_late_ca
     assert (service.sweep().ended, swept(service)) == (True, [first, last])
     assert (service.sweep().ended, swept(service)) == (True, [])
     service.now_ms = DAY_MS
-    assert (service.sweep().ended, swept(service), place(service)) == (False, [first], Place(DAY_MS, 1))
-    service = directory_of(first, bucket=256)  # after a long silence a pass begins a day ago at the earliest
+    assert (service.sweep().ended, swept(service), place(service)) == (
+        False,
+        [first],
+        Place(DAY_MS, 1),
+    )
+    # after a long silence a pass begins a day ago at the earliest
+    service = directory_of(first, bucket=256)
     service.now_ms = 10 * DAY_MS
     service.sweep()
     assert place(service) == Place(9 * DAY_MS, 256)
@@ -102,7 +113,9 @@ def test_the_place_is_kept_after_each_page_and_after_its_messages() -> None:
     kept = (Place(0, 255, directory.key_of(lanes[1]).sk), Place(0, 256))
     kinds = [request for request in service.asked if isinstance(request, Query | Enqueue | Put)]
     assert [type(request) for request in kinds] == [Query, Enqueue, Put] * 2
-    assert [request.item for request in kinds if isinstance(request, Put)] == [place_item(A, each) for each in kept]
+    assert [request.item for request in kinds if isinstance(request, Put)] == [
+        place_item(A, each) for each in kept
+    ]
     _, second, _ = lanes = in_bucket(0, 3)
     service = directory_of(*lanes, page_size=1)  # no page is begun when time is short
     service.sweep(lambda: place(service).after == directory.key_of(second).sk)
@@ -128,18 +141,34 @@ def test_a_message_that_the_queue_does_not_confirm_fails_the_run_and_the_place_s
 
 
 UNREADABLE: list[dict[str, Any]] = [
-    *({}, {"began_ms": {"N": "0"}}, {"bucket": {"N": "3"}}, {"began_ms": {"S": "0"}, "bucket": {"N": "3"}}),
-    *({"began_ms": {"N": began}, "bucket": {"N": "3"}} for began in ("-1", "1.5", "1e3", "x", "", "9" * 16)),
-    *({"began_ms": {"N": "0"}, "bucket": {"N": bucket}} for bucket in ("-1", "1.5", "257", "x", "9" * 16)),
+    *(
+        {},
+        {"began_ms": {"N": "0"}},
+        {"bucket": {"N": "3"}},
+        {"began_ms": {"S": "0"}, "bucket": {"N": "3"}},
+    ),
+    *(
+        {"began_ms": {"N": began}, "bucket": {"N": "3"}}
+        for began in ("-1", "1.5", "1e3", "x", "", "9" * 16)
+    ),
+    *(
+        {"began_ms": {"N": "0"}, "bucket": {"N": bucket}}
+        for bucket in ("-1", "1.5", "257", "x", "9" * 16)
+    ),
     {"began_ms": {"N": str(DAY_MS + 1)}, "bucket": {"N": "3"}},
 ]
 places = st.builds(
-    Place, st.integers(0, DAY_MS), st.integers(0, 256), st.none() | st.text(min_size=1, alphabet="0#aé~")
+    Place,
+    st.integers(0, DAY_MS),
+    st.integers(0, 256),
+    st.none() | st.text(min_size=1, alphabet="0#aé~"),
 )
 
 
 @given(places)
-def test_a_place_comes_back_and_one_that_nobody_can_read_or_of_the_future_is_the_beginning(place: Place) -> None:
+def test_a_place_comes_back_and_one_that_nobody_can_read_or_of_the_future_is_the_beginning(
+    place: Place,
+) -> None:
     assert place_of(place_item(A, place), DAY_MS) == place
     for said in UNREADABLE:
         assert place_of(keyed(place_key(A), **said), DAY_MS) == Place(DAY_MS)
@@ -162,11 +191,22 @@ def test_what_names_no_lane_and_lanes_that_no_reader_looks_at_are_reported() -> 
 
 def test_some_lanes_are_verified_too_by_a_job_of_its_own_later() -> None:
     lane = Lane(A, 0, "a")
-    for one_in, draw, verified in ((0, 0.0, False), (1, 0.999, True), (100, 0.0099, True), (100, 0.01, False)):
+    for one_in, draw, verified in (
+        (0, 0.0, False),
+        (1, 0.999, True),
+        (100, 0.0099, True),
+        (100, 0.01, False),
+    ):
         service = directory_of(lane).start(verify_one_in=one_in, draw=draw)
         assert service.sweep(never).verified == verified
-        assert service.taken() == [(Sweep(lane), 0), *([(Verify(lane), VERIFY_S)] if verified else [])]
-        assert (service.lines()[-1][2]["to_verify"], service.lines()[-1][2]["lanes"]) == (verified, 1)
+        assert service.taken() == [
+            (Sweep(lane), 0),
+            *([(Verify(lane), VERIFY_S)] if verified else []),
+        ]
+        assert (service.lines()[-1][2]["to_verify"], service.lines()[-1][2]["lanes"]) == (
+            verified,
+            1,
+        )
 
 
 def filed(lane: Lane, n: int, end_ms: int) -> Item:
@@ -174,14 +214,18 @@ def filed(lane: Lane, n: int, end_ms: int) -> Item:
     return gates.hold_item(lane, hold_token(lane.counter, str(n), end_ms - 1_000, 1_000), 1)
 
 
-def test_filed_holds_an_hour_after_their_time_the_largest_gate_and_gates_that_nobody_asks_are_reported() -> None:
+def test_filed_holds_an_hour_after_their_time_the_largest_gate_and_gates_that_nobody_asks_are_reported() -> (
+    None
+):
     small = gates.new_gate(Lane(A, 0, "seats:a"), LIMITS["seats:"])
     large = {**gates.new_gate(SEATS, LIMITS["seats:"]), "moved": {"BS": [bytes(4)] * 900}}
     (before,) = in_bucket(directory.bucket_of(SEATS.counter), 1)  # in its page, and without a gate
     service = directory_of(before, SEATS, Lane(A, 0, "seats:a"), Lane(A, 0, "a"), limits=LIMITS)
     ends = [(SEATS, 5_000), (SEATS, DAY_MS - OVERDUE_MS), (SEATS, DAY_MS - OVERDUE_MS + 1)]
     ends += [(Lane(A, 0, "seats:a"), 6_000), (Lane(A, 0, "a"), 7_000)]  # the last has no gate
-    service.store([small, large, *(filed(lane, n, end_ms) for n, (lane, end_ms) in enumerate(ends))])
+    service.store(
+        [small, large, *(filed(lane, n, end_ms) for n, (lane, end_ms) in enumerate(ends))]
+    )
     service.sweep()
     assert service.counted("HoldsOverdue", "GateBytes") == (3, item_bytes(large))
     assert service.lines()[-1][2]["gate_bytes"] == item_bytes(large)
@@ -190,9 +234,13 @@ def test_filed_holds_an_hour_after_their_time_the_largest_gate_and_gates_that_no
     service.store(gates.new_gate(lane, LIMITS["seats:"]) for lane in (*unasked, SEATS))
     assert service.sweep().unread == set(unasked)
     assert service.counted("LanesUnread") == 3
-    service = directory_of(*(Lane(A, n, "a") for n in range(GATES_READ + 1)))  # so many in one request
+    # so many in one request
+    service = directory_of(*(Lane(A, n, "a") for n in range(GATES_READ + 1)))
     service.sweep()
-    assert [len(request.keys) for request in service.asked if isinstance(request, GetMany)] == [GATES_READ, 1]
+    assert [len(request.keys) for request in service.asked if isinstance(request, GetMany)] == [
+        GATES_READ,
+        1,
+    ]
 
 
 def test_lanes_of_periods_that_are_kept_no_longer_get_no_job_and_no_look_at_their_gates() -> None:
@@ -200,10 +248,17 @@ def test_lanes_of_periods_that_are_kept_no_longer_get_no_job_and_no_look_at_thei
     periods = {"seats:": Keep(late=timedelta(days=15), keep=timedelta(days=400))}
     now_ms = to_ms(datetime(2026, 12, 20, tzinfo=UTC))
     for lanes in ([kept, retired], [retired]):
-        service = directory_of(*lanes, bucket=None, limits=LIMITS, periods=periods).start(verify_one_in=1)
+        service = directory_of(*lanes, bucket=None, limits=LIMITS, periods=periods).start(
+            verify_one_in=1
+        )
         service.store([place_item(A, Place(now_ms - DAY_MS, 0))])
         service.now_ms = now_ms
         assert service.sweep().ended
         assert {job.lane for job, _ in service.taken()} == {*lanes} - {retired}
-        read = {key.pk for request in service.asked if isinstance(request, GetMany) for key in request.keys}
+        read = {
+            key.pk
+            for request in service.asked
+            if isinstance(request, GetMany)
+            for key in request.keys
+        }
         assert read == {gates.gate_key(lane).pk for lane in lanes if lane != retired}

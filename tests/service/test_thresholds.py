@@ -1,4 +1,6 @@
-"""Thresholds: what is kept and published of a crossing, wherever an evaluation was stopped; and who asks for one."""
+"""Thresholds: what is kept and published of a crossing, wherever an evaluation was stopped; and
+who asks for one.
+"""
 
 import json
 from dataclasses import replace
@@ -63,7 +65,9 @@ def kept(service: Service) -> Crossing:
 
 
 def published(service: Service) -> list[tuple[str, str, int, int]]:
-    return [(each["threshold"], each["side"], each["value"], each["number"]) for each in service.details]
+    return [
+        (each["threshold"], each["side"], each["value"], each["number"]) for each in service.details
+    ]
 
 
 def test_both_directions_of_each_threshold_are_published_and_nothing_that_has_none_here() -> None:
@@ -100,7 +104,8 @@ def test_one_of_a_limit_is_measured_by_the_limit_that_is_set_in_the_read_of_the_
         service.asked.clear()
         evaluated(service, own)
         reads = [request for request in service.asked if isinstance(request, GetMany)]
-        assert [keys for keys, _ in reads[1:]] == [(gate_key(LANE),)]  # and those of the crossings before it
+        # and those of the crossings before it
+        assert [keys for keys, _ in reads[1:]] == [(gate_key(LANE),)]
     assert published(service)[2:] == [
         *(("near", OUT, 8, 2), ("left-3", OUT, 8, 2)),
         *(("near", IN, 8, 3), ("left-3", IN, 8, 3)),
@@ -112,11 +117,15 @@ def test_one_of_a_limit_is_measured_by_the_limit_that_is_set_in_the_read_of_the_
     assert gates is not None
     service.run(decide.add(gates, Delta(Lane(A, 0, goods), token(9, at_ms=NOW_MS), -2)))
     service.run(evaluate(goods, own, Evaluated()))
-    ((name, below, side),) = [(each["threshold"], each["below"], each["side"]) for each in service.details[8:]]
+    ((name, below, side),) = [
+        (each["threshold"], each["below"], each["side"]) for each in service.details[8:]
+    ]
     assert (name, below, side) == ("left-3", -1, IN)
 
 
-def test_one_that_is_overtaken_each_time_gives_up_and_one_that_is_overtaken_once_begins_anew() -> None:
+def test_one_that_is_overtaken_each_time_gives_up_and_one_that_is_overtaken_once_begins_anew() -> (
+    None
+):
     service = shop()
     add(service, 5)
     service.before(Update, lambda _: evaluated(service), times=1)
@@ -125,7 +134,18 @@ def test_one_that_is_overtaken_each_time_gives_up_and_one_that_is_overtaken_once
 
     def others(_: Update) -> None:
         number = {"N": str(2 * service.kinds.count(Update))}
-        service.store([keyed(LOW_KEY, side={"S": OUT}, value={"N": "9"}, at_ms={"N": "1"}, number=number, told=number)])
+        service.store(
+            [
+                keyed(
+                    LOW_KEY,
+                    side={"S": OUT},
+                    value={"N": "9"},
+                    at_ms={"N": "1"},
+                    number=number,
+                    told=number,
+                )
+            ]
+        )
 
     service = shop()
     add(service, 5)
@@ -138,7 +158,9 @@ def test_one_that_is_overtaken_each_time_gives_up_and_one_that_is_overtaken_once
 def test_the_value_is_read_strongly_and_after_the_crossings() -> None:
     first, *reads = [request for request in shop(5).asked if isinstance(request, GetMany)]
     assert first == GetMany((LOW_KEY, crossing_key(A, COUNTER, "high")))
-    assert reads[0] == GetMany((items.checkpoint_key(LANE), items.checkpoint_key(Lane(B, 0, COUNTER))))
+    assert reads[0] == GetMany(
+        (items.checkpoint_key(LANE), items.checkpoint_key(Lane(B, 0, COUNTER)))
+    )
 
 
 def test_an_item_that_nobody_can_read_is_damage_and_further_attributes_are_kept() -> None:
@@ -148,7 +170,12 @@ def test_an_item_that_nobody_can_read_is_damage_and_further_attributes_are_kept(
     evaluated(service)
     good = service.items[LOW_KEY]
     assert good["note"] == {"S": "mine"}
-    wrong: list[Item] = [{"side": {"S": "x"}}, {"number": {"N": "1.5"}}, {"told": {"N": "3"}}, {"below": {"S": "1"}}]
+    wrong: list[Item] = [
+        {"side": {"S": "x"}},
+        {"number": {"N": "1.5"}},
+        {"told": {"N": "3"}},
+        {"below": {"S": "1"}},
+    ]
     for attributes in wrong:
         service.store([{**good, **attributes}])
         with pytest.raises(DamagedItem, match="crossing#"):
@@ -166,8 +193,12 @@ def test_the_same_name_with_another_number_or_direction_goes_on_from_its_side() 
     with pytest.raises(Unavailable):
         evaluated(service, named(below=4))
     service.bus_down = False
-    assert evaluated(service, named(above=3)) == Evaluated(published=2)  # by its own number, also after a crash
-    bounds = [(each.get("above"), each.get("below"), each["side"], each["number"]) for each in service.details]
+    # by its own number, also after a crash
+    assert evaluated(service, named(above=3)) == Evaluated(published=2)
+    bounds = [
+        (each.get("above"), each.get("below"), each["side"], each["number"])
+        for each in service.details
+    ]
     assert bounds == [(None, 10, IN, 1), (None, 4, OUT, 2), (3, None, IN, 3)]
 
 
@@ -175,7 +206,9 @@ def own(region: str = A, **changed: Any) -> dict[str, Any]:
     return {"region": region, "thresholds": {"stock:": (LOW,)}, "fold_min": 8_000} | changed
 
 
-def evaluations(service: Service, *came: Delta | Item, event: str = "INSERT") -> list[tuple[Job, int]]:
+def evaluations(
+    service: Service, *came: Delta | Item, event: str = "INSERT"
+) -> list[tuple[Job, int]]:
     """For which a batch with these items asks."""
     assert service.rings(*came, event=event) == NOTHING
     return [(job, delay_s) for job, delay_s in service.taken() if isinstance(job, Evaluate)]
@@ -191,12 +224,28 @@ def checkpoint(lane: Lane) -> Item:
 
 READ_FROM: list[Delta | Item] = [
     *(new(LANE), new(THERE), items.pack_item(pack_of([delta(1, THERE), delta(2, THERE)]))),
-    *(checkpoint(LANE), checkpoint(THERE), keyed(gate_key(LANE)), keyed(gate_key(THERE)), keyed(LOW_KEY)),
+    *(
+        checkpoint(LANE),
+        checkpoint(THERE),
+        keyed(gate_key(LANE)),
+        keyed(gate_key(THERE)),
+        keyed(LOW_KEY),
+    ),
 ]
 NOT_READ_FROM: list[Delta | Item] = [
-    *(new(Lane(A, 0, "seats:gig")), keyed(items.checkpoint_key(LANE)._replace(sk="segment#x#0000000001"))),
-    *(keyed(items.note_key(LANE)), directory.item_of(LANE), keyed(crossing_key(B, COUNTER, "below-10"))),
-    *(keyed(LOW_KEY._replace(pk=pk)) for pk in ("crossing", "crossing#", f"crossing#{A}#", f"crossing#{A}#a b")),
+    *(
+        new(Lane(A, 0, "seats:gig")),
+        keyed(items.checkpoint_key(LANE)._replace(sk="segment#x#0000000001")),
+    ),
+    *(
+        keyed(items.note_key(LANE)),
+        directory.item_of(LANE),
+        keyed(crossing_key(B, COUNTER, "below-10")),
+    ),
+    *(
+        keyed(LOW_KEY._replace(pk=pk))
+        for pk in ("crossing", "crossing#", f"crossing#{A}#", f"crossing#{A}#a b")
+    ),
 ]
 
 
@@ -224,7 +273,9 @@ def test_it_is_skipped_only_while_a_message_is_on_its_way_that_is_served_after_i
     for wall_ms, steady_ms, sent in ((every_ms, 0, 0), (1, 0, 1), (1, every_ms + 1, 1)):
         service.time_goes(wall_ms, steady_ms)
         assert len(evaluations(service, new(THERE))) == sent
-    assert evaluations(Service(**own()).start(every_s=4), new(LANE)) == [(JOB, 4 + EVALUATE_MARGIN_S)]
+    assert evaluations(Service(**own()).start(every_s=4), new(LANE)) == [
+        (JOB, 4 + EVALUATE_MARGIN_S)
+    ]
     service.queue_down = True
     service.time_goes(60_000)
     assert service.rings(keyed(items.note_key(LANE)), new(THERE)) == failed("2")
@@ -255,7 +306,9 @@ def test_a_message_is_served_by_an_evaluation_alone_and_one_that_failed_later_an
     assert (elsewhere.details, "CrossingsUntold" in elsewhere.notes.metrics) == ([], False)
 
 
-def test_the_sweep_asks_once_for_each_counter_of_any_region_and_again_where_a_message_was_lost() -> None:
+def test_the_sweep_asks_once_for_each_counter_of_any_region_and_again_where_a_message_was_lost() -> (
+    None
+):
     lanes = LANE, THERE, Lane(B, 0, "stock:1"), Lane(A, 0, "seats:gig")
     for page_size in (1, 1_000):
         for given, asked in ((own(), {"stock:1", COUNTER}), (own(B), set()), ({}, set())):
@@ -277,21 +330,32 @@ PUBLISH = Publish(Crossing.after(None, A, COUNTER, LOW, 9, NOW_MS), "counters")
 
 
 def test_an_event_is_one_entry_of_the_bus_and_what_it_did_not_take_is_an_error() -> None:
-    client = Mock(**{"put_events.return_value": {"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]}})
+    client = Mock(
+        **{"put_events.return_value": {"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]}}
+    )
     Runtime(Region(), None, EventBus("orders", lambda: client)).answer(PUBLISH)
     client.put_events.assert_called_once()
     (entry,) = client.put_events.call_args.kwargs["Entries"]
     assert json.loads(entry.pop("Detail")) == PUBLISH.detail
     assert entry.pop("Time").timestamp() == NOW_MS / 1_000
-    assert entry == {"EventBusName": "orders", "Source": "exact-counter", "DetailType": "Threshold crossed"}
+    assert entry == {
+        "EventBusName": "orders",
+        "Source": "exact-counter",
+        "DetailType": "Threshold crossed",
+    }
     failures: list[tuple[Any, type[LedgerError]]] = [
         ({"FailedEntryCount": 1, "Entries": [{"ErrorCode": "ThrottlingException"}]}, NotPublished),
-        (ClientError({"Error": {"Code": "InternalException", "Message": "no"}}, "PutEvents"), OutcomeUnknown),
+        (
+            ClientError({"Error": {"Code": "InternalException", "Message": "no"}}, "PutEvents"),
+            OutcomeUnknown,
+        ),
         (ReadTimeoutError(endpoint_url="x"), OutcomeUnknown),
     ]
     for answer, error in failures:
         with pytest.raises(error):
-            EventBus("default", partial(Mock, **{"put_events.side_effect": [answer]})).answer(PUBLISH)
+            EventBus("default", partial(Mock, **{"put_events.side_effect": [answer]})).answer(
+                PUBLISH
+            )
     with pytest.raises(NotPublished, match="Set LEDGER_THRESHOLD_BUS"):
         Runtime(Region()).answer(PUBLISH)
 
@@ -303,7 +367,11 @@ def test_a_region_that_publishes_has_a_bus_and_no_other_has_and_a_client_is_made
 
     def client_of(service: str, region: str) -> Any:
         made.append((service, region))
-        return Sqs() if service == "sqs" else Mock(**{"put_events.return_value": {"FailedEntryCount": 0}})
+        return (
+            Sqs()
+            if service == "sqs"
+            else Mock(**{"put_events.return_value": {"FailedEntryCount": 0}})
+        )
 
     monkeypatch.setattr("service.runtime.client_of", client_of)
     bus, has_bus = {"LEDGER_THRESHOLD_BUS": "default"}, []

@@ -1,4 +1,6 @@
-"""AWS kills a function when its time is up: each ends before that, also where no call of the table is answered."""
+"""AWS kills a function when its time is up: each ends before that, also where no call of the
+table is answered.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +38,9 @@ def test_a_call_lasts_as_long_as_its_clients_settings_say() -> None:
         assert config.retries["mode"] == "standard"
         attempts = config.retries["total_max_attempts"]
         throttled = Mock(is_throttling_error_from_context=lambda context: True)
-        drawn = ExponentialBackoff(random=lambda: 1, service_name=service, throttling_detector=throttled)
+        drawn = ExponentialBackoff(
+            random=lambda: 1, service_name=service, throttling_detector=throttled
+        )
         pauses = [drawn.delay_amount(RetryContext(attempt_number=n)) for n in range(1, attempts)]
         assert attempts * (config.connect_timeout + config.read_timeout) + sum(pauses) == CALL_S_MAX
 
@@ -44,7 +48,9 @@ def test_a_call_lasts_as_long_as_its_clients_settings_say() -> None:
 class Invocation:
     """An invocation of a function: what its time is, and how long each call of the table takes."""
 
-    def __init__(self, function: str, service: Service, call_s: float, kinds: Callable[[Any], bool]) -> None:
+    def __init__(
+        self, function: str, service: Service, call_s: float, kinds: Callable[[Any], bool]
+    ) -> None:
         self.left_ms = FUNCTIONS[function]["timeout"] * 1_000
         self.killed = False
         answer = service.answer
@@ -66,10 +72,13 @@ def test_compact_ends_in_time_where_no_call_is_answered(call_s: float) -> None:
     service.visit(jobs[0])  # a process that has checked the table's shape
     service.fails(Unavailable("no answer"), Get, Query)
     service.taken()
-    invocation = Invocation("compact", service, call_s, lambda request: isinstance(request, Get | Query))
+    invocation = Invocation(
+        "compact", service, call_s, lambda request: isinstance(request, Get | Query)
+    )
     assert service.visit(*jobs, stop=invocation.stop) == NOTHING
     assert not invocation.killed
-    assert {job.lane for job, _ in service.taken()} == {job.lane for job in jobs}  # each is sent again, once
+    # each is sent again, once
+    assert {job.lane for job, _ in service.taken()} == {job.lane for job in jobs}
 
 
 def test_sweep_looks_at_the_clock_between_the_gates_of_a_page_and_each_run_comes_further() -> None:
@@ -79,7 +88,9 @@ def test_sweep_looks_at_the_clock_between_the_gates_of_a_page_and_each_run_comes
     got: set[Lane] = set()
     for _ in range(100):
         before = place(service)
-        invocation = Invocation("sweep", service, CALL_S_MAX, lambda request: isinstance(request, Query | Together))
+        invocation = Invocation(
+            "sweep", service, CALL_S_MAX, lambda request: isinstance(request, Query | Together)
+        )
         ended = service.sweep(invocation.stop).ended
         assert not invocation.killed
         got |= {*swept(service)}

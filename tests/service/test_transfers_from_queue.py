@@ -1,4 +1,6 @@
-"""Transfers that come through the queue of changes: in rounds, once, and answered when all of one is decided."""
+"""Transfers that come through the queue of changes: in rounds, once, and answered when all of
+one is decided.
+"""
 
 from itertools import count
 from typing import Any
@@ -35,12 +37,17 @@ def plain(counter: str, change: int, key: str = "start") -> str:
     return dumps(Change(counter, change, key, time_of(AT)))
 
 
-def moves(amount: int, key: str = "pay", source: str = ANN, target: str = BOB, region: str | None = None) -> str:
+def moves(
+    amount: int, key: str = "pay", source: str = ANN, target: str = BOB, region: str | None = None
+) -> str:
     return dumps(Change(source, -amount, key, time_of(AT), region, Then(target, amount)))
 
 
 def outcomes(service: Service) -> list[tuple[str, str, str]]:
-    return [(message["idempotency_key"], message["counter"], message["outcome"]) for message in service.outcomes()]
+    return [
+        (message["idempotency_key"], message["counter"], message["outcome"])
+        for message in service.outcomes()
+    ]
 
 
 def values(service: Service) -> list[int]:
@@ -50,7 +57,13 @@ def values(service: Service) -> list[int]:
 def test_a_batch_of_transfers_is_decided_in_rounds_and_moves_once_however_often_it_comes() -> None:
     for pack in (False, True):
         service = started(pack=pack, queues=("outcomes",))
-        bodies = (moves(20, "a"), moves(41, "b"), moves(7, "c", TILL), moves(95, "d", TILL, ANN), plain(TILL, 1, "e"))
+        bodies = (
+            moves(20, "a"),
+            moves(41, "b"),
+            moves(7, "c", TILL),
+            moves(95, "d", TILL, ANN),
+            plain(TILL, 1, "e"),
+        )
         for _ in range(2):
             assert service.adds(*bodies) == []
             assert values(service) == [40, 57, -6]
@@ -77,7 +90,11 @@ def test_a_message_comes_again_until_its_transfer_is_decided_whichever_step_fail
     target: str, after: list[int], counter: str, nth: int
 ) -> None:
     service, writes = started(), count()
-    service.before(lambda request: writes_of(counter)(request) and next(writes) == nth, fail(Throttled("slower")), 1)
+    service.before(
+        lambda request: writes_of(counter)(request) and next(writes) == nth,
+        fail(Throttled("slower")),
+        1,
+    )
     assert service.adds(moves(10, target=target)) == [0]
     assert outcomes(service) == []
     for _ in range(2):
@@ -131,7 +148,9 @@ def test_a_caller_and_the_queue_finish_the_same_transfer() -> None:
 
 @pytest.mark.parametrize("first", ["queue", "caller"])
 def test_a_refund_by_the_queue_and_by_a_caller_is_one_refund(first: str) -> None:
-    """Whoever began it and whoever finds it refunded; also of a source that has no ceiling, or no limit at all."""
+    """Whoever began it and whoever finds it refunded; also of a source that has no ceiling, or
+    no limit at all.
+    """
     named: dict[str, Any] = {"idempotency_key": "pay", "at": time_of(AT)}
     for source, before in ((ANN, 60), (TILL, 0), ("purse:a", 60)):
         service = started()
@@ -150,10 +169,17 @@ def test_a_refund_by_the_queue_and_by_a_caller_is_one_refund(first: str) -> None
             assert (service.value(source), service.value(FULL)) == (before, 95)
 
 
-def test_under_one_key_another_source_or_target_is_another_transfer_in_one_batch_and_over_two() -> None:
+def test_under_one_key_another_source_or_target_is_another_transfer_in_one_batch_and_over_two() -> (
+    None
+):
     for pack in (False, True):
         service = started(pack=pack)
-        bodies = (moves(10, target=FULL), moves(10), moves(10, target=TILL), moves(10, source=TILL, target=BOB))
+        bodies = (
+            moves(10, target=FULL),
+            moves(10),
+            moves(10, target=TILL),
+            moves(10, source=TILL, target=BOB),
+        )
         for _ in range(2):
             assert service.adds(*bodies) == []
             assert (*values(service), service.value(FULL)) == (40, 50, 0, 95)
@@ -168,7 +194,12 @@ def test_under_one_key_another_source_or_target_is_another_transfer_in_one_batch
 def test_a_transfer_that_was_first_asked_for_in_another_region_moves_in_its_lanes() -> None:
     service = started(B)
     assert service.adds(moves(10, "till", TILL, "shop", region=A)) == []
-    lanes = {key.pk for table in service.tables.values() for key in table.items if key.pk.startswith("delta#")}
+    lanes = {
+        key.pk
+        for table in service.tables.values()
+        for key in table.items
+        if key.pk.startswith("delta#")
+    }
     assert lanes == {f"delta#{A}#0#{TILL}", f"delta#{A}#0#shop"}
 
 

@@ -19,7 +19,15 @@ from simulator import Drawn, Faults, Simulation
 EU, US = "eu-west-1", "us-east-1"
 START = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 T = TypeVar("T")
-FAULTS = Faults(throttled=100, dropped=100, lost=100, late=100, unreadable=50, lag_steps=20, slow_replication=True)
+FAULTS = Faults(
+    throttled=100,
+    dropped=100,
+    lost=100,
+    late=100,
+    unreadable=50,
+    lag_steps=20,
+    slow_replication=True,
+)
 
 
 def settings(region: str = EU, **more: Any) -> Settings:
@@ -73,7 +81,9 @@ def test_the_answer_of_the_next_write_is_lost_and_of_no_other() -> None:
     assert reader.read("c").value == 9
 
 
-def test_a_simulation_begins_now_or_when_it_is_told_to_and_refuses_faults_that_it_cannot_play() -> None:
+def test_a_simulation_begins_now_or_when_it_is_told_to_and_refuses_faults_that_it_cannot_play() -> (
+    None
+):
     ledger = ledger_of(Simulation((EU, US)))
     assert ledger.add("c", 1, idempotency_key="k", at=datetime.now(UTC)).outcome == "recorded"
     assert Simulation((EU, US), start=START).now() == START
@@ -94,9 +104,11 @@ def until_it_works(call: Callable[[], T]) -> T:
 
 
 def played(seed: int) -> tuple[int, str, str]:
-    """Changes or packs under faults, compacted by `run` after each batch: the steps, the outcomes and the reports.
+    """Changes or packs under faults, compacted by `run` after each batch: the steps, the outcomes
+    and the reports.
 
-    Each batch goes to the other Region than the one before, and what it left comes again in other company.
+    Each batch goes to the other Region than the one before, and what it left comes again in other
+    company.
     """
     simulation = Simulation((EU, US), seed=seed, faults=FAULTS, start=START)
     ledgers = [ledger_of(simulation, region, entropy=bytes) for region in (EU, US)]
@@ -107,11 +119,14 @@ def played(seed: int) -> tuple[int, str, str]:
     while left:
         batch = left[len(reports) % 7 :: 3][:12] or left
         came = ledgers[len(reports) % 2].add_many(batch, pack=seed % 2 == 1)
-        done = {change for change, each in zip(batch, came, strict=True) if isinstance(each, Receipt)}
+        done = {
+            change for change, each in zip(batch, came, strict=True) if isinstance(each, Receipt)
+        }
         left = [change for change in left if change not in done]
         outcomes += came
         reports.append(until_it_works(compactor.run))
-    history = simulation.world.step, str(outcomes), str(reports)  # later, cleans are paced by this machine's clock
+    # later, cleans are paced by this machine's clock
+    history = simulation.world.step, str(outcomes), str(reports)
     meanwhile = Report.total(reports)
     assert meanwhile.folded + meanwhile.settled > 30
     for _ in range(4):
@@ -121,12 +136,16 @@ def played(seed: int) -> tuple[int, str, str]:
             until_it_works(partial(compactor.compact, counter))
     simulation.come_to_rest()
     for reader in (reader_of(simulation, EU), reader_of(simulation, US)):
-        assert [until_it_works(partial(reader.read, counter)).value for counter in names] == [20] * 4
+        assert [until_it_works(partial(reader.read, counter)).value for counter in names] == [
+            20
+        ] * 4
     assert sum(isinstance(each, LedgerError) for each in outcomes) > 10
     return history
 
 
-def test_changes_that_are_sent_again_count_once_whatever_fails_and_the_same_seed_is_the_same_history() -> None:
+def test_changes_that_are_sent_again_count_once_whatever_fails_and_the_same_seed_is_the_same_history() -> (
+    None
+):
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)  # threads switch often
     try:
@@ -137,7 +156,9 @@ def test_changes_that_are_sent_again_count_once_whatever_fails_and_the_same_seed
 
 
 def test_threads_of_your_own_lose_and_break_nothing() -> None:
-    """In which order they come is theirs, so such a test is no longer the same for every run of a seed."""
+    """In which order they come is theirs, so such a test is no longer the same for every run of
+    a seed.
+    """
 
     class Hesitant(Drawn):
         def pick(self, options: int) -> int:

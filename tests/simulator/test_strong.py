@@ -27,13 +27,23 @@ def test_a_strong_read_anywhere_is_the_newest_and_an_eventual_one_is_what_has_ar
     for version, region in enumerate((EU, US, AP), 1):  # the clock of the first is ahead
         table.answer(region, Put(item(*KEY, version)))
         for reader in table.regions:
-            assert table.answer(reader, Get(KEY)) == table.answer(reader, GetMany((KEY,)))[0] == item(*KEY, version)
+            assert (
+                table.answer(reader, Get(KEY))
+                == table.answer(reader, GetMany((KEY,)))[0]
+                == item(*KEY, version)
+            )
             assert table.answer(reader, Query("a")).items == (item(*KEY, version),)
-    assert table.answer(EU, Put(item(*KEY), Absent())) == item(*KEY, 3)  # so is what a condition is held against
+    # so is what a condition is held against
+    assert table.answer(EU, Put(item(*KEY), Absent())) == item(*KEY, 3)
     assert table.answer(EU, Put(item(*KEY, 4), version_is(3))) is None
-    assert [table.answer(region, Get(KEY, consistent=False)) for region in (US, AP)] == [item(*KEY, 2), item(*KEY, 3)]
+    assert [table.answer(region, Get(KEY, consistent=False)) for region in (US, AP)] == [
+        item(*KEY, 2),
+        item(*KEY, 3),
+    ]
     table.quiesce()
-    assert [table.answer(region, Get(KEY, consistent=False)) for region in table.regions] == [item(*KEY, 4)] * 3
+    assert [table.answer(region, Get(KEY, consistent=False)) for region in table.regions] == [
+        item(*KEY, 4)
+    ] * 3
 
 
 def test_a_write_in_flight_fails_those_of_other_regions_to_its_item_alone() -> None:
@@ -68,10 +78,17 @@ def test_who_reaches_no_second_region_has_eventual_reads_alone_and_a_witness_is_
 
 def test_it_has_no_transactions_and_counters_with_a_limit_need_none() -> None:
     with pytest.raises(TableMismatch):
-        Simulation((EU,), strong=True).table(EU).answer(Transact((Put(item("a", "1")), Put(item("a", "2")))))
+        Simulation((EU,), strong=True).table(EU).answer(
+            Transact((Put(item("a", "1")), Put(item("a", "2"))))
+        )
     limits, regions = {"seats:": Limit(ceiling=1, region=EU)}, (EU, US)
-    here, there = (Settings(table="counters", region=each, regions=regions, limits=limits) for each in regions)
-    for sold, faults, error in ((1, NONE, LimitReached), (0, Faults(conflicting=1_000), TransactionConflict)):
+    here, there = (
+        Settings(table="counters", region=each, regions=regions, limits=limits) for each in regions
+    )
+    for sold, faults, error in (
+        (1, NONE, LimitReached),
+        (0, Faults(conflicting=1_000), TransactionConflict),
+    ):
         simulation = Simulation(regions, strong=True, faults=faults)
         tables = {region: simulation.table(region) for region in regions}
         ledger = Ledger(there, tables=tables, clock=simulation.clock)

@@ -49,15 +49,24 @@ def test_the_last_writer_wins_everywhere() -> None:
     table.now_ms += 1
     table.answer(EU, Put(item("a", "1", 2)))
     table.quiesce()
-    assert table.answer(EU, Get(Key("a", "1"))) == table.answer(US, Get(Key("a", "1"))) == item("a", "1", 2)
+    assert (
+        table.answer(EU, Get(Key("a", "1")))
+        == table.answer(US, Get(Key("a", "1")))
+        == item("a", "1", 2)
+    )
     table = World((EU, US, AP), Replayed(()), clock_skew_ms=(100,))
-    for region, version in ((EU, 1), (AP, 2)):  # by EU's clock, which is ahead, its write is the last one
+    # by EU's clock, which is ahead, its write is the last one
+    for region, version in ((EU, 1), (AP, 2)):
         table.answer(region, Put(item("a", "1", version)))
     table.quiesce()
-    assert [table.answer(region, Get(Key("a", "1"))) for region in table.regions] == [item("a", "1", 1)] * 3
+    assert [table.answer(region, Get(Key("a", "1"))) for region in table.regions] == [
+        item("a", "1", 1)
+    ] * 3
 
 
-def test_a_replica_that_is_made_again_holds_what_the_others_hold_and_what_was_on_its_way_from_it_is_lost() -> None:
+def test_a_replica_that_is_made_again_holds_what_the_others_hold_and_what_was_on_its_way_from_it_is_lost() -> (
+    None
+):
     table = World((EU, US, AP), Replayed(()))
     for sk in "123":
         table.answer(EU, Put(item("a", sk)))
@@ -69,14 +78,21 @@ def test_a_replica_that_is_made_again_holds_what_the_others_hold_and_what_was_on
     table.remake(EU)
     assert [sk for sk in "1234567" if table.answer(EU, Get(Key("a", sk)))] == ["1", "2", "4"]
     table.quiesce()
-    held = [[sk for sk in "1234567" if table.answer(region, Get(Key("a", sk)))] for region in table.regions]
+    held = [
+        [sk for sk in "1234567" if table.answer(region, Get(Key("a", sk)))]
+        for region in table.regions
+    ]
     assert held == [["1", "2", "4"]] * 3
     table.answer(EU, Put(item("a", "6")))  # the transaction is gone, and holds no item any more
 
 
 def test_what_a_sender_has_stopped_waiting_for_can_be_made_to_arrive_in_one_region() -> None:
     table = world()
-    table.late += [(EU, Put(item("a", "1"))), (US, Put(item("a", "2"))), (EU, Transact((Put(item("a", "3")),)))]
+    table.late += [
+        (EU, Put(item("a", "1"))),
+        (US, Put(item("a", "2"))),
+        (EU, Transact((Put(item("a", "3")),))),
+    ]
     table.settle_late(EU)
     assert [table.answer(EU, Get(Key("a", sk))) is not None for sk in "123"] == [True, False, True]
     assert table.late == [(US, Put(item("a", "2")))]
@@ -84,7 +100,9 @@ def test_what_a_sender_has_stopped_waiting_for_can_be_made_to_arrive_in_one_regi
 
 def test_a_transaction_becomes_visible_item_by_item_and_its_items_conflict_until_then() -> None:
     table = world()
-    landing = table.answer(EU, Transact((Put(item("a", "1"), Absent()), Put(item("b", "1"), Absent()))))
+    landing = table.answer(
+        EU, Transact((Put(item("a", "1"), Absent()), Put(item("b", "1"), Absent())))
+    )
     with pytest.raises(TransactionConflict):
         table.answer(EU, Put(item("b", "1")))
     table.land(landing, 1)
@@ -130,7 +148,8 @@ def test_what_is_deleted_is_forgotten_once_it_is_gone_everywhere_and_no_read_can
     table.deliver(US, Key("a", "1"))
     table.forget()
     assert table.replicas[EU].cell(Key("a", "1")) is None
-    assert table.replicas[US].cell(Key("a", "1")) is not None  # an eventually consistent read there may still see it
+    # an eventually consistent read there may still see it
+    assert table.replicas[US].cell(Key("a", "1")) is not None
     table.step += 10
     table.forget()
     assert [list(replica.cells["a"]) for replica in table.replicas.values()] == [["2"], ["2"]]

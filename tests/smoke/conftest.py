@@ -1,4 +1,6 @@
-"""The table of a run of smoke, which its environment names (SMOKE); without one nothing is collected here."""
+"""The table of a run of smoke, which its environment names (SMOKE); without one nothing is
+collected here.
+"""
 
 import os
 from collections.abc import Callable

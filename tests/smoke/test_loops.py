@@ -1,5 +1,5 @@
-"""S7 and S8: lanes that are never done, whose rings are rare, so each visit sends the next in one chain of messages;
-and what that took, beside docs/costs.md.
+"""S7 and S8: lanes that are never done, whose rings are rare, so each visit sends the next in one
+chain of messages; and what that took, beside docs/costs.md.
 """
 
 import re
@@ -19,7 +19,10 @@ LANES, RING_S, METRICS_S = 8, 200, 240
 A_SECOND, LASTS_S = 150, 360
 A_SECOND_HERE, LASTS_HERE_S = 10, 10
 UNITS = 0.10  # docs/costs.md: a change in packs
-REPORT = re.compile(r"\tDuration: ([\d.]+) ms.*Max Memory Used: (\d+) MB(?:.*Init Duration: ([\d.]+) ms)?", re.DOTALL)
+REPORT = re.compile(
+    r"\tDuration: ([\d.]+) ms.*Max Memory Used: (\d+) MB(?:.*Init Duration: ([\d.]+) ms)?",
+    re.DOTALL,
+)
 
 
 class Load(NamedTuple):
@@ -38,7 +41,10 @@ def load(visit: Visit) -> Load:
     a_second, lasts_s = (A_SECOND_HERE, LASTS_HERE_S) if visit.engine else (A_SECOND, LASTS_S)
     for second in range(lasts_s):
         at, keys = datetime.now(UTC), [f"{second}/{number}" for number in range(a_second)]
-        site.send_many(home, [Change(f"loop:{lane}", 1, key, at, home) for key in keys for lane in range(LANES)])
+        site.send_many(
+            home,
+            [Change(f"loop:{lane}", 1, key, at, home) for key in keys for lane in range(LANES)],
+        )
         time.sleep(max(0.0, second + 1 - (datetime.now(UTC) - began).total_seconds()))
     site.wait("changes wait", lambda: site.waiting("changes"), 600)
     time.sleep(0 if visit.engine else METRICS_S)
@@ -49,14 +55,23 @@ def load(visit: Visit) -> Load:
 def total(visit: Visit, region: str, load: Load, space: str, name: str, *of: str) -> float:
     """A metric's sum since the load began; `of`: the name and value of its dimension."""
     dimensions = [dict(zip(("Name", "Value"), of, strict=True))]
-    times: Any = {"StartTime": load.began, "EndTime": datetime.now(UTC), "Period": 60, "Statistics": ["Sum"]}
+    times: Any = {
+        "StartTime": load.began,
+        "EndTime": datetime.now(UTC),
+        "Period": 60,
+        "Statistics": ["Sum"],
+    }
     client = visit.client("cloudwatch", region)
-    found = client.get_metric_statistics(Namespace=space, MetricName=name, Dimensions=dimensions, **times)
+    found = client.get_metric_statistics(
+        Namespace=space, MetricName=name, Dimensions=dimensions, **times
+    )
     return float(sum(point["Sum"] for point in found["Datapoints"]))
 
 
 @pytest.mark.shows(21)
-def test_no_message_of_a_long_chain_is_dropped(visit: Visit, load: Load, say: Callable[[str], None]) -> None:
+def test_no_message_of_a_long_chain_is_dropped(
+    visit: Visit, load: Load, say: Callable[[str], None]
+) -> None:
     assert load.wrong == []
     if visit.engine:
         pytest.skip("an engine counts no recursion")
@@ -87,9 +102,15 @@ def test_functions_start_and_run_as_the_costs_page_reckons(
             found.setdefault(name.removeprefix(f"{on_aws.table}-"), []).append(known)
     lines = []
     for name, runs in sorted(found.items()):
-        middle, starts = sorted(run[0] for run in runs)[len(runs) // 2], [run[2] for run in runs if run[2]]
+        middle, starts = (
+            sorted(run[0] for run in runs)[len(runs) // 2],
+            [run[2] for run in runs if run[2]],
+        )
         memory = max(run[1] for run in runs)
-        lines.append(f"{name} {middle:.0f} ms, {len(starts)} starts to {max(starts, default=0):.0f} ms, {memory} MB")
+        lines.append(
+            f"{name} {middle:.0f} ms, {len(starts)} starts to {max(starts, default=0):.0f} ms, "
+            f"{memory} MB"
+        )
     costs("a request of the API 10 ms, a batch of changes 60 ms, at 512 MB")
     say("; ".join(lines))
     assert len(found) == 6, sorted(found)
@@ -97,17 +118,31 @@ def test_functions_start_and_run_as_the_costs_page_reckons(
 
 def watched(visit: Visit) -> Iterator[dict[str, Any]]:
     """The metrics that the alarms name."""
-    pages = visit.client("cloudwatch").get_paginator("describe_alarms").paginate(AlarmNamePrefix=visit.table)
+    pages = (
+        visit.client("cloudwatch")
+        .get_paginator("describe_alarms")
+        .paginate(AlarmNamePrefix=visit.table)
+    )
     for alarm in (each for page in pages for each in page["MetricAlarms"]):
-        of_math = [each["MetricStat"]["Metric"] for each in alarm.get("Metrics", []) if "MetricStat" in each]
+        of_math = [
+            each["MetricStat"]["Metric"]
+            for each in alarm.get("Metrics", [])
+            if "MetricStat" in each
+        ]
         yield from of_math or ([alarm] if "MetricName" in alarm else [])
 
 
 @pytest.mark.shows(24)
-def test_the_metrics_that_alarms_name_exist(on_aws: Visit, load: Load, say: Callable[[str], None]) -> None:
+def test_the_metrics_that_alarms_name_exist(
+    on_aws: Visit, load: Load, say: Callable[[str], None]
+) -> None:
     metrics, missing = [*watched(on_aws)], set[str]()
     for metric in metrics:
-        asked = {name: metric[name] for name in ("Namespace", "MetricName", "Dimensions") if metric.get(name)}
+        asked = {
+            name: metric[name]
+            for name in ("Namespace", "MetricName", "Dimensions")
+            if metric.get(name)
+        }
         if not on_aws.client("cloudwatch").list_metrics(**asked)["Metrics"]:
             missing.add(metric["MetricName"])
     if missing:

@@ -1,6 +1,8 @@
-"""S4: what another Region sees of transactions, of one key written in both, and what both streams say.
+"""S4: what another Region sees of transactions, of one key written in both, and what both streams
+say.
 
-Each pair of items is new, so what is seen of it is of one transaction; the last one of it is looked for first.
+Each pair of items is new, so what is seen of it is of one transaction; the last one of it is looked
+for first.
 """
 
 import time
@@ -21,7 +23,9 @@ PAIRS, KEYS, THREADS, ARRIVE_S, PAUSE_S = 500, 20, 8, 60, 0.01
 
 
 class Pair(NamedTuple):
-    """A transaction: in how many seconds it arrived, whether it was seen half, whether a strong read at home saw it."""
+    """A transaction: in how many seconds it arrived, whether it was seen half, whether a strong
+    read at home saw it.
+    """
 
     lag_s: float | None
     half: bool
@@ -48,7 +52,9 @@ def seconds(done: Callable[[], bool]) -> float | None:
 @pytest.fixture(scope="module")
 def tables(visit: Visit) -> tuple[Table, Table]:
     clients = {region: visit.client("dynamodb", region) for region in visit.regions}
-    here, there = (DynamoTable(visit.table, region, clients.__getitem__) for region in visit.regions)
+    here, there = (
+        DynamoTable(visit.table, region, clients.__getitem__) for region in visit.regions
+    )
     return here, there
 
 
@@ -58,30 +64,45 @@ def pairs(tables: tuple[Table, Table]) -> list[Pair]:
 
     def pair(number: int) -> Pair:
         here.answer(written(f"pair/{number}"))
-        strong, seen = here.answer(Get(key(f"pair/{number}", "b"))) is not None, set[tuple[bool, ...]]()
+        strong, seen = (
+            here.answer(Get(key(f"pair/{number}", "b"))) is not None,
+            set[tuple[bool, ...]](),
+        )
 
         def arrived() -> bool:
-            seen.add(found := tuple(there.answer(Get(key(f"pair/{number}", sk))) is not None for sk in "ba"))
+            seen.add(
+                found := tuple(
+                    there.answer(Get(key(f"pair/{number}", sk))) is not None for sk in "ba"
+                )
+            )
             return all(found)
 
-        return Pair(seconds(arrived), (True, False) in seen, strong)  # the other half may have come between
+        # the other half may have come between
+        return Pair(seconds(arrived), (True, False) in seen, strong)
 
     with ThreadPoolExecutor(THREADS) as pool:
         return [*pool.map(pair, range(PAIRS))]
 
 
 @pytest.mark.shows(9)
-def test_every_transaction_arrives_elsewhere(visit: Visit, pairs: list[Pair], say: Callable[[str], None]) -> None:
+def test_every_transaction_arrives_elsewhere(
+    visit: Visit, pairs: list[Pair], say: Callable[[str], None]
+) -> None:
     lags = sorted(pair.lag_s for pair in pairs if pair.lag_s is not None)
     assert len(lags) == PAIRS, f"{PAIRS - len(lags)} did not arrive in {ARRIVE_S} s"
     if visit.engine:
         pytest.skip("an engine replicates at once")
     p50, p99 = (1_000 * lags[PAIRS * part // 100] for part in (50, 99))
-    say(f"{sum(pair.half for pair in pairs)} of {PAIRS} were seen half; lag {p50:.0f} ms, p99 {p99:.0f} ms")
+    say(
+        f"{sum(pair.half for pair in pairs)} of {PAIRS} were seen half; lag {p50:.0f} ms, p99 "
+        f"{p99:.0f} ms"
+    )
 
 
 @pytest.mark.shows(10)
-def test_a_strong_read_sees_the_write_before_it(pairs: list[Pair], say: Callable[[str], None]) -> None:
+def test_a_strong_read_sees_the_write_before_it(
+    pairs: list[Pair], say: Callable[[str], None]
+) -> None:
     assert sum(pair.strong for pair in pairs) == PAIRS
     say(f"{PAIRS} of {PAIRS}")
 
@@ -94,7 +115,10 @@ def test_one_key_written_in_both_regions_ends_the_same(
     for number in range(KEYS):
         name = key(f"both/{number}")
         with ThreadPoolExecutor(2) as pool:
-            puts = [pool.submit(table.answer, Put(keyed(name, by={"S": str(n)}))) for n, table in enumerate(tables)]
+            puts = [
+                pool.submit(table.answer, Put(keyed(name, by={"S": str(n)})))
+                for n, table in enumerate(tables)
+            ]
             assert [put.result() for put in puts] == [None, None]
         time.sleep(1)
         while len(found := {table.answer(Get(name))["by"]["S"] for table in tables}) > 1:
@@ -128,7 +152,9 @@ def test_a_put_meets_the_transaction_before_its_condition(
 def inserts(visit: Visit, region: str) -> Iterator[str]:
     """The pairs of which a Region's stream has the first item's insert, each time that it does."""
     streams = visit.client("dynamodbstreams", region)
-    arn = visit.client("dynamodb", region).describe_table(TableName=visit.table)["Table"]["LatestStreamArn"]
+    arn = visit.client("dynamodb", region).describe_table(TableName=visit.table)["Table"][
+        "LatestStreamArn"
+    ]
     for shard in streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]:
         start = {"StreamArn": arn, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
         iterator, empty = streams.get_shard_iterator(**start)["ShardIterator"], 0
@@ -142,7 +168,9 @@ def inserts(visit: Visit, region: str) -> Iterator[str]:
 
 
 @pytest.mark.shows(13)
-def test_each_stream_has_every_insert_once(visit: Visit, pairs: list[Pair], say: Callable[[str], None]) -> None:
+def test_each_stream_has_every_insert_once(
+    visit: Visit, pairs: list[Pair], say: Callable[[str], None]
+) -> None:
     for region in visit.regions:
         found = Counter(inserts(visit, region))
         assert (len(found), {*found.values()}) == (len(pairs), {1}), region

@@ -1,8 +1,8 @@
 """S5: every role that the templates render, asked by real requests that change nothing.
 
-The policies are the rendered ones, in a stack with the packaged template's roles alone, so CloudFormation resolves
-them; only who may take a role, and queues that are not there yet, are others. Writes have a condition that nothing
-fulfils, and an INSERT meets an item that is there.
+The policies are the rendered ones, in a stack with the packaged template's roles alone, so
+CloudFormation resolves them; only who may take a role, and queues that are not there yet, are
+others. Writes have a condition that nothing fulfils, and an INSERT meets an item that is there.
 """
 
 import json
@@ -49,9 +49,16 @@ def probes(packaged: Any, account: str) -> dict[str, Any]:
             return node
         if "Fn::GetAtt" in node:
             return {"Fn::Sub": "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:none"}
-        return {name: may if name == "AssumeRolePolicyDocument" else elsewhere(part) for name, part in node.items()}
+        return {
+            name: may if name == "AssumeRolePolicyDocument" else elsewhere(part)
+            for name, part in node.items()
+        }
 
-    roles = {name: elsewhere(each) for name, each in packaged["Resources"].items() if each["Type"] in KEPT}
+    roles = {
+        name: elsewhere(each)
+        for name, each in packaged["Resources"].items()
+        if each["Type"] in KEPT
+    }
     return {name: packaged[name] for name in ("Parameters", "Conditions")} | {"Resources": roles}
 
 
@@ -63,15 +70,24 @@ def requests(table: str, pk: str) -> dict[str, tuple[str, dict[str, Any]]]:
     of_pk = {"KeyConditionExpression": "pk = :pk", "ExpressionAttributeValues": {":pk": key["pk"]}}
     return {
         "PutItem": ("put_item", {**here, "Item": key, **NEVER}),
-        "UpdateItem": ("update_item", {**here, "Key": key, "UpdateExpression": "REMOVE n", **NEVER}),
+        "UpdateItem": (
+            "update_item",
+            {**here, "Key": key, "UpdateExpression": "REMOVE n", **NEVER},
+        ),
         "DeleteItem": ("delete_item", {**here, "Key": key, **NEVER}),
         "GetItem": ("get_item", {**here, "Key": key}),
         "BatchGetItem": ("batch_get_item", {"RequestItems": {table: {"Keys": [key]}}}),
         "Query": ("query", {**here, **of_pk}),
         "Scan": ("scan", {**here, "Limit": 1}),
-        "Transact": ("transact_write_items", {"TransactItems": [{"Put": {**here, "Item": key, **NEVER}}]}),
+        "Transact": (
+            "transact_write_items",
+            {"TransactItems": [{"Put": {**here, "Item": key, **NEVER}}]},
+        ),
         **{
-            action: ("batch_execute_statement", {"Statements": [{"Statement": text, "Parameters": [*key.values()]}]})
+            action: (
+                "batch_execute_statement",
+                {"Statements": [{"Statement": text, "Parameters": [*key.values()]}]},
+            )
             for action, text in (("PartiQLInsert", insert), ("PartiQLDelete", delete))
         },
     }
@@ -96,11 +112,17 @@ def is_allowed(visit: Visit, clients: Any, case: Case) -> bool:
 def clients(visit: Visit) -> dict[tuple[str, str], Any]:
     """DynamoDB's client in each role at each endpoint."""
     deployed.run("package", visit.table_url)
-    packaged = json.loads((ROOT / "build/package" / f"{visit.stage}-{visit.regions[0]}" / TEMPLATE).read_text())
+    packaged = json.loads(
+        (ROOT / "build/package" / f"{visit.stage}-{visit.regions[0]}" / TEMPLATE).read_text()
+    )
     cloudformation, stack = visit.client("cloudformation"), f"{visit.name}-roles"
     body = json.dumps(probes(packaged, visit.account))
-    cloudformation.create_stack(StackName=stack, TemplateBody=body, Capabilities=["CAPABILITY_NAMED_IAM"])
-    cloudformation.get_waiter("stack_create_complete").wait(StackName=stack, WaiterConfig={"Delay": 3})
+    cloudformation.create_stack(
+        StackName=stack, TemplateBody=body, Capabilities=["CAPABILITY_NAMED_IAM"]
+    )
+    cloudformation.get_waiter("stack_create_complete").wait(
+        StackName=stack, WaiterConfig={"Delay": 3}
+    )
     time.sleep(0 if visit.engine else KNOWN_S)
     found = cloudformation.list_stack_resources(StackName=stack)["StackResourceSummaries"]
     names = {each["LogicalResourceId"]: each["PhysicalResourceId"] for each in found}
@@ -109,31 +131,54 @@ def clients(visit: Visit) -> dict[tuple[str, str], Any]:
     for role in ROLES:
         arn = f"arn:{partition}:iam::{visit.account}:role/{names[f'{role}Role']}"
         given = sts.assume_role(RoleArn=arn, RoleSessionName="smoke")["Credentials"]
-        session = boto3.session.Session(given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"])
+        session = boto3.session.Session(
+            given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"]
+        )
         clients |= {(role, region): session.client("dynamodb", region) for region in visit.regions}
     return clients
 
 
 @pytest.fixture
-def ask(visit: Visit, clients: Any, say: Callable[[str], None]) -> Callable[[tuple[str, ...], list[str]], None]:
-    """Each action on each kind of item, in each role: allowed by a row of infra/rights.py, or denied."""
-    home, keys = visit.regions[0], [f"{kind}#{region}#0#smoke" for kind, region in product(KINDS, visit.regions)]
+def ask(
+    visit: Visit, clients: Any, say: Callable[[str], None]
+) -> Callable[[tuple[str, ...], list[str]], None]:
+    """Each action on each kind of item, in each role: allowed by a row of infra/rights.py, or
+    denied.
+    """
+    home, keys = (
+        visit.regions[0],
+        [f"{kind}#{region}#0#smoke" for kind, region in product(KINDS, visit.regions)],
+    )
     keys += [f"{kind}#{home}#0#ledger:canary" for kind in ("delta", "fold")]
     keys += [*(f"sweep#{region}" for region in visit.regions), "shape", "smoke"]
 
     def asked(actions: tuple[str, ...], regions: list[str]) -> None:
         for pk in keys:
-            visit.client("dynamodb").put_item(TableName=visit.table, Item={"pk": {"S": pk}, "sk": {"S": "smoke"}})
+            visit.client("dynamodb").put_item(
+                TableName=visit.table, Item={"pk": {"S": pk}, "sk": {"S": "smoke"}}
+            )
         cases = wrong = [Case(*each) for each in product(ROLES, actions, keys, regions)]
         with ThreadPoolExecutor(THREADS) as pool:
             for _ in range(1 if visit.engine else TRIES):
                 allowed = pool.map(partial(is_allowed, visit, clients), wrong)
-                wrong = [case for case, is_so in zip(wrong, allowed, strict=True) if is_so != is_expected(visit, case)]
+                wrong = [
+                    case
+                    for case, is_so in zip(wrong, allowed, strict=True)
+                    if is_so != is_expected(visit, case)
+                ]
                 time.sleep(KNOWN_S if wrong and not visit.engine else 0)
         if visit.engine:
-            pytest.skip(f"an engine asks no IAM: it allows {len(wrong)} of {len(cases)} requests that no row allows")
-        assert not wrong, f"{len(wrong)} of {len(cases)} requests were answered otherwise: {wrong[:5]}"
-        say(f"{len(cases)} requests, {sum(is_expected(visit, case) for case in cases)} allowed, the others denied")
+            pytest.skip(
+                f"an engine asks no IAM: it allows {len(wrong)} of {len(cases)} requests that no "
+                "row allows"
+            )
+        assert not wrong, (
+            f"{len(wrong)} of {len(cases)} requests were answered otherwise: {wrong[:5]}"
+        )
+        say(
+            f"{len(cases)} requests, {sum(is_expected(visit, case) for case in cases)} allowed, "
+            "the others denied"
+        )
 
     return asked
 

@@ -1,4 +1,6 @@
-"""S6: the service is deployed, the user of lab/e2e uses it and its judge judges it; and a stranger."""
+"""S6: the service is deployed, the user of lab/e2e uses it and its judge judges it; and a
+stranger.
+"""
 
 import subprocess
 import sys
@@ -14,9 +16,12 @@ from tests.contract.conftest import emptied
 
 @pytest.mark.shows(18, 19)
 def test_the_user_of_e2e_finds_everything_right(visit: Visit, say: Callable[[str], None]) -> None:
-    emptied(visit)  # of what the steps before left, which is nothing that a function would understand
+    # of what the steps before left, which is nothing that a function would understand
+    emptied(visit)
     command = [sys.executable, "-m", "lab.e2e", "--table-url", visit.table_url]
-    assert subprocess.run(command, cwd=ROOT, check=False).returncode == 0, "its lines say what is wrong"
+    assert subprocess.run(command, cwd=ROOT, check=False).returncode == 0, (
+        "its lines say what is wrong"
+    )
     say("all that it sent was counted once, told and read in both Regions")
 
 
@@ -24,6 +29,8 @@ def test_the_user_of_e2e_finds_everything_right(visit: Visit, say: Callable[[str
 def test_a_stranger_is_refused_on_every_path(on_aws: Visit, say: Callable[[str], None]) -> None:
     for region in on_aws.regions:
         url = aws.stack(region, on_aws.table).outputs["HttpApiUrl"].rstrip("/")
-        found = [httpx.get(f"{url}{path}").status_code for path in ("/counters?counter=x", "/nowhere")]
+        found = [
+            httpx.get(f"{url}{path}").status_code for path in ("/counters?counter=x", "/nowhere")
+        ]
         assert {*found} <= {401, 403}, region
     say(f"answered {found} in both Regions")

@@ -1,4 +1,6 @@
-"""What `make dist` made: what is in it, and that the wheel works in an environment that has nothing else of ours."""
+"""What `make dist` made: what is in it, and that the wheel works in an environment that has
+nothing else of ours.
+"""
 
 import os
 import re
@@ -22,14 +24,18 @@ README = ROOT / "README.md"
 LAMBDAS = ROOT / ".venv" / "313" / "bin" / "python"
 PACKAGES = {
     name.partition(".")[0]
-    for name in tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    for name in tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"][
+        "packages"
+    ]
 }
 
 
 def of_the_packages() -> dict[str, bytes]:
     """The files that git has of them."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *PACKAGES]
-    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    names = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     return {name: (ROOT / name).read_bytes() for name in names}
 
 
@@ -37,7 +43,9 @@ def test_the_wheel_holds_the_files_of_its_packages_and_the_license_and_no_more()
     with zipfile.ZipFile(WHEEL) as wheel:
         held = {name: wheel.read(name) for name in wheel.namelist()}
     info = f"exact_counter-{__version__}.dist-info/"
-    assert {name: file for name, file in held.items() if not name.startswith(info)} == of_the_packages()
+    assert {
+        name: file for name, file in held.items() if not name.startswith(info)
+    } == of_the_packages()
     assert held[f"{info}licenses/LICENSE"] == (ROOT / "LICENSE").read_bytes()
     assert {name for name in held if name.endswith("py.typed")} == {
         f"{name}/py.typed" for name in PACKAGES - {"ledgerctl"}
@@ -55,11 +63,20 @@ def test_an_index_takes_the_metadata_and_shows_the_readme() -> None:
     with zipfile.ZipFile(WHEEL) as wheel:
         text = wheel.read(f"exact_counter-{__version__}.dist-info/METADATA")
     found = Metadata.from_email(text, validate=True)
-    assert (found.name, str(found.version), found.license_expression) == ("exact-counter", __version__, "Apache-2.0")
+    assert (found.name, str(found.version), found.license_expression) == (
+        "exact-counter",
+        __version__,
+        "Apache-2.0",
+    )
     assert found.description is not None
     assert found.description.strip() == README.read_text().strip()
     shown = MarkdownIt("gfm-like").render(found.description)
-    assert {tag for tag in ("h1", "table", "pre", "img") if f"<{tag}" in shown} == {"h1", "table", "pre", "img"}
+    assert {tag for tag in ("h1", "table", "pre", "img") if f"<{tag}" in shown} == {
+        "h1",
+        "table",
+        "pre",
+        "img",
+    }
 
 
 @pytest.mark.parametrize("python", [Path(sys.executable), LAMBDAS], ids=["oldest", "lambda"])
@@ -69,9 +86,15 @@ def test_the_wheel_works_alone_with_the_oldest_packages(python: Path, tmp_path: 
     there = tmp_path / "bin" / "python"
 
     def run(*command: object) -> str:
-        environ = {"HOME": os.environ["HOME"], "PATH": os.environ["PATH"], "COLUMNS": "80"}  # without PYTHONPATH
+        # without PYTHONPATH
+        environ = {"HOME": os.environ["HOME"], "PATH": os.environ["PATH"], "COLUMNS": "80"}
         ran = subprocess.run(
-            [*map(str, command)], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
+            [*map(str, command)],
+            cwd=tmp_path,
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert ran.returncode == 0, ran.stdout + ran.stderr
         return ran.stdout
@@ -83,7 +106,9 @@ def test_the_wheel_works_alone_with_the_oldest_packages(python: Path, tmp_path: 
     run(*install, WHEEL)
     run(*pip, "check")
     (code,) = blocks(README, "python")
-    assert run(there, "-c", code).splitlines() == re.findall(r"^ *print\(.*\)  # (.+)$", code, re.MULTILINE)
+    assert run(there, "-c", code).splitlines() == re.findall(
+        r"^ *print\(.*\)  # (.+)$", code, re.MULTILINE
+    )
     assert run(tmp_path / "bin" / "ledgerctl", "--version") == f"ledgerctl {__version__}\n"
     assert "Add one change to a counter" in run(there, "-m", "ledgerctl", "--help")
     assert "dollars a month" in run(tmp_path / "bin" / "ledgerctl", "cost", "--changes", "10M")

@@ -1,8 +1,10 @@
-"""`python -m budgets_lab` (part of `make litellm`): prints what the budgets let through, beside a naive tracker.
+"""`python -m budgets_lab` (part of `make litellm`): prints what the budgets let through, beside a
+naive tracker.
 
 Each customer's calls are made at once, from two processes, one a Region.
 
-Rule 1: all calls of a customer bear one name, as of a gateway whose clients name their calls: no budget may rest on it.
+Rule 1: all calls of a customer bear one name, as of a gateway whose clients name their calls: no
+budget may rest on it.
 """
 
 from __future__ import annotations
@@ -34,17 +36,21 @@ ASKED: dict[str, Any] = {
     "max_tokens": LONGEST,
 }
 ENDS = ["answered"] * 13 + ["dear"] + ["left"] * 2 + ["failed"] * 2 + ["died"] * 2
-"""How the calls of a customer end: answered, answered for more than the estimate, left in the middle of a stream,
-failed, or with their process.
+"""How the calls of a customer end: answered, answered for more than the estimate, left in the
+middle of a stream, failed, or with their process.
 """
 
 AT_ONCE = 4  # so many customers call at the same time
 CUT_EVERY = 8  # one customer of so many calls while the Regions are cut off from each other
-TRIES_S = 900  # what could not be settled is tried again for ten minutes; so far the time is turned on
+# what could not be settled is tried again for ten minutes; so far the time is turned on
+TRIES_S = 900
 
 
 class NaiveBudgets(CustomLogger):
-    """A budget as it is usually kept: read what was spent, compare, call, add. Micro-dollars by `user=`."""
+    """A budget as it is usually kept: read what was spent, compare, call, add.
+
+    Micro-dollars by `user=`.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +68,11 @@ class NaiveBudgets(CustomLogger):
 
 async def end_of(hooks: LedgerBudgets, customer: str, region: str, end: str) -> str:
     """Make a call that is to end so, and say how it did."""
-    asked = ASKED | {"user": customer, "metadata": {"organization": region}, "litellm_call_id": customer}
+    asked = ASKED | {
+        "user": customer,
+        "metadata": {"organization": region},
+        "litellm_call_id": customer,
+    }
     try:
         if end == "died":
             await hooks.budgets.reserve([f"llm:{customer}"], ESTIMATE).aopen()
@@ -86,14 +96,22 @@ def answer_of(end: str) -> dict[str, Any]:
     if end == "failed":
         return {"mock_response": RuntimeError("the provider is down")}
     if end == "dear":
-        usage = {"prompt_tokens": 8, "completion_tokens": DEAR // 10 - 2, "total_tokens": DEAR // 10 + 6}
+        usage = {
+            "prompt_tokens": 8,
+            "completion_tokens": DEAR // 10 - 2,
+            "total_tokens": DEAR // 10 + 6,
+        }
         choices = [{"message": {"role": "assistant", "content": "longer than was asked for"}}]
-        return {"mock_response": litellm.ModelResponse(model="gpt-4o", choices=choices, usage=usage)}
+        return {
+            "mock_response": litellm.ModelResponse(model="gpt-4o", choices=choices, usage=usage)
+        }
     return {"mock_response": "a mock of twenty tokens"}
 
 
 async def all_settled(*budgets: LedgerBudgets) -> None:
-    """Until no call is open, and what could not be settled was tried again until that is given up."""
+    """Until no call is open, and what could not be settled was tried again until that is given
+    up.
+    """
     began = TurnedLoop.ahead_s
     while TurnedLoop.ahead_s < began + TRIES_S:
         TurnedLoop.ahead_s += 10
@@ -102,9 +120,13 @@ async def all_settled(*budgets: LedgerBudgets) -> None:
 
 
 async def all_at_once(
-    customers: list[str], call: Callable[[str, str, str], Awaitable[None]], simulation: Simulation | None = None
+    customers: list[str],
+    call: Callable[[str, str, str], Awaitable[None]],
+    simulation: Simulation | None = None,
 ) -> None:
-    """The calls of a customer at once, every other one in the other Region; some customers at a time."""
+    """The calls of a customer at once, every other one in the other Region; some customers at a
+    time.
+    """
     turn = asyncio.Semaphore(AT_ONCE)
 
     async def of(number: int, customer: str) -> None:
@@ -112,7 +134,9 @@ async def all_at_once(
         async with turn:
             if simulation and number % CUT_EVERY == CUT_EVERY - 1:
                 simulation.cut_off(REGIONS[1])
-            await asyncio.gather(*(call(customer, REGIONS[n % 2], end) for n, end in enumerate(ends)))
+            await asyncio.gather(
+                *(call(customer, REGIONS[n % 2], end) for n, end in enumerate(ends))
+            )
             if simulation:
                 simulation.join(REGIONS[1])
 
@@ -125,10 +149,14 @@ def measure(customers: int, seed: int = 0, faults: Faults = FAULTS) -> Figures:
     world, naive, figures = TwoRegions(CAP, seed=seed, faults=faults), NaiveBudgets(), Figures()
 
     def counters_in(region: str) -> Any:
-        return lambda caller: [f"llm:{caller['user']}"] if caller.get("organization") == region else []
+        return lambda caller: (
+            [f"llm:{caller['user']}"] if caller.get("organization") == region else []
+        )
 
     processes = {
-        region: LedgerBudgets(world.ledger(region), counters_in(region), timeout=TIMEOUT, clock=world.clock)
+        region: LedgerBudgets(
+            world.ledger(region), counters_in(region), timeout=TIMEOUT, clock=world.clock
+        )
         for region in REGIONS
     }
 
@@ -154,19 +182,27 @@ def measure(customers: int, seed: int = 0, faults: Faults = FAULTS) -> Figures:
 
 
 def main(
-    customers: Annotated[int, typer.Option(min=1, help="Each has twenty calls at once.")] = 250, seed: int = 0
+    customers: Annotated[int, typer.Option(min=1, help="Each has twenty calls at once.")] = 250,
+    seed: int = 0,
 ) -> None:
-    """Print what the budgets let through, beside a tracker that reads, compares, calls and adds; 1 if ours is wrong, if
-    it decided too little, or if that tracker is right.
+    """Print what the budgets let through, beside a tracker that reads, compares, calls and adds; 1
+    if ours is wrong, if it decided too little, or if that tracker is right.
     """
     logging.getLogger("exact-counter.litellm").setLevel(logging.CRITICAL)
     figures = measure(customers, seed)
-    print(f"{customers} customers, {len(ENDS)} calls of each at once, 2 Regions, {CAP:,} micro-dollars each; faults")
-    print("calls: " + ", ".join(f"{count:,} {name}" for name, count in figures.outcomes.most_common()))
+    print(
+        f"{customers} customers, {len(ENDS)} calls of each at once, 2 Regions, {CAP:,} "
+        "micro-dollars each; faults"
+    )
+    print(
+        "calls: " + ", ".join(f"{count:,} {name}" for name, count in figures.outcomes.most_common())
+    )
     naive, all = figures.naive.values(), customers * CAP
     print(f"{'':46} {'ours':>12} {'naive':>12}")
     print(f"{'micro-dollars spent':46} {figures.spent:>12,} {sum(naive):>12,}")
-    print(f"{'% of all budgets':46} {100 * figures.spent // all:>12,} {100 * sum(naive) // all:>12,}")
+    print(
+        f"{'% of all budgets':46} {100 * figures.spent // all:>12,} {100 * sum(naive) // all:>12,}"
+    )
     for name, line in LINES.items():
         theirs = f"{sum(spent > CAP for spent in naive):,}" if name == "passed" else "-"
         print(f"{line:46} {figures.wrong[name]:>12,} {theirs:>12}")

@@ -16,13 +16,21 @@ from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER
 from ledger_litellm import LedgerBudgets
 
 MODEL = "ours/small"
-PRICES = {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6, "litellm_provider": "ours", "mode": "chat"}
+PRICES = {
+    "input_cost_per_token": 1e-6,
+    "output_cost_per_token": 2e-6,
+    "litellm_provider": "ours",
+    "mode": "chat",
+}
 HELLO = [{"role": "user", "content": "hello"}]
 INPUT = 8  # LiteLLM's count of the tokens in HELLO, a micro-dollar each
 
 
 class Provider(litellm.CustomLLM):
-    """An answer is 5 and 3 tokens, 11 micro-dollars; a stream gives four words. The last waits for `goes_on`."""
+    """An answer is 5 and 3 tokens, 11 micro-dollars; a stream gives four words.
+
+    The last waits for `goes_on`.
+    """
 
     def __init__(self, *failures: Exception) -> None:
         super().__init__()
@@ -43,7 +51,9 @@ class Provider(litellm.CustomLLM):
         self.calls += 1
         await self._ends()
         usage = {"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 8}
-        return litellm.ModelResponse(choices=[{"message": {"role": "assistant", "content": "hi"}}], usage=usage)
+        return litellm.ModelResponse(
+            choices=[{"message": {"role": "assistant", "content": "hi"}}], usage=usage
+        )
 
     async def astreaming(self, *args: Any, **kwargs: Any) -> AsyncIterator[dict[str, Any]]:
         self.calls += 1
@@ -81,18 +91,30 @@ def installed(*hooks: Any, provider: Provider | None = None) -> Iterator[None]:
 
 
 def _callbacks() -> dict[str, list[Any]]:
-    lists = {name: getattr(litellm, name) for name in dir(litellm) if name.endswith(("callback", "callbacks"))}
+    lists = {
+        name: getattr(litellm, name)
+        for name in dir(litellm)
+        if name.endswith(("callback", "callbacks"))
+    }
     return {name: found for name, found in lists.items() if isinstance(found, list)}
 
 
 def hooks(world: TwoRegions, **given: Any) -> LedgerBudgets:
     """Budgets of each `user=`, unless others are given."""
-    given = {"ledger": world.ledger(), "counters": lambda caller: [f"llm:{caller['user']}"], **given}
-    return LedgerBudgets(given.pop("ledger"), given.pop("counters"), timeout=TIMEOUT, clock=world.clock, **given)
+    given = {
+        "ledger": world.ledger(),
+        "counters": lambda caller: [f"llm:{caller['user']}"],
+        **given,
+    }
+    return LedgerBudgets(
+        given.pop("ledger"), given.pop("counters"), timeout=TIMEOUT, clock=world.clock, **given
+    )
 
 
 async def all_ended(*budgets: LedgerBudgets) -> None:
-    """Until every call has ended and is settled, and LiteLLM has logged what it logs, in tasks of its own."""
+    """Until every call has ended and is settled, and LiteLLM has logged what it logs, in tasks
+    of its own.
+    """
     while any(len(hooks.open) for hooks in budgets) or going_on():
         await GLOBAL_LOGGING_WORKER.flush()
         await asyncio.sleep(0.001)

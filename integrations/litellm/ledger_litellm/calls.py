@@ -1,12 +1,12 @@
 """The calls of one process that reserved and have not ended.
 
-Rule 1: a call is found by its mark, and ends once: whoever takes it out of the table ends it. No two have one mark,
-whatever their callers name them.
-Rule 2: a call that its task leaves has no hook. It is over when the task was cancelled, or when Python frees LiteLLM's
-own object of it, which nobody then has any more. One that is still open after the time-out is over, too: what was noted
-counts, else its estimate.
-Rule 3: the answer waits for one try of a settlement. What that does not decide is tried again beside it, for ten
-minutes; LiteLLM gets no error, its answer stands.
+Rule 1: a call is found by its mark, and ends once: whoever takes it out of the table ends it. No
+two have one mark, whatever their callers name them.
+Rule 2: a call that its task leaves has no hook. It is over when the task was cancelled, or when
+Python frees LiteLLM's own object of it, which nobody then has any more. One that is still open
+after the time-out is over, too: what was noted counts, else its estimate.
+Rule 3: the answer waits for one try of a settlement. What that does not decide is tried again
+beside it, for ten minutes; LiteLLM gets no error, its answer stands.
 Rule 4: nothing of a call stays with the task that made it, which may live as long as its process.
 """
 
@@ -34,9 +34,10 @@ AGAIN_MAX = 60
 
 @dataclass(slots=True)
 class OpenCall:
-    """owner: LiteLLM's id of the call that reserved; its attempts may have others; None of one that came to the proxy.
-    details: the arguments of LiteLLM's log events of it. forget: takes back what would end it when it is left. noted:
-    what its answers cost; last: the answer that was noted last.
+    """owner: LiteLLM's id of the call that reserved; its attempts may have others; None of one that
+    came to the proxy.
+    details: the arguments of LiteLLM's log events of it. forget: takes back what would end it when
+    it is left. noted: what its answers cost; last: the answer that was noted last.
     """
 
     call: Call
@@ -53,20 +54,26 @@ class OpenCall:
 
     @property
     def least(self) -> int | None:
-        """What it cost when it was left: the input, which it may bill; the estimate where an answer had come."""
+        """What it cost when it was left: the input, which it may bill; the estimate where an
+        answer had come.
+        """
         answered = field(self.details, "original_response") is not None
         return None if answered else self.asked.input
 
     def note(self, cost: int | None, of: object) -> None:
-        """Note one more answer, or failure, which LiteLLM reports once for each time that the hooks are installed;
-        where its cost is unknown the estimate counts.
+        """Note one more answer, or failure, which LiteLLM reports once for each time that the hooks
+        are installed; where its cost is unknown the estimate counts.
         """
         if of is self.last:
             return
         self.last = of
         if cost is None:
             cost = self.call.estimate
-            log.warning("%s: the cost of an answer is unknown, so its estimate of %d counts", self.call.id, cost)
+            log.warning(
+                "%s: the cost of an answer is unknown, so its estimate of %d counts",
+                self.call.id,
+                cost,
+            )
         self.noted = (self.noted or 0) + cost
 
 
@@ -83,12 +90,16 @@ class OpenCalls:
         """The mark of a call that has reserved now. Raises what `Call.aopen` does."""
         await opening.call.aopen()
         mark = uuid.uuid4().hex
-        self._there[mark] = opening, asyncio.get_running_loop().call_later(timeout_s, self._over, mark)
+        self._there[mark] = (
+            opening,
+            asyncio.get_running_loop().call_later(timeout_s, self._over, mark),
+        )
         return mark
 
     def end_when_left(self, mark: str, logging: object) -> None:
-        """A call that is not streamed is over when its task was cancelled, or gave it up and goes on: then nobody has
-        LiteLLM's own object of it any more. Whichever thread frees that, the call ends in this loop.
+        """A call that is not streamed is over when its task was cancelled, or gave it up and goes
+        on: then nobody has LiteLLM's own object of it any more. Whichever thread frees that, the
+        call ends in this loop.
         """
         loop, task, there = asyncio.get_running_loop(), asyncio.current_task(), self.get(mark)
         if there is None or task is None:
@@ -118,10 +129,14 @@ class OpenCalls:
 
     def mark_by(self, details: object) -> str | None:
         """Of the call that LiteLLM itself knows by these."""
-        return next((mark for mark, (there, _) in self._there.items() if there.details is details), None)
+        return next(
+            (mark for mark, (there, _) in self._there.items() if there.details is details), None
+        )
 
     async def end(self, mark: str | None, otherwise: int | None = None) -> None:
-        """What was noted counts; where nothing was, `otherwise`, and where that is None the estimate."""
+        """What was noted counts; where nothing was, `otherwise`, and where that is None the
+        estimate.
+        """
         there = self._there.pop(mark, None) if mark is not None else None
         if there is not None:
             ending, timer = there
@@ -157,14 +172,24 @@ class OpenCalls:
         try:
             await call.aclose(tries=1 if first else TRIES_MAX)
         except LedgerError as error:
-            log.error("%s, cost %s: not settled%s: %s", call.id, call.cost, "; again soon" if tries else "", error)
+            log.error(
+                "%s, cost %s: not settled%s: %s",
+                call.id,
+                call.cost,
+                "; again soon" if tries else "",
+                error,
+            )
             if first:
                 go_on(self._settled(ending, tries - 1))
             elif tries:
-                asyncio.get_running_loop().call_later(AGAIN_S, lambda: go_on(self._settled(ending, tries - 1)))
+                asyncio.get_running_loop().call_later(
+                    AGAIN_S, lambda: go_on(self._settled(ending, tries - 1))
+                )
         else:
             for counter, rest in call.over.items():
-                log.warning("%s: %s refused %d of the cost: an estimate was too low", call.id, counter, rest)
+                log.warning(
+                    "%s: %s refused %d of the cost: an estimate was too low", call.id, counter, rest
+                )
 
     def _over(self, mark: str) -> None:
         there = self._there.get(mark)

@@ -1,4 +1,5 @@
-"""LiteLLM's errors: which one a call gets that may not begin, and which of a provider's may be billed.
+"""LiteLLM's errors: which one a call gets that may not begin, and which of a provider's may be
+billed.
 
 Rule 1: where nothing could be decided the call does not begin either.
 """
@@ -25,8 +26,8 @@ class RepeatsUnasked(litellm.BadRequestError, ImportError):
 
     def __init__(self, setting: str, model: str) -> None:
         super().__init__(
-            f"{setting}: LiteLLM would repeat this call without asking a hook, outside any budget. Use max_retries, or "
-            "the retries and fallbacks of a litellm.Router.",
+            f"{setting}: LiteLLM would repeat this call without asking a hook, outside any "
+            "budget. Use max_retries, or the retries and fallbacks of a litellm.Router.",
             model,
             "",
         )
@@ -37,9 +38,9 @@ class IncompleteCall(InvalidInput):
 
 
 def refusal(error: LedgerError, model: str) -> Any:
-    """What a call that may not begin gets: BudgetExceededError (its status is `litellm.budget_exceeded_status_code`),
-    BadRequestError (400) where it lacks something or asks for too much, ServiceUnavailableError (503) where the table
-    could not be asked.
+    """What a call that may not begin gets: BudgetExceededError (its status is
+    `litellm.budget_exceeded_status_code`), BadRequestError (400) where it lacks something or asks
+    for too much, ServiceUnavailableError (503) where the table could not be asked.
     Anything else is the operator's to mend: InternalServerError (500), and the log says what.
     """
     if isinstance(error, OverBudget):
@@ -47,7 +48,10 @@ def refusal(error: LedgerError, model: str) -> Any:
         return litellm.BudgetExceededError(
             current_cost=0.0,
             max_budget=0.0,
-            message=f"{error} The longest answer is in the estimate: with a smaller max_tokens it is less.",
+            message=(
+                f"{error} The longest answer is in the estimate: with a smaller max_tokens "
+                "it is less."
+            ),
             entity_type="budget",
             entity_id=error.counter,
         )
@@ -57,7 +61,10 @@ def refusal(error: LedgerError, model: str) -> Any:
         why = f"The budget could not be asked, so nothing was called: {error}"
         return litellm.ServiceUnavailableError(why, "", model)
     log.error("%s: nothing was called, because its budgets are not set up right: %s", model, error)
-    why = "The budgets of this call are not set up right, so nothing was called: the log of its process says how."
+    why = (
+        "The budgets of this call are not set up right, so nothing was called: the log of its "
+        "process says how."
+    )
     return litellm.InternalServerError(why, "", model)
 
 

@@ -21,7 +21,9 @@ PRICED = "input_cost_per_token"
 
 
 def micro_dollars(dollars: float) -> int:
-    """Whole micro-dollars, rounded up, but for the noise of floats; raises InvalidChange for what is no cost."""
+    """Whole micro-dollars, rounded up, but for the noise of floats; raises InvalidChange for
+    what is no cost.
+    """
     given: object = dollars
     if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= dollars <= 10**12:
         raise InvalidChange(f"{shown(dollars)} dollars are no cost: a number of 0 or more.")
@@ -44,17 +46,25 @@ def cost_of(asked: Asked, response: Any, logging: Any) -> int | None:
     if details.get("cache_hit") is True:
         return 0
     with suppress(Exception):  # whatever the price list does, a call that is over is settled
-        if asked.unit != "tokens" and (dollars := logging.response_cost_calculator(result=response)):
+        if asked.unit != "tokens" and (
+            dollars := logging.response_cost_calculator(result=response)
+        ):
             return micro_dollars(dollars)
     usage = field(response, "usage")
-    prompt, completion = (sum(number(field(usage, name)) or 0 for name in _told_by(usage, *all)) for all in USAGE)
+    prompt, completion = (
+        sum(number(field(usage, name)) or 0 for name in _told_by(usage, *all)) for all in USAGE
+    )
     model, provider = details.get("model"), details.get("custom_llm_provider")
     names = [f"{provider}/{model}", model, asked.model] if model else [asked.model]
     if prompt or completion:
         return _tokens_cost(asked.unit, names, prompt or asked.prompt, completion)
     # Of a stream without its usage LiteLLM says 0 tokens.
     text = "".join(_texts(response))
-    answered = _tokens_cost(asked.unit, names, 0, litellm.token_counter(model=asked.model, text=text)) if text else None
+    answered = (
+        _tokens_cost(asked.unit, names, 0, litellm.token_counter(model=asked.model, text=text))
+        if text
+        else None
+    )
     return None if answered is None else asked.input + answered
 
 
@@ -62,7 +72,9 @@ USAGE = (
     ("prompt_tokens", "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
     ("completion_tokens", "output_tokens"),
 )
-"""OpenAI's name of what went in, and what came out, or Anthropic's, who tells what was cached beside."""
+"""OpenAI's name of what went in, and what came out, or Anthropic's, who tells what was cached
+beside.
+"""
 
 
 def _told_by(usage: Any, one: str, *others: str) -> Sequence[str]:
@@ -80,14 +92,16 @@ def _texts(response: Any) -> Iterator[str]:
 def streamed_cost(asked: Asked, chunks: Sequence[Any], logging: Any) -> int | None:
     """What the chunks of a stream cost, however many came; None when that is unknown."""
     with suppress(Exception):  # chunks of another form, such as bytes
-        answer = litellm.stream_chunk_builder(list(chunks), count_prompt_tokens=lambda: asked.prompt)
+        answer = litellm.stream_chunk_builder(
+            list(chunks), count_prompt_tokens=lambda: asked.prompt
+        )
         return cost_of(asked, answer, logging)
     return None
 
 
 def logged_cost(asked: Asked, kwargs: Mapping[str, Any], response: Any) -> int | None:
-    """What a log event of an answer says that it cost; None when that is unknown. 0 stands there for an unknown price,
-    too.
+    """What a log event of an answer says that it cost; None when that is unknown. 0 stands there
+    for an unknown price, too.
     """
     if asked.unit != "tokens" and kwargs.get("response_cost"):
         return _told(kwargs["response_cost"])
@@ -113,10 +127,18 @@ def _tokens_cost(unit: str, names: Sequence[str], prompt: int, completion: int) 
     if unit == "tokens":
         return prompt + completion
     for name in names:
-        with suppress(Exception):  # LiteLLM raises several kinds for a model that it has no price of
-            dollars = sum(litellm.cost_per_token(model=name, prompt_tokens=prompt, completion_tokens=completion))
+        # LiteLLM raises several kinds for a model that it has no price of
+        with suppress(Exception):
+            dollars = sum(
+                litellm.cost_per_token(
+                    model=name, prompt_tokens=prompt, completion_tokens=completion
+                )
+            )
             # It takes a price that is not listed for 0.
-            if dollars or litellm.model_cost[litellm.get_model_info(name)["key"]].get(PRICED) is not None:
+            if (
+                dollars
+                or litellm.model_cost[litellm.get_model_info(name)["key"]].get(PRICED) is not None
+            ):
                 return micro_dollars(dollars)
     return None
 

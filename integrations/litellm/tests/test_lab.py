@@ -1,4 +1,6 @@
-"""The lab's figures, small: nothing is wrong, beside a tracker that is passed, and each planted mistake is seen."""
+"""The lab's figures, small: nothing is wrong, beside a tracker that is passed, and each planted
+mistake is seen.
+"""
 
 from __future__ import annotations
 
@@ -46,12 +48,21 @@ async def end_for_nothing(calls: Any, mark: Any, otherwise: int | None = None) -
 def test_each_mistake_is_seen() -> None:
     losing, dropping = Faults(lost=300, lag_steps=20), Faults(dropped=200, lag_steps=20)
     mistakes: list[tuple[Any, str]] = [
-        (lambda patch: patch(OpenCalls, "begin", begin_by_the_name_that_the_caller_gave), "uncounted"),
+        (
+            lambda patch: patch(OpenCalls, "begin", begin_by_the_name_that_the_caller_gave),
+            "uncounted",
+        ),
         (lambda patch: patch(OpenCalls, "end", end_for_nothing), "uncounted"),
         (lambda patch: patch(OpenCalls, "_settled", settle_once), "uncounted"),
         (lambda patch: patch(OpenCalls, "_settled", settle_never), "stuck"),
-        (lambda patch: patch(reserving, "reserve", Mock(side_effect=OverBudget("llm:a", 1))), "starved"),
-        (lambda patch: patch(reserving, "reserve", Mock(side_effect=Throttled("slower"))), "undecided"),
+        (
+            lambda patch: patch(reserving, "reserve", Mock(side_effect=OverBudget("llm:a", 1))),
+            "starved",
+        ),
+        (
+            lambda patch: patch(reserving, "reserve", Mock(side_effect=Throttled("slower"))),
+            "undecided",
+        ),
         (budget_mistakes.gives_back_without_settling, "uncounted"),
         (budget_mistakes.settles_twice, "doubled"),
         (budget_mistakes.holds_for_a_day, "held"),
@@ -60,9 +71,13 @@ def test_each_mistake_is_seen() -> None:
     for mistake, seen in mistakes:
         with pytest.MonkeyPatch.context() as patch:
             mistake(patch.setattr)
-            played = (measure(2, seed, faults) for faults in (losing, dropping) for seed in (1, 2, 3))
+            played = (
+                measure(2, seed, faults) for faults in (losing, dropping) for seed in (1, 2, 3)
+            )
             wrong = (figures for figures in played if not figures.is_right)
-            assert any(of.is_undecided if seen == "undecided" else of.wrong[seen] for of in wrong), seen
+            assert any(
+                of.is_undecided if seen == "undecided" else of.wrong[seen] for of in wrong
+            ), seen
 
 
 def test_a_naive_tracker_is_passed_and_where_it_is_right_nothing_is_judged() -> None:

@@ -1,4 +1,6 @@
-"""Budgets on LiteLLM's hooks in its real proxy, in this process: requests over ASGI, with mock responses."""
+"""Budgets on LiteLLM's hooks in its real proxy, in this process: requests over ASGI, with mock
+responses.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,11 @@ general_settings: {master_key: sk-of-a-test, cancel_on_disconnect: true}
 """
 HEADERS = {"Authorization": "Bearer sk-of-a-test"}
 CHAT = "/v1/chat/completions"
-ASKED: dict[str, Any] = {"model": "small", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 100}
+ASKED: dict[str, Any] = {
+    "model": "small",
+    "messages": [{"role": "user", "content": "hello"}],
+    "max_tokens": 100,
+}
 ESTIMATE = INPUT + 2 * 100
 
 
@@ -46,17 +52,24 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[asyncio.Runner]
 
 
 def answers_after(
-    world: TwoRegions, runner: asyncio.Runner, request: Any, provider: Provider | None = None, **given: Any
+    world: TwoRegions,
+    runner: asyncio.Runner,
+    request: Any,
+    provider: Provider | None = None,
+    **given: Any,
 ) -> Any:
     """What a request, a function of a client, answered; then each call has ended."""
     times = given.pop("times", 1)
     budgets = hooks(world, **{"counters": lambda caller: [f"llm:{caller['key']}"], **given})
 
     async def main() -> Any:
-        litellm.logging_callback_manager.add_litellm_async_success_callback(budgets)  # as the proxy does at its start
+        # as the proxy does at its start
+        litellm.logging_callback_manager.add_litellm_async_success_callback(budgets)
         litellm.logging_callback_manager.add_litellm_async_failure_callback(budgets)
         transport = httpx.ASGITransport(app=proxy_server.app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://proxy", headers=HEADERS) as client:
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://proxy", headers=HEADERS
+        ) as client:
             answer = await request(client)
         await all_ended(budgets)
         return answer
@@ -66,11 +79,18 @@ def answers_after(
 
 
 def post(path: str = CHAT, **given: Any) -> Any:
-    return lambda client: client.post(path, json={name: value for name, value in (ASKED | given).items() if value})
+    return lambda client: client.post(
+        path, json={name: value for name, value in (ASKED | given).items() if value}
+    )
 
 
-def test_a_request_counts_its_real_cost_and_one_that_fails_gives_all_of_it_back(runner: asyncio.Runner) -> None:
-    slower, gone = litellm.RateLimitError("slower", "ours", MODEL), litellm.InternalServerError("gone", "ours", MODEL)
+def test_a_request_counts_its_real_cost_and_one_that_fails_gives_all_of_it_back(
+    runner: asyncio.Runner,
+) -> None:
+    slower, gone = (
+        litellm.RateLimitError("slower", "ours", MODEL),
+        litellm.InternalServerError("gone", "ours", MODEL),
+    )
     outcomes: list[tuple[dict[str, Any], list[Exception], int, int]] = [
         ({}, [], 200, 11),
         ({"model": "own-price"}, [], 200, 5 * 3 + 3 * 4),
@@ -99,7 +119,9 @@ def test_a_refusal_is_the_proxys_own_budget_error(
         assert (answer.status_code, message in answer.json()["error"]["message"]) == (status, True)
 
 
-def test_an_object_that_is_installed_twice_reserves_once(world: TwoRegions, runner: asyncio.Runner) -> None:
+def test_an_object_that_is_installed_twice_reserves_once(
+    world: TwoRegions, runner: asyncio.Runner
+) -> None:
     answers_after(world, runner, post(max_tokens=300), times=2)  # 608 of 1,000
     assert world.stands(KEY) == (11, 0)
     answers_after(world, runner, post(stream=True))
@@ -108,7 +130,9 @@ def test_an_object_that_is_installed_twice_reserves_once(world: TwoRegions, runn
     assert world.stands(KEY) == (11 + 2 * once, 0)
 
 
-def test_all_retries_of_a_request_share_one_reservation(world: TwoRegions, runner: asyncio.Runner) -> None:
+def test_all_retries_of_a_request_share_one_reservation(
+    world: TwoRegions, runner: asyncio.Runner
+) -> None:
     held: list[int] = []
 
     class WatchedProvider(Provider):
@@ -121,8 +145,12 @@ def test_all_retries_of_a_request_share_one_reservation(world: TwoRegions, runne
     assert (held, world.stands(KEY)) == ([INPUT + 600] * 2, (11, 0))
 
 
-def test_a_stream_counts_all_of_it_and_other_routes_reserve_too(world: TwoRegions, runner: asyncio.Runner) -> None:
-    responses = post("/v1/responses", messages=None, max_tokens=None, input="hello", max_output_tokens=100)
+def test_a_stream_counts_all_of_it_and_other_routes_reserve_too(
+    world: TwoRegions, runner: asyncio.Runner
+) -> None:
+    responses = post(
+        "/v1/responses", messages=None, max_tokens=None, input="hello", max_output_tokens=100
+    )
     for request in (post(stream=True), responses, post("/v1/messages")):
         before = world.spent(KEY)
         answer = answers_after(world, runner, request)
@@ -131,7 +159,9 @@ def test_a_stream_counts_all_of_it_and_other_routes_reserve_too(world: TwoRegion
 
 
 def leaving(pieces: int, provider: Provider) -> Any:
-    """A client that sends a request and leaves, when the provider is called or after so many pieces of the answer."""
+    """A client that sends a request and leaves, when the provider is called or after so many
+    pieces of the answer.
+    """
     body = json.dumps(ASKED | {"stream": pieces > 0}).encode()
     requests = [{"type": "http.request", "body": body, "more_body": False}]
     came, leaves = itertools.count(1), asyncio.Event()
@@ -147,9 +177,23 @@ def leaving(pieces: int, provider: Provider) -> Any:
             leaves.set()
 
     async def client(_: Any) -> None:
-        headers = [(b"authorization", HEADERS["Authorization"].encode()), (b"content-type", b"application/json")]
-        of_asgi = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "query_string": b""}
-        place = {"method": "POST", "scheme": "http", "path": CHAT, "raw_path": CHAT.encode(), "root_path": ""}
+        headers = [
+            (b"authorization", HEADERS["Authorization"].encode()),
+            (b"content-type", b"application/json"),
+        ]
+        of_asgi = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "query_string": b"",
+        }
+        place = {
+            "method": "POST",
+            "scheme": "http",
+            "path": CHAT,
+            "raw_path": CHAT.encode(),
+            "root_path": "",
+        }
         ends = {"client": ("127.0.0.1", 1), "server": ("proxy", 80)}
         async with asyncio.timeout(60):
             await proxy_server.app({**of_asgi, **place, **ends, "headers": headers}, receive, send)
@@ -157,7 +201,9 @@ def leaving(pieces: int, provider: Provider) -> Any:
     return client
 
 
-def test_a_client_that_leaves_pays_what_was_streamed_or_the_input_where_nothing_was(runner: asyncio.Runner) -> None:
+def test_a_client_that_leaves_pays_what_was_streamed_or_the_input_where_nothing_was(
+    runner: asyncio.Runner,
+) -> None:
     spent: list[int] = []
     for pieces in (0, 3):
         world, provider = TwoRegions(1_000), Provider()
@@ -177,13 +223,16 @@ def test_a_client_that_names_its_calls_alike_or_forges_their_mark_gets_none_for_
 
     async def at_once(client: httpx.AsyncClient) -> list[int]:
         named = HEADERS | {"x-litellm-call-id": "mine"}
-        asking = [asyncio.ensure_future(client.post(CHAT, json=body, headers=named)) for _ in range(4)]
+        asking = [
+            asyncio.ensure_future(client.post(CHAT, json=body, headers=named)) for _ in range(4)
+        ]
         while provider.calls + sum(call.done() for call in asking) < 4:
             await asyncio.sleep(0.001)
         provider.goes_on.set()
         return sorted(answer.status_code for answer in await asyncio.gather(*asking))
 
-    assert answers_after(world, runner, at_once, provider) == [200, 200, 422, 422]  # each holds 408 of 1,000
+    # each holds 408 of 1,000
+    assert answers_after(world, runner, at_once, provider) == [200, 200, 422, 422]
     assert world.stands(KEY) == (22, 0)
 
 
@@ -209,10 +258,16 @@ class Upstream(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.bodies.append(body)
-        kind, text = "application/json", json.dumps(ANSWER if self.status == 200 else {"type": "error"})
+        kind, text = (
+            "application/json",
+            json.dumps(ANSWER if self.status == 200 else {"type": "error"}),
+        )
         if body.get("stream"):
             kind = "text/event-stream"
-            text = f"event: message_start\ndata: {json.dumps({'type': 'message_start', 'message': ANSWER})}\n\n"
+            text = (
+                "event: message_start\ndata: "
+                f"{json.dumps({'type': 'message_start', 'message': ANSWER})}\n\n"
+            )
         self.send_response(self.status)
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(text)))
@@ -229,7 +284,8 @@ def test_a_pass_through_route_reserves_and_gives_back_what_it_does_not_cost(
     estimate = INPUT * 3 + 20 * 15
     outcomes: list[tuple[dict[str, Any], int, int, set[int]]] = [
         ({}, 200, 200, {COST}),
-        ({"stream": True}, 200, 200, {estimate, COST}),  # older releases read none but of the provider's own host
+        # older releases read none but of the provider's own host
+        ({"stream": True}, 200, 200, {estimate, COST}),
         ({}, 500, 500, {0}),
         ({"max_tokens": 1_000}, 200, 422, {0}),
     ]
@@ -242,8 +298,13 @@ def test_a_pass_through_route_reserves_and_gives_back_what_it_does_not_cost(
             world, body = TwoRegions(1_000), {"model": CLAUDE, "max_tokens": 20, **given}
             answer = answers_after(world, runner, post("/anthropic/v1/messages", **body))
             counted, held = world.stands(KEY)
-            assert (answer.status_code, counted in spent, held) == (status, True, 0), (given, counted, answer.text)
-            assert status == 422 or Upstream.bodies.pop() == ASKED | body  # the provider is sent no mark
+            assert (answer.status_code, counted in spent, held) == (status, True, 0), (
+                given,
+                counted,
+                answer.text,
+            )
+            # the provider is sent no mark
+            assert status == 422 or Upstream.bodies.pop() == ASKED | body
         assert Upstream.bodies == []
         server.shutdown()
         thread.join()

@@ -1,4 +1,6 @@
-"""Budgets on LiteLLM's hooks without its proxy: `acompletion` and a Router, with the real package."""
+"""Budgets on LiteLLM's hooks without its proxy: `acompletion` and a Router, with the real
+package.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,16 @@ from lab.histories.budget_calls import TIMEOUT, TwoRegions
 from ledger.aio import AsyncLedger
 from ledger.errors import InvalidInput, Throttled
 
-from budgets_lab.provider import HELLO, INPUT, MODEL, Provider, TurnedLoop, all_ended, hooks, installed
+from budgets_lab.provider import (
+    HELLO,
+    INPUT,
+    MODEL,
+    Provider,
+    TurnedLoop,
+    all_ended,
+    hooks,
+    installed,
+)
 from ledger_litellm import LedgerBudgets
 from ledger_litellm.errors import RepeatsUnasked
 
@@ -26,15 +37,24 @@ PAGE = Path(__file__).parents[1] / "README.md"
 
 
 def stands_after(
-    world: TwoRegions, budgets: LedgerBudgets, call: Any, *more: LedgerBudgets, provider: Provider | None = None
+    world: TwoRegions,
+    budgets: LedgerBudgets,
+    call: Any,
+    *more: LedgerBudgets,
+    provider: Provider | None = None,
 ) -> tuple[int, int]:
-    """What is spent of Ann's budget, and held, after a call: a function that answers a coroutine."""
+    """What is spent of Ann's budget, and held, after a call: a function that answers a
+    coroutine.
+    """
 
     async def main() -> None:
         await call()
         await all_ended(budgets, *more)
 
-    with installed(budgets, *more, provider=provider), asyncio.Runner(loop_factory=TurnedLoop) as runner:
+    with (
+        installed(budgets, *more, provider=provider),
+        asyncio.Runner(loop_factory=TurnedLoop) as runner,
+    ):
         runner.run(main())
     return world.stands(ANN)
 
@@ -44,7 +64,10 @@ async def acompletion(**given: Any) -> Any:
 
 
 def test_an_answer_counts_its_cost_and_a_failure_what_the_provider_may_bill() -> None:
-    slower, late = litellm.RateLimitError("slower", "ours", MODEL), litellm.Timeout("late", MODEL, "ours")
+    slower, late = (
+        litellm.RateLimitError("slower", "ours", MODEL),
+        litellm.Timeout("late", MODEL, "ours"),
+    )
     outcomes: list[tuple[dict[str, Any], list[Exception], dict[str, Any], int]] = [
         ({}, [], {}, 11),
         ({}, [], {"unit": "tokens"}, 8),
@@ -63,7 +86,10 @@ def test_an_answer_counts_its_cost_and_a_failure_what_the_provider_may_bill() ->
 
         world = TwoRegions(1_000)
         provider = Provider(*failures)
-        assert stands_after(world, hooks(world, **of_hooks), call, provider=provider) == (spent, 0), given
+        assert stands_after(world, hooks(world, **of_hooks), call, provider=provider) == (
+            spent,
+            0,
+        ), given
         assert provider.calls == 1 + ("fallbacks" in given)
 
 
@@ -89,7 +115,12 @@ def test_what_may_not_begin_is_refused_in_a_plain_sentence_and_the_provider_is_n
         ({"max_tokens": None}, {}, bad, "no longest answer"),
         ({"max_tokens": 10**19}, {"unit": "tokens"}, bad, "magnitude"),
         ({"num_retries": 2}, {}, RepeatsUnasked, "num_retries=.*without asking a hook"),
-        ({"context_window_fallback_dict": {MODEL: "ours/dear"}}, {}, RepeatsUnasked, "without asking a hook"),
+        (
+            {"context_window_fallback_dict": {MODEL: "ours/dear"}},
+            {},
+            RepeatsUnasked,
+            "without asking a hook",
+        ),
         ({}, {"ledger": ledger}, litellm.ServiceUnavailableError, "nothing was called: slower"),
         ({}, {"counters": lambda caller: None}, broken, "not set up right"),
         ({}, {"counters": lambda caller: [caller["usr"]]}, broken, "not set up right"),
@@ -97,7 +128,9 @@ def test_what_may_not_begin_is_refused_in_a_plain_sentence_and_the_provider_is_n
     ]
     for given, of_hooks, error, message in refusals:
 
-        async def call(given: dict[str, Any] = given, error: Any = error, message: str = message) -> None:
+        async def call(
+            given: dict[str, Any] = given, error: Any = error, message: str = message
+        ) -> None:
             with pytest.raises(error, match=message) as refused:
                 await acompletion(**given)
             assert getattr(refused.value, "entity_id", ANN) == ANN
@@ -105,13 +138,20 @@ def test_what_may_not_begin_is_refused_in_a_plain_sentence_and_the_provider_is_n
         provider, said = Provider(), len(caplog.records)
         assert stands_after(world, hooks(world, **of_hooks), call, provider=provider) == (0, 0)
         assert provider.calls == 0
-        assert ("not set up right" in "".join(each.message for each in caplog.records[said:])) == (error is broken)
+        assert ("not set up right" in "".join(each.message for each in caplog.records[said:])) == (
+            error is broken
+        )
     for mend in ("are the names of counters", "No caller has 'usr'", "'budget:ann' has no limit"):
         assert mend in caplog.text
 
 
-def test_an_estimate_is_held_while_calls_go_on_and_they_never_pass_a_budget_together(world: TwoRegions) -> None:
-    """Four of eight have room, and one of these is cancelled. With a Ledger in threads, and with an AsyncLedger."""
+def test_an_estimate_is_held_while_calls_go_on_and_they_never_pass_a_budget_together(
+    world: TwoRegions,
+) -> None:
+    """Four of eight have room, and one of these is cancelled.
+
+    With a Ledger in threads, and with an AsyncLedger.
+    """
 
     async def main(world: TwoRegions, ledger: Any) -> None:
         budgets, provider = hooks(world, ledger=ledger), Provider()
@@ -120,9 +160,13 @@ def test_an_estimate_is_held_while_calls_go_on_and_they_never_pass_a_budget_toge
             calls = [asyncio.ensure_future(acompletion(litellm_call_id="mine")) for _ in range(8)]
             while provider.calls + sum(call.done() for call in calls) < 8:
                 await asyncio.sleep(0.001)
-            assert {type(call.exception()) for call in calls if call.done()} == {litellm.BudgetExceededError}
+            assert {type(call.exception()) for call in calls if call.done()} == {
+                litellm.BudgetExceededError
+            }
             with pytest.raises(litellm.InternalServerError):
-                await acompletion(user="bob", litellm_call_id="mine", mock_response=RuntimeError("down"))
+                await acompletion(
+                    user="bob", litellm_call_id="mine", mock_response=RuntimeError("down")
+                )
             assert world.stands(ANN) == (0, 4 * ESTIMATE)
             next(call for call in calls if not call.done()).cancel()
             provider.goes_on.set()
@@ -140,7 +184,9 @@ def test_an_estimate_is_held_while_calls_go_on_and_they_never_pass_a_budget_toge
     asyncio.run(awaited(TwoRegions(1_000)))
 
 
-def test_a_stream_counts_what_it_gave_at_its_end_at_a_failure_and_where_it_is_left(world: TwoRegions) -> None:
+def test_a_stream_counts_what_it_gave_at_its_end_at_a_failure_and_where_it_is_left(
+    world: TwoRegions,
+) -> None:
     budgets, spent = hooks(world), [0]
 
     async def read(words: int) -> None:
@@ -158,7 +204,12 @@ def test_a_stream_counts_what_it_gave_at_its_end_at_a_failure_and_where_it_is_le
             await whole()
 
     gone = litellm.APIConnectionError("gone", "ours", MODEL)
-    for call, failures in ((lambda: read(1), []), (lambda: read(3), []), (fails, [gone]), (whole, [])):
+    for call, failures in (
+        (lambda: read(1), []),
+        (lambda: read(3), []),
+        (fails, [gone]),
+        (whole, []),
+    ):
         total, held = stands_after(world, budgets, call, provider=Provider(*failures))
         spent.append(total - sum(spent))
         assert (held, INPUT < spent[-1] < ESTIMATE) == (0, True)
@@ -167,7 +218,9 @@ def test_a_stream_counts_what_it_gave_at_its_end_at_a_failure_and_where_it_is_le
         asyncio.run(anext(budgets.stream([1, 2])))
 
 
-def test_a_call_that_its_task_gives_up_while_it_goes_on_pays_the_input_at_once(world: TwoRegions) -> None:
+def test_a_call_that_its_task_gives_up_while_it_goes_on_pays_the_input_at_once(
+    world: TwoRegions,
+) -> None:
     provider = Provider()
     provider.goes_on.clear()
 
@@ -185,7 +238,9 @@ def test_a_call_that_its_task_gives_up_while_it_goes_on_pays_the_input_at_once(w
     assert stands_after(world, hooks(world), gives_up, provider=provider) == (INPUT, 0)
 
 
-def test_a_call_whose_end_no_hook_is_told_counts_its_estimate_when_its_time_is_over(world: TwoRegions) -> None:
+def test_a_call_whose_end_no_hook_is_told_counts_its_estimate_when_its_time_is_over(
+    world: TwoRegions,
+) -> None:
     async def is_left() -> None:
         await anext(await acompletion(stream=True))
         assert world.stands(ANN) == (0, ESTIMATE)
@@ -204,7 +259,9 @@ def test_each_attempt_of_a_router_reserves_and_who_may_spend_no_more_keeps_no_ot
             {"model_name": name, "litellm_params": {"model": f"ours/{name}", "max_tokens": 200}}
             for name in ("small", "dear")
         ]
-        router = litellm.Router(deployments, fallbacks=[{"small": ["dear"]}], num_retries=1, retry_after=0)
+        router = litellm.Router(
+            deployments, fallbacks=[{"small": ["dear"]}], num_retries=1, retry_after=0
+        )
         for _ in range(3):
             with pytest.raises(litellm.BudgetExceededError):
                 await router.acompletion("dear", HELLO, user="bob", max_tokens=1_000)
@@ -219,23 +276,37 @@ def test_a_call_that_blocks_asks_no_hook_and_that_is_logged(
 ) -> None:
     with installed(hooks(world)), caplog.at_level(logging.ERROR):
         litellm.completion("gpt-4o", HELLO, user="ann", mock_response="hi")
-    assert "completion() asks no hook that could refuse it: this call is in no budget" in caplog.text
+    assert (
+        "completion() asks no hook that could refuse it: this call is in no budget" in caplog.text
+    )
 
 
 def answered(model: str, sent: int, answered: int, **more: int) -> Any:
-    usage = litellm.Usage(prompt_tokens=sent, completion_tokens=answered, total_tokens=sent + answered, **more)
+    usage = litellm.Usage(
+        prompt_tokens=sent, completion_tokens=answered, total_tokens=sent + answered, **more
+    )
     return litellm.ModelResponse(model=model, choices=[{"message": {"content": "hi"}}], usage=usage)
 
 
 DEAR = {"input_cost_per_token": 1e-3, "output_cost_per_token": 1e-3}
-SHARP = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo=", "detail": "high"}}
+SHARP = {
+    "type": "image_url",
+    "image_url": {"url": "data:image/png;base64,iVBORw0KGgo=", "detail": "high"},
+}
 WRITTEN = {"type": "text", "text": "word " * 5_000, "cache_control": {"type": "ephemeral"}}
 CLAUDE = "claude-sonnet-4-5"
-PRICED: list[tuple[str, Any, dict[str, Any], int]] = [  # the model, its answer, what else is asked, what that costs
-    ("gpt-4o-2024-05-13", "hi", DEAR, 30_000),  # LiteLLM's mock is of 10 and 20 tokens; it keeps what a call costs
+# the model, its answer, what else is asked, what that costs
+PRICED: list[tuple[str, Any, dict[str, Any], int]] = [
+    # LiteLLM's mock is of 10 and 20 tokens; it keeps what a call costs
+    ("gpt-4o-2024-05-13", "hi", DEAR, 30_000),
     ("openai/listed-by-its-call", "hi", DEAR, 30_000),
     ("gpt-4.1", answered("gpt-4.1", 8, 100), {"service_tier": "priority"}, 1_428),
-    ("gpt-4o", answered("gpt-4o", 5_525, 10), {"messages": [{"role": "user", "content": [SHARP] * 5}]}, 13_913),
+    (
+        "gpt-4o",
+        answered("gpt-4o", 5_525, 10),
+        {"messages": [{"role": "user", "content": [SHARP] * 5}]},
+        13_913,
+    ),
     (
         CLAUDE,
         answered(CLAUDE, 5_010, 10, cache_creation_input_tokens=5_000),
@@ -260,14 +331,22 @@ def test_no_price_is_higher_than_what_was_reserved() -> None:
 
 
 def test_wrong_arguments_are_refused(world: TwoRegions) -> None:
-    wrong = {"unit": "euro", "counters": ["llm:ann"], "estimate": -1, "picture": -1, "ledger": "counters"}
+    wrong = {
+        "unit": "euro",
+        "counters": ["llm:ann"],
+        "estimate": -1,
+        "picture": -1,
+        "ledger": "counters",
+    }
     for name, value in wrong.items():
         with pytest.raises(InvalidInput, match=f"{name}=|{name} is a function|kept by a Ledger"):
             hooks(world, **{name: value})
 
 
 def test_the_code_of_the_page_runs_as_it_stands(capsys: pytest.CaptureFixture[str]) -> None:
-    to_try, of_the_proxy = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    to_try, of_the_proxy = re.findall(
+        r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL
+    )
     with installed():
         exec(compile(to_try, "try.py", "exec", dont_inherit=True), {"__name__": "__main__"})
     *answers, refusal = capsys.readouterr().out.splitlines()
@@ -276,4 +355,7 @@ def test_the_code_of_the_page_runs_as_it_stands(capsys: pytest.CaptureFixture[st
     names: dict[str, Any] = {"__name__": "our_budgets"}
     exec(compile(of_the_proxy, "our_budgets.py", "exec", dont_inherit=True), names)
     caller = names["Caller"](key="k1", model="gpt-4o", month="2026-11", day="2026-11-23")
-    assert list(names["budgets_of"](caller)) == ["llm:key:k1@2026-11", "llm:model:gpt-4o@2026-11-23"]
+    assert list(names["budgets_of"](caller)) == [
+        "llm:key:k1@2026-11",
+        "llm:model:gpt-4o@2026-11-23",
+    ]

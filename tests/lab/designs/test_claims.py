@@ -1,5 +1,5 @@
-"""What each design says that it can do, and that it cannot do what it does not say: one table of claims, and what
-becomes of its changes in each scenario of the comparison.
+"""What each design says that it can do, and that it cannot do what it does not say: one table of
+claims, and what becomes of its changes in each scenario of the comparison.
 """
 
 from collections.abc import Callable
@@ -36,9 +36,13 @@ class OnWorld:
     def run(self, program: Program[Result]) -> Result:
         return self._simulated.run(program, EU)
 
-    def at_once(self, *programs: Callable[[], Program[Any]], sdk_attempts: int = 1, faults: Faults = NONE) -> list[Any]:
+    def at_once(
+        self, *programs: Callable[[], Program[Any]], sdk_attempts: int = 1, faults: Faults = NONE
+    ) -> list[Any]:
         """What each of some programs came to, their steps in any order."""
-        return self._simulated.play([Task(EU, program, sdk_attempts) for program in programs], faults)
+        return self._simulated.play(
+            [Task(EU, program, sdk_attempts) for program in programs], faults
+        )
 
     def add(self, design: Design, key: str, change: int = 1) -> Outcome:
         return self.run(design.add(C, change, key, START_MS))
@@ -98,7 +102,9 @@ def passes_a_ceiling_at_once(_: OnWorld, design: Design) -> bool:
     passed = False
     for seed in range(5 if hasattr(design, "ceiling") else 0):
         world, tight = OnWorld(seed), limited(design, 3)
-        world.at_once(*(partial(tight.add, C, 1, f"key-{n}", START_MS) for n in range(6)), sdk_attempts=4)
+        world.at_once(
+            *(partial(tight.add, C, 1, f"key-{n}", START_MS) for n in range(6)), sdk_attempts=4
+        )
         world.settle(tight)
         passed |= world.value(tight) > 3
     return passed
@@ -109,7 +115,11 @@ CLAIMS: list[Claim] = [  # what it is, whether it is so, whether the design says
     ("another change under a used key is refused", refuses_another, lambda claims: claims.mismatch),
     ("a ceiling holds, one after another", keeps_a_ceiling, lambda claims: claims.limit != "none"),
     ("every change can be listed", lists, lambda claims: claims.history),
-    ("a ceiling is passed at once", passes_a_ceiling_at_once, lambda claims: claims.limit == "soft"),
+    (
+        "a ceiling is passed at once",
+        passes_a_ceiling_at_once,
+        lambda claims: claims.limit == "soft",
+    ),
 ]
 
 
@@ -120,7 +130,9 @@ def is_right(design: Design, scenario: Scenario) -> bool:
         return design.claims.regions
     if scenario.again_ms is not None:
         return memory.ms > scenario.again_ms and memory.writes > scenario.others and memory.merges
-    is_exact = design.claims.survives_death and memory.ms > 0 and memory.writes > 0 and memory.merges
+    is_exact = (
+        design.claims.survives_death and memory.ms > 0 and memory.writes > 0 and memory.merges
+    )
     return is_exact or not (scenario.dies or scenario.faults.lost)
 
 
@@ -137,7 +149,9 @@ def test_a_design_does_what_it_claims_and_nothing_besides(design: Design) -> Non
         if is_right(design, scenario):
             assert (found.lost, found.doubled, found.gave_up) == (0, 0, 0), scenario.name
             if design.claims.regions:
-                assert (found.false, found.missed if not scenario.late else 0) == (0, 0), scenario.name
+                assert (found.false, found.missed if not scenario.late else 0) == (0, 0), (
+                    scenario.name
+                )
         elif scenario.name not in RARE:
             assert found.lost + found.doubled, scenario.name
 
@@ -148,14 +162,21 @@ def test_every_name_stands_for_one_design() -> None:
 
 def test_a_set_tells_full_from_duplicate() -> None:
     world, design = OnWorld(), StringSet(ceiling=2)
-    assert [world.add(design, key) for key in "aabc"] == ["recorded", "replayed", "recorded", "refused"]
+    assert [world.add(design, key) for key in "aabc"] == [
+        "recorded",
+        "replayed",
+        "recorded",
+        "refused",
+    ]
 
 
 def test_no_order_of_steps_and_no_fault_leaves_a_gap() -> None:
     faults, design = Faults(lost=150, dropped=50, late=50, throttled=50, crash=50), GapFree()
     for seed in range(15):
         world = OnWorld(seed)
-        world.at_once(*(partial(until_answered, design, 1, f"item-{n % 5}") for n in range(7)), faults=faults)
+        world.at_once(
+            *(partial(until_answered, design, 1, f"item-{n % 5}") for n in range(7)), faults=faults
+        )
         world.world.quiesce()
         assert sorted(world.run(design.numbers(C)).values()) == [1, 2, 3, 4, 5], seed
 

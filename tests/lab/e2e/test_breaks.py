@@ -1,4 +1,6 @@
-"""When an alarm is in alarm: CloudWatch's rule, on the templates' alarms and on samples made by hand."""
+"""When an alarm is in alarm: CloudWatch's rule, on the templates' alarms and on samples made by
+hand.
+"""
 
 import json
 from dataclasses import replace
@@ -16,7 +18,9 @@ from tests.infra.template import framework, source
 RUNG, LOOKED = Metric("Ledger", "LanesRung"), Metric("Ledger", "LanesLooked")
 SUM = Measure("m", RUNG, "Sum", 10)
 ONE = Alarm("one", (SUM,), {"m": "m"}, "GreaterThanThreshold", 5, 3, 2, "notBreaching")
-SILENT = replace(ONE, comparison="LessThanThreshold", threshold=1, periods=1, to_alarm=1, missing="breaching")
+SILENT = replace(
+    ONE, comparison="LessThanThreshold", threshold=1, periods=1, to_alarm=1, missing="breaching"
+)
 SHARE = Alarm(
     "share",
     (replace(SUM, id="rung"), replace(SUM, id="looked", metric=LOOKED)),
@@ -33,7 +37,9 @@ def deployed() -> list[Alarm]:
     functions = {
         f"{key[0].upper()}{key[1:]}LambdaFunction": {
             "Type": "",
-            "Properties": {"FunctionName": each["name"].replace("${param:name}-${sls:stage}", TABLE)},
+            "Properties": {
+                "FunctionName": each["name"].replace("${param:name}-${sls:stage}", TABLE)
+            },
         }
         for key, each in framework()["functions"].items()
     }
@@ -55,7 +61,8 @@ def test_so_many_of_the_last_periods_must_breach_and_missing_data_is_what_the_al
     with pytest.raises(KeyError):
         replace(ONE, missing="ignore").crosses([1, 2, 3])
     samples = {RUNG: [(70.0, 9.0), (75.0, 1.0), (91.0, 3.0), (100.0, 4.0), (101.0, 50.0)]}
-    assert ONE.points(samples, 100.0) == [1, None, 7]  # a period holds its end, and not its beginning
+    # a period holds its end, and not its beginning
+    assert ONE.points(samples, 100.0) == [1, None, 7]
 
 
 def test_metric_math_needs_what_is_there_and_evaluates_one_arm_of_if() -> None:
@@ -67,30 +74,53 @@ def test_metric_math_needs_what_is_there_and_evaluates_one_arm_of_if() -> None:
         (None, 1.0, None),
     ):
         given = {RUNG: rung, LOOKED: looked}.items()
-        points = SHARE.points({metric: [(95.0, it)] for metric, it in given if it is not None}, 100.0)
+        points = SHARE.points(
+            {metric: [(95.0, it)] for metric, it in given if it is not None}, 100.0
+        )
         assert points == [point], (rung, looked)
         assert SHARE.crosses(points) is (point != 0)  # missing data breaches
     both = replace(SHARE, expressions={"all": "SUM(METRICS())", "most": "MAX([all / 2, looked])"})
-    assert [both.points(samples, 100.0) for samples in ({RUNG: [(95.0, 8.0)]}, {})] == [[4.0], [None]]
+    assert [both.points(samples, 100.0) for samples in ({RUNG: [(95.0, 8.0)]}, {})] == [
+        [4.0],
+        [None],
+    ]
 
 
 def test_what_is_measured_is_what_sqs_and_the_lines_of_a_function_say() -> None:
-    """As SQS has it: a change that fails at each receive leaves the age of the queue after three of them."""
+    """As SQS has it: a change that fails at each receive leaves the age of the queue after three
+    of them.
+    """
     delayed = {"VisibleAt": 110, "FirstReceiveTimestamp": 0, "ReceiveCount": 0}
-    due, received = delayed | {"VisibleAt": 90}, delayed | {"FirstReceiveTimestamp": 70, "ReceiveCount": 2}
+    due, received = (
+        delayed | {"VisibleAt": 90},
+        delayed | {"FirstReceiveTimestamp": 70, "ReceiveCount": 2},
+    )
     poison = delayed | {"FirstReceiveTimestamp": 10, "ReceiveCount": 3}
-    for messages, age_s in (([delayed], 0), ([due, delayed], 10), ([poison, due, received], 30), ([poison], None)):
+    for messages, age_s in (
+        ([delayed], 0),
+        ([due, delayed], 10),
+        ([poison, due, received], 30),
+        ([poison], None),
+    ):
         assert oldest_s(messages, 100.0) == age_s
     metrics = [{"Namespace": "Ledger", "Metrics": [{"Name": "LanesRung"}, {"Name": "LanesLooked"}]}]
     embedded = {"_aws": {"CloudWatchMetrics": metrics}, "LanesRung": [1.0, 2.0], "LanesLooked": 3.0}
     logged = '{"level":"ERROR","exception":"Traceback (most recent call last):"}'
-    lines = ["START RequestId: 1", "Traceback (most recent call last):", "ValueError: no", logged, json.dumps(embedded)]
+    lines = [
+        "START RequestId: 1",
+        "Traceback (most recent call last):",
+        "ValueError: no",
+        logged,
+        json.dumps(embedded),
+    ]
     invoked, failed = Metric("AWS/Lambda", "Invocations", "f"), Metric("AWS/Lambda", "Errors", "f")
     samples = [sample for line in lines for sample in samples_of("f", line)]
     assert samples == [(invoked, 1), (failed, 1), (RUNG, 1.0), (RUNG, 2.0), (LOOKED, 3.0)]
 
 
-def test_every_alarm_of_the_templates_is_judged_or_watches_what_is_known_not_to_be_measured_here() -> None:
+def test_every_alarm_of_the_templates_is_judged_or_watches_what_is_known_not_to_be_measured_here() -> (
+    None
+):
     alarms = deployed()
     assert [alarm for alarm in alarms if is_measured(alarm, PARTS) == is_excused(alarm)] == []
     for broken in BREAKS:
@@ -100,4 +130,6 @@ def test_every_alarm_of_the_templates_is_judged_or_watches_what_is_known_not_to_
         assert not [alarm for alarm in crossing if alarm.watches(QUIET.difference(broken.seen_in))]
     (waiting,) = [alarm for alarm in alarms if alarm.watches(BREAKS[2].seen_in)]
     assert (waiting.threshold, waiting.lasts_s) == (300 / 25, 5 * 60 / 25)
-    assert deployment(NAME, STAGE, REGION, " ".join(map("=".join, PARAMS.items()))).regions == (REGION,)
+    assert deployment(NAME, STAGE, REGION, " ".join(map("=".join, PARAMS.items()))).regions == (
+        REGION,
+    )

@@ -1,4 +1,6 @@
-"""A month that turns: which one it is, when it closes, and which answers about that instant are wrong."""
+"""A month that turns: which one it is, when it closes, and which answers about that instant are
+wrong.
+"""
 
 from datetime import UTC, datetime, timedelta
 from itertools import product
@@ -43,7 +45,9 @@ def asked(key: str, answer: str, from_ms: int, to_ms: int, **said: str) -> Asked
         (datetime(2027, 1, 9, tzinfo=UTC), "2026-12"),
     ],
 )
-def test_the_month_that_closes_in_the_run_is_the_last_that_is_over_in_every_zone(now: datetime, over: str) -> None:
+def test_the_month_that_closes_in_the_run_is_the_last_that_is_over_in_every_zone(
+    now: datetime, over: str
+) -> None:
     for passed_s, number in ((0, 0), (CLOSES_S[1] - 100, 1), (CLOSES_S[2] - 44, 3)):
         turn = next_turn(now, now + timedelta(seconds=passed_s))
         assert (turn.number, turn.over) == (number, over)
@@ -57,25 +61,45 @@ def test_the_month_that_closes_in_the_run_is_the_last_that_is_over_in_every_zone
         next_turn(now, now + timedelta(seconds=CLOSES_S[-1]))
 
 
-def test_an_answer_on_the_wrong_side_of_the_instant_is_wrong_and_so_is_a_run_that_shows_no_side() -> None:
+def test_an_answer_on_the_wrong_side_of_the_instant_is_wrong_and_so_is_a_run_that_shows_no_side() -> (
+    None
+):
     right = [
-        asked(f"{n}/{way}/{region}", QUEUED if way == "queue" else answer, ms, ms + 10, way=way, region=region)
+        asked(
+            f"{n}/{way}/{region}",
+            QUEUED if way == "queue" else answer,
+            ms,
+            ms + 10,
+            way=way,
+            region=region,
+        )
         for n, (answer, ms) in enumerate(((COUNTED, -90), (REFUSED, 5)))
         for way, region in product(WAYS, REGIONS)
     ]
     right[right.index(asked("1/library/eu-west-1", REFUSED, 5, 15))] = asked(
         "0/http/eu-west-1", REFUSED, 5, 15
     )  # again
-    outcomes = {each.key: {REFUSED} for each in right if each.way == "queue" and each.key.startswith("1")}
+    outcomes = {
+        each.key: {REFUSED} for each in right if each.way == "queue" and each.key.startswith("1")
+    }
     assert list(wrong_answers(right, outcomes, TURN)) == []
-    assert counted(right, outcomes) == {OVER: {each.key for each in right if each.key.startswith("0")}}
+    assert counted(right, outcomes) == {
+        OVER: {each.key for each in right if each.key.startswith("0")}
+    }
     for wrong in (
         asked("late", COUNTED, 0, 5),
         asked("early", REFUSED, -9, -1),
         asked("of the newer month", REFUSED, -9, 9, counter=OPENED),
         asked("failed", "503", -9, 9),
         asked("late in the queue", QUEUED, 0, 1, way="queue"),
-        asked("without an outcome", QUEUED, -9, -8, way="queue", counter=f"{TURN.base(QUOTA, 'q')}@{TURN.over}"),
+        asked(
+            "without an outcome",
+            QUEUED,
+            -9,
+            -8,
+            way="queue",
+            counter=f"{TURN.base(QUOTA, 'q')}@{TURN.over}",
+        ),
     ):
         assert len(list(wrong_answers([*right, wrong], outcomes, TURN))) == 1, wrong.key
     for between in (asked("across", COUNTED, -9, 9), asked("over", REFUSED, -9, 9)):

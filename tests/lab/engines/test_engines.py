@@ -1,4 +1,6 @@
-"""The engine as a process, what replicates between its Regions, and the proxy before it; skipped where it is not."""
+"""The engine as a process, what replicates between its Regions, and the proxy before it; skipped
+where it is not.
+"""
 
 import random
 from collections.abc import Callable, Iterator
@@ -48,7 +50,10 @@ def test_a_write_reaches_the_other_region_but_not_across_a_partition_and_a_repli
         clients[region].put_item(TableName=name, Item={**ITEM, "value": {"N": str(value)}})
 
     def values() -> list[Any]:
-        found = [clients[region].get_item(TableName=name, Key=ITEM, ConsistentRead=True) for region in (A, B)]
+        found = [
+            clients[region].get_item(TableName=name, Key=ITEM, ConsistentRead=True)
+            for region in (A, B)
+        ]
         return [answer.get("Item", {}).get("value") for answer in found]
 
     with pytest.raises(ReplicationError, match=r"failed.*is closed"):  # noqa: PT012, SIM117
@@ -75,17 +80,26 @@ def test_a_write_reaches_the_other_region_but_not_across_a_partition_and_a_repli
 
 
 @contextmanager
-def behind(engine: Engine, mixed: Mix) -> Iterator[tuple[str, Callable[[tuple[object, ...]], object]]]:
+def behind(
+    engine: Engine, mixed: Mix
+) -> Iterator[tuple[str, Callable[[tuple[object, ...]], object]]]:
     """The endpoint of a proxy with such a mix, and what its commands are sent by."""
     with Children() as children:
         control, endpoint = proxy.start(children, engine, 1, mixed)
         yield endpoint, control.send
 
 
-def error_of_put(name: str, endpoint: str, region: str = A, place: str = OUTSIDE, item: Any = ITEM) -> str:
-    """The code of the error, or the name of its class; empty where there is none. It is sent once."""
+def error_of_put(
+    name: str, endpoint: str, region: str = A, place: str = OUTSIDE, item: Any = ITEM
+) -> str:
+    """The code of the error, or the name of its class; empty where there is none.
+
+    It is sent once.
+    """
     once = Config(retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=5)
-    client = boto3.client("dynamodb", region_name=region, endpoint_url=f"{endpoint}/{place}", config=once)
+    client = boto3.client(
+        "dynamodb", region_name=region, endpoint_url=f"{endpoint}/{place}", config=once
+    )
     try:
         client.put_item(TableName=name, Item=item)
     except ClientError as error:
@@ -125,13 +139,18 @@ def test_who_is_cut_off_or_refused_is_until_it_ends_and_a_batch_is_answered_item
         assert errors == ["", "", "ConnectionClosedError"]
         send(("partition", False))
         send(("refuse", "denied", "ring"))
-        assert [error_of_put(name, endpoint, *of) for of in ((B, A), (A, "ring"))] == ["", "AccessDeniedException"]
+        assert [error_of_put(name, endpoint, *of) for of in ((B, A), (A, "ring"))] == [
+            "",
+            "AccessDeniedException",
+        ]
         send(("refuse", "", ""))
         settings = Settings(table=name, region=A, endpoint_url=f"{endpoint}/{OUTSIDE}")
         ledger = Ledger(settings)
         first = ledger.add("c", 1)
         receipts = ledger.add_many([Change("c", 4, "k", first.delta.at), Change("c", 16)])
         again = ledger.add_many([Change("c", 4, "k", first.delta.at), Change("c", 64)])
-        outcomes = [receipt.outcome for receipt in [*receipts, *again] if not isinstance(receipt, Exception)]
+        outcomes = [
+            receipt.outcome for receipt in [*receipts, *again] if not isinstance(receipt, Exception)
+        ]
         assert outcomes == ["recorded", "recorded", "replayed", "recorded"]
         assert Reader(settings).read("c").value == 85

@@ -23,7 +23,9 @@ def image(value: int) -> Image:
 
 
 class Model:
-    """Tables and streams of some Regions in memory, and the registry under test, which gets what a replicator gives."""
+    """Tables and streams of some Regions in memory, and the registry under test, which gets what
+    a replicator gives.
+    """
 
     def __init__(self, *regions: str, seed: int) -> None:
         self.replicas = Replicas(regions, random.Random(seed), 0, MAX_LAG_MS)

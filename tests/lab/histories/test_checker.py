@@ -17,10 +17,15 @@ from ledger import tokens
 from ledger.values import Delta, Lane
 
 EU, US = "eu-west-1", "us-east-1"
-ASKED = [Asked(n, Delta(Lane(EU, 0, "c"), f"01HF7YAN3RJB2F2YPGB2KP8ZJ{n}", 4**n), acknowledged=True) for n in range(3)]
+ASKED = [
+    Asked(n, Delta(Lane(EU, 0, "c"), f"01HF7YAN3RJB2F2YPGB2KP8ZJ{n}", 4**n), acknowledged=True)
+    for n in range(3)
+]
 
 
-def seen(value: int, count: int, must: frozenset[int] = frozenset(), asked: int = 3, region: str = EU) -> Seen:
+def seen(
+    value: int, count: int, must: frozenset[int] = frozenset(), asked: int = 3, region: str = EU
+) -> Seen:
     return Seen(region, True, value, count, asked, must)
 
 
@@ -86,6 +91,10 @@ def test_what_is_wrong_at_the_end_is_said_and_a_right_one_is_right() -> None:
         (21, 21, every, [1, 4], "history"),
         (21, 5, every, [1, 4], "differ"),
     ):
-        wrong = check_end(Record(asked=ASKED), {EU: here, US: there}, {EU: listed_here, US: listed_there})
+        wrong = check_end(
+            Record(asked=ASKED), {EU: here, US: there}, {EU: listed_here, US: listed_there}
+        )
         assert any(says in each for each in wrong), says
-    assert list(check_end(Record(asked=ASKED), {EU: 21, US: 21}, {EU: every, US: every[::-1]})) == []
+    assert (
+        list(check_end(Record(asked=ASKED), {EU: 21, US: 21}, {EU: every, US: every[::-1]})) == []
+    )

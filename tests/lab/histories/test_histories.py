@@ -1,4 +1,6 @@
-"""Histories of the shipped code: right, repeatable, and worth something only when enough happened in them."""
+"""Histories of the shipped code: right, repeatable, and worth something only when enough
+happened in them.
+"""
 
 from collections import Counter
 from dataclasses import replace
@@ -25,17 +27,31 @@ def played(kind: str, times: int, first: int = FIRST) -> Counter[str]:
     return happened
 
 
-PLAYED: list[tuple[str, int, int, dict[str, int]]] = [  # kind, histories, first seed, counts that must be exceeded
+# kind, histories, first seed, counts that must be exceeded
+PLAYED: list[tuple[str, int, int, dict[str, int]]] = [
     ("lanes", 25, FIRST, {"reads": 250, "deltas": 75}),
     ("series", 15, FIRST, {"charts": 150}),
-    ("limits", 10, FIRST + 13, dict.fromkeys(("counted", "held", "refused", "released", "expired"), 3)),
+    (
+        "limits",
+        10,
+        FIRST + 13,
+        dict.fromkeys(("counted", "held", "refused", "released", "expired"), 3),
+    ),
     ("strong", 8, FIRST, {"conflicts": 15}),
     ("periods", 12, FIRST + 58, {"counted": 20, "looks": 20, "over": 20, "carried": 0}),
     (
         "sagas",
         25,
         179,
-        {"moved": 20, "refused": 20, "refunded": 20, "held": 20, "refused holds": 20, "by queue": 20, "stuck": 0},
+        {
+            "moved": 20,
+            "refused": 20,
+            "refunded": 20,
+            "held": 20,
+            "refused holds": 20,
+            "by queue": 20,
+            "stuck": 0,
+        },
     ),
     ("service", 6, 2_000_003, {"visits": 5, "rings": 30, "late": 30, "purged": 0}),
     ("thresholds", 3, 3_000_007, {"crossings": 5}),
@@ -46,7 +62,9 @@ def test_every_kind_of_history_is_played() -> None:
     assert sorted(kind for kind, *_ in PLAYED) == sorted(KINDS)
 
 
-@pytest.mark.parametrize(("kind", "times", "first", "bounds"), PLAYED, ids=[kind for kind, *_ in PLAYED])
+@pytest.mark.parametrize(
+    ("kind", "times", "first", "bounds"), PLAYED, ids=[kind for kind, *_ in PLAYED]
+)
 def test_histories_of_a_kind_are_right_and_everything_happens_in_them(
     kind: str, times: int, first: int, bounds: dict[str, int]
 ) -> None:
@@ -54,10 +72,15 @@ def test_histories_of_a_kind_are_right_and_everything_happens_in_them(
     assert {what: happened[what] for what, bound in bounds.items() if happened[what] <= bound} == {}
 
 
-def test_every_limited_counter_that_is_restored_is_right_after_a_rebuild(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_limited_counter_that_is_restored_is_right_after_a_rebuild(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(limited_restores, "ONE_OF", 1)
     happened = played("limits", 6, first=33)
-    assert min(happened[what] for what in ("restored", "restored beyond", "tokens lost", "gates gone")) > 0
+    assert (
+        min(happened[what] for what in ("restored", "restored beyond", "tokens lost", "gates gone"))
+        > 0
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -75,18 +98,24 @@ def test_a_history_can_be_read(kind: str, what: str) -> None:
     assert not any(line.startswith("WRONG") for line in shown)
 
 
-def test_a_replica_that_is_made_again_with_half_of_a_commit_is_right_again_after_a_rebuild() -> None:
+def test_a_replica_that_is_made_again_with_half_of_a_commit_is_right_again_after_a_rebuild() -> (
+    None
+):
     """Also where compactors went on before it, so that segments overlap."""
     struck = 0
     for seed in range(120, 132):
         choices, trace = Drawn(seed), Trace()
-        assert KINDS["lanes"].play(choices, replace(mix(choices), remade=True), trace).violations == []
+        assert (
+            KINDS["lanes"].play(choices, replace(mix(choices), remade=True), trace).violations == []
+        )
         struck += any("is made again" in line for line in trace.lines)
     assert struck > 0
 
 
 def test_of_each_kind_of_thing_enough_has_to_happen_in_many_histories() -> None:
-    enough = Counter({"lanes": 1_000, **{name: int(1_000 * least) for name, least in LEAST.items()}})
+    enough = Counter(
+        {"lanes": 1_000, **{name: int(1_000 * least) for name, least in LEAST.items()}}
+    )
     assert lacks(enough) == []
     for name in LEAST:
         assert lacks(enough - Counter({name: 1})) == [name]

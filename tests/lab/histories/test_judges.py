@@ -1,4 +1,6 @@
-"""The judges can go red, and so can the commands that play them: each rule finds what no other one does."""
+"""The judges can go red, and so can the commands that play them: each rule finds what no other
+one does.
+"""
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +23,9 @@ ALONE = [row for row in ROWS if row.is_alone]
 @pytest.mark.parametrize("judge", JUDGES)
 def test_each_rule_of_a_judge_has_a_row(judge: str) -> None:
     rules = [rule.says for rule in rules_of(judge)]
-    assert len(rules) == len(set(rules)) > 1, "two rules say the same, so a row does not say which one it is of"
+    assert len(rules) == len(set(rules)) > 1, (
+        "two rules say the same, so a row does not say which one it is of"
+    )
     assert rules == [row.rule.says for row in ROWS if row.rule.judge == judge]
 
 
@@ -40,7 +44,9 @@ def test_a_judge_without_a_rule_lacks_it_alone() -> None:
         for rule in rules_of(judge):
             code = rule.crippled((ROOT / rule.file).read_text("utf-8"))
             compile(code, rule.file, "exec")
-            assert [left.says for left in rules_in(judge, code)] == [says for says in rules if says != rule.says]
+            assert [left.says for left in rules_in(judge, code)] == [
+                says for says in rules if says != rule.says
+            ]
 
 
 SOON = {  # a rule of each judge that is played in every run; `make mistakes ARGS=--rules` plays all
@@ -58,11 +64,16 @@ def test_without_its_rule_a_judge_finds_nothing(row: Row) -> None:
     assert known_by(row) == ""
 
 
-# -- what the commands end with ----------------------------------------------------------------------------------------
+# -- what the commands end with
+# ----------------------------------------------------------------------------------------
 
-NOTHING = Mistake("nothing", "lanes", [Place("lab/histories/kinds.py", ["KINDS = {"], ["KINDS = {"])])
+NOTHING = Mistake(
+    "nothing", "lanes", [Place("lab/histories/kinds.py", ["KINDS = {"], ["KINDS = {"])]
+)
 FOUND = Mistake(
-    "a delta counts twice", "lanes", [Place("lab/histories/checker.py", ["    if value < 0:"], ["    if value > 0:"])]
+    "a delta counts twice",
+    "lanes",
+    [Place("lab/histories/checker.py", ["    if value < 0:"], ["    if value > 0:"])],
 )
 
 
@@ -75,7 +86,11 @@ FOUND = Mistake(
     ],
 )
 def test_make_mistakes_fails_where_one_is_not_found(
-    planted: list[Mistake], code: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    planted: list[Mistake],
+    code: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(mistakes, "HISTORIES_MAX", 2)
     with pytest.raises(SystemExit) as ended:
@@ -99,9 +114,15 @@ def test_a_row_is_wrong_where_its_history_is_right_and_where_another_rule_finds_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     row = ALONE[0]
-    for alone, crippled, amiss in (("", "", "finds"), ("seed", "seed", "found without it"), ("seed", "", "")):
+    for alone, crippled, amiss in (
+        ("", "", "finds"),
+        ("seed", "seed", "found without it"),
+        ("seed", "", ""),
+    ):
         answers = {None: (alone, "wrong"), row.rule: (crippled, "wrong")}
-        monkeypatch.setattr(mistakes, "catch", lambda _, histories, without=None, told=answers: told[without])
+        monkeypatch.setattr(
+            mistakes, "catch", lambda _, histories, without=None, told=answers: told[without]
+        )
         assert (amiss in known_by(row)) if amiss else known_by(row) == ""
 
 
@@ -109,7 +130,11 @@ def plays(happened: Counter[str], wrong_at: int | None = None) -> Kind:
     """Histories of one kind; that of one seed is wrong."""
 
     def play(choices: object, **_: object) -> Played:
-        wrong = ["a change counts twice"] if getattr(choices, "seed", None) == wrong_at is not None else []
+        wrong = (
+            ["a change counts twice"]
+            if getattr(choices, "seed", None) == wrong_at is not None
+            else []
+        )
         return Played(wrong, 3, happened)
 
     return Kind(play, ("deltas",))
@@ -146,8 +171,12 @@ def test_make_simulate_fails_at_a_wrong_history_and_where_too_little_happened(
     assert said in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("shown", "code"), [("WRONG: a change counts twice", 1), ("3 ms  a put", 0)])
-def test_a_history_that_is_shown_and_wrong_fails(shown: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("shown", "code"), [("WRONG: a change counts twice", 1), ("3 ms  a put", 0)]
+)
+def test_a_history_that_is_shown_and_wrong_fails(
+    shown: str, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(simulate, "lines", lambda kind, seed: ["0 ms  a put", shown])
     with pytest.raises(typer.Exit) as ended:
         simulate.main(seed=7)

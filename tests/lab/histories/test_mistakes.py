@@ -3,7 +3,18 @@
 import pytest
 
 from lab.histories import explore
-from lab.histories.mistakes import LANES, LIMITS, PERIODS, ROOT, RUN, SAGAS, SERVICE, Mistake, Place, catch
+from lab.histories.mistakes import (
+    LANES,
+    LIMITS,
+    PERIODS,
+    ROOT,
+    RUN,
+    SAGAS,
+    SERVICE,
+    Mistake,
+    Place,
+    catch,
+)
 
 MISTAKES = {mistake.name: mistake for mistake in (*LANES, *LIMITS, *PERIODS, *SAGAS, *SERVICE)}
 
@@ -14,7 +25,9 @@ def test_every_mistake_fits_its_file_and_what_finds_it_is_there() -> None:
     for mistake in (*MISTAKES.values(), *RUN):
         code: dict[str, str] = {}
         for place in mistake.places:
-            code[place.file] = place.planted(code.get(place.file) or (ROOT / place.file).read_text("utf-8"))
+            code[place.file] = place.planted(
+                code.get(place.file) or (ROOT / place.file).read_text("utf-8")
+            )
         assert mistake.at.isdecimal() or mistake.at in explore.EXPLORED, mistake.name
 
 
@@ -43,7 +56,9 @@ SOON = (
 )
 
 
-@pytest.mark.parametrize("mistake", [MISTAKES[name] for name in SOON], ids=lambda mistake: mistake.name)
+@pytest.mark.parametrize(
+    "mistake", [MISTAKES[name] for name in SOON], ids=lambda mistake: mistake.name
+)
 def test_a_planted_mistake_is_found(mistake: Mistake) -> None:
     by, _ = catch(mistake, histories=200)
     assert by

@@ -1,4 +1,6 @@
-"""What the live page says is what the shipped programs read, and only the page itself may change it."""
+"""What the live page says is what the shipped programs read, and only the page itself may change
+it.
+"""
 
 import threading
 from dataclasses import replace
@@ -29,14 +31,18 @@ def at_rest(scene: Scene) -> Any:
     return picture(scene)
 
 
-def test_a_number_is_judged_by_what_its_region_can_know_and_at_rest_ours_alone_equals_the_truth() -> None:
+def test_a_number_is_judged_by_what_its_region_can_know_and_at_rest_ours_alone_equals_the_truth() -> (
+    None
+):
     scene = Scene(7, Controls(lag_ms=800, duplicates_percent=30, writes_per_s=16))
     for step in range(800):
         if step == 400:
             scene.set({"cut": True})
             scene.crash(A)
         scene.step()
-    assert picture(scene)["verdict"].endswith("crashed right after a write. The crash changed no number.")
+    assert picture(scene)["verdict"].endswith(
+        "crashed right after a write. The crash changed no number."
+    )
     for region in (A, B):
         assert 0 < scene.readings[region]["ours"].known_count < scene.truth.count
     assert moods(scene) <= {"exact", "behind"}
@@ -56,7 +62,9 @@ def test_a_number_is_judged_by_what_its_region_can_know_and_at_rest_ours_alone_e
     ours, add = found["sale"]["sellers"].values()
     assert (ours["sold"], ours["note"]) == (SEATS, f"{scene.truth.count - SEATS} refused")
     assert add["note"] == f"{add['sold'] - SEATS} without a seat"
-    assert all(scene.done[A][done] + scene.done[B][done] for done in ("folded", "settled", "cleaned"))
+    assert all(
+        scene.done[A][done] + scene.done[B][done] for done in ("folded", "settled", "cleaned")
+    )
 
 
 def test_a_library_that_reads_too_much_is_called_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,21 +79,39 @@ def test_a_library_that_reads_too_much_is_called_wrong(monkeypatch: pytest.Monke
     assert verdict["note"].startswith("+")
 
 
-def test_the_page_alone_is_answered_loads_nothing_from_elsewhere_and_a_bad_wish_changes_nothing() -> None:
+def test_the_page_alone_is_answered_loads_nothing_from_elsewhere_and_a_bad_wish_changes_nothing() -> (
+    None
+):
     with Server(0) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         visitor = httpx.Client(base_url=server.url, timeout=60, trust_env=False)
-        own, other = {"Origin": server.url.rstrip("/"), **JSON}, {"Origin": "https://evil.example", **JSON}
+        own, other = (
+            {"Origin": server.url.rstrip("/"), **JSON},
+            {"Origin": "https://evil.example", **JSON},
+        )
         for path in ("/", "/style.css", "/page.js", "/icon.svg"):
             assert visitor.get(path).status_code == 200
-            assert visitor.get(path).headers["Content-Security-Policy"].startswith("default-src 'none';")
+            assert (
+                visitor.get(path)
+                .headers["Content-Security-Policy"]
+                .startswith("default-src 'none';")
+            )
             assert visitor.get(path, headers={"Host": "evil.example"}).status_code == 403
         first = visitor.get("/picture").json()["now_ms"]
         while visitor.get("/picture").json()["now_ms"] == first:
             continue
         assert visitor.post("/do", content='{"rest": true}', headers=other).status_code == 403
-        assert visitor.post("/do", content='{"set": {"lag_ms": 700}}', headers=own).status_code == 204
-        for wish in ('{"set": {"lag_ms": -1}}', '{"set": {"x": 1}}', '{"crash": 7}', "[]", "{", "x" * 1001):
+        assert (
+            visitor.post("/do", content='{"set": {"lag_ms": 700}}', headers=own).status_code == 204
+        )
+        for wish in (
+            '{"set": {"lag_ms": -1}}',
+            '{"set": {"x": 1}}',
+            '{"crash": 7}',
+            "[]",
+            "{",
+            "x" * 1001,
+        ):
             assert visitor.post("/do", content=wish, headers=own).status_code == 400
         assert visitor.get("/picture").json()["controls"]["lag_ms"] == 700
         server.shutdown()

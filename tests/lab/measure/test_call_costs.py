@@ -34,16 +34,25 @@ SCRIPT: dict[str, Call] = {  # of a ledger, a reader and a compactor
     "a run": lambda *of: of[2].run(),
     "compacts": lambda *of: [of[2].compact(LIKES) for _ in range(3)],
     "values": lambda _, reads, __: reads.values([f"likes:{n}" for n in range(150)]),
-    "a history": lambda _, reads, __: [list(reads.history(LIKES)), reads.history_page(LIKES, limit=20)],
+    "a history": lambda _, reads, __: [
+        list(reads.history(LIKES)),
+        reads.history_page(LIKES, limit=20),
+    ],
     "a page of names": lambda _, reads, __: reads.counters(),
     "a verify": lambda *of: of[2].verify(LIKES),
     "a rebuild": lambda *of: of[2].rebuild(LIKES),
     "a limited add, twice": lambda own, *_: [own.add(STOCK, 10, **key("s")) for _ in range(2)],
     "many limited and not": lambda own, *_: own.add_many([*many(60, STOCK), *many(3, "likes:2")]),
-    "a lane that files": lambda own, *_: [own.add_many(many(40, STOCK, of=f"{n}.")) for n in range(4)],
+    "a lane that files": lambda own, *_: [
+        own.add_many(many(40, STOCK, of=f"{n}.")) for n in range(4)
+    ],
     "a capture": lambda own, *_: own.capture(own.hold(SEATS, 1, expires=LONG, **key("h"))),
     "another limit": lambda own, *_: own.set_limit(SEATS, ceiling=6),
-    "holds and standing": lambda _, reads, __: [reads.holds(SEATS), reads.standing(STOCK), reads.read(STOCK)],
+    "holds and standing": lambda _, reads, __: [
+        reads.holds(SEATS),
+        reads.standing(STOCK),
+        reads.read(STOCK),
+    ],
     "a limited verify": lambda *of: of[2].verify(STOCK),
 }
 
@@ -51,10 +60,17 @@ SCRIPT: dict[str, Call] = {  # of a ledger, a reader and a compactor
 def test_every_kind_of_call_says_what_its_answers_said() -> None:
     for regions in ((A, B), (A,)):  # in one, a clean deletes
         # Each answer costs a request, in the call that asks.
-        tables = {region: Region().before(object, lambda _: here().add(Cost(1))) for region in regions}
+        tables = {
+            region: Region().before(object, lambda _: here().add(Cost(1))) for region in regions
+        }
         seen = list[Observed]()
         settings = Settings(
-            table="counters", region=A, regions=regions, limits=LIMITS, fold_min=1, clean_units_per_s=10**9
+            table="counters",
+            region=A,
+            regions=regions,
+            limits=LIMITS,
+            fold_min=1,
+            clean_units_per_s=10**9,
         )
         now_ms = int(AT.timestamp() * 1_000)
         given: Any = {"clock": lambda: now_ms, "observe": seen.append}  # noqa: B023

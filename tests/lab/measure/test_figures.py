@@ -33,23 +33,29 @@ def test_a_life_costs_what_its_items_cost() -> None:
     for changes in (40, 960):
         life.write(changes)
         life.compact()
-    segments = 2 * (2 + 23)  # 40 and 960 entries of 24 bytes and the keys: 2 KB and 23 KB, twice for the transaction
+    # 40 and 960 entries of 24 bytes and the keys: 2 KB and 23 KB, twice for the transaction
+    segments = 2 * (2 + 23)
     ends = 2 * 2 + 2 + 1  # checkpoints, notes, the lane in the directory
     assert life.a_change().write_units == 1_000 + 1_000 + segments + ends
     assert (life.read().requests, life.read().read_units) == (2, 2)
     packs = 40 * (1 + 1)  # of 38: a KB, put and deleted
     assert in_packs(38, 1_520) * 1_520 == packs + 2 * 2 * 18 + ends
-    # Of the queue ten batches of a hundred messages, or three packs of a message or more: folded, noted, cleaned.
+    # Of the queue ten batches of a hundred messages, or three packs of a message or more: folded,
+    # noted, cleaned.
     ends = 2 + 2 * 24 + 1 + 1
     assert queued(1, seconds=1) * 1_000 == pytest.approx(10 * 2 * 3 + ends)
     assert queued(250, seconds=1) * 1_000 == pytest.approx(2 * (10 + 10 + 5) + ends)
 
 
-def test_a_page_ends_after_a_megabyte_and_one_at_its_limit_does_not_say_that_it_is_the_last() -> None:
+def test_a_page_ends_after_a_megabyte_and_one_at_its_limit_does_not_say_that_it_is_the_last() -> (
+    None
+):
     table = MeteredTable()
     for name in "abcd":
         table.answer(Put({"pk": {"S": "p"}, "sk": {"S": name}, "b": {"B": bytes(400_000)}}))
-    pages = [table.answer(query) for query in (Query("p"), Query("p", "c"), Query("p", "c", limit=1))]
+    pages = [
+        table.answer(query) for query in (Query("p"), Query("p", "c"), Query("p", "c", limit=1))
+    ]
     assert [(len(page.items), page.last) for page in pages] == [(3, "c"), (1, None), (1, "d")]
 
 
@@ -79,7 +85,11 @@ def test_a_figure_that_misses_its_goal_or_shows_hardly_anything_and_a_part_that_
         assert ("FAILED" in printed) == (rival in parts)
         assert rival in parts or written.read_text() == f"$ make bench\n{printed}"
         assert ("MISSED" in printed) == ("1.1" in printed or "0.4" in printed or "4.9" in printed)
-    assert [line.split()[0] for line in printed.splitlines()] == ["before", f"{__name__}.rival", "one"]
+    assert [line.split()[0] for line in printed.splitlines()] == [
+        "before",
+        f"{__name__}.rival",
+        "one",
+    ]
     with pytest.raises(ValueError, match="did nothing would pass"):
         Figure("no floor", 0.0, 1.0, 0)
 
@@ -95,7 +105,9 @@ class Planted(Atomic):
     times: tuple[int, ...] = (1,)
     more: int = 0
 
-    def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
+    def add(
+        self, counter: str, change: int, key: str, at_ms: int, shard: int = 0
+    ) -> Program[Outcome]:
         for _ in range(self.times[int(key.partition("-")[2] or 0) % len(self.times)]):
             yield from Atomic.add(self, counter, change, key, at_ms)
         return "recorded"
@@ -123,7 +135,9 @@ def test_changes_that_are_dropped_or_repeated_and_wrong_reads_are_seen() -> None
 
 
 RIGHT = Counted(EVENTS, reads=18)
-WRONG = [replace(RIGHT, **wrong) for wrong in ({"lost": 1}, {"doubled": 1}, {"gave_up": 1}, {"reads": 0})]
+WRONG = [
+    replace(RIGHT, **wrong) for wrong in ({"lost": 1}, {"doubled": 1}, {"gave_up": 1}, {"reads": 0})
+]
 WRONG += [replace(RIGHT, false=1), replace(RIGHT, missed=1), Counted()]
 UNITS = Spent(10, Charge(), Charge(), (Charge(), Charge()), 0, 0)
 
@@ -152,12 +166,18 @@ def test_a_row_of_this_library_that_is_wrong_or_did_nothing_ends_with_1_and_leav
 ) -> None:
     path = tmp_path / "comparison.md"
     path.write_text("as it was")
-    wrong = [row_of(name, crash=crash) for crash in WRONG for name in ON_WORLD if name.startswith("this library")]
+    wrong = [
+        row_of(name, crash=crash)
+        for crash in WRONG
+        for name in ON_WORLD
+        if name.startswith("this library")
+    ]
     right, died = row_of("this library"), Rival("pynamodb", failure="FAILED: gone")
     idle, twice, once = (found(name, **kinds) for name, kinds in RIVALS)
     runs = [*(([row], [once]) for row in [*wrong, row_of("this library", made=0)])]
     runs += [
-        ([right], [rival]) for rival in (idle, twice, replace(died, name="this library"), replace(once, name=PLAIN))
+        ([right], [rival])
+        for rival in (idle, twice, replace(died, name="this library"), replace(once, name=PLAIN))
     ]
     for rows, rivals in runs:
         with pytest.raises(SystemExit) as ended:
@@ -193,7 +213,8 @@ def test_what_designs_spend_is_what_their_items_cost_and_a_wrong_sum_is_no_resul
         found = spend(events[:changes], designs[name])
         assert found.change == change, name
         assert found.housekeeping.write_units == housekeeping, name
-    grown = spend(events, designs["set of ids"])  # of 36 bytes, 51 to 100 of them, and 30 of names and the key
+    # of 36 bytes, 51 to 100 of them, and 30 of names and the key
+    grown = spend(events, designs["set of ids"])
     assert (grown.grows, grown.change.write_units) == (
         True,
         sum(-(-(30 + 36 * ids) // 1_024) for ids in range(51, 101)),
@@ -204,5 +225,7 @@ def test_what_designs_spend_is_what_their_items_cost_and_a_wrong_sum_is_no_resul
 
 def test_a_pace_is_the_median_of_ratios_to_the_slices_around() -> None:
     slow, fast = Slice(1, 10, 0), Slice(1, 30, 0)
-    turns: Iterator[tuple[Slice, Slice, Slice]] = ((slow, Slice(s, 10, 1), fast) for s in (1, 1, 100))
+    turns: Iterator[tuple[Slice, Slice, Slice]] = (
+        (slow, Slice(s, 10, 1), fast) for s in (1, 1, 100)
+    )
     assert pace_of([*turns]) == Pace(0.5, 30, 3)

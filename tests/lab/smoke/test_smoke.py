@@ -1,4 +1,6 @@
-"""A run of smoke on an engine, cut off in any step and cleaned; what it refuses; its report; the page it rests on."""
+"""A run of smoke on an engine, cut off in any step and cleaned; what it refuses; its report; the
+page it rests on.
+"""
 
 import functools
 import json
@@ -36,13 +38,21 @@ def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def run(engine: Engine, said: list[str], monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Visit:
+def run(
+    engine: Engine, said: list[str], monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Visit:
     for name, value in {**ENVIRONMENT, "AWS_ENDPOINT_URL": engine.endpoint_url}.items():
         monkeypatch.setenv(name, value)
-    for module, poll in ((clean, "POLL_S"), (table_stack, "STACK_POLL_S"), (table_stack, "ACTIVE_POLL_S")):
+    for module, poll in (
+        (clean, "POLL_S"),
+        (table_stack, "STACK_POLL_S"),
+        (table_stack, "ACTIVE_POLL_S"),
+    ):
         monkeypatch.setattr(module, poll, 0.05)
     monkeypatch.setattr(clean, "LEFT_WAIT_S", 0)
-    return Visit(f"{abs(hash(request.node.name)) % 16**8:08x}", "000000000000", REGIONS, engine.endpoint_url)
+    return Visit(
+        f"{abs(hash(request.node.name)) % 16**8:08x}", "000000000000", REGIONS, engine.endpoint_url
+    )
 
 
 def make_stack(run: Visit, region: str, name: str, **resources: Any) -> None:
@@ -52,18 +62,34 @@ def make_stack(run: Visit, region: str, name: str, **resources: Any) -> None:
 
 
 def makes(run: Visit, path: str) -> None:
-    """What a step makes: roles, or the service in both Regions with its zip, and the queue of a subscriber."""
+    """What a step makes: roles, or the service in both Regions with its zip, and the queue of a
+    subscriber.
+    """
     if path == STEPS["S5"]:
         queue = {**QUEUE, "Properties": {"QueueName": f"{run.name}-roles"}}
         make_stack(run, REGIONS[0], f"{run.name}-roles", Queue=queue)
     if path == STEPS["S6"]:
         for region in REGIONS:
-            make_stack(run, region, run.table, Bucket={**BUCKET, "Properties": {"BucketName": f"{run.table}-{region}"}})
-            run.client("s3", region).put_object(Bucket=f"{run.table}-{region}", Key="service.zip", Body=b"")
-            name, arn = f"{run.table}-crossed", f"arn:aws:sqs:{region}:000000000000:{run.table}-crossed"
+            make_stack(
+                run,
+                region,
+                run.table,
+                Bucket={**BUCKET, "Properties": {"BucketName": f"{run.table}-{region}"}},
+            )
+            run.client("s3", region).put_object(
+                Bucket=f"{run.table}-{region}", Key="service.zip", Body=b""
+            )
+            name, arn = (
+                f"{run.table}-crossed",
+                f"arn:aws:sqs:{region}:000000000000:{run.table}-crossed",
+            )
             run.client("sqs", region).create_queue(QueueName=name)
-            run.client("events", region).put_rule(Name=name, EventPattern='{"source": ["exact-counter"]}')
-            run.client("events", region).put_targets(Rule=name, Targets=[{"Id": "queue", "Arn": arn}])
+            run.client("events", region).put_rule(
+                Name=name, EventPattern='{"source": ["exact-counter"]}'
+            )
+            run.client("events", region).put_targets(
+                Rule=name, Targets=[{"Id": "queue", "Arn": arn}]
+            )
 
 
 def there(run: Visit, prefix: str) -> set[str]:
@@ -71,9 +97,15 @@ def there(run: Visit, prefix: str) -> set[str]:
     found = {bucket["Name"] for bucket in run.client("s3").list_buckets()["Buckets"]}
     for region in REGIONS:
         found |= {*run.client("dynamodb", region).list_tables()["TableNames"]}
-        found |= {stack["StackName"] for stack in run.client("cloudformation", region).describe_stacks()["Stacks"]}
+        found |= {
+            stack["StackName"]
+            for stack in run.client("cloudformation", region).describe_stacks()["Stacks"]
+        }
         found |= {rule["Name"] for rule in run.client("events", region).list_rules()["Rules"]}
-        found |= {url.split("/")[-1] for url in run.client("sqs", region).list_queues().get("QueueUrls", [])}
+        found |= {
+            url.split("/")[-1]
+            for url in run.client("sqs", region).list_queues().get("QueueUrls", [])
+        }
     return {name for name in found if name.startswith(prefix)}
 
 
@@ -146,10 +178,17 @@ def test_what_cannot_be_taken_away_is_said_with_what_it_costs(
 def test_nothing_is_made_without_two_regions_credentials_and_a_yes(
     run: Visit, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for arguments in (["--regions", "eu-west-1"], ["--regions", "eu-west-1 eu-west-1"], ["--clean", ""]):
+    for arguments in (
+        ["--regions", "eu-west-1"],
+        ["--regions", "eu-west-1 eu-west-1"],
+        ["--clean", ""],
+    ):
         assert call(*arguments)[0] == 2, arguments
     code, asked = call("--table", answer="n\n")
-    assert (code, "Account 000000000000, eu-west-1 us-east-1: 10 minutes, at most 0.10 dollars" in asked) == (1, True)
+    assert (
+        code,
+        "Account 000000000000, eu-west-1 us-east-1: 10 minutes, at most 0.10 dollars" in asked,
+    ) == (1, True)
     monkeypatch.setattr(aws, "client", CLIENT.__wrapped__)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
@@ -159,23 +198,36 @@ def test_nothing_is_made_without_two_regions_credentials_and_a_yes(
 
 
 def case(inside: str = "", **said: object) -> str:
-    properties = "".join(f'<property name="{name}" value="{value}"/>' for name, value in said.items())
+    properties = "".join(
+        f'<property name="{name}" value="{value}"/>' for name, value in said.items()
+    )
     return f"<testcase><properties>{properties}</properties>{inside}</testcase>"
 
 
-def test_a_report_has_a_line_for_each_assumption_and_the_worst_of_its_tests(said: list[str]) -> None:
+def test_a_report_has_a_line_for_each_assumption_and_the_worst_of_its_tests(
+    said: list[str],
+) -> None:
     run = Visit("1a2b3c4d", "111122223333", REGIONS)
     run.begin()
     bad = '<failure message="no&#10;way"/>'
     answers = {
         "S2": [case('<skipped message="an engine asks nobody"/>', shows=1)],
-        "S3": [case(shows=2), case(bad, shows=3), case(shows=3), case("<error/>", shows=4), case(bad)],
+        "S3": [
+            case(shows=2),
+            case(bad, shows=3),
+            case(shows=3),
+            case("<error/>", shows=4),
+            case(bad),
+        ],
         "S4": [case(shows=9, seen="lag 9 ms", costs="none")],
     }
     for step, cases in answers.items():
         Path(report.results(run, step)).write_text(f"<testsuite>{''.join(cases)}</testsuite>")
     text = report.page(run, ["queue x"], "S5")
-    rows = {int(row[0]): row[1:] for row in re.findall(r"^\| (\d+) \| .* \| (.*) \| (.*) \| (.*) \|$", text, re.M)}
+    rows = {
+        int(row[0]): row[1:]
+        for row in re.findall(r"^\| (\d+) \| .* \| (.*) \| (.*) \| (.*) \|$", text, re.M)
+    }
     assert [rows[number] for number in (1, 2, 3, 4, 9, 10, 18, 25)] == [
         ("unknown here", "an engine asks nobody", ""),
         ("held", "1 of its tests", ""),
@@ -192,7 +244,11 @@ def test_a_report_has_a_line_for_each_assumption_and_the_worst_of_its_tests(said
 
 def test_the_page_and_the_tests_have_the_same_numbers_and_what_the_page_names_is_there() -> None:
     claims = report.claims()
-    assert [*claims] == [*range(1, len(claims) + 1)] == [*map(int, re.findall(r"^(\d+)\. ", PAGE.read_text(), re.M))]
+    assert (
+        [*claims]
+        == [*range(1, len(claims) + 1)]
+        == [*map(int, re.findall(r"^(\d+)\. ", PAGE.read_text(), re.M))]
+    )
     marks = {
         (int(number), step)
         for step, path in STEPS.items()
@@ -202,5 +258,8 @@ def test_the_page_and_the_tests_have_the_same_numbers_and_what_the_page_names_is
     }
     assert marks == {(number, step) for number, (_, step) in claims.items() if step != "None"}
     files = re.findall(r"\((\.\./[^)]+)\)", PAGE.read_text())
-    assert (len(files), [name for name in files if not (PAGE.parent / name).is_file()]) == (len(claims), [])
+    assert (len(files), [name for name in files if not (PAGE.parent / name).is_file()]) == (
+        len(claims),
+        [],
+    )
     assert {*OF_THE_TABLE} < {*STEPS}
