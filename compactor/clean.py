@@ -17,11 +17,11 @@ from collections.abc import Iterator, Sequence, Set
 
 from compactor.listing import Below
 from compactor.report import Tally
-from ledger import items, tokens
-from ledger.cost import item_bytes, write_units
-from ledger.entries import TOKEN_BYTES, Entries
-from ledger.errors import LedgerError
-from ledger.requests import (
+from ledger.core import items, tokens
+from ledger.core.cost import item_bytes, write_units
+from ledger.core.entries import TOKEN_BYTES, Entries
+from ledger.core.errors import LedgerError
+from ledger.core.requests import (
     AlreadyThere,
     At,
     DeleteMany,
@@ -35,8 +35,8 @@ from ledger.requests import (
     answered,
     key_of,
 )
-from ledger.settings import Settings
-from ledger.values import Checkpoint, CleanNote, Lane
+from ledger.core.settings import Settings
+from ledger.core.values import Checkpoint, CleanNote, Lane
 
 DELETES_MAX, UNITS_MAX = 100, 100
 """Deletes of one request, and their write units."""

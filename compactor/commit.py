@@ -14,15 +14,15 @@ above 1, a clean note) shows that a lane without a checkpoint has lost it.
 
 from dataclasses import replace
 
-from ledger import items
-from ledger.conditions import Absent, All, Condition, Not
-from ledger.entries import Entries
-from ledger.errors import GaveUp, LaneDamaged, NotAllowed
+from ledger.core import items
+from ledger.core.conditions import Absent, All, Condition, Not
+from ledger.core.days import Days
+from ledger.core.entries import Entries
+from ledger.core.errors import GaveUp, LaneDamaged, NotAllowed
+from ledger.core.requests import Get, Instant, Item, Now, Program, Put, Transact
+from ledger.core.values import Checkpoint, Lane, Segment
 from ledger.lane import directory
-from ledger.lane.days import Days
 from ledger.lane.tail import every_item
-from ledger.requests import Get, Instant, Item, Now, Program, Put, Transact
-from ledger.values import Checkpoint, Lane, Segment
 
 LOOKS_MAX = 5
 """How often `begin` looks for the last segment: the items of a transaction become visible one by

@@ -16,20 +16,20 @@ from compactor.rebuild import rebuild
 from compactor.report import Report, Tally
 from compactor.verify import LaneCheck, Verification, verify, verify_gates
 from compactor.visit import visit
-from ledger import clocks
-from ledger.checks import check_counter
-from ledger.cost import carried
-from ledger.dynamo.failures import DynamoDBClient
-from ledger.errors import LedgerError
+from ledger.core import clocks
+from ledger.core.checks import check_counter
+from ledger.core.cost import carried
+from ledger.core.errors import LedgerError
+from ledger.core.observing import DONE, Observe, Observer, observed
+from ledger.core.requests import Program, Result, Table, run
+from ledger.core.settings import Settings, check_settings
+from ledger.core.values import Lane
 from ledger.gate.gates import Gates
 from ledger.gate.rebuild import rebuild as rebuild_gates
 from ledger.lane.shape import ShapeCheck
 from ledger.lane.tail import at
-from ledger.observing import DONE, Observe, Observer, observed
-from ledger.requests import Program, Result, Table, run
-from ledger.settings import Settings, check_settings
-from ledger.table import table_of
-from ledger.values import Lane
+from ledger.tables.dynamo import table_of
+from ledger.tables.failures import DynamoDBClient
 
 WORKERS = 8
 """Lanes that `run` compacts at once; one on a table that needs that (`ledger.requests.Table`)."""

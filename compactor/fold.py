@@ -15,12 +15,12 @@ have not received the new one still need them.
 
 from compactor.commit import begin, commit
 from compactor.report import Tally
-from ledger import tokens
-from ledger.entries import TOKEN_BYTES, Entries
+from ledger.core import tokens
+from ledger.core.entries import TOKEN_BYTES, Entries
+from ledger.core.requests import Instant, Now, Program, in_time
+from ledger.core.settings import Settings
+from ledger.core.values import Checkpoint, Lane
 from ledger.lane.tail import Tail
-from ledger.requests import Instant, Now, Program, in_time
-from ledger.settings import Settings
-from ledger.values import Checkpoint, Lane
 
 QUERY_MS = 120_000
 """How old the Query that a commit rests on may be; named.py waits longer before it names items a

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ledger import items
-from ledger.errors import LedgerError
+from ledger.core import items
+from ledger.core.errors import LedgerError
+from ledger.core.requests import AlreadyThere, Instant, Key, KeyPage, Now, Program, PutMany, Scan
+from ledger.core.settings import Settings
+from ledger.core.values import Lane
 from ledger.gate import items as gates
 from ledger.lane import directory
 from ledger.lane.tail import Pages
-from ledger.requests import AlreadyThere, Instant, Key, KeyPage, Now, Program, PutMany, Scan
-from ledger.settings import Settings
-from ledger.values import Lane
 
 
 @dataclass(slots=True)

@@ -13,12 +13,12 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from ledger import items, tokens
-from ledger.entries import ENTRY, TOKEN_BYTES, Entries
+from ledger.core import items, tokens
+from ledger.core.entries import ENTRY, TOKEN_BYTES, Entries
+from ledger.core.ranges import VERSION_MAX
+from ledger.core.requests import Get, Item, Page, Program, Query
+from ledger.core.values import Delta, Lane
 from ledger.lane.tail import LOWEST, Pages
-from ledger.ranges import VERSION_MAX
-from ledger.requests import Get, Item, Page, Program, Query
-from ledger.values import Delta, Lane
 
 HIGHEST_CHANGE = b"\xff" * (ENTRY.size - TOKEN_BYTES)
 """The bytes after a token in the highest entry that begins with it."""

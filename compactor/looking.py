@@ -22,14 +22,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compactor.listing import Below, covers
-from ledger import items, tokens
-from ledger.entries import time_ms
-from ledger.errors import DamagedItem, LaneDamaged, LaneUnread
+from ledger.core import items, tokens
+from ledger.core.entries import time_ms
+from ledger.core.errors import DamagedItem, LaneDamaged, LaneUnread
+from ledger.core.requests import Get, Item, Page, Program, Query
+from ledger.core.settings import Settings
+from ledger.core.values import Checkpoint, Lane
 from ledger.lane.directory import with_changes
 from ledger.lane.tail import HIGHEST, LOWEST, Pages, TailSum, bound, every_item
-from ledger.requests import Get, Item, Page, Program, Query
-from ledger.settings import Settings
-from ledger.values import Checkpoint, Lane
 
 BEYOND = 4
 """How many shards beyond those of the settings it looks at."""

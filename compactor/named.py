@@ -16,12 +16,12 @@ from typing import Any
 from compactor.commit import begin
 from compactor.report import Tally
 from compactor.settle import COMMITS_MAX, settle_these
-from ledger import items, tokens
-from ledger.errors import DamagedItem
+from ledger.core import items, tokens
+from ledger.core.errors import DamagedItem
+from ledger.core.requests import GetMany, Item, Key, Page, Program, Query, key_of
+from ledger.core.values import Lane
 from ledger.lane.named import Named
 from ledger.lane.tail import HIGHEST, LOWEST
-from ledger.requests import GetMany, Item, Key, Page, Program, Query, key_of
-from ledger.values import Lane
 
 ASK_AGAIN_MS = 300_000
 """Twice the time that a commit may come after its Query, and a minute for a request of the last

@@ -18,14 +18,14 @@ from contextlib import suppress
 from compactor.commit import has_landed, past_the_limits, with_days, write
 from compactor.listing import changed_by
 from compactor.recount import Overlap, Recount, recount
-from ledger import items, tokens
-from ledger.conditions import Absent
-from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError, TokenConflict
+from ledger.core import items, tokens
+from ledger.core.conditions import Absent
+from ledger.core.days import Days
+from ledger.core.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError, TokenConflict
+from ledger.core.requests import DeleteMany, Get, Instant, Item, Now, Program, keyed
+from ledger.core.values import Checkpoint, Delta, Lane, Segment
 from ledger.lane.add import add_many
-from ledger.lane.days import Days
 from ledger.lane.tail import Tail
-from ledger.requests import DeleteMany, Get, Instant, Item, Now, Program, keyed
-from ledger.values import Checkpoint, Delta, Lane, Segment
 
 ORPHANS_MAX = 1_000
 """The most orphans that one rebuild undoes; it reads all segments to find each."""

@@ -9,12 +9,12 @@ Rule 3: It compares tokens only where a range has several segments: mostly a ran
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from ledger import items, tokens
-from ledger.errors import LaneDamaged
-from ledger.lane.days import Sums, add_to
+from ledger.core import items, tokens
+from ledger.core.days import Sums, add_to
+from ledger.core.errors import LaneDamaged
+from ledger.core.requests import Page, Program, Query
+from ledger.core.values import Lane, Segment
 from ledger.lane.tail import Pages
-from ledger.requests import Page, Program, Query
-from ledger.values import Lane, Segment
 
 
 @dataclass(slots=True)

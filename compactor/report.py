@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 
-from ledger.errors import GaveUp, LedgerError
-from ledger.values import Lane
+from ledger.core.errors import GaveUp, LedgerError
+from ledger.core.values import Lane
 
 
 @dataclass(slots=True)

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from compactor.commit import begin, commit
 from compactor.listing import Below, cover
 from compactor.report import Tally
-from ledger import tokens
-from ledger.entries import TOKEN_BYTES, Entries
-from ledger.errors import GaveUp, LaneDamaged
-from ledger.requests import Instant, Now, Program
-from ledger.values import Lane
+from ledger.core import tokens
+from ledger.core.entries import TOKEN_BYTES, Entries
+from ledger.core.errors import GaveUp, LaneDamaged
+from ledger.core.requests import Instant, Now, Program
+from ledger.core.values import Lane
 
 COMMITS_MAX = 1_000_000
 """The bound of a loop that would otherwise have none: every range with strays takes a commit of

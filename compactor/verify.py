@@ -14,15 +14,15 @@ from compactor.commit import begin
 from compactor.listing import Below, changed_by
 from compactor.looking import error_of
 from compactor.recount import Recount, recount
-from ledger import tokens
-from ledger.entries import TOKEN_BYTES
-from ledger.errors import LaneDamaged, ReadTooSlow
+from ledger.core import tokens
+from ledger.core.days import Days
+from ledger.core.entries import TOKEN_BYTES
+from ledger.core.errors import LaneDamaged, ReadTooSlow
+from ledger.core.requests import Instant, Now, Program, in_time
+from ledger.core.values import Checkpoint, Lane
 from ledger.gate.gates import Gates
 from ledger.gate.recount import audited
-from ledger.lane.days import Days
 from ledger.lane.tail import TailSum
-from ledger.requests import Instant, Now, Program, in_time
-from ledger.values import Checkpoint, Lane
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ from compactor.clean import clean
 from compactor.fold import fold
 from compactor.report import Tally
 from compactor.settle import settle, settle_these
-from ledger.errors import DamagedItem, LedgerError
-from ledger.requests import Now, Program
-from ledger.settings import Settings
-from ledger.values import Lane
+from ledger.core.errors import DamagedItem, LedgerError
+from ledger.core.requests import Now, Program
+from ledger.core.settings import Settings
+from ledger.core.values import Lane
 
 
 def visit(

@@ -3,14 +3,15 @@
 `python -i docs/runbooks.py` in a clone, and call it.
 """
 
-from ledger import Delta, Ledger, Settings, tokens
-from ledger.clocks import instants, wall_clock
+from ledger import Delta, Ledger, Settings
+from ledger.core import tokens
+from ledger.core.clocks import instants, wall_clock
+from ledger.core.items import delta_pk, entries_of, is_pack
+from ledger.core.requests import Delete, Get, Key, run
+from ledger.core.values import Lane
 from ledger.gate.gates import Gates
 from ledger.gate.move import free
-from ledger.items import delta_pk, entries_of, is_pack
-from ledger.requests import Delete, Get, Key, run
-from ledger.table import DynamoTable
-from ledger.values import Lane
+from ledger.tables.dynamo import DynamoTable
 from reader.history import entries, history
 
 

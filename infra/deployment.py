@@ -17,8 +17,8 @@ from infra import aws, parameters
 from infra.aws import DeploymentRefused, Stack
 from infra.parameters import Parameters
 from infra.table_stack import TableStack
-from ledger.errors import InvalidSettings
-from ledger.settings import REGION_FROM, Settings
+from ledger.core.errors import InvalidSettings
+from ledger.core.settings import REGION_FROM, Settings
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
 # a value may hold spaces: 'limits={"stock:": {"floor": 0}} keepMs=600000'

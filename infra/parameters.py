@@ -23,7 +23,7 @@ import yaml
 
 from infra.build import ROOT
 from infra.table_template import Capacity, Range
-from ledger.checks import wrong_prefix
+from ledger.core.checks import wrong_prefix
 
 SERVERLESS, REGIONAL = ROOT / "serverless.yml", ROOT / "infra" / "regions.yml"
 GIVEN = ("name", "regions", "streamArn", "tellsThresholds")

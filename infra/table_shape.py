@@ -14,13 +14,13 @@ from pathlib import Path
 
 from infra import aws
 from infra.aws import DeploymentRefused
-from ledger.clocks import instants, wall_clock
-from ledger.errors import InvalidSettings, LedgerError, SettingsMismatch, TableMissing
+from ledger.core.clocks import instants, wall_clock
+from ledger.core.errors import InvalidSettings, LedgerError, SettingsMismatch, TableMissing
+from ledger.core.limit import Shape
+from ledger.core.requests import Table, run
+from ledger.core.settings import REGION_FROM, Settings
 from ledger.lane.shape import check_growth, stored, write
-from ledger.limit import Shape
-from ledger.requests import Table, run
-from ledger.settings import REGION_FROM, Settings
-from ledger.table import DynamoTable
+from ledger.tables.dynamo import DynamoTable
 
 CANARY = "ledger:canary"
 """The counter of the canaries (service/canary)."""

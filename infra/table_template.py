@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from ledger.items import RETIRES
+from ledger.core.items import RETIRES
 
 SOURCE = Path(__file__).parent / "table.yml"
 REGION = re.compile(r"Region([1-9][0-9]*)")

@@ -15,8 +15,8 @@ from itertools import islice
 from pathlib import Path
 
 from ledger import Ledger, Settings
-from ledger.errors import InvalidInput
-from ledger.memory import MemoryTable
+from ledger.core.errors import InvalidInput
+from ledger.tables.memory import MemoryTable
 from ledgerctl.failures import Wrong
 from ledgerctl.forms import opened
 from ledgerctl.rows import BadRow, Columns, Row, change_of, check_template, rows_of

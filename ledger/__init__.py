@@ -11,16 +11,16 @@ Period    names a time's period     Keep      how long the periods of a prefix a
 """
 
 from ledger import errors
-from ledger.cost import Cost
+from ledger.client.holds import Holds
+from ledger.client.writer import Ledger
+from ledger.core.cost import Cost
+from ledger.core.keep import Keep
+from ledger.core.limit import Limit, Threshold
+from ledger.core.observing import Observed
+from ledger.core.period import Period
+from ledger.core.settings import Settings
+from ledger.core.values import Change, Delta, Lane, Receipt, Then, Transfer
 from ledger.gate.hold import Hold
-from ledger.limit import Limit, Threshold
-from ledger.observing import Observed
-from ledger.periods.keep import Keep
-from ledger.periods.period import Period
-from ledger.saga.holds import Holds
-from ledger.settings import Settings
-from ledger.values import Change, Delta, Lane, Receipt, Then, Transfer
-from ledger.writer import Ledger
 
 __version__ = "0.1.0"
 

@@ -22,9 +22,9 @@ from typing import Annotated, Any
 import typer
 
 from ledger import Hold
-from ledger.checks import to_datetime
-from ledger.errors import OutcomeUnknown, shown
-from ledger.message import time_of, time_text
+from ledger.client.message import time_of, time_text
+from ledger.core.checks import to_datetime
+from ledger.core.errors import OutcomeUnknown, shown
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import (

@@ -28,13 +28,14 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from compactor import Compactor
-from ledger import Ledger, Settings, clocks
-from ledger.cost import Meter
-from ledger.dynamo.client import CONFIG, not_made
-from ledger.dynamo.failures import FAILED, ConditionFailed, error_of, note_attempts
+from ledger import Ledger, Settings
+from ledger.core import clocks
+from ledger.core.cost import Meter
+from ledger.core.requests import Program, Table, run
 from ledger.lane.shape import ShapeCheck
-from ledger.requests import Program, Table, run
-from ledger.table import ByRegion, DynamoTable
+from ledger.tables.boto import CONFIG, not_made
+from ledger.tables.dynamo import ByRegion, DynamoTable
+from ledger.tables.failures import FAILED, ConditionFailed, error_of, note_attempts
 from ledgerctl import show
 from ledgerctl.failures import SILENT, TRACE, UNEXPECTED, Wrong, meaning
 from reader import Reader

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
-from ledger.errors import shown
+from ledger.core.errors import shown
 from ledgerctl.app import LOADED
 from ledgerctl.call import Call, Surroundings
 from ledgerctl.failures import Wrong

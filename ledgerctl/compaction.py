@@ -20,9 +20,9 @@ from compactor import Report, Verification
 from compactor.clean import AHEAD_MAX_MS
 from compactor.lanes import Lanes, find_lanes
 from compactor.looking import LaneLag, error_of, lag
-from ledger.errors import DamagedItem, LaneDamaged, LedgerError
-from ledger.settings import Settings
-from ledger.values import Lane
+from ledger.core.errors import DamagedItem, LaneDamaged, LedgerError
+from ledger.core.settings import Settings
+from ledger.core.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import Counters, Prefix, Scan, command

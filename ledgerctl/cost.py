@@ -18,8 +18,8 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from ledger.core.settings import SHARDS_MAX
 from ledger.lane.add import PACK_CHANGES
-from ledger.settings import SHARDS_MAX
 from ledgerctl.call import Call
 from ledgerctl.command import command
 from ledgerctl.failures import Wrong

@@ -14,15 +14,15 @@ import typer
 from rich.text import Text
 
 from compactor.lanes import by_lane
-from ledger.checks import to_ms
-from ledger.errors import LedgerError, NotAllowed, TableMissing
+from ledger.core.checks import to_ms
+from ledger.core.errors import LedgerError, NotAllowed, TableMissing
+from ledger.core.limit import Shape
+from ledger.core.requests import GetMany, KeyPage, Scan
+from ledger.core.settings import Settings
 from ledger.gate import items as gates
 from ledger.lane import directory
 from ledger.lane.fits import mismatches
 from ledger.lane.shape import KINDS, is_strong, stored
-from ledger.limit import Shape
-from ledger.requests import GetMany, KeyPage, Scan
-from ledger.settings import Settings
 from ledgerctl import shape
 from ledgerctl.call import Call
 from ledgerctl.command import command

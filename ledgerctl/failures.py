@@ -12,8 +12,8 @@ from typing import Any
 import typer
 from botocore import exceptions as boto
 
-from ledger import errors
-from ledger.dynamo.failures import code_of, error_of
+from ledger.core import errors
+from ledger.tables.failures import code_of, error_of
 
 FINE, DATA, USAGE, NO_ANSWER, UNKNOWN, OURS, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
 SILENT = (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError)

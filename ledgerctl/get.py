@@ -13,8 +13,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from ledger.errors import ReadTooSlow, Throttled, TransactionConflict, Unavailable
-from ledger.message import time_text
+from ledger.client.message import time_text
+from ledger.core.errors import ReadTooSlow, Throttled, TransactionConflict, Unavailable
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import Counter, command

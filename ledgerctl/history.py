@@ -20,8 +20,8 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from compactor.listing import strays
-from ledger.message import time_text
-from ledger.values import Delta
+from ledger.client.message import time_text
+from ledger.core.values import Delta
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import Counter, Counters, FileFormat, Prefix, Scan, command

@@ -19,14 +19,21 @@ from typing import Annotated, Any
 
 import typer
 
-from ledger import tokens
-from ledger.checks import to_datetime
-from ledger.errors import InvalidInput, LedgerError, LimitReached, PeriodOver, TokenConflict, shown
+from ledger.client.message import time_text
+from ledger.client.writer import add_deltas
+from ledger.core import tokens
+from ledger.core.checks import to_datetime
+from ledger.core.errors import (
+    InvalidInput,
+    LedgerError,
+    LimitReached,
+    PeriodOver,
+    TokenConflict,
+    shown,
+)
+from ledger.core.settings import Settings
+from ledger.core.values import Change, Delta, Lane, Receipt
 from ledger.lane.add import Outcome
-from ledger.message import time_text
-from ledger.settings import Settings
-from ledger.values import Change, Delta, Lane, Receipt
-from ledger.writer import add_deltas
 from ledgerctl import forms, show
 from ledgerctl.call import Call
 from ledgerctl.command import FileFormat, command

@@ -10,11 +10,11 @@ Rule 4: It succeeds only where `doctor` would find nothing that fails, and with 
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ledger.errors import LedgerError, NotAllowed, SettingsMismatch, TableMissing
-from ledger.items import RETIRES
+from ledger.core.errors import LedgerError, NotAllowed, SettingsMismatch, TableMissing
+from ledger.core.items import RETIRES
+from ledger.core.limit import Shape
 from ledger.lane.fits import unlike
 from ledger.lane.shape import check_growth, is_strong, stored, write
-from ledger.limit import Shape
 from ledgerctl import shape
 from ledgerctl.call import Call
 from ledgerctl.command import Unprotected, command

@@ -19,13 +19,12 @@ from typing import Any, TypeVar
 
 from compactor.lanes import Holding, every_lane
 from compactor.looking import unread_beyond
-from ledger.cost import carried
-from ledger.errors import GaveUp, LedgerError, TableError
+from ledger.core.cost import carried
+from ledger.core.errors import GaveUp, LedgerError, TableError
+from ledger.core.requests import Key, Program, Request, Scan, through
+from ledger.core.settings import Settings
+from ledger.core.values import Lane
 from ledger.lane import directory
-from ledger.lane.tail import through
-from ledger.requests import Key, Program, Request, Scan
-from ledger.settings import Settings
-from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.failures import DATA, NO_ANSWER, Wrong

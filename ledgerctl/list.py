@@ -11,9 +11,9 @@ from typing import Annotated
 
 import typer
 
-from ledger.errors import shown
-from ledger.periods.name import MARK, span_of
-from ledger.values import Lane
+from ledger.core.errors import shown
+from ledger.core.period_name import MARK, span_of
+from ledger.core.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import Prefix, Scan, command

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ledger import items
-from ledger.errors import LedgerError, NotAllowed, TableMissing
+from ledger.core import items
+from ledger.core.errors import LedgerError, NotAllowed, TableMissing
+from ledger.core.values import Lane
 from ledger.gate import items as gates
-from ledger.values import Lane
 from ledgerctl.call import Call
 from ledgerctl.shape import Finding
 

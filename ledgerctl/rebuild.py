@@ -15,12 +15,12 @@ from typing import Annotated
 import typer
 
 from compactor.rebuild import rebuild as rebuilding
-from ledger import clocks
-from ledger.errors import GaveUp, LedgerError
+from ledger.core import clocks
+from ledger.core.errors import GaveUp, LedgerError
+from ledger.core.values import Lane
 from ledger.gate.gates import Gates
 from ledger.gate.rebuild import rebuild as rebuilding_gates
 from ledger.lane.shape import ShapeCheck
-from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import Scan, agree, command

@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from compactor.rebuild import rebuild as rebuilding
-from ledger import items
-from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
-from ledger.gate.gates import Gates
-from ledger.gate.rebuild import rebuild as rebuilding_gates
-from ledger.requests import (
+from ledger.core import items
+from ledger.core.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
+from ledger.core.requests import (
     AlreadyThere,
     At,
     DeleteMany,
@@ -30,8 +28,10 @@ from ledger.requests import (
     Table,
     Transact,
 )
-from ledger.requests import key_of as key_of_put
-from ledger.values import Checkpoint, Lane
+from ledger.core.requests import key_of as key_of_put
+from ledger.core.values import Checkpoint, Lane
+from ledger.gate.gates import Gates
+from ledger.gate.rebuild import rebuild as rebuilding_gates
 from ledgerctl.call import Call
 from ledgerctl.lanes import each_of
 

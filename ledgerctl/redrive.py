@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ledger.dynamo.failures import code_of
+from ledger.tables.failures import code_of
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import command

@@ -19,10 +19,10 @@ import typer
 
 from compactor import Verification
 from compactor.lanes import find_lanes
-from ledger.decoding import decoded, list_of, text_of
-from ledger.errors import LedgerError, TableMissing
-from ledger.requests import Get, Item, Key, Put, keyed
-from ledger.values import Lane
+from ledger.core.decoding import decoded, list_of, text_of
+from ledger.core.errors import LedgerError, TableMissing
+from ledger.core.requests import Get, Item, Key, Put, keyed
+from ledger.core.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import Unprotected, command

@@ -13,10 +13,10 @@ from typing import Annotated
 import typer
 
 from compactor.listing import strays
-from ledger import tokens
-from ledger.checks import to_datetime
-from ledger.errors import shown
-from ledger.message import time_text
+from ledger.client.message import time_text
+from ledger.core import tokens
+from ledger.core.checks import to_datetime
+from ledger.core.errors import shown
 from ledgerctl import show
 from ledgerctl.add import named, sending
 from ledgerctl.call import Call

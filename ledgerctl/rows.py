@@ -21,9 +21,9 @@ from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple, TextIO
 
-from ledger.errors import InvalidMessage, shown
-from ledger.message import NAMES, OPTIONAL, parsed, read
-from ledger.values import Change
+from ledger.client.message import NAMES, OPTIONAL, parsed, read
+from ledger.core.errors import InvalidMessage, shown
+from ledger.core.values import Change
 from ledgerctl.failures import Wrong
 from ledgerctl.forms import SEPARATORS, Form, shown_separator
 from ledgerctl.show import NUMBER

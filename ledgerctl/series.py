@@ -13,9 +13,9 @@ from typing import Annotated
 import typer
 from rich.bar import Bar
 
-from ledger.checks import to_datetime
-from ledger.message import time_text
-from ledger.periods.period import zone_of
+from ledger.client.message import time_text
+from ledger.core.checks import to_datetime
+from ledger.core.period import zone_of
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import Counter, command

@@ -9,9 +9,9 @@ safety or an alarm.
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from ledger.items import RETIRES
+from ledger.core.items import RETIRES
+from ledger.core.settings import Settings
 from ledger.lane.shape import is_strong
-from ledger.settings import Settings
 
 Level = Literal["ok", "warn", "fail"]
 KEYS = [("pk", "HASH", "S"), ("sk", "RANGE", "S")]

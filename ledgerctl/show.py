@@ -12,8 +12,8 @@ from datetime import UTC, datetime, tzinfo
 from rich.console import RenderableType
 from rich.table import Table
 
-from ledger.cost import Cost
-from ledger.message import time_of, time_text
+from ledger.client.message import time_of, time_text
+from ledger.core.cost import Cost
 from reader import Balance
 
 AGES = ((86_400_000 * 365, "y"), (86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from ledger import Period
-from ledger.message import time_text
+from ledger.client.message import time_text
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import Counter, command, whole_number

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from ledger.errors import InvalidInput, LedgerError, PeriodOver, SettingsMismatch
-from ledger.message import time_text
+from ledger.client.message import time_text
+from ledger.core.errors import InvalidInput, LedgerError, PeriodOver, SettingsMismatch
 from ledgerctl.add import Named, named
 from ledgerctl.call import Call
 from ledgerctl.command import NEGATIVE, At, HomeRegion, Key, command, whole_number

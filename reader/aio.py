@@ -9,11 +9,11 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Unpack
 
-from ledger import clocks
-from ledger.dynamo.aio import Edge, awaited
-from ledger.observing import READ, Observe, observed
-from ledger.settings import Settings
-from ledger.table import Given
+from ledger.core import clocks
+from ledger.core.observing import READ, Observe, observed
+from ledger.core.settings import Settings
+from ledger.tables.aio import Edge, awaited
+from ledger.tables.dynamo import Given
 from reader.balance import Balance
 from reader.cache import WAIT_S, Began, Cache
 from reader.calls import Calls

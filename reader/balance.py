@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from ledger import tokens
-from ledger.checks import to_datetime
-from ledger.cost import Cost
-from ledger.entries import time_ms
-from ledger.errors import InvalidInput, shown
+from ledger.core import tokens
+from ledger.core.checks import to_datetime
+from ledger.core.cost import Cost
+from ledger.core.entries import time_ms
+from ledger.core.errors import InvalidInput, shown
+from ledger.core.requests import Key
 from ledger.lane.directory import BUCKETS
-from ledger.requests import Key
 
 SORT_KEY_BYTES_MAX = 1_024
 

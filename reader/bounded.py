@@ -1,7 +1,8 @@
 """A bound on what one read takes of the table: `bound` sets it for a reader, `Spending` counts,
 `bounded` ends a read.
 
-Rule 1: units follow from the sizes of what comes, as AWS counts them (ledger/cost.py), so the bound
+Rule 1: units follow from the sizes of what comes, as AWS counts them (ledger/core/cost.py), so the
+bound
 is the same on each table.
 Rule 2: a read ends after the request that passes the bound, so it may take more by a page of each
 lane.
@@ -10,10 +11,9 @@ lane.
 from collections.abc import Generator
 from typing import Any, Protocol, TypeVar
 
-from ledger.cost import item_bytes
-from ledger.errors import InvalidInput, LedgerError, ReadTooLarge, shown
-from ledger.lane.tail import through
-from ledger.requests import At, Get, GetMany, Page, Program, Query, Result, Together
+from ledger.core.cost import item_bytes
+from ledger.core.errors import InvalidInput, LedgerError, ReadTooLarge, shown
+from ledger.core.requests import At, Get, GetMany, Page, Program, Query, Result, Together, through
 
 UNITS_MAX = 10**9
 _UNIT_BYTES = 4_096

@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 from cachetools import LRUCache
 
-from ledger.checks import to_ms
-from ledger.requests import Instant, in_time
+from ledger.core.checks import to_ms
+from ledger.core.requests import Instant, in_time
 from reader.balance import Balance
 
 COUNTERS_MAX = 10_000

@@ -10,16 +10,16 @@ from datetime import datetime, timedelta
 from functools import partial
 from operator import itemgetter
 
-from ledger import clocks, tokens
-from ledger.checks import check_counter, check_flag, check_time, plain_text, to_datetime
-from ledger.errors import InvalidInput, shown
+from ledger.core import clocks, tokens
+from ledger.core.checks import check_counter, check_flag, check_time, plain_text, to_datetime
+from ledger.core.errors import InvalidInput, shown
+from ledger.core.period import Period, zone_of
+from ledger.core.requests import Instant, Now, Program
+from ledger.core.settings import Settings, check_settings
+from ledger.core.values import Lane
 from ledger.gate.gates import Gates
 from ledger.gate.hold import Hold
 from ledger.lane.shape import ShapeCheck
-from ledger.periods.period import Period, zone_of
-from ledger.requests import Instant, Now, Program
-from ledger.settings import Settings, check_settings
-from ledger.values import Lane
 from reader.balance import (
     Balance,
     Change,

@@ -2,11 +2,11 @@
 anything is sent.
 """
 
-from ledger import tokens
-from ledger.checks import check_counter, check_time, plain_text, to_datetime
-from ledger.errors import InvalidInput, InvalidTime, shown
-from ledger.requests import Instant
-from ledger.values import Lane
+from ledger.core import tokens
+from ledger.core.checks import check_counter, check_time, plain_text, to_datetime
+from ledger.core.errors import InvalidInput, InvalidTime, shown
+from ledger.core.requests import Instant
+from ledger.core.values import Lane
 from reader.balance import Position
 
 SECONDS_MAX = 10**9

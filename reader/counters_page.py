@@ -18,13 +18,12 @@ larger one only where that ended among names with the prefix.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ledger.errors import DamagedItem
+from ledger.core.errors import DamagedItem
+from ledger.core.requests import Key, Page, Program, Query, Together, answered, through
+from ledger.core.requests import key_of as key_of_item
+from ledger.core.settings import SHARDS_MAX
+from ledger.core.values import Lane
 from ledger.lane.directory import BUCKETS, bucket_pk, key_of, lane_of
-from ledger.lane.tail import through
-from ledger.requests import Key, Page, Program, Query, Together, answered
-from ledger.requests import key_of as key_of_item
-from ledger.settings import SHARDS_MAX
-from ledger.values import Lane
 from reader.balance import CountersPage, Place
 from reader.bounded import Spending
 

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from ledger.core.limit import IN, Threshold
+from ledger.core.requests import Program
+from ledger.core.settings import Settings
 from ledger.gate.gates import Gates
-from ledger.limit import IN, Threshold
-from ledger.requests import Program
-from ledger.settings import Settings
 from reader.read import balances
 from reader.standing import read_standings
 

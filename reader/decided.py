@@ -10,13 +10,13 @@ Rule 3: an outcome that counts nothing, a refusal or a released hold, is no entr
 
 from collections.abc import Iterable
 
-from ledger import tokens
+from ledger.core import tokens
+from ledger.core.requests import Get, Page, Program, Query
+from ledger.core.values import Lane
 from ledger.gate import items
 from ledger.gate.gate import Gate, counts
 from ledger.gate.recount import outcomes
 from ledger.lane.tail import Pages
-from ledger.requests import Get, Page, Program, Query
-from ledger.values import Lane
 from reader.balance import Change, Entry, entries_of
 
 SEGMENTS_AT_ONCE = 16

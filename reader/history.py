@@ -16,11 +16,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby, islice
 
-from ledger import items, tokens
-from ledger.entries import ENTRY
+from ledger.core import items, tokens
+from ledger.core.entries import ENTRY
+from ledger.core.requests import Get, Instant, Page, Program, Query
+from ledger.core.values import Checkpoint, Lane, Segment
 from ledger.lane.tail import Pages, Tail, every_item
-from ledger.requests import Get, Instant, Page, Program, Query
-from ledger.values import Checkpoint, Lane, Segment
 from reader.balance import Change, Entry, entries_of
 from reader.read import restart
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from ledger.core.requests import Program
+from ledger.core.settings import Settings
 from ledger.gate.gates import Gates
-from ledger.requests import Program
-from ledger.settings import Settings
 from reader.balance import Balance
 from reader.read import balances
 from reader.standing import Standing, read_standings

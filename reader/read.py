@@ -17,16 +17,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ledger import items, tokens
-from ledger.checks import to_datetime
-from ledger.entries import Entries
-from ledger.errors import NotYetReplicated, ReadTooSlow
+from ledger.core import items, tokens
+from ledger.core.checks import to_datetime
+from ledger.core.entries import Entries
+from ledger.core.errors import NotYetReplicated, ReadTooSlow
+from ledger.core.requests import GetMany, Instant, Now, Page, Program, Together, answered, in_time
+from ledger.core.settings import Settings
+from ledger.core.values import Checkpoint, Lane
 from ledger.gate.gates import Gates
 from ledger.gate.recount import standings
 from ledger.lane.tail import TailSum
-from ledger.requests import GetMany, Instant, Now, Page, Program, Together, answered, in_time
-from ledger.settings import Settings
-from ledger.values import Checkpoint, Lane
 from reader.balance import Balance
 
 STARTS_MAX = 5

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
-from ledger import clocks
-from ledger.clocks import PerProcess
-from ledger.dynamo.failures import DynamoDBClient
+from ledger.core import clocks
+from ledger.core.clocks import PerProcess
+from ledger.core.observing import READ, Observe, Observer, observed
+from ledger.core.period import Period
+from ledger.core.requests import Program, Result, Table, run
+from ledger.core.settings import Settings
 from ledger.gate.hold import Hold
-from ledger.observing import READ, Observe, Observer, observed
-from ledger.periods.period import Period
-from ledger.requests import Program, Result, Table, run
-from ledger.settings import Settings
-from ledger.table import table_of
+from ledger.tables.dynamo import table_of
+from ledger.tables.failures import DynamoDBClient
 from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
 from reader.cache import Began, Cache
 from reader.calls import Calls

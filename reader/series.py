@@ -19,15 +19,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from itertools import accumulate, groupby, pairwise
 
-from ledger import items, tokens
-from ledger.checks import to_datetime
-from ledger.cost import Cost
-from ledger.entries import Entries
-from ledger.lane.days import ms_of
+from ledger.core import items, tokens
+from ledger.core.checks import to_datetime
+from ledger.core.cost import Cost
+from ledger.core.days import ms_of
+from ledger.core.entries import Entries
+from ledger.core.requests import GetMany, Instant, Now, Page, Program, Query
+from ledger.core.settings import Settings
+from ledger.core.values import Checkpoint, Lane
 from ledger.lane.tail import HIGHEST, LOWEST, Pages, TailSum, bound
-from ledger.requests import GetMany, Instant, Now, Page, Program, Query
-from ledger.settings import Settings
-from ledger.values import Checkpoint, Lane
 from reader.decided import decided
 from reader.history import SEGMENTS_AT_ONCE, SEGMENTS_MAX
 from reader.read import read_all, restart

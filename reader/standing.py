@@ -17,7 +17,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from ledger.checks import to_datetime
+from ledger.core.checks import to_datetime
+from ledger.core.limit import DOWN, SIDES, UP
+from ledger.core.requests import Get, Instant, Item, Now, Page, Program, Query, Together, answered
+from ledger.core.values import Delta, Lane
 from ledger.gate import items
 from ledger.gate.gate import Gate, shares
 from ledger.gate.gates import Gates
@@ -25,9 +28,6 @@ from ledger.gate.past import outcomes_of
 from ledger.gate.recount import Standing as Copies
 from ledger.gate.recount import rights_due, standings
 from ledger.lane.tail import every_item
-from ledger.limit import DOWN, SIDES, UP
-from ledger.requests import Get, Instant, Item, Now, Page, Program, Query, Together, answered
-from ledger.values import Delta, Lane
 
 NOTES_MAX = 100
 """Notes of filed holds that a standing reads of a lane."""

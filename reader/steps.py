@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from itertools import count
 
-from ledger.checks import plain_length, plain_text, to_datetime, to_ms
-from ledger.errors import InvalidInput, InvalidTime, shown
+from ledger.core.checks import plain_length, plain_text, to_datetime, to_ms
+from ledger.core.errors import InvalidInput, InvalidTime, shown
 
 STEPS_MAX = 10_000
 _HOUR, _MILLISECOND, _LONGEST = (

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
 
-from ledger.cost import Cost
-from ledger.requests import Key, Program
+from ledger.core.cost import Cost
+from ledger.core.requests import Key, Program
 from reader.balance import Balance, Place
 from reader.counters_page import Wanted, counters_page
 

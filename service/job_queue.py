@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ledger.errors import LedgerError
+from ledger.core.errors import LedgerError
 from service.jobs import Job
 from service.messages import message_of
 from service.sqs import SqsQueue

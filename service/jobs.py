@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ledger.core.values import Lane
 from ledger.lane.named import Named
-from ledger.values import Lane
 
 
 @dataclass(frozen=True, slots=True)

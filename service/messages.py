@@ -13,12 +13,12 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from ledger import items
-from ledger.errors import LedgerError, shown
+from ledger.core import items
+from ledger.core.errors import LedgerError, shown
+from ledger.core.ranges import VERSION_MAX
+from ledger.core.settings import Settings
+from ledger.core.values import Lane
 from ledger.lane.named import Named
-from ledger.ranges import VERSION_MAX
-from ledger.settings import Settings
-from ledger.values import Lane
 from service.jobs import Evaluate, Job, Look, Settle, Sweep, Verify
 
 KEY_MAX = 64

@@ -22,8 +22,9 @@ from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from ledger import Receipt, errors
-from ledger.errors import LedgerError
+from ledger import Receipt
+from ledger.core import errors
+from ledger.core.errors import LedgerError
 
 NAMESPACE = "Ledger"
 

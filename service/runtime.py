@@ -11,11 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Protocol
 
-from ledger.clocks import Clock, instants, wall_clock
-from ledger.dynamo.client import CALL_S_MAX, client_of
-from ledger.requests import Instant, Result, Table, run
-from ledger.settings import Settings
-from ledger.table import DynamoTable
+from ledger.core.clocks import Clock, instants, wall_clock
+from ledger.core.requests import Instant, Result, Table, run
+from ledger.core.settings import Settings
+from ledger.tables.boto import CALL_S_MAX, client_of
+from ledger.tables.dynamo import DynamoTable
 from service.job_queue import DeadLetter, Enqueue, WorkQueue
 from service.thresholds.event_bus import EventBus, NotPublished, Publish
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from ledger.checks import wrong_prefix
-from ledger.errors import InvalidCounter, InvalidSettings
+from ledger.core.checks import wrong_prefix
+from ledger.core.errors import InvalidCounter, InvalidSettings
 
 RESERVED = "ledger:"
 PREFIXES_FROM = "LEDGER_ALLOWED_PREFIXES"

@@ -6,7 +6,7 @@ Rule 2: A read that lags may see any state that ended lately, of the last PAST_M
 
 from dataclasses import dataclass, field
 
-from ledger.requests import Item
+from ledger.core.requests import Item
 
 Stamp = tuple[int, int]
 """The order of an item's writes: the Region's clock, then a running number.

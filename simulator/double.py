@@ -17,11 +17,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from ledger.checks import check_time, to_datetime
-from ledger.clocks import wall_clock
-from ledger.errors import LedgerError
+from ledger.core.checks import check_time, to_datetime
+from ledger.core.clocks import wall_clock
+from ledger.core.errors import LedgerError
+from ledger.core.requests import Pause, Request
 from ledger.gate.gates import REMEMBERED_MS
-from ledger.requests import Pause, Request
 from simulator.choices import Drawn
 from simulator.faults import NONE, OF_PROCESSES, Faults
 from simulator.happening import LOST, by_itself, send

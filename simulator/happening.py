@@ -9,9 +9,15 @@ Rule 3: A fault that is off picks nothing, so a history without it is the same h
 from collections.abc import Callable
 from typing import Any
 
-from ledger.conditions import Absent
-from ledger.errors import LedgerError, OutcomeUnknown, Throttled, TransactionConflict, Unavailable
-from ledger.requests import (
+from ledger.core.conditions import Absent
+from ledger.core.errors import (
+    LedgerError,
+    OutcomeUnknown,
+    Throttled,
+    TransactionConflict,
+    Unavailable,
+)
+from ledger.core.requests import (
     At,
     Delete,
     DeleteMany,

@@ -10,8 +10,8 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
-from ledger.errors import LedgerError
-from ledger.requests import Instant, Now, Pause, Request
+from ledger.core.errors import LedgerError
+from ledger.core.requests import Instant, Now, Pause, Request
 from simulator.faults import Faults
 from simulator.happening import happens, send
 from simulator.world import Landing, World

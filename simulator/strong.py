@@ -14,8 +14,19 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/V2globaltables_
 from collections.abc import Sequence
 from typing import Any
 
-from ledger.errors import TableMismatch, TransactionConflict, Unavailable
-from ledger.requests import Delete, Get, GetMany, Item, Key, Put, Query, Request, Transact, Update
+from ledger.core.errors import TableMismatch, TransactionConflict, Unavailable
+from ledger.core.requests import (
+    Delete,
+    Get,
+    GetMany,
+    Item,
+    Key,
+    Put,
+    Query,
+    Request,
+    Transact,
+    Update,
+)
 from simulator.cells import Cell
 from simulator.world import Replica
 

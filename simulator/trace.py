@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ledger.errors import LedgerError
-from ledger.requests import (
+from ledger.core.errors import LedgerError
+from ledger.core.requests import (
     At,
     Delete,
     DeleteMany,

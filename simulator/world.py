@@ -22,10 +22,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ledger.errors import TransactionConflict, Unavailable
-from ledger.items import RETIRES
-from ledger.memory import MemoryTable
-from ledger.requests import Item, Key, KeyPage, Request, or_error
+from ledger.core.errors import TransactionConflict, Unavailable
+from ledger.core.items import RETIRES
+from ledger.core.requests import Item, Key, KeyPage, Request, or_error
+from ledger.tables.memory import MemoryTable
 from simulator.cells import Cell, Stamp
 from simulator.choices import Choices
 

@@ -24,7 +24,10 @@ class Passed(NamedTuple):
 
 
 def passed(
-    call: Callable[[], Any], *, below: str = "", without: tuple[str, ...] = ("ledger/memory.py",)
+    call: Callable[[], Any],
+    *,
+    below: str = "",
+    without: tuple[str, ...] = ("ledger/tables/memory.py",),
 ) -> Passed:
     """Make a call and count. below: this function, such as "ledger/lane/add.py:add", and what it
     calls, nothing else.

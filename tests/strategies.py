@@ -15,10 +15,10 @@ from zoneinfo import ZoneInfo
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from ledger import tokens
-from ledger.errors import shown
-from ledger.ranges import CHANGE_MAX, SHARD_MAX, VERSION_MAX
-from ledger.values import Checkpoint, CleanNote, Delta, Lane, Segment
+from ledger.core import tokens
+from ledger.core.errors import shown
+from ledger.core.ranges import CHANGE_MAX, SHARD_MAX, VERSION_MAX
+from ledger.core.values import Checkpoint, CleanNote, Delta, Lane, Segment
 
 
 def effort(share: float) -> settings:

@@ -17,24 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor import Compactor
-from ledger import (
-    Change,
-    Delta,
-    Hold,
-    Keep,
-    Lane,
-    Ledger,
-    Limit,
-    Period,
-    Settings,
-    Threshold,
-    message,
-)
-from ledger.checks import to_datetime
-from ledger.clocks import entropy
-from ledger.errors import InvalidInput, InvalidSettings, LedgerError, LimitReached, Unavailable
-from ledger.memory import MemoryTable
-from ledger.queue import ChangeQueue
+from ledger import Change, Delta, Hold, Keep, Lane, Ledger, Limit, Period, Settings, Threshold
+from ledger.client import message
+from ledger.client.queue import ChangeQueue
+from ledger.core.checks import to_datetime
+from ledger.core.clocks import entropy
+from ledger.core.errors import InvalidInput, InvalidSettings, LedgerError, LimitReached, Unavailable
+from ledger.tables.memory import MemoryTable
 from reader import Place, Position, Reader
 from tests.ledger.test_settings import FULL
 from tests.strategies import ODD, OPERATORS, Passed, effort, junk

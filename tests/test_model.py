@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from compactor import Report
-from ledger import Change, Delta, Receipt, items
-from ledger.checks import to_datetime, to_ms
-from ledger.errors import InvalidCounter
-from ledger.requests import Key
+from ledger import Change, Delta, Receipt
+from ledger.core import items
+from ledger.core.checks import to_datetime, to_ms
+from ledger.core.errors import InvalidCounter
+from ledger.core.requests import Key
 from reader import Balance
 from tests.strategies import effort
 from tests.world import KEEP_MS, LATENESS_MS, NOW_MS, A, B, World, summed

@@ -26,15 +26,13 @@ from botocore.exceptions import ClientError
 
 from compactor import Compactor
 from lab.histories.checker import deltas_in
-from ledger import Ledger, Receipt, clocks, items, tokens
-from ledger.aio import AsyncLedger
-from ledger.checks import to_datetime
-from ledger.errors import Unavailable
-from ledger.gate.gates import Gates
-from ledger.lane.days import Bucket, Days
-from ledger.lane.shape import write
-from ledger.memory import MemoryTable
-from ledger.requests import (
+from ledger import Ledger, Receipt
+from ledger.client.aio import AsyncLedger
+from ledger.core import clocks, items, tokens
+from ledger.core.checks import to_datetime
+from ledger.core.days import Bucket, Days
+from ledger.core.errors import Unavailable
+from ledger.core.requests import (
     At,
     DeleteMany,
     Get,
@@ -55,9 +53,12 @@ from ledger.requests import (
     keyed,
     run,
 )
-from ledger.settings import Settings
-from ledger.table import ByRegion
-from ledger.values import Delta, Lane
+from ledger.core.settings import Settings
+from ledger.core.values import Delta, Lane
+from ledger.gate.gates import Gates
+from ledger.lane.shape import write
+from ledger.tables.dynamo import ByRegion
+from ledger.tables.memory import MemoryTable
 from reader import Reader
 
 A, B = "eu-west-1", "us-east-1"

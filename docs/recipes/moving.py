@@ -11,7 +11,7 @@ import boto3
 
 from compactor import Compactor
 from ledger import Change, Delta, Ledger, Settings
-from ledger.errors import LedgerError
+from ledger.core.errors import LedgerError
 from reader import Reader
 
 SHARDS = 4  # 1 for a plain ADD

@@ -17,7 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from infra.aws import DeploymentRefused
 from infra.deployment import Deployment
-from ledger.errors import NotAllowed, Throttled, Unavailable
+from ledger.core.errors import NotAllowed, Throttled, Unavailable
 
 OK, MEND, UNKNOWN = "ok", "mend", "unknown"
 REFUSES = ("ValidationError", "ValidationException")

@@ -19,7 +19,7 @@ from lab.designs.sharded import Sharded
 from lab.designs.string_set import StringSet
 from lab.designs.transactions import TransactionMarker, TransactionToken
 from lab.designs.with_limit import Limited
-from ledger.settings import Settings
+from ledger.core.settings import Settings
 
 __all__ = ["Claims", "Design", "Memory", "Outcome", "every"]
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from lab.designs.design import VALUE, Claims, Outcome, SingleItem
-from ledger.actions import Add
-from ledger.conditions import Item
-from ledger.requests import Program, Update
+from ledger.core.actions import Add
+from ledger.core.conditions import Item
+from ledger.core.requests import Program, Update
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,10 +15,10 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from ledger.conditions import Absent, AtMost, Condition, Either, Value
-from ledger.decoding import number
-from ledger.errors import InvalidChange, TableError
-from ledger.requests import Delete, Get, Instant, Item, Key, KeyPage, Now, Pause, Program, Scan
+from ledger.core.conditions import Absent, AtMost, Condition, Either, Value
+from ledger.core.decoding import number
+from ledger.core.errors import InvalidChange, TableError
+from ledger.core.requests import Delete, Get, Instant, Item, Key, KeyPage, Now, Pause, Program, Scan
 
 VALUE = "value"
 TRIES_MAX = 12  # how often an optimistic writer looks and tries again

@@ -25,11 +25,11 @@ from lab.designs.design import (
     integer,
     pause,
 )
-from ledger.actions import Set
-from ledger.conditions import Absent, Equals
-from ledger.decoding import number
+from ledger.core.actions import Set
+from ledger.core.conditions import Absent, Equals
+from ledger.core.decoding import number
+from ledger.core.requests import Get, Item, Key, Program, Put, Transact, Update, keyed
 from ledger.lane.tail import every_item
-from ledger.requests import Get, Item, Key, Program, Put, Transact, Update, keyed
 
 LAST, NUMBER = "last", "number"
 

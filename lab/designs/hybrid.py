@@ -26,11 +26,11 @@ from lab.designs.design import (
     check_unit,
     integer,
 )
-from ledger.actions import Add, Set
-from ledger.conditions import Absent, Equals, Value
-from ledger.errors import TableError
+from ledger.core.actions import Add, Set
+from ledger.core.conditions import Absent, Equals, Value
+from ledger.core.errors import TableError
+from ledger.core.requests import Get, GetMany, Item, Key, Program, Put, Transact, Update, keyed
 from ledger.lane.tail import every_item
-from ledger.requests import Get, GetMany, Item, Key, Program, Put, Transact, Update, keyed
 
 YES: Value = {"BOOL": True}
 NO: Value = {"BOOL": False}

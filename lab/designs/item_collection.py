@@ -27,15 +27,15 @@ from typing import ClassVar
 from compactor.report import Tally
 from compactor.visit import visit
 from lab.designs.design import FOR_EVER, Claims, Design, Memory, Outcome, integer
-from ledger import items, tokens
-from ledger.actions import Add
-from ledger.conditions import Absent, Not
+from ledger.core import items, tokens
+from ledger.core.actions import Add
+from ledger.core.conditions import Absent, Not
+from ledger.core.requests import Delete, Item, Key, Program, Put, Transact, Update, key_of
+from ledger.core.settings import Settings
+from ledger.core.values import Delta, Lane
 from ledger.lane.add import Outcome as Told
 from ledger.lane.add import add, add_packed, pack_of
 from ledger.lane.tail import every_item
-from ledger.requests import Delete, Item, Key, Program, Put, Transact, Update, key_of
-from ledger.settings import Settings
-from ledger.values import Delta, Lane
 from reader.history import entries, history
 from reader.read import read
 

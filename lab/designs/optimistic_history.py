@@ -23,11 +23,11 @@ from lab.designs.design import (
     pause,
     text,
 )
-from ledger.actions import Add, Set
-from ledger.conditions import Absent, Equals
-from ledger.decoding import number
-from ledger.errors import OutcomeUnknown
-from ledger.requests import Get, Item, Program, Update
+from ledger.core.actions import Add, Set
+from ledger.core.conditions import Absent, Equals
+from ledger.core.decoding import number
+from ledger.core.errors import OutcomeUnknown
+from ledger.core.requests import Get, Item, Program, Update
 
 RECENT, VERSION = "recent", "version"
 

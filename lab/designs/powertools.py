@@ -39,11 +39,22 @@ from botocore.exceptions import ClientError
 
 from lab.designs.atomic import Atomic
 from lab.designs.design import VALUE, Claims, Contended, Memory, Outcome, expired, integer
-from ledger.actions import Add, Set
-from ledger.conditions import Absent, All, AtMost, Either, Equals, Item, Not
-from ledger.decoding import number
-from ledger.errors import LedgerError, TokenConflict
-from ledger.requests import Delete, Instant, Key, Now, Program, Put, Request, Result, Update, keyed
+from ledger.core.actions import Add, Set
+from ledger.core.conditions import Absent, All, AtMost, Either, Equals, Item, Not
+from ledger.core.decoding import number
+from ledger.core.errors import LedgerError, TokenConflict
+from ledger.core.requests import (
+    Delete,
+    Instant,
+    Key,
+    Now,
+    Program,
+    Put,
+    Request,
+    Result,
+    Update,
+    keyed,
+)
 
 EXPIRES, UNTIL = "expiration", "in_progress_expiration"
 TIMES = {EXPIRES: 1, ":expiry": 1, ":now": 1, UNTIL: 1_000, ":now_in_millis": 1_000}

@@ -14,7 +14,7 @@ import zlib
 from dataclasses import dataclass, replace
 
 from lab.designs.design import Claims, Design, Outcome, SingleItem
-from ledger.requests import GetMany, Item, Program
+from ledger.core.requests import GetMany, Item, Program
 
 
 @dataclass(frozen=True, kw_only=True)

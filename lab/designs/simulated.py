@@ -13,10 +13,15 @@ from functools import partial
 from typing import Any
 
 from lab.designs.design import PAUSE_MS
-from ledger.dynamo.send import TRIES_MAX
-from ledger.errors import LedgerError, OutcomeUnknown, Throttled, TransactionConflict, Unavailable
-from ledger.lane.tail import through
-from ledger.requests import Pause, Program, Request, Result
+from ledger.core.errors import (
+    LedgerError,
+    OutcomeUnknown,
+    Throttled,
+    TransactionConflict,
+    Unavailable,
+)
+from ledger.core.requests import Pause, Program, Request, Result, through
+from ledger.tables.send import TRIES_MAX
 from simulator.faults import NONE, Faults
 from simulator.happening import by_itself
 from simulator.process import Process, Sleep

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from lab.designs.design import FOR_EVER, Claims, Outcome, SingleItem, check_unit, text
-from ledger.conditions import Absent, All, Condition, Contains, Either, Item, Names, Not, Value
-from ledger.decoding import number
-from ledger.requests import Program, Update
+from ledger.core.conditions import Absent, All, Condition, Contains, Either, Item, Names, Not, Value
+from ledger.core.decoding import number
+from ledger.core.requests import Program, Update
 
 IDS = "ids"
 

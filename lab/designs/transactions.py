@@ -36,11 +36,11 @@ from lab.designs.design import (
     expired,
     integer,
 )
-from ledger.actions import Add
-from ledger.conditions import Absent
-from ledger.decoding import number
-from ledger.errors import TokenConflict
-from ledger.requests import Instant, Item, Key, Now, Program, Put, Transact, Update, keyed
+from ledger.core.actions import Add
+from ledger.core.conditions import Absent
+from ledger.core.decoding import number
+from ledger.core.errors import TokenConflict
+from ledger.core.requests import Instant, Item, Key, Now, Program, Put, Transact, Update, keyed
 
 CHANGE, EXPIRES = "change", "expires"
 

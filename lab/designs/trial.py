@@ -18,14 +18,14 @@ from lab.designs.item_collection import Packed
 from lab.designs.with_limit import Limited
 from lab.engines.ministack import Engine
 from ledger import Ledger
-from ledger.checks import to_datetime
-from ledger.dynamo.client import CONFIG
-from ledger.errors import LedgerError
-from ledger.limit import Limit
-from ledger.ranges import CHANGE_MAX
-from ledger.requests import Instant, Program, Result, Table, run
-from ledger.settings import Settings
-from ledger.table import DynamoTable
+from ledger.core.checks import to_datetime
+from ledger.core.errors import LedgerError
+from ledger.core.limit import Limit
+from ledger.core.ranges import CHANGE_MAX
+from ledger.core.requests import Instant, Program, Result, Table, run
+from ledger.core.settings import Settings
+from ledger.tables.boto import CONFIG
+from ledger.tables.dynamo import DynamoTable
 
 READ_TIMEOUT_S = 60  # on a busy machine an engine is slow; no request is sent twice for that
 REGION = "eu-west-1"

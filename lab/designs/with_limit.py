@@ -14,17 +14,17 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from lab.designs.design import FOR_EVER, Claims, Design, Outcome
-from ledger import tokens
-from ledger.errors import LimitReached
+from ledger.core import tokens
+from ledger.core.errors import LimitReached
+from ledger.core.limit import Limit
+from ledger.core.ranges import CHANGE_MAX
+from ledger.core.requests import Program
+from ledger.core.settings import Settings
+from ledger.core.values import Delta
 from ledger.gate import decide
 from ledger.gate.gate import counts
 from ledger.gate.gates import Gates
 from ledger.gate.recount import outcomes, standings
-from ledger.limit import Limit
-from ledger.ranges import CHANGE_MAX
-from ledger.requests import Program
-from ledger.settings import Settings
-from ledger.values import Delta
 
 ANYWHERE = "anywhere"
 """Gates are asked at their homes by name: a delivery may be handled in another Region than its

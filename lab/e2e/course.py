@@ -29,8 +29,8 @@ from lab.e2e.metrics import Meter, is_excused, is_measured
 from lab.e2e.site import Site, until_empty
 from lab.e2e.user import User
 from lab.events import Event
-from ledger.message import dumps
-from ledger.values import Change
+from ledger.client.message import dumps
+from ledger.core.values import Change
 
 FASTER = 25
 REGION = deployed.REGIONS[0]

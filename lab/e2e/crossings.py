@@ -14,7 +14,7 @@ from typing import Any
 from lab.e2e.deployed import CEILING, FULL, REGIONS, TABLE, TANK
 from lab.e2e.seats import COUNTER as SOLD
 from lab.e2e.site import Site
-from ledger.message import time_text
+from ledger.client.message import time_text
 
 COUNTER = f"{TANK}e2e"
 HERE, THERE = REGIONS

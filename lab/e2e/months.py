@@ -35,10 +35,10 @@ from lab.e2e.turn import (
     wrong_answers,
 )
 from ledger import Ledger, Period, Receipt, Settings
-from ledger.errors import LedgerError, PeriodOver
-from ledger.message import time_text
-from ledger.requests import or_error
-from ledger.values import Change
+from ledger.client.message import time_text
+from ledger.core.errors import LedgerError, PeriodOver
+from ledger.core.requests import or_error
+from ledger.core.values import Change
 from reader import Reader
 
 BEFORE_S, AFTER_S, PAUSE_S, WAIT_MAX_S = 12, 12, 0.4, 120

@@ -32,8 +32,8 @@ from lab.e2e.months import CEILING, WAIT_MAX_S
 from lab.e2e.seats import REFUSED as LIMIT_REACHED
 from lab.e2e.site import Site
 from lab.e2e.turn import CARRY, MINUTE, WEST, Turn
-from ledger.message import dumps, time_text
-from ledger.values import Change
+from ledger.client.message import dumps, time_text
+from ledger.core.values import Change
 
 HERE, THERE = REGIONS
 OLDER, NEWER = 12, 8  # the limit of the base when each month opens

@@ -15,8 +15,8 @@ from typing import Any
 
 from lab.e2e.deployed import CEILING, REGIONS, SEATS
 from lab.e2e.site import Site
-from ledger.message import dumps, time_text
-from ledger.values import Change
+from ledger.client.message import dumps, time_text
+from ledger.core.values import Change
 
 COUNTER = f"{SEATS}gig"
 HERE, THERE = REGIONS

@@ -21,9 +21,9 @@ from botocore.config import Config
 
 from lab.e2e.deployed import REGIONS, TABLE
 from lab.e2e.http import Client
-from ledger.errors import LedgerError
-from ledger.queue import ChangeQueue
-from ledger.values import Change
+from ledger.client.queue import ChangeQueue
+from ledger.core.errors import LedgerError
+from ledger.core.values import Change
 
 MESSAGES_OF_BATCH = 10
 CHANGES_AT_ONCE = 40  # of which a producer of many makes one message

@@ -17,7 +17,7 @@ from datetime import timedelta
 
 from lab.e2e.deployed import REGIONS
 from lab.events import Event, truth_of
-from ledger.values import Change
+from ledger.core.values import Change
 
 WAYS = ("http", "one", "many")
 AGAIN, AGAIN_ELSEWHERE = 0.2, 0.5

@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from lab.e2e.deployed import CALLS, QUOTA, REGIONS, SKEW_MS, NotDeployed
-from ledger.values import Change
+from ledger.core.values import Change
 
 WEST, CARRY, KEEP_S = timedelta(hours=12), 4, 100 * 86_400
 CLOSES_S = (240, 300, 360, 420, 500, 640, 900, 1_400, 2_400)  # after the deployment began

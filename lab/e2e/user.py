@@ -17,7 +17,7 @@ from urllib3.exceptions import HTTPError
 from lab.e2e.deployed import TABLE
 from lab.e2e.site import POLL_S, Site
 from lab.e2e.traffic import POISON_EVERY, Sending, poison
-from ledger.message import dumps
+from ledger.client.message import dumps
 from service.canary.handler import COUNTER as CANARY
 
 THREADS = 4

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from ledger.requests import Key
+from ledger.core.requests import Key
 
 # an item as the low-level client shows it; None: the item is absent
 Image: TypeAlias = dict[str, Any] | None

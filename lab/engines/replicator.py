@@ -26,7 +26,7 @@ from typing import Any, Self
 
 from lab.engines.ministack import Engine
 from lab.engines.replicas import Change, Image, Replicas
-from ledger.requests import Key, key_of, keyed
+from ledger.core.requests import Key, key_of, keyed
 
 BATCH_ITEMS = 25  # BatchWriteItem takes no more
 BATCHES_PER_TURN = 20  # for each Region

@@ -17,9 +17,19 @@ from operator import methodcaller
 from typing import Any
 
 from lab.histories.theatre import REGIONS, finish
-from ledger.errors import GaveUp, LedgerError
-from ledger.lane.tail import through
-from ledger.requests import At, DeleteMany, Key, Pause, Program, PutMany, Request, Together, Update
+from ledger.core.errors import GaveUp, LedgerError
+from ledger.core.requests import (
+    At,
+    DeleteMany,
+    Key,
+    Pause,
+    Program,
+    PutMany,
+    Request,
+    Together,
+    Update,
+    through,
+)
 from simulator.choices import Replayed
 from simulator.faults import NONE
 from simulator.process import Log, Process, Script

@@ -20,8 +20,8 @@ from typing import Any
 
 from ledger import Ledger, Limit, Settings
 from ledger.budgets import Budgets, Call, OverBudget
-from ledger.checks import to_datetime
-from ledger.errors import Again, LedgerError
+from ledger.core.checks import to_datetime
+from ledger.core.errors import Again, LedgerError
 from reader import Reader
 from simulator import Faults, Simulation
 

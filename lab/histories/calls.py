@@ -15,17 +15,15 @@ from datetime import timedelta
 from typing import Any
 
 from lab.histories.theatre import Played, one_of
-from ledger import Change, Ledger, Limit, Receipt, Settings, errors
-from ledger.aio import AsyncLedger
+from ledger import Change, Ledger, Limit, Receipt, Settings
 from ledger.budgets import Budgets
-from ledger.checks import to_datetime
-from ledger.conditions import Absent
-from ledger.errors import LedgerError, OutcomeUnknown
-from ledger.gate.filing import roll
-from ledger.gate.gates import Gates
-from ledger.gate.hold import Hold
-from ledger.memory import MemoryTable
-from ledger.requests import (
+from ledger.client.aio import AsyncLedger
+from ledger.client.holds import Holds
+from ledger.core import errors
+from ledger.core.checks import to_datetime
+from ledger.core.conditions import Absent
+from ledger.core.errors import LedgerError, OutcomeUnknown
+from ledger.core.requests import (
     AlreadyThere,
     At,
     Delete,
@@ -43,7 +41,10 @@ from ledger.requests import (
     outcome,
     run,
 )
-from ledger.saga.holds import Holds
+from ledger.gate.filing import roll
+from ledger.gate.gates import Gates
+from ledger.gate.hold import Hold
+from ledger.tables.memory import MemoryTable
 from reader import Reader
 from simulator.choices import Choices
 from simulator.faults import Faults

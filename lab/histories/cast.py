@@ -12,12 +12,11 @@ from compactor.report import Tally
 from compactor.visit import visit
 from lab.histories.checker import Record, Seen
 from lab.histories.theatre import LATE, SHORT, Theatre, one_of, rest
-from ledger import tokens
-from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
-from ledger.lane.tail import through
-from ledger.requests import Program, Put, Request, Result
-from ledger.settings import Settings
-from ledger.values import Delta, Lane
+from ledger.core import tokens
+from ledger.core.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
+from ledger.core.requests import Program, Put, Request, Result, through
+from ledger.core.settings import Settings
+from ledger.core.values import Delta, Lane
 from reader.read import read
 from simulator.choices import Choices
 from simulator.process import Script, Sleep

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from lab.histories.cast import COUNTER, Cast, dawdling, must_of
 from lab.histories.checker import Charted, Record, Seen, check_chart
 from lab.histories.theatre import finish, one_of, rest
-from ledger import items, tokens
-from ledger.errors import DamagedItem, LaneDamaged, LedgerError
-from ledger.settings import Settings
+from ledger.core import items, tokens
+from ledger.core.errors import DamagedItem, LaneDamaged, LedgerError
+from ledger.core.settings import Settings
 from reader.series import bars
 from simulator.process import Script
 from simulator.world import World

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from compactor.report import Tally
-from ledger import tokens
-from ledger.values import Delta
+from ledger.core import tokens
+from ledger.core.values import Delta
 
 
 @dataclass(slots=True)

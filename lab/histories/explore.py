@@ -28,7 +28,7 @@ from lab.histories.period_stage import PERIOD_CASTS, PeriodStage
 from lab.histories.served_stage import ServedStage, ThresholdStage
 from lab.histories.small_casts import NAIVE_CASTS, SERVED_CASTS, SMALL_CASTS, THRESHOLD_CASTS
 from lab.histories.stage import NaiveStage, Stage
-from ledger.requests import Key
+from ledger.core.requests import Key
 from simulator.cells import Stamp
 from simulator.trace import Trace
 

@@ -31,12 +31,12 @@ from lab.histories.theatre import (
     strays_left,
 )
 from lab.histories.writers import PACKED_MAX, Sender, enter_writer
-from ledger import items, tokens
-from ledger.errors import LedgerError
+from ledger.core import items, tokens
+from ledger.core.errors import LedgerError
+from ledger.core.requests import Query
+from ledger.core.settings import Settings
+from ledger.core.values import Lane
 from ledger.lane.add import add
-from ledger.requests import Query
-from ledger.settings import Settings
-from ledger.values import Lane
 from reader.history import entries, history
 from reader.read import read
 from simulator.choices import Choices
@@ -70,8 +70,8 @@ def play_charts(choices: Choices, faults: Faults | None = None, log: Log | None 
     faults = mix(choices) if faults is None else faults
     steps, free_bytes = one_of(choices, DAYS), one_of(choices, FREE_BYTES)
     with (
-        patch("ledger.lane.days.DAY_MS", steps * min(STEPS_MS)),
-        patch("ledger.items.FREE_BYTES", free_bytes),
+        patch("ledger.core.days.DAY_MS", steps * min(STEPS_MS)),
+        patch("ledger.core.items.FREE_BYTES", free_bytes),
     ):
         return play(choices, faults, log, charted=True)
 

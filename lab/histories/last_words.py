@@ -10,12 +10,11 @@ follow a lost answer.
 from collections.abc import Generator, Iterable, Iterator
 from typing import Any
 
-from ledger.actions import Set
-from ledger.errors import NOT_WRITTEN, LedgerError, OutcomeUnknown
+from ledger.core.actions import Set
+from ledger.core.errors import NOT_WRITTEN, LedgerError, OutcomeUnknown
+from ledger.core.requests import At, Program, Request, Result, Update, Written, through
 from ledger.gate.gate import Gate, change_of
 from ledger.gate.updates import HELD, RECENT
-from ledger.lane.tail import through
-from ledger.requests import At, Program, Request, Result, Update, Written
 
 
 class Heard:

@@ -15,8 +15,8 @@ from lab.histories.limited_judge import COUNTER, Judge, WatchedWorld
 from lab.histories.limited_restores import restores
 from lab.histories.limited_table import Table
 from lab.histories.theatre import REGIONS, Played, Theatre, in_steps_of, one_of
-from ledger.limit import Limit
-from ledger.values import Lane
+from ledger.core.limit import Limit
+from ledger.core.values import Lane
 from simulator.choices import Choices
 from simulator.faults import Faults, mix
 from simulator.process import Log

@@ -15,18 +15,17 @@ from typing import Any
 from lab.histories.limited_judge import Judge
 from lab.histories.theatre import finish, one_of
 from lab.measure.metered_table import Charge, charge_of, writes_of
-from ledger import tokens
-from ledger.errors import OutOfReach, Unavailable
+from ledger.core import tokens
+from ledger.core.errors import OutOfReach, Unavailable
+from ledger.core.limit import DOWN, SIDES, UP
+from ledger.core.requests import At, Program, Request, Result, Together, through
+from ledger.core.tokens import hold_token
+from ledger.core.values import Delta, Lane
 from ledger.gate import filing
 from ledger.gate.decide import decide_change
 from ledger.gate.gate import REFUSED, SLICE_MS, Gate, fingerprint
 from ledger.gate.gates import Gates, SoldOut
 from ledger.gate.move import free
-from ledger.lane.tail import through
-from ledger.limit import DOWN, SIDES, UP
-from ledger.requests import At, Program, Request, Result, Together
-from ledger.tokens import hold_token
-from ledger.values import Delta, Lane
 from simulator.choices import Choices
 
 CHANGES, HOLDS = 40, 24

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from compactor.verify import verify_gates
 from lab.histories.limited_judge import Judge
 from lab.histories.theatre import finish, one_of
-from ledger import tokens
-from ledger.errors import LedgerError
+from ledger.client import named_holds as named
+from ledger.core import tokens
+from ledger.core.errors import LedgerError
+from ledger.core.limit import DOWN, SIDES
 from ledger.gate.decide import decide_change
 from ledger.gate.gate import REFUSED, change_of
 from ledger.gate.recount import outcomes
-from ledger.limit import DOWN, SIDES
-from ledger.saga import named
 from simulator.choices import Choices
 
 SALES_MAX = 2_000

@@ -16,18 +16,18 @@ some.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ledger import tokens
-from ledger.cost import item_bytes
-from ledger.errors import ItemTooLarge
+from ledger.core import tokens
+from ledger.core.cost import item_bytes
+from ledger.core.errors import ItemTooLarge
+from ledger.core.items import delta_of
+from ledger.core.limit import DOWN, SIDES, UP, Limit
+from ledger.core.requests import ITEM_BYTES_MAX, Item, Key
+from ledger.core.tokens import until_ms
+from ledger.core.values import Delta, Lane
 from ledger.gate import items
 from ledger.gate.answer import Decision
 from ledger.gate.gate import REFUSED, Gate, change_of, counts
 from ledger.gate.gates import Gates, SoldOut
-from ledger.items import delta_of
-from ledger.limit import DOWN, SIDES, UP, Limit
-from ledger.requests import ITEM_BYTES_MAX, Item, Key
-from ledger.tokens import until_ms
-from ledger.values import Delta, Lane
 from simulator.world import World
 
 COUNTER = "g"

@@ -18,15 +18,15 @@ from lab.histories.limited_end import YEARS_MS, ask_again, sell_all
 from lab.histories.limited_judge import Judge, WatchedWorld
 from lab.histories.limited_table import Table
 from lab.histories.theatre import finish, one_of
-from ledger.errors import LedgerError
+from ledger.core.errors import LedgerError
+from ledger.core.limit import SIDES
+from ledger.core.requests import Item, Key, Put
+from ledger.core.values import Lane
 from ledger.gate import items
 from ledger.gate.gate import Gate, change_of, counts
 from ledger.gate.move import free
 from ledger.gate.rebuild import Rebuilt, rebuild
 from ledger.gate.recount import outcomes, standings
-from ledger.limit import SIDES
-from ledger.requests import Item, Key, Put
-from ledger.values import Lane
 
 RESTORES = 3
 """So many of a history that has some, each from the beginning."""

@@ -15,8 +15,14 @@ from lab.histories.boards import AWAY, HOME, Boards, process
 from lab.histories.filing import Filing, file_as
 from lab.histories.limited_end import judge_end
 from lab.histories.limited_judge import COUNTER, Asked, Judge, WatchedWorld
-from ledger import tokens
-from ledger.errors import HoldEnded, LedgerError, LimitMismatch, LimitReached, NotYetReplicated
+from ledger.client import named_holds as named
+from ledger.core import tokens
+from ledger.core.errors import HoldEnded, LedgerError, LimitMismatch, LimitReached, NotYetReplicated
+from ledger.core.items import delta_item
+from ledger.core.limit import UP, Limit
+from ledger.core.requests import DeleteMany, Instant, Key, Program, Put, PutMany, Together
+from ledger.core.tokens import hold_token
+from ledger.core.values import Delta, Lane
 from ledger.gate import items
 from ledger.gate.answer import Decision, Left
 from ledger.gate.decide import add_group, decide_change, set_limit
@@ -26,12 +32,6 @@ from ledger.gate.gates import SoldOut
 from ledger.gate.holds import end
 from ledger.gate.move import free
 from ledger.gate.recount import outcomes
-from ledger.items import delta_item
-from ledger.limit import UP, Limit
-from ledger.requests import DeleteMany, Instant, Key, Program, Put, PutMany, Together
-from ledger.saga import named
-from ledger.tokens import hold_token
-from ledger.values import Delta, Lane
 from simulator.choices import Drawn
 from simulator.process import Log
 

@@ -17,17 +17,17 @@ from lab.histories.last_words import Heard
 from lab.histories.limited_judge import COUNTER, Asked, Judge
 from lab.histories.recall import Memory
 from lab.histories.theatre import LONG, PACE, SHORT, Theatre, one_of, rest
-from ledger import tokens
-from ledger.errors import LedgerError, LimitReached, TransactionConflict
+from ledger.core import tokens
+from ledger.core.errors import LedgerError, LimitReached, TransactionConflict
+from ledger.core.limit import DOWN, SIDES, UP
+from ledger.core.requests import Now, Program
+from ledger.core.tokens import hold_token
 from ledger.gate.answer import Decision
 from ledger.gate.decide import add_group, decide_change, set_limit
 from ledger.gate.gate import EXPIRED, REFUSED, RELEASED
 from ledger.gate.gates import Gates
 from ledger.gate.holds import end
 from ledger.gate.recount import outcomes, standings
-from ledger.limit import DOWN, SIDES, UP
-from ledger.requests import Now, Program
-from ledger.tokens import hold_token
 from simulator.choices import Choices
 from simulator.process import Move, Script
 

@@ -25,19 +25,19 @@ from compactor.verify import verify_gates
 from compactor.visit import visit
 from lab.histories.limited_judge import Judge, WatchedWorld
 from lab.histories.theatre import REGIONS, Theatre, finish
-from ledger import programs
-from ledger.checks import to_datetime
-from ledger.errors import DamagedItem, GateLost, LaneDamaged, LedgerError, LimitReached
+from ledger.client import programs
+from ledger.client.programs import Rules
+from ledger.core.checks import to_datetime
+from ledger.core.errors import DamagedItem, GateLost, LaneDamaged, LedgerError, LimitReached
+from ledger.core.keep import Term
+from ledger.core.limit import UP
+from ledger.core.period import Period
+from ledger.core.requests import Item, Key
+from ledger.core.settings import Settings
+from ledger.core.values import Change, Lane
 from ledger.gate import items as gates
 from ledger.gate.gate import Gate
 from ledger.gate.gates import Gates
-from ledger.limit import UP
-from ledger.periods.keep import Term
-from ledger.periods.period import Period
-from ledger.programs import Rules
-from ledger.requests import Item, Key
-from ledger.settings import Settings
-from ledger.values import Change, Lane
 from reader.calls import Calls
 from simulator.choices import Choices
 from simulator.process import Process

@@ -16,15 +16,15 @@ from lab.histories.boards import AWAY, HOME, Boards, Casts, do, process
 from lab.histories.limited_judge import WatchedWorld
 from lab.histories.period_judge import CARRY, CEILING, PeriodJudge
 from lab.histories.theatre import Theatre, finish
-from ledger import programs
-from ledger.checks import to_datetime
-from ledger.errors import LimitReached, PeriodOver
-from ledger.limit import Limit
-from ledger.periods.keep import Keep
-from ledger.programs import Rules
-from ledger.requests import Key, Program
-from ledger.settings import Settings
-from ledger.values import Change
+from ledger.client import programs
+from ledger.client.programs import Rules
+from ledger.core.checks import to_datetime
+from ledger.core.errors import LimitReached, PeriodOver
+from ledger.core.keep import Keep
+from ledger.core.limit import Limit
+from ledger.core.requests import Key, Program
+from ledger.core.settings import Settings
+from ledger.core.values import Change
 from reader.calls import Calls
 from simulator.faults import NONE
 from simulator.process import Log

@@ -27,22 +27,16 @@ from lab.histories.period_judge import (
     PeriodJudge,
 )
 from lab.histories.theatre import LONG, REGIONS, SHORT, Played, Theatre, in_steps_of, one_of, rest
-from ledger import programs
-from ledger.checks import AHEAD_MAX_MS, to_datetime
-from ledger.errors import (
-    InvalidCounter,
-    InvalidTime,
-    LedgerError,
-    LimitReached,
-    PeriodOver,
-)
-from ledger.limit import Limit
-from ledger.periods.keep import Keep
-from ledger.periods.period import Period
-from ledger.programs import Rules
-from ledger.requests import Now
-from ledger.settings import Settings
-from ledger.values import Change
+from ledger.client import programs
+from ledger.client.programs import Rules
+from ledger.core.checks import AHEAD_MAX_MS, to_datetime
+from ledger.core.errors import InvalidCounter, InvalidTime, LedgerError, LimitReached, PeriodOver
+from ledger.core.keep import Keep
+from ledger.core.limit import Limit
+from ledger.core.period import Period
+from ledger.core.requests import Now
+from ledger.core.settings import Settings
+from ledger.core.values import Change
 from reader.calls import Calls
 from simulator.choices import Choices
 from simulator.faults import Faults, mix

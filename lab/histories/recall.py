@@ -9,10 +9,10 @@ something came back through its process.
 
 from dataclasses import dataclass, field
 
+from ledger.core.limit import DOWN, UP
+from ledger.core.requests import Instant
 from ledger.gate.answer import Left
 from ledger.gate.gates import REMEMBERED_MS, SoldOut
-from ledger.limit import DOWN, UP
-from ledger.requests import Instant
 from simulator.world import World
 
 Moment = tuple[int, int]

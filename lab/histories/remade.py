@@ -20,11 +20,11 @@ from compactor.visit import visit
 from lab.histories.cast import COUNTER, Cast
 from lab.histories.theatre import finish, one_of, shelf
 from lab.histories.writers import Sender
-from ledger import items, tokens
-from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
+from ledger.core import items, tokens
+from ledger.core.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
+from ledger.core.requests import DeleteMany, Get, Item, Key, Page, Program, Query
+from ledger.core.values import Lane
 from ledger.lane.add import add
-from ledger.requests import DeleteMany, Get, Item, Key, Page, Program, Query
-from ledger.values import Lane
 
 FIRST_STEPS = 1_500
 """It happens at the first such moment after at most so many steps."""

@@ -52,8 +52,8 @@ class Rule:
 @dataclass(frozen=True, slots=True)
 class Row:
     """mistake: the name of the planted mistake; a dash, where none is known that needs this rule
-    alone. at: the
-    seed of the history, or the name of the cast; else what is thought to find the same."""
+    alone. at: the seed of the history, or the name of the cast; else what is thought to find the
+    same."""
 
     rule: Rule
     mistake: str

@@ -6,16 +6,14 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
-from ledger import programs
-from ledger.dynamo.send import AtOnce
+from ledger.client import programs
+from ledger.client.programs import Rules
+from ledger.client.saga_steps import transfer_of
+from ledger.client.transfer import transfer
+from ledger.core.requests import AtOnce, Program, Result, through
+from ledger.core.settings import Settings
+from ledger.core.values import Change, Transfer
 from ledger.lane.add import Outcome
-from ledger.lane.tail import through
-from ledger.programs import Rules
-from ledger.requests import Program, Result
-from ledger.saga.steps import transfer_of
-from ledger.saga.transfer import transfer
-from ledger.settings import Settings
-from ledger.values import Change, Transfer
 
 
 @dataclass

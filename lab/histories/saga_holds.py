@@ -16,14 +16,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from lab.histories.theatre import LONG, SHORT, one_of, rest
-from ledger import programs, tokens
-from ledger.checks import to_datetime
-from ledger.errors import HoldEnded, InvalidTime, LedgerError, LimitReached
+from ledger.client import programs
+from ledger.client.hold_all import hold_all, prepare
+from ledger.client.programs import Rules
+from ledger.core import tokens
+from ledger.core.checks import to_datetime
+from ledger.core.errors import HoldEnded, InvalidTime, LedgerError, LimitReached
+from ledger.core.values import Delta
 from ledger.gate.gate import Gate
 from ledger.gate.hold import Hold
-from ledger.programs import Rules
-from ledger.saga.hold_all import hold_all, prepare
-from ledger.values import Delta
 from simulator.process import Script
 from simulator.world import World
 

@@ -42,23 +42,22 @@ from lab.histories.theatre import (
     one_of,
     rest,
 )
-from ledger import programs
-from ledger.checks import to_datetime
-from ledger.errors import LedgerError, LimitReached, TransferStuck
+from ledger.client import programs
+from ledger.client import saga_steps as steps
+from ledger.client.hold_all import hold_all, prepare
+from ledger.client.programs import Rules
+from ledger.client.saga_steps import transfer_of
+from ledger.client.transfer import transfer
+from ledger.core.checks import to_datetime
+from ledger.core.errors import LedgerError, LimitReached, TransferStuck
+from ledger.core.items import delta_of
+from ledger.core.limit import Limit
+from ledger.core.requests import Item, Key, through
+from ledger.core.settings import Settings
+from ledger.core.values import Change, Lane, Receipt
 from ledger.gate import items
 from ledger.gate.gate import Gate
 from ledger.gate.hold import Hold
-from ledger.items import delta_of
-from ledger.lane.tail import through
-from ledger.limit import Limit
-from ledger.programs import Rules
-from ledger.requests import Item, Key
-from ledger.saga import steps
-from ledger.saga.hold_all import hold_all, prepare
-from ledger.saga.steps import transfer_of
-from ledger.saga.transfer import transfer
-from ledger.settings import Settings
-from ledger.values import Change, Lane, Receipt
 from service.add_from_queue.rounds import rounds
 from simulator.choices import Choices
 from simulator.faults import Faults, mix

@@ -39,13 +39,13 @@ from lab.histories.theatre import (
     shelf,
     strays_left,
 )
-from ledger import items
-from ledger.entries import time_ms
+from ledger.core import items
+from ledger.core.entries import time_ms
+from ledger.core.limit import IN, OUT, Limit, Threshold
+from ledger.core.settings import Settings
+from ledger.core.values import Lane
 from ledger.gate.items import gate_key
 from ledger.lane import crossings, directory
-from ledger.limit import IN, OUT, Limit, Threshold
-from ledger.settings import Settings
-from ledger.values import Lane
 from reader.read import balances
 from service.compact.result import Done
 from service.compact.serve import serve

@@ -14,13 +14,12 @@ from lab.histories.cast import NUMBERS_MAX, Cast
 from lab.histories.served_world import ServedWorld
 from lab.histories.theatre import LATE, LONG, PACES, one_of, rest
 from lab.histories.writers import PACKED_MAX, Sender, enter_writer
-from ledger import tokens
-from ledger.errors import DamagedItem, LaneDamaged, LedgerError
+from ledger.core import tokens
+from ledger.core.errors import DamagedItem, LaneDamaged, LedgerError
+from ledger.core.requests import Now, through
+from ledger.core.values import Delta
 from ledger.gate import decide
 from ledger.gate.gates import Gates
-from ledger.lane.tail import through
-from ledger.requests import Now
-from ledger.values import Delta
 from service.compact.result import Done
 from service.compact.serve import by_lane, serve_lane
 from service.job_queue import Enqueue

@@ -18,11 +18,11 @@ from lab.histories.served import wrong_crossings
 from lab.histories.served_world import ServedWorld
 from lab.histories.stage import LANE, Stage
 from lab.histories.theatre import finish, strays_left
-from ledger import tokens
+from ledger.core import tokens
+from ledger.core.limit import Threshold
+from ledger.core.requests import Program
 from ledger.lane.add import add
 from ledger.lane.named import Named
-from ledger.limit import Threshold
-from ledger.requests import Program
 from reader.read import balances
 from service.ring.records import arrived
 from service.thresholds.evaluate import evaluate

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from ledger.errors import LedgerError, OutcomeUnknown
-from ledger.requests import Item, Key
+from ledger.core.errors import LedgerError, OutcomeUnknown
+from ledger.core.requests import Item, Key
 from service.job_queue import DeadLetter, Enqueue, Message
 from service.messages import message_of
 from service.thresholds.event_bus import Publish

@@ -19,11 +19,11 @@ from lab.histories.cast import COUNTER
 from lab.histories.checker import Asked, Record, Seen
 from lab.histories.history import judge_end, timed
 from lab.histories.theatre import finish
-from ledger import items, tokens
-from ledger.errors import LedgerError
+from ledger.core import items, tokens
+from ledger.core.errors import LedgerError
+from ledger.core.requests import Get, Key, Program
+from ledger.core.values import Delta, Lane
 from ledger.lane.add import add, add_packed
-from ledger.requests import Get, Key, Program
-from ledger.values import Delta, Lane
 from reader.read import read
 from simulator.process import Log
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from ledger import items, tokens
-from ledger.requests import Instant, Now, Program, Result, drive
-from ledger.values import Lane
+from ledger.core import items, tokens
+from ledger.core.requests import Instant, Now, Program, Result, drive
+from ledger.core.values import Lane
 from simulator.choices import Choices
 from simulator.faults import Faults
 from simulator.happening import by_itself

@@ -16,12 +16,11 @@ from typing import Any
 from lab.histories.cast import COUNTER, NUMBERS_MAX, Cast
 from lab.histories.checker import Asked, Record, Rivals
 from lab.histories.theatre import LONG, SHORT, one_of, rest
-from ledger import tokens
-from ledger.errors import LedgerError
+from ledger.core import tokens
+from ledger.core.errors import LedgerError
+from ledger.core.requests import Now, Put, Request, Together, through
+from ledger.core.values import Delta, Receipt
 from ledger.lane.add import add, add_packed
-from ledger.lane.tail import through
-from ledger.requests import Now, Put, Request, Together
-from ledger.values import Delta, Receipt
 from simulator.process import Move, Script, Sleep
 
 SENDS_MAX = 12

@@ -9,7 +9,7 @@ Rule 3: It knows keys, not what is in the items.
 
 from dataclasses import dataclass, replace
 
-from ledger.requests import Key
+from ledger.core.requests import Key
 from simulator.choices import Choices
 from simulator.world import World
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from lab.live.controls import Controls
-from ledger import tokens
+from ledger.core import tokens
 from simulator.choices import Choices
 
 COUNTER, CHANGES = "tickets", (1, 1, 1, 2, 2, 3, 4, -1)

@@ -9,8 +9,8 @@ customers' list says how much each adds. It uses no number that a counter comput
 from collections.abc import Sequence
 
 from lab.live.customers import Customers
-from ledger import items, tokens
-from ledger.values import Lane
+from ledger.core import items, tokens
+from ledger.core.values import Lane
 from simulator.world import World
 
 

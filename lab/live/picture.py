@@ -11,9 +11,9 @@ from typing import Any
 from lab.designs.design import SingleItem
 from lab.live.scene import Reading, Scene
 from lab.live.scripts import COUNTERS, DESIGNS, REGIONS, SALE, SEATS, SELLERS, SETTINGS
-from ledger import items
-from ledger.requests import Key
-from ledger.values import Lane
+from ledger.core import items
+from ledger.core.requests import Key
+from ledger.core.values import Lane
 
 WORK = (
     "For this library the cable brings the changes. For ADD it brings one number, which replaces "

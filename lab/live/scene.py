@@ -21,7 +21,7 @@ from lab.live.controls import BadControl, Controls
 from lab.live.customers import COUNTER, Customers
 from lab.live.knowledge import Knowledge
 from lab.live.scripts import DESIGNS, REGIONS, SELLERS, SETTINGS
-from ledger.requests import DeleteMany, Put, Transact
+from ledger.core.requests import DeleteMany, Put, Transact
 from simulator.choices import Drawn
 from simulator.faults import NONE
 from simulator.process import Process, Script

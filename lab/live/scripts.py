@@ -16,9 +16,9 @@ from lab.designs.atomic import Atomic
 from lab.designs.item_collection import NaiveMerge, Ours
 from lab.designs.with_limit import Limited
 from lab.live.customers import COUNTER, Change
-from ledger.errors import DamagedItem, LaneDamaged, LedgerError
-from ledger.requests import Instant, Now
-from ledger.settings import Settings
+from ledger.core.errors import DamagedItem, LaneDamaged, LedgerError
+from ledger.core.requests import Instant, Now
+from ledger.core.settings import Settings
 from reader.read import read
 from reader.series import bars
 from simulator.process import Script, Sleep

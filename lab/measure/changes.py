@@ -26,8 +26,7 @@ class Counted:
     count or not.
 
     reads: that had an answer. false: not the sum of distinct events that were sent by their end.
-    missed: strong
-    reads without an event that their own Region had acknowledged before they began.
+    missed: strong reads without an event that their own Region had acknowledged before they began.
     """
 
     events: int = 0

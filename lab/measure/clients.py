@@ -28,13 +28,13 @@ from lab.engines.ministack import ENVIRONMENT, Engine
 from lab.measure.figure import Figure
 from lab.measure.speed import THREADS, Writers, pace
 from ledger import Change, Ledger, Settings
-from ledger.clocks import wall_clock
-from ledger.dynamo import ask
-from ledger.dynamo.client import CONFIG
-from ledger.dynamo.fast import FastClient
+from ledger.core.clocks import wall_clock
+from ledger.core.items import delta_item, delta_pk
+from ledger.core.limit import Limit
 from ledger.gate.updates import decide
-from ledger.items import delta_item, delta_pk
-from ledger.limit import Limit
+from ledger.tables import ask
+from ledger.tables.boto import CONFIG
+from ledger.tables.fast import FastClient
 from reader import Reader
 
 REGION, TABLE, COUNTER = "eu-west-1", "bench", "stock:85123A"

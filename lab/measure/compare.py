@@ -25,7 +25,7 @@ from lab.measure.one_counter import EU, accuracy
 from lab.measure.page import PAGE, TABLES, Row, filled
 from lab.measure.rivals import Rival, measure_rivals
 from lab.measure.speed import COUNTERS, ROUNDS, SLICE_S, THREADS, measure_pace
-from ledger.settings import Settings
+from ledger.core.settings import Settings
 
 FOLDED = Settings(table="counters", region=EU, fold_min=1, fold_max=8)
 """Our defaults for every time; folded at once and in several commits, so that few events do meet

@@ -32,9 +32,9 @@ from lab.designs.trial import REGION, SETTINGS, Trial
 from lab.events import SHOP as COLUMNS
 from lab.events import Event, read_events, shop_day
 from lab.measure.metered_table import Charge, MeteredTable
-from ledger.cost import item_bytes
+from ledger.core.cost import item_bytes
 from ledger.lane.tail import every_item
-from ledger.table import ByRegion
+from ledger.tables.dynamo import ByRegion
 
 SEED = 1
 # changes of many counters and of one; half of the latter are more than design 3 keeps in its item

@@ -10,8 +10,8 @@ from aiobotocore.session import get_session
 
 from lab.measure.clients import put_of
 from ledger import Settings
-from ledger.aio import AsyncLedger
-from ledger.items import delta_item
+from ledger.client.aio import AsyncLedger
+from ledger.core.items import delta_item
 
 REGION, COUNTER = "eu-west-1", "stock:85123A"
 WARM = 200

@@ -18,11 +18,11 @@ from typing import Any
 
 from lab.measure.figure import Figure
 from lab.measure.metered_table import TABLE, MeteredTable
-from ledger import tokens
-from ledger.items import delta_item
-from ledger.requests import Instant, Put
-from ledger.settings import Settings
-from ledger.values import Delta, Lane
+from ledger.core import tokens
+from ledger.core.items import delta_item
+from ledger.core.requests import Instant, Put
+from ledger.core.settings import Settings
+from ledger.core.values import Delta, Lane
 from reader import Reader
 from service.compact.serve import Worker
 from service.job_queue import WorkQueue

@@ -17,17 +17,17 @@ from lab.measure.figure import Figure
 from lab.measure.metered_table import Charge
 from lab.measure.shop import HOME, Shop
 from ledger import Change
-from ledger.checks import to_datetime
-from ledger.errors import LimitReached
+from ledger.core.checks import to_datetime
+from ledger.core.errors import LimitReached
+from ledger.core.limit import Limit
+from ledger.core.requests import Instant, Put, run
+from ledger.core.values import Lane
 from ledger.gate import decide
 from ledger.gate.gate import REFUSED
 from ledger.gate.gates import Gates
 from ledger.gate.hold import Hold
 from ledger.gate.items import gate_key
-from ledger.limit import Limit
-from ledger.requests import Instant, Put, run
-from ledger.table import ByRegion
-from ledger.values import Lane
+from ledger.tables.dynamo import ByRegion
 
 REGIONS = (HOME, "us-east-1", "ap-south-1")
 COUNTER = "seats:gala"

@@ -12,12 +12,12 @@ from lab.measure.figure import Figure
 from lab.measure.metered_table import Charge
 from lab.measure.shop import HOME, START_MS, Shop
 from ledger import Change
-from ledger.checks import to_datetime
+from ledger.client.message import dumps_many
+from ledger.core.checks import to_datetime
+from ledger.core.requests import Instant, run
 from ledger.lane.add import PACK_CHANGES
 from ledger.lane.named import Named
-from ledger.message import dumps_many
-from ledger.requests import Instant, run
-from ledger.table import ByRegion
+from ledger.tables.dynamo import ByRegion
 from service.add_from_queue.handler import AddFromQueue
 from service.observe import Watch
 

@@ -17,11 +17,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ledger.conditions import Absent, has
-from ledger.cost import Item, item_bytes, read_units, write_units
-from ledger.dynamo.ask import STATEMENTS_MAX
-from ledger.memory import MemoryTable
-from ledger.requests import (
+from ledger.core.conditions import Absent, has
+from ledger.core.cost import Item, item_bytes, read_units, write_units
+from ledger.core.requests import (
     Delete,
     DeleteMany,
     Get,
@@ -39,6 +37,8 @@ from ledger.requests import (
     becomes,
     key_of,
 )
+from ledger.tables.ask import STATEMENTS_MAX
+from ledger.tables.memory import MemoryTable
 
 TABLE = "counters"
 PAGE_BYTES, PAGE_ITEMS = 1_000_000, 100_000

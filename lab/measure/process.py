@@ -1,8 +1,7 @@
 """What the process of a user takes: the memory of a fold, the CPU of an import.
 
 Rule 1: The backlog whose memory is measured makes its pages at each request and keeps none, so what
-grows with
-it would be the fold's.
+grows with it would be the fold's.
 Rule 2: Imports are measured in new processes, over `import boto3`, in turns, because machines are
 noisy; the first of them compiles, as pip does. Nothing that takes CPU is judged.
 """
@@ -19,9 +18,10 @@ from typing import Any
 from compactor.fold import fold
 from compactor.report import Tally
 from lab.measure.figure import Figure
-from ledger import Delta, Lane, Settings, tokens
-from ledger.items import delta_item, fold_pk
-from ledger.requests import Get, Instant, Item, Page, Put, Query, Request, Transact, run
+from ledger import Delta, Lane, Settings
+from ledger.core import tokens
+from ledger.core.items import delta_item, fold_pk
+from ledger.core.requests import Get, Instant, Item, Page, Put, Query, Request, Transact, run
 
 START_MS = 1_800_000_000_000
 REGION, TABLE = "eu-west-1", "bench"

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from lab.designs import Design
 from lab.designs.trial import DESIGNS, Trial, on_engine
 from lab.engines.ministack import Engine
-from ledger.errors import LedgerError
+from ledger.core.errors import LedgerError
 
 THREADS, COUNTERS = 32, (1, 1_000)
 ROUNDS, SLICE_S = 3, 0.1

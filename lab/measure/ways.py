@@ -161,7 +161,7 @@ def ours(wire: Wire, changes: int = 1, prefix: str = "") -> Way:
     from datetime import UTC, datetime
 
     from ledger import Change, Ledger, Limit, Settings
-    from ledger.dynamo.client import CONFIG
+    from ledger.tables.boto import CONFIG
     from reader import Reader
 
     at = datetime.now(UTC)

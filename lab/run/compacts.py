@@ -12,7 +12,7 @@ from pathlib import Path
 from compactor import Compactor, Report
 from lab.run.plan import SKEW_MAX_MS, Plan
 from lab.run.record import Recorder
-from ledger.errors import DamagedItem, LaneDamaged, LedgerError, TableError
+from ledger.core.errors import DamagedItem, LaneDamaged, LedgerError, TableError
 
 PAUSE_S = (0.3, 4.0)
 FIGURES = ("lanes", "folded", "settled", "cleaned", "commits", "gave_up")

@@ -19,8 +19,8 @@ from functools import cached_property
 from lab.engines.proxy_faults import FAULTS, Mix
 from lab.events import OPENING, WITNESS_CHANGES, Event, is_witness
 from ledger import Change, Limit, Settings
-from ledger.checks import to_datetime
-from ledger.clocks import Clock
+from ledger.core.checks import to_datetime
+from ledger.core.clocks import Clock
 
 REGIONS = ("eu-west-1", "us-east-1")
 TABLE = "counters"

@@ -15,8 +15,8 @@ from typing import Any
 from lab.engines.proxy import OUTSIDE
 from lab.run.plan import REGIONS, THREADS, Plan
 from lab.run.record import Recorder, Worker, work_all
-from ledger.checks import to_ms
-from ledger.errors import LedgerError, ReadTooSlow, Throttled, TransactionConflict, Unavailable
+from ledger.core.checks import to_ms
+from ledger.core.errors import LedgerError, ReadTooSlow, Throttled, TransactionConflict, Unavailable
 from reader import Reader
 
 TTL_S = 0.4

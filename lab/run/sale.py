@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 from lab.designs.atomic import Atomic
 from ledger import Ledger, Limit, Settings
-from ledger.checks import to_datetime
-from ledger.errors import LedgerError, LimitReached
+from ledger.core.checks import to_datetime
+from ledger.core.errors import LedgerError, LimitReached
+from ledger.core.requests import Get, Instant, run
 from ledger.gate.items import gate_key, gate_of
-from ledger.requests import Get, Instant, run
 from simulator import Drawn, Faults, Simulation
 
 HOME, AWAY = REGIONS = ("eu-west-1", "us-east-1")

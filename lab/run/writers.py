@@ -20,7 +20,7 @@ from lab.engines.proxy import OUTSIDE
 from lab.run.plan import REGIONS, SLOTS, THREADS, Asked, Plan
 from lab.run.record import Line, Recorder, Worker, lines_of, work_all
 from ledger import Change, Ledger, Receipt
-from ledger.errors import (
+from ledger.core.errors import (
     GaveUp,
     LedgerError,
     OutcomeUnknown,

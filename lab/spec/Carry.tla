@@ -1,5 +1,5 @@
 ------------------------------- MODULE Carry -------------------------------
-\* What a period that is over has left goes to the next one (ledger/periods/carry.py): the two gates with the first
+\* What a period that is over has left goes to the next one (ledger/gate/carry.py): the two gates with the first
 \* rights of a counter with a ceiling, both in the limit's Region. Every action below is one request that a shipped
 \* program yields; the words are those of docs/glossary.md. The old period still takes late changes, and ends of holds.
 EXTENDS Integers, FiniteSets, TLC

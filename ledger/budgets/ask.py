@@ -15,10 +15,10 @@ from collections.abc import Callable, Coroutine, Generator
 from inspect import iscoroutinefunction
 from typing import Any
 
-from ledger.dynamo import aio
-from ledger.errors import InvalidInput, shown
-from ledger.requests import Result, drive
-from ledger.settings import Settings
+from ledger.core.errors import InvalidInput, shown
+from ledger.core.requests import Result, drive
+from ledger.core.settings import Settings
+from ledger.tables import aio
 
 Program = Generator[Callable[[Any], Any], Any, Result]
 """Yields functions of the ledger, and gets their answers or the errors of `ledger.errors` that

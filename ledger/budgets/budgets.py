@@ -19,7 +19,6 @@ from datetime import datetime, timedelta
 from types import MappingProxyType, TracebackType
 from typing import Any
 
-from ledger import clocks
 from ledger.budgets import reserving
 from ledger.budgets.ask import Program, check_ledger, go_on, run, run_async, to_its_end
 from ledger.budgets.reserving import (
@@ -31,8 +30,9 @@ from ledger.budgets.reserving import (
     check_counters,
     may_be_billed,
 )
-from ledger.checks import check_counter, check_key, check_time, plain_length, to_datetime
-from ledger.errors import InvalidInput, InvalidKey, LedgerError, shown
+from ledger.core import clocks
+from ledger.core.checks import check_counter, check_key, check_time, plain_length, to_datetime
+from ledger.core.errors import InvalidInput, InvalidKey, LedgerError, shown
 from ledger.gate.hold import Hold
 
 TIMEOUT = timedelta(minutes=10)

@@ -28,8 +28,8 @@ from operator import methodcaller
 from typing import Any
 
 from ledger.budgets.ask import Program
-from ledger.checks import check_change, check_counter
-from ledger.errors import (
+from ledger.core.checks import check_change, check_counter
+from ledger.core.errors import (
     Again,
     HoldEnded,
     InvalidChange,
@@ -40,9 +40,9 @@ from ledger.errors import (
     TokenConflict,
     shown,
 )
+from ledger.core.requests import Doubt
+from ledger.core.tokens import Step, step
 from ledger.gate.hold import Hold
-from ledger.requests import Doubt
-from ledger.tokens import Step, step
 
 TRIES_MAX = 5
 

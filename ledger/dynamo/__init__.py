@@ -1,3 +1,1 @@
-"""The edge to DynamoDB: its operations (`ask`), sending them (`send`, `exchange`), and what
-failed (`failures`).
-"""
+"""Public names for those who make clients themselves; the code is in `ledger.tables`."""

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple, NoReturn, Self
 
-from ledger.checks import to_ms
-from ledger.errors import HoldEnded, LimitReached, TokenConflict
+from ledger.core.checks import to_ms
+from ledger.core.errors import HoldEnded, LimitReached, TokenConflict
+from ledger.core.period_name import parted
+from ledger.core.requests import Instant
+from ledger.core.values import Delta, Lane, Receipt
 from ledger.gate.gate import REFUSED, STATES, change_of
-from ledger.periods.name import parted
-from ledger.requests import Instant
-from ledger.values import Delta, Lane, Receipt
 
 
 class Left(NamedTuple):

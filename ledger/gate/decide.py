@@ -28,10 +28,23 @@ Rule 9: setting a limit makes this process forget what was sold out.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ledger import tokens
-from ledger.errors import DamagedItem, InvalidInput, InvalidTime, LedgerError, LimitReached, shown
+from ledger.core import tokens
+from ledger.core.errors import (
+    DamagedItem,
+    InvalidInput,
+    InvalidTime,
+    LedgerError,
+    LimitReached,
+    shown,
+)
+from ledger.core.limit import DOWN, SIDES, UP
+from ledger.core.ranges import CHANGE_MAX
+from ledger.core.requests import Doubt, Instant, Now, Program, Written
+from ledger.core.tokens import until_ms
+from ledger.core.values import Delta, Lane, Receipt
 from ledger.gate import items, updates
 from ledger.gate.answer import Decision, Left, check_granted, receipt
+from ledger.gate.carry import carry
 from ledger.gate.filing import looks, perhaps_roll, slack_after, write
 from ledger.gate.gate import REFUSED, Gate
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
@@ -39,12 +52,6 @@ from ledger.gate.move import obtain
 from ledger.gate.past import find, known_in, look_up, look_up_all
 from ledger.gate.repeated import Decisions, all_shown_now, shown_now
 from ledger.lane.add import Outcome, failed
-from ledger.limit import DOWN, SIDES, UP
-from ledger.periods.carry import carry
-from ledger.ranges import CHANGE_MAX
-from ledger.requests import Doubt, Instant, Now, Program, Written
-from ledger.tokens import until_ms
-from ledger.values import Delta, Lane, Receipt
 
 PAUSE_MS = 200
 """A call that is short waits up to so long, two round trips across Regions, and reads again before

@@ -23,14 +23,14 @@ Rule 7: a write that a full gate refuses files first, then writes again.
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 
-from ledger.errors import ItemTooLarge, LedgerError
+from ledger.core.errors import ItemTooLarge, LedgerError
+from ledger.core.requests import Instant, Item, Now, Program, PutMany, Update, Written, answered
+from ledger.core.tokens import last_of, time_ms, to_bytes
+from ledger.core.values import Lane
 from ledger.gate import items, updates
 from ledger.gate.gate import Gate, distance, end_ms, fingerprint
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.gate.items import Filed
-from ledger.requests import Instant, Item, Now, Program, PutMany, Update, Written, answered
-from ledger.tokens import last_of, time_ms, to_bytes
-from ledger.values import Lane
 
 FILED_MAX = 250  # entries of one roll: an expression removes 300
 HOLDS_FILED_MAX = 40

@@ -17,11 +17,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
-from ledger import tokens
-from ledger.limit import DOWN, SIDES, UP, Limit
-from ledger.ranges import CHANGE_MAX, COUNT_MAX, VERSION_MAX
-from ledger.tokens import until_ms
-from ledger.values import Lane
+from ledger.core import tokens
+from ledger.core.limit import DOWN, SIDES, UP, Limit
+from ledger.core.ranges import CHANGE_MAX, COUNT_MAX, VERSION_MAX
+from ledger.core.tokens import until_ms
+from ledger.core.values import Lane
 
 REFUSED, RELEASED, EXPIRED = -(2**63), -(2**63) + 1, -(2**63) + 2
 """Outcomes that are no changes: the limit refused it; a hold was released; a hold's time was

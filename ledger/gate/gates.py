@@ -27,17 +27,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from ledger.checks import check_counter
-from ledger.conditions import Absent
-from ledger.errors import GateLost, GaveUp, InvalidInput, LedgerError, LimitMismatch, shown
-from ledger.gate import items
-from ledger.gate.answer import Left
-from ledger.gate.gate import Gate, name_of
-from ledger.items import checkpoint_key
-from ledger.lane.directory import first_delta, with_changes
-from ledger.lane.tail import at
-from ledger.limit import DOWN, SIDES, UP, Limit
-from ledger.requests import (
+from ledger.core.checks import check_counter
+from ledger.core.conditions import Absent
+from ledger.core.errors import GateLost, GaveUp, InvalidInput, LedgerError, LimitMismatch, shown
+from ledger.core.items import checkpoint_key
+from ledger.core.limit import DOWN, SIDES, UP, Limit
+from ledger.core.requests import (
     At,
     Get,
     GetMany,
@@ -52,8 +47,13 @@ from ledger.requests import (
     answered,
     in_time,
 )
-from ledger.settings import Settings
-from ledger.values import Lane
+from ledger.core.settings import Settings
+from ledger.core.values import Lane
+from ledger.gate import items
+from ledger.gate.answer import Left
+from ledger.gate.gate import Gate, name_of
+from ledger.lane.directory import first_delta, with_changes
+from ledger.lane.tail import at
 
 TRIES_MAX = 60  # how often a program looks again at a gate that others write, before it gives up
 REMEMBERED_MS = 1_000

@@ -14,10 +14,10 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
-from ledger.checks import plain_text, to_datetime
-from ledger.errors import HoldEnded, InvalidInput, LedgerError, shown
-from ledger.tokens import until_ms
-from ledger.values import Delta, Lane, Receipt
+from ledger.core.checks import plain_text, to_datetime
+from ledger.core.errors import HoldEnded, InvalidInput, LedgerError, shown
+from ledger.core.tokens import until_ms
+from ledger.core.values import Delta, Lane, Receipt
 
 # characters of a wrong id that an error shows: all of an id that is damaged at its end
 SHOWN_MAX = 130

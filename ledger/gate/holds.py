@@ -9,7 +9,10 @@ stays is harmless.
 
 from contextlib import suppress
 
-from ledger.errors import LedgerError, NoSuchHold
+from ledger.core.errors import LedgerError, NoSuchHold
+from ledger.core.limit import SIDES
+from ledger.core.requests import Doubt, Program, Written
+from ledger.core.values import Delta, Receipt
 from ledger.gate import updates
 from ledger.gate.answer import Decision, ended
 from ledger.gate.filing import perhaps_roll, write
@@ -17,9 +20,6 @@ from ledger.gate.gate import REFUSED, RELEASED
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.gate.move import forget
 from ledger.gate.past import find
-from ledger.limit import SIDES
-from ledger.requests import Doubt, Program, Written
-from ledger.values import Delta, Receipt
 
 
 def end(gates: Gates, held: Delta, outcome: int) -> Program[Decision]:

@@ -11,18 +11,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ledger import tokens
-from ledger.conditions import Item
-from ledger.decoding import binary, decoded, integer, number, text_of
-from ledger.entries import ENTRY
-from ledger.errors import InvalidInput
+from ledger.core import tokens
+from ledger.core.conditions import Item
+from ledger.core.decoding import binary, decoded, integer, number, text_of
+from ledger.core.entries import ENTRY
+from ledger.core.errors import InvalidInput
+from ledger.core.items import retiring
+from ledger.core.limit import DOWN, SIDES, UP, Limit
+from ledger.core.ranges import VERSION_MAX
+from ledger.core.requests import Key, key_of, keyed
+from ledger.core.tokens import before, from_bytes, is_token, to_bytes, until_ms
+from ledger.core.values import Lane
 from ledger.gate.gate import Cell, Gate, check_outcome
-from ledger.items import retiring
-from ledger.limit import DOWN, SIDES, UP, Limit
-from ledger.ranges import VERSION_MAX
-from ledger.requests import Key, key_of, keyed
-from ledger.tokens import before, from_bytes, is_token, to_bytes, until_ms
-from ledger.values import Lane
 
 
 @dataclass(frozen=True, slots=True)

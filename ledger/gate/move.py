@@ -29,16 +29,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-from ledger.errors import GaveUp, LedgerError, OutcomeUnknown, OutOfReach, TableMissing, Unavailable
-from ledger.gate import items, updates
-from ledger.gate.answer import Left, resets_at
-from ledger.gate.filing import is_full, roll, write
-from ledger.gate.gate import Gate, name_of
-from ledger.gate.gates import TRIES_MAX, Gates, View
-from ledger.gate.past import outcomes_of
-from ledger.lane.tail import Pages
-from ledger.limit import SIDES
-from ledger.requests import (
+from ledger.core.errors import (
+    GaveUp,
+    LedgerError,
+    OutcomeUnknown,
+    OutOfReach,
+    TableMissing,
+    Unavailable,
+)
+from ledger.core.limit import SIDES
+from ledger.core.requests import (
     DeleteMany,
     GetMany,
     Instant,
@@ -51,8 +51,15 @@ from ledger.requests import (
     Written,
     keyed,
 )
-from ledger.tokens import time_ms
-from ledger.values import Lane
+from ledger.core.tokens import time_ms
+from ledger.core.values import Lane
+from ledger.gate import items, updates
+from ledger.gate.answer import Left, resets_at
+from ledger.gate.filing import is_full, roll, write
+from ledger.gate.gate import Gate, name_of
+from ledger.gate.gates import TRIES_MAX, Gates, View
+from ledger.gate.past import outcomes_of
+from ledger.lane.tail import Pages
 
 NOTES_OF_PAGE = 25
 ENDED_PAGES_MAX = 60

@@ -14,13 +14,13 @@ them. The tokens of a group may have one time, with thousands of others between 
 entries and notes are read by key.
 """
 
+from ledger.core.requests import Get, GetMany, Page, Program, Query, Together, answered
+from ledger.core.values import Lane
 from ledger.gate import items
 from ledger.gate.answer import Decision
 from ledger.gate.gate import Gate
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.lane.tail import Pages
-from ledger.requests import Get, GetMany, Page, Program, Query, Together, answered
-from ledger.values import Lane
 
 SEGMENTS_OF_PAGE = 4
 LATE_OF_PAGE = 50

@@ -23,15 +23,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from ledger import tokens
-from ledger.conditions import Absent, has
-from ledger.errors import DamagedItem, GaveUp, LaneDamaged
+from ledger.core import tokens
+from ledger.core.conditions import Absent, has
+from ledger.core.errors import DamagedItem, GaveUp, LaneDamaged
+from ledger.core.ranges import CHANGE_MAX
+from ledger.core.requests import Item, Program, Put
 from ledger.gate import items
 from ledger.gate.gate import Gate, change_of, counts, name_of
 from ledger.gate.gates import Gates
 from ledger.gate.recount import Books, books, filed_by, rights_due
-from ledger.ranges import CHANGE_MAX
-from ledger.requests import Item, Program, Put
 
 Way = tuple[str, str, str]
 """(giver, taker, side)"""

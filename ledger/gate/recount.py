@@ -24,15 +24,15 @@ audit reads it once more.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ledger.errors import GaveUp, NotYetReplicated
+from ledger.core.errors import GaveUp, NotYetReplicated
+from ledger.core.limit import DOWN, UP
+from ledger.core.requests import Get, GetMany, Item, Program
+from ledger.core.values import Lane
 from ledger.gate import items
 from ledger.gate.gate import Gate, change_of, counts, name_of, shares
 from ledger.gate.gates import Gates
 from ledger.gate.items import Filed
 from ledger.lane.tail import every_item
-from ledger.limit import DOWN, UP
-from ledger.requests import Get, GetMany, Item, Program
-from ledger.values import Lane
 
 TRIES_MAX = 5
 GONE = "its gate is gone"

@@ -7,14 +7,14 @@ Region, for whoever shows the refusal to a person. A read that fails hides no re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ledger.errors import LedgerError
+from ledger.core.errors import LedgerError
+from ledger.core.limit import DOWN, SIDES, UP
+from ledger.core.requests import Instant, Now, Program
+from ledger.core.values import Delta
 from ledger.gate.answer import Decision, Left, resets_at
 from ledger.gate.gate import REFUSED, Gate, shares
 from ledger.gate.gates import Gates
 from ledger.gate.recount import standings
-from ledger.limit import DOWN, SIDES, UP
-from ledger.requests import Instant, Now, Program
-from ledger.values import Delta
 
 LANES_MAX = 100
 """Lanes that one request reads; of a counter with more a repeated refusal says nothing."""

@@ -12,9 +12,12 @@ condition.
 
 from collections.abc import Collection, Iterable, Mapping
 
-from ledger.actions import Action, Add, Remove, Set
-from ledger.conditions import Absent, All, AtLeast, Condition, Contains, Either, Equals, Not
-from ledger.decoding import number
+from ledger.core.actions import Action, Add, Remove, Set
+from ledger.core.conditions import Absent, All, AtLeast, Condition, Contains, Either, Equals, Not
+from ledger.core.decoding import number
+from ledger.core.limit import DOWN, UP, Limit
+from ledger.core.requests import Update
+from ledger.core.values import Lane
 from ledger.gate import items
 from ledger.gate.gate import (
     CLOSED,
@@ -28,9 +31,6 @@ from ledger.gate.gate import (
     fingerprint,
     shares,
 )
-from ledger.limit import DOWN, UP, Limit
-from ledger.requests import Update
-from ledger.values import Lane
 
 RECENT, HELD = "recent", "held"
 

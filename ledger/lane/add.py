@@ -21,12 +21,12 @@ no other is put alone, as `add` does, and has its definite outcome.
 import copy
 from collections.abc import Iterable, Iterator, Sequence
 
-from ledger import items, tokens
-from ledger.conditions import Absent
-from ledger.entries import Entries, packed
-from ledger.errors import LedgerError, TableMismatch, TokenConflict
-from ledger.requests import AlreadyThere, Doubt, Item, Program, Put, PutMany, Together, key_of
-from ledger.values import PACK_SPAN_MS, Delta, Lane, Pack, Receipt
+from ledger.core import items, tokens
+from ledger.core.conditions import Absent
+from ledger.core.entries import Entries, packed
+from ledger.core.errors import LedgerError, TableMismatch, TokenConflict
+from ledger.core.requests import AlreadyThere, Doubt, Item, Program, Put, PutMany, Together, key_of
+from ledger.core.values import PACK_SPAN_MS, Delta, Lane, Pack, Receipt
 
 Named = tuple[Lane, str]
 """A lane and a token: the name of a delta."""

@@ -13,14 +13,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ledger.actions import Remove, Set
-from ledger.checks import check_counter
-from ledger.conditions import Absent, Condition, Equals
-from ledger.decoding import decoded, integer, number, text_of
-from ledger.errors import InvalidCounter
-from ledger.items import RETIRES
-from ledger.limit import IN, OUT, Threshold
-from ledger.requests import Item, Key, Update
+from ledger.core.actions import Remove, Set
+from ledger.core.checks import check_counter
+from ledger.core.conditions import Absent, Condition, Equals
+from ledger.core.decoding import decoded, integer, number, text_of
+from ledger.core.errors import InvalidCounter
+from ledger.core.items import RETIRES
+from ledger.core.limit import IN, OUT, Threshold
+from ledger.core.requests import Item, Key, Update
 
 BOUNDS = ("above", "below")
 NUMBERS = ("number", "value", "at_ms", "told")

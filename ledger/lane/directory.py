@@ -19,13 +19,13 @@ import hashlib
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from ledger import items
-from ledger.errors import InvalidInput, TableError, TableMissing
+from ledger.core import items
+from ledger.core.errors import InvalidInput, TableError, TableMissing
+from ledger.core.requests import GetMany, Item, Key, Page, Program, Query, Together, answered, keyed
+from ledger.core.requests import key_of as key_of_item
+from ledger.core.settings import Settings
+from ledger.core.values import Lane, longest
 from ledger.lane.tail import Pages, at
-from ledger.requests import GetMany, Item, Key, Page, Program, Query, Together, answered, keyed
-from ledger.requests import key_of as key_of_item
-from ledger.settings import Settings
-from ledger.values import Lane, longest
 
 BUCKETS = 256
 AT_ONCE = 8  # buckets that are read together

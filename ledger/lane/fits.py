@@ -8,10 +8,10 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
-from ledger.errors import shown
-from ledger.limit import Shape
-from ledger.periods.keep import SECOND, Keep
-from ledger.settings import Settings
+from ledger.core.errors import shown
+from ledger.core.keep import SECOND, Keep
+from ledger.core.limit import Shape
+from ledger.core.settings import Settings
 
 SHOWN_MAX = 200
 HOUR_MS, WEEK_MS = 3_600_000, 7 * 86_400_000

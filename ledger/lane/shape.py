@@ -29,16 +29,15 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from ledger import items
-from ledger.conditions import Absent
-from ledger.dynamo import failures
-from ledger.errors import NotAllowed, SettingsMismatch, TableError, TransactionConflict, shown
+from ledger.core import items
+from ledger.core.conditions import Absent
+from ledger.core.errors import NotAllowed, SettingsMismatch, TableError, TransactionConflict, shown
+from ledger.core.limit import Shape
+from ledger.core.requests import Get, Instant, Item, Now, Program, Put, Table, run
+from ledger.core.settings import Settings
+from ledger.core.values import longest
 from ledger.lane.directory import NAMES_MAX, counters_below
 from ledger.lane.fits import SHOWN_MAX, lacking, mismatches, too_late, unfit, unlike
-from ledger.limit import Shape
-from ledger.requests import Get, Instant, Item, Now, Program, Put, Table, run
-from ledger.settings import Settings
-from ledger.values import longest
 
 TRIES_MAX = 5
 KINDS = ("limits", "periods", "shards")
@@ -104,7 +103,7 @@ class ShapeCheck:
             if shape is not None:
                 shared = {(kind, prefix) for kind in KINDS for prefix in getattr(shape, kind)}
         except NotAllowed as refused:
-            if not failures.denied(refused.__cause__):
+            if not refused.is_denied:
                 # no valid credentials: the next request says so; with some, the shape is read again
                 return
         if rules := sorted(wanted.difference(shared)):

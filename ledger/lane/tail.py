@@ -14,14 +14,25 @@ to another Region.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar
 
-from ledger import items, tokens
-from ledger.entries import Entries, Unique, time_ms
-from ledger.errors import Unavailable
-from ledger.requests import At, Item, Now, Page, Pause, Program, Query, Request, Result, Scan
-from ledger.values import PACK_SPAN_MS, Lane
+from ledger.core import items, tokens
+from ledger.core.entries import Entries, Unique, time_ms
+from ledger.core.errors import Unavailable
+from ledger.core.requests import (
+    At,
+    Item,
+    Now,
+    Page,
+    Pause,
+    Program,
+    Query,
+    Request,
+    Result,
+    Scan,
+    through,
+)
+from ledger.core.values import PACK_SPAN_MS, Lane
 
 PAGES_MAX = 1_000_000  # stops a loop that would never end; a page holds 1 MB
 
@@ -75,26 +86,6 @@ def every_item(
         if most is not None:
             pages.next = pages.next._replace(limit=most - len(found))
     return found
-
-
-def through(
-    program: Generator[Any, Any, Result], step: Callable[[Any], Generator[Any, Any, Any]]
-) -> Generator[Any, Any, Result]:
-    """The program with `step(request)` in the place of each request: that yields real ones, and
-    returns the answer.
-    """
-    try:
-        request = next(program)
-        while True:
-            try:
-                answer = yield from step(request)
-            except Exception as failure:  # GeneratorExit is none, and ends the program too
-                request = program.throw(failure)
-            else:
-                request = program.send(answer)
-    except StopIteration as end:
-        result: Result = end.value
-        return result
 
 
 def at(region: str, program: Program[Result]) -> Program[Result]:

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ledger import Ledger
-from ledger.errors import Again
-from ledger.requests import At, DeleteMany, PutMany, Request, Together
+from ledger.core.errors import Again
+from ledger.core.requests import At, DeleteMany, PutMany, Request, Together
 from service.runtime import STOP_MS
 
 MARGIN_OF, PART_OF = 3, 10

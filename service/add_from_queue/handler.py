@@ -44,12 +44,13 @@ from functools import partial
 from itertools import chain, islice, zip_longest
 from typing import Any
 
-from ledger import Change, Ledger, Receipt, errors
-from ledger.checks import AHEAD_MAX_MS, to_ms
-from ledger.clocks import Clock, wall_clock
-from ledger.errors import InvalidTime, LedgerError, LimitReached, NotQueued, PeriodOver
-from ledger.message import dumps_many, loads_many
-from ledger.requests import or_error
+from ledger import Change, Ledger, Receipt
+from ledger.client.message import dumps_many, loads_many
+from ledger.core import errors
+from ledger.core.checks import AHEAD_MAX_MS, to_ms
+from ledger.core.clocks import Clock, wall_clock
+from ledger.core.errors import InvalidTime, LedgerError, LimitReached, NotQueued, PeriodOver
+from ledger.core.requests import or_error
 from service.add_from_queue.deadline import Deadline, NotInTime, in_time
 from service.add_from_queue.outcomes import counters_of, outcome_of
 from service.add_from_queue.rounds import FIRST, add_all

@@ -10,7 +10,7 @@ import os
 from functools import partial
 
 from ledger import Ledger, Settings
-from ledger.dynamo.client import client_of
+from ledger.tables.boto import client_of
 from service.add_from_queue.handler import AddFromQueue
 from service.observe import Handler, Watch
 from service.sqs import SqsQueue

@@ -3,8 +3,8 @@
 import json
 
 from ledger import Change, Receipt
-from ledger.errors import LimitReached, PeriodOver
-from ledger.message import NO_XML, time_text
+from ledger.client.message import NO_XML, time_text
+from ledger.core.errors import LimitReached, PeriodOver
 from service.observe import Outcome
 
 

@@ -22,11 +22,11 @@ from itertools import chain, repeat
 from typing import Any
 
 from ledger import Change, Ledger, Receipt, Settings
-from ledger.errors import LedgerError, LimitReached
-from ledger.limit import UP
-from ledger.requests import drive
-from ledger.saga import steps
-from ledger.writer import unfit
+from ledger.client import saga_steps as steps
+from ledger.client.writer import unfit
+from ledger.core.errors import LedgerError, LimitReached
+from ledger.core.limit import UP
+from ledger.core.requests import drive
 from service.observe import Outcome
 
 SLICE = 1_000

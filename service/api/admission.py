@@ -24,8 +24,8 @@ from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
-from ledger.errors import InvalidMessage
-from ledger.message import parsed
+from ledger.client.message import parsed
+from ledger.core.errors import InvalidMessage
 from service.api.documented import ROUTES
 from service.api.models import IN_PATH
 from service.api.problems import ELSEWHERE, Problem, invalid, no_such_route

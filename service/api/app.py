@@ -19,9 +19,9 @@ from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 
 from ledger import Keep, Ledger, Limit, Settings
-from ledger.clocks import Clock, wall_clock
-from ledger.errors import LedgerError
-from ledger.requests import Table
+from ledger.core.clocks import Clock, wall_clock
+from ledger.core.errors import LedgerError
+from ledger.core.requests import Table
 from reader import Reader
 from reader.bounded import bound
 from service.api import models
@@ -81,7 +81,7 @@ class Api:
         """On a table in memory, the same one in two Regions. A name that begins with "seats:" or
         "llm:" has a ceiling of 10,000, and each period of a name that begins with "calls:" has one
         of 1,000."""
-        from ledger.memory import MemoryTable
+        from ledger.tables.memory import MemoryTable
 
         here, there = regions = ("eu-west-1", "us-east-1")
         ceilings = {"seats:": 10_000, "llm:": 10_000, "calls:": 1_000}

@@ -7,10 +7,10 @@ on its way.
 from collections.abc import Mapping
 
 from ledger import Ledger
-from ledger.errors import InvalidInput, NoSuchHold, shown
+from ledger.client.programs import ours
+from ledger.core.errors import InvalidInput, NoSuchHold, shown
+from ledger.core.settings import Settings
 from ledger.gate.hold import Hold
-from ledger.programs import ours
-from ledger.settings import Settings
 from reader import Reader
 from service.api.problems import Problem, invalid
 from service.observe import Watch

@@ -9,8 +9,8 @@ import base64
 import hashlib
 import re
 
-from ledger import tokens
-from ledger.errors import InvalidInput
+from ledger.core import tokens
+from ledger.core.errors import InvalidInput
 from reader import Place, Position
 from service.api.problems import Problem
 

@@ -17,8 +17,8 @@ import re
 import uuid
 from datetime import datetime
 
-from ledger import tokens
-from ledger.checks import to_datetime, to_ms
+from ledger.core import tokens
+from ledger.core.checks import to_datetime, to_ms
 from service.api.problems import Problem
 
 _QUOTED = r'"(?:[ !#-\[\]-~]|\\["\\]){1,1024}"'

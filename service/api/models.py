@@ -27,12 +27,12 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
-from ledger.checks import KEY_BYTES_MAX
-from ledger.errors import InvalidTime
-from ledger.message import time_of
-from ledger.periods.name import ANCHOR_MAX
-from ledger.ranges import CHANGE_MAX
-from ledger.tokens import HOLD_MS_MAX
+from ledger.client.message import time_of
+from ledger.core.checks import KEY_BYTES_MAX
+from ledger.core.errors import InvalidTime
+from ledger.core.period_name import ANCHOR_MAX
+from ledger.core.ranges import CHANGE_MAX
+from ledger.core.tokens import HOLD_MS_MAX
 from reader.checks import PAGE_ENTRIES_MAX, SECONDS_MAX
 from service.api import cursor as cursors
 from service.api.keys import HEADER, TIMED, key_of_header

@@ -17,11 +17,11 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from ledger import errors
 from ledger.budgets.reserving import NotCounted, SettledOtherwise
-from ledger.checks import to_ms
-from ledger.errors import NOT_WRITTEN, LedgerError
-from ledger.message import time_text
+from ledger.client.message import time_text
+from ledger.core import errors
+from ledger.core.checks import to_ms
+from ledger.core.errors import NOT_WRITTEN, LedgerError
 
 CONTENT_TYPE = "application/problem+json"
 TYPE = "urn:ledger:problem:"

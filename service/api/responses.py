@@ -18,8 +18,8 @@ from pydantic import (
 )
 
 from ledger import Receipt
-from ledger.message import time_text
-from ledger.values import Delta
+from ledger.client.message import time_text
+from ledger.core.values import Delta
 
 Instant = Annotated[str, BeforeValidator(time_text)]
 EXACT = Field(description="exact; it may have more digits than a double")

@@ -17,7 +17,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body
 
 from ledger import Change, Period, Receipt
-from ledger.errors import InvalidInput, InvalidTime, LedgerError, ReadTooLarge
+from ledger.core.errors import InvalidInput, InvalidTime, LedgerError, ReadTooLarge
 from service.api import cursor as cursors
 from service.api import models, responses
 from service.api.checked import Checked, hold_of

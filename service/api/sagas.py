@@ -21,9 +21,9 @@ from pydantic import ConfigDict, Field
 from ledger import Hold, Ledger
 from ledger.budgets.ask import run
 from ledger.budgets.reserving import CallName, raise_first, release, settle
-from ledger.checks import check_counter
-from ledger.errors import InvalidInput, LedgerError, LimitReached, TransferStuck
-from ledger.ranges import CHANGE_MAX
+from ledger.core.checks import check_counter
+from ledger.core.errors import InvalidInput, LedgerError, LimitReached, TransferStuck
+from ledger.core.ranges import CHANGE_MAX
 from service.api import responses
 from service.api.checked import Checked, hold_of
 from service.api.keys import time_of_key

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ledger import clocks, items, tokens
-from ledger.errors import InvalidSettings
+from ledger.core import clocks, items, tokens
+from ledger.core.errors import InvalidSettings
+from ledger.core.requests import Get, Item, Program, Put, Result, Table, run
+from ledger.core.settings import Settings
+from ledger.core.values import Delta, Lane
 from ledger.lane.add import pack_of
 from ledger.lane.tail import TailSum
-from ledger.requests import Get, Item, Program, Put, Result, Table, run
-from ledger.settings import Settings
-from ledger.values import Delta, Lane
 from reader import Reader
 from service.observe import Watch
 

@@ -5,8 +5,8 @@ Event source: a schedule, every 5 minutes; `infra.deploy` calls it, too.
 
 import os
 
-from ledger.settings import Settings
-from ledger.table import DynamoTable
+from ledger.core.settings import Settings
+from ledger.tables.dynamo import DynamoTable
 from service.canary.handler import Canary
 from service.observe import Handler, Watch
 

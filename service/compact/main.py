@@ -2,7 +2,7 @@
 
 import os
 
-from ledger.settings import Settings
+from ledger.core.settings import Settings
 from service.compact.serve import Worker
 from service.observe import Handler, Watch
 from service.runtime import Runtime, nearly_up

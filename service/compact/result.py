@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from compactor.report import Tally
-from ledger.errors import DamagedItem, LaneDamaged, LedgerError
-from ledger.settings import Settings
+from ledger.core.errors import DamagedItem, LaneDamaged, LedgerError
+from ledger.core.settings import Settings
 from service.job_queue import Message
 from service.jobs import Evaluate, Job, Look, Settle, Sweep, Verify
 from service.thresholds.event_bus import Evaluated

@@ -25,12 +25,11 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError, ReadTooSlow
+from ledger.core.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError, ReadTooSlow
+from ledger.core.requests import Now, through
+from ledger.core.settings import Settings
+from ledger.core.values import Lane
 from ledger.lane.shape import ShapeCheck
-from ledger.lane.tail import through
-from ledger.requests import Now
-from ledger.settings import Settings
-from ledger.values import Lane
 from service.compact.result import Done
 from service.compact.visits import look, settle, sweep
 from service.job_queue import DeadLetter, Enqueue

@@ -19,9 +19,9 @@ from typing import Any
 from compactor.looking import Outlook, outlook
 from compactor.named import ASK_AGAIN_MS, Naming, settle_named
 from compactor.visit import visit
-from ledger import items, tokens
-from ledger.requests import Get, Instant, Item, Now
-from ledger.settings import Settings
+from ledger.core import items, tokens
+from ledger.core.requests import Get, Instant, Item, Now
+from ledger.core.settings import Settings
 from service.compact.result import Done
 from service.jobs import Look, Settle, Sweep
 from service.runtime import Steps

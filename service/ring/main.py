@@ -2,7 +2,7 @@
 
 import os
 
-from ledger.settings import Settings
+from ledger.core.settings import Settings
 from service.observe import Handler, Watch
 from service.ring.ring import EVERY_S, Ringer
 from service.runtime import Runtime

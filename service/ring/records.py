@@ -26,13 +26,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ledger import items, tokens
-from ledger.entries import ENTRY, time_ms
+from ledger.core import items, tokens
+from ledger.core.entries import ENTRY, time_ms
+from ledger.core.requests import Key
+from ledger.core.settings import Settings
+from ledger.core.values import Lane
 from ledger.gate import items as gates
 from ledger.lane import crossings
-from ledger.requests import Key
-from ledger.settings import Settings
-from ledger.values import Lane
 from service.messages import KEY_MAX
 
 TIME_S_MAX = 10**11

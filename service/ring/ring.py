@@ -22,12 +22,12 @@ from typing import Any, NamedTuple
 
 from cachetools import LRUCache
 
-from ledger.errors import LedgerError
+from ledger.core.errors import LedgerError
+from ledger.core.requests import GetMany, Instant, Item, Now, PutMany, in_time
+from ledger.core.settings import Settings
+from ledger.core.values import Lane
 from ledger.lane import directory
 from ledger.lane.named import Named
-from ledger.requests import GetMany, Instant, Item, Now, PutMany, in_time
-from ledger.settings import Settings
-from ledger.values import Lane
 from service.job_queue import Enqueue, Message
 from service.jobs import KEYS_MAX, Evaluate, Job, Look, Settle
 from service.observe import LANES_LOGGED, Watch

@@ -6,7 +6,7 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from ledger.settings import Settings
+from ledger.core.settings import Settings
 from service.observe import Handler, Watch
 from service.runtime import Runtime, nearly_up
 from service.sweep.sweep import HOURS, Sweeper

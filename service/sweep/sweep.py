@@ -27,14 +27,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from ledger.cost import item_bytes
-from ledger.dynamo.client import POOL
-from ledger.errors import LedgerError
-from ledger.gate.items import gate_key, hold_pk, holds_until
-from ledger.lane import directory
-from ledger.lane.shape import ShapeCheck
-from ledger.lane.tail import Pages, through
-from ledger.requests import (
+from ledger.core.cost import item_bytes
+from ledger.core.errors import LedgerError
+from ledger.core.requests import (
     Get,
     GetMany,
     Instant,
@@ -48,9 +43,15 @@ from ledger.requests import (
     answered,
     key_of,
     keyed,
+    through,
 )
-from ledger.settings import Settings
-from ledger.values import Lane
+from ledger.core.settings import Settings
+from ledger.core.values import Lane
+from ledger.gate.items import gate_key, hold_pk, holds_until
+from ledger.lane import directory
+from ledger.lane.shape import ShapeCheck
+from ledger.lane.tail import Pages
+from ledger.tables.boto import POOL
 from service.job_queue import Enqueue, Message
 from service.jobs import VERIFY_S, Evaluate, Job, Sweep, Verify
 from service.observe import LANES_LOGGED, Watch

@@ -22,13 +22,13 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from ledger.checks import to_ms
-from ledger.errors import GaveUp, LedgerError
+from ledger.core.checks import to_ms
+from ledger.core.errors import GaveUp, LedgerError
+from ledger.core.limit import OUT
+from ledger.core.requests import GetMany, Item
+from ledger.core.settings import Settings
 from ledger.lane import crossings
 from ledger.lane.crossings import Crossing
-from ledger.limit import OUT
-from ledger.requests import GetMany, Item
-from ledger.settings import Settings
 from reader.crossed import measure
 from service.thresholds.event_bus import Evaluated, Publish
 

@@ -15,11 +15,11 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ledger.checks import to_datetime
-from ledger.dynamo import failures
-from ledger.errors import LedgerError
+from ledger.client.message import time_text
+from ledger.core.checks import to_datetime
+from ledger.core.errors import LedgerError
 from ledger.lane.crossings import Crossing
-from ledger.message import time_text
+from ledger.tables import failures
 
 SOURCE, DETAIL_TYPE = "exact-counter", "Threshold crossed"
 

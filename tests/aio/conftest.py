@@ -14,9 +14,9 @@ import pytest
 from lab.engines.dynamodb_local import DynamoDBLocal
 from lab.engines.ministack import Engine
 from ledger import Settings
-from ledger.dynamo.aio import AsyncClient, AsyncDynamoTable, make_async_client
-from ledger.requests import Request
-from ledger.table import DynamoTable
+from ledger.core.requests import Request
+from ledger.tables.aio import AsyncClient, AsyncDynamoTable, make_async_client
+from ledger.tables.dynamo import DynamoTable
 from tests.contract.conftest import ABROAD, HOME, Replicas
 
 collect_ignore_glob = [] if find_spec("aiobotocore") else ["test_*.py"]

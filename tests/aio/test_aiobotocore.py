@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from lab.engines.ministack import Engine
-from ledger import Change, Cost, Ledger, Limit, Observed, Receipt, Settings, errors
-from ledger.aio import AsyncLedger
-from ledger.dynamo.aio import make_async_client
-from ledger.dynamo.client import ATTEMPTS, CONNECT_TIMEOUT_S, POOL, READ_TIMEOUT_S
-from ledger.errors import InvalidSettings, OutcomeUnknown, Unavailable
+from ledger import Change, Cost, Ledger, Limit, Observed, Receipt, Settings
+from ledger.client.aio import AsyncLedger
+from ledger.core import errors
+from ledger.core.errors import InvalidSettings, OutcomeUnknown, Unavailable
+from ledger.tables.aio import make_async_client
+from ledger.tables.boto import ATTEMPTS, CONNECT_TIMEOUT_S, POOL, READ_TIMEOUT_S
 from reader import Reader
 from reader.aio import AsyncReader
 

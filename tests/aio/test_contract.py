@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from lab.engines.ministack import Engine
-from ledger.requests import Table
+from ledger.core.requests import Table
 from tests.contract import test_gates, test_table_contract, test_writes
 from tests.contract.conftest import Replicas
 from tests.contract.test_gates import *

@@ -23,12 +23,13 @@ import pytest
 from lab.histories.budget_calls import REGIONS, TIMEOUT, FailingLedger, TwoRegions, goes_wrong
 from lab.histories.budget_mistakes import MISTAKES
 from lab.measure.metered_table import MeteredTable
-from ledger import Keep, Ledger, Limit, Settings, errors
-from ledger.aio import AsyncLedger
+from ledger import Keep, Ledger, Limit, Settings
 from ledger.budgets import Budgets, Call, NotCounted, OverBudget, SettledOtherwise, ask, reserving
 from ledger.budgets.reserving import TRIES_MAX, release
-from ledger.checks import to_datetime, to_ms
-from ledger.errors import (
+from ledger.client.aio import AsyncLedger
+from ledger.core import errors
+from ledger.core.checks import to_datetime, to_ms
+from ledger.core.errors import (
     InvalidCounter,
     InvalidInput,
     InvalidKey,
@@ -36,7 +37,7 @@ from ledger.errors import (
     OutcomeUnknown,
     Throttled,
 )
-from ledger.memory import MemoryTable
+from ledger.tables.memory import MemoryTable
 from reader import Reader
 from tests.strategies import OPERATORS
 from tests.world import writes_of

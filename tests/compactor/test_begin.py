@@ -11,10 +11,10 @@ from compactor.rebuild import rebuild
 from compactor.report import Tally
 from compactor.settle import settle
 from compactor.verify import verify
-from ledger import items
-from ledger.errors import GaveUp, LaneDamaged, NotAllowed, TransactionConflict
-from ledger.requests import Get, Program, Put
-from ledger.values import Checkpoint, CleanNote, Segment
+from ledger.core import items
+from ledger.core.errors import GaveUp, LaneDamaged, NotAllowed, TransactionConflict
+from ledger.core.requests import Get, Program, Put
+from ledger.core.values import Checkpoint, CleanNote, Segment
 from tests.world import (
     COUNTER,
     LANE,

@@ -4,11 +4,11 @@ import pytest
 
 from compactor.clean import clean
 from compactor.report import Tally
-from ledger import items, tokens
-from ledger.entries import TOKEN_BYTES
+from ledger.core import items, tokens
+from ledger.core.entries import TOKEN_BYTES
+from ledger.core.requests import At, DeleteMany, Pause
+from ledger.core.values import CleanNote, Delta
 from ledger.lane.add import add
-from ledger.requests import At, DeleteMany, Pause
-from ledger.values import CleanNote, Delta
 from tests.world import (
     KEEP_MS,
     LANE,

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from compactor import Compactor, Report
-from ledger import items
-from ledger.errors import DamagedItem, InvalidSettings, LaneDamaged, Throttled, Unavailable
+from ledger.core import items
+from ledger.core.errors import DamagedItem, InvalidSettings, LaneDamaged, Throttled, Unavailable
+from ledger.core.limit import Limit
+from ledger.core.requests import DeleteMany, Put, PutMany, Scan, Transact, key_of
+from ledger.core.values import Delta, Lane, Segment
 from ledger.gate import items as gates
 from ledger.lane import directory
 from ledger.lane.add import pack_of
-from ledger.limit import Limit
-from ledger.requests import DeleteMany, Put, PutMany, Scan, Transact, key_of
-from ledger.values import Delta, Lane, Segment
 from tests.world import (
     COUNTER,
     KEEP_MS,

@@ -5,9 +5,9 @@ from typing import Any
 from compactor.fold import COMMITS_MAX, QUERY_MS, fold
 from compactor.named import ASK_AGAIN_MS
 from compactor.report import Tally
-from ledger import items, tokens
-from ledger.requests import Program, Query, Transact
-from ledger.values import Checkpoint
+from ledger.core import items, tokens
+from ledger.core.requests import Program, Query, Transact
+from ledger.core.values import Checkpoint
 from tests.world import (
     LANE,
     LATENESS_MS,

@@ -9,11 +9,12 @@ import pytest
 from compactor.lanes import Holding, every_lane
 from compactor.listing import strays
 from compactor.looking import BEYOND, LaneLag, Outlook, lag, outlook, unread_beyond
-from ledger import Ledger, items
-from ledger.errors import DamagedItem, LaneUnread, Unavailable
+from ledger import Ledger
+from ledger.core import items
+from ledger.core.errors import DamagedItem, LaneUnread, Unavailable
+from ledger.core.requests import Get, Query, Scan, keyed
+from ledger.core.values import Checkpoint, CleanNote, Lane
 from ledger.lane.add import pack_of
-from ledger.requests import Get, Query, Scan, keyed
-from ledger.values import Checkpoint, CleanNote, Lane
 from reader import Reader
 from tests.world import (
     COUNTER,

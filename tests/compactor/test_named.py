@@ -6,13 +6,12 @@ from hypothesis import strategies as st
 
 from compactor.named import KEYS_READ, Naming, settle_named
 from compactor.report import Tally
-from ledger import items, tokens
-from ledger.errors import DamagedItem
+from ledger.core import items, tokens
+from ledger.core.errors import DamagedItem
+from ledger.core.requests import GetMany, Program, Query, Request, Transact, keyed, through
+from ledger.core.values import Delta
 from ledger.lane.add import pack_of
 from ledger.lane.named import BETWEEN_MAX, KEYS_MAX, Named
-from ledger.lane.tail import through
-from ledger.requests import GetMany, Program, Query, Request, Transact, keyed
-from ledger.values import Delta
 from tests.world import LANE, Region, delta, folded, token, value
 
 

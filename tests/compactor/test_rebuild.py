@@ -14,12 +14,12 @@ from compactor.fold import fold
 from compactor.rebuild import rebuild
 from compactor.report import Tally
 from compactor.settle import settle
-from ledger import items
-from ledger.conditions import Absent, Condition
-from ledger.errors import GaveUp, LaneDamaged
-from ledger.items import version_is
-from ledger.requests import DeleteMany, Get, Item, Key, Query, Request, Transact, key_of, keyed
-from ledger.values import Checkpoint, CleanNote, Delta, Segment
+from ledger.core import items
+from ledger.core.conditions import Absent, Condition
+from ledger.core.errors import GaveUp, LaneDamaged
+from ledger.core.items import version_is
+from ledger.core.requests import DeleteMany, Get, Item, Key, Query, Request, Transact, key_of, keyed
+from ledger.core.values import Checkpoint, CleanNote, Delta, Segment
 from reader.history import history
 from tests.world import (
     COUNTER,

@@ -2,9 +2,9 @@
 
 from compactor.report import Tally
 from compactor.settle import settle
-from ledger import items
-from ledger.errors import GaveUp, LaneDamaged
-from ledger.values import Checkpoint
+from ledger.core import items
+from ledger.core.errors import GaveUp, LaneDamaged
+from ledger.core.values import Checkpoint
 from tests.world import LANE, Region, delta, folded, in_one_day, refused, token, value
 
 

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from compactor.verify import LaneCheck, verify
-from ledger import items
-from ledger.errors import ReadTooSlow
-from ledger.lane.days import Bucket, Days
-from ledger.requests import DeleteMany, Get, Put, Transact
-from ledger.values import Delta, Segment
+from ledger.core import items
+from ledger.core.days import Bucket, Days
+from ledger.core.errors import ReadTooSlow
+from ledger.core.requests import DeleteMany, Get, Put, Transact
+from ledger.core.values import Delta, Segment
 from tests.world import (
     COUNTER,
     LANE,

@@ -5,10 +5,10 @@ from typing import Any
 from compactor.report import Report, Tally
 from compactor.verify import verify
 from compactor.visit import visit
-from ledger import items
-from ledger.errors import NotAllowed, OutcomeUnknown, Throttled, Unavailable
+from ledger.core import items
+from ledger.core.errors import NotAllowed, OutcomeUnknown, Throttled, Unavailable
+from ledger.core.requests import DeleteMany, Put, Query
 from ledger.lane.add import pack_of
-from ledger.requests import DeleteMany, Put, Query
 from tests.world import (
     KEEP_MS,
     LANE,

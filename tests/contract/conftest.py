@@ -19,10 +19,10 @@ from moto import mock_aws
 
 from lab.engines.ministack import Engine
 from lab.smoke.visit import Visit, visit_of
-from ledger.dynamo.fast import FastClient
-from ledger.memory import MemoryTable
-from ledger.requests import Table
-from ledger.table import DynamoTable
+from ledger.core.requests import Table
+from ledger.tables.dynamo import DynamoTable
+from ledger.tables.fast import FastClient
+from ledger.tables.memory import MemoryTable
 from simulator import Simulation
 from tests.world import create_table, without_statements
 

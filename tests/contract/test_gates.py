@@ -10,19 +10,20 @@ from typing import Any
 import pytest
 
 from compactor import Compactor
-from ledger import Change, Keep, Ledger, Settings, tokens
-from ledger.actions import updated
-from ledger.checks import to_ms
-from ledger.conditions import has
-from ledger.errors import LimitReached
+from ledger import Change, Keep, Ledger, Settings
+from ledger.core import tokens
+from ledger.core.actions import updated
+from ledger.core.checks import to_ms
+from ledger.core.conditions import has
+from ledger.core.errors import LimitReached
+from ledger.core.limit import DOWN, UP, Limit
+from ledger.core.requests import Get, Item, Key, KeyPage, Put, Scan, Table, Update, Written
+from ledger.core.tokens import hold_token
+from ledger.core.values import Lane
 from ledger.gate import items, updates
 from ledger.gate.filing import FILED_MAX, HOLDS_FILED_MAX
 from ledger.gate.gate import EXPIRED, LOWEST, RELEASED, Gate, fingerprint
 from ledger.gate.move import NOTES_OF_PAGE
-from ledger.limit import DOWN, UP, Limit
-from ledger.requests import Get, Item, Key, KeyPage, Put, Scan, Table, Update, Written
-from ledger.tokens import hold_token
-from ledger.values import Lane
 
 LANE = Lane("eu-west-1", 0, "seats:gig")
 LIMIT = Limit(floor=-1_000, ceiling=10**6, region="eu-west-1")

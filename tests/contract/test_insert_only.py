@@ -11,11 +11,12 @@ from botocore.exceptions import ClientError
 
 from compactor import Compactor
 from lab.smoke.visit import visit_of
-from ledger import Change, Ledger, Settings, items
-from ledger.errors import NotAllowed, TokenConflict
-from ledger.requests import Page, Query
-from ledger.table import DynamoTable
-from ledger.values import Lane
+from ledger import Change, Ledger, Settings
+from ledger.core import items
+from ledger.core.errors import NotAllowed, TokenConflict
+from ledger.core.requests import Page, Query
+from ledger.core.values import Lane
+from ledger.tables.dynamo import DynamoTable
 from reader import Reader
 from tests.contract.conftest import OF_A_RUN, SMOKE, emptied
 from tests.world import outcomes_of

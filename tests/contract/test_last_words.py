@@ -21,9 +21,9 @@ from lab.histories.calls import (
     settings,
 )
 from ledger import Ledger
-from ledger.checks import to_datetime
-from ledger.errors import OutcomeUnknown
-from ledger.requests import or_error
+from ledger.core.checks import to_datetime
+from ledger.core.errors import OutcomeUnknown
+from ledger.core.requests import or_error
 from tests.contract.conftest import SMOKE
 
 ASYNC = ("add_many of a limited counter", "capture", "hold_all", "transfer")

@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 
-from ledger import items, tokens
-from ledger.conditions import Absent
-from ledger.cost import item_bytes
-from ledger.entries import ENTRIES_MAX, ENTRY, Entries
-from ledger.errors import ItemTooLarge
-from ledger.items import version_is
-from ledger.lane.add import pack_of
-from ledger.memory import MemoryTable
-from ledger.requests import (
+from ledger.core import items, tokens
+from ledger.core.conditions import Absent
+from ledger.core.cost import item_bytes
+from ledger.core.entries import ENTRIES_MAX, ENTRY, Entries
+from ledger.core.errors import ItemTooLarge
+from ledger.core.items import version_is
+from ledger.core.requests import (
     AlreadyThere,
     At,
     DeleteMany,
@@ -38,7 +36,9 @@ from ledger.requests import (
     key_of,
     keyed,
 )
-from ledger.values import Delta, Lane, Pack
+from ledger.core.values import Delta, Lane, Pack
+from ledger.lane.add import pack_of
+from ledger.tables.memory import MemoryTable
 from simulator.double import SimulatedTable
 from tests.contract.conftest import ABROAD, Replicas
 

@@ -10,8 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lab.designs.string_set import Include, SizeBelow
-from ledger.actions import Action, Add, Remove, Set
-from ledger.conditions import (
+from ledger.core.actions import Action, Add, Remove, Set
+from ledger.core.conditions import (
     Absent,
     All,
     AtLeast,
@@ -24,8 +24,8 @@ from ledger.conditions import (
     Not,
     Value,
 )
-from ledger.errors import ItemTooLarge, TableMismatch, TokenConflict
-from ledger.requests import (
+from ledger.core.errors import ItemTooLarge, TableMismatch, TokenConflict
+from ledger.core.requests import (
     Delete,
     Get,
     Key,
@@ -40,7 +40,7 @@ from ledger.requests import (
     holds,
     keyed,
 )
-from ledger.table import DynamoTable
+from ledger.tables.dynamo import DynamoTable
 from tests.strategies import effort
 
 KEY, AWAY = Key("p", "s"), Key("p", "away")

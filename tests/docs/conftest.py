@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ledger import Cost, Settings
-from ledger.dynamo import client
+from ledger.tables import boto as client
 from reader import Reader
 from tests.docs.pages import RECIPES, run
 from tests.world import create_table, without_statements

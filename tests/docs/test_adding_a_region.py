@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ledger import Ledger, Limit, errors
+from ledger import Ledger, Limit
+from ledger.core import errors
 from ledger.lane.shape import write
 from tests.docs.pages import DOCS
 from tests.world import A, B, World, fail

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from compactor import Compactor
-from ledger import clocks
+from ledger.core import clocks
 from tests.docs.conftest import SETTINGS, Account, Names, value
 from tests.docs.pages import Before, Dies, instead, mortal
 

@@ -13,13 +13,13 @@ import pytest
 
 from compactor import Compactor, Report
 from ledger import Change, Ledger
-from ledger.clocks import wall_clock
-from ledger.errors import DamagedItem, HoldEnded
-from ledger.items import is_pack, lane_of
-from ledger.limit import Limit
-from ledger.requests import DeleteMany
-from ledger.table import DynamoTable
-from ledger.values import Lane
+from ledger.core.clocks import wall_clock
+from ledger.core.errors import DamagedItem, HoldEnded
+from ledger.core.items import is_pack, lane_of
+from ledger.core.limit import Limit
+from ledger.core.requests import DeleteMany
+from ledger.core.values import Lane
+from ledger.tables.dynamo import DynamoTable
 from reader import Reader
 from tests.docs.conftest import SETTINGS, Account, Names, value
 from tests.docs.pages import DOCS

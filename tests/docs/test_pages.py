@@ -17,9 +17,10 @@ from typing import Any, Never
 
 import pytest
 
-from ledger import Cost, Ledger, Observed, errors
-from ledger.checks import to_ms
-from ledger.memory import MemoryTable
+from ledger import Cost, Ledger, Observed
+from ledger.core import errors
+from ledger.core.checks import to_ms
+from ledger.tables.memory import MemoryTable
 from reader import Reader
 from service.add_from_queue.handler import AddFromQueue
 from service.observe import Watch

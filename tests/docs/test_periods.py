@@ -10,11 +10,11 @@ import pytest
 
 from lab.measure.shop import HOME, Shop
 from ledger import Keep, Ledger, Limit, Period, Settings
-from ledger.checks import to_datetime, to_ms
-from ledger.cost import item_bytes
-from ledger.errors import LimitReached, PeriodOver
-from ledger.memory import MemoryTable
-from ledger.periods.keep import term_of
+from ledger.core.checks import to_datetime, to_ms
+from ledger.core.cost import item_bytes
+from ledger.core.errors import LimitReached, PeriodOver
+from ledger.core.keep import term_of
+from ledger.tables.memory import MemoryTable
 from reader import Reader
 from tests.docs.conftest import Names
 from tests.docs.pages import DOCS, RECIPES, rows

@@ -9,12 +9,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ledger import Change, Delta, Receipt, Then, errors, tokens
-from ledger.checks import to_ms
-from ledger.dynamo import client
-from ledger.message import NAMES, dumps, dumps_many, loads, loads_many
-from ledger.queue import MESSAGE_BYTES_MAX
-from ledger.values import Lane
+from ledger import Change, Delta, Receipt, Then
+from ledger.client.message import NAMES, dumps, dumps_many, loads, loads_many
+from ledger.client.queue import MESSAGE_BYTES_MAX
+from ledger.core import errors, tokens
+from ledger.core.checks import to_ms
+from ledger.core.values import Lane
+from ledger.tables import boto as client
 from service.add_from_queue.outcomes import outcome_of
 from tests.docs.pages import DOCS, blocks, rows
 from tests.ledger.test_queue import Queue, small
@@ -64,7 +65,7 @@ def test_transport_costs_what_the_page_says(
     monkeypatch: pytest.MonkeyPatch, bytes_max: int, said: str
 ) -> None:
     """A batch sent, received and deleted; SQS bills a request for each 64 KiB."""
-    monkeypatch.setattr("ledger.queue.MESSAGE_BYTES_MAX", bytes_max)
+    monkeypatch.setattr("ledger.client.queue.MESSAGE_BYTES_MAX", bytes_max)
     queue, changes = Queue(), [small(n) for n in range(10_000)]
     queue.open().send_many(changes)
     carried = [sum(len(body.encode()) for body in batch) for batch in queue.batches]

@@ -12,19 +12,20 @@ from typing import Any
 from compactor import Compactor
 from lab.histories import explore
 from lab.histories.small_casts import NAIVE_CASTS
-from ledger import Ledger, Threshold, items, tokens
-from ledger.checks import AHEAD_MAX_MS, KEY_BYTES_MAX, to_ms
-from ledger.entries import ENTRIES_MAX
+from ledger import Ledger, Threshold
+from ledger.core import items, tokens
+from ledger.core.checks import AHEAD_MAX_MS, KEY_BYTES_MAX, to_ms
+from ledger.core.entries import ENTRIES_MAX
+from ledger.core.limit import Limit, Shape
+from ledger.core.ranges import CHANGE_MAX
+from ledger.core.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
+from ledger.core.values import PACK_SPAN_MS, Delta, Lane, Segment
 from ledger.gate import items as gate_items
 from ledger.gate.gate import LOWEST, Gate
 from ledger.gate.items import Filed
 from ledger.lane.add import pack_of
 from ledger.lane.crossings import Crossing, cross
-from ledger.limit import Limit, Shape
-from ledger.memory import MemoryTable
-from ledger.ranges import CHANGE_MAX
-from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
-from ledger.values import PACK_SPAN_MS, Delta, Lane, Segment
+from ledger.tables.memory import MemoryTable
 from tests.docs.pages import DOCS, RECIPES, ROOT, blocks, prose, rows
 from tests.service.support import METRICS
 

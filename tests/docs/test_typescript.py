@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ledger import Limit, Settings
-from ledger.memory import MemoryTable
+from ledger.tables.memory import MemoryTable
 from reader import Reader
 from service.api.app import Api
 from service.api.problems import Problem

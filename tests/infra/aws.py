@@ -23,10 +23,10 @@ from infra.aws import WHOLE
 from infra.build import ARTIFACT
 from infra.table_stack import TableStack
 from infra.table_template import Capacity
-from ledger import items
-from ledger.limit import Shape
-from ledger.memory import MemoryTable
-from ledger.requests import Get, Put, Request
+from ledger.core import items
+from ledger.core.limit import Shape
+from ledger.core.requests import Get, Put, Request
+from ledger.tables.memory import MemoryTable
 from tests.infra import template
 
 HOME, OTHER, THIRD = "eu-west-1", "us-east-1", "ap-south-1"

@@ -12,10 +12,10 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from infra.rights import FOLLOW, LOG, RECEIVE, RIGHTS, Right
-from ledger.errors import NotAllowed
-from ledger.memory import MemoryTable
-from ledger.requests import Request
-from ledger.table import DynamoTable
+from ledger.core.errors import NotAllowed
+from ledger.core.requests import Request
+from ledger.tables.dynamo import DynamoTable
+from ledger.tables.memory import MemoryTable
 
 HOME, OTHER = "eu-west-1", "us-east-1"
 BY_LAMBDA = {*RECEIVE.split(), *FOLLOW.split(), *LOG.split()}

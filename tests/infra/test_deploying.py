@@ -18,13 +18,13 @@ from infra.canary import POLL_S, CheckFailed
 from infra.deploy import COUNTS, DeploymentStopped
 from infra.deployment import deployment
 from infra.table_stack import STACK_POLL_S, STACK_WAIT_S
-from ledger import items, tokens
-from ledger.errors import Unavailable
+from ledger.core import items, tokens
+from ledger.core.errors import Unavailable
+from ledger.core.keep import Keep
+from ledger.core.limit import Limit, Shape
+from ledger.core.requests import Put
+from ledger.core.values import Delta, Lane
 from ledger.lane import directory
-from ledger.limit import Limit, Shape
-from ledger.periods.keep import Keep
-from ledger.requests import Put
-from ledger.values import Delta, Lane
 from service.canary.handler import COUNTER
 from tests.infra import template
 from tests.infra.aws import (

@@ -22,8 +22,8 @@ from infra.deployment import Deployment, deployment
 from infra.preflight import account as session
 from infra.preflight import verdict
 from infra.preflight.flight import MEND, OK, UNKNOWN, Flight
-from ledger import items
-from ledger.limit import Shape
+from ledger.core import items
+from ledger.core.limit import Shape
 from tests.infra import template
 from tests.infra.aws import HOME, OTHER, package
 from tests.infra.recorded import ACCOUNT, Recorded, denied, limits, quota, stack

@@ -10,12 +10,12 @@ from typing import Any
 
 from infra.rights import RIGHTS, ROLES, Right
 from ledger import Ledger, Limit
-from ledger.checks import to_datetime
-from ledger.clocks import instants
+from ledger.client.message import time_text
+from ledger.core.checks import to_datetime
+from ledger.core.clocks import instants
+from ledger.core.limit import Threshold
+from ledger.core.requests import run
 from ledger.lane.shape import write
-from ledger.limit import Threshold
-from ledger.message import time_text
-from ledger.requests import run
 from service.add_from_queue.handler import AddFromQueue
 from service.api.app import Api
 from service.canary.handler import Canary

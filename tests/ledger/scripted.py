@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from botocore.credentials import Credentials
 from botocore.session import Session
 
-from ledger.dynamo.fast import FastClient
+from ledger.tables.fast import FastClient
 
 HANG_S = 60
 

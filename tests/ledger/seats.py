@@ -6,15 +6,15 @@ from typing import Any
 
 from compactor.verify import verify_gates
 from lab.histories.filing import SHIPPED, Filing, file_as
-from ledger import tokens
+from ledger.core import tokens
+from ledger.core.limit import UP, Limit
+from ledger.core.requests import Request
+from ledger.core.values import Delta, Lane
 from ledger.gate import items
 from ledger.gate.answer import Decision
 from ledger.gate.decide import decide_change
 from ledger.gate.gate import Gate
 from ledger.gate.holds import end
-from ledger.limit import UP, Limit
-from ledger.requests import Request
-from ledger.values import Delta, Lane
 from tests.world import A, B, World
 
 COUNTER = "seats:gig"

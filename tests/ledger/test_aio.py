@@ -16,9 +16,8 @@ import pytest
 
 from lab.engines.ministack import Engine
 from ledger import Change, Hold, Ledger, Limit, Receipt, Settings
-from ledger.aio import AsyncLedger
-from ledger.dynamo.aio import AsyncDynamoTable
-from ledger.errors import (
+from ledger.client.aio import AsyncLedger
+from ledger.core.errors import (
     HoldEnded,
     InvalidInput,
     LedgerError,
@@ -26,8 +25,9 @@ from ledger.errors import (
     OutcomeUnknown,
     Unavailable,
 )
-from ledger.memory import MemoryTable
-from ledger.requests import Put, Update
+from ledger.core.requests import Put, Update
+from ledger.tables.aio import AsyncDynamoTable
+from ledger.tables.memory import MemoryTable
 from reader import Reader
 from reader.aio import AsyncReader
 from tests.ledger.test_table_errors import FAILURES, PUT, Script, refusal
@@ -318,7 +318,7 @@ async def test_a_block_opens_its_clients_once_and_who_goes_on_when_it_is_left_wr
         yield Waits([{}])
         opened.remove(region)
 
-    monkeypatch.setattr("ledger.dynamo.aio.make_async_client", slowly)
+    monkeypatch.setattr("ledger.tables.aio.make_async_client", slowly)
     ledger = AsyncLedger(settings())
     entered = await asyncio.gather(ledger.__aenter__(), ledger.__aenter__(), return_exceptions=True)
     assert [type(each) for each in entered] == [AsyncLedger, InvalidInput]

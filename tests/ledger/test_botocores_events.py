@@ -2,7 +2,7 @@
 attempts.
 
 It documents none of them. A newer one that drops an event turns its test red, by the event's name:
-then a write whose answer was lost would read as "nothing was written" (ledger/dynamo/failures.py).
+then a write whose answer was lost would read as "nothing was written" (ledger/tables/failures.py).
 """
 
 from collections import Counter
@@ -14,10 +14,10 @@ from botocore.credentials import Credentials
 from botocore.exceptions import NoCredentialsError
 from botocore.session import Session
 
-from ledger.dynamo.client import CONFIG
-from ledger.dynamo.failures import note_attempts
-from ledger.errors import NotAllowed, OutcomeUnknown
-from ledger.table import DynamoTable
+from ledger.core.errors import NotAllowed, OutcomeUnknown
+from ledger.tables.boto import CONFIG
+from ledger.tables.dynamo import DynamoTable
+from ledger.tables.failures import note_attempts
 from tests.ledger.scripted import OK, SESSION, Line, Server, fast, refusal
 from tests.ledger.test_table_errors import PUT
 

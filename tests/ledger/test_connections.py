@@ -26,12 +26,13 @@ from cryptography.x509.oid import NameOID
 from urllib3.util import wait_for_read
 
 from ledger import Ledger
-from ledger.dynamo import client, connections
-from ledger.dynamo.client import ATTEMPTS, CONFIG
-from ledger.dynamo.failures import note_attempts
-from ledger.dynamo.fast import FastClient
-from ledger.errors import Unavailable
-from ledger.table import DynamoTable
+from ledger.core.errors import Unavailable
+from ledger.tables import boto as client
+from ledger.tables import connections
+from ledger.tables.boto import ATTEMPTS, CONFIG
+from ledger.tables.dynamo import DynamoTable
+from ledger.tables.failures import note_attempts
+from ledger.tables.fast import FastClient
 from tests.ledger.scripted import HANG_S, OK, SESSION, Line, Server, fast, http
 from tests.ledger.test_fast import outcome
 from tests.ledger.test_table_errors import PUT

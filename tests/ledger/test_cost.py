@@ -8,13 +8,13 @@ import pytest
 from botocore.exceptions import NoCredentialsError
 
 from ledger import Cost
-from ledger.actions import Add
-from ledger.conditions import Absent
-from ledger.cost import Meter, carried, here
-from ledger.dynamo.send import TRIES_MAX
-from ledger.errors import LedgerError
-from ledger.requests import At, Get, GetMany, Put, PutMany, Query, Request, Transact, Update
-from ledger.table import DynamoTable
+from ledger.core.actions import Add
+from ledger.core.conditions import Absent
+from ledger.core.cost import Meter, carried, here
+from ledger.core.errors import LedgerError
+from ledger.core.requests import At, Get, GetMany, Put, PutMany, Query, Request, Transact, Update
+from ledger.tables.dynamo import DynamoTable
+from ledger.tables.send import TRIES_MAX
 from tests.ledger.test_table_errors import (
     KEY,
     LOST,

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.commit import with_days
-from ledger import items, tokens
-from ledger.cost import WRITE_UNIT_BYTES, item_bytes
-from ledger.entries import Entries, packed
-from ledger.errors import DamagedItem
-from ledger.lane.days import DAY_MS, Bucket, Days, Sums, add_to
-from ledger.ranges import CHANGE_MAX, COUNT_MAX, VERSION_MAX
-from ledger.values import Checkpoint, Lane
+from ledger.core import items, tokens
+from ledger.core.cost import WRITE_UNIT_BYTES, item_bytes
+from ledger.core.days import DAY_MS, Bucket, Days, Sums, add_to
+from ledger.core.entries import Entries, packed
+from ledger.core.errors import DamagedItem
+from ledger.core.ranges import CHANGE_MAX, COUNT_MAX, VERSION_MAX
+from ledger.core.values import Checkpoint, Lane
 from tests.strategies import changes, effort
 from tests.world import LANE, delta, folded, reader, refused
 

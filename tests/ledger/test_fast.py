@@ -19,14 +19,14 @@ from botocore.exceptions import (
 )
 from botocore.session import Session
 
-from ledger.cost import Meter
-from ledger.dynamo import connections
-from ledger.dynamo.client import ATTEMPTS, CONFIG
-from ledger.dynamo.failures import attempts, note_attempts
-from ledger.dynamo.fast import FastClient
-from ledger.errors import InvalidSettings, NotAllowed, OutcomeUnknown, Unavailable
-from ledger.requests import Get
-from ledger.table import DynamoTable
+from ledger.core.cost import Meter
+from ledger.core.errors import InvalidSettings, NotAllowed, OutcomeUnknown, Unavailable
+from ledger.core.requests import Get
+from ledger.tables import connections
+from ledger.tables.boto import ATTEMPTS, CONFIG
+from ledger.tables.dynamo import DynamoTable
+from ledger.tables.failures import attempts, note_attempts
+from ledger.tables.fast import FastClient
 from tests.ledger.scripted import (
     HALF,
     HANG,

@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from ledger import Ledger, Limit, errors
+from ledger import Ledger, Limit
+from ledger.core import errors
+from ledger.core.limit import DOWN
+from ledger.core.requests import At, Get, GetMany, Query, Together
+from ledger.core.settings import Settings
+from ledger.core.values import Lane
 from ledger.gate import items
 from ledger.gate.gates import Gates
 from ledger.gate.move import obtain
-from ledger.limit import DOWN
-from ledger.memory import MemoryTable
-from ledger.requests import At, Get, GetMany, Query, Together
-from ledger.settings import Settings
-from ledger.values import Lane
+from ledger.tables.memory import MemoryTable
 from tests.world import A, B, World
 
 

@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from lab.histories.filing import SHIPPED, Filing
-from ledger import tokens
-from ledger.errors import DamagedItem, GateLost, GaveUp, LimitMismatch, Throttled
+from ledger.core import tokens
+from ledger.core.errors import DamagedItem, GateLost, GaveUp, LimitMismatch, Throttled
+from ledger.core.limit import DOWN, SIDES, UP, Limit
+from ledger.core.requests import Instant, Now, Program, Query, Together, Update, drive
+from ledger.core.values import Delta
 from ledger.gate import items, updates
 from ledger.gate.answer import Decision, Left
 from ledger.gate.decide import add_group, add_many, decide_change, set_limit
@@ -19,9 +22,6 @@ from ledger.gate.gates import REMEMBERED_MS, SoldOut
 from ledger.gate.holds import end
 from ledger.gate.items import Filed
 from ledger.gate.recount import outcomes, standings
-from ledger.limit import DOWN, SIDES, UP, Limit
-from ledger.requests import Instant, Now, Program, Query, Together, Update, drive
-from ledger.values import Delta
 from tests.calls import passed
 from tests.ledger.seats import (
     BASE_MS,

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from lab.histories.filing import SHIPPED, Filing, file_as
-from ledger import tokens
-from ledger.errors import GaveUp, NoSuchHold
+from ledger.core import tokens
+from ledger.core.errors import GaveUp, NoSuchHold
+from ledger.core.limit import UP, Limit
+from ledger.core.requests import DeleteMany, Get, Instant, PutMany, Query, Together, Update
+from ledger.core.values import Delta
 from ledger.gate import items, move, updates
 from ledger.gate.answer import Decision, Left
 from ledger.gate.decide import decide_change
@@ -16,9 +19,6 @@ from ledger.gate.gate import EXPIRED, REFUSED, RELEASED, Gate
 from ledger.gate.items import Filed
 from ledger.gate.move import free
 from ledger.gate.past import find
-from ledger.limit import UP, Limit
-from ledger.requests import DeleteMany, Get, Instant, PutMany, Query, Together, Update
-from ledger.values import Delta
 from tests.ledger.seats import BASE_MS, COUNTER, EAGER, HERE, KEPT, MINUTE_MS, SEATS, Gated, at
 from tests.world import A
 

@@ -8,9 +8,14 @@ from typing import Any
 import pytest
 
 from lab.histories.filing import SHIPPED, Filing, file_as
-from ledger import requests, tokens
-from ledger.actions import Set
-from ledger.errors import DamagedItem, InvalidSettings, ItemTooLarge, Throttled
+from ledger.core import requests, tokens
+from ledger.core.actions import Set
+from ledger.core.errors import DamagedItem, InvalidSettings, ItemTooLarge, Throttled
+from ledger.core.limit import DOWN, UP, Limit
+from ledger.core.ranges import CHANGE_MAX, COUNT_MAX, VERSION_MAX
+from ledger.core.requests import Item, Key, PutMany, Query, Update
+from ledger.core.tokens import hold_token
+from ledger.core.values import Delta, Lane
 from ledger.gate import items, updates
 from ledger.gate.answer import Decision
 from ledger.gate.decide import add_group
@@ -30,11 +35,6 @@ from ledger.gate.gate import (
 )
 from ledger.gate.items import Filed
 from ledger.gate.past import look_up, outcomes_of
-from ledger.limit import DOWN, UP, Limit
-from ledger.ranges import CHANGE_MAX, COUNT_MAX, VERSION_MAX
-from ledger.requests import Item, Key, PutMany, Query, Update
-from ledger.tokens import hold_token
-from ledger.values import Delta, Lane
 from tests.ledger.seats import BASE_MS, COUNTER, EAGER, HERE, Gated, at
 from tests.world import A, fail
 

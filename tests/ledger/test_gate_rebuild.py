@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from ledger import tokens
-from ledger.errors import GaveUp, LaneDamaged, LimitMismatch, NotYetReplicated
+from ledger.core import tokens
+from ledger.core.errors import GaveUp, LaneDamaged, LimitMismatch, NotYetReplicated
+from ledger.core.limit import DOWN, UP, Limit
+from ledger.core.ranges import CHANGE_MAX
+from ledger.core.requests import At, Get, GetMany, Item, Key, Put, Query
+from ledger.core.values import Lane
 from ledger.gate import items
 from ledger.gate.decide import decide_change, set_limit
 from ledger.gate.gate import REFUSED, Gate
 from ledger.gate.rebuild import Rebuilt, rebuild, settle
 from ledger.gate.recount import Books, outcomes, standings
-from ledger.limit import DOWN, UP, Limit
-from ledger.ranges import CHANGE_MAX
-from ledger.requests import At, Get, GetMany, Item, Key, Put, Query
-from ledger.values import Lane
 from tests.ledger.seats import (
     COUNTER,
     EAGER,

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from ledger import tokens
-from ledger.errors import OutOfReach, TableMissing, Unavailable
+from ledger.core import tokens
+from ledger.core.errors import OutOfReach, TableMissing, Unavailable
+from ledger.core.limit import UP
+from ledger.core.requests import At, GetMany, Now, Pause, Update
+from ledger.core.values import Delta, Lane
 from ledger.gate import items
 from ledger.gate.answer import Left
 from ledger.gate.decide import set_limit
 from ledger.gate.gate import Gate
 from ledger.gate.gates import Gates
 from ledger.gate.move import obtain
-from ledger.limit import UP
-from ledger.requests import At, GetMany, Now, Pause, Update
-from ledger.values import Delta, Lane
 from tests.ledger.seats import COUNTER, GATE, HERE, SEATS, THERE, TO_THERE, Gated, at
 from tests.world import A, B, fail
 

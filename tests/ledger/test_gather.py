@@ -14,15 +14,16 @@ from typing import Any
 
 import pytest
 
-from ledger import Change, Cost, Ledger, Limit, gather
-from ledger.cost import Meter, here
-from ledger.errors import InvalidInput, LimitReached, OutcomeUnknown, Throttled, Unavailable
-from ledger.gather import Gatherer
+from ledger import Change, Cost, Ledger, Limit
+from ledger.client import gather
+from ledger.client.gather import Gatherer
+from ledger.client.writer import LANES_AT_ONCE
+from ledger.core.cost import Meter, here
+from ledger.core.errors import InvalidInput, LimitReached, OutcomeUnknown, Throttled, Unavailable
+from ledger.core.requests import Put
+from ledger.core.values import Delta, Lane, Receipt
 from ledger.lane.add import Outcome, failed
-from ledger.memory import MemoryTable
-from ledger.requests import Put
-from ledger.values import Delta, Lane, Receipt
-from ledger.writer import LANES_AT_ONCE
+from ledger.tables.memory import MemoryTable
 from reader import Reader
 from tests.world import COUNTER, A, B, Region, World, delta, fail, settings, writes_of
 

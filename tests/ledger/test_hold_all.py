@@ -12,18 +12,19 @@ from typing import Any, cast
 import pytest
 
 from lab.histories.filing import Filing, filed_as
-from ledger import Hold, Holds, Keep, Ledger, Limit, Settings, errors, items, tokens
-from ledger.aio import AsyncHold, AsyncHolds, AsyncLedger
+from ledger import Hold, Holds, Keep, Ledger, Limit, Settings
 from ledger.budgets import Budgets, OverBudget
-from ledger.checks import to_datetime, to_ms
-from ledger.clocks import entropy
+from ledger.client import hold_all
+from ledger.client.aio import AsyncHold, AsyncHolds, AsyncLedger
+from ledger.client.hold_all import TRIES_MAX
+from ledger.client.programs import Rules
+from ledger.core import errors, items, tokens
+from ledger.core.checks import to_datetime, to_ms
+from ledger.core.clocks import entropy
+from ledger.core.requests import Get, GetMany, Now, Written
 from ledger.gate import items as gate_items
 from ledger.gate.filing import roll
-from ledger.memory import MemoryTable
-from ledger.programs import Rules
-from ledger.requests import Get, GetMany, Now, Written
-from ledger.saga import hold_all
-from ledger.saga.hold_all import TRIES_MAX
+from ledger.tables.memory import MemoryTable
 from reader import Reader
 from tests.world import LATER_MS, A, B, World, fail, writes_of
 from tests.world import refused as unchanged

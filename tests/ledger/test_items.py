@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger import items, tokens
-from ledger.errors import DamagedItem, InvalidCounter
-from ledger.ranges import CHANGE_MAX
-from ledger.requests import Item, Key, key_of
-from ledger.values import Checkpoint, CleanNote, Delta, Lane, Segment
+from ledger.core import items, tokens
+from ledger.core.errors import DamagedItem, InvalidCounter
+from ledger.core.ranges import CHANGE_MAX
+from ledger.core.requests import Item, Key, key_of
+from ledger.core.values import Checkpoint, CleanNote, Delta, Lane, Segment
 from tests.strategies import checkpoints, deltas, lanes, made_tokens, notes, segments, versions
 
 LANE, OTHER = Lane("eu-west-1", 0, "stock:85123A"), Lane("us-east-1", 0, "stock:85123A")

@@ -13,18 +13,19 @@ import pytest
 
 from compactor import Compactor
 from compactor.verify import LaneCheck
-from ledger import Change, Hold, Ledger, Limit, Receipt, errors, tokens
-from ledger.actions import Set
+from ledger import Change, Hold, Ledger, Limit, Receipt
 from ledger.budgets import Budgets
-from ledger.checks import to_ms
+from ledger.core import errors, tokens
+from ledger.core.actions import Set
+from ledger.core.checks import to_ms
+from ledger.core.items import SHAPE_KEY, shape_of
+from ledger.core.limit import Shape
+from ledger.core.requests import GetMany, Put, Resent, Update, Written
+from ledger.core.values import Lane
 from ledger.gate import items, updates
 from ledger.gate.updates import GROUP_MAX
-from ledger.items import SHAPE_KEY, shape_of
 from ledger.lane import directory
 from ledger.lane.shape import write
-from ledger.limit import Shape
-from ledger.requests import GetMany, Put, Resent, Update, Written
-from ledger.values import Lane
 from reader import Reader, Room
 from tests.world import A, B, World, fail, outcomes_of, refused
 

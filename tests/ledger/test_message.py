@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.checks import to_ms
-from ledger.errors import InvalidInput, InvalidMessage, InvalidTime
-from ledger.message import dumps, dumps_many, loads, loads_many, parsed, time_of, time_text
-from ledger.values import Change, Then
+from ledger.client.message import dumps, dumps_many, loads, loads_many, parsed, time_of, time_text
+from ledger.core.checks import to_ms
+from ledger.core.errors import InvalidInput, InvalidMessage, InvalidTime
+from ledger.core.values import Change, Then
 from tests import strategies
 
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)

@@ -14,12 +14,18 @@ import pytest
 
 from compactor import Compactor
 from ledger import Change, Cost, Keep, Ledger, Limit, Observed, Period, Receipt
-from ledger.aio import AsyncLedger
-from ledger.checks import to_datetime
-from ledger.cost import Meter, here
-from ledger.errors import InvalidChange, InvalidInput, LedgerError, LimitReached, OutcomeUnknown
-from ledger.observing import WELL, Observer, observed
-from ledger.requests import Put
+from ledger.client.aio import AsyncLedger
+from ledger.core.checks import to_datetime
+from ledger.core.cost import Meter, here
+from ledger.core.errors import (
+    InvalidChange,
+    InvalidInput,
+    LedgerError,
+    LimitReached,
+    OutcomeUnknown,
+)
+from ledger.core.observing import WELL, Observer, observed
+from ledger.core.requests import Put
 from reader import Reader
 from reader.aio import AsyncReader
 from tests.world import NOW_MS, A, Awaited, Region, fail, settings
@@ -167,7 +173,7 @@ def test_receipts_and_errors_carry_what_their_call_cost_and_what_was_not_sent_co
 
 def test_milliseconds_are_those_that_the_caller_waited(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = count(5.0, 0.25)
-    monkeypatch.setattr("ledger.observing.perf_counter", lambda: next(seconds))
+    monkeypatch.setattr("ledger.core.observing.perf_counter", lambda: next(seconds))
     watched = Watched()
     watched.ledger.add(LIKES, 1)
     assert watched[0].milliseconds == 250.0

@@ -8,15 +8,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ledger import Change, Delta, Lane, items, tokens
-from ledger.checks import to_datetime
-from ledger.cost import item_bytes
-from ledger.entries import ENTRIES_MAX, ENTRY, Entries, Unique, packed
-from ledger.errors import DamagedItem, InvalidInput, OutcomeUnknown
+from ledger import Change, Delta, Lane
+from ledger.core import items, tokens
+from ledger.core.checks import to_datetime
+from ledger.core.cost import item_bytes
+from ledger.core.entries import ENTRIES_MAX, ENTRY, Entries, Unique, packed
+from ledger.core.errors import DamagedItem, InvalidInput, OutcomeUnknown
+from ledger.core.ranges import CHANGE_MAX
+from ledger.core.requests import Item, Put, PutMany, key_of
+from ledger.core.values import PACK_SPAN_MS, Pack
 from ledger.lane.add import PACK_CHANGES, add_packed, pack_of
-from ledger.ranges import CHANGE_MAX
-from ledger.requests import Item, Put, PutMany, key_of
-from ledger.values import PACK_SPAN_MS, Pack
 from tests.world import COUNTER, LANE, NOW_MS, A, World, delta, fail, outcomes_of, token
 
 OTHER = Lane(A, 0, "seats")

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger import Change, Keep, Ledger, Limit, Period, Settings, Threshold
-from ledger.checks import to_datetime, to_ms
-from ledger.errors import (
+from ledger.core.checks import to_datetime, to_ms
+from ledger.core.errors import (
     InvalidCounter,
     InvalidInput,
     InvalidSettings,
@@ -24,13 +24,13 @@ from ledger.errors import (
     SettingsMismatch,
     Unavailable,
 )
+from ledger.core.keep import term_of
+from ledger.core.period_name import UNITS, parted
+from ledger.core.requests import Get
+from ledger.core.values import Lane
 from ledger.gate import items as gates
 from ledger.lane import directory
 from ledger.lane.shape import stored
-from ledger.periods.keep import term_of
-from ledger.periods.name import UNITS, parted
-from ledger.requests import Get
-from ledger.values import Lane
 from tests.world import A, B, World, fail, outcomes_of, refused
 
 ZONES = (

@@ -10,9 +10,15 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from ledger import Change
-from ledger.errors import InvalidInput, InvalidMessage, NotQueued
-from ledger.message import dumps, loads_many
-from ledger.queue import ENTRIES_MAX, MESSAGE_BYTES_MAX, REQUEST_BYTES_MAX, TRIES_MAX, ChangeQueue
+from ledger.client.message import dumps, loads_many
+from ledger.client.queue import (
+    ENTRIES_MAX,
+    MESSAGE_BYTES_MAX,
+    REQUEST_BYTES_MAX,
+    TRIES_MAX,
+    ChangeQueue,
+)
+from ledger.core.errors import InvalidInput, InvalidMessage, NotQueued
 
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
 POISON = Change("two words", 1, "k", AT)
@@ -75,7 +81,7 @@ def test_what_is_refused_lost_or_not_named_is_not_called_queued(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # messages so short that each holds one change
-    monkeypatch.setattr("ledger.queue.MESSAGE_BYTES_MAX", 1)
+    monkeypatch.setattr("ledger.client.queue.MESSAGE_BYTES_MAX", 1)
     queue = Queue()
     assert queue.open().send_many(map(small, range(23))) == [f"message-{n}" for n in range(23)]
     assert [len(batch) for batch in queue.batches] == [10, 10, 3]

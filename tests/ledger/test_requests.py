@@ -10,14 +10,11 @@ from compactor.lanes import every_lane
 from compactor.listing import strays
 from compactor.recount import recount
 from compactor.verify import verify
-from ledger import actions, conditions
-from ledger.clocks import instants
-from ledger.cost import item_bytes
-from ledger.errors import ItemTooLarge, TableMismatch, Throttled, Unavailable
-from ledger.lane import tail
-from ledger.lane.tail import Pages, every_item, through
-from ledger.memory import MemoryTable
-from ledger.requests import (
+from ledger.core import actions, conditions
+from ledger.core.clocks import instants
+from ledger.core.cost import item_bytes
+from ledger.core.errors import ItemTooLarge, TableMismatch, Throttled, Unavailable
+from ledger.core.requests import (
     ITEM_BYTES_MAX,
     Get,
     Key,
@@ -28,7 +25,11 @@ from ledger.requests import (
     Query,
     Scan,
     Update,
+    through,
 )
+from ledger.lane import tail
+from ledger.lane.tail import Pages, every_item
+from ledger.tables.memory import MemoryTable
 from reader.history import history
 from reader.read import read
 from tests.ledger.test_table_errors import KEY, item

@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger import Keep, Settings, Threshold, tokens
-from ledger.errors import InvalidCounter, InvalidSettings, shown
-from ledger.limit import IN, OUT, Limit
-from ledger.settings import FOLD_MAX_LIMIT, LEAST, SHARDS_MAX
-from ledger.values import Lane
+from ledger import Keep, Settings, Threshold
+from ledger.core import tokens
+from ledger.core.errors import InvalidCounter, InvalidSettings, shown
+from ledger.core.limit import IN, OUT, Limit
+from ledger.core.settings import FOLD_MAX_LIMIT, LEAST, SHARDS_MAX
+from ledger.core.values import Lane
 from tests import world
 from tests.world import A, B
 

@@ -15,8 +15,10 @@ from botocore.exceptions import ClientError, ConnectTimeoutError, NoCredentialsE
 
 from compactor import Compactor
 from lab.engines.ministack import Engine
-from ledger import Change, Ledger, Settings, items
-from ledger.errors import (
+from ledger import Change, Ledger, Settings
+from ledger.client.writer import add_deltas
+from ledger.core import items
+from ledger.core.errors import (
     DamagedItem,
     LedgerError,
     SettingsMismatch,
@@ -26,14 +28,13 @@ from ledger.errors import (
     TransactionConflict,
     Unavailable,
 )
+from ledger.core.keep import Keep
+from ledger.core.limit import Limit, Shape
+from ledger.core.ranges import SHARD_MAX, VERSION_MAX
+from ledger.core.requests import Get, Put, PutMany, Table
 from ledger.lane.shape import check, write
-from ledger.limit import Limit, Shape
-from ledger.memory import MemoryTable
-from ledger.periods.keep import Keep
-from ledger.ranges import SHARD_MAX, VERSION_MAX
-from ledger.requests import Get, Put, PutMany, Table
-from ledger.table import DynamoTable
-from ledger.writer import add_deltas
+from ledger.tables.dynamo import DynamoTable
+from ledger.tables.memory import MemoryTable
 from reader import Reader
 from tests.ledger.test_table_errors import Script
 from tests.world import LATER_MS, A, B, Region, create_table, fail, outcomes_of, refused

@@ -25,15 +25,9 @@ from botocore.session import Session, get_session
 from botocore.stub import Stubber
 
 from ledger import Change, Cost, Ledger
-from ledger.conditions import Absent
-from ledger.cost import Meter
-from ledger.dynamo.ask import operation
-from ledger.dynamo.client import CONFIG, make_client
-from ledger.dynamo.connections import Answer
-from ledger.dynamo.consumed import ASK
-from ledger.dynamo.fast import FastClient
-from ledger.dynamo.send import PAUSE_BASE_S, TRIES_MAX
-from ledger.errors import (
+from ledger.core.conditions import Absent
+from ledger.core.cost import Meter
+from ledger.core.errors import (
     Again,
     InvalidSettings,
     LedgerError,
@@ -45,8 +39,8 @@ from ledger.errors import (
     TransactionConflict,
     Unavailable,
 )
-from ledger.items import version_is
-from ledger.requests import (
+from ledger.core.items import version_is
+from ledger.core.requests import (
     AlreadyThere,
     At,
     DeleteMany,
@@ -64,7 +58,13 @@ from ledger.requests import (
     Together,
     Transact,
 )
-from ledger.table import DynamoTable
+from ledger.tables.ask import operation
+from ledger.tables.boto import CONFIG, make_client
+from ledger.tables.connections import Answer
+from ledger.tables.consumed import ASK
+from ledger.tables.dynamo import DynamoTable
+from ledger.tables.fast import FastClient
+from ledger.tables.send import PAUSE_BASE_S, TRIES_MAX
 from tests.world import settings
 
 URL = {"endpoint_url": "http://x"}
@@ -294,7 +294,7 @@ class Attempts:
         )
         self.client.meta.events.register("before-send.dynamodb", cast(Any, self.send))
         if fast:
-            monkeypatch.setattr("ledger.dynamo.client.CONFIG", config)
+            monkeypatch.setattr("ledger.tables.boto.CONFIG", config)
             self.client = FastClient("eu-west-1", session=Session())
             vars(self.client).update(
                 _credentials=Credentials("x", "x"), _connections=SimpleNamespace(send=self.answer)
@@ -686,7 +686,7 @@ def test_a_client_is_of_boto3s_default_session_where_the_process_has_one(
 ) -> None:
     own = get_session()
     own.set_credentials("botocore", "secret")
-    monkeypatch.setattr("ledger.dynamo.client._session", lambda: own)
+    monkeypatch.setattr("ledger.tables.boto._session", lambda: own)
     for port, default, key in (
         (8, boto3.Session("default", "secret"), "default"),
         (9, None, "botocore"),

@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from ledger import Change, Keep, Ledger, Limit, Then, Transfer, errors, tokens
-from ledger.checks import to_datetime, to_ms
+from ledger import Change, Keep, Ledger, Limit, Then, Transfer
+from ledger.client import saga_steps as steps
+from ledger.client.saga_steps import KEY_BYTES_MAX
+from ledger.core import errors, tokens
+from ledger.core.checks import to_datetime, to_ms
+from ledger.core.requests import Update
 from ledger.gate.gate import REFUSED
-from ledger.requests import Update
-from ledger.saga import steps
-from ledger.saga.steps import KEY_BYTES_MAX
 from tests.world import A, B, World, fail, refused, writes_of
 
 ANN, BOB, TIPS, NOVEMBER = "wallet:ann", "wallet:bob", "tips", "llm:key@2026-11"

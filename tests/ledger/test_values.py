@@ -15,13 +15,13 @@ import ulid
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ledger import tokens
-from ledger.checks import check_counter, check_time, to_datetime, to_ms
-from ledger.cost import item_bytes, read_units, value_bytes, write_units
-from ledger.errors import InvalidChange, InvalidCounter, InvalidInput, InvalidTime
+from ledger.core import tokens
+from ledger.core.checks import check_counter, check_time, to_datetime, to_ms
+from ledger.core.cost import item_bytes, read_units, value_bytes, write_units
+from ledger.core.errors import InvalidChange, InvalidCounter, InvalidInput, InvalidTime
+from ledger.core.requests import Key
+from ledger.core.values import Delta, Lane
 from ledger.lane import directory
-from ledger.requests import Key
-from ledger.values import Delta, Lane
 from tests.strategies import Name, Number, made_tokens
 from tests.world import A as HOME
 from tests.world import Region

@@ -11,9 +11,10 @@ from typing import Any, cast
 import pytest
 from hypothesis import assume, example, given
 
-from ledger import Change, Delta, Lane, Ledger, Receipt, items, tokens
-from ledger.checks import to_datetime, to_ms
-from ledger.errors import (
+from ledger import Change, Delta, Lane, Ledger, Receipt
+from ledger.core import items, tokens
+from ledger.core.checks import to_datetime, to_ms
+from ledger.core.errors import (
     DamagedItem,
     InvalidChange,
     InvalidCounter,
@@ -26,7 +27,7 @@ from ledger.errors import (
     Throttled,
     TokenConflict,
 )
-from ledger.requests import AlreadyThere, Get, Item, Put, PutMany
+from ledger.core.requests import AlreadyThere, Get, Item, Put, PutMany
 from tests.calls import passed
 from tests.ledger.test_table_errors import Script
 from tests.strategies import FOLDED_HOUR, MISSING_HOUR, changes, counters, datetimes, keys, zones

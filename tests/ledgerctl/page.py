@@ -22,8 +22,8 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from lab.engines.ministack import Engine
-from ledger.checks import to_ms
-from ledger.clocks import Clock, wall_clock
+from ledger.core.checks import to_ms
+from ledger.core.clocks import Clock, wall_clock
 from ledgerctl.__main__ import app
 from ledgerctl.call import Surroundings
 from tests.ledgerctl.support import ONCE, signed_in

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from lab.engines.ministack import Engine
 from ledger import Ledger, Settings
-from ledger.requests import Request
+from ledger.core.requests import Request
 from ledgerctl.__main__ import app
 from ledgerctl.call import Surroundings
 from tests import world

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from ledger import Change
-from ledger.errors import OutcomeUnknown, Throttled
+from ledger.core.errors import OutcomeUnknown, Throttled
+from ledger.core.requests import GetMany, Key, Put, Scan, Update, keyed
+from ledger.core.values import Delta, Lane
 from ledger.lane import directory
-from ledger.requests import GetMany, Key, Put, Scan, Update, keyed
-from ledger.values import Delta, Lane
 from ledgerctl.lanes import SCANNED_MAX
 from ledgerctl.show import age
 from reader import Reader

@@ -5,13 +5,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ledger import Ledger, items, tokens
-from ledger.checks import to_datetime
-from ledger.entries import ENTRY, Entries, packed
-from ledger.errors import Throttled
+from ledger import Ledger
+from ledger.core import items, tokens
+from ledger.core.checks import to_datetime
+from ledger.core.entries import ENTRY, Entries, packed
+from ledger.core.errors import Throttled
+from ledger.core.requests import Get
+from ledger.core.values import Delta, Lane, Segment
 from ledger.gate.items import gate_key
-from ledger.requests import Get
-from ledger.values import Delta, Lane, Segment
 from tests.ledgerctl.support import NOW_MS, A, B, Tables, limited
 
 LANE = Lane(A, 0, "c")

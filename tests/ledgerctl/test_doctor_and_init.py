@@ -9,11 +9,11 @@ from itertools import chain, repeat
 from typing import Any
 
 from lab.engines.ministack import Engine
-from ledger import items, tokens
+from ledger.core import items, tokens
+from ledger.core.limit import Limit, Shape
+from ledger.core.values import Lane
 from ledger.gate import items as gates
 from ledger.lane import directory
-from ledger.limit import Limit, Shape
-from ledger.values import Lane
 from ledgerctl.call import Surroundings
 from tests.ledgerctl.support import (
     ENVIRON,

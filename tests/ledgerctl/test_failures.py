@@ -14,7 +14,8 @@ import boto3
 import pytest
 from botocore.exceptions import ProfileNotFound
 
-from ledger import __version__, errors
+from ledger import __version__
+from ledger.core import errors
 from ledgerctl.__main__ import app
 from ledgerctl.call import Surroundings
 from ledgerctl.failures import meaning

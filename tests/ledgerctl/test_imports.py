@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger import tokens
-from ledger.checks import to_ms
-from ledger.errors import InvalidMessage, OutcomeUnknown, Throttled
-from ledger.message import loads
-from ledger.requests import Key, PutMany, Request
-from ledger.values import Delta, Lane
+from ledger.client.message import loads
+from ledger.core import tokens
+from ledger.core.checks import to_ms
+from ledger.core.errors import InvalidMessage, OutcomeUnknown, Throttled
+from ledger.core.requests import Key, PutMany, Request
+from ledger.core.values import Delta, Lane
 from ledgerctl.history import with_strays
 from ledgerctl.imports import BATCH
 from reader import Entry

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from ledger import items
+from ledger.core import items
+from ledger.core.limit import Shape
+from ledger.core.settings import Settings
+from ledger.core.values import Lane
 from ledger.lane import directory
-from ledger.limit import Shape
-from ledger.settings import Settings
-from ledger.values import Lane
 from tests.ledgerctl.support import ENVIRON, A, Tables, ctl, refused
 from tests.ledgerctl.test_doctor_and_init import findings, world
 

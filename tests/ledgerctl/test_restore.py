@@ -11,12 +11,12 @@ import pytest
 
 from compactor import Compactor, Verification
 from lab.engines.ministack import Engine
-from ledger import clocks, items
-from ledger.errors import GaveUp
+from ledger.core import clocks, items
+from ledger.core.errors import GaveUp
+from ledger.core.requests import Delete, DeleteMany, Key, Put, PutMany, Transact, Update, keyed, run
+from ledger.core.values import Delta, Lane
 from ledger.gate.items import gate_key
 from ledger.lane.shape import write
-from ledger.requests import Delete, DeleteMany, Key, Put, PutMany, Transact, Update, keyed, run
-from ledger.values import Delta, Lane
 from tests.ledgerctl.support import GOOD, TABLE, A, B, Said, Tables, aws, ctl, on_engine, refusal
 from tests.world import Region
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from ledger import items, tokens
-from ledger.errors import OutcomeUnknown
-from ledger.requests import Put
-from ledger.values import Delta, Lane
+from ledger.core import items, tokens
+from ledger.core.errors import OutcomeUnknown
+from ledger.core.requests import Put
+from ledger.core.values import Delta, Lane
 from tests.ledgerctl.support import A, B, Tables, limited, refused
 
 AT = "2010-12-01T08:26:00Z"

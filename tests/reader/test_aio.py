@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from ledger import Ledger, Limit, Period, Settings, Threshold
-from ledger.checks import to_datetime
-from ledger.errors import DamagedItem, InvalidInput, LedgerError, TableError, Unavailable
-from ledger.requests import GetMany
+from ledger.core.checks import to_datetime
+from ledger.core.errors import DamagedItem, InvalidInput, LedgerError, TableError, Unavailable
+from ledger.core.requests import GetMany
 from reader import Balance, Position, Reader
 from reader.aio import AsyncReader
 from tests.world import Region, fail

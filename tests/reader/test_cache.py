@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from ledger import clocks
-from ledger.errors import DamagedItem, Unavailable
-from ledger.requests import GetMany, Instant, Request, Together
+from ledger.core import clocks
+from ledger.core.errors import DamagedItem, Unavailable
+from ledger.core.requests import GetMany, Instant, Request, Together
 from reader import Reader
 from reader import cache as caches
 from reader.aio import AsyncReader

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from ledger import Change, Ledger, Limit
-from ledger.conditions import Absent
-from ledger.errors import InvalidInput, LedgerError, Throttled
+from ledger.core.conditions import Absent
+from ledger.core.errors import InvalidInput, LedgerError, Throttled
+from ledger.core.requests import At, Get, Key, Put, Query, Scan, Together, keyed
+from ledger.core.values import Lane
 from ledger.lane import directory
-from ledger.memory import MemoryTable
-from ledger.requests import At, Get, Key, Put, Query, Scan, Together, keyed
-from ledger.values import Lane
+from ledger.tables.memory import MemoryTable
 from reader import CountersPage, Place, Reader
 from reader.bounded import bound
 from tests.world import A, B, Region, reader, settings

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import pytest
 
 from ledger import Limit, Threshold
-from ledger.checks import to_datetime
-from ledger.errors import InvalidCounter, SettingsMismatch
-from ledger.requests import Get, GetMany, Query, Together
+from ledger.core.checks import to_datetime
+from ledger.core.errors import InvalidCounter, SettingsMismatch
+from ledger.core.requests import Get, GetMany, Query, Together
 from reader import Crossed
 from tests.world import COUNTER, A, B, World, reader, refused
 

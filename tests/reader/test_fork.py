@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ledger.dynamo import client as clients
+from ledger.tables import boto as clients
 from reader import Reader
 from tests.world import COUNTER, A, Region, delta, settings
 from tests.world import reader as reader_of

@@ -10,10 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from compactor import Report
-from ledger import items, tokens
-from ledger.errors import NotYetReplicated, ReadTooSlow
-from ledger.requests import Get, Page, Query, Request
-from ledger.values import Delta, Lane
+from ledger.core import items, tokens
+from ledger.core.errors import NotYetReplicated, ReadTooSlow
+from ledger.core.requests import Get, Page, Query, Request
+from ledger.core.values import Delta, Lane
 from reader import Entry, Position, Reader
 from reader.history import SEGMENTS_AT_ONCE, SEGMENTS_MAX, history, page
 from reader.read import STARTS_MAX

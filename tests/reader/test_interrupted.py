@@ -28,7 +28,7 @@ import cachetools
 import pytest
 
 from ledger import Ledger, Settings
-from ledger.memory import MemoryTable
+from ledger.tables.memory import MemoryTable
 from reader import Reader, aio
 from reader import cache as caches
 from reader import reader as readers

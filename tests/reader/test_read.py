@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from ledger import items
-from ledger.checks import to_datetime
-from ledger.errors import DamagedItem, ReadTooSlow, Unavailable
-from ledger.requests import GetMany, Instant, Key, Query, Together, key_of
-from ledger.values import Checkpoint, Delta, Lane
+from ledger.core import items
+from ledger.core.checks import to_datetime
+from ledger.core.errors import DamagedItem, ReadTooSlow, Unavailable
+from ledger.core.requests import GetMany, Instant, Key, Query, Together, key_of
+from ledger.core.values import Checkpoint, Delta, Lane
 from reader import Balance
 from reader.read import STARTS_MAX, LaneSum, read
 from tests.calls import passed

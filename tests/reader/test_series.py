@@ -13,10 +13,17 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ledger import Change, Limit, items
-from ledger.checks import to_datetime
-from ledger.errors import InvalidCounter, InvalidInput, InvalidTime, NotYetReplicated, ReadTooSlow
-from ledger.requests import GetMany, Query, Transact
+from ledger import Change, Limit
+from ledger.core import items
+from ledger.core.checks import to_datetime
+from ledger.core.errors import (
+    InvalidCounter,
+    InvalidInput,
+    InvalidTime,
+    NotYetReplicated,
+    ReadTooSlow,
+)
+from ledger.core.requests import GetMany, Query, Transact
 from reader import Entry, Reader, Series, Step
 from tests.strategies import effort
 from tests.world import (
@@ -105,7 +112,7 @@ def sums(found: Series) -> list[tuple[int, int, int]]:
 def test_a_series_is_what_the_history_sums_to_at_every_border(
     acts: list[Any], taken: int, age: int, steps: tuple[Any, str | None]
 ) -> None:
-    with patch("ledger.items.FREE_BYTES", taken):
+    with patch("ledger.core.items.FREE_BYTES", taken):
         world = played(acts)
     asked, (every, zone) = world.reader(), steps
     since = to_datetime(world.now_ms - age * 1_000)
@@ -126,7 +133,7 @@ def test_a_series_is_what_the_history_sums_to_at_every_border(
 def test_a_replica_that_lacks_a_segment_says_so_and_shows_no_short_bar(
     acts: list[Any], taken: int, age: int, data: st.DataObject
 ) -> None:
-    with patch("ledger.items.FREE_BYTES", taken):
+    with patch("ledger.core.items.FREE_BYTES", taken):
         world = played(acts)
     world.home.copy_to(world.away)
     segments = [key for key in world.away.items if key.sk.startswith("segment#")]

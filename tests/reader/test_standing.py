@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from ledger import Keep, Limit, Period, Threshold, tokens
-from ledger.checks import to_ms
-from ledger.errors import LimitReached
+from ledger import Keep, Limit, Period, Threshold
+from ledger.core import tokens
+from ledger.core.checks import to_ms
+from ledger.core.errors import LimitReached
+from ledger.core.requests import Get, GetMany
+from ledger.core.values import Lane
 from ledger.gate import items
-from ledger.requests import Get, GetMany
-from ledger.values import Lane
 from reader import Room, Standing
 from reader import standing as standings
 from tests.world import A, B, World

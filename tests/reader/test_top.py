@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from ledger import Cost, Limit, items
-from ledger.errors import DamagedItem, InvalidInput
+from ledger import Cost, Limit
+from ledger.core import items
+from ledger.core.errors import DamagedItem, InvalidInput
+from ledger.core.requests import GetMany, Key, Now, Query, Request, Together, keyed
+from ledger.core.values import Checkpoint, Lane
 from ledger.lane import directory
-from ledger.requests import GetMany, Key, Now, Query, Request, Together, keyed
-from ledger.values import Checkpoint, Lane
 from reader import Balance, Reader
 from tests.world import LATER_MS, A, B, Region, World, delta, reader, token
 

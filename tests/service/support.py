@@ -1,11 +1,9 @@
 """The service without AWS: one Region's table, work queue, event bus, metrics and log lines, and
 the functions on it.
 
-service = Service(fold_min=3)
-service.put(delta(1))
-service.before(Transact, fail(Throttled("slow"))) # as of any Region of tests/world.py; its queue
-and bus, too assert service.visit(Look(LANE)) == NOTHING
-assert service.taken() == [(Look(LANE, tries=1), 30)]
+service = Service(fold_min=3) service.put(delta(1)) service.before(Transact,
+fail(Throttled("slow"))) # as of any Region of tests/world.py; its queue and bus, too assert
+service.visit(Look(LANE)) == NOTHING assert service.taken() == [(Look(LANE, tries=1), 30)]
 """
 
 import json
@@ -21,12 +19,13 @@ from urllib.parse import quote
 from aws_lambda_powertools.metrics import MetricUnit
 from botocore.exceptions import EndpointConnectionError
 
-from ledger import Ledger, items
-from ledger.conditions import Absent
-from ledger.errors import LedgerError, Unavailable
-from ledger.memory import MemoryTable
-from ledger.requests import AlreadyThere, Item, Put, PutMany
-from ledger.values import Delta, Lane
+from ledger import Ledger
+from ledger.core import items
+from ledger.core.conditions import Absent
+from ledger.core.errors import LedgerError, Unavailable
+from ledger.core.requests import AlreadyThere, Item, Put, PutMany
+from ledger.core.values import Delta, Lane
+from ledger.tables.memory import MemoryTable
 from reader import Reader
 from service.add_from_queue.handler import AddFromQueue
 from service.api.app import Api

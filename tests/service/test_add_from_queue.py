@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from ledger import Ledger, Limit, Settings, errors
-from ledger.checks import to_datetime
-from ledger.memory import MemoryTable
-from ledger.message import time_of, time_text
-from ledger.requests import Put, PutMany, Update
-from ledger.values import Change
+from ledger import Ledger, Limit, Settings
+from ledger.client.message import time_of, time_text
+from ledger.core import errors
+from ledger.core.checks import to_datetime
+from ledger.core.requests import Put, PutMany, Update
+from ledger.core.values import Change
+from ledger.tables.memory import MemoryTable
 from service.add_from_queue.handler import MESSAGE_BYTES_MAX, wait_of
 from service.add_from_queue.outcomes import outcome_of
 from service.canary.handler import COUNTER as CANARY

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from ledger import Limit
-from ledger.dynamo.client import CALL_S_MAX
-from ledger.errors import Unavailable
+from ledger.core.errors import Unavailable
+from ledger.core.requests import Put, PutMany, Update, run
 from ledger.lane import shape
-from ledger.requests import Put, PutMany, Update, run
+from ledger.tables.boto import CALL_S_MAX
 from service.sqs import STOPPED, SqsQueue
 from tests.service.support import NOTHING, Service, Sqs, failed, sqs
 from tests.service.test_time import FUNCTIONS

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from compactor import Compactor
-from ledger import errors
-from ledger.errors import InvalidSettings
+from ledger.core import errors
+from ledger.core.errors import InvalidSettings
+from ledger.core.requests import Get, GetMany, Key, Put, Query, Together, Update, keyed
+from ledger.core.values import Lane
 from ledger.lane import directory
-from ledger.requests import Get, GetMany, Key, Put, Query, Together, Update, keyed
-from ledger.values import Lane
 from service.api.local import event_of
 from service.canary.handler import COUNTER as CANARY
 from service.writable import PREFIXES_FROM, prefixes_of

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from compactor import Compactor
-from ledger import items
-from ledger.errors import DamagedItem, InvalidSettings, SettingsMismatch, Throttled
-from ledger.limit import Limit, Shape
-from ledger.requests import Get, Put, keyed
+from ledger.core import items
+from ledger.core.errors import DamagedItem, InvalidSettings, SettingsMismatch, Throttled
+from ledger.core.limit import Limit, Shape
+from ledger.core.requests import Get, Put, keyed
 from service.canary.handler import COUNTER, Canary
 from tests.service.support import Service
 from tests.world import KEEP_MS, LATENESS_MS, A, B, fail

@@ -9,13 +9,21 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from ledger import Keep, items
-from ledger.checks import to_ms
-from ledger.errors import GaveUp, LaneDamaged, NotAllowed, OutcomeUnknown, Throttled, Unavailable
+from ledger import Keep
+from ledger.core import items
+from ledger.core.checks import to_ms
+from ledger.core.errors import (
+    GaveUp,
+    LaneDamaged,
+    NotAllowed,
+    OutcomeUnknown,
+    Throttled,
+    Unavailable,
+)
+from ledger.core.limit import Limit, Shape
+from ledger.core.requests import DeleteMany, Get, GetMany, Put, Query, Transact
+from ledger.core.values import Checkpoint, Delta, Lane, Segment
 from ledger.lane.named import Named
-from ledger.limit import Limit, Shape
-from ledger.requests import DeleteMany, Get, GetMany, Put, Query, Transact
-from ledger.values import Checkpoint, Delta, Lane, Segment
 from service.compact.result import Done
 from service.compact.serve import COMMITS_OF_VISIT, by_lane
 from service.compact.visits import AHEAD_BACK_MS, SWEEP_BACK_MS
@@ -398,6 +406,10 @@ def test_a_worker_with_other_settings_than_the_tables_visits_nothing_and_sends_e
     assert (service.items, service.kinds) == (before, [Get, Enqueue, Enqueue])
 
 
+def stopped(service: Service, requests: int) -> bool:
+    return len(service.kinds) >= requests
+
+
 def test_jobs_stopped_before_any_request_go_on_at_once_behind_what_was_done() -> None:
     """Cleaned, folded, settled by name and swept: where a job is stopped, the histories vary."""
     left, since = set[int](), set[str | None]()
@@ -413,10 +425,8 @@ def test_jobs_stopped_before_any_request_go_on_at_once_behind_what_was_done() ->
             Settle(LANE, late(3), again=True),
             Sweep(LANE),
         ]
-        assert (
-            service.visit(*jobs, stop=lambda n=n, service=service: len(service.kinds) >= n)
-            == NOTHING
-        )  # type: ignore[misc]
+        stop = partial(stopped, service, n)
+        assert service.visit(*jobs, stop=stop) == NOTHING
         if not service.counted("StoppedTries"):
             break
         rest, delay_s = service.sent[-1]

@@ -9,10 +9,10 @@ import pytest
 
 from compactor import Compactor
 from ledger import Change, Ledger, Limit
-from ledger.checks import to_datetime, to_ms
+from ledger.client.message import time_text
+from ledger.core.checks import to_datetime, to_ms
+from ledger.core.values import Lane
 from ledger.lane import directory
-from ledger.message import time_text
-from ledger.values import Lane
 from service.api import models
 from tests.service.support import Service
 from tests.world import A

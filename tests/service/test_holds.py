@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import quote
 
 from ledger import Limit
+from ledger.core.requests import GetMany
+from ledger.core.values import Lane
 from ledger.gate.items import gate_key
-from ledger.requests import GetMany
-from ledger.values import Lane
 from service.api.models import HOLD_ID, HOLD_S_MAX
 from tests.service import support
 from tests.service.support import ULID, Answer, Service

@@ -16,9 +16,9 @@ from aws_lambda_powertools.event_handler.http_resolver import MockLambdaContext 
 
 from lab.engines.ministack import Engine
 from ledger import Change
-from ledger.checks import to_ms
-from ledger.message import dumps
-from ledger.values import Delta, Lane
+from ledger.client.message import dumps
+from ledger.core.checks import to_ms
+from ledger.core.values import Delta, Lane
 from service.api.local import event_of
 from service.jobs import Look, Verify
 from service.messages import message_of

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger.core.ranges import VERSION_MAX
+from ledger.core.values import Lane
 from ledger.lane.add import pack_of
 from ledger.lane.named import Named
-from ledger.ranges import VERSION_MAX
-from ledger.values import Lane
 from service.job_queue import DeadLetter, Enqueue, Message, NotPut, WorkQueue
 from service.jobs import KEYS_MAX, Evaluate, Job, Look, Settle, Sweep, Verify
 from service.messages import KEY_MAX, TRIES_MAX, InvalidWork, job_of, message_of

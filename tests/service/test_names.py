@@ -13,8 +13,9 @@ from urllib.parse import quote, unquote
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ledger import Change, Ledger, items
-from ledger.message import dumps
+from ledger import Change, Ledger
+from ledger.client.message import dumps
+from ledger.core import items
 from service.api.local import event_of
 from tests.service.support import ULID, ULID_AT, Answer, Service
 from tests.service.test_api import OTHERS, UUID7

@@ -16,7 +16,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler.http_resolver import MockLambdaContext as Context
 
 from ledger.budgets.reserving import NotCounted, SettledOtherwise
-from ledger.errors import DamagedItem, LedgerError, Unavailable
+from ledger.core.errors import DamagedItem, LedgerError, Unavailable
 from service.observe import Nowhere, Watch, report
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ledger import Change, Keep, Limit, Then
-from ledger.checks import to_ms
-from ledger.message import dumps, time_of
+from ledger.client.message import dumps, time_of
+from ledger.core.checks import to_ms
 from service.api.problems import not_moved
 from tests.service.support import Answer, Service
 from tests.world import A

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from ledger import items
-from ledger.conditions import Absent
-from ledger.errors import Throttled, Unavailable
+from ledger.core import items
+from ledger.core.conditions import Absent
+from ledger.core.errors import Throttled, Unavailable
+from ledger.core.limit import Limit
+from ledger.core.requests import GetMany, Item, Key, Put, PutMany, keyed
+from ledger.core.values import Delta, Lane
 from ledger.gate.items import new_gate
 from ledger.lane import directory
 from ledger.lane.add import pack_of
 from ledger.lane.named import Named
-from ledger.limit import Limit
-from ledger.requests import GetMany, Item, Key, Put, PutMany, keyed
-from ledger.values import Delta, Lane
 from service.job_queue import Enqueue
 from service.jobs import KEYS_MAX, Look, Settle
 from service.ring.records import arrived

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ledger import Limit
-from ledger.errors import Throttled
+from ledger.core.errors import Throttled
 from tests.service import support
 from tests.service.support import ULID, ULID_AT, Answer, Service
 from tests.world import A, fail, writes_of

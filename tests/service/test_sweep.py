@@ -10,16 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger import Keep, items
-from ledger.checks import to_ms
-from ledger.cost import item_bytes
-from ledger.errors import SettingsMismatch, Unavailable
+from ledger import Keep
+from ledger.core import items
+from ledger.core.checks import to_ms
+from ledger.core.cost import item_bytes
+from ledger.core.errors import SettingsMismatch, Unavailable
+from ledger.core.limit import Limit, Shape
+from ledger.core.requests import GetMany, Item, Key, Put, Query, keyed
+from ledger.core.tokens import hold_token
+from ledger.core.values import Lane
 from ledger.gate import items as gates
 from ledger.lane import directory
-from ledger.limit import Limit, Shape
-from ledger.requests import GetMany, Item, Key, Put, Query, keyed
-from ledger.tokens import hold_token
-from ledger.values import Lane
 from service.job_queue import Enqueue
 from service.jobs import VERIFY_S, Sweep, Verify
 from service.sweep.sweep import GATES_READ, OVERDUE_MS, Place, place_item, place_key, place_of

@@ -11,18 +11,18 @@ from unittest.mock import Mock
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from ledger import items
-from ledger.errors import DamagedItem, GaveUp, LedgerError, OutcomeUnknown, Unavailable
+from ledger.core import items
+from ledger.core.errors import DamagedItem, GaveUp, LedgerError, OutcomeUnknown, Unavailable
+from ledger.core.limit import IN, OUT, Limit, Threshold
+from ledger.core.requests import GetMany, Item, Update, keyed, or_error
+from ledger.core.settings import Settings
+from ledger.core.values import Checkpoint, Delta, Lane
 from ledger.gate import decide
 from ledger.gate.gates import Gates
 from ledger.gate.items import gate_key
 from ledger.lane import crossings, directory
 from ledger.lane.add import pack_of
 from ledger.lane.crossings import Crossing, crossing_key, crossing_of
-from ledger.limit import IN, OUT, Limit, Threshold
-from ledger.requests import GetMany, Item, Update, keyed, or_error
-from ledger.settings import Settings
-from ledger.values import Checkpoint, Delta, Lane
 from service.job_queue import Enqueue, Message
 from service.jobs import Evaluate, Job
 from service.ring.ring import EVALUATE_EVERY_S, EVALUATE_MARGIN_S

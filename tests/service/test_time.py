@@ -12,12 +12,12 @@ import pytest
 import yaml
 from botocore.retries.standard import ExponentialBackoff, RetryContext
 
-from ledger.dynamo.client import CALL_S_MAX, CONFIG, client_of
-from ledger.errors import Unavailable
+from ledger.core.errors import Unavailable
+from ledger.core.limit import Limit
+from ledger.core.requests import Get, Query, Together
+from ledger.core.values import Lane
 from ledger.gate import items as gates
-from ledger.limit import Limit
-from ledger.requests import Get, Query, Together
-from ledger.values import Lane
+from ledger.tables.boto import CALL_S_MAX, CONFIG, client_of
 from service.jobs import Look
 from service.runtime import nearly_up
 from tests.service.support import NOTHING, Service

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from ledger import Change, Ledger, Limit, Then
-from ledger.errors import Throttled
+from ledger.client.message import dumps, time_of
+from ledger.core.errors import Throttled
+from ledger.core.requests import run
 from ledger.lane import shape
-from ledger.message import dumps, time_of
-from ledger.requests import run
 from tests.service.support import Service
 from tests.world import A, B, fail, settings, writes_of
 

@@ -12,7 +12,7 @@ import pytest
 
 from compactor import Compactor, Report
 from ledger import Change, Ledger, Limit, Receipt, Settings
-from ledger.errors import InvalidTime, LedgerError, OutcomeUnknown, OutOfReach
+from ledger.core.errors import InvalidTime, LedgerError, OutcomeUnknown, OutOfReach
 from reader import Reader
 from simulator import Drawn, Faults, Simulation
 

@@ -3,10 +3,10 @@
 import pytest
 
 from ledger import Ledger, Limit, Settings
-from ledger.conditions import Absent
-from ledger.errors import LimitReached, TableMismatch, TransactionConflict, Unavailable
-from ledger.items import version_is
-from ledger.requests import At, Get, GetMany, Key, Put, PutMany, Query, Transact
+from ledger.core.conditions import Absent
+from ledger.core.errors import LimitReached, TableMismatch, TransactionConflict, Unavailable
+from ledger.core.items import version_is
+from ledger.core.requests import At, Get, GetMany, Key, Put, PutMany, Query, Transact
 from reader import Reader
 from simulator import Faults, Simulation
 from simulator.choices import Replayed

@@ -2,12 +2,12 @@
 
 import pytest
 
-from ledger.actions import Add
-from ledger.conditions import Absent
-from ledger.errors import TokenConflict, TransactionConflict, Unavailable
-from ledger.items import version_is
-from ledger.memory import TOKEN_MS
-from ledger.requests import At, DeleteMany, Get, Item, Key, Put, Transact, Update, keyed
+from ledger.core.actions import Add
+from ledger.core.conditions import Absent
+from ledger.core.errors import TokenConflict, TransactionConflict, Unavailable
+from ledger.core.items import version_is
+from ledger.core.requests import At, DeleteMany, Get, Item, Key, Put, Transact, Update, keyed
+from ledger.tables.memory import TOKEN_MS
 from simulator.choices import Replayed
 from simulator.world import Landing, World
 

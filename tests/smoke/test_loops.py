@@ -13,7 +13,7 @@ import pytest
 from lab.e2e.metrics import events_of
 from lab.e2e.site import Site
 from lab.smoke.visit import Visit
-from ledger.values import Change
+from ledger.core.values import Change
 
 LANES, RING_S, METRICS_S = 8, 200, 240
 A_SECOND, LASTS_S = 150, 360

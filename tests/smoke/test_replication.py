@@ -15,9 +15,9 @@ import pytest
 
 from compactor.commit import NEVER
 from lab.smoke.visit import Visit
-from ledger.errors import TransactionConflict
-from ledger.requests import Get, Key, Put, Table, Transact, keyed
-from ledger.table import DynamoTable
+from ledger.core.errors import TransactionConflict
+from ledger.core.requests import Get, Key, Put, Table, Transact, keyed
+from ledger.tables.dynamo import DynamoTable
 
 PAIRS, KEYS, THREADS, ARRIVE_S, PAUSE_S = 500, 20, 8, 60, 0.01
 

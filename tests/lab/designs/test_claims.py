@@ -16,8 +16,8 @@ from lab.designs.simulated import Simulated, Task
 from lab.designs.string_set import StringSet
 from lab.measure.compare import FOLDED
 from lab.measure.one_counter import EU, SCENARIOS, START_MS, C, Scenario, count
-from ledger.errors import TableError, TokenConflict
-from ledger.requests import Program, Result
+from ledger.core.errors import TableError, TokenConflict
+from ledger.core.requests import Program, Result
 from simulator.choices import Drawn
 from simulator.faults import NONE, Faults
 from simulator.world import World

@@ -21,8 +21,8 @@ from lab.e2e.turn import (
     next_turn,
     wrong_answers,
 )
-from ledger.periods.keep import Keep, term_of
-from ledger.values import Change
+from ledger.core.keep import Keep, term_of
+from ledger.core.values import Change
 
 TURN = Turn(0, datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 11, 26, 12, tzinfo=UTC))
 CLOSES_MS = int(TURN.closes.timestamp() * 1_000)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.engines.replicas import Change, Image, Replicas
-from ledger.requests import Key
+from ledger.core.requests import Key
 
 A, B, C = "eu-west-1", "us-east-1", "ap-south-1"
 MAX_LAG_MS = 40

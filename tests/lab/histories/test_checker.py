@@ -13,8 +13,8 @@ from lab.histories.checker import (
     check_reads,
     deltas_in,
 )
-from ledger import tokens
-from ledger.values import Delta, Lane
+from ledger.core import tokens
+from ledger.core.values import Delta, Lane
 
 EU, US = "eu-west-1", "us-east-1"
 ASKED = [

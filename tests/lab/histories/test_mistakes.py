@@ -66,4 +66,4 @@ def test_a_planted_mistake_is_found(mistake: Mistake) -> None:
 
 def test_a_mistake_that_no_longer_fits_the_code_is_an_error() -> None:
     with pytest.raises(ValueError, match="stands 0 times"):
-        catch(Mistake("rotten", "lanes", [Place("ledger/values.py", ["no such line"], [""])]))
+        catch(Mistake("rotten", "lanes", [Place("ledger/core/values.py", ["no such line"], [""])]))

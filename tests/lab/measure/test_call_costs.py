@@ -6,8 +6,8 @@ from typing import Any
 
 from compactor import Compactor
 from ledger import Change, Cost, Ledger, Limit, Observed, Settings
-from ledger.cost import here
-from ledger.table import ByRegion
+from ledger.core.cost import here
+from ledger.tables.dynamo import ByRegion
 from reader import Reader
 from tests.world import A, B, Region
 

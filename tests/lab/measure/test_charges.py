@@ -1,9 +1,9 @@
 """What each request costs a table in memory."""
 
 from lab.measure.metered_table import Charge, MeteredTable
-from ledger.actions import Add
-from ledger.conditions import Absent
-from ledger.requests import (
+from ledger.core.actions import Add
+from ledger.core.conditions import Absent
+from ledger.core.requests import (
     Delete,
     DeleteMany,
     Get,

@@ -22,7 +22,7 @@ from lab.measure.page import GROUPS, Row
 from lab.measure.rivals import HARM, TAKEN, Rival
 from lab.measure.speed import Pace, Slice, pace_of
 from lab.measure.ways import PLAIN
-from ledger.requests import Program, Put, Query
+from ledger.core.requests import Program, Put, Query
 
 FAULTS = {scenario.name: scenario for scenario in SCENARIOS}
 ON_WORLD = {design.name: design for design in every(FOLDED)}

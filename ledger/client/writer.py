@@ -1,0 +1,288 @@
+"""`Ledger`: what a producer calls to add changes.
+
+Rule 1: A token is made once, before anything is sent.
+Rule 2: A retry never makes a new one.
+Rule 3: The Region where a change was first requested decides its lane, not the Region that happens
+to write it.
+Rule 4: With `gather` a change waits for the put that is in flight, and shares the next one
+(`gather.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from ledger.client import programs
+from ledger.client.programs import Rules
+from ledger.client.saga_calls import SagaCalls
+from ledger.core import clocks
+from ledger.core.checks import check_flag
+from ledger.core.clocks import PerProcess
+from ledger.core.cost import carried
+from ledger.core.errors import LedgerError
+from ledger.core.observing import DONE, Observe, Observer, observed
+from ledger.core.requests import AtOnce, Program, Request, Result, Table, drive, run
+from ledger.core.settings import Settings
+from ledger.core.values import Change, Delta, Lane, Receipt
+from ledger.gate.hold import Hold
+from ledger.lane.add import Outcome
+from ledger.tables.dynamo import table_of
+from ledger.tables.failures import DynamoDBClient
+
+if TYPE_CHECKING:
+    from ledger.client.gather import Gatherer
+
+
+LANES_AT_ONCE = 8
+"""Limited lanes of one batch that are written at once."""
+
+
+class Ledger(SagaCalls):
+    """Adds changes to counters. It is thread-safe: make one in each process and keep it.
+
+    gather: while a put is in flight, further adds from other threads gather. They leave in one
+    request when it returns, those of up to 25 lanes, each lane's in a pack: under load a tenth of
+    the requests, and for busy counters a tenth of the write units. Nobody waits for a timer, and a
+    change alone is put as always. The outcome of a change in a pack is "accepted", as with
+    `add_many(pack=True)`. Each limited counter gathers for itself.
+
+    client: a boto3 DynamoDB client; without it the ledger makes one with this library's time-outs,
+    retries and pool.
+    clients: by Region, because another Region may decide a limited counter's change. table, tables:
+    anything that answers requests, such as a MemoryTable; tables by Region. If the settings have
+    several `regions`, a limited counter needs `tables=`: with a `table=` that reaches no other
+    Region, a call that needs rights from there raises OutOfReach. clock() returns milliseconds
+    since 1970, entropy(n) n random bytes. observe: the ledger calls it with an `Observed` after
+    each call that sends anything, in the caller's thread.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        gather: bool = False,
+        client: DynamoDBClient | None = None,
+        clients: Mapping[str, DynamoDBClient] | None = None,
+        clock: clocks.Clock = clocks.wall_clock,
+        entropy: clocks.Entropy = clocks.entropy,
+        table: Table | None = None,
+        tables: Mapping[str, Table] | None = None,
+        observe: Observe | None = None,
+    ) -> None:
+        self._rules = Rules(settings, clock, entropy)
+        self.settings = settings
+        self._observer = Observer(observe)
+        self._table = table_of(settings, client=client, clients=clients, table=table, tables=tables)
+        self._gatherer: PerProcess[Gatherer] | None = None
+        if check_flag("gather", gather):
+            from ledger.client.gather import Gatherer
+
+            self._gatherer = PerProcess(lambda: Gatherer(self._gathered, self._is_limited))
+
+    def close(self) -> None:
+        """With `gather`: refuse further changes (Unavailable), and return when each change taken
+        before has its outcome. Set a flag in a signal's handler instead, which may have stopped a
+        call that `close` waits for.
+        """
+        if self._gatherer is not None:
+            self._gatherer.value.close()
+
+    @observed("ledger.add")
+    def add(
+        self,
+        counter: str,
+        change: int,
+        *,
+        idempotency_key: str | None = None,
+        at: datetime | None = None,
+        region: str | None = None,
+    ) -> Receipt:
+        """Record one change, exactly once however often you call it with the same key and `at`. It
+        sends one PutItem, and before the first one of this object a GetItem of the table's shape.
+
+        counter: 1 to 256 printable ASCII characters without spaces. change: an int of magnitude at
+        most 10**18. idempotency_key (1 to 1,024 bytes) and at (an aware datetime, 1970 to five
+        minutes ahead: when the change was decided, the same on every retry; kept to the
+        millisecond) go together. region: where the change was first requested, when that is not
+        here: a fail-over must name it, or the change counts in two lanes.
+
+        For work that takes longer than `allowed_lateness_ms`, let `at` be its end, and note it
+        once, before the first
+        attempt: with an older `at` the change may be a stray, in no value until it is settled.
+
+        Raises InvalidInput, SettingsMismatch and TokenConflict (nothing written), OutcomeUnknown
+        (call again with the same key, or pass its `delta` to `apply`) and the other TableErrors.
+        """
+        return self._put(
+            self.prepare(counter, change, idempotency_key=idempotency_key, at=at, region=region)
+        )
+
+    def prepare(
+        self,
+        counter: str,
+        change: int,
+        *,
+        idempotency_key: str | None = None,
+        at: datetime | None = None,
+        region: str | None = None,
+    ) -> Delta:
+        """The delta that `add` would put. Nothing is sent: keep it, or send it elsewhere, then
+        `apply` it.
+
+        Raises InvalidInput.
+        """
+        return programs.prepare(self._rules, Change(counter, change, idempotency_key, at, region))
+
+    @observed("ledger.apply")
+    def apply(self, delta: Delta) -> Receipt:
+        """Put a delta that `prepare` made, or that a receipt or an error carries, any number of
+        times, in any Region.
+
+        Raises InvalidInput (no reader of these settings looks at its lane: nothing written),
+        SettingsMismatch, TokenConflict, OutcomeUnknown and the other TableErrors.
+        """
+        return self._put(programs.ours(self.settings, delta))
+
+    @observed("ledger.add_many")
+    def add_many(
+        self, changes: Iterable[Change], *, pack: bool = False
+    ) -> list[Receipt | LedgerError]:
+        """Record many changes. It returns a Receipt or a LedgerError for each, in order: look at
+        every one.
+
+        pack: several changes of a lane within ten seconds travel and stand in one item, at a write
+        unit a KB, 38 changes and more. Each counts exactly once, as always, but nobody learns
+        whether it was there before ("accepted"). Not this call but `clean` and `verify` find
+        another change under a token that is taken: the first of them in the order of the items
+        counts until one is folded, so do not mix `pack` with code that relies on TokenConflict. A
+        change that goes with no other is put alone, with a definite outcome. A put that fails fails
+        for all its changes, each with its own `delta` for `apply`.
+
+        Without `pack` 25 changes travel in one request: a BatchExecuteStatement of conditional
+        puts, at the price of a PutItem each, because BatchWriteItem has no conditions. A change
+        that is there already costs a PutItem more when the store does not show it. With a role that
+        lacks dynamodb:PartiQLInsert each change takes a PutItem.
+
+        Raises InvalidInput, before anything is sent, for what is no Change, such as a tuple.
+        """
+        return self._send(programs.prepare_many(self._rules, changes, pack), pack=pack)
+
+    @observed("ledger.hold", DONE)
+    def hold(
+        self,
+        counter: str,
+        amount: int,
+        *,
+        expires: timedelta,
+        idempotency_key: str | None = None,
+        at: datetime | None = None,
+        region: str | None = None,
+    ) -> Hold:
+        """Set `amount` of a limited counter aside, until you capture or release it, or its time is
+        over. It sends one UpdateItem while there is enough in this Region.
+
+        amount: as the change that would count: below 0 it takes what is left above the floor, above
+        0 what is left below the ceiling; that side must have a limit. expires: how long it holds
+        from `at` on, up to 400 days, rounded up by a thousandth at most; then whoever needs its
+        part ends it. Under one key another length is another hold. The rest is as for `add`.
+
+        Raises InvalidInput and SettingsMismatch (nothing written), LimitReached (final for its
+        key), OutOfReach (nothing decided: call again), HoldEnded (this key's hold was captured,
+        released or expired), TokenConflict, and what reading and writing a gate raises:
+        LimitMismatch, GateLost, GaveUp, DamagedItem and the TableErrors.
+        """
+        delta = programs.prepare_hold(
+            self._rules, Change(counter, amount, idempotency_key, at, region), expires
+        )
+        self._run(programs.hold(self._rules, delta))
+        return Hold(delta, self)
+
+    def parse_hold(self, counter: str, id: str) -> Hold:
+        """The hold with this `id`, for you to capture or release here.
+
+        Nothing is sent. Raises InvalidInput.
+        """
+        return Hold.parse(counter, id, self)
+
+    @observed("ledger.capture")
+    def capture(self, hold: Hold, amount: int | None = None) -> Receipt:
+        """Count `amount` of a hold, because what it was for has happened; all of it if you give no
+        amount. Others can take the rest again. For a part of a hold below 0 you may give the
+        magnitude: 2 is -2. The outcome is "replayed" when it was captured before, with the same
+        amount.
+
+        Raises HoldEnded (captured with another amount, released or expired: `state` and `actual`
+        say), NoSuchHold, InvalidInput, OutcomeUnknown (call again) and what `hold` raises of gates
+        and tables.
+        """
+        return self._run(programs.capture(self._rules, hold, amount))
+
+    @observed("ledger.release", DONE)
+    def release(self, hold: Hold) -> None:
+        """Let a hold go: nothing counts, others can take all of it.
+
+        Again: nothing happens. Raises as `capture`.
+        """
+        self._run(programs.release(self._rules, hold))
+
+    @observed("ledger.set_limit", DONE)
+    def set_limit(
+        self, counter: str, *, floor: int | None = None, ceiling: int | None = None
+    ) -> None:
+        """Give one counter another floor, another ceiling or both; a side that you do not name
+        stays. It writes in the Region of the counter's Limit; other counters go on beginning with
+        the limit of the settings.
+
+        Raises LimitReached when the value with all holds is beyond it (nothing was written),
+        InvalidInput for a side that has no limit or a Limit without a region, and what `hold`
+        raises of gates and tables.
+        """
+        self._run(programs.set_limit(self._rules, counter, floor=floor, ceiling=ceiling))
+
+    def _run(self, program: Program[Result]) -> Result:
+        return run(program, self._table, self._rules.now)
+
+    def _put(self, delta: Delta) -> Receipt:
+        if self._gatherer is None:
+            return self._run(programs.add(self._rules, delta))
+        self._run(programs.check_first(self._rules, delta))
+        return self._gatherer.value.add(delta)
+
+    def _send(self, deltas: Sequence[Delta | LedgerError], *, pack: bool) -> list[Outcome]:
+        return drive(programs.add_many(self._rules, deltas, pack), self._answer)
+
+    def _gathered(self, deltas: Sequence[Delta]) -> Sequence[Outcome]:
+        return self._run(programs.lane_outcomes(self._rules, deltas))
+
+    def _is_limited(self, lane: Lane) -> bool:
+        return self.settings.limit_of(lane.counter) is not None
+
+    def _answer(self, request: Request | AtOnce) -> Any:
+        if not isinstance(request, AtOnce):
+            return self._table.answer(request)
+        at_once = (
+            1
+            if getattr(self._table, "one_at_a_time", False)
+            else min(len(request.parts), LANES_AT_ONCE)
+        )
+        if at_once < 2:
+            return [*map(self._run, request.parts)]
+        with ThreadPoolExecutor(at_once, thread_name_prefix="ledger-lanes") as workers:
+            return [*workers.map(carried(self._run), request.parts)]
+
+
+def add_deltas(ledger: Ledger, deltas: Sequence[Delta | LedgerError]) -> list[Outcome]:
+    """Put deltas that `prepare` made, for an import: an outcome for each, in order, as from
+    `add_many`.
+    """
+    return ledger._send(deltas, pack=False)
+
+
+def unfit(ledger: Ledger, counters: Iterable[str]) -> dict[str, LedgerError]:
+    """The counters that the table's shape refuses, or could not be checked, each with its error;
+    nothing is written.
+    """
+    return ledger._run(programs.unfit(ledger._rules, counters))

@@ -1,0 +1,399 @@
+"""Every error that this library raises on purpose.
+
+Rule 1: A docstring and a message say what happened, whether anything was written, and what to do
+next, in this order.
+Rule 2: A caller who catches `LedgerError` has caught them all.
+Rule 3: An error that concerns one change carries it as `delta`, ready for `Ledger.apply`.
+Rule 4: An error that a public call raises or answers carries as `cost` what the call cost, as a
+receipt does.
+Rule 5: The message of a call that only reads leaves out that nothing was written. That of a call of
+several steps says what its earlier steps left in the table instead.
+"""
+
+from __future__ import annotations
+
+import copyreg
+from datetime import datetime
+from typing import Any
+
+
+def shown(value: object, most: int = 40) -> str:
+    """What the caller passed, as a message shows it: short, in ASCII, with a … where it is cut.
+
+    It never fails.
+    """
+    try:
+        text = ascii(value)
+        return text if len(text) <= most else f"{text[: most - 1]}…"
+    except Exception:  # a number too long to print, a list too deep, a __repr__ that fails
+        return f"an object of {ascii(type(value).__name__)[1:-1]}"
+
+
+NOT_WRITTEN = " Nothing was written."
+"""A message of InvalidInput says it at its end, or where its `why` does: before what to do."""
+
+
+class LedgerError(Exception):
+    """The root of the tree.
+
+    `delta`: the Delta that failed, or None. `cost`: the Cost of the call, or None.
+    """
+
+    delta: Any = None
+    cost: Any = None
+    of_read = False
+    """The call that raised it only reads."""
+    is_decision = False
+    """The table decided what the change stands for, so the error is true of each attempt at it."""
+    stays = ""
+    """What earlier steps of the call left in the table."""
+
+    def leaves(self, what: str) -> None:
+        """Note what earlier steps of the call left: the message says that, and no longer that
+        nothing was written.
+        """
+        self.add_note(what)
+        self.stays += f" {what}"
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        if self.of_read:
+            return text.replace(NOT_WRITTEN, "")
+        for denial in (NOT_WRITTEN, " Nothing was decided.") if self.stays else ():
+            text = text.replace(denial, "" if self.stays in text else self.stays, 1).replace(
+                denial, ""
+            )
+        return text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle it as it is, whatever arguments its class takes."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
+
+
+class Again(LedgerError):
+    """Make the same call again, later and slower: with the same idempotency key and `at` a change
+    counts once.
+
+    The base of all errors whose only remedy that is. A call without a key is another change each
+    time: apply `delta`.
+    """
+
+
+class InvalidInput(LedgerError, ValueError):
+    """An argument is not acceptable.
+
+    Nothing was written. Correct the argument: the same call fails again.
+    """
+
+    _so = NOT_WRITTEN
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why if NOT_WRITTEN in why else f"{why}{self._so}")
+        self.why = why.replace(NOT_WRITTEN, "")
+
+
+class ReadTooLarge(InvalidInput):
+    """A read needs more of the table than its reader may take, so it was ended. Ask for less."""
+
+
+class InvalidCounter(InvalidInput):
+    """A counter's name is not 1 to 256 printable ASCII characters without spaces.
+
+    Nothing was written.
+    """
+
+
+class InvalidChange(InvalidInput):
+    """A change is not an `int` of magnitude at most 10**18. Nothing was written."""
+
+
+class InvalidKey(InvalidInput):
+    """An idempotency key is not text of 1 to 1,024 bytes, or it or `at` came alone.
+
+    Nothing was written.
+    """
+
+
+class InvalidTime(InvalidInput):
+    """A time is not an aware `datetime`, is before 1970, or is more than five minutes ahead.
+    Nothing was written.
+    Or the given `clock` did not answer whole milliseconds since 1970."""
+
+
+class InvalidSettings(InvalidInput):
+    """Settings are out of range or contradict each other.
+
+    Nothing was sent. The message names the settings.
+    """
+
+    _so = ""  # who makes settings sends nothing yet
+
+
+class InvalidMessage(InvalidInput):
+    """A JSON message is no change as docs/producers.md describes it. Nothing was written. Correct
+    its sender. `field` names what is wrong, or is None."""
+
+    def __init__(self, why: str, field: str | None = None) -> None:
+        super().__init__(why)
+        self.field = field
+
+
+class NotQueued(Again):
+    """The queue did not confirm a message, so the message may or may not be in it. Nothing was
+    written to the table. Send the same change again, with the same idempotency key and `at`: it
+    counts once."""
+
+
+class TokenConflict(LedgerError):
+    """The same counter, key and time already name another change. Nothing was written: that change
+    stays.
+
+    Use a new idempotency key for a change that is really new. A Region that has not received the
+    first change accepts
+    the second: the last writer wins. If a compactor folded the first one before, clean and `verify`
+    report the other.
+    counts: the change that counts, where the counter has a limit; else None.
+    """
+
+    is_decision = True
+    counts: int | None = None
+
+
+class TableError(LedgerError):
+    """The table did not answer a request as it should; the subclass says what is known of it."""
+
+
+class OutcomeUnknown(TableError, Again):
+    """A write may or may not have been applied (a time-out, a lost connection or a 5xx answer).
+
+    After an add, pass `error.delta` to `Ledger.apply`, in any Region, or call again with the same
+    idempotency key and `at` if you gave them. A call without a key would be a new change. A
+    compactor starts again by itself.
+    """
+
+    def __str__(self) -> str:
+        apply = "" if self.delta is None else "pass this error's delta to Ledger.apply, or "
+        retry = (
+            f"To retry, {apply}call again with the same idempotency_key and at if you gave "
+            "them: it counts once."
+        )
+        return f"{super().__str__()} {retry}"
+
+
+class Unavailable(TableError, Again):
+    """A read got no answer, or a write found no connection and never left this process, or a
+    request's signature or token was too old. Nothing was written. The SDK has used up its retries:
+    check `region`, `endpoint_url` and what the message names, then call again."""
+
+
+class Throttled(TableError, Again):
+    """The table refused a request, and its retries, for lack of capacity. Nothing was written. Call
+    again, slower.
+
+    reasons: what DynamoDB named, such as TableWriteKeyRangeThroughputExceeded (a partition key, so
+    one lane), TableWriteAccountLimitExceeded (a quota) or TableWriteMaxOnDemandThroughputExceeded
+    (the table's own maximum).
+    """
+
+    reasons: tuple[str, ...] = ()
+
+
+class TransactionConflict(TableError, Again):
+    """At each try a transaction held the item, or another Region was writing it (where Regions are
+    strongly consistent). Nothing was written. Call again."""
+
+
+class NotAllowed(TableError):
+    """Credentials are missing or lack the permission that the message names.
+
+    Nothing was written. Give them.
+    """
+
+    is_denied = False
+    """The role lacks a permission; else its credentials are missing, wrong or expired."""
+
+
+class TableMissing(TableError):
+    """There is no such table in this Region.
+
+    Nothing was written. Check `table`, `region` and `endpoint_url`.
+    """
+
+
+class TableMismatch(TableError):
+    """The table refused the form of a request.
+
+    Nothing was written. Make a table with the string keys `pk` and `sk`.
+    """
+
+
+class ItemTooLarge(TableError):
+    """The item would have more than 400 KB. Nothing was written. No retry helps."""
+
+
+class DamagedItem(LedgerError):
+    """The item `pk`, `sk` is not what its key says. Nothing was written, and no read takes it for
+    0.
+
+    Move or correct what a person or another program wrote there. `Compactor.rebuild` recomputes a
+    damaged checkpoint; a damaged segment must come from a backup.
+    """
+
+    def __init__(self, pk: str, sk: str, why: str) -> None:
+        super().__init__(
+            f"The item pk={pk!r}, sk={sk!r} is damaged or not ours: {why}. It was left as it is. "
+            "Correct or move it."
+        )
+        self.pk, self.sk, self.why = pk, sk, why
+
+
+class LaneDamaged(LedgerError):
+    """A lane's checkpoint and segments contradict each other. Nothing was written; the compactor
+    leaves the lane alone.
+
+    Only a restore, a replica that was made again or somebody who edits the table can do this. Stop
+    the compactor, look at the lane, then call `Compactor.rebuild`. That raises it of a lane with a
+    gate where segments list a token with
+    two outcomes: only a person can say which of them counts.
+    """
+
+
+class SettingsMismatch(LedgerError):
+    """This process's settings contradict the table's `shape` item. Nothing was written, and no
+    value was read.
+
+    Correct the process: with other shards or Regions it would add where nobody reads, or read only
+    a part; without a limit it would pass that limit. `ledgerctl init` adds a limit that the shape
+    lacks. A table whose Regions are strongly consistent takes limited counters alone. The next call
+    reads the shape again.
+    """
+
+
+class LaneUnread(LedgerError):
+    """A lane that no reader of these settings looks at holds changes: they are in no value. None of
+    them is lost.
+
+    Somebody added with other `regions` or `shards`, or without the counter's limit. Correct the
+    settings that are
+    wrong, then move the changes: docs/operations/values.md, `lanes-unread`.
+    """
+
+
+class ReadTooSlow(LedgerError):
+    """A read took longer than `read_time_max_ms`, several times.
+
+    Nothing was written. Compact, then read again.
+    """
+
+
+class NotYetReplicated(Again):
+    """This Region does not hold every segment that its checkpoint counts yet.
+
+    Nothing was written. Call again later.
+    """
+
+
+class LimitReached(LedgerError):
+    """A change or a hold would pass a limit, in all Regions together. Nothing of it counts, and
+    that is final for its
+    token: the same call is refused again, whatever comes back meanwhile. A new attempt needs a new
+    idempotency key.
+
+    counter: whose limit it is. limit: the floor or the ceiling in the way. available: how far the
+    value could still go towards it in all Regions together, from 0 up, also towards a floor.
+    remembered: whether this process read both up to a second before, for another call. replayed:
+    whether the token was refused before this call. Then limit and available are of now, as this
+    Region has the gates; None where it could not read them, or where they are over 100.
+    resets_at: when the period after the counter's begins, by UTC (`Period.end` says it of a zone).
+    None for a counter without periods, and where that has passed.
+    """
+
+    is_decision = True
+
+    def __init__(
+        self,
+        *args: object,
+        counter: str | None = None,
+        limit: int | None = None,
+        available: int | None = None,
+        remembered: bool = False,
+        replayed: bool = False,
+        resets_at: datetime | None = None,
+    ) -> None:
+        super().__init__(*args)
+        self.counter, self.limit, self.available = counter, limit, available
+        self.remembered, self.replayed, self.resets_at = remembered, replayed, resets_at
+
+
+class PeriodOver(LedgerError):
+    """The counter's period is over, by its name and this clock: it takes no more changes and holds,
+    or it can no longer be read, because the table deletes its items. Nothing was written, and no
+    further attempt writes. An earlier attempt whose answer was lost may count: look into the
+    history. counter: its name. since: from when on.
+    """
+
+    def __init__(self, *args: object, counter: str = "", since: datetime | None = None) -> None:
+        super().__init__(*args)
+        self.counter, self.since = counter, since
+
+
+class OutOfReach(Again):
+    """The rights here are too few, and a Region that may have more did not answer. Nothing was
+    decided. Call again.
+
+    Or a lane has more that these settings do not know, and the message names it: the table got a
+    Region or shards since this process began. Give it the settings of the table's shape first.
+    """
+
+
+class TransferStuck(Again):
+    """A transfer's debit counts, its target refused the credit, and its source refused the refund,
+    because others took the room meanwhile. Nothing is lost. Make room, and the same call again,
+    until a refund counts.
+    """
+
+
+class HoldEnded(LedgerError):
+    """The hold was captured, released or expired before: `state`.
+
+    `actual`: what counts of it. Nothing was written.
+    """
+
+    is_decision = True
+
+    def __init__(self, message: str, state: str = "expired", actual: int = 0) -> None:
+        super().__init__(message)
+        self.state, self.actual = state, actual
+
+
+class NoSuchHold(LedgerError):
+    """The lane has no such hold: nobody granted it, or its id is damaged.
+
+    Nothing was written. Use `Hold.id`.
+    """
+
+
+class LimitMismatch(LedgerError):
+    """This process's limit has other sides than the counter's gate. Or the counter has changes from
+    before it had a limit, which no gate decided. Nothing was written. Correct the settings, or
+    count under another name.
+    """
+
+
+class GateLost(LedgerError):
+    """A lane's gate is gone, though it decided before. Nothing was written. The lane decides
+    nothing until it is back.
+
+    Only a restore or somebody who edits the table can do this. Restore its items, then call
+    `Compactor.rebuild`: what the gate had decided and not filed is in no other item.
+    """
+
+
+class GaveUp(Again):
+    """Others kept writing the item that this call was to write. Nothing is lost.
+
+    A compactor met another compactor, or a commit that was still landing: the next run goes on. A
+    gate changed at each of many tries, or more holds that are over had to end than one call ends:
+    nothing was decided. A gate changed during
+    a rebuild: stop whoever writes it, then rebuild again.
+    """

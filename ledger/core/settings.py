@@ -1,0 +1,449 @@
+"""Settings: what a process must know of the table and of the protocol's times.
+
+Rule 1: Settings are frozen and check themselves, so that settings that contradict each other never
+reach the table.
+Rule 2: Only `from_env` reads the environment, and an argument wins over it.
+Rule 3: An error names the variable that cannot be read. A key that is no setting is an error:
+nobody skips it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from datetime import timedelta
+from functools import partial
+from typing import Any, TypeVar
+
+from ledger.core import tokens
+from ledger.core.checks import check_counter, check_flag, is_url, wrong_prefix
+from ledger.core.entries import ENTRIES_MAX
+from ledger.core.errors import InvalidInput, InvalidSettings, shown
+from ledger.core.keep import Keep, Term, term_of
+from ledger.core.limit import Limit, Threshold, check_of_limits, check_thresholds
+from ledger.core.period_name import is_dated
+from ledger.core.values import Lane, longest
+
+Rule = TypeVar("Rule")
+Made = TypeVar("Made", Limit, Threshold)
+
+FOLD_MAX_LIMIT = ENTRIES_MAX
+
+_OF_AWS = r"[a-z]+(-[a-z]+)*-(central|(north|south)(east|west)?|east|west)-\d{1,2}"
+"""The form of AWS's names: AWS adds Regions and areas, so a list would grow old."""
+
+SHARDS_MAX = 1_000
+REGION_FROM = "AWS_REGION"
+
+LEAST = {"allowed_lateness_ms": 0} | dict.fromkeys(
+    ("keep_ms", "read_time_max_ms", "fold_min", "fold_max", "clean_units_per_s"), 1
+)
+"""The settings that are numbers, and the least value of each."""
+
+FLAGS = ("clean", "insert_only", "unshared_limits")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Where the table is and how the protocol is tuned. Times are milliseconds. Raises
+    InvalidSettings.
+
+    table: the table's name. region: this process's Region. regions: every Region where anyone adds
+    or reads, the same on every process, and never shortened while lanes of a Region hold changes
+    (default: `region` alone).
+    endpoint_url: another endpoint than AWS's; then Regions may have any names of a-z, 0-9 and
+    hyphens.
+    shards: counter-name prefix -> number of shards; the longest prefix that fits decides; a
+    counter's number is fixed for its life.
+    limits: counter-name prefix -> Limit, as with shards; a counter of none has no limit.
+    thresholds: counter-name prefix -> Thresholds, as with shards, whose crossings the service
+    publishes; they may change. Settings refuse one of a limit (of_ceiling, left) where no counter
+    of its prefix can have that side.
+    periods: counter-name prefix -> Keep, as with shards: such a counter's name ends with a period
+    ("llm:key:k1@2026-11"), takes changes of that period alone, and retires by itself.
+    A table that has a shape refuses other shards, limits and periods and fewer regions
+    (SettingsMismatch), and the first use of a limit or of periods that it lacks. unshared_limits:
+    use them though that binds no other process.
+    allowed_lateness_ms: how long after the instant in its token a delta may arrive without becoming
+    a stray.
+    keep_ms: how long a folded delta stays after every Region has its checkpoint; above
+    read_time_max_ms.
+    read_time_max_ms: a read that took longer starts again. fold_min, fold_max: how many deltas one
+    commit takes.
+    clean: False keeps folded deltas as items for ever; every settle then reads all of them again.
+    clean_units_per_s: write units a second that the clean of a lane takes at most, of the 1,000
+    that its partition key has. insert_only: put deltas and packs by PartiQL INSERT alone, so that a
+    writer's role may replace none.
+    """
+
+    table: str
+    region: str
+    regions: tuple[str, ...] = ()
+    endpoint_url: str | None = None
+    shards: Mapping[str, int] = field(default_factory=dict, hash=False)
+    limits: Mapping[str, Limit] = field(default_factory=dict, hash=False)
+    thresholds: Mapping[str, tuple[Threshold, ...]] = field(default_factory=dict, hash=False)
+    periods: Mapping[str, Keep] = field(default_factory=dict, hash=False)
+    allowed_lateness_ms: int = 10_000
+    keep_ms: int = 600_000
+    read_time_max_ms: int = 60_000
+    fold_min: int = 32
+    fold_max: int = 8_000
+    clean: bool = True
+    clean_units_per_s: int = 500
+    insert_only: bool = False
+    unshared_limits: bool = False
+
+    def __post_init__(self) -> None:
+        if type(self.regions) not in (tuple, list):  # a text would become a tuple of letters
+            raise InvalidSettings(f"regions={shown(self.regions)} is not a tuple of Region names.")
+        object.__setattr__(self, "regions", tuple(self.regions) or (self.region,))
+        self._check_place()
+        self._check_numbers()
+        for name, shards in self._by_prefix("shards", "numbers"):
+            if type(shards) is not int or not 1 <= shards <= SHARDS_MAX:
+                raise InvalidSettings(
+                    f"{name}={shown(shards)} is not an int from 1 to {SHARDS_MAX} for a prefix."
+                )
+        for name, limit in self._by_prefix("limits", "Limits"):
+            if type(limit) is not Limit:
+                raise InvalidSettings(
+                    f"{name}={shown(limit)} is not a Limit(floor=, ceiling=, region=)."
+                )
+            if limit.region not in (None, *self.regions):
+                other = f"a Region that regions={shown(self.regions, 200)} lacks"
+                raise InvalidSettings(
+                    f"{name}: {shown(limit, 120)} has its first rights in {other}."
+                )
+        for name, keep in self._by_prefix("periods", "Keeps"):
+            if type(keep) is not Keep:
+                raise InvalidSettings(f"{name}={shown(keep)} is not a Keep(late=, keep=).")
+        for prefix in filter(is_dated, [*self.periods, *filter(self.keep_of, self.limits)]):
+            raise InvalidSettings(
+                f"limits, periods: the prefix {prefix} names a period, and a period has what its "
+                "base has. Name the base; set_limit sets the limit of one period."
+            )
+        self._check_carried()
+        for name, thresholds in self._by_prefix("thresholds", "tuples of Thresholds"):
+            check_thresholds(name, thresholds, self.regions)
+        object.__setattr__(
+            self, "thresholds", {prefix: tuple(given) for prefix, given in self.thresholds.items()}
+        )
+        for prefix, given in self.thresholds.items():
+            check_of_limits(
+                f"thresholds[{shown(prefix)}]", given, self._limits_of_thresholds(prefix)
+            )
+
+    def _by_prefix(self, setting: str, what: str) -> Iterator[tuple[str, Any]]:
+        """Copy a setting that maps prefixes.
+
+        Yield how an error names each of its values, and the value.
+        """
+        given = getattr(self, setting)
+        if not isinstance(given, Mapping):
+            raise InvalidSettings(
+                f"{setting}={shown(given)} is not a mapping from prefixes to {what}."
+            )
+        object.__setattr__(self, setting, dict(given))
+        for prefix, said in given.items():
+            if why := wrong_prefix(prefix):
+                raise InvalidSettings(f"{setting}[{shown(prefix)}]: {why}")
+            yield f"{setting}[{shown(prefix)}]", said
+
+    def _check_carried(self) -> None:
+        for prefix, keep in self.periods.items():
+            own = self.limit_of(prefix)
+            below = [limit for other, limit in self.limits.items() if other.startswith(prefix)]
+            limits = [*([own] if own is not None else []), *below]
+            if keep.carry and (not limits or any(not limit.ceiling for limit in limits)):
+                raise InvalidSettings(
+                    f"periods[{shown(prefix)}]: carry={keep.carry} carries what is left of a "
+                    "ceiling, and not every counter there has a ceiling above 0."
+                )
+
+    def _check_place(self) -> None:
+        regions = shown(self.regions, 200)
+        if not _fits(r"[a-zA-Z0-9_.-]{3,255}", self.table):
+            raise InvalidSettings(
+                f"table={shown(self.table)} is not a table name (3 to 255 letters, digits, _ . -)."
+            )
+        if not all(_fits(r"[a-z0-9-]{1,32}", region) for region in self.regions):
+            raise InvalidSettings(f"regions={regions} are not Region names.")
+        if type(self.region) is not str or self.region not in self.regions:
+            raise InvalidSettings(f"region={shown(self.region)} is not one of regions={regions}.")
+        if len({*self.regions}) < len(self.regions):
+            raise InvalidSettings(f"regions={regions} names a Region twice.")
+        if self.endpoint_url is not None and not is_url(self.endpoint_url):
+            url = shown(self.endpoint_url, 200)
+            raise InvalidSettings(
+                f"endpoint_url={url} is no URL such as http://localhost:8000 or "
+                "https://example.com."
+            )
+        for region in self.regions if self.endpoint_url is None else ():
+            if not _fits(_OF_AWS, region):
+                raise InvalidSettings(
+                    f"regions={regions}: AWS has no Region {region}. Only an endpoint_url allows "
+                    "other names."
+                )
+
+    def _check_numbers(self) -> None:
+        for name in FLAGS:
+            check_flag(name, getattr(self, name), InvalidSettings)
+        for name, least in LEAST.items():
+            value = getattr(self, name)
+            if type(value) is not int or not least <= value <= tokens.TIME_MS_MAX:
+                raise InvalidSettings(
+                    f"{name}={shown(value)} is not an int from {least} to {tokens.TIME_MS_MAX}."
+                )
+        if self.keep_ms <= self.read_time_max_ms:
+            raise InvalidSettings(
+                f"keep_ms={self.keep_ms} must be above read_time_max_ms={self.read_time_max_ms}: "
+                "else clean could delete a delta that a read still needs."
+            )
+        if self.fold_min > self.fold_max:
+            raise InvalidSettings(f"fold_min={self.fold_min} is above fold_max={self.fold_max}.")
+        if self.fold_max > FOLD_MAX_LIMIT:
+            raise InvalidSettings(
+                f"fold_max={self.fold_max} is above {FOLD_MAX_LIMIT}: an item holds 400 KB."
+            )
+
+    def limit_of(self, counter: str) -> Limit | None:
+        """The limit of a counter, None without one: that of the longest prefix that fits its
+        name.
+        """
+        return _of_prefix(self.limits, counter, None)
+
+    def keep_of(self, counter: str) -> Keep | None:
+        """The Keep of a counter's periods; None where no prefix of periods fits its name."""
+        return _of_prefix(self.periods, counter, None)
+
+    def term_of(self, counter: str) -> Term | None:
+        """The period of a counter; None of a base, and where no prefix of periods fits."""
+        keep = self.keep_of(counter)
+        return None if keep is None else term_of(counter, keep)
+
+    def retires_s(self, counter: str) -> int:
+        """The second since 1970 from which on the table may delete the counter's items; 0:
+        never.
+        """
+        term = self.term_of(counter)
+        return 0 if term is None else term.retires_s
+
+    def is_kept(self, counter: str, now_ms: int) -> bool:
+        """Whether a counter can be read: not when it is a period whose items may retire."""
+        term = self.term_of(counter)
+        return term is None or now_ms < term.kept_until_ms
+
+    def check_kept(self, counter: str, now_ms: int) -> None:
+        """Raises PeriodOver for a counter that can no longer be read, and InvalidCounter."""
+        term = self.term_of(check_counter(counter))
+        if term is not None:
+            term.check_kept(now_ms)
+
+    def _limits_of_thresholds(self, prefix: str) -> list[Limit]:
+        """The limits that counters with the thresholds of this prefix may have."""
+        own = self.limit_of(prefix)
+        longer = [
+            limit for name, limit in self.limits.items() if longest(self.thresholds, name) == prefix
+        ]
+        return longer if own is None else [own, *longer]
+
+    def thresholds_of(self, counter: str) -> tuple[Threshold, ...]:
+        """The thresholds of a counter, of the longest prefix that fits its name, whichever
+        Region publishes them.
+        """
+        return _of_prefix(self.thresholds, counter, ())
+
+    def told_here(self, counter: str) -> tuple[Threshold, ...]:
+        """The thresholds of a counter that this Region publishes."""
+        return tuple(filter(self._is_told_here, self.thresholds_of(counter)))
+
+    @property
+    def tells(self) -> bool:
+        """Whether this Region publishes any threshold."""
+        return any(
+            self._is_told_here(threshold)
+            for given in self.thresholds.values()
+            for threshold in given
+        )
+
+    def _is_told_here(self, threshold: Threshold) -> bool:
+        return (threshold.region or self.regions[0]) == self.region
+
+    def shards_of(self, counter: str) -> int:
+        """The number of shards of a counter: that of the longest prefix that fits its name, else
+        1.
+        """
+        return _of_prefix(self.shards, counter, 1)
+
+    def lane_for(self, counter: str, token: str, region: str) -> Lane:
+        """The lane of a change.
+
+        It follows from these alone, so that a retry finds the lane of its first attempt.
+        """
+        number = self.shards_of(counter)
+        shard = tokens.draw(token, number) if number > 1 else 0
+        return Lane(region, shard, counter, number, self.retires_s(counter) if self.periods else 0)
+
+    def lanes_of(self, counter: str, region: str | None = None) -> tuple[Lane, ...]:
+        """Every lane of a counter, or those of one Region. Raises InvalidCounter."""
+        counter = check_counter(counter)
+        number, regions = self.shards_of(counter), self.regions if region is None else (region,)
+        at_s = self.retires_s(counter)
+        return tuple(
+            Lane(region, shard, counter, number, at_s)
+            for region in regions
+            for shard in range(number)
+        )
+
+    def known(self, lane: Lane) -> Lane:
+        """The lane with the time when it retires, and with the number of its counter's shards, so
+        that a pack with tokens of another shard is reported as damage. A lane that nobody reads
+        keeps its own.
+        """
+        shards = self.shards_of(check_lane(lane).counter)
+        shards = shards if lane.shard < shards else lane.shards
+        at_s = self.retires_s(lane.counter) if self.periods else 0
+        return replace(lane, shards=shards, retires_s=at_s)
+
+    def reads(self, lane: Lane) -> bool:
+        """Whether a reader of these settings looks at the deltas of a lane. Raises InvalidInput."""
+        known = check_lane(lane).region in self.regions and lane.shard < self.shards_of(
+            lane.counter
+        )
+        return known and self.limit_of(lane.counter) is None
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None, **arguments: Any) -> Settings:
+        """Settings from the arguments, else the environment, else the defaults. Raises
+        InvalidSettings.
+
+        Variables: LEDGER_TABLE, AWS_REGION, LEDGER_REGIONS (with commas), LEDGER_ENDPOINT_URL,
+        LEDGER_SHARDS (JSON, {"stock:": 4}), LEDGER_LIMITS (JSON, {"stock:": {"floor": 0}}),
+        LEDGER_THRESHOLDS (JSON, {"stock:": [{"below": 10}]}), LEDGER_PERIODS (JSON, {"llm:":
+        {"late_s": 1296000, "keep_s": 34560000, "carry": 0}}), LEDGER_CLEAN (true or false),
+        LEDGER_ALLOWED_LATENESS_MS, LEDGER_KEEP_MS, LEDGER_READ_TIME_MAX_MS, LEDGER_FOLD_MIN,
+        LEDGER_FOLD_MAX, LEDGER_CLEAN_UNITS_PER_S, LEDGER_INSERT_ONLY and LEDGER_UNSHARED_LIMITS
+        (true or false).
+        """
+        given: object = os.environ if environ is None else environ
+        if not isinstance(given, Mapping):
+            raise InvalidSettings(f"environ is a mapping such as os.environ, not {shown(given)}.")
+        for f in fields(cls):
+            variable = REGION_FROM if f.name == "region" else f"LEDGER_{f.name.upper()}"
+            text = given.get(variable)
+            if f.name not in arguments and text is not None and not _fits("", text):
+                arguments[f.name] = _parsed(f.name, variable, text)
+        for name, variable in (("table", "LEDGER_TABLE"), ("region", REGION_FROM)):
+            if name not in arguments:
+                raise InvalidSettings(f"{name} is not set: pass {name}= or set {variable}.")
+        return cls(**arguments)
+
+
+def check_settings(settings: object) -> Settings:
+    """`settings` itself; raises InvalidSettings for anything else than Settings."""
+    if not isinstance(settings, Settings):
+        raise InvalidSettings(
+            f"settings is a Settings(table=, region=, ...), not {shown(settings)}."
+        )
+    return settings
+
+
+def check_lane(lane: object) -> Lane:
+    if not isinstance(lane, Lane):
+        raise InvalidInput(f"A lane is a Lane(region, shard, counter), not {shown(lane)}.")
+    return lane
+
+
+def _fits(pattern: str, text: object) -> bool:
+    return type(text) is str and re.fullmatch(pattern, text) is not None
+
+
+def _of_prefix(rules: Mapping[str, Rule], counter: str, default: Rule) -> Rule:
+    prefix = longest(rules, counter)
+    return default if prefix is None else rules[prefix]
+
+
+def _parsed(name: str, variable: str, text: object) -> Any:
+    """The setting `name`, read from the text of its variable. Raises InvalidSettings."""
+    parse, expected = _READ[name]
+    try:
+        if type(text) is not str:
+            raise TypeError
+        return parse(text)
+    except InvalidSettings as error:
+        raise InvalidSettings(f"{variable}: {error.why}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+        raise InvalidSettings(
+            f"{variable}={shown(text, 200)} cannot be read as {name}: it is {expected}."
+        ) from None
+
+
+def _read_by_prefix(make: Callable[[Any], Rule]) -> Callable[[str], dict[str, Rule]]:
+    """A function that reads an object of JSON and makes a rule of each prefix's value."""
+    return lambda text: {
+        prefix: make(said) for prefix, said in json.loads(text, object_pairs_hook=_once).items()
+    }
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON.
+
+    Raises ValueError where a prefix has two values: nobody knows which is meant.
+    """
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError
+    return dict(pairs)
+
+
+def _thresholds(said: object) -> tuple[Threshold, ...]:
+    if not isinstance(said, list):
+        raise TypeError
+    return tuple(_made(Threshold, threshold) for threshold in said)
+
+
+def _keep(said: object) -> Keep:
+    if (
+        not isinstance(said, dict)
+        or not {*said} <= {"late_s", "keep_s", "carry"}
+        or bool in map(type, said.values())
+    ):
+        raise TypeError
+    late, keep = (timedelta(seconds=said[name]) for name in ("late_s", "keep_s"))
+    return Keep(late=late, keep=keep, carry=said.get("carry", 0))
+
+
+def _made(kind: type[Made], said: object) -> Made:
+    if not isinstance(said, dict):
+        raise TypeError
+    keys = [field.name for field in fields(kind)]
+    for key in said:
+        if key not in keys:
+            raise InvalidSettings(
+                f"A {kind.__name__} has no {shown(key)}: it has {', '.join(keys)}."
+            )
+    return kind(**said)
+
+
+_READ: dict[str, tuple[Callable[[str], Any], str]] = {
+    **dict.fromkeys(("table", "region", "endpoint_url"), (str, "text")),
+    "regions": (
+        lambda text: [part.strip() for part in text.split(",") if part.strip()],
+        "names with commas",
+    ),
+    "shards": (_read_by_prefix(lambda number: number), 'JSON such as {"stock:": 4}'),
+    "limits": (_read_by_prefix(partial(_made, Limit)), 'JSON such as {"stock:": {"floor": 0}}'),
+    "thresholds": (_read_by_prefix(_thresholds), 'JSON such as {"stock:": [{"below": 10}]}'),
+    "periods": (
+        _read_by_prefix(_keep),
+        'JSON such as {"llm:": {"late_s": 1296000, "keep_s": 34560000}}',
+    ),
+    **dict.fromkeys(
+        FLAGS, (lambda text: {"true": True, "false": False}[text.lower()], "true or false")
+    ),
+    **dict.fromkeys(LEAST, (int, "an int")),
+}
+"""The function that reads a setting's variable, and the text that an error expects."""

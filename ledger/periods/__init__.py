@@ -1,3 +1,0 @@
-"""Periods: a counter for each month, day or hour, whose name ends with it and whose items retire
-by themselves.
-"""

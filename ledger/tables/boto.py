@@ -1,0 +1,159 @@
+"""The clients of this library: their time-outs, retries and pool, because boto3's own defaults
+changed in 1.44.
+
+Rule 1: Only documented options of botocore's Config.
+Rule 2: Saving CPU on every request may take nothing from an answer or an error. botocore does not
+validate parameters, because requests are built from values that checked themselves.
+Rule 3: A request that the table refuses is an error all the same. The User-Agent header is fixed,
+because botocore would put it together twice for every request, a tenth of the client's CPU: it
+names botocore and this library, but not the machine, nor AWS_SDK_UA_APP_ID. If you need either,
+pass a `client=` of your own. A client belongs to one process: two processes on one connection, as
+after a fork, may take each other's answers. A parent's client stays in the cache, because closing
+it may need a lock that another thread of the parent held.
+Rule 4: A child waits for no lock of its parent. Credentials that a thread of the parent refreshed
+at the fork stay locked for ever, so a child has sessions of its own, with the parent's profile, or
+its keys where they were given.
+Rule 5: boto3's default session makes the clients where the process has one, because it may have a
+profile. Else a session of botocore, on which boto3's is built, makes them: boto3 would import
+s3transfer and multiprocessing first.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import botocore
+from botocore.config import Config
+from botocore.credentials import Credentials
+from botocore.exceptions import BotoCoreError
+from botocore.session import Session, get_session
+
+from ledger.core.checks import is_url
+from ledger.core.clocks import PerProcess
+from ledger.core.errors import InvalidSettings, LedgerError, shown
+from ledger.tables.failures import DynamoDBClient, no_client, note_attempts
+
+CONNECT_TIMEOUT_S, READ_TIMEOUT_S, POOL = 2, 5, 50
+# HTTP requests of one call, the first included (mode "standard": 5xx, time-outs, throttling)
+ATTEMPTS = 4
+# botocore's pauses between them, the longest that it draws, where all are throttled
+BACK_OFF_S_MAX = 1 + 2 + 4
+
+CALL_S_MAX = ATTEMPTS * (CONNECT_TIMEOUT_S + READ_TIMEOUT_S) + BACK_OFF_S_MAX
+"""The seconds that one call of a client lasts at most, where nobody answers: each request reaches
+both time-outs. A function that may be killed begins no call when less time than this is left."""
+
+OPTIONS: Mapping[str, Any] = {
+    "connect_timeout": CONNECT_TIMEOUT_S,
+    "read_timeout": READ_TIMEOUT_S,
+    "retries": {"mode": "standard", "total_max_attempts": ATTEMPTS},
+    "max_pool_connections": POOL,
+    "tcp_keepalive": True,
+    "parameter_validation": False,
+}
+CONFIG = Config(**OPTIONS, user_agent=f"Botocore/{botocore.__version__} exact-counter")
+
+_making_a_client = PerProcess(threading.Lock)
+
+
+def make_client(
+    region: str, endpoint_url: str | None = None, session: Session | None = None
+) -> DynamoDBClient:
+    """DynamoDB's client, as `client_of` makes it; with a session a new one.
+
+    Raises InvalidSettings and NotAllowed.
+    """
+    if endpoint_url is not None and not is_url(endpoint_url):
+        raise url_refused(endpoint_url, "it is no URL")
+    make = client_of if session is None else functools.partial(_made, session)
+    try:
+        client: DynamoDBClient = make("dynamodb", region, endpoint_url)
+    except (BotoCoreError, ValueError) as failure:
+        raise not_made(endpoint_url, failure) from failure
+    return client
+
+
+def client_of(service: str, region: str, endpoint_url: str | None = None) -> Any:
+    """A client with our time-outs, retries and pool: one in each process for a service, Region
+    and endpoint.
+    """
+    with _making_a_client.value:  # a session is not thread-safe while it makes a client
+        return _client(service, region, endpoint_url, os.getpid())
+
+
+def not_made(endpoint_url: str | None, failure: BotoCoreError | ValueError) -> LedgerError:
+    """What it means that botocore makes no client. A BotoCoreError is of a profile that does not
+    exist, for example. A ValueError is of the URL, or without one of a credential process whose
+    answer is no JSON.
+    """
+    if isinstance(failure, BotoCoreError) or endpoint_url is None:
+        return no_client(failure)
+    return url_refused(endpoint_url, failure)
+
+
+def url_refused(endpoint_url: str, why: object) -> InvalidSettings:
+    return InvalidSettings(f"boto3 refuses endpoint_url={shown(endpoint_url, 200)}: {why}.")
+
+
+@functools.cache
+def _client(service: str, region: str, endpoint_url: str | None, process: int) -> Any:
+    return _made(process_session(), service, region, endpoint_url)
+
+
+def _made(session: Session, service: str, region: str, endpoint_url: str | None) -> Any:
+    make: Any = session.create_client
+    return note_attempts(
+        make(service, region_name=region, endpoint_url=endpoint_url, config=CONFIG)
+    )
+
+
+def process_session() -> Session:
+    """The botocore session inside boto3's default session where the process has one, else one of
+    botocore.
+    """
+    default = _default_session()
+    if default is None:
+        return _session()
+    inner = getattr(default, "_session", None)  # boto3 documents none, so a newer one may lack it
+    if isinstance(inner, Session) and default is not _inherited.value:
+        return inner
+    profile = default.profile_name
+    return _anew(None if profile == "default" else profile, default.get_credentials(), os.getpid())
+
+
+def session_again(session: Session) -> Session:
+    """A session of this process, in the place of its parent's."""
+    return _anew(session.profile, session.get_credentials(), os.getpid())
+
+
+def _default_session() -> Any:
+    return getattr(sys.modules.get("boto3"), "DEFAULT_SESSION", None)
+
+
+_IMPORTED_BY = os.getpid()
+_inherited = PerProcess(lambda: None if os.getpid() == _IMPORTED_BY else _default_session())
+"""The default session that a child has from its parent."""
+
+
+@functools.cache
+def _session() -> Session:
+    return get_session()
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_session.cache_clear)
+
+
+@functools.cache
+def _anew(profile: str | None, credentials: Any, process: int) -> Session:
+    session = Session(profile=profile)
+    # others, which expire, are found again as the profile says
+    if type(credentials) is Credentials:
+        given: Any = credentials.get_frozen_credentials()
+        session.set_credentials(given.access_key, given.secret_key, given.token)
+    return session
