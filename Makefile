@@ -176,11 +176,11 @@ node_modules/.made: package-lock.json
 	@touch $@
 
 # A stamp is touched last, so an install that was cut off starts again.
-$(VENV)/.made: requirements.lock
+$(VENV)/.made: requirements/dev.lock
 	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit("Python 3.11 or later is needed, and $(PYTHON) is %d.%d: make PYTHON=python3.12 ..." % v[:2])'
 	@echo "making $(VENV) $(if $(wildcard $@),anew with all that is in it: $< is newer (a minute or so),(once; a minute or so))"
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/python $(PIP) -r requirements.lock
+	@$(BIN)/python $(PIP) -r requirements/dev.lock
 	@$(BIN)/python -c 'import os, pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "checkout.pth").write_text(os.getcwd() + "\n")'
 	@touch $@
 
@@ -188,22 +188,22 @@ $(VENV)/.made: requirements.lock
 # - aiobotocore pins an older botocore.
 # - jsii pins an older typeguard, and its Node.js is 470 MB with the CDK: so only who asks for it has it.
 # - zae-limiter pins aiobotocore and takes the name `ulid` from ulid-py: rivals are measured in processes that import nothing of ours.
-$(OLDEST)/.made $(ASYNC)/.made $(CDK)/.made $(RIVALS)/.made: $(VENV)/%/.made: requirements-%.lock $(VENV)/.made
+$(OLDEST)/.made $(ASYNC)/.made $(CDK)/.made $(RIVALS)/.made: $(VENV)/%/.made: requirements/%.lock $(VENV)/.made
 	@echo "making $(@D)"
 	@rm -rf $(@D)
 	@$(BIN)/python $(PIP) --target $(@D) -r $<
 	@touch $@
 
 # LiteLLM and what its proxy imports: some 300 MB, so only who asks for it has it.
-$(LITELLM)/.made: integrations/litellm/requirements.lock $(VENV)/.made
+$(LITELLM)/.made: requirements/litellm.lock $(VENV)/.made
 	@echo "making $(LITELLM)"
 	@rm -rf $(LITELLM)
-	@$(BIN)/python $(PIP) --no-compile --target $(LITELLM) -r integrations/litellm/requirements.lock
+	@$(BIN)/python $(PIP) --no-compile --target $(LITELLM) -r requirements/litellm.lock
 	@touch $@
 
 # The engine pins its own botocore: a venv of its own keeps it from deciding ours.
-$(ENGINE)/.made: requirements-engine.lock $(VENV)/.made
+$(ENGINE)/.made: requirements/engine.lock $(VENV)/.made
 	@echo "making $(ENGINE)"
 	@$(BIN)/python -m venv --clear $(ENGINE)
-	@$(ENGINE)/bin/python $(PIP) -r requirements-engine.lock
+	@$(ENGINE)/bin/python $(PIP) -r requirements/engine.lock
 	@touch $@

@@ -1,6 +1,6 @@
 """Builds the one zip that all functions share: our packages and the locked dependencies.
 
-Rule 1: requirements-service.lock and its hashes decide what goes in; pip takes wheels only, for the
+Rule 1: requirements/service.lock and its hashes decide what goes in; pip takes wheels only, for the
 target and not for this machine.
 Rule 2: The same files, and the same Python for rule 4, make the same bytes: sorted names, one time
 stamp, one mode.
@@ -26,7 +26,7 @@ from infra.aws import DeploymentRefused, say
 ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build" / "lambda"
 ARTIFACT = BUILD / "service.zip"
-LOCK = ROOT / "requirements-service.lock"
+LOCK = ROOT / "requirements" / "service.lock"
 PACKAGES = ("compactor", "ledger", "reader", "service")
 
 MODELS = ("dynamodb", "events", "sqs")  # the services that functions call

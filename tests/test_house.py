@@ -350,7 +350,7 @@ def test_the_wheel_holds_what_it_reaches_for_and_needs_what_its_packages_import_
     assert third_party("simulator") <= {*DISTRIBUTIONS.values(), *extra}
     assert named(PROJECT["project"]["optional-dependencies"]["async"]) == {"aiobotocore"}
     assert "cachetools>=5" in PROJECT["project"]["dependencies"]  # google-auth holds it below 6
-    assert "cachetools==5.0.0 " in (ROOT / "requirements-oldest.lock").read_text()
+    assert "cachetools==5.0.0 " in (ROOT / "requirements" / "oldest.lock").read_text()
 
 
 def test_there_is_one_version() -> None:

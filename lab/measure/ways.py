@@ -197,4 +197,4 @@ WAYS: dict[str, Callable[[Wire], Way]] = {
 }
 
 APART = ("pynamodb, its ADD", "zae-limiter, acquire")
-"""The ways by packages of requirements-rivals.lock, which .venv does not have."""
+"""The ways by packages of requirements/rivals.lock, which .venv does not have."""

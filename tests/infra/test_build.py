@@ -82,7 +82,7 @@ def test_only_what_functions_need_is_packed() -> None:
 
 
 def test_every_dependency_is_locked_by_hash_for_every_machine_alike_and_is_what_is_tested() -> None:
-    lock, tested = build.LOCK.read_text(), (build.ROOT / "requirements.lock").read_text()
+    lock, tested = build.LOCK.read_text(), (build.ROOT / "requirements" / "dev.lock").read_text()
     pinned = re.findall(r"^[a-z0-9-]+==\S+", lock, re.MULTILINE)
     assert {"boto3", "aws-lambda-powertools", "pydantic"} <= {
         line.partition("==")[0] for line in pinned

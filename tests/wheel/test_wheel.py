@@ -102,7 +102,7 @@ def test_the_wheel_works_alone_with_the_oldest_packages(python: Path, tmp_path: 
     pip = (sys.executable, "-m", "pip", "--python", there, "--disable-pip-version-check")
     install = (*pip, "install", "--quiet", "--no-compile", "--no-deps")
     run(python, "-m", "venv", "--without-pip", tmp_path)
-    run(*install, "--require-hashes", "-r", ROOT / "requirements-oldest.lock")
+    run(*install, "--require-hashes", "-r", ROOT / "requirements" / "oldest.lock")
     run(*install, WHEEL)
     run(*pip, "check")
     (code,) = blocks(README, "python")
