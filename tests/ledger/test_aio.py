@@ -59,7 +59,7 @@ class Client(Script):
         return awaited
 
 
-async def test_an_awaited_table_has_the_errors_of_the_table_and_pauses_as_often() -> None:
+async def test_an_awaited_table_fails_and_pauses_as_the_table() -> None:
     for failures, of_write, _ in FAILURES:
         pause = AsyncMock()
         with pytest.raises(LedgerError) as raised:
@@ -82,9 +82,7 @@ def standing(table: MemoryTable) -> tuple[int, int]:
     return found.value, found.held.down or 0
 
 
-async def test_a_block_of_a_hold_releases_what_was_not_captured_in_it_and_asks_nothing_more() -> (
-    None
-):
+async def test_a_block_releases_what_was_not_captured() -> None:
     table, names = MemoryTable(), list[str]()
     async with AsyncLedger(
         settings(), table=table, observe=lambda call: names.append(call.name)
@@ -110,9 +108,7 @@ async def test_a_block_of_a_hold_releases_what_was_not_captured_in_it_and_asks_n
             raise AssertionError("it was entered")
 
 
-async def test_a_hold_that_was_refused_or_is_being_asked_for_is_not_given_to_who_awaits_it_again() -> (
-    None
-):
+async def test_a_refused_or_pending_hold_is_not_awaited_again() -> None:
     async with AsyncLedger(settings(), table=MemoryTable()) as ledger:
         await ledger.add(STOCK, 3)
         refused = ledger.hold(STOCK, -8, expires=MINUTE)
@@ -194,9 +190,7 @@ CANCELLED: dict[str, tuple[Callable[[Any, str], Any], int]] = {
 
 
 @pytest.mark.parametrize("what", CANCELLED)
-async def test_of_a_change_cancelled_at_any_await_the_outcome_is_unknown_and_sent_again_it_counts_once(
-    what: str, client: Any
-) -> None:
+async def test_a_cancelled_change_is_unknown_and_counts_once_again(what: str, client: Any) -> None:
     call, amount = CANCELLED[what]
     ledger, reader = (
         Ledger(settings("cancelled"), client=client),
@@ -227,9 +221,7 @@ async def test_of_a_change_cancelled_at_any_await_the_outcome_is_unknown_and_sen
     assert there > 0, "no cancelled change was there: the test cancels too early"
 
 
-async def test_a_time_out_carries_the_change_that_may_have_been_sent_and_before_it_began_nothing_was() -> (
-    None
-):
+async def test_a_time_out_carries_the_change_if_it_may_be_sent() -> None:
     async def late(call: Coroutine[Any, Any, Any]) -> Any:
         """What the call that does not end in time left."""
         with pytest.raises(TimeoutError) as raised:
@@ -268,7 +260,7 @@ class Closed:
         await waiting
 
 
-async def test_a_client_that_is_closed_cancels_no_task_that_nobody_cancelled() -> None:
+async def test_a_closed_client_cancels_no_other_task() -> None:
     client: Any = Closed()
     async with AsyncLedger(settings(), client=client) as ledger:
         with pytest.raises(OutcomeUnknown) as raised:
@@ -282,7 +274,7 @@ async def test_a_client_that_is_closed_cancels_no_task_that_nobody_cancelled() -
 # --------------------------------------------------------------------------------------------------
 
 
-def test_outside_of_its_block_and_in_another_loop_a_ledger_says_so_and_sends_nothing() -> None:
+def test_a_ledger_outside_its_block_or_loop_sends_nothing() -> None:
     table = MemoryTable()
     ledger = AsyncLedger(settings(), table=table)
     with pytest.raises(InvalidInput, match="outside of its `async with`"):
@@ -300,7 +292,7 @@ def test_outside_of_its_block_and_in_another_loop_a_ledger_says_so_and_sends_not
     assert not table.items
 
 
-async def test_a_block_opens_its_clients_once_and_who_goes_on_when_it_is_left_wrote_nothing(
+async def test_a_block_opens_its_clients_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     opened: list[str] = []
@@ -333,7 +325,7 @@ async def test_a_block_opens_its_clients_once_and_who_goes_on_when_it_is_left_wr
         await task
 
 
-def test_a_client_of_the_other_kind_and_an_unknown_argument_are_refused(client: Any) -> None:
+def test_a_client_of_the_other_kind_is_refused(client: Any) -> None:
     with pytest.raises(InvalidInput, match="client is boto3's"):
         AsyncLedger(settings(), client=client)
     aio: Any = type("DynamoDB", (type("AioBaseClient", (), {}),), {})()

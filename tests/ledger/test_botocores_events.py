@@ -59,9 +59,7 @@ def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_needs_retry_comes_after_each_attempt_with_the_calls_own_context(
-    server: Server, kind: str
-) -> None:
+def test_needs_retry_comes_after_each_attempt_of_its_call(server: Server, kind: str) -> None:
     client = made(server, kind, SESSION)
     attempts = emitted(client, "needs-retry")
     server.script = [LOST, OK]
@@ -73,9 +71,7 @@ def test_needs_retry_comes_after_each_attempt_with_the_calls_own_context(
     assert Counter(contexts).most_common(1)[0][1] == len(attempts) == 1 + len(more)
 
 
-def test_after_call_comes_with_the_answer_as_it_came_and_as_it_was_read(
-    server: Server, kind: str
-) -> None:
+def test_after_call_comes_with_the_answer_raw_and_read(server: Server, kind: str) -> None:
     client = made(server, kind, SESSION)
     answers = emitted(client, "after-call")
     server.script = [OK]

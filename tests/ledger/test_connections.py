@@ -52,7 +52,7 @@ def test_nothing_was_sent_where_no_connection_is_made(
     assert server.requests == []
 
 
-def test_an_idle_connection_that_the_server_closed_costs_no_attempt(server: Server) -> None:
+def test_an_idle_connection_the_server_closed_costs_no_attempt(server: Server) -> None:
     client = fast(server)
     server.script = [Line(http(), "close"), OK]
     client.put_item()
@@ -85,7 +85,7 @@ def test_a_call_that_ctrl_c_ends_leaves_its_answer_to_nobody(
         signal.signal(signal.SIGINT, before)
 
 
-def test_connections_that_many_threads_opened_at_once_do_not_stay(
+def test_connections_of_many_threads_do_not_stay(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "POOL", 2)
@@ -100,7 +100,7 @@ def test_connections_that_many_threads_opened_at_once_do_not_stay(
 
 # Python 3.12 on: that is the test
 @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
-def test_threads_and_a_forked_child_have_the_answers_of_their_own_requests(server: Server) -> None:
+def test_threads_and_a_forked_child_get_their_own_answers(server: Server) -> None:
     client = fast(server)
 
     def answers(who: int) -> bool:
@@ -188,7 +188,7 @@ def certificate(pem: Path) -> Path:
     return pem
 
 
-def test_a_server_whose_certificate_nobody_signed_or_is_of_another_host_is_sent_nothing(
+def test_a_server_of_no_trusted_certificate_is_sent_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.sleep", lambda _: None)

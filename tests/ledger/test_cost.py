@@ -106,9 +106,7 @@ def test_an_answer_and_a_failure_say_what_they_cost() -> None:
     assert of(DynamoTable.of(settings(insert_only=True), {A: client}), put) == Cost(2, 2, 1.5, 3)
 
 
-def test_what_says_its_cost_oddly_or_cannot_be_measured_is_an_answer_all_the_same_and_told_nothing() -> (
-    None
-):
+def test_a_cost_said_oddly_or_that_fails_is_told_nothing() -> None:
     odd: list[Any] = [[None], "much", {"TableName": "counters"}, {"CapacityUnits": None}]
     odd.append({"CapacityUnits": 1.0, "ReadCapacityUnits": None})
     answers = [{"ConsumedCapacity": said} for said in odd]
@@ -132,7 +130,7 @@ def test_what_says_its_cost_oddly_or_cannot_be_measured_is_an_answer_all_the_sam
         assert meter.take() == UNTOLD
 
 
-def test_a_request_that_is_interrupted_told_nothing_and_what_has_no_client_is_not_sent() -> None:
+def test_an_interrupted_or_unsendable_request_tells_nothing() -> None:
     with Meter() as meter, pytest.raises(KeyboardInterrupt):
         Edge(KeyboardInterrupt()).answer(PUT)
     assert [meter.take(), meter.take()] == [UNTOLD, Cost()]
@@ -140,7 +138,7 @@ def test_a_request_that_is_interrupted_told_nothing_and_what_has_no_client_is_no
     assert [of(table, request) for request in (PUT, PutMany((item(),)), Get(KEY))] == [Cost()] * 3
 
 
-def test_a_meter_goes_along_to_a_pool_by_carried_alone_and_ends_where_another_began() -> None:
+def test_a_meter_goes_to_a_pool_by_carried_alone() -> None:
     def spend(_: int) -> Meter:
         here().add(Cost(1))
         return here()

@@ -41,7 +41,7 @@ def day(year: int, month: int, of_month: int = 1) -> int:
 
 @given(st.lists(st.lists(st.tuples(DAYS, changes), max_size=40), max_size=8), st.integers(40, 700))
 @effort(0.5)
-def test_days_of_any_entries_fit_their_room_come_back_and_are_the_recount_made_as_coarse(
+def test_days_fit_their_room_and_are_the_recount_made_coarse(
     commits: list[list[tuple[int, int]]], room: int
 ) -> None:
     days, every = Days(), Sums()
@@ -59,7 +59,7 @@ def test_days_of_any_entries_fit_their_room_come_back_and_are_the_recount_made_a
         assert before.day < days.end(before.day) <= after.day
 
 
-def test_the_oldest_days_go_together_into_months_and_the_oldest_months_into_a_year() -> None:
+def test_days_merge_oldest_first_into_months_then_years() -> None:
     days = Days()
     for number in range(day(2023, 1, 5), day(2026, 3, 20)):
         days = days.plus(entries_of((number, 10**9))).fitted(300)
@@ -93,7 +93,7 @@ def test_a_far_day_is_in_the_month_and_the_year_of_its_calendar(year: int) -> No
     assert in_years.end(day(year, 1)) == day(year + 1, 1)
 
 
-def test_days_that_fit_to_the_byte_stay_and_with_a_byte_less_of_room_they_merge() -> None:
+def test_days_merge_by_the_byte() -> None:
     days = Days()
     for number in range(20_000, 20_100):
         days = days.plus(entries_of((number, 10**6 + number)))
@@ -109,7 +109,7 @@ def test_days_that_fit_to_the_byte_stay_and_with_a_byte_less_of_room_they_merge(
 
 
 @pytest.mark.parametrize("counter", ["c", "~" * 256])
-def test_a_checkpoint_with_days_takes_the_write_unit_that_one_without_takes(counter: str) -> None:
+def test_a_checkpoint_with_days_costs_what_one_without_does(counter: str) -> None:
     last = tokens.last_of(tokens.TIME_MS_MAX)
     lane, days = Lane("ap-southeast-1", 999, counter), Days()
     for number in range(20_000, 20_400):
@@ -131,7 +131,7 @@ def test_the_longest_numbers_there_are_fit_as_one_bucket() -> None:
 
 
 @pytest.mark.parametrize("year", [1999, 2000, 2368, 2369, 2370, 2399, 2400, 2401, 2768, 9998])
-def test_months_and_years_begin_as_the_calendar_says_also_after_its_four_hundred_years(
+def test_months_and_years_begin_as_the_calendar_says(
     year: int,
 ) -> None:
     latest = day(9999, 1)

@@ -118,7 +118,7 @@ SCRIPTS: list[list[Line]] = [
 ]
 
 
-def test_whatever_a_server_does_a_call_ends_as_one_of_boto3s_client(
+def test_a_call_ends_as_one_of_boto3_whatever_the_server_does(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "READ_TIMEOUT_S", READ_TIMEOUT_S)
@@ -137,7 +137,7 @@ def test_whatever_a_server_does_a_call_ends_as_one_of_boto3s_client(
         fast(server)._connections.send({}, b"{}")
 
 
-def test_what_is_no_whole_answer_of_dynamodb_is_none_and_a_write_may_have_been_applied(
+def test_an_answer_that_is_not_whole_is_none(
     server: Server,
 ) -> None:
     client = fast(server)
@@ -189,7 +189,7 @@ def test_the_signature_is_botocores(server: Server) -> None:
         )
 
 
-def test_credentials_are_refreshed_before_they_expire_and_without_any_nothing_is_sent(
+def test_credentials_are_refreshed_and_nothing_is_sent_without(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fresh() -> dict[str, str]:
@@ -229,7 +229,7 @@ class Signing(Credentials):
         return super().get_frozen_credentials()
 
 
-def test_a_write_whose_credentials_end_after_its_first_attempt_may_have_been_applied(
+def test_a_write_that_outlives_its_credentials_is_unknown(
     server: Server,
 ) -> None:
     server.script = [Line(then="close")]

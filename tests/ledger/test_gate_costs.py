@@ -70,7 +70,7 @@ def first_refusal(shards: int) -> tuple[int, float]:
 
 
 @pytest.mark.parametrize("shards", [8, 16, 32])
-def test_a_first_refusal_costs_as_much_more_as_there_are_more_lanes(shards: int) -> None:
+def test_a_first_refusal_costs_more_by_the_lanes_there_are(shards: int) -> None:
     for few, many in zip(first_refusal(shards), first_refusal(2 * shards), strict=True):
         assert many <= 2.2 * few, (few, many)
 

@@ -69,7 +69,7 @@ def test_a_change_counts_once_and_a_refusal_is_as_final(filing: Filing) -> None:
     assert (world.gate().value, world.gate().number) == (0, 3)
 
 
-def test_a_limited_add_is_one_update_and_passes_through_few_functions() -> None:
+def test_a_limited_add_is_one_update_and_few_functions() -> None:
     world = Gated()
     world.sell(1)
     ledger, key = world.ledger(unshared_limits=True), world.key()
@@ -85,7 +85,7 @@ def test_a_limited_add_is_one_update_and_passes_through_few_functions() -> None:
     assert world.home.kinds == [Update]
 
 
-def test_who_never_comes_before_the_others_gives_up_and_may_ask_the_same_again() -> None:
+def test_a_caller_always_overtaken_gives_up_and_may_ask_again() -> None:
     world = Gated()
     world.sell(1)
     numbers = iter(range(1, 1_000))
@@ -103,7 +103,7 @@ def test_who_never_comes_before_the_others_gives_up_and_may_ask_the_same_again()
             world.home.run(program)
 
 
-def test_what_is_decided_at_a_gate_that_is_damaged_elsewhere_is_decided() -> None:
+def test_a_gate_damaged_elsewhere_does_not_keep_this_one() -> None:
     for damage in ({"top": {"N": "1"}}, {"total": {"S": "many"}}, {"ceiling": {"S": "high"}}):
         world = Gated()
         world.sell(1)
@@ -114,7 +114,7 @@ def test_what_is_decided_at_a_gate_that_is_damaged_elsewhere_is_decided() -> Non
             world.home.run(standings([world.gates(COUNTER)], consistent=True))
 
 
-def test_what_is_late_is_looked_up_once_and_a_change_moves_the_slack() -> None:
+def test_a_late_change_is_looked_up_once_and_moves_the_slack() -> None:
     for is_hold, amount, decided, slack_ms in (
         (False, 2, Decision(2, before=False), 250 + (2_000 - 250) // 4),
         (False, 11, Decision(REFUSED, before=False), None),
@@ -135,9 +135,7 @@ def test_what_is_late_is_looked_up_once_and_a_change_moves_the_slack() -> None:
 # --------------------------------------------------------------------------------------------------
 
 
-def test_a_group_goes_on_without_what_was_decided_when_what_may_have_been_filed_was_looked_up() -> (
-    None
-):
+def test_a_group_goes_on_without_what_was_decided_before() -> None:
     """Of six, one is in the gate, one is filed, two are as late and were never decided."""
     world = Gated()
     before = world.rolled((0,), slack_ms=None)
@@ -155,7 +153,7 @@ def test_a_group_goes_on_without_what_was_decided_when_what_may_have_been_filed_
     assert world.asked(Update)[-1] == updates.decide(HERE, SEATS, {at(3): 1, at(4): 1})
 
 
-def test_a_group_that_needs_more_than_there_is_or_is_not_answered_goes_one_by_one() -> None:
+def test_a_group_that_fails_or_is_not_answered_goes_one_by_one() -> None:
     """Where it may have been filed, once it was looked up."""
     for times, change, busy, becomes, sizes in (
         ((0, 1), 6, 0, [6, REFUSED], [2, 1, 1]),
@@ -190,9 +188,7 @@ def of_one_instant(first: int, number: int) -> list[Delta]:
     ]
 
 
-def test_what_a_batch_of_one_instant_costs_does_not_grow_with_what_was_decided_of_that_instant() -> (
-    None
-):
+def test_a_batch_of_one_instant_costs_the_same_among_many() -> None:
     """However much that is: so a message that is received again gets further each time."""
     world = Gated(STOCK, page_size=1_000)
     world.sell(0)
@@ -215,7 +211,7 @@ def test_what_a_batch_of_one_instant_costs_does_not_grow_with_what_was_decided_o
     assert (world.gate().number, world.gate().value) == (10_151, 10_150)
 
 
-def test_changes_of_an_instant_that_do_not_all_fit_are_looked_up_once() -> None:
+def test_changes_of_a_full_instant_are_looked_up_once() -> None:
     """The group looks them up together; each is then decided alone, by the version at which it
     was looked up.
     """
@@ -248,9 +244,7 @@ def test_a_gate_that_is_gone_is_not_made_anew() -> None:
         assert items.gate_key(gone) not in world[gone.region].items
 
 
-def test_a_gate_that_is_the_first_in_its_replica_is_not_opened_beside_changes_of_another_lane() -> (
-    None
-):
+def test_a_first_gate_of_a_replica_sees_other_lanes_changes() -> None:
     """They are from before the limit, and in no value.
 
     Where they have not arrived nobody can see them.
@@ -299,7 +293,7 @@ def test_what_comes_back_is_no_longer_remembered_to_be_sold_out() -> None:
         assert {side for side in SIDES if gates.sold_out.knows(COUNTER, side, 20, now)} == left
 
 
-def test_rights_that_came_meanwhile_are_found_though_they_are_remembered_to_be_sold_out() -> None:
+def test_rights_that_came_meanwhile_end_sold_out() -> None:
     world = Gated()
     gates, delta = world.gates(COUNTER), world.new(10)
     gates.sold_out.note(COUNTER, UP, 1, Instant(world.now_ms, world.now_ms), Left())
@@ -327,7 +321,7 @@ def test_what_is_remembered_is_aged_by_both_clocks() -> None:
         )
 
 
-def test_after_a_refusal_whatever_needs_more_than_was_left_asks_no_lane_again() -> None:
+def test_sold_out_asks_no_lane_again_for_more_than_was_left() -> None:
     world = Gated()
     gates = world.gates(COUNTER)
     world.sell(7)
@@ -343,9 +337,7 @@ def test_after_a_refusal_whatever_needs_more_than_was_left_asks_no_lane_again() 
 # --------------------------------------------------------------------------------------------------
 
 
-def test_a_limit_is_tightened_by_rights_that_are_in_another_lane_and_to_the_ends_of_what_it_may_be() -> (
-    None
-):
+def test_a_limit_is_tightened_by_rights_of_other_lanes() -> None:
     world = Gated()
     world.sell(1, THERE)
     run = world.home.run
@@ -365,7 +357,7 @@ def test_a_limit_is_tightened_by_rights_that_are_in_another_lane_and_to_the_ends
         both.home.alter(GATE, ceiling={"N": "0"}, epoch={"N": "1"})
 
 
-def test_a_gate_of_other_sides_than_the_settings_say_decides_nothing() -> None:
+def test_a_gate_of_other_sides_than_the_settings_decides_nothing() -> None:
     for of_the_gate, of_the_settings in ((SEATS, STOCK), (SEATS, BOTH), (BOTH, SEATS)):
         world = Gated(of_the_gate)
         world.sell(1)

@@ -39,7 +39,7 @@ def freed(
 
 
 @pytest.mark.parametrize("filing", [SHIPPED, EAGER], ids=["in-the-gate", "filed-at-once"])
-def test_there_is_no_end_to_what_was_refused_or_never_held_nor_to_a_hold_of_another_amount(
+def test_a_hold_that_was_never_granted_has_no_end(
     filing: Filing,
 ) -> None:
     world = Gated(filing=filing)
@@ -59,7 +59,7 @@ def test_there_is_no_end_to_what_was_refused_or_never_held_nor_to_a_hold_of_anot
     assert world.end(held, 3) == Decision(3, before=False)
 
 
-def test_holds_that_are_over_end_until_there_is_enough_and_the_process_knows() -> None:
+def test_holds_that_are_over_end_until_there_is_enough() -> None:
     """70 of 100 are held: 20 in the gate, 50 as notes, of which 25 are a page."""
     world = Gated(HUNDRED, EAGER, page_size=100)
     for n in range(70):
@@ -81,7 +81,7 @@ def test_holds_that_are_over_end_until_there_is_enough_and_the_process_knows() -
         assert bool(gates.sold_out.knows(COUNTER, UP, 1, now)) is (not kinds)
 
 
-def test_what_ended_leaves_the_gate_on_the_way_and_a_roll_that_fails_does_not_matter() -> None:
+def test_ended_holds_leave_the_gate_though_a_roll_fails() -> None:
     for fails in (False, True):
         world = Gated(HUNDRED, EAGER)
         for _ in range(60):
@@ -95,7 +95,7 @@ def test_what_ended_leaves_the_gate_on_the_way_and_a_roll_that_fails_does_not_ma
         assert len(after.recent) == 60 if fails else len(after.recent) < 8
 
 
-def test_of_filed_holds_that_are_over_each_ends_once_and_the_notes_of_all_that_ended_go() -> None:
+def test_filed_holds_end_once_and_their_notes_go() -> None:
     """One goes on; one release is in the gate, one is filed; one is held, and a roll that lost
     left a note of it.
     """
@@ -122,9 +122,7 @@ def test_of_filed_holds_that_are_over_each_ends_once_and_the_notes_of_all_that_e
     assert (notes(world), len(world.asked(DeleteMany))) == ({kept.token}, 1)
 
 
-def test_what_was_never_held_or_ended_between_the_gate_and_the_look_up_is_looked_for_once_more() -> (
-    None
-):
+def test_a_hold_that_ends_before_the_look_up_is_looked_for_again() -> None:
     world = Gated(filing=EAGER)
     held = world.hold(1)
     file_as(KEPT)
@@ -153,7 +151,7 @@ def crowded(number: int) -> tuple[Gated, list[str]]:
     return world, held
 
 
-def test_a_call_ends_what_it_needs_and_no_more_than_one_call_may_and_the_next_goes_on(
+def test_a_call_ends_no_more_holds_than_it_needs_or_may(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(move, "ENDED_PAGES_MAX", 4)

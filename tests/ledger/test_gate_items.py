@@ -86,7 +86,7 @@ def some(number: int) -> dict[str, int]:
     return {tokens.make(n, bytes(10)): 1 for n in range(number)}
 
 
-def test_a_gate_is_what_its_item_says_to_the_ends_of_what_each_part_of_it_may_be() -> None:
+def test_a_gate_comes_back_to_the_ends_of_each_part() -> None:
     assert items.gate_of(LANE, {**ITEM, "later": {"S": "ignored"}}) == GATE
     assert items.gate_item(GATE) == ITEM
     assert (GATE.value, GATE.number, GATE.own(DOWN), GATE.own(UP)) == (5, 3, 3 - 6, 4 + 5)
@@ -150,7 +150,7 @@ def test_the_key_of_a_gate_alone_names_a_lane() -> None:
     assert [items.lane_of(key) for key in others] == [None] * 4
 
 
-def test_a_segment_is_named_by_its_content_and_one_that_is_none_is_not_made() -> None:
+def test_a_segment_is_named_by_its_content() -> None:
     item = items.filed_item(FILED)
     assert items.filed_of(LANE, item) == FILED
     assert item["sk"]["S"] == f"segment#{YOUNG}#0000000004#{FILED.digest}"
@@ -188,7 +188,7 @@ def test_a_segment_is_named_by_its_content_and_one_that_is_none_is_not_made() ->
     ] * 2
 
 
-def test_a_late_entry_and_a_note_come_back_and_their_keys_are_their_content() -> None:
+def test_a_late_entry_and_a_note_are_keyed_by_their_content() -> None:
     late, note = items.late_item(LANE, OLD, -2, 4), items.hold_item(LANE, HELD, -3)
     assert (items.late_of(LANE, late), items.hold_of(LANE, note)) == ((OLD, -2, 4), (HELD, -3))
     assert note["sk"]["S"] == f"{NOW_MS + 1_000:015d}#{HELD}" < items.holds_until(NOW_MS + 1_000)
@@ -203,7 +203,7 @@ def test_a_late_entry_and_a_note_come_back_and_their_keys_are_their_content() ->
     assert [GATE.over(NOW_MS + ms) for ms in (999, 1_000)] == [{}, {HELD: -3}]
 
 
-def test_a_fingerprint_is_of_slices_of_a_time_that_comes_round_and_of_random_bits() -> None:
+def test_a_fingerprint_is_slices_of_time_and_random_bits() -> None:
     """Of every process the same: what one keeps of a token another looks for."""
     mark = fingerprint(tokens.make((5 * 65_536 + 258) * 128 + 127, bytes(range(3, 13))))
     assert mark == b"\x01\x02\x03\x04"
@@ -211,7 +211,7 @@ def test_a_fingerprint_is_of_slices_of_a_time_that_comes_round_and_of_random_bit
         assert distance(mark, tokens.make((5 * 65_536 + 258 - slices) * 128, bytes(10))) == slices
 
 
-def test_what_counts_what_is_set_aside_and_what_another_limit_takes() -> None:
+def test_a_gate_says_what_counts_is_held_and_is_free() -> None:
     for change in (CHANGE_MAX, -CHANGE_MAX, 0):
         assert (change_of(change), counts(change)) == (change, True)
     for outcome in (REFUSED, RELEASED, EXPIRED):
@@ -226,7 +226,7 @@ def test_what_counts_what_is_set_aside_and_what_another_limit_takes() -> None:
         assert tuple(gate.taken_by(dict(zip((DOWN, UP), wanted, strict=True))).values()) == taken
 
 
-def test_a_gate_is_full_before_it_begins_another_unit_that_it_need_not_begin() -> None:
+def test_a_gate_is_full_before_a_unit_it_need_not_begin() -> None:
     for recent, held, moved, size, full in (
         (17, 0, 0, 1, False),
         (18, 0, 0, 1, True),
@@ -243,7 +243,7 @@ def test_a_gate_is_full_before_it_begins_another_unit_that_it_need_not_begin() -
         assert is_full(gate, size) is full
 
 
-def test_slack_moves_by_a_quarter_towards_the_lateness_of_what_is_looked_up() -> None:
+def test_slack_moves_a_quarter_towards_the_lateness() -> None:
     file_as(Filing(slack_ms=100))
     for late_ms, slack_ms, becomes in (
         (1_100, 300, 500),
@@ -258,7 +258,7 @@ def test_slack_moves_by_a_quarter_towards_the_lateness_of_what_is_looked_up() ->
         assert (slack_after(gate, token), slack_after(gate, next_one)) == (becomes, None)
 
 
-def test_a_limit_that_is_none_or_whose_first_rights_are_nowhere_is_refused() -> None:
+def test_a_limit_of_nothing_or_without_a_place_is_refused() -> None:
     far = {"region": "eu-west-1"}
     wrong: list[dict[str, Any]] = [
         {"floor": 1},
@@ -318,7 +318,7 @@ ROLLS: list[tuple[Any, ...]] = [
 ]  # fmt: skip
 
 
-def test_a_roll_files_what_is_near_and_remembers_what_lies_above_low() -> None:
+def test_a_roll_files_what_is_near_and_keeps_what_is_above_low() -> None:
     for filing, slack_ms, recent, held, filed, late, noted, low, moved in ROLLS:
         world, kept = Gated(filing=Filing(**filing)), Filing(**filing)
         before = world.rolled(recent, held, slack_ms=slack_ms)
@@ -346,7 +346,7 @@ def test_a_roll_files_what_is_near_and_remembers_what_lies_above_low() -> None:
         assert world.asked(PutMany)[0] == PutMany(tuple(stored))
 
 
-def test_fingerprints_of_earlier_rolls_stay_while_they_lie_above_low() -> None:
+def test_fingerprints_of_earlier_rolls_stay_above_low() -> None:
     world, marks = Gated(), frozenset(map(fingerprint, map(at, (-600, 500, 900))))
     before = world.rolled((0, 1_000), moved=marks, top=at(2_000))
     after = rolled(world, before)
@@ -355,7 +355,7 @@ def test_fingerprints_of_earlier_rolls_stay_while_they_lie_above_low() -> None:
     assert rolled(oldest, oldest.rolled((100 - BASE_MS,), low="0" * 26)).low == tokens.last_of(0)
 
 
-def test_a_late_token_with_the_fingerprint_of_a_newer_one_does_not_hide_it() -> None:
+def test_a_late_token_does_not_hide_a_newer_ones_fingerprint() -> None:
     """The time of a fingerprint comes round.
 
     The mark of both stays while the newer one is above `low`.
@@ -380,9 +380,7 @@ def test_a_late_token_with_the_fingerprint_of_a_newer_one_does_not_hide_it() -> 
         assert world.decide(Delta(HERE, newer, 1)) == Decision(1)
 
 
-def test_a_roll_that_has_nothing_to_file_is_overtaken_or_fails_takes_nothing_out_of_the_gate() -> (
-    None
-):
+def test_a_roll_with_nothing_or_that_fails_changes_no_gate() -> None:
     for held in ((), range(8)):
         world = Gated()
         assert rolled(world, world.rolled((), held)) is None
@@ -396,7 +394,7 @@ def test_a_roll_that_has_nothing_to_file_is_overtaken_or_fails_takes_nothing_out
     assert world.gate() == before
 
 
-def test_a_roll_that_fails_is_no_failure_of_the_change_that_began_it() -> None:
+def test_a_failed_roll_does_not_fail_its_change() -> None:
     """Its "nothing was written" would be read as the change's, which counts."""
     world = Gated(filing=EAGER)
     world.sell(1)
@@ -404,7 +402,7 @@ def test_a_roll_that_fails_is_no_failure_of_the_change_that_began_it() -> None:
     assert (world.sell(2), world.gate().value, len(world.gate().recent)) == (2, 3, 1)
 
 
-def test_a_gate_is_filed_by_whoever_is_drawn_and_sees_it_full_and_nobody_else_asks_for_it() -> None:
+def test_a_full_gate_is_filed_by_one_who_is_drawn() -> None:
     """Four have room; of the tokens every second one is drawn. A group always looks."""
     shown, drawn = list[bool](), list[bool]()
     for held, versions in ((0, [0, 0, 0, 1, 1, 1, 1]), (3, [0, 0, 0, 1, 1, 2, 2])):
@@ -453,7 +451,7 @@ def fill(world: Gated, lane: Lane = HERE) -> None:
     world.put(lane, recent={**world.gate(lane).recent, **decided})
 
 
-def test_a_gate_that_another_call_filed_meanwhile_is_written_again(
+def test_a_gate_filed_by_another_meanwhile_is_written_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It was full, and is not when this call wants to file it; one that is full of what cannot
@@ -474,7 +472,7 @@ def test_a_gate_that_another_call_filed_meanwhile_is_written_again(
 # --------------------------------------------------------------------------------------------------
 
 
-def test_a_look_up_reads_on_until_a_segment_lists_it_or_was_filed_later() -> None:
+def test_a_look_up_reads_until_a_segment_settles_it() -> None:
     """Five segments, of which three are a page."""
     for token, low, known, pages in (
         (0, -1, None, 2),

@@ -115,9 +115,7 @@ def test_an_audit_and_a_history_ask_as_strongly_as_they_must(world: Gated) -> No
         world.home.run(outcomes(HERE, consistent=True))
 
 
-def test_a_gate_that_is_gone_is_missed_by_what_it_left_and_by_what_another_has_from_it_or_for_it() -> (
-    None
-):
+def test_a_gate_that_is_gone_is_missed_by_what_it_left() -> None:
     for elsewhere in (HERE, THERE):  # where another lane has rights of it, and where none has
         world = Gated(filing=EAGER)
         world.sell(1, elsewhere)
@@ -164,7 +162,7 @@ def test_what_happens_while_an_audit_goes_on_is_not_wrong(world: Gated) -> None:
 # --------------------------------------------------------------------------------------------------
 
 
-def test_a_gate_older_than_what_it_filed_counts_each_token_once_as_it_is_listed(
+def test_a_gate_older_than_its_files_counts_each_token_once(
     world: Gated,
 ) -> None:
     older, deltas = backup(world), [world.new(1) for _ in range(3)]
@@ -192,7 +190,7 @@ def test_a_gate_older_than_what_it_filed_counts_each_token_once_as_it_is_listed(
     )
 
 
-def test_what_a_gate_counts_and_nothing_lists_stays_in_the_value_once(world: Gated) -> None:
+def test_an_unlisted_count_of_a_gate_stays_in_the_value_once(world: Gated) -> None:
     older = backup(world)
     for change in (2, 1, 1):
         world.sell(change)
@@ -212,7 +210,7 @@ def test_what_a_gate_counts_and_nothing_lists_stays_in_the_value_once(world: Gat
     assert (rebuilt(world)[HERE].late, world.total(), world.sell(2)) == ({}, 9, REFUSED)
 
 
-def test_a_loss_above_the_largest_change_is_kept_in_several_entries() -> None:
+def test_a_loss_above_the_largest_change_takes_several_entries() -> None:
     world = Gated(STOCK)
     world.sell(1)
     world.home.alter(GATE, total={"N": str(2 * CHANGE_MAX + 5)}, count={"N": "4"})
@@ -221,7 +219,7 @@ def test_a_loss_above_the_largest_change_is_kept_in_several_entries() -> None:
     assert world.gate().value == 2 * CHANGE_MAX + 6
 
 
-def test_the_limit_that_was_set_is_that_of_the_gate_and_of_the_settings_where_the_gate_is_gone(
+def test_a_limit_is_the_gates_or_the_settings_where_it_is_gone(
     world: Gated,
 ) -> None:
     world.home.run(set_limit(world.gates(COUNTER), None, 7))
@@ -240,7 +238,7 @@ def test_the_limit_that_was_set_is_that_of_the_gate_and_of_the_settings_where_th
 OVER, BACK = TO_THERE, FROM_HERE
 
 
-def test_rights_are_settled_until_none_owes_while_another_has_some() -> None:
+def test_rights_are_settled_until_none_owes() -> None:
     for sold, given, got, rights, sent in (
         ((1, 0), {}, {}, (9, 0), {}),
         ((1, 0), {OVER: 0}, {}, (9, 0), {OVER: 0}),
@@ -281,7 +279,7 @@ def settled(seen: list[Gate]) -> list[Gate]:
     return settle([Books(each.lane, None, [], [], {}) for each in seen], seen)
 
 
-def test_a_gate_that_is_written_meanwhile_is_left_as_it_is_and_one_that_is_put_twice_is_rebuilt(
+def test_a_gate_written_meanwhile_is_left_as_it_is(
     world: Gated,
 ) -> None:
     world.home.before(
@@ -299,7 +297,7 @@ def is_put(request: Any) -> bool:
     return isinstance(request, Put) and request.key == GATE
 
 
-def test_what_only_a_person_can_decide_and_another_limit_rebuild_nothing(world: Gated) -> None:
+def test_a_case_for_a_person_rebuilds_nothing(world: Gated) -> None:
     token = next(iter(world.home.run(outcomes(HERE, consistent=True))))
     late = items.late_item(HERE, token, 7, 1)
     for error, limit, stored in ((LaneDamaged, SEATS, [late]), (LimitMismatch, STOCK, [])):

@@ -66,7 +66,7 @@ def store(world: Gated, seen: Gate, lane: Lane, *regions: str, **changed: Any) -
         world[region].store([items.gate_item(replace(seen, lane=lane, **changed))])
 
 
-def test_who_gives_keeps_in_proportion_to_how_fast_tokens_came_to_both() -> None:
+def test_a_giver_keeps_in_proportion_to_both_lanes_pace() -> None:
     for giver, taker, given in (
         ((), (), MANY / 2),
         # three in a second, and the second that is not seen: 1.5 a second, and 1
@@ -87,7 +87,7 @@ def test_who_gives_keeps_in_proportion_to_how_fast_tokens_came_to_both() -> None
         )
 
 
-def test_what_is_on_its_way_to_a_lane_that_the_settings_do_not_name_is_neither_taken_nor_refused(
+def test_rights_to_an_unknown_lane_are_neither_taken_nor_refused(
     world: Gated,
 ) -> None:
     """The process learns which lane it does not know, in one round."""
@@ -103,7 +103,7 @@ def test_what_is_on_its_way_to_a_lane_that_the_settings_do_not_name_is_neither_t
     assert (world.sell(1), world.gate().value) == (1, 1)
 
 
-def test_what_is_on_its_way_between_known_lanes_is_delivered_though_another_lane_is_unknown(
+def test_rights_between_known_lanes_arrive_beside_an_unknown_one(
     world: Gated,
 ) -> None:
     giver = world.put(rights={UP: 0}, given={("ap-south-1#0", UP): 7, (f"{A}#1", UP): 3})
@@ -115,7 +115,7 @@ def test_what_is_on_its_way_between_known_lanes_is_delivered_though_another_lane
 
 
 @pytest.mark.parametrize("missing", [TableMissing("No table."), Unavailable("No answer.")])
-def test_a_region_without_a_replica_or_an_answer_is_asked_once_a_second(
+def test_a_region_without_an_answer_is_asked_once_a_second(
     world: Gated, missing: Exception
 ) -> None:
     world.home.before(object, fail(missing))
@@ -128,7 +128,7 @@ def test_a_region_without_a_replica_or_an_answer_is_asked_once_a_second(
         assert bool(world.home.asked) is asks
 
 
-def test_what_all_lanes_lack_is_said_when_each_was_asked_once_and_how_much_is_left(
+def test_a_refusal_says_what_all_lanes_have_left(
     world: Gated,
 ) -> None:
     gates = world.gates(COUNTER, B)
@@ -148,7 +148,7 @@ def test_what_all_lanes_lack_is_said_when_each_was_asked_once_and_how_much_is_le
     assert lacking(world, Gates((THERE,), SEATS, B), 1) == Left(10, 0)  # there is no other lane
 
 
-def test_all_that_is_left_elsewhere_is_enough_where_it_is_just_what_is_needed(world: Gated) -> None:
+def test_all_that_is_left_elsewhere_is_taken_if_just_enough(world: Gated) -> None:
     world.put(recent={at(ms): 0 for ms in range(900)})  # so busy that it keeps what is not needed
     world.put(THERE, rights={UP: 1})
     assert obtained(world, 5, pause_ms=7)
@@ -164,7 +164,7 @@ def test_all_that_is_left_elsewhere_is_enough_where_it_is_just_what_is_needed(wo
     assert world.gate().given == {TO_THERE: 4}
 
 
-def test_who_is_short_waits_up_to_200_ms_before_another_region_is_asked_each_by_its_token(
+def test_a_short_lane_waits_up_to_200_ms_before_it_asks_abroad(
     world: Gated,
 ) -> None:
     for n in range(60):
@@ -175,7 +175,7 @@ def test_who_is_short_waits_up_to_200_ms_before_another_region_is_asked_each_by_
     assert 70 < sum(waits) / len(waits) < 130
 
 
-def test_lanes_here_are_asked_first_then_those_that_are_seen_to_have_most(world: Gated) -> None:
+def test_lanes_here_are_asked_first_then_the_richest(world: Gated) -> None:
     """Three lanes there, with 4 that are not seen, with 1 and 5; one here, with 1."""
     taker, others = Lane(B, 1, COUNTER), (HERE, SECOND, Lane(A, 2, COUNTER), THERE)
     for lane, has in zip(others, (4, 1, 5, 1), strict=True):
@@ -197,7 +197,7 @@ def test_lanes_here_are_asked_first_then_those_that_are_seen_to_have_most(world:
     assert keys == [items.gate_key(others[n]) for n in (3, 2, 1, 0)]
 
 
-def test_who_has_enough_by_what_is_on_its_way_waits_for_nobody_and_takes_no_more(
+def test_a_lane_with_enough_on_its_way_waits_for_nobody(
     world: Gated,
 ) -> None:
     giver = world.put(given={TO_THERE: 3})

@@ -113,7 +113,7 @@ def adding(monkeypatch: pytest.MonkeyPatch) -> Iterator[Adding]:
     until(lambda: adding.gatherer._queues == {})
 
 
-def test_a_change_alone_is_put_at_once_and_what_comes_meanwhile_leaves_together_up_to_a_bound_and_in_order(
+def test_a_change_alone_goes_at_once_and_later_ones_together(
     adding: Adding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gather, "PACK_CHANGES", 3)
@@ -131,7 +131,7 @@ def test_a_change_alone_is_put_at_once_and_what_comes_meanwhile_leaves_together_
     assert adding.batches == [[1], [2, 3, 4], [5, 6, 7]]
 
 
-def test_lanes_travel_together_up_to_a_bound_and_a_limited_one_waits_for_none(
+def test_lanes_travel_together_and_a_limited_one_waits_for_none(
     adding: Adding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gather, "LANES_MAX", 2)
@@ -172,7 +172,7 @@ def test_who_is_first_when_others_leave_has_the_timer(
 
 
 @pytest.mark.parametrize("at_once", [1, 4])
-def test_who_is_interrupted_at_any_line_leaves_nothing_behind_and_the_others_go_on(
+def test_an_interruption_at_any_line_leaves_nothing_behind(
     at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A signal raises between two lines of the main thread: here at each line of gather.py in
@@ -228,7 +228,7 @@ def test_a_turn_that_an_interruption_took_is_given_to_the_next(adding: Adding) -
     assert (adding.batches, second.outcome) == ([[2]], Receipt("recorded", delta(2)))
 
 
-def test_the_error_of_a_change_alone_is_the_tables_with_its_cause() -> None:
+def test_a_change_alone_raises_the_tables_error() -> None:
     world, lost = World(), OutcomeUnknown("lost")
     lost.__cause__ = TimeoutError()
     world.home.after(Put, fail(lost))
@@ -238,7 +238,7 @@ def test_the_error_of_a_change_alone_is_the_tables_with_its_cause() -> None:
     assert raised.value.delta is not None
 
 
-def test_a_failure_reaches_each_change_of_a_pack_and_an_interruption_its_leader_alone(
+def test_a_failure_reaches_each_and_an_interruption_the_leader(
     adding: Adding,
 ) -> None:
     every = adding.add(1, 2, 3)
@@ -257,7 +257,7 @@ def test_a_failure_reaches_each_change_of_a_pack_and_an_interruption_its_leader_
     assert failure.delta == delta(6)
 
 
-def test_close_returns_when_each_that_was_taken_has_its_outcome_and_says_what_was_not(
+def test_close_waits_for_each_outcome_and_says_what_was_not_sent(
     adding: Adding,
 ) -> None:
     every = adding.add(1, 2, 3)
@@ -272,9 +272,7 @@ def test_close_returns_when_each_that_was_taken_has_its_outcome_and_says_what_wa
     assert [each.result().outcome for each in every] == ["recorded", "accepted", "accepted"]
 
 
-def test_close_refuses_who_waits_for_room_and_does_not_let_it_wait_for_a_put(
-    adding: Adding, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_close_refuses_who_waits_for_room(adding: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gather, "WAITING_MAX", 2)
     monkeypatch.setattr(gather, "WAIT_S", 10 * HANG_S)  # no put makes room meanwhile
     adding.add(1, 2, 3)
@@ -327,9 +325,7 @@ def test_who_comes_to_a_full_queue_waits_outside(
     assert adding.batches[:2] == [[1], [2, 3]]
 
 
-def test_a_ledger_that_is_closed_takes_nothing_more_and_one_that_does_not_gather_has_nothing_to_close() -> (
-    None
-):
+def test_a_closed_ledger_takes_nothing_more() -> None:
     world = World()
     ledger, plain = world.ledger(gather=True), world.ledger()
     for each in (ledger, plain):
@@ -360,7 +356,7 @@ def _switches_often() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_switches_often")
 @pytest.mark.parametrize("gathers", [False, True])
-def test_threads_that_add_sell_and_read_lose_double_and_oversell_nothing(gathers: bool) -> None:
+def test_threads_that_add_sell_and_read_stay_exact(gathers: bool) -> None:
     table, at = MemoryTable(), datetime.now(UTC)
     ledger, reader = (
         Ledger(SETTINGS, table=table, gather=gathers),

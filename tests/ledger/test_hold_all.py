@@ -54,7 +54,7 @@ def refused(ledger: Ledger, counters: Any, amount: int, **named: Any) -> errors.
     return caught.value
 
 
-def test_each_counter_holds_the_amount_and_the_same_call_again_holds_it_once(world: World) -> None:
+def test_each_counter_holds_once_however_often_it_is_called(world: World) -> None:
     key = world.key()
     for region in (A, A, B):
         holds = world.ledger(region).hold_all(NAMES, 4, expires=MINUTE, **key, region=A)
@@ -65,7 +65,7 @@ def test_each_counter_holds_the_amount_and_the_same_call_again_holds_it_once(wor
     assert held(world) == [8, 8, 8]
 
 
-def test_a_key_names_the_call_with_its_list_whatever_the_order_and_is_no_name_of_another_call(
+def test_a_key_names_the_call_with_its_list_in_any_order(
     world: World,
 ) -> None:
     key = world.key()
@@ -105,7 +105,7 @@ def file_all(world: World) -> None:
             assert not gate.held
 
 
-def test_the_names_of_a_call_and_of_its_holds_are_the_same_for_ever() -> None:
+def test_names_of_a_call_and_its_holds_never_change() -> None:
     at_ms, length_ms = 1291191960000, 60_000
     name = hold_all.name_of("order-7/ü", ["team:t", "key:k"])
     assert name == "8:hold_all10:order-7/ü5:key:k6:team:t"
@@ -134,9 +134,7 @@ def same_call(world: World, length: timedelta, region: str = A, **key: Any) -> H
 
 
 @pytest.mark.parametrize("filed", [False, True])
-def test_another_length_is_the_same_call_and_the_hold_ends_when_the_first_call_said(
-    filed: bool, world: World
-) -> None:
+def test_another_length_is_the_same_call(filed: bool, world: World) -> None:
     key = world.key()
     first = same_call(world, MINUTE, **key)
     if filed:
@@ -187,7 +185,7 @@ def test_a_refusal_stays_one_when_the_time_of_the_call_is_over(world: World) -> 
         assert refused(world.ledger(), NAMES, 3, **key).counter == ORG
 
 
-def test_a_refusal_stays_one_when_somebody_else_ended_what_its_process_left(world: World) -> None:
+def test_a_refusal_stays_though_another_ended_the_holds(world: World) -> None:
     key = world.key()
     world.ledger().hold(ORG, 8, expires=MINUTE, **world.key())
     world.home.before(
@@ -201,7 +199,7 @@ def test_a_refusal_stays_one_when_somebody_else_ended_what_its_process_left(worl
     assert refused(world.ledger(), NAMES[::-1], 3, **key).counter == ORG
 
 
-def test_what_was_over_when_somebody_repeated_the_call_is_over_for_all_who_repeat_it(
+def test_a_call_repeated_after_its_time_is_over_for_all(
     world: World,
 ) -> None:
     """KEY was held, the process died, and the time is over.
@@ -230,7 +228,7 @@ def test_what_was_over_when_somebody_repeated_the_call_is_over_for_all_who_repea
         ledger.hold_all(NAMES, 3, expires=MINUTE, **key)
 
 
-def test_a_call_of_which_nothing_was_decided_before_its_time_was_over_can_be_corrected(
+def test_a_call_over_before_any_decision_can_be_corrected(
     world: World,
 ) -> None:
     key = world.key()
@@ -244,7 +242,7 @@ def test_a_call_of_which_nothing_was_decided_before_its_time_was_over_can_be_cor
     world.ledger().hold_all(NAMES, 3, expires=MINUTE, **key)  # nobody needed what is over
 
 
-def test_the_shape_is_asked_for_all_counters_in_one_request_before_anything_is_held() -> None:
+def test_the_shape_is_asked_once_before_any_hold() -> None:
     world = World(limits=LIMITS)
     world.shape(limits={"key:": LIMITS["key:"]})
     with unchanged(world.home, errors.SettingsMismatch, match="org: team:|team: org:|team:"):
@@ -259,7 +257,7 @@ def test_the_shape_is_asked_for_all_counters_in_one_request_before_anything_is_h
     assert (sum(map(shape, world.home.asked)), held(world)) == (1, [2, 2, 2])
 
 
-def test_a_held_amount_is_released_before_the_refusal_is_raised_and_the_refusal_names_its_counter(
+def test_holds_are_released_before_the_refusal_is_raised(
     world: World,
 ) -> None:
     world.ledger().hold(ORG, 8, expires=MINUTE)
@@ -269,7 +267,7 @@ def test_a_held_amount_is_released_before_the_refusal_is_raised_and_the_refusal_
     assert not hasattr(error, "__notes__")
 
 
-def test_a_refused_call_is_refused_again_for_ever_by_the_counter_that_refused_it(
+def test_a_refused_call_is_refused_for_ever_by_that_counter(
     world: World,
 ) -> None:
     key = world.key()
@@ -282,7 +280,7 @@ def test_a_refused_call_is_refused_again_for_ever_by_the_counter_that_refused_it
     assert isinstance(again.__cause__, errors.HoldEnded)
 
 
-def test_a_refused_call_that_died_while_it_released_is_released_by_who_makes_it_again(
+def test_a_refused_call_that_died_is_released_by_the_next(
     world: World,
 ) -> None:
     key = world.key()
@@ -299,7 +297,7 @@ def test_a_refused_call_that_died_while_it_released_is_released_by_who_makes_it_
     assert held(world) == [0, 0, 8]
 
 
-def test_a_call_that_was_captured_says_so_and_releases_nothing_of_the_others(world: World) -> None:
+def test_a_captured_call_releases_no_other_hold(world: World) -> None:
     key = world.key()
     holds = world.ledger().hold_all(NAMES, 3, expires=MINUTE, **key)
     Ledger(world.settings(), tables=world.regions, clock=world.clock).capture(
@@ -310,7 +308,7 @@ def test_a_call_that_was_captured_says_so_and_releases_nothing_of_the_others(wor
     assert (ended.value.state, held(world)) == ("captured", [3, 0, 3])
 
 
-def test_what_a_table_does_not_decide_is_asked_again_and_then_released_unless_the_call_has_a_key(
+def test_an_undecided_hold_is_asked_again_then_released(
     world: World,
 ) -> None:
     world.home.before(writes_of(ORG), fail(errors.Throttled("slower")), TRIES_MAX - 1)
@@ -343,7 +341,7 @@ def test_a_release_that_fails_is_a_note_of_the_refusal(world: World) -> None:
     assert held(world) == [3, 0, 8]
 
 
-def test_who_remembers_a_refusal_looks_at_all_and_is_refused_where_one_is_short_without_a_hold(
+def test_sold_out_is_looked_up_without_a_hold(
     world: World,
 ) -> None:
     ledger = world.ledger()
@@ -379,7 +377,7 @@ def test_a_look_that_fails_or_is_wrong_changes_no_answer(world: World) -> None:
     assert held(world) == [3, 3, 3]
 
 
-def test_what_an_attempt_that_died_left_held_is_released_with_the_refusal(world: World) -> None:
+def test_holds_of_a_dead_attempt_go_with_the_refusal(world: World) -> None:
     """It held KEY and TEAM. Who makes its call again is refused by ORG before it asks them."""
     key, ledger = world.key(), world.ledger()
     world.home.before(writes_of(ORG), fail(KeyboardInterrupt()), 1)
@@ -415,7 +413,7 @@ def test_a_call_with_a_key_reads_its_own_holds_strongly(world: World) -> None:
     ] == [0, 0, 8]
 
 
-def test_no_error_of_a_later_try_says_that_nothing_was_written_of_what_an_earlier_one_may_have(
+def test_no_later_error_denies_what_an_earlier_try_wrote(
     world: World,
 ) -> None:
     world.home.before(writes_of(KEY), fail(errors.OutcomeUnknown("lost")), 1)
@@ -451,7 +449,7 @@ def test_bad_input_is_refused_before_anything_is_sent(
     assert world.home.asked == []
 
 
-def test_where_a_period_is_over_nothing_is_held_and_a_refusal_says_when_the_next_one_begins(
+def test_a_period_that_is_over_holds_nothing(
     world: World,
 ) -> None:
     kept, november = (
@@ -477,7 +475,7 @@ def test_where_a_period_is_over_nothing_is_held_and_a_refusal_says_when_the_next
 # --------------------------------------------------------------------------------------------------
 
 
-def test_holds_end_together_and_a_block_releases_what_was_not_captured_in_it() -> None:
+def test_a_block_releases_what_was_not_captured() -> None:
     world = World(limits=LIMITS)
     ledger = world.ledger()
     with ledger.hold_all(NAMES, 3, expires=MINUTE) as holds:
@@ -500,7 +498,7 @@ def test_holds_end_together_and_a_block_releases_what_was_not_captured_in_it() -
             Holds([cast(Hold, wrong)])
 
 
-def test_what_ends_all_tries_each_before_it_raises_the_first_failure() -> None:
+def test_each_end_is_tried_before_the_first_failure_is_raised() -> None:
     world = World(limits=LIMITS)
     ledger = world.ledger()
     for end in (Holds.capture, Holds.release, lambda holds: holds.__exit__(None, None, None)):
@@ -597,7 +595,7 @@ class Crowd:
         return sum(amount <= min(left[key], left[ORG]) for key, amount in self.refused)
 
 
-def test_fewer_refusals_are_false_where_who_was_refused_looks_before_it_holds(
+def test_a_look_before_the_hold_makes_fewer_false_refusals(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def of_all() -> int:

@@ -165,9 +165,7 @@ def test_an_item_is_written_as_the_data_model_says(kind: Kind) -> None:
 
 @EACH
 @given(data=st.data())
-def test_what_was_written_comes_back_also_beside_further_attributes(
-    kind: Kind, data: st.DataObject
-) -> None:
+def test_an_item_comes_back_also_beside_further_attributes(kind: Kind, data: st.DataObject) -> None:
     value = data.draw(kind.values)
     item = kind.encode(value)
     further = data.draw(st.dictionaries(st.text(min_size=1), st.sampled_from(OTHER_TYPES)))
@@ -214,7 +212,7 @@ def test_an_item_with_one_thing_that_cannot_be_is_damaged(kind: Kind) -> None:
     )
 
 
-def test_what_carries_no_version_has_none_and_an_error_survives_a_process_pool() -> None:
+def test_an_item_without_a_version_has_none() -> None:
     for item in (
         None,
         {},

@@ -72,7 +72,7 @@ def sale() -> Pair:
     return Pair()
 
 
-def test_a_change_of_a_limited_counter_counts_once_and_a_refusal_is_final_for_its_key() -> None:
+def test_a_limited_change_counts_once_and_a_refusal_is_final() -> None:
     for gather in (False, True):
         sale = Pair(gather=gather)
         key, other = sale.key(), sale.key()
@@ -98,7 +98,7 @@ def test_a_change_of_a_limited_counter_counts_once_and_a_refusal_is_final_for_it
         sale.here.close()
 
 
-def test_each_region_decides_alone_while_it_has_rights_and_asks_the_other_when_it_has_none(
+def test_a_region_decides_alone_while_it_has_rights(
     sale: Pair,
 ) -> None:
     sale.add(STOCK, 60)
@@ -116,7 +116,7 @@ def test_each_region_decides_alone_while_it_has_rights_and_asks_the_other_when_i
     assert sale.value(STOCK) == 60 - 4 - moved
 
 
-def test_many_changes_of_a_lane_travel_together_and_one_refusal_fails_no_other() -> None:
+def test_changes_travel_together_and_a_refusal_fails_no_other() -> None:
     for gather in (False, True):
         sale = Pair(gather=gather)
         key = sale.key()
@@ -139,7 +139,7 @@ def test_many_changes_of_a_lane_travel_together_and_one_refusal_fails_no_other()
         sale.here.close()
 
 
-def test_a_limit_that_an_attempt_without_an_answer_may_have_set_is_not_denied(sale: Pair) -> None:
+def test_a_limit_that_may_have_been_set_is_not_denied(sale: Pair) -> None:
     """The SDK sends the Update again; between both somebody sets a wider limit, and sells what
     that allows.
     """
@@ -170,7 +170,7 @@ def test_a_limit_that_an_attempt_without_an_answer_may_have_set_is_not_denied(sa
 # --------------------------------------------------------------------------------------------
 
 
-def test_a_refusal_carries_the_limit_and_what_was_left_of_all_regions(sale: Pair) -> None:
+def test_a_refusal_says_the_limit_and_what_was_left(sale: Pair) -> None:
     def carried(
         says: str, call: Any, *args: Any, **given: Any
     ) -> tuple[int | None, int | None, bool]:
@@ -225,7 +225,7 @@ def test_a_refusal_carries_the_limit_and_what_was_left_of_all_regions(sale: Pair
     assert pickle.loads(pickle.dumps(error)).__dict__ == error.__dict__
 
 
-def test_a_refusal_says_whether_its_token_was_refused_before_the_call(sale: Pair) -> None:
+def test_a_refusal_says_whether_it_was_refused_before(sale: Pair) -> None:
     """A transfer goes on to the next refund after a replayed refusal, and stops after a new one."""
     key, of_hold = sale.key(), sale.key()
     for before in (False, True):
@@ -244,7 +244,7 @@ def test_a_refusal_says_whether_its_token_was_refused_before_the_call(sale: Pair
     ]
 
 
-def test_a_repeated_refusal_says_what_is_left_now_by_one_request_for_a_batch(sale: Pair) -> None:
+def test_a_repeated_refusal_says_what_is_left_now(sale: Pair) -> None:
     key = sale.key()
     many = [Change(SEATS, 11 + n, str(n), key["at"]) for n in range(50)]
     sale.here.add_many(many)
@@ -276,7 +276,7 @@ def test_a_repeated_refusal_says_what_is_left_now_by_one_request_for_a_batch(sal
     assert (error.limit, error.available, error.replayed) == (None, None, True)
 
 
-def test_what_a_hold_that_is_over_set_aside_is_left_for_who_is_refused_again(sale: Pair) -> None:
+def test_a_hold_that_is_over_is_left_for_who_is_refused(sale: Pair) -> None:
     key = sale.key()
     raised(errors.LimitReached, "would pass", sale.here.add, SEATS, 11, **key)
     sale.hold(4)
@@ -306,7 +306,7 @@ def test_a_hold_sets_aside_and_what_is_not_captured_goes_back(sale: Pair) -> Non
     raised(errors.HoldEnded, "captured", sale.here.release, hold)
 
 
-def test_leaving_without_a_capture_releases_also_when_the_block_fails(sale: Pair) -> None:
+def test_a_block_releases_its_hold_also_when_it_fails(sale: Pair) -> None:
     def left(fails: bool, down: bool) -> Hold:
         with sale.hold(10) as hold:
             sale.home.down = down
@@ -372,7 +372,7 @@ def test_a_hold_is_a_value_that_travels_as_its_id_or_pickled(sale: Pair) -> None
     raised(errors.InvalidInput, "A Hold takes a Delta", Hold, hold)
 
 
-def test_an_id_that_was_spoiled_is_the_id_of_no_hold_and_one_of_another_names_none(
+def test_a_spoiled_id_is_the_id_of_no_hold(
     sale: Pair,
 ) -> None:
     hold = sale.hold(4)
@@ -410,7 +410,7 @@ def test_an_id_that_was_spoiled_is_the_id_of_no_hold_and_one_of_another_names_no
     raised(errors.InvalidInput, "takes a Hold", sale.here.release, "a hold")
 
 
-def test_a_capture_is_of_what_was_held_or_less_and_below_0_of_its_magnitude_or_sign(
+def test_a_capture_is_at_most_what_was_held(
     sale: Pair,
 ) -> None:
     hold = sale.hold(4)
@@ -447,7 +447,7 @@ def test_how_long_a_hold_holds_is_above_0_and_at_most_400_days(sale: Pair) -> No
     )
 
 
-def test_a_hold_of_the_side_that_has_no_limit_is_refused_with_the_sign_to_give(sale: Pair) -> None:
+def test_a_hold_of_the_side_without_a_limit_is_refused(sale: Pair) -> None:
     """It would set nothing aside, and its capture would count: of a wallet of 100, a hold of 50
     makes 150.
     """
@@ -474,7 +474,7 @@ def test_a_holds_token_is_what_the_data_model_says_of_its_key(sale: Pair) -> Non
     assert token[:14] == to_ms(key["at"]).to_bytes(6, "big") + hashed[:8]
 
 
-def test_a_key_of_a_hold_is_not_that_of_a_change_and_another_amount_is_a_conflict(
+def test_a_holds_key_is_no_changes_key(
     sale: Pair,
 ) -> None:
     key = sale.key()
@@ -521,7 +521,7 @@ def test_a_limit_is_set_for_one_counter_and_the_other_side_stays(sale: Pair) -> 
     both.set_limit(SEATS, floor=0, ceiling=0)
 
 
-def test_a_standing_says_what_is_left_here_and_everywhere_what_is_held_and_on_its_way(
+def test_a_standing_says_what_is_left_held_and_on_its_way(
     sale: Pair,
 ) -> None:
     nothing = sale.world.reader().standing(SEATS)
@@ -609,7 +609,7 @@ def test_a_read_a_history_and_its_pages_are_of_what_counts(sale: Pair) -> None:
     }
 
 
-def test_a_counter_that_was_restored_is_found_by_verify_and_rebuilt_in_every_region(
+def test_a_restored_counter_is_found_and_rebuilt_everywhere(
     sale: Pair,
 ) -> None:
     for _ in range(40):
@@ -633,7 +633,7 @@ def test_a_counter_that_was_restored_is_found_by_verify_and_rebuilt_in_every_reg
     assert sale.add(STOCK, -37, sale.there) == "recorded"
 
 
-def test_changes_that_came_past_the_gate_are_found_in_no_value_and_their_lane_gets_no_gate(
+def test_changes_past_the_gate_are_in_no_value(
     sale: Pair,
 ) -> None:
     sale.add(SEATS, 2)
@@ -671,7 +671,7 @@ def shaped(world: World, **changed: Any) -> str:
     return world.home.run(write(world.settings(**changed)))
 
 
-def test_a_process_without_the_limits_of_the_table_is_refused_until_the_shape_has_grown() -> None:
+def test_a_process_without_the_tables_limits_is_refused() -> None:
     world = World(limits=LIMITS)
     world.shape()
     for name, limits in OTHERS.items():
@@ -703,9 +703,7 @@ USES: dict[str, Callable[[Ledger, Reader, Compactor], Any]] = {
 }
 
 
-def test_a_limit_that_the_shape_lacks_is_refused_at_each_use_but_where_the_settings_let_it_pass() -> (
-    None
-):
+def test_a_limit_that_the_shape_lacks_is_refused_at_each_use() -> None:
     for name, use in USES.items():
         world = World(limits=LIMITS)
         shaped(world, limits={"stock:": LIMITS["stock:"]})
@@ -741,9 +739,7 @@ def test_in_a_batch_the_changes_below_other_prefixes_go_on() -> None:
         ledger.close()
 
 
-def test_where_there_is_no_shape_the_first_who_uses_a_limit_writes_it_and_asks_for_nothing_more() -> (
-    None
-):
+def test_the_first_use_of_a_limit_writes_the_shape() -> None:
     world = World(limits=LIMITS)
     world.reader().read(SEATS)
     ledger = world.ledger()
@@ -759,7 +755,7 @@ def test_where_there_is_no_shape_the_first_who_uses_a_limit_writes_it_and_asks_f
     assert world.home.kinds == [Update, Update, Put, Update]
 
 
-def test_a_first_use_that_cannot_write_the_shape_says_so_once_and_goes_on(
+def test_a_shape_that_cannot_be_written_is_told_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """It had no answer; or counters below the prefix have changes, and they alone are refused."""
@@ -788,9 +784,7 @@ def test_a_first_use_that_cannot_write_the_shape_says_so_once_and_goes_on(
         before.ledger().add("seats:old", 1)
 
 
-def test_a_limit_is_not_added_for_counters_that_have_changes_or_while_a_region_cannot_be_asked() -> (
-    None
-):
+def test_a_limit_is_not_added_to_counters_with_changes() -> None:
     world = World(limits=LIMITS)
     for counter in ("seats:a", "seats:b", "other"):
         world.away.store([directory.item_of(world.ledger(B, limits={}).add(counter, 1).delta.lane)])

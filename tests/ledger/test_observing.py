@@ -119,7 +119,7 @@ CALLS: list[tuple[Callable[[Any], Any], str, str]] = [
 
 
 @pytest.mark.parametrize("awaits", [False, True])
-def test_each_public_call_is_told_once_by_its_name_with_what_came_of_it(awaits: bool) -> None:
+def test_each_public_call_is_told_once_with_its_end(awaits: bool) -> None:
     watched = Watched(awaits=awaits)
     for call, name, outcome in CALLS:
         if not awaits or not name.startswith("compactor"):
@@ -139,7 +139,7 @@ def test_what_is_not_told_sends_nothing_or_is_told_by_a_hold() -> None:
     assert {outcome for _, _, outcome in CALLS if outcome[0].islower()} == WELL
 
 
-def test_holds_are_told_as_they_end_and_a_run_of_the_compactor_by_its_first_problem() -> None:
+def test_holds_and_compactions_are_told_as_they_end() -> None:
     watched = Watched()
     watched.ledger.add(STOCK, 5)
     hold = watched.ledger.hold(STOCK, -1, expires=HOUR)
@@ -157,9 +157,7 @@ def test_holds_are_told_as_they_end_and_a_run_of_the_compactor_by_its_first_prob
     assert watched.of(watched.compactor.run) == [("compactor.run", "LaneUnread")]
 
 
-def test_receipts_and_errors_carry_what_their_call_cost_and_what_was_not_sent_cost_nothing() -> (
-    None
-):
+def test_receipts_and_errors_carry_what_their_call_cost() -> None:
     watched = Watched()
     with Meter() as meter:  # to which each call in it adds its cost
         receipt = watched.ledger.add(LIKES, 1)
@@ -179,7 +177,7 @@ def test_milliseconds_are_those_that_the_caller_waited(monkeypatch: pytest.Monke
     assert watched[0].milliseconds == 250.0
 
 
-def test_a_call_that_is_interrupted_is_told_and_its_interruption_goes_on() -> None:
+def test_an_interrupted_call_is_told_and_stays_interrupted() -> None:
     watched = Watched()
     watched.table.before(Put, lambda _: here().begin()).before(Put, fail(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
@@ -201,7 +199,7 @@ class OutOfTime(BaseException):
     """
 
 
-def test_what_an_observer_raises_changes_nothing_and_is_logged_once(
+def test_an_observer_that_raises_is_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     fails: Any
@@ -257,9 +255,7 @@ def test_what_is_no_plain_function_is_refused() -> None:
 
 
 @pytest.mark.anyio
-async def test_tasks_that_run_at_once_are_told_apart_and_one_that_is_cancelled_with_what_told_nothing() -> (
-    None
-):
+async def test_tasks_that_run_at_once_are_told_apart() -> None:
     watched, asked = list[Observed](), asyncio.Event()
 
     async def answered(request: Put) -> None:
@@ -295,9 +291,7 @@ class Lazy:
         await asyncio.sleep(0)
 
 
-def test_a_coroutine_that_is_thrown_away_leaves_no_meter_behind_and_pays_nothing_in_another_call() -> (
-    None
-):
+def test_a_coroutine_thrown_away_leaves_no_meter_behind() -> None:
     with Meter() as before:
         waiting = Lazy().wait()
         # as in a task, whose context is not the one where it is thrown away

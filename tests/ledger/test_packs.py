@@ -40,7 +40,7 @@ def named(data: bytes, highest: str = token(2)) -> Item:
     }
 
 
-def test_a_pack_is_named_by_its_highest_token_and_the_head_of_the_hash_of_its_entries() -> None:
+def test_a_pack_is_named_by_its_highest_token_and_a_hash() -> None:
     data = packed(token(1), -6) + packed(token(2), 10**18)
     item = items.pack_item(Pack(LANE, Entries.read(data)))
     assert item == named(data)
@@ -61,9 +61,7 @@ def test_a_pack_is_named_by_its_highest_token_and_the_head_of_the_hash_of_its_en
         Entries.read(b"\0" * ENTRY.size * (ENTRIES_MAX + 1))
 
 
-def test_a_delta_sorts_before_each_pack_that_ends_with_it_and_both_below_the_bound_after_it() -> (
-    None
-):
+def test_a_delta_sorts_before_the_packs_that_end_with_it() -> None:
     pack = key_of(pack_item(1, 2)).sk
     assert token(1) < token(2) < pack < (items.tail_after(token(2)) or "") < token(3)
     assert items.tail_upto(token(2)) > key_of(pack_item(2, 12)).sk
@@ -98,7 +96,7 @@ DAMAGED = [
 ]
 
 
-def test_a_damaged_pack_is_told_with_its_key_by_whoever_reads_it_and_stops_no_other_lane() -> None:
+def test_a_damaged_pack_is_named_and_stops_no_other_lane() -> None:
     for item in DAMAGED:
         with pytest.raises(DamagedItem) as damaged:
             items.entries_of(LANE, item)
@@ -119,7 +117,7 @@ def test_a_damaged_pack_is_told_with_its_key_by_whoever_reads_it_and_stops_no_ot
     above=st.integers(-1, 10),
     upto=st.integers(-1, 10),
 )
-def test_the_entries_between_two_tokens_are_those_above_the_one_and_up_to_the_other(
+def test_entries_between_two_tokens_leave_the_lower_one_out(
     numbers: list[int], above: int, upto: int
 ) -> None:
     def place(n: int) -> bytes:
@@ -139,9 +137,7 @@ def test_the_entries_between_two_tokens_are_those_above_the_one_and_up_to_the_ot
     span_ms=st.integers(0, 20),
 )
 @example(times=[[0], [1], [0, 2]], span_ms=0)
-def test_a_token_is_new_once_in_items_that_come_in_the_order_of_their_highest_tokens(
-    times: list[list[int]], span_ms: int
-) -> None:
+def test_a_token_is_new_once_whichever_item_brings_it(times: list[list[int]], span_ms: int) -> None:
     def entry(number: int) -> bytes:  # three in a millisecond
         return ENTRY.pack(tokens.first_of(number // 3)[:6] + number.to_bytes(10, "big"), number)
 
@@ -162,9 +158,7 @@ def change(number: int, seconds: float = 0, counter: str = COUNTER, amount: int 
     )
 
 
-def test_changes_of_a_lane_within_the_span_travel_in_one_item_and_one_that_is_alone_as_ever() -> (
-    None
-):
+def test_changes_of_a_lane_within_the_span_share_an_item() -> None:
     world = one_region()
     asked = [change(1), change(2, 10), change(3, 20.001), change(4, counter="seats"), change(5)]
     for alone in ("recorded", "replayed"):
@@ -179,9 +173,7 @@ def test_changes_of_a_lane_within_the_span_travel_in_one_item_and_one_that_is_al
     assert world.reader().values([COUNTER, "seats"]) == {COUNTER: 4, "seats": 1}
 
 
-def test_the_same_token_twice_in_a_call_is_sent_once_and_another_change_under_it_is_a_conflict() -> (
-    None
-):
+def test_a_token_twice_in_a_call_is_sent_once_or_a_conflict() -> None:
     world = one_region()
     outcomes = world.ledger().add_many(
         [change(1), change(2), change(1), change(2, amount=7)], pack=True
@@ -199,9 +191,7 @@ def test_the_same_token_twice_in_a_call_is_sent_once_and_another_change_under_it
     assert alone[0].delta == alone[1].delta
 
 
-def test_a_pack_that_fails_fails_for_each_of_its_changes_with_a_delta_of_its_own_and_may_be_sent_again() -> (
-    None
-):
+def test_a_failed_pack_fails_each_change_and_may_be_sent_again() -> None:
     world = one_region()
     world.home.after(Put, fail(OutcomeUnknown("lost")), times=1)
     outcomes = world.ledger().add_many([change(1), change(2), change(1)], pack=True)
@@ -222,7 +212,7 @@ def test_a_pack_that_fails_fails_for_each_of_its_changes_with_a_delta_of_its_own
     assert ended.value.value[0] is failure  # with its cause
 
 
-def test_a_pack_has_a_bound_and_bad_changes_do_not_keep_the_others() -> None:
+def test_a_pack_is_bounded_and_a_bad_change_keeps_no_other() -> None:
     world = one_region()
     with pytest.raises(InvalidInput, match="pack"):
         world.ledger().add_many([change(1)], pack="yes")  # type: ignore[arg-type]
@@ -236,9 +226,7 @@ def test_a_pack_has_a_bound_and_bad_changes_do_not_keep_the_others() -> None:
     assert world.value() == 2 * PACK_CHANGES + 1
 
 
-def test_two_changes_under_one_token_are_told_by_verify_and_by_clean_and_the_first_item_counts() -> (
-    None
-):
+def test_of_two_changes_under_one_token_the_first_counts() -> None:
     world = one_region()
     world.home.store(
         [pack_item(1, 2), items.pack_item(pack_of([Delta(LANE, token(2), 7), delta(3)]))]

@@ -67,7 +67,7 @@ def at(made: World, moment: datetime) -> None:
 
 
 @given(period=PERIODS, moment=MOMENTS)
-def test_a_moment_is_in_the_period_of_its_name_which_is_good_for_it_in_every_zone(
+def test_a_moment_is_in_the_period_of_its_name_in_every_zone(
     period: Period, moment: datetime
 ) -> None:
     name = period.name("base@x", moment)
@@ -104,7 +104,7 @@ def changes_of_clocks(zone: str, year: int) -> list[datetime]:
 
 
 @pytest.mark.parametrize("zone", CLOCKS_CHANGE)
-def test_every_moment_is_between_the_start_and_the_end_of_its_own_name_and_no_name_is_without_a_moment(
+def test_a_period_holds_each_of_its_moments_and_has_some(
     zone: str,
 ) -> None:
     changes = [change for year in CLOCKS_CHANGE[zone] for change in changes_of_clocks(zone, year)]
@@ -131,9 +131,7 @@ def ends_of(name: str, name_of: dict[datetime, str]) -> tuple[datetime, datetime
     return moments[0], moments[-1]
 
 
-def test_an_hour_that_clocks_show_twice_is_two_hours_long_and_one_that_they_leave_out_is_none() -> (
-    None
-):
+def test_an_hour_shown_twice_is_two_hours_and_a_skipped_one_none() -> None:
     hour, at = Period("hour", "Europe/Paris"), datetime(2026, 10, 25, 3, 30, tzinfo=UTC)
     assert hour.last("b", 3, at) == ["b@2026-10-25T02", "b@2026-10-25T03", "b@2026-10-25T04"]
     twice = hour.end("b@2026-10-25T02") - hour.start("b@2026-10-25T02")
@@ -147,7 +145,7 @@ def test_an_hour_that_clocks_show_twice_is_two_hours_long_and_one_that_they_leav
     ]
 
 
-def test_the_names_until_a_border_leave_out_the_period_that_begins_there() -> None:
+def test_names_leave_out_the_period_that_begins_at_until() -> None:
     new_year = [datetime(year, 1, 1, tzinfo=UTC) for year in (2025, 2026)]
     months = Period("month").names(KEY, *new_year)
     assert (len(months), months[0], months[-1]) == (12, f"{KEY}@2025-01", f"{KEY}@2025-12")
@@ -155,7 +153,7 @@ def test_the_names_until_a_border_leave_out_the_period_that_begins_there() -> No
     assert Period("month").names(KEY, new_year[0], a_moment_later) == [*months, f"{KEY}@2026-01"]
 
 
-def test_a_period_is_spelt_in_one_way_and_other_ends_of_names_are_none() -> None:
+def test_a_period_is_spelt_in_one_way() -> None:
     names = {
         "month": NAME,
         "week": "llm:key@2026-W47",
@@ -301,7 +299,7 @@ def test_the_environment_says_periods_in_seconds() -> None:
             Settings.from_env({"LEDGER_PERIODS": text}, table="counters", region=A)
 
 
-def test_a_period_takes_changes_of_its_own_time_alone_and_a_base_none() -> None:
+def test_a_period_takes_changes_of_its_time_and_a_base_none() -> None:
     made = world()
     for counter in (NAME, "plain:a@2026-11"):
         assert made.add(counter, 1).outcome == "recorded"
@@ -329,9 +327,7 @@ def test_a_period_takes_changes_of_its_own_time_alone_and_a_base_none() -> None:
     assert made.add("other:a@b", 1).outcome == "recorded"
 
 
-def test_a_period_that_is_over_takes_nothing_by_any_way_and_a_hold_of_it_ends_until_it_is_kept_no_longer() -> (
-    None
-):
+def test_a_period_that_is_over_takes_nothing_by_any_way() -> None:
     made = world()
     keyed = made.key()
     first = made.ledger().add(NAME, 4, **keyed)
@@ -371,7 +367,7 @@ def test_a_period_that_is_over_takes_nothing_by_any_way_and_a_hold_of_it_ends_un
         made.ledger().release(other)
 
 
-def test_all_items_of_a_period_say_when_they_retire_and_no_others_do() -> None:
+def test_all_items_of_a_period_say_when_they_retire() -> None:
     made = world(fold_min=1)
     for n in range(60):
         made.add("plain:a@2026-11", 1)
@@ -417,7 +413,7 @@ def test_all_items_of_a_period_say_when_they_retire_and_no_others_do() -> None:
     assert {"hold", "delta"} <= {kind.partition(" ")[0] for kind in kinds}
 
 
-def test_nobody_looks_at_a_period_that_is_kept_no_longer_however_much_of_it_is_left() -> None:
+def test_a_period_kept_no_longer_is_not_looked_at() -> None:
     made = world()
     made.add("plain:a@2026-11", 1)
     made.add(NAME, 1)
@@ -450,9 +446,7 @@ def test_nobody_looks_at_a_period_that_is_kept_no_longer_however_much_of_it_is_l
     assert not {"plain:a@2026-11", NAME} & {*listed}
 
 
-def test_a_limit_of_the_base_is_that_of_each_period_which_opens_from_then_on_in_whatever_region() -> (
-    None
-):
+def test_a_limit_of_the_base_is_that_of_each_later_period() -> None:
     made = world()
     made.add(NAME, 1)
     made.ledger(B).set_limit(KEY, ceiling=9)
@@ -488,7 +482,7 @@ def test_a_limit_of_the_base_is_that_of_each_period_which_opens_from_then_on_in_
         made.reader().periods("stock", Period("month"))
 
 
-def test_when_the_next_period_begins_is_never_said_to_be_in_the_past() -> None:
+def test_the_next_period_is_never_said_to_begin_in_the_past() -> None:
     """Two hours after the end by UTC it goes on in Los Angeles, and no settings know the zone of
     a name.
     """
@@ -512,7 +506,7 @@ def test_when_the_next_period_begins_is_never_said_to_be_in_the_past() -> None:
             assert raised.value.resets_at == resets_at
 
 
-def test_what_a_period_leaves_is_carried_once_it_is_over_everywhere_up_to_what_may_be() -> None:
+def test_what_a_period_leaves_is_carried_when_it_is_over() -> None:
     made = world(periods={"llm:": Keep(late=KEEP.late, keep=KEEP.keep, carry=20)})
     made.add(NAME, 45, B)
     hold = made.ledger().hold(NAME, 4, expires=timedelta(days=60), **made.key())
@@ -554,7 +548,7 @@ def test_what_is_carried_passes_no_ceiling_that_a_gate_can_have() -> None:
     )
 
 
-def test_who_cannot_ask_what_the_period_before_has_left_decides_nothing() -> None:
+def test_a_change_that_cannot_ask_the_period_before_fails() -> None:
     made = world(periods={"llm:": Keep(late=KEEP.late, keep=KEEP.keep, carry=20)})
     made.ledger().hold(NAME, 45, expires=timedelta(days=1), **made.key())  # which is over by then
     at(made, datetime(2026, 12, 1, 13, tzinfo=UTC))
@@ -570,7 +564,7 @@ def test_who_cannot_ask_what_the_period_before_has_left_decides_nothing() -> Non
     assert made.reader().standing(NEXT).ceiling == 50 + 20
 
 
-def test_the_shape_has_the_periods_and_takes_shards_of_one_that_is_to_come() -> None:
+def test_the_shape_has_periods_and_takes_shards_of_one_to_come() -> None:
     made = world()
     made.shape()
     shape = made.home.run(stored())
@@ -627,7 +621,7 @@ def test_the_shape_has_the_periods_and_takes_shards_of_one_that_is_to_come() -> 
     made.shape(periods=more, shards={**to_come, "plain:a@2027-01": 2})
 
 
-def test_the_first_who_uses_periods_writes_the_shape_where_there_is_none() -> None:
+def test_the_first_use_of_periods_writes_the_shape() -> None:
     name = "plain:a@2026-11"
     adds: list[Any] = [
         Ledger.add,

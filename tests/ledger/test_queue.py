@@ -117,9 +117,7 @@ def test_a_queue_without_a_client_for_its_region_is_refused(
             ChangeQueue("https://sqs.eu-west-1.amazonaws.com/1/changes", region=cast(Any, region))
 
 
-def test_poison_never_leaves_the_process_and_what_is_no_change_is_a_mistake_of_the_whole_batch() -> (
-    None
-):
+def test_poison_never_leaves_the_process() -> None:
     queue = Queue()
     for wrong in (("c", 1), {"counter": "c"}, None):
         with pytest.raises(InvalidInput, match=r"changes\[1\]"):
@@ -129,9 +127,7 @@ def test_poison_never_leaves_the_process_and_what_is_no_change_is_a_mistake_of_t
     assert (type(bad), good, queue.batches) == (InvalidMessage, "message-0", [[dumps(small(1))]])
 
 
-def test_many_changes_travel_in_few_messages_which_never_exceed_a_request_and_keep_their_order() -> (
-    None
-):
+def test_many_changes_fit_few_messages_in_their_order() -> None:
     for accent in ("", "é"):
         queue = Queue()
         changes = [small(n, accent) for n in range(3_000)]
@@ -148,9 +144,7 @@ def test_many_changes_travel_in_few_messages_which_never_exceed_a_request_and_ke
     assert Queue().open().send_many([longest] * 8) == ["message-0"] * 4 + ["message-1"] * 4
 
 
-def test_a_message_of_many_that_is_refused_is_told_of_each_of_its_changes_by_an_error_of_its_own() -> (
-    None
-):
+def test_a_refused_message_fails_each_of_its_changes() -> None:
     queue = Queue(refused(by_sender=True))
     results = queue.open().send_many([*map(small, range(300)), POISON])
     refusals = [result for result in results if isinstance(result, NotQueued)]
@@ -162,7 +156,7 @@ def test_a_message_of_many_that_is_refused_is_told_of_each_of_its_changes_by_an_
     assert (results[-2], type(results[-1])) == ("message-1", InvalidMessage)
 
 
-def test_a_queue_with_a_group_names_it_in_each_message_also_in_one_that_it_sends_again() -> None:
+def test_a_group_is_named_in_each_message_also_when_sent_again() -> None:
     for given, group in (
         ({}, None),
         ({"group": "tenant-7"}, "tenant-7"),

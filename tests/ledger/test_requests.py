@@ -43,7 +43,7 @@ def test_now_is_the_given_clock_beside_a_monotonic_one() -> None:
     assert before_ms <= instant.steady_ms <= time.monotonic_ns() // 1_000_000
 
 
-def test_an_update_makes_the_item_adds_to_the_digit_and_refuses_what_no_item_may_be() -> None:
+def test_an_update_adds_to_the_digit_and_refuses_a_bad_item() -> None:
     table, most = MemoryTable(), 10**38 - 1
     for add, total in ((1, 1), (most - 1, most)):
         assert table.answer(Update(KEY, (actions.Add("number", add),))) is None
@@ -59,7 +59,7 @@ def test_an_update_makes_the_item_adds_to_the_digit_and_refuses_what_no_item_may
     assert table.answer(Update(text, (actions.Set("text", {"S": "x" * room}),))) is None
 
 
-def test_what_was_answered_stays_as_it_was_and_a_set_has_no_order() -> None:
+def test_an_answer_does_not_change_later() -> None:
     table = MemoryTable()
     table.answer(Put(item("a")))
     page = table.answer(Query("p"))
@@ -70,9 +70,7 @@ def test_what_was_answered_stays_as_it_was_and_a_set_has_no_order() -> None:
     assert sets[1].holds({"s": {"BS": [b"a"]}})
 
 
-def test_a_step_asks_as_often_as_it_likes_and_its_failure_is_raised_where_the_program_asked() -> (
-    None
-):
+def test_a_step_raises_its_failure_where_the_program_asked() -> None:
     def asks(*texts: str) -> Generator[str, Any, list[object]]:
         """Asks each, and takes a failure for an answer."""
         answers: list[object] = []
@@ -106,7 +104,7 @@ def end_of(program: Generator[Any, Any, Any], answer: object) -> Any:
     return ended.value.value
 
 
-def test_every_item_goes_on_after_each_page_and_takes_no_more_than_it_was_asked_for() -> None:
+def test_every_item_goes_on_page_by_page_up_to_its_bound() -> None:
     program = every_item("p", "a", "z", consistent=False)
     assert next(program) == Query("p", "a", "z", None, False)
     assert program.send(Page((item("b"),), "b")) == Query("p", "b", "z", None, False)

@@ -122,7 +122,7 @@ def test_settings_that_cannot_be_are_refused_by_name() -> None:
             world.settings(thresholds={"stock:": some})
 
 
-def test_a_region_is_known_by_the_form_of_its_name_unless_there_is_an_endpoint() -> None:
+def test_a_region_is_known_by_its_form_unless_an_endpoint_is_set() -> None:
     session = boto3.Session()
     partitions = session.get_available_partitions()
     known = [
@@ -151,7 +151,7 @@ def test_what_was_passed_is_shown_as_far_as_a_log_line_goes() -> None:
     assert (shown("x" * 38), shown("x" * 39)) == (f"'{'x' * 38}'", f"'{'x' * 38}…")
 
 
-def test_settings_without_places_are_of_one_region_and_those_at_their_limits_are_made() -> None:
+def test_settings_at_their_limits_are_made() -> None:
     made = settings()
     assert (made.regions, made.endpoint_url, made.shards) == ((A,), None, {})
     extremes = {
@@ -168,9 +168,7 @@ def test_settings_without_places_are_of_one_region_and_those_at_their_limits_are
     assert settings(keep_ms=tokens.TIME_MS_MAX).keep_ms == tokens.TIME_MS_MAX  # what a token holds
 
 
-def test_settings_do_not_change_after_they_were_checked_can_be_a_key_and_travel_to_another_process() -> (
-    None
-):
+def test_settings_are_frozen_hashable_and_picklable() -> None:
     shards, some = {"stock:": 4}, [LOW]
     made = settings(shards=shards, thresholds={"stock:": some})
     shards["stock:"] = 0
@@ -182,9 +180,7 @@ def test_settings_do_not_change_after_they_were_checked_can_be_a_key_and_travel_
     assert pickle.loads(pickle.dumps(made)) == made
 
 
-def test_the_longest_prefix_that_fits_says_how_many_shards_and_each_is_a_lane_in_every_region() -> (
-    None
-):
+def test_the_longest_prefix_says_the_shards_and_their_lanes() -> None:
     made = settings(regions=(A, B), shards={"": 2, "stock:": 4, "stock:85": 1})
     assert [made.shards_of(name) for name in ("likes", "stock:1", "stock:85123A", "stock:8")] == [
         2,
@@ -213,7 +209,7 @@ def test_a_change_goes_into_one_of_the_lanes_that_are_read(randomness: bytes, sh
     assert (lane.shard, lane.shards) == (tokens.draw(token, shards) if shards > 1 else 0, shards)
 
 
-def test_a_threshold_is_strict_and_its_name_says_what_it_is_unless_it_is_given_one() -> None:
+def test_a_threshold_is_strict_and_named_by_itself_or_as_given() -> None:
     assert [LOW.side_of(value) for value in (9, 10, 11)] == [IN, OUT, OUT]
     assert [HIGH.side_of(value) for value in (999, 1_000, 1_001)] == [OUT, OUT, IN]
     assert [Threshold(above=0).side_of(value) for value in (0, 1)] == [OUT, IN]
@@ -254,9 +250,7 @@ def test_a_threshold_is_strict_and_its_name_says_what_it_is_unless_it_is_given_o
 NO_SHARES = (0.0, -0.5, 1.1, 1, True, "0.9", float("nan"), float("inf"))
 
 
-def test_a_threshold_of_a_limit_comes_to_a_number_by_that_limit_exactly_and_to_none_without_its_side() -> (
-    None
-):
+def test_a_threshold_of_a_limit_is_its_exact_share() -> None:
     for of, ceiling, above in (
         (0.9, 10, 9),
         (0.9, 11, 9),
@@ -285,9 +279,7 @@ def test_a_threshold_of_a_limit_comes_to_a_number_by_that_limit_exactly_and_to_n
             each.side_of(5)
 
 
-def test_a_threshold_of_a_limit_is_refused_where_no_counter_of_its_prefix_can_have_that_side() -> (
-    None
-):
+def test_a_threshold_of_a_limit_without_that_side_is_refused() -> None:
     up, down = Limit(ceiling=10, region=A), Limit(floor=0)
     both = Limit(floor=0, ceiling=10, region=A)
     share, left = Threshold(of_ceiling=0.9), Threshold(left=3)
@@ -322,7 +314,7 @@ def test_a_threshold_of_a_limit_is_refused_where_no_counter_of_its_prefix_can_ha
         )
 
 
-def test_the_thresholds_of_the_longest_prefix_decide_and_one_region_tells() -> None:
+def test_thresholds_are_the_longest_prefixes_and_one_regions() -> None:
     given_ = {"stock:": (LOW, HIGH), "stock:shoes:": [Threshold(below=1)]}
     here, there = (world.settings(region, thresholds=given_) for region in (A, B))
     assert (here.told_here("stock:1"), there.told_here("stock:1")) == ((LOW,), (HIGH,))
@@ -356,9 +348,7 @@ FULL = {
 }
 
 
-def test_every_setting_is_read_from_its_variable_and_an_argument_wins_over_it_over_the_default() -> (
-    None
-):
+def test_a_setting_is_the_argument_then_the_variable() -> None:
     places: Any = {
         "table": "counters",
         "region": B,

@@ -90,9 +90,7 @@ def shape_in(table: Region) -> Shape:
 # -------------------------------------------------------------------------------------------
 
 
-def test_a_process_with_other_settings_neither_adds_nor_reads_and_a_table_without_a_shape_takes_each() -> (
-    None
-):
+def test_other_settings_neither_add_nor_read() -> None:
     for wrong, says in (*NEVER, (GROWN, "region='ap-south-1'")):
         with refused(table := table_of(), SettingsMismatch, says):
             CALLS["add"](wrong, table)
@@ -176,7 +174,7 @@ def only(outcomes: Sequence[object]) -> object:
 
 
 @pytest.mark.parametrize("name", DOORS)
-def test_the_first_use_of_shards_keeps_a_shape_so_that_other_shards_are_refused(name: str) -> None:
+def test_the_first_use_of_shards_keeps_a_shape(name: str) -> None:
     """With 4 shards and then 8 a retry would be in another lane, and count twice; a read would
     leave changes out.
     """
@@ -197,7 +195,7 @@ def test_the_first_use_of_shards_keeps_a_shape_so_that_other_shards_are_refused(
     DOORS[name](settings(A, stock=4), table)
 
 
-def test_a_counter_without_shards_costs_what_it_did_also_in_a_process_that_has_some() -> None:
+def test_a_counter_without_shards_costs_what_it_did() -> None:
     table = Region()
     ledger = Ledger(OURS, table=table)
     for _ in range(3):
@@ -210,9 +208,7 @@ def test_a_counter_without_shards_costs_what_it_did_also_in_a_process_that_has_s
     assert table.answer(ASKED) is not None
 
 
-def test_a_failure_to_ask_is_raised_writes_nothing_and_is_asked_again_as_is_a_mismatch_that_passes() -> (
-    None
-):
+def test_a_shape_that_cannot_be_read_is_asked_for_again() -> None:
     for failure in (Unavailable("no answer"), Throttled("slower")):
         table = table_of().after(lambda request: request == ASKED, fail(failure), times=1)
         ledger = Ledger(OURS, table=table)
@@ -306,9 +302,7 @@ def test_a_damaged_shape_is_told_and_never_guessed_at() -> None:
             table.run(write(OURS))
 
 
-def test_a_shape_grows_by_regions_at_its_end_keeps_what_else_it_holds_and_never_changes_else() -> (
-    None
-):
+def test_a_shape_grows_by_regions_at_its_end_alone() -> None:
     table = table_of()
     table.alter(items.SHAPE_KEY, more={"S": "of a later version"})
     assert table.run(write(settings(THIRD, (THIRD, A, B), stock=4, seats=8))) == "grown"
@@ -319,7 +313,7 @@ def test_a_shape_grows_by_regions_at_its_end_keeps_what_else_it_holds_and_never_
             table.run(write(wrong))
 
 
-def test_of_two_who_write_at_once_one_wins_and_the_other_looks_again() -> None:
+def test_of_two_writers_one_wins_and_the_other_looks_again() -> None:
     table = Region()
     table.before(Put, lambda _: table.run(write(settings(stock=2))), times=1)
     with pytest.raises(SettingsMismatch, match="'stock': 2"):
@@ -348,9 +342,7 @@ ADDS: list[Callable[[Ledger], Any]] = [
 ]
 
 
-def test_on_a_table_with_strong_consistency_between_regions_a_counter_without_a_limit_is_refused_by_name() -> (
-    None
-):
+def test_a_strong_table_refuses_a_counter_without_a_limit() -> None:
     table = Region()
     table.peers = {B: table}
     table.run(write(LIMITED, is_strong=True))
@@ -369,9 +361,7 @@ def test_on_a_table_with_strong_consistency_between_regions_a_counter_without_a_
     assert Reader(LIMITED, table=table).read("stock").value == 0
 
 
-def test_a_period_is_refused_there_and_the_mode_stays_noted_until_a_description_says_otherwise() -> (
-    None
-):
+def test_a_strong_table_refuses_periods_and_its_mode_stays_noted() -> None:
     table, hour = Region(), timedelta(hours=1)
     table.peers = {B: table}
     assert table.run(write(LIMITED, is_strong=True)) == "written"
@@ -411,9 +401,7 @@ def client(engine: Engine) -> Iterator[Any]:
         yield made
 
 
-def test_a_missing_table_is_told_as_missing_and_one_of_others_as_a_mismatch(
-    client: Any, table_names: Iterator[str]
-) -> None:
+def test_a_missing_table_is_not_told_as_a_mismatch(client: Any, table_names: Iterator[str]) -> None:
     for keys, theirs, error in THEIRS:
         ours = Settings(table=next(table_names), region=A)
         table = DynamoTable.of(ours, {A: client})

@@ -223,7 +223,7 @@ def test_what_failures_mean_to_a_write_and_to_a_read() -> None:
             assert "Nothing was written" in str(error)
 
 
-def test_what_refuses_a_transaction_may_be_a_table_of_the_mode_that_has_none() -> None:
+def test_a_refused_transaction_may_mean_a_strong_table() -> None:
     for request, may_be in ((TRANSACT, True), (PUT, False)):
         refused = str(Edge(refusal("ValidationException")).error(request))
         assert ("Nothing was written" in refused, "multi-Region strong consistency" in refused) == (
@@ -249,9 +249,7 @@ ANSWERED: list[tuple[Request, list[Any], Any]] = [
 ]
 
 
-def test_a_write_that_passes_after_some_tries_is_written_and_a_condition_that_fails_answers_the_item() -> (
-    None
-):
+def test_a_write_that_passes_late_is_written() -> None:
     for request, script, answer in ANSWERED:
         edge = Edge(*script)
         assert edge.answer(request) == answer
@@ -264,7 +262,7 @@ def test_a_write_that_passes_after_some_tries_is_written_and_a_condition_that_fa
     assert edge.pauses == [0.25]
 
 
-def test_what_a_client_of_the_caller_raises_as_its_own_mistake_is_no_error_of_a_table() -> None:
+def test_an_error_of_a_callers_client_is_no_table_error() -> None:
     for failure in (TypeError("no such parameter"), AssertionError("mine")):
         for request in (PUT, PutMany((item(),)), Get(KEY)):
             with pytest.raises(type(failure)):
@@ -327,7 +325,7 @@ ATTEMPTS: list[tuple[list[Any], Kind, Cost]] = [
 ]
 
 
-def test_a_write_wrote_nothing_and_cost_nothing_if_no_attempt_found_a_connection_and_is_unknown_if_one_did(
+def test_a_write_that_found_no_connection_wrote_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for write, fast in ((write, fast) for write in WRITES for fast in (False, True)):
@@ -479,7 +477,7 @@ def test_a_client_sends_again_what_another_region_is_writing(
     assert attempts.script == ([] if sends_again else [409, 409])
 
 
-def test_an_add_to_an_endpoint_where_nobody_listens_wrote_nothing(
+def test_an_add_to_an_endpoint_that_is_not_there_wrote_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _: None)
@@ -498,7 +496,7 @@ def test_an_add_to_an_endpoint_where_nobody_listens_wrote_nothing(
 # --------------------------------------------------------------------------------------------------
 
 
-def test_a_transaction_has_a_token_of_its_own_or_one_by_the_table_and_the_token_it_names() -> None:
+def test_a_transaction_has_a_token_by_its_table_and_its_name() -> None:
     # DynamoDB knows a token in all tables of an account and Region
     named = TRANSACT._replace(token="a")
     asked = (
@@ -510,7 +508,7 @@ def test_a_transaction_has_a_token_of_its_own_or_one_by_the_table_and_the_token_
     assert len({*tokens}) == 5
 
 
-def test_unprocessed_keys_are_asked_for_again_a_bounded_number_of_times() -> None:
+def test_unprocessed_keys_are_asked_for_again_at_most_so_often() -> None:
     def left(*sks: str, found: tuple[str, ...] = ()) -> dict[str, Any]:
         keys = (
             {"counters": {"Keys": [item(sk) for sk in sks], "ConsistentRead": True}} if sks else {}
@@ -533,7 +531,7 @@ def test_unprocessed_keys_are_asked_for_again_a_bounded_number_of_times() -> Non
     assert type(Edge(*[left("a")] * TRIES_MAX).error(GetMany((KEY,)))) is Throttled
 
 
-def test_a_read_is_as_consistent_as_it_was_asked_to_be_and_a_scan_goes_on_after_a_key() -> None:
+def test_a_read_is_as_consistent_as_asked_and_a_scan_goes_on() -> None:
     for read, asked in ((Get, KEY), (GetMany, (KEY,)), (Query, "p")):
         for consistent in (True, False):
             edge = Edge({"Items": [], "Responses": {}})
@@ -577,7 +575,7 @@ OF_A_STATEMENT: dict[str, Kind] = {
 
 
 @MANY
-def test_the_error_of_one_statement_is_the_answer_of_its_item_alone(many: Any) -> None:
+def test_an_error_of_one_statement_is_its_items_alone(many: Any) -> None:
     three = many((item("a"), item("b"), item("c")))
     for code, error in OF_A_STATEMENT.items():
         # a single write is tried
@@ -606,7 +604,7 @@ def test_the_error_of_one_statement_is_the_answer_of_its_item_alone(many: Any) -
 
 
 @MANY
-def test_a_batch_that_fails_as_a_whole_fails_for_each_item_and_is_sent_a_bounded_number_of_times(
+def test_a_batch_that_fails_as_a_whole_is_sent_so_often(
     many: Any,
 ) -> None:
     both = many((item("a"), item("b")))
@@ -656,9 +654,7 @@ def test_given_clients_are_used_and_the_others_are_made() -> None:
     assert [table.answer(At("us-east-1", Get(KEY))), table.answer(Get(KEY))] == [None, item()]
 
 
-def test_a_process_makes_one_client_for_a_region_and_an_endpoint_with_our_time_outs_retries_and_pool() -> (
-    None
-):
+def test_a_process_makes_one_client_a_region_with_our_settings() -> None:
     client = make_client("eu-west-1", "http://127.0.0.1:1")
     config: Any = client.meta.config
     assert (config.connect_timeout, config.read_timeout, config.max_pool_connections) == (2, 5, 50)
@@ -676,12 +672,12 @@ def test_a_process_makes_one_client_for_a_region_and_an_endpoint_with_our_time_o
 
 
 @pytest.mark.usefixtures("unreadable_credentials")
-def test_credentials_that_cannot_be_read_are_not_the_endpoints_fault() -> None:
+def test_unreadable_credentials_are_not_the_endpoints_fault() -> None:
     with pytest.raises(NotAllowed, match="boto3 makes no client: "):
         make_client("eu-west-1", session=get_session())
 
 
-def test_a_client_is_of_boto3s_default_session_where_the_process_has_one(
+def test_a_client_is_of_boto3s_default_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     own = get_session()
@@ -696,7 +692,7 @@ def test_a_client_is_of_boto3s_default_session_where_the_process_has_one(
         assert client._request_signer._credentials.access_key == key
 
 
-def test_a_default_session_that_shows_no_session_of_botocore_is_made_anew(
+def test_a_default_session_that_hides_botocores_is_made_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What boto3 does not document a newer one may lack."""

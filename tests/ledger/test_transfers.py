@@ -65,7 +65,7 @@ def test_a_transfer_moves_once_however_often_it_is_asked_for(world: World) -> No
     assert values(world) == (35, 55)
 
 
-def test_under_one_key_another_source_or_target_is_another_transfer_and_no_money_is_made_or_lost(
+def test_another_source_or_target_makes_another_transfer(
     world: World,
 ) -> None:
     """Whichever came first, also one that was refunded; but another amount is a conflict."""
@@ -89,7 +89,7 @@ def test_under_one_key_another_source_or_target_is_another_transfer_and_no_money
     assert values(world) == (55, 25)
 
 
-def test_a_key_of_a_caller_is_no_step_of_a_transfer_whatever_it_is(world: World) -> None:
+def test_a_callers_key_is_never_a_step(world: World) -> None:
     of = steps.transfer_of(ANN, BOB, 10, "pay", to_datetime(world.now_ms))
     made = [steps.debit(of), steps.credit(of, A), steps.refund(of, A, 0), steps.refund(of, A, 1)]
     texts = {str(change.idempotency_key) for change in made}
@@ -191,7 +191,7 @@ def refusals(world: World) -> int:
     return list(gate.recent.values()).count(REFUSED)
 
 
-def test_a_transfer_without_room_for_its_refund_decides_nothing_and_each_attempt_costs_the_same(
+def test_a_transfer_without_room_for_its_refund_decides_nothing(
     world: World,
 ) -> None:
     _, key = stuck(world)
@@ -211,7 +211,7 @@ def test_a_transfer_without_room_for_its_refund_decides_nothing_and_each_attempt
         assert values(world) == (61, 80)
 
 
-def test_a_refund_that_was_refused_because_somebody_applied_it_is_followed_by_the_next_one_and_one_counts(
+def test_a_refund_refused_once_is_followed_by_the_next(
     world: World,
 ) -> None:
     other, key = stuck(world)
@@ -233,7 +233,7 @@ def test_a_refund_that_was_refused_because_somebody_applied_it_is_followed_by_th
 @pytest.mark.parametrize(
     ("amount", "counter", "nth"), [(20, BOB, 0), (21, ANN, 1)], ids=["credit", "refund"]
 )
-def test_what_fails_after_the_debit_names_what_counts_and_how_it_ends(
+def test_a_failure_after_the_debit_says_what_counts(
     amount: int, counter: str, nth: int, world: World
 ) -> None:
     world.add(BOB, 50)
@@ -255,9 +255,7 @@ def nth_write(nth: int) -> Callable[[Any], bool]:
 
 @pytest.mark.parametrize("bob", [30, 95], ids=["moved", "refunded"])
 @pytest.mark.parametrize("hook", ["before", "after"])
-def test_whatever_fails_on_the_way_the_same_call_again_finishes_it_from_either_region(
-    bob: int, hook: str
-) -> None:
+def test_a_transfer_that_failed_is_finished_by_its_repeat(bob: int, hook: str) -> None:
     """Each write in turn is not sent, or its answer is lost; the next call comes from the other
     Region.
     """
@@ -325,7 +323,7 @@ def test_bad_input_is_refused_before_anything_is_sent(
     assert move(world, 1, {"idempotency_key": "k" * KEY_BYTES_MAX, "at": to_datetime(0)}).credit
 
 
-def test_a_transfer_of_which_a_period_takes_no_half_writes_nothing_in_either_counter(
+def test_a_transfer_that_a_period_half_takes_writes_nothing(
     world: World,
 ) -> None:
     kept = {"llm:": Keep(late=timedelta(days=15), keep=timedelta(days=400))}
@@ -348,9 +346,7 @@ def test_a_transfer_of_which_a_period_takes_no_half_writes_nothing_in_either_cou
                 move(made, 4, name, source, target)
 
 
-def test_a_transfer_whose_period_is_over_after_its_debit_says_what_counts_and_that_no_call_finishes_it() -> (
-    None
-):
+def test_a_transfer_whose_period_ends_after_its_debit_says_so() -> None:
     kept = {"llm:": Keep(late=timedelta(days=15), keep=timedelta(days=400))}
     over_ms = to_ms(datetime(2026, 12, 16, 12, tzinfo=UTC))
     made = World(limits=LIMITS, periods=kept, now_ms=over_ms - 1_000)
@@ -368,7 +364,7 @@ def test_a_transfer_whose_period_is_over_after_its_debit_says_what_counts_and_th
     assert (made.value(ANN), made.value(NOVEMBER)) == (56, 0)
 
 
-def test_a_change_with_what_follows_is_for_a_queue_and_no_ledger_adds_half_of_it(
+def test_a_change_with_a_next_step_is_for_a_queue_alone(
     world: World,
 ) -> None:
     world.home.asked.clear()

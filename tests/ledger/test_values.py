@@ -34,7 +34,7 @@ random_bytes = st.binary(min_size=tokens.RANDOM_BYTES, max_size=tokens.RANDOM_BY
 
 
 @given(times, random_bytes, made_tokens)
-def test_a_token_holds_its_time_and_its_randomness_between_its_neighbours(
+def test_a_token_holds_its_time_and_its_randomness(
     time_ms: int, randomness: bytes, other: str
 ) -> None:
     token, data = tokens.make(time_ms, randomness), time_ms.to_bytes(6, "big") + randomness
@@ -135,7 +135,7 @@ def test_tokens_and_draws_are_the_same_for_ever() -> None:
     st.lists(st.text(max_size=5) | st.sampled_from(["1:a", "a1:b", "ü"])),
     st.lists(st.text(max_size=5)),
 )
-def test_a_step_is_named_by_all_its_parts_and_never_as_a_caller_names_anything(
+def test_a_step_is_named_by_its_parts_and_as_no_caller_names(
     parts: list[str], others: list[str]
 ) -> None:
     name = tokens.step(*parts)
@@ -230,9 +230,7 @@ def test_times_are_milliseconds_since_1970_rounded_down() -> None:
     assert ends == (1, 9999)  # the nearest ones that a datetime holds
 
 
-def test_the_directory_has_an_item_for_each_lane_which_is_its_key_and_passes_a_damaged_one_by() -> (
-    None
-):
+def test_the_directory_has_an_item_a_lane_and_passes_damage_by() -> None:
     lanes = [LANE, Lane(HOME, 3, "stock:85123A"), Lane(HOME, 0, "a#b"), Lane("us-east-1", 0, "x")]
     bucket = "lane#eu-west-1#95"  # of all lanes of this counter in the Region
     assert directory.item_of(LANE) == {"pk": {"S": bucket}, "sk": {"S": "0#stock:85123A"}}
@@ -288,7 +286,7 @@ def test_an_item_is_as_big_as_its_names_and_values() -> None:
         value_bytes({"X": ""})
 
 
-def test_a_write_costs_a_unit_a_kilobyte_a_read_one_for_four_and_a_transaction_twice() -> None:
+def test_a_units_size_is_1_kb_written_and_4_kb_read() -> None:
     assert [write_units(size) for size in (0, 500, KB, KB + 1, 2 * KB)] == [1, 1, 1, 2, 2]
     assert write_units(2 * KB, transactional=True) == 4
     assert [read_units(8 * KB, consistent=consistent) for consistent in (True, False)] == [2, 1]

@@ -66,9 +66,7 @@ def ledger(table: Region, now_ms: int = to_ms(NOW)) -> Ledger:
 # --------------------------------------------------------------------------------------------------
 
 
-def test_an_add_without_a_key_is_one_put_of_a_delta_with_the_time_of_the_clock_and_the_given_entropy() -> (
-    None
-):
+def test_an_add_without_a_key_is_one_put_of_a_delta() -> None:
     table = Region()
     writer = ledger(table)
     token = tokens.make(to_ms(NOW), (1).to_bytes(10, "big"))
@@ -91,7 +89,7 @@ def test_an_add_passes_through_few_functions() -> None:
     assert add.depth <= 12
 
 
-def test_a_step_goes_through_every_door_as_a_key_and_may_be_longer_than_a_key(world: World) -> None:
+def test_a_step_is_taken_as_a_key_and_may_be_longer(world: World) -> None:
     ledger, long = world.ledger(), tokens.step("k" * 1_024, "s" * 256)
     token = tokens.keyed("c", long, AT_MS)
     assert token != tokens.keyed("c", str(long), AT_MS)
@@ -151,7 +149,7 @@ def test_what_is_there_in_place_of_a_change_is_no_receipt(world: World) -> None:
 # ----------------------------------------------------------------------------------
 
 
-def test_an_unknown_outcome_is_settled_by_its_delta_in_any_region_and_counts_once(
+def test_an_unknown_outcome_is_settled_by_its_delta_anywhere(
     world: World,
 ) -> None:
     for number, keyed in enumerate(({}, KEYED)):
@@ -212,7 +210,7 @@ def test_add_many_answers_in_order_with_errors_as_values(world: World) -> None:
         world.ledger().add_many([Change("e", 1)] * 2)
 
 
-def test_a_token_that_comes_twice_is_sent_once_and_with_two_changes_the_table_says_which_is_there(
+def test_a_token_that_comes_twice_is_sent_once(
     world: World,
 ) -> None:
     twins = [Change("c", 4, **KEYED), Change("c", 1), Change("c", 4, **KEYED)]
@@ -239,7 +237,7 @@ def test_a_token_that_comes_twice_is_sent_once_and_with_two_changes_the_table_sa
     )
 
 
-def test_where_the_store_does_not_show_the_item_a_single_put_does(world: World) -> None:
+def test_a_store_that_hides_items_gets_single_puts(world: World) -> None:
     for number, (change, lost, outcome) in enumerate(
         ((4, False, "replayed"), (5, False, "TokenConflict"), (4, True, "OutcomeUnknown"))
     ):
@@ -258,7 +256,7 @@ def test_where_the_store_does_not_show_the_item_a_single_put_does(world: World) 
         assert first.delta == world.ledger().prepare(f"c{number}", change, **KEYED)
 
 
-def test_a_batch_is_one_request_to_the_table_in_few_to_dynamodb_and_none_without_a_valid_change(
+def test_a_batch_is_few_requests_and_none_without_a_valid_change(
     world: World,
 ) -> None:
     writer = world.ledger()
