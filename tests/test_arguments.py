@@ -336,9 +336,7 @@ def is_taken_or_refused(call: Use, given: Mapping[str, object]) -> None:
 @pytest.mark.parametrize("name", CLASSES)
 @effort(3)
 @given(data=st.data())
-def test_whatever_is_passed_is_taken_or_refused_and_writes_nothing(
-    name: str, data: st.DataObject
-) -> None:
+def test_an_argument_is_taken_or_refused_and_writes_nothing(name: str, data: st.DataObject) -> None:
     call, right = CLASSES[name][data.draw(st.sampled_from(sorted(CLASSES[name])))]
     if not right:
         return
@@ -426,7 +424,7 @@ def test_a_change_of_such_values_counts_as_any(name: str) -> None:
     assert other.home.items == plain.home.items
 
 
-def test_what_the_callers_own_code_raises_is_the_callers_and_nothing_is_written() -> None:
+def test_an_error_of_the_callers_code_is_the_callers() -> None:
     def changes() -> Iterator[Change]:
         yield Change(COUNTER, 4)
         raise KeyError("the caller's")
@@ -443,9 +441,7 @@ def test_what_the_callers_own_code_raises_is_the_callers_and_nothing_is_written(
     assert world.value() == 4 + 16
 
 
-def test_a_url_that_boto3_refuses_is_refused_and_a_falsy_table_is_the_table_that_was_given() -> (
-    None
-):
+def test_a_url_that_boto3_refuses_is_refused() -> None:
     for url in ("http://[", "http://-_?", "http://a..b", "https://exa mple"):
         with pytest.raises(InvalidSettings, match="endpoint_url"):
             Ledger(Settings(table="counters", region=A, endpoint_url=url)).add("c", 1)

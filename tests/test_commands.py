@@ -45,7 +45,7 @@ def make(name: str, folder: Path, *variables: str) -> subprocess.CompletedProces
         ("-k fold", 2, 5, False),
     ],
 )
-def test_make_test_chooses_some_of_either_half_and_fails_where_none_was_found(
+def test_make_test_chooses_of_either_half_and_fails_at_none(
     args: str, awaited: int, others: int, right: bool, tmp_path: Path
 ) -> None:
     target(tmp_path, f'[ "$PYTHONPATH" = "{tmp_path}/async" ] && exit {awaited}; exit {others}')
@@ -54,7 +54,7 @@ def test_make_test_chooses_some_of_either_half_and_fails_where_none_was_found(
 
 
 @pytest.mark.parametrize("ci", ["", "true"])
-def test_what_a_program_is_missing_for_fails_under_ci_and_is_listed_elsewhere(ci: str) -> None:
+def test_a_missing_program_fails_under_ci_alone(ci: str) -> None:
     environment = {**os.environ, "CI": ci, "LEDGER_ENGINE": "/nonexistent", "PATH": ""}
     command = (
         sys.executable,
@@ -102,7 +102,7 @@ ENDS = (
 )
 
 
-def test_ci_fails_without_a_program_and_lists_what_was_not_run_elsewhere() -> None:
+def test_ci_fails_without_a_program_and_lists_what_was_not_run() -> None:
     why = "NOT RUN: make model, because PATH lacks nonsense\n"
     forge, here = ci(ENDS, CI="true"), ci(ENDS, CI="")
     assert (forge.returncode, forge.stdout, forge.stderr) == (1, "", why)
@@ -190,7 +190,7 @@ def is_played(command: str, runs: list[str]) -> bool:
     return any(run.split()[0] == target and all(each in run for each in needed) for run in runs)
 
 
-def test_each_command_that_a_page_shows_is_run_with_its_arguments() -> None:
+def test_a_command_on_a_page_is_run_with_its_arguments() -> None:
     runs, shown = played(), documented()
     assert {
         'make test ARGS="-k fold"',

@@ -265,7 +265,7 @@ UNUSED = {
 
 
 @pytest.mark.parametrize("function", UNUSED)
-def test_a_function_starts_without_what_its_first_event_may_not_need(function: str) -> None:
+def test_a_function_starts_without_what_it_may_not_need(function: str) -> None:
     """And without boto3, of which botocore is enough, and without a client: that is made by who
     sends.
     """
@@ -281,7 +281,7 @@ def test_a_function_starts_without_what_its_first_event_may_not_need(function: s
     assert (clients, (UNUSED[function] | {"boto3", "s3transfer"}) & {*loaded}) == ("0", set())
 
 
-def test_boto3_is_known_to_the_table_edge_alone_and_ulid_and_what_lambda_needs_to_none() -> None:
+def test_boto3_is_known_to_the_table_edge_alone() -> None:
     assert {name.partition("/")[0] for name in NAMES} == set(OURS)
     assert {name for name in NAMES if imported(name) & {"boto3", "botocore"}} == BOTO
     assert {name for name in NAMES if imported(name) & {"aiobotocore", "aiohttp"}} == {
@@ -330,9 +330,7 @@ def test_a_loop_over_pages_stands_in_one_file_alone() -> None:
         ] == [file]
 
 
-def test_the_wheel_holds_what_it_reaches_for_and_needs_what_its_packages_import_and_no_more() -> (
-    None
-):
+def test_the_wheel_holds_and_needs_what_it_imports() -> None:
     packages = {*PROJECT["tool"]["setuptools"]["packages"]}
     there = {name for name in packages if "." not in name}
     folders = {
@@ -372,9 +370,7 @@ MODULES = [
 ]
 
 
-def test_a_package_is_typed_and_its_modules_open_by_saying_what_they_are_with_numbered_rules() -> (
-    None
-):
+def test_a_package_is_typed_and_its_modules_say_what_they_are() -> None:
     assert all((ROOT / package / "py.typed").is_file() for package in (*OURS, "simulator"))
     assert [name for name in NAMES if not ast.get_docstring(tree(name))] == []
     assert not [path for path in MODULES if SPOKEN.search(ast.get_docstring(tree(str(path))) or "")]

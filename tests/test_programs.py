@@ -52,7 +52,7 @@ def test_the_programs_are_found() -> None:
 
 @pytest.mark.filterwarnings("ignore:.* found in sys.modules:RuntimeWarning")
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_program_says_how_it_is_called_and_refuses_what_it_does_not_know(
+def test_a_program_says_its_usage_and_refuses_unknown_words(
     program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out, err = run(program, "--help", monkeypatch, capsys)
@@ -102,7 +102,7 @@ def test_ci_ends_as_its_steps_ended_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_forge_runs_what_a_clean_clone_must_pass_and_releases_what_make_dist_made() -> None:
+def test_a_forge_runs_ci_and_releases_what_make_dist_made() -> None:
     jobs = yaml.safe_load(WORKFLOW)["jobs"]
     steps = {
         name: [step.get("uses") or step["run"] for step in job["steps"]]
@@ -117,9 +117,7 @@ def test_a_forge_runs_what_a_clean_clone_must_pass_and_releases_what_make_dist_m
     assert "env -u GITHUB_ACTIONS make dist" in steps["build"]
 
 
-def test_the_workflow_names_actions_by_commit_and_no_token_that_may_write_is_beside_foreign_code() -> (
-    None
-):
+def test_the_workflow_pins_actions_and_keeps_its_token() -> None:
     document = yaml.safe_load(WORKFLOW)
     assert document["permissions"] == {"contents": "read"}
     by_commit = re.findall(r"uses: actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+\b", WORKFLOW)

@@ -87,9 +87,7 @@ def serving(put: Served) -> Served:
     return serve
 
 
-async def test_what_is_added_and_read_on_an_engine_is_what_ledger_and_reader_say(
-    engine: Engine, table: str
-) -> None:
+async def test_what_is_awaited_on_an_engine_is_what_ledger_says(engine: Engine, table: str) -> None:
     asked = settings(
         table, engine.endpoint_url, limits={"seats:": Limit(ceiling=10, region=REGION)}
     )
@@ -116,9 +114,7 @@ async def test_what_is_added_and_read_on_an_engine_is_what_ledger_and_reader_say
     assert Reader(asked, client=client).value(COUNTER) == 54
 
 
-async def test_what_is_short_in_its_own_region_is_awaited_from_the_other_one(
-    engine: Engine, table: str
-) -> None:
+async def test_a_shortage_here_is_awaited_from_the_other_region(engine: Engine, table: str) -> None:
     engine.create_table(table, ABROAD)
     there: Any = {
         "region": ABROAD,
@@ -137,7 +133,7 @@ async def test_what_is_short_in_its_own_region_is_awaited_from_the_other_one(
     assert all(gates.values()), gates
 
 
-async def test_a_connection_that_breaks_after_a_write_was_sent_leaves_it_unknown() -> None:
+async def test_a_write_whose_connection_breaks_is_unknown() -> None:
     """aiobotocore says EndpointConnectionError, as for a connection that was never made."""
     puts = []
 
@@ -168,9 +164,7 @@ async def test_where_no_attempt_found_a_connection_nothing_was_written() -> None
     await ledger.__aexit__()
 
 
-async def test_the_end_of_the_block_leaves_unknown_what_is_in_flight_or_waits_to_be_and_cancels_none() -> (
-    None
-):
+async def test_the_end_of_the_block_leaves_writes_in_flight_unknown() -> None:
     came = asyncio.Semaphore(0)
 
     async def put(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -215,14 +209,12 @@ def test_a_client_of_another_loop_loses_nothing(engine: Engine, table: str) -> N
 
 
 @pytest.mark.usefixtures("unreadable_credentials")
-async def test_credentials_that_cannot_be_read_are_not_the_endpoints_fault() -> None:
+async def test_unreadable_credentials_are_not_the_endpoints_fault() -> None:
     with pytest.raises(errors.NotAllowed, match="boto3 makes no client: "):
         await make_async_client(REGION).__aenter__()
 
 
-async def test_the_client_has_the_time_outs_the_retries_and_the_pool_of_this_library_and_says_when_it_is_none() -> (
-    None
-):
+async def test_the_client_has_this_librarys_settings() -> None:
     async with AsyncLedger(
         Settings(table="counters", region=REGION), client=make_async_client(REGION)
     ) as ledger:

@@ -13,7 +13,7 @@ from ledger.lane.add import add
 from tests.browser.conftest import Page
 
 
-def test_sliders_a_cut_and_a_crash_do_what_they_say_and_all_begins_anew(page: Page) -> None:
+def test_a_slider_a_cut_and_a_crash_do_what_they_say(page: Page) -> None:
     for slider, keys in (
         ("duplicates_percent", Keys.END),
         ("writes_per_s", Keys.END),
@@ -37,7 +37,7 @@ def test_sliders_a_cut_and_a_crash_do_what_they_say_and_all_begins_anew(page: Pa
     assert page.text("#cut") == "Cut the link"
 
 
-def test_a_paused_scene_goes_on_by_single_requests_and_the_keyboard_reaches_every_control_and_shows_where_it_is(
+def test_a_paused_scene_goes_on_by_requests_and_by_keyboard(
     page: Page,
 ) -> None:
     page.wait(lambda: len(page.all("#rows tr")) == 14)
@@ -60,7 +60,7 @@ def test_a_paused_scene_goes_on_by_single_requests_and_the_keyboard_reaches_ever
     page.wait(lambda: not page.text("#verdict").startswith("Paused"))
 
 
-def test_what_teaches_is_on_the_first_screen_and_the_controls_stay(page: Page) -> None:
+def test_a_first_screen_has_what_teaches_and_the_controls(page: Page) -> None:
     """What happens, the sale, the cable and what both Regions read of each design; on a phone, too.
 
     A minus is one.
@@ -76,7 +76,7 @@ def test_what_teaches_is_on_the_first_screen_and_the_controls_stay(page: Page) -
     page.wait(lambda: 0 < page.edge("#cut") < 60)
 
 
-def test_the_end_is_three_verdicts_in_the_colours_of_their_outcomes_and_the_reasons_fold(
+def test_the_end_is_three_verdicts_in_their_colours(
     page: Page,
 ) -> None:
     page.look(PHONE)
@@ -117,9 +117,7 @@ def test_the_end_is_three_verdicts_in_the_colours_of_their_outcomes_and_the_reas
     assert not overflowing(page)
 
 
-def test_a_wrong_library_has_a_red_verdict_and_the_page_follows_the_dark(
-    page: Page, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_library_has_a_red_verdict(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "lab.designs.item_collection.add",
         lambda delta: add(replace(delta, change=delta.change + 1)),
@@ -176,7 +174,7 @@ ACTS = ((9_000, "#cut"), (16_000, "article .crash"), (26_000, "#cut"), (34_000, 
 """What is pressed, and when: cut, crash, heal, rest."""
 
 
-def test_a_disturbed_page_makes_a_moving_picture_of_less_than_two_megabytes(page: Page) -> None:
+def test_a_disturbed_page_makes_a_small_moving_picture(page: Page) -> None:
     def seen() -> Image.Image:
         return Image.open(BytesIO(b64decode(page.cdp("Page.captureScreenshot")["data"]))).convert(
             "RGB"

@@ -115,7 +115,7 @@ class AwaitedLedger(AsyncLedger):
         return await super()._answer(request)
 
 
-def test_an_estimate_is_held_while_a_call_goes_on_and_its_cost_counts_after_it(
+def test_an_estimate_is_held_and_its_cost_counts(
     world: TwoRegions,
 ) -> None:
     with world.budgets().reserve([A, B], 600) as call:
@@ -162,9 +162,7 @@ def test_a_refusal_that_could_not_release_another_budget_says_so(world: TwoRegio
     world.budgets().reserve([A], CAP).open()
 
 
-def test_a_call_counts_the_cost_that_was_said_last_else_its_estimate_or_nothing_where_it_failed() -> (
-    None
-):
+def test_a_call_counts_the_last_cost_said() -> None:
     """Who left without an answer may pay for it, too: a time-out, a cancelled task, a generator
     that is closed.
     """
@@ -193,7 +191,7 @@ def test_a_call_counts_the_cost_that_was_said_last_else_its_estimate_or_nothing_
             assert world.stands(A) == world.stands(B) == (counts, 0), (end, costs, way)
 
 
-def test_a_cost_above_its_estimate_fills_the_budget_and_what_does_not_fit_stands_beside_it(
+def test_a_cost_above_its_estimate_fills_the_budget(
     world: TwoRegions,
 ) -> None:
     with world.budgets().reserve([A, B], 600) as call:
@@ -214,7 +212,7 @@ def test_a_cost_above_its_estimate_fills_the_budget_and_what_does_not_fit_stands
         call.settle(900)
 
 
-def test_a_call_that_is_asked_for_again_reserves_once_in_any_process_and_its_first_end_counts(
+def test_a_call_asked_for_again_reserves_once(
     world: TwoRegions,
 ) -> None:
     at = world.budgets().now()
@@ -259,7 +257,7 @@ def settled(world: TwoRegions, call: Call, cost: int) -> None:
         (60, 61, 10, True),
     ],
 )
-def test_a_second_settlement_with_another_cost_counts_nothing_and_says_what_counts(
+def test_a_second_settlement_counts_nothing(
     first: int, second: int, counts: int, is_least: bool
 ) -> None:
     world = TwoRegions(40)
@@ -282,9 +280,7 @@ def test_a_second_settlement_with_another_cost_counts_nothing_and_says_what_coun
 
 
 @pytest.mark.parametrize("tries", [1, TRIES_MAX])
-def test_a_first_cost_of_one_budget_hides_no_other_budget_that_is_still_to_settle(
-    world: TwoRegions, tries: int
-) -> None:
+def test_a_first_cost_hides_no_budget_still_to_settle(world: TwoRegions, tries: int) -> None:
     """The process that settled first died between two budgets; the next one gives another cost,
     and gets no answer.
     """
@@ -301,7 +297,7 @@ def test_a_first_cost_of_one_budget_hides_no_other_budget_that_is_still_to_settl
     assert (world.stands(A), world.stands(B), again.ended) == ((50, 0), (60, 0), True)
 
 
-def test_a_call_is_one_whatever_the_timeout_of_the_process_that_makes_it(world: TwoRegions) -> None:
+def test_a_call_is_one_whatever_its_processs_timeout(world: TwoRegions) -> None:
     """A rolling deployment: another process has another timeout, and the message comes again."""
     at = world.budgets().now()
     first = named(world, [A, B], 100, at).open()
@@ -345,7 +341,7 @@ def test_the_names_of_a_calls_steps_are_the_same_for_ever(world: TwoRegions) -> 
     )
 
 
-def test_what_settles_after_its_period_closed_says_what_is_in_no_counter() -> None:
+def test_a_settlement_after_its_period_says_what_counts_nowhere() -> None:
     now_ms, days, kept = (
         [to_ms(datetime(2026, 11, 30, tzinfo=UTC))],
         86_400_000,
@@ -379,7 +375,7 @@ def test_what_settles_after_its_period_closed_says_what_is_in_no_counter() -> No
     assert [reader.value(each) for each in (name, f"over:{name}")] == [100, 0]
 
 
-def test_a_refusal_says_how_much_is_left_and_needed_and_until_when_to_wait() -> None:
+def test_a_refusal_says_what_is_left_needed_and_how_long_to_wait() -> None:
     said = OverBudget(A, 4_000, available=2_000, resets_at=datetime(2026, 12, 1, tzinfo=UTC))
     assert str(said) == (
         f"The budget {A} has 2,000 left, and this call may cost 4,000. Nothing of this call "
@@ -409,7 +405,7 @@ def test_a_refusal_says_how_much_is_left_and_needed_and_until_when_to_wait() -> 
         )
 
 
-def test_what_a_budget_gets_is_its_value_whatever_its_class_does_with_operators(
+def test_a_value_is_read_past_its_classs_operators(
     world: TwoRegions,
 ) -> None:
     now = world.budgets().now()
@@ -429,7 +425,7 @@ def test_what_a_budget_gets_is_its_value_whatever_its_class_does_with_operators(
     assert world.stands(A) == (250, 0)
 
 
-def test_a_call_that_was_not_decided_holds_nothing_but_a_named_one_can_be_made_again_and_counts_once(
+def test_an_undecided_call_holds_nothing_and_can_be_made_again(
     world: TwoRegions,
 ) -> None:
     """The second budget does not answer.
@@ -448,7 +444,7 @@ def test_a_call_that_was_not_decided_holds_nothing_but_a_named_one_can_be_made_a
     assert world.stands(A) == world.stands(B) == (250, 0)
 
 
-def test_what_a_dead_process_held_comes_back_when_its_time_is_over_and_what_it_says_after_that_counts(
+def test_a_dead_processs_hold_comes_back_when_its_time_is_over(
     world: TwoRegions,
 ) -> None:
     dead = world.budgets().reserve([A], CAP).open()
@@ -464,7 +460,7 @@ def test_what_a_dead_process_held_comes_back_when_its_time_is_over_and_what_it_s
     assert world.stands(A) == (960, 0)
 
 
-def test_a_write_of_which_the_answer_is_lost_is_asked_again_and_counts_once() -> None:
+def test_a_lost_answer_is_asked_for_again_and_counts_once() -> None:
     for name in ("capture", "release", "add"):
         for applied in (False, True):
             world = TwoRegions(CAP)
@@ -478,7 +474,7 @@ def test_a_write_of_which_the_answer_is_lost_is_asked_again_and_counts_once() ->
             assert world.stands(A) == (700, 0), (name, applied)
 
 
-def test_a_cost_that_could_not_be_written_is_raised_or_noted_and_written_by_the_next_end() -> None:
+def test_an_unwritten_cost_is_raised_or_noted_for_the_next_end() -> None:
     for end in (None, ValueError()):
         world = TwoRegions(CAP)
         budgets = world.budgets(
@@ -495,9 +491,7 @@ def test_a_cost_that_could_not_be_written_is_raised_or_noted_and_written_by_the_
         assert (call.ended, world.stands(A), world.stands(B)) == (True, (250, 0), (250, 0))
 
 
-def test_whatever_fails_on_the_way_a_cost_above_its_estimate_fills_its_budgets_and_counts_once() -> (
-    None
-):
+def test_a_cost_above_its_estimate_counts_once_whatever_fails() -> None:
     assert {seed: wrong for seed in range(30) if (wrong := goes_wrong(seed))} == {}
 
 
@@ -508,7 +502,7 @@ def test_the_histories_find_each_planted_mistake() -> None:
             assert any(map(goes_wrong, range(20))), mistake.__name__
 
 
-def test_what_is_no_cost_is_refused_and_an_answer_that_came_with_it_counts_its_estimate() -> None:
+def test_a_bad_cost_is_refused_and_the_estimate_counts() -> None:
     for wrong in (-1, 0.5, "7", None, True, 10**18 + 1):
         cost: Any = wrong
         world = TwoRegions(CAP)
@@ -541,7 +535,7 @@ def test_bad_input_is_refused_before_anything_is_held(world: TwoRegions) -> None
             world.budgets().reserve(**{"counters": [A], "estimate": 1, **given}).open()
 
 
-def test_a_call_is_opened_once_and_what_was_not_opened_counts_nothing(world: TwoRegions) -> None:
+def test_a_call_is_opened_once_and_unopened_counts_nothing(world: TwoRegions) -> None:
     call = world.budgets().reserve([A], 10)
     with call:
         call.settle(5)
@@ -557,7 +551,7 @@ def test_a_call_is_opened_once_and_what_was_not_opened_counts_nothing(world: Two
     assert world.stands(A) == (5, 0)
 
 
-def test_budgets_that_could_not_hold_are_refused_when_they_are_made(world: TwoRegions) -> None:
+def test_a_budget_that_could_not_hold_is_refused_when_made(world: TwoRegions) -> None:
     for timeout in (timedelta(0), timedelta(seconds=-1), 60):
         with pytest.raises(InvalidInput, match="timeout is a timedelta above 0"):
             Budgets(world.ledger(), timeout=timeout)  # type: ignore[arg-type]
@@ -570,7 +564,7 @@ def test_budgets_that_could_not_hold_are_refused_when_they_are_made(world: TwoRe
     assert abs(now - datetime.now(UTC)) < timedelta(minutes=5)
 
 
-def test_a_counter_that_is_named_twice_is_held_once_and_one_name_is_no_list_of_letters(
+def test_a_counter_named_twice_is_held_once(
     world: TwoRegions,
 ) -> None:
     for counters in ([A, A], A):
@@ -623,7 +617,7 @@ async def cancelled_while_it_waits(ledger: AwaitedLedger, call: Coroutine[Any, A
 
 
 @pytest.mark.anyio
-async def test_a_task_that_is_cancelled_while_a_budget_is_asked_holds_nothing_and_one_that_settles_settles(
+async def test_a_cancelled_task_holds_nothing_and_settles_if_it_began(
     world: TwoRegions,
 ) -> None:
     """A repetition that is cancelled releases no hold of another."""
@@ -639,7 +633,7 @@ async def test_a_task_that_is_cancelled_while_a_budget_is_asked_holds_nothing_an
     assert (first.ended, world.stands(A), world.stands(B)) == (True, (250, 0), (250, 0))
 
 
-def test_a_cancelled_task_says_why_it_did_not_settle_and_does_not_wait_when_it_is_cancelled_again(
+def test_a_cancelled_task_says_why_it_did_not_settle(
     world: TwoRegions,
 ) -> None:
     class RefusingLedger(AwaitedLedger):
@@ -697,7 +691,7 @@ def test_an_awaited_ledger_is_refused_by_a_call_that_blocks(world: TwoRegions) -
 
 
 @pytest.mark.anyio
-async def test_a_task_that_goes_on_is_kept_until_it_ends_though_nobody_awaits_it() -> None:
+async def test_a_task_that_goes_on_is_kept_until_it_ends() -> None:
     """An event loop keeps no task alive."""
     goes_on = asyncio.Event()
 

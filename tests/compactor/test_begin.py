@@ -57,9 +57,7 @@ def settle_it() -> Program[object]:
     return settle(LANE, Tally(), token(2), fold_max=8)
 
 
-def test_without_a_checkpoint_a_first_segment_may_be_landing_and_what_comes_after_a_first_commit_is_damage() -> (
-    None
-):
+def test_a_lane_without_a_checkpoint_has_one_landing_segment() -> None:
     home, _ = lane()
     home.drop(CHECKPOINT.key)
     with refused(home, GaveUp):
@@ -83,9 +81,7 @@ def test_without_a_checkpoint_a_first_segment_may_be_landing_and_what_comes_afte
             assert "no checkpoint" in home.run(verify(LANE)).differences[0]
 
 
-def test_a_segment_that_lands_meanwhile_is_seen_also_by_a_process_that_stands_still_for_minutes() -> (
-    None
-):
+def test_a_segment_that_lands_meanwhile_is_seen() -> None:
     home, checkpoint, lands = without_last_segment()
     home.before(lambda _: home.asked.count(SEGMENT) == LOOKS_MAX, lambda _: lands())
     assert home.run(begin(LANE)) == checkpoint
@@ -102,7 +98,7 @@ def test_a_segment_that_lands_meanwhile_is_seen_also_by_a_process_that_stands_st
     assert home.run(begin(LANE)) == checkpoint
 
 
-def test_a_last_segment_that_stays_away_gives_up_and_after_minutes_is_damage() -> None:
+def test_a_last_segment_that_stays_away_is_damage_after_minutes() -> None:
     for age_ms, error in (
         *((0, GaveUp), (-5, GaveUp), (LANDING_MAX_MS - 1, GaveUp), (LANDING_MAX_MS, LaneDamaged)),
         # of a clock that was ahead
@@ -116,7 +112,7 @@ def test_a_last_segment_that_stays_away_gives_up_and_after_minutes_is_damage() -
             assert home.asked.count(SEGMENT) == LOOKS_MAX
 
 
-def test_who_may_only_read_cannot_tell_what_is_lost_from_what_is_landing_and_gives_up() -> None:
+def test_a_reader_cannot_tell_lost_from_landing() -> None:
     home, _, _ = without_last_segment()
     home.before(Put, fail(NotAllowed("Only reads are allowed. Nothing was written.")))
     home.now_ms += LANDING_MAX_MS
@@ -125,9 +121,7 @@ def test_who_may_only_read_cannot_tell_what_is_lost_from_what_is_landing_and_giv
             home.run(program)
 
 
-def test_half_a_commit_of_a_clock_that_was_ahead_is_told_and_rebuilt_without_waiting_for_its_time() -> (
-    None
-):
+def test_half_a_commit_of_a_fast_clock_is_rebuilt_at_once() -> None:
     for ahead_ms in (LANDING_MAX_MS, 365 * 86_400_000):
         home, _ = lane()
         home.now_ms += ahead_ms
@@ -148,7 +142,7 @@ def test_half_a_commit_of_a_clock_that_was_ahead_is_told_and_rebuilt_without_wai
         assert home.run(verify(LANE)).differences == ()
 
 
-def test_a_commit_that_finds_its_condition_broken_gives_up_and_changes_nothing() -> None:
+def test_a_commit_whose_condition_fails_changes_nothing() -> None:
     for happens in (
         lambda table: compactor(table, Region()).compact(COUNTER),
         lambda table: table.store([items.segment_item(Segment.of(LANE, token(3), 2, []))]),

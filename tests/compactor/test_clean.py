@@ -138,7 +138,7 @@ def test_deletes_are_paced_and_none_waits_after_the_last() -> None:
             assert isinstance(last, DeleteMany)
 
 
-def test_a_clean_ends_after_a_minute_and_the_next_visit_goes_on_without_a_new_note() -> None:
+def test_a_clean_ends_after_a_minute_and_goes_on_next_visit() -> None:
     home = many(200)
     home.put(delta(0, at_ms=1))
     before = note(home)
@@ -151,7 +151,7 @@ def test_a_clean_ends_after_a_minute_and_the_next_visit_goes_on_without_a_new_no
     assert (tally.cleaned, tally.uncleaned) == (100, True)
 
 
-def test_a_delta_that_is_put_with_another_change_just_before_its_delete_stays_and_is_told() -> None:
+def test_a_delta_that_was_put_over_before_its_delete_stays() -> None:
     home, _ = noted()
 
     def another(_: object) -> None:

@@ -118,9 +118,7 @@ def limited(table: Any, **given: Any) -> Compactor:
     )
 
 
-def test_run_lists_the_lanes_of_its_region_that_the_scan_did_not_see_listed_once_and_those_of_gates_too() -> (
-    None
-):
+def test_a_run_lists_the_lanes_the_scan_did_not_see_listed() -> None:
     home = Region(page_size=2)
     young, gate, theirs = Lane(A, 0, "young"), Lane(A, 0, "seats:gig"), Lane(B, 0, "seats:gig")
     home.put(delta(1, young))
@@ -132,7 +130,7 @@ def test_run_lists_the_lanes_of_its_region_that_the_scan_did_not_see_listed_once
     assert written_pks(home) == set()
 
 
-def test_a_lane_that_cannot_be_listed_is_a_problem_and_the_others_are_compacted() -> None:
+def test_a_lane_that_cannot_be_listed_stops_no_other() -> None:
     home, gate = Region(), Lane(A, 0, "seats:gig")
     home.after(PutMany, lambda request, _: tuple(Throttled("Slower.") for _ in request.items))
     home.store([gates.new_gate(gate, Limit(ceiling=10, region=A))])
@@ -178,7 +176,7 @@ DAMAGED: tuple[tuple[str, str, dict[str, Any]], ...] = (
 )
 
 
-def test_a_damaged_item_is_named_and_left_and_the_other_lanes_are_compacted() -> None:
+def test_a_damaged_item_is_named_and_stops_no_other_lane() -> None:
     for pk, sk, attributes in DAMAGED:
         home, away = lanes()
         damaged = {"pk": {"S": pk}, "sk": {"S": sk}, **attributes}
@@ -229,7 +227,7 @@ def test_a_damaged_lane_is_reported_and_stays_as_it_is() -> None:
         assert before.items() <= home.items.items()
 
 
-def test_a_version_that_none_can_follow_is_not_rebuilt_and_one_of_too_many_digits_is() -> None:
+def test_a_version_that_none_can_follow_is_not_rebuilt() -> None:
     home, away = lanes()
     a_version_that_none_can_follow(home)
     says = rf"^{LANE}: no checkpoint can follow the one in the table: .*9999999999.* Nothing was written\. Look at"

@@ -72,7 +72,7 @@ def test_what_is_old_enough_is_folded_whatever_the_clock_says() -> None:
         assert (tally.folded, tally.commits) == (folded, folded)
 
 
-def test_at_most_fold_max_make_a_commit_and_fewer_than_fold_min_are_left() -> None:
+def test_a_commit_has_at_most_fold_max_and_leaves_the_rest() -> None:
     for page_size in (1, 2, 1_000):
         table, tally = Region(page_size=page_size), Tally()
         table.put(*map(delta, range(1, 8)))
@@ -119,7 +119,7 @@ def sleepy(wall_ms: int, steady_ms: int, times: int) -> Region:
     return table
 
 
-def test_no_commit_rests_on_a_query_that_is_older_than_two_minutes_by_either_clock() -> None:
+def test_a_commit_rests_on_a_query_of_the_last_two_minutes() -> None:
     assert QUERY_MS == 120_000
     # by then each fold that was under way has committed or never will
     assert ASK_AGAIN_MS >= 2 * QUERY_MS

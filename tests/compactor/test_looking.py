@@ -41,7 +41,7 @@ def behind(page_size: int = 1_000) -> Region:
     return folded(0, 2, 4, later=(1, 3, 5, 6), fold_max=8, page_size=page_size)[0]
 
 
-def test_what_waits_is_counted_and_the_strays_are_what_no_segment_lists() -> None:
+def test_what_waits_is_counted_and_unlisted_items_are_strays() -> None:
     for page_size in (1, 2, 1_000):
         home = behind(page_size)
         before = dict(home.items)
@@ -69,7 +69,7 @@ def test_what_waits_is_counted_and_the_strays_are_what_no_segment_lists() -> Non
     assert "sk='checkpoint' is damaged" in str(found.damage)
 
 
-def test_what_is_to_be_cleaned_waits_from_its_note_or_from_a_first_commit_on() -> None:
+def test_a_clean_waits_from_its_note_or_the_first_commit() -> None:
     home, away = folded(0, 2, fold_max=8)
     committed_ms = home.now_ms
     assert home.run(lag(LANE)).noted_ms == committed_ms
@@ -135,7 +135,7 @@ def test_what_an_outlook_costs() -> None:
         seen(home)
 
 
-def test_a_fold_is_due_when_the_last_delta_it_needs_is_old_enough_each_token_counted_once() -> None:
+def test_a_fold_is_due_when_its_last_delta_is_old_enough() -> None:
     for page_size in (1, 2, 1_000):
         home, _ = two_regions(page_size=page_size)
         home.put(delta(1), delta(2))
@@ -151,9 +151,7 @@ def test_a_fold_is_due_when_the_last_delta_it_needs_is_old_enough_each_token_cou
     assert seen(home, fold_min=3) == Outlook(None, tail=3, fold_ms=3_000 + LATENESS_MS)
 
 
-def test_a_stray_in_a_pack_that_reaches_over_the_watermark_is_below_and_what_is_listed_there_is_not() -> (
-    None
-):
+def test_a_pack_over_the_watermark_is_a_stray_below_it() -> None:
     home, _ = folded(2, 4)  # two ranges
     home.drop(items.delta_key(delta(2)), items.delta_key(delta(4)))
     for numbers, below in (((2, 4, 5), False), ((2, 3, 5), True)):
@@ -168,7 +166,7 @@ def test_a_stray_in_a_pack_that_reaches_over_the_watermark_is_below_and_what_is_
 # -------------------------------------------------------------------------------------
 
 
-def test_run_and_verify_tell_of_every_lane_that_a_producer_with_other_shards_wrote_to() -> None:
+def test_lanes_of_a_producer_with_other_shards_are_told() -> None:
     home, away = two_regions()
     for _ in range(100):
         Ledger(

@@ -38,9 +38,7 @@ def ask(
 
 
 @pytest.mark.parametrize(("number", "above"), [(1, False), (4, False), (5, True), (6, True)])
-def test_what_is_above_the_watermark_is_to_be_named_again_and_the_watermark_is_below(
-    number: int, above: bool
-) -> None:
+def test_a_change_above_the_watermark_is_to_be_named_again(number: int, above: bool) -> None:
     table, _ = folded(2, 4)
     table.drop(items.delta_key(delta(number)))
     table.put(delta(number))
@@ -48,7 +46,7 @@ def test_what_is_above_the_watermark_is_to_be_named_again_and_the_watermark_is_b
     assert value(table) == {2, 4, number}
 
 
-def test_a_token_in_two_named_items_with_two_changes_is_settled_as_the_first_has_it() -> None:
+def test_a_token_with_two_changes_is_settled_as_the_first_has_it() -> None:
     table, _ = folded(9)
     other = items.pack_item(pack_of([delta(1), Delta(LANE, token(3), 7)]))
     table.put(delta(3))
@@ -59,7 +57,7 @@ def test_a_token_in_two_named_items_with_two_changes_is_settled_as_the_first_has
     assert tally == Tally()
 
 
-def test_a_damaged_item_stays_named_and_hides_none_of_a_later_page() -> None:
+def test_a_damaged_item_stays_named_and_hides_no_other() -> None:
     table, _ = folded(9, page_size=1)
     table.put(*map(delta, (1, 3, 5, 12)))
     table.store([keyed(items.delta_key(delta(2)), change={"N": "0.5"})])
@@ -72,7 +70,7 @@ def test_a_damaged_item_stays_named_and_hides_none_of_a_later_page() -> None:
 
 
 @pytest.mark.parametrize("by_range", [True, False])
-def test_many_are_settled_page_by_page_and_what_is_left_is_known_at_every_request(
+def test_changes_are_settled_page_by_page(
     by_range: bool,
 ) -> None:
     table, _ = folded(28, page_size=KEYS_READ)

@@ -105,7 +105,7 @@ DAMAGES: tuple[tuple[Callable[[Region], None], int, Condition | None], ...] = (
 )
 
 
-def test_whatever_was_damaged_it_is_replaced_as_it_was_seen_and_the_counter_becomes_exact() -> None:
+def test_damage_is_replaced_and_the_counter_becomes_exact() -> None:
     for damage, version, unchanged in DAMAGES:
         home, away, _ = lane_of_four_versions()
         damage(home)
@@ -119,7 +119,7 @@ def test_whatever_was_damaged_it_is_replaced_as_it_was_seen_and_the_counter_beco
         is_exact(home, away, EVERYTHING)
 
 
-def test_a_backup_of_any_checkpoint_beside_any_segments_becomes_exact() -> None:
+def test_a_backup_checkpoint_beside_any_segments_becomes_exact() -> None:
     """A restored table holds every delta (nothing was cleaned), and half of a transaction or an
     older checkpoint.
     """
@@ -141,7 +141,7 @@ def test_a_backup_of_any_checkpoint_beside_any_segments_becomes_exact() -> None:
         is_exact(restored, away, EVERYTHING)
 
 
-def test_a_last_commit_that_may_still_be_landing_makes_it_give_up_and_change_nothing() -> None:
+def test_a_landing_commit_makes_it_give_up() -> None:
     for age_ms, gives_up in ((0, True), (LANDING_MAX_MS - 1, True), (LANDING_MAX_MS, False)):
         home, away, _ = lane_of_four_versions()
         home.drop(items.segment_key(LANE, token(4), 4))
@@ -153,9 +153,7 @@ def test_a_last_commit_that_may_still_be_landing_makes_it_give_up_and_change_not
             assert compactor(home, away).rebuild(COUNTER) == {LANE: 4**2 + 4**4 + 4**6}
 
 
-def test_a_noted_checkpoint_without_any_segment_is_damage_because_its_deltas_may_be_cleaned() -> (
-    None
-):
+def test_a_noted_checkpoint_without_segments_is_damage() -> None:
     home, away = two_regions()
     home.put(delta(1))
     compact_for_long(home, away)
@@ -238,7 +236,7 @@ def end_at(home: Region, request: Request) -> None:
 
 
 @pytest.mark.parametrize("name", ORPHANS)
-def test_an_orphan_is_undone_and_each_change_counts_once_wherever_a_rebuild_ends_and_begins_again(
+def test_an_orphan_is_undone_and_each_change_counts_once(
     name: str,
 ) -> None:
     for stop in range(100):
@@ -275,7 +273,7 @@ def test_an_orphan_is_undone_and_each_change_counts_once_wherever_a_rebuild_ends
     )
 
 
-def test_a_token_with_two_changes_is_damage_and_nothing_is_written() -> None:
+def test_a_token_with_two_changes_is_damage() -> None:
     for changes, says in (
         ([Delta(LANE, token(6), 1)], "once as 4096 and once as 1"),
         ([Delta(LANE, token(5), 99), delta(6)], token(5)),  # in an orphan and in the table
@@ -296,9 +294,7 @@ def without_segments() -> tuple[Region, Region]:
     return home, away
 
 
-def test_a_checkpoint_whose_segments_are_all_lost_goes_if_every_delta_that_it_counts_is_there() -> (
-    None
-):
+def test_a_checkpoint_without_segments_goes_if_deltas_are_there() -> None:
     home, away = without_segments()
     assert home.run(rebuild(LANE)) is None
     assert not home.items.keys() & {CHECKPOINT, NOTE}

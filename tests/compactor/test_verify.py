@@ -120,7 +120,7 @@ def test_what_does_not_agree_is_told(harm: str) -> None:
     )
 
 
-def test_a_segment_of_a_commit_that_came_after_it_began_is_no_difference() -> None:
+def test_a_segment_that_came_meanwhile_is_no_difference() -> None:
     home, away = lane()
     home.put(delta(0))
 
@@ -137,9 +137,7 @@ def test_a_segment_of_a_commit_that_came_after_it_began_is_no_difference() -> No
     assert (summed(check.value), check.differences) == ({0, 1, 2, 4, 5}, ())
 
 
-def test_it_takes_no_longer_than_a_read_may_so_that_what_a_clean_deletes_meanwhile_is_not_missing() -> (
-    None
-):
+def test_a_verify_takes_no_longer_than_a_read_may() -> None:
     assert Region().takes(READ_MS, Get).run(verify(LANE)) == LaneCheck(LANE, 0, 0, 0, ())
     with pytest.raises(ReadTooSlow):
         Region().takes(READ_MS + 1, Get).run(verify(LANE))

@@ -45,9 +45,7 @@ def visited(
     return tally
 
 
-def test_a_visit_that_is_not_whole_settles_what_its_clean_met_once_and_in_its_place_and_seeks_nothing() -> (
-    None
-):
+def test_a_visit_that_is_not_whole_settles_what_its_clean_met() -> None:
     for page_size in (1, 2, 1_000):
         home, away = noted(page_size)
         home.put(delta(5))
@@ -71,9 +69,7 @@ def test_a_visit_that_is_not_whole_settles_what_its_clean_met_once_and_in_its_pl
         assert (visited(home).settled, value(home)) == (2, {*range(11)})
 
 
-def test_the_bound_of_commits_holds_for_fold_and_for_settle_each_so_that_neither_starves_the_other() -> (
-    None
-):
+def test_fold_and_settle_have_a_bound_of_commits_each() -> None:
     for whole in (True, False):
         home, _ = noted()
         home.put(*(delta(n + 2, at_ms=n) for n in range(4)), *map(delta, range(20, 25)))

@@ -130,7 +130,7 @@ def test_a_gate_as_it_was_read_is_replaced_once(kept: Table) -> None:
 MONTHS = Keep(late=timedelta(days=15), keep=timedelta(days=400))
 
 
-def test_a_period_opens_as_its_base_says_gets_what_was_left_and_its_items_alone_retire(
+def test_a_period_opens_as_its_base_says_and_retires(
     table: Table,
 ) -> None:
     now_ms = to_ms(datetime(2026, 11, 20, tzinfo=UTC))

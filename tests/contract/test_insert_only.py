@@ -77,7 +77,7 @@ def value(client: Any) -> int:
     return Reader(settings(client), client=client).read(COUNTER).value
 
 
-def test_a_role_that_may_insert_and_look_has_every_outcome_as_ever(client: Any) -> None:
+def test_a_role_that_may_insert_and_look_has_every_outcome(client: Any) -> None:
     ledger, narrow = role(client, WRITES)
     assert ledger.add(COUNTER, -6, **KEYED).outcome == "recorded"
     assert ledger.add(COUNTER, -6, **KEYED).outcome == "replayed"
@@ -92,7 +92,7 @@ def test_a_role_that_may_insert_and_look_has_every_outcome_as_ever(client: Any) 
     assert not WRITES & {*narrow.asked}
 
 
-def test_a_role_that_may_insert_alone_puts_again_what_is_there_so_that_accepted_is_true(
+def test_a_role_that_may_only_insert_is_always_accepted(
     client: Any,
 ) -> None:
     ledger, narrow = role(client, WRITES | READS)
@@ -112,7 +112,7 @@ def test_a_role_that_may_insert_alone_puts_again_what_is_there_so_that_accepted_
     assert value(client) == -6 + 1 + 2 + 3
 
 
-def test_a_statement_replaces_nothing_and_a_role_that_may_not_insert_puts_nothing(
+def test_a_statement_replaces_nothing(
     client: Any,
 ) -> None:
     table = DynamoTable.of(settings(client), {HOME: client})

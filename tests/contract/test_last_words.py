@@ -31,7 +31,7 @@ ASYNC = ("add_many of a limited counter", "capture", "hold_all", "transfer")
 
 @pytest.mark.skipif(bool(SMOKE), reason="in memory")
 @pytest.mark.parametrize("name", CASES)
-def test_no_error_of_a_call_denies_what_an_earlier_request_of_it_wrote(name: str) -> None:
+def test_no_error_denies_what_an_earlier_request_wrote(name: str) -> None:
     wrong = {lie: plan for plan in plans(CASES[name]) for lie in called_with(CASES[name], *plan)[1]}
     assert not wrong
 

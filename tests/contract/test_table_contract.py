@@ -224,7 +224,7 @@ def test_an_unknown_request_is_a_type_error(table: Table) -> None:
 
 
 @pytest.mark.shows(5)
-def test_more_than_one_request_holds_is_written_read_and_deleted_and_answered_in_order(
+def test_more_than_one_request_holds_is_answered_in_order(
     table: Table,
 ) -> None:
     sks = [f"{n:03}" for n in range(60)]
@@ -250,9 +250,7 @@ def test_more_than_one_request_holds_is_written_read_and_deleted_and_answered_in
 
 
 @pytest.mark.parametrize("consistent", [True, False])
-def test_a_query_answers_what_lies_above_after_and_at_or_below_upto(
-    table: Table, consistent: bool
-) -> None:
+def test_a_query_answers_above_after_and_up_to(table: Table, consistent: bool) -> None:
     fill(table, "f", "b", "d")
     fill(table, "c", "d", pk="q")
     for after, upto, found in (
@@ -281,7 +279,7 @@ def test_a_query_orders_by_bytes(table: Table) -> None:
     assert walk(table, after="a", upto="b") == ["a\0", "aa"]
 
 
-def test_the_pages_of_a_query_hold_every_item_exactly_once_and_say_where_to_go_on(
+def test_a_querys_pages_hold_every_item_once(
     table: Table,
 ) -> None:
     sks = [f"{n:02}" for n in range(10)]
@@ -294,7 +292,7 @@ def test_the_pages_of_a_query_hold_every_item_exactly_once_and_say_where_to_go_o
         assert walk(table, after, upto, limit) == expected, (limit, after, upto)
 
 
-def test_a_range_larger_than_a_page_comes_in_pages_and_a_scan_holds_every_key_exactly_once(
+def test_a_large_range_comes_in_pages_and_a_scan_has_every_key(
     table: Table,
 ) -> None:
     fill(table, *"abcde", padding=300_000)
@@ -327,7 +325,7 @@ def test_the_largest_pack_is_put_and_read_back(table: Table) -> None:
     )
 
 
-def test_packs_that_are_put_together_are_answered_each_on_its_own(table: Table) -> None:
+def test_packs_put_together_are_answered_each_on_its_own(table: Table) -> None:
     if isinstance(table, SimulatedTable | MemoryTable):
         pytest.skip("it takes an item of any size")
     too_large: Item = keyed(key_of(pack(3)), entries={"B": bytes(410_000)})

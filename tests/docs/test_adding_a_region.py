@@ -90,9 +90,7 @@ def test_in_the_order_of_the_page_every_refusal_is_one() -> None:
     assert played(steps) == {("recorded", "recorded", "LimitReached")}
 
 
-def test_processes_before_the_replica_are_out_of_reach_and_no_old_one_starts_after_the_shape() -> (
-    None
-):
+def test_no_old_process_starts_after_the_shape() -> None:
     seen = played(["The processes", "The replica"])
     assert ("recorded", "recorded", "OutOfReach") in seen
     table = Table()

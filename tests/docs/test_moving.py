@@ -54,9 +54,7 @@ def moving(names: Names, request: pytest.FixtureRequest) -> Moving:
     return Moving(names, request.node.name)
 
 
-def test_what_is_added_between_the_steps_of_a_move_counts_once_and_a_read_is_true_or_refused(
-    moving: Moving, account: Account
-) -> None:
+def test_a_change_between_the_steps_of_a_move_counts_once(moving: Moving, account: Account) -> None:
     added, refused = list[int](), list[int]()
 
     def everyone() -> None:
@@ -81,9 +79,7 @@ def test_what_is_added_between_the_steps_of_a_move_counts_once_and_a_read_is_tru
     assert Compactor(SETTINGS).verify(moving.counter).ok
 
 
-def test_a_move_between_the_requests_of_a_read_makes_it_true_or_refused(
-    names: Names, account: Account
-) -> None:
+def test_a_move_within_a_read_makes_it_true_or_refused(names: Names, account: Account) -> None:
     outcomes: list[object] = []
     for step in range(SHARDS):
         moving, steps = Moving(names, f"read-during-a-cut/{step}"), iter(range(100))
@@ -111,7 +107,7 @@ def test_a_move_that_died_goes_on_with_the_whole_value(names: Names) -> None:
             assert moving.value() == value(moving.counter) == 77
 
 
-def test_a_move_whose_opening_is_below_the_watermark_returns_when_it_is_settled(
+def test_a_move_that_opens_below_the_watermark_waits_for_settle(
     moving: Moving,
 ) -> None:
     moving.half_moved("ledger", 2)
@@ -127,9 +123,7 @@ def test_a_move_whose_opening_is_below_the_watermark_returns_when_it_is_settled(
     assert value(moving.counter) == moving.value() == 777
 
 
-def test_a_cut_costs_a_write_unit_a_shard_and_two_and_a_read_none(
-    moving: Moving, account: Account
-) -> None:
+def test_a_cuts_cost_is_a_write_a_shard_and_two(moving: Moving, account: Account) -> None:
     moving.add(2, 7, "a")
     bills = []
     for does in (moving.move, moving.value, lambda: moving.add(2, 7, "b")):

@@ -78,7 +78,7 @@ def test_holds_that_are_over_end_and_those_that_go_on_stay(account: Account) -> 
     assert now.add("seats:gig", 28).outcome == "recorded"
 
 
-def test_the_changes_of_a_pack_that_is_refused_are_moved_and_count_once(account: Account) -> None:
+def test_a_refused_packs_changes_are_moved_and_count_once(account: Account) -> None:
     counter, here = "tickets:gala", replace(EAGER, shards={"tickets:": 2})
     changes = [Change(counter, 1, str(number), MINUTE_AGO) for number in range(20)]
     # as where no shape says how many
@@ -134,7 +134,7 @@ def test_a_visit_of_a_cold_lane_reads_what_the_units_say(account: Account) -> No
         assert least <= visit("folded-once", changes, Compactor(SETTINGS)) <= most
 
 
-def test_the_process_reports_what_it_did_and_fails_where_somebody_must_look(
+def test_the_process_reports_and_fails_where_one_must_look(
     account: Account,
     page: Callable[[str | Path], Names],
     monkeypatch: pytest.MonkeyPatch,

@@ -102,7 +102,7 @@ def test_the_picture_of_the_chart_is_what_its_recipe_draws(page: Page) -> None:
 
 # with the refusal in mind; when it was a while ago
 @pytest.mark.parametrize(("pause_s", "units"), [(0, 1), (2, 3)])
-def test_nothing_is_sold_that_is_not_there_in_any_region_and_a_refused_line_stays_refused(
+def test_nothing_is_oversold_and_a_refused_line_stays_refused(
     page: Page, account: Account, pause_s: int, units: int
 ) -> None:
     stock, at, name = page("stock"), now(), f"p{pause_s}"
@@ -149,9 +149,7 @@ def dying_before_the_credit(account: Account, target: str) -> Iterator[None]:
     account.dynamodb.meta.events.unregister(*updates)
 
 
-def test_between_its_two_changes_money_is_missing_and_never_doubled(
-    page: Page, account: Account
-) -> None:
+def test_money_between_two_changes_is_missing_never_doubled(page: Page, account: Account) -> None:
     wallet, at = page("wallet"), now()
     everyone = ["outside", "wallet:ann", "wallet:bob"]
     with dying_before_the_credit(account, "wallet:bob"):
@@ -168,9 +166,7 @@ def test_between_its_two_changes_money_is_missing_and_never_doubled(
     assert (wallet["on_its_way"](*everyone), out[0].write_units) == (0, 3)
 
 
-def test_a_transfer_that_died_is_finished_by_the_queue_and_then_by_its_caller(
-    page: Page, account: Account
-) -> None:
+def test_a_dead_transfer_is_finished_by_queue_or_caller(page: Page, account: Account) -> None:
     wallet, at = page("wallet"), now()
     ledger, payment = wallet["ledger"], ("pay-21", "wallet:ann", "wallet:bob", 200, at)
     before = wallet["reader"].read("wallet:bob").value
@@ -196,7 +192,7 @@ def test_places_of_a_buyer_who_does_not_pay_are_sold_again(page: Page, account: 
     assert not tickets["buy"]("proms-13", "order-3", "bob", 2, now())
 
 
-def test_who_may_have_paid_keeps_his_places_and_gets_them_by_the_next_attempt(page: Page) -> None:
+def test_who_may_have_paid_keeps_his_places(page: Page) -> None:
     tickets, at = page("tickets"), now()
     tickets["ledger"].set_limit("tickets:proms-14", ceiling=2)
     with instead(tickets, charge=lambda *_: fails(Dies())), pytest.raises(Dies):
@@ -206,7 +202,7 @@ def test_who_may_have_paid_keeps_his_places_and_gets_them_by_the_next_attempt(pa
     assert tickets["reader"].read("tickets:proms-14").value == 2
 
 
-def test_the_endpoint_replays_refuses_and_says_by_its_status_what_to_do(page: Page) -> None:
+def test_the_endpoint_says_by_its_status_what_to_do(page: Page) -> None:
     from fastapi.testclient import TestClient
 
     names, at = page("fastapi"), now().isoformat()
@@ -238,7 +234,7 @@ def test_the_endpoint_replays_refuses_and_says_by_its_status_what_to_do(page: Pa
             assert post("line-3", change=1, at=AT)[0] == status
 
 
-def test_a_batch_counts_each_line_once_and_reports_what_is_broken(page: Page) -> None:
+def test_a_batch_counts_each_line_once_and_reports_the_broken(page: Page) -> None:
     handler = page("lambda")["handler"]
 
     def line(number: int, quantity: int) -> str:

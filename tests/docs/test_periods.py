@@ -46,7 +46,7 @@ def test_the_times_of_a_period_on_the_page_are_those_of_the_code() -> None:
     assert f"up to {before} hours earlier or {after} later" in prose(PAGE)
 
 
-def test_the_history_says_whether_an_attempt_counts_that_was_before_the_period_closed() -> None:
+def test_the_history_says_whether_an_attempt_counts() -> None:
     keep, table = Keep(late=timedelta(days=1), keep=timedelta(days=400)), MemoryTable()
     settings = Settings(table="counters", region=HOME, periods={"llm:": keep})
     at = datetime(2026, 11, 20, tzinfo=UTC)
@@ -76,7 +76,7 @@ def shop(carry: int = 0) -> Shop:
     return made
 
 
-def test_a_period_opens_and_gets_what_the_one_before_left_at_the_price_on_the_page() -> None:
+def test_a_period_opens_with_what_was_left_at_the_pages_price() -> None:
     made, costs = shop(carry=100), []
     for day, change in ((26, 400), (27, 1_000), (27, 50)):
         made.now_ms = to_ms(datetime(2026, 11, day, 18, tzinfo=UTC))
@@ -126,7 +126,7 @@ def test_the_bill_of_the_recipe_is_its_arithmetic() -> None:
     assert lines["**all**"] == ("", f"**{sum(reckoned.values()):.0f}**")
 
 
-def test_a_plan_is_of_today_and_of_every_day_to_come_and_who_is_refused_learns_when_to_come_again(
+def test_a_plan_is_of_every_day_and_who_is_refused_learns_when(
     page: Callable[[str | Path], Names],
 ) -> None:
     quota, at = page("quota"), datetime.now(UTC)

@@ -90,9 +90,7 @@ def named(cell: str) -> set[str]:
     return set(re.findall(r"`([A-Z]\w+)`", cell)) - {"ChangeQueue"}
 
 
-def test_every_error_of_an_add_has_its_row_which_says_whether_anything_was_written_and_whether_to_do_it_again() -> (
-    None
-):
+def test_every_error_of_an_add_has_its_row() -> None:
     written = {name: whether for what, whether, _ in ANSWERS for name in named(what)}
     known = {name for name in LEAVES if not issubclass(ERRORS[name], errors.InvalidInput)}
     assert known - OF_OTHERS == set(written) - {"InvalidInput"}

@@ -51,7 +51,7 @@ def left() -> MemoryTable:
     return table
 
 
-def test_the_rows_in_the_data_model_are_those_that_its_example_leaves() -> None:
+def test_the_data_models_rows_are_those_its_example_leaves() -> None:
     written = {
         (key.pk, key.sk): {
             name: next(iter(value.values()))
@@ -71,14 +71,14 @@ def test_the_rows_in_the_data_model_are_those_that_its_example_leaves() -> None:
     assert shown == written
 
 
-def test_the_traces_of_the_obvious_design_are_those_that_are_found() -> None:
+def test_the_obvious_designs_traces_are_those_found() -> None:
     page = (DOCS / "traces.txt").read_text()
     for cast in NAIVE_CASTS:
         trace = "\n".join(explore.explore(cast).trace)
         assert re.sub(r"delta#eu-west-1#0#c[/ ]", "", trace) in page
 
 
-def test_the_figures_in_the_readme_are_those_that_its_commands_printed() -> None:
+def test_the_readmes_figures_are_what_its_commands_printed() -> None:
     page = (DOCS / "figures.txt").read_text()
     for command, _, printed in rows(README, "command"):
         _, _, below = page.partition(command.strip("`"))
@@ -143,14 +143,14 @@ def test_every_page_and_section_that_the_code_names_exists() -> None:
         assert not section or section in slugs, (page, section)
 
 
-def test_the_metrics_in_their_file_are_all_that_the_functions_publish() -> None:
+def test_the_listed_metrics_are_all_that_functions_publish() -> None:
     assert (
         set(re.findall(r"^([A-Z]\w+) {2,}\w", (DOCS / "metrics.txt").read_text(), re.MULTILINE))
         == METRICS
     )
 
 
-def test_every_recipe_is_in_the_index_and_every_make_target_that_is_named_exists() -> None:
+def test_every_recipe_is_in_the_index_and_every_target_exists() -> None:
     linked = set(
         re.findall(
             r"^- \[[^]]+\]\(([\w-]+\.md)\)", (RECIPES / "README.md").read_text(), re.MULTILINE
@@ -204,9 +204,7 @@ def test_the_entries_in_the_data_model_are_those_of_the_code() -> None:
     assert f"last token are {PACK_SPAN_MS:,} ms apart at most" in page
 
 
-def test_the_tokens_and_deltas_in_the_data_model_are_those_of_the_code_and_all_its_json_is_json() -> (
-    None
-):
+def test_the_data_models_tokens_and_json_are_the_codes() -> None:
     for counter, key, at, hashed, token in (
         [cell.strip("`") for cell in row] for row in rows(DATA_MODEL, "counter")
     ):

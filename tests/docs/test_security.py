@@ -42,7 +42,7 @@ class Operator(Account):
 
 
 @pytest.mark.parametrize("command", ["verify", "rebuild"])
-def test_a_command_asks_of_a_limited_counter_for_what_the_page_says_each_region_for_its_own(
+def test_a_command_asks_for_what_the_page_says(
     command: str,
 ) -> None:
     home, away = two_regions()

@@ -72,9 +72,7 @@ class LosesAnswers:
 
 
 @pytest.mark.parametrize("loses", [False, True])
-def test_the_page_reserves_settles_and_is_refused_also_where_answers_are_lost(
-    tmp_path: Path, loses: bool
-) -> None:
+def test_the_page_reserves_and_settles_also_without_answers(tmp_path: Path, loses: bool) -> None:
     table = MemoryTable()
     api = Api(SETTINGS, Watch.here("api", io.StringIO()), table=table)
     (code,) = blocks(PAGE, "typescript")

@@ -48,7 +48,7 @@ def metrics_of(alarm: dict[str, Any]) -> list[dict[str, Any]]:
     )
 
 
-def test_every_alarm_names_its_page_and_mails_that_it_began_and_ended(
+def test_an_alarm_names_its_page_and_mails_its_begin_and_end(
     alarms: dict[str, Any],
 ) -> None:
     explained = {
@@ -95,7 +95,7 @@ def test_every_metric_is_one_that_aws_or_the_service_publishes(
     assert used == OF_AWS
 
 
-def test_every_queue_every_function_and_every_last_stop_is_watched(
+def test_every_queue_function_and_last_stop_is_watched(
     service: dict[str, Any], alarms: dict[str, Any]
 ) -> None:
     def of(metric: str, *names: str) -> set[str]:
@@ -126,7 +126,7 @@ def test_every_queue_every_function_and_every_last_stop_is_watched(
         assert watched == set(of_type(service, "AWS::Lambda::Function"))
 
 
-def test_the_page_on_costs_has_the_price_of_what_two_regions_have(
+def test_the_page_on_costs_has_the_price_of_two_regions(
     service: dict[str, Any], alarms: dict[str, Any]
 ) -> None:
     assert service["Resources"]["OutcomesWaitingAlarm"]["Condition"] == "HasOutcomes"

@@ -29,7 +29,7 @@ def test_the_same_files_make_the_same_bytes(tmp_path: Path) -> None:
     ]
 
 
-def test_bytecode_is_the_same_wherever_it_was_made_and_a_function_runs_it_beside_its_source(
+def test_bytecode_is_the_same_wherever_it_was_made(
     tmp_path: Path,
 ) -> None:
     module = tmp_path / "module.py"
@@ -50,7 +50,7 @@ def test_bytecode_is_the_same_wherever_it_was_made_and_a_function_runs_it_beside
     assert f"matches {tmp_path / 'task/package/module.py'}" in ran.stderr
 
 
-def test_bytecode_is_of_the_version_that_runs_it_and_left_out_where_nobody_has_it(
+def test_bytecode_is_of_the_version_that_runs_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lambda_runs = next(line for line in build.TARGETS["lambda"] if re.fullmatch(r"3\.\d+", line))
@@ -81,7 +81,7 @@ def test_only_what_functions_need_is_packed() -> None:
     assert [path for path in (*packed, *skipped) if build.is_skipped(Path(path))] == [*skipped]
 
 
-def test_every_dependency_is_locked_by_hash_for_every_machine_alike_and_is_what_is_tested() -> None:
+def test_a_dependency_is_locked_by_hash_for_every_machine() -> None:
     lock, tested = build.LOCK.read_text(), (build.ROOT / "requirements" / "dev.lock").read_text()
     pinned = re.findall(r"^[a-z0-9-]+==\S+", lock, re.MULTILINE)
     assert {"boto3", "aws-lambda-powertools", "pydantic"} <= {

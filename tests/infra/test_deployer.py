@@ -125,7 +125,7 @@ def statements() -> list[Any]:
     return [each for which in get_args(Document) for each in document(FLIGHT, which)["Statement"]]
 
 
-def test_the_documents_allow_what_the_templates_types_need_and_nothing_that_nobody_needs(
+def test_the_documents_allow_what_the_templates_need_alone(
     service: Any,
 ) -> None:
     table = json.loads(template_of(2, Capacity()))
@@ -144,7 +144,7 @@ def pattern(form: str) -> str:
     return re.sub(r"\$\{\w+\}", "[^:]*", form)
 
 
-def test_an_action_is_one_that_aws_knows_on_a_resource_that_it_takes() -> None:
+def test_an_action_is_one_that_aws_knows_on_its_resource() -> None:
     """One that takes no resource would never be allowed by a statement that names some."""
     for statement in statements():
         for service, action in (each.split(":") for each in statement["Action"]):

@@ -80,7 +80,7 @@ def play(aws: AwsAccount) -> Callable[..., None]:
     return play
 
 
-def test_the_table_comes_first_then_a_region_after_the_other_and_the_shape_last_and_once(
+def test_the_table_comes_first_and_the_shape_last(
     aws: AwsAccount, play: Callable[..., None]
 ) -> None:
     for most in (10, 100):
@@ -117,7 +117,7 @@ def test_the_table_comes_first_then_a_region_after_the_other_and_the_shape_last_
     play(aws.deploy, THREE, SHARDS, options={"check": False}, steps=steps)
 
 
-def test_a_forgotten_table_name_does_not_send_the_service_to_another_table(
+def test_a_forgotten_table_name_changes_no_table(
     aws: AwsAccount, play: Callable[..., None]
 ) -> None:
     aws.service_is_in(HOME, {"TableName": "restored"})
@@ -130,7 +130,7 @@ def test_a_forgotten_table_name_does_not_send_the_service_to_another_table(
     )
 
 
-def test_what_waits_in_any_queue_of_any_region_keeps_every_region_and_the_table_is_kept_in_any_case(
+def test_a_queue_with_messages_keeps_every_region(
     aws: AwsAccount, play: Callable[..., None]
 ) -> None:
     aws.deploy(BOTH)
@@ -149,7 +149,7 @@ def test_what_waits_in_any_queue_of_any_region_keeps_every_region_and_the_table_
     assert ([*aws.stacks], sorted(aws.replicas)) == ([(HOME, TABLE_STACK)], [HOME, OTHER])
 
 
-def test_the_same_command_brings_a_table_from_whatever_state_to_the_regions_that_are_named_or_touches_nothing(
+def test_the_same_command_brings_any_table_to_its_regions(
     aws: AwsAccount, play: Callable[..., None]
 ) -> None:
     table = aws.deploy_table
@@ -327,7 +327,7 @@ REFUSED = [
 ]
 
 
-def test_what_contradicts_itself_the_table_or_aws_is_refused_by_name_before_anything_is_changed(
+def test_a_contradiction_is_refused_before_anything_changes(
     aws: AwsAccount, play: Callable[..., None]
 ) -> None:
     aws.deploy(BOTH, f"{SEATS} {SHARDS}")
@@ -366,7 +366,7 @@ AGREED = [
 ]
 
 
-def test_parameters_that_agree_are_deployed_and_a_limit_and_periods_may_be_added(
+def test_parameters_that_agree_are_deployed_and_may_grow(
     aws: AwsAccount, play: Callable[..., None]
 ) -> None:
     aws.deploy(HOME)
@@ -383,7 +383,7 @@ def test_parameters_that_agree_are_deployed_and_a_limit_and_periods_may_be_added
     ] == [True, False]
 
 
-def test_what_a_region_has_different_is_checked_too_and_every_number_and_switch_is(
+def test_what_a_region_has_different_is_checked_too(
     aws: AwsAccount, monkeypatch: pytest.MonkeyPatch, tmp_path: Any, play: Callable[..., None]
 ) -> None:
     (tmp_path / "regions.yml").write_text(
@@ -403,9 +403,7 @@ def test_what_a_region_has_different_is_checked_too_and_every_number_and_switch_
     assert found - {*parameters.NUMBERS, *parameters.SWITCHES} == others
 
 
-def test_each_region_is_given_all_of_them_and_its_own_stream_and_whether_it_reports_thresholds() -> (
-    None
-):
+def test_each_region_gets_all_parameters_and_its_own_stream() -> None:
     assert deployment("ledger", "e2e", HOME, "endpointUrl=http://127.0.0.1").params_of(HOME)[
         "endpointUrl"
     ]
@@ -437,7 +435,7 @@ THEN = FOLDED | {"newest_ms": 21_000, "folded_ms": 1_000}
 NO_ANSWER = "no canary's answer"
 
 
-def test_a_canary_is_asked_until_what_it_added_first_is_folded_whatever_fails_meanwhile(
+def test_a_canary_is_asked_until_its_first_add_is_folded(
     aws: AwsAccount,
 ) -> None:
     within_s = canary.bound_s(75)
@@ -471,9 +469,7 @@ def test_a_canary_is_asked_until_what_it_added_first_is_folded_whatever_fails_me
     assert aws.steps == [f"canary {HOME}"]
 
 
-def test_an_engine_on_this_machine_gets_a_zip_for_this_machine_and_the_canarys_counter_is_the_functions() -> (
-    None
-):
+def test_an_engine_here_gets_a_zip_for_this_machine() -> None:
     assert all(
         deploy.runs_here(f"http://{host}:4566") for host in ("127.0.0.1", "localhost", "[::1]")
     )

@@ -128,7 +128,7 @@ TO_MEND = [
 ]  # fmt: skip
 
 
-def test_what_stands_in_the_way_is_to_be_mended_and_the_line_says_how(found: Found) -> None:
+def test_an_obstacle_is_to_be_mended_and_its_line_says_how(found: Found) -> None:
     for check, params, answers, says in TO_MEND:
         lines = found(check, params, **answers)
         assert any(state == MEND and re.search(says, said) for state, said in lines), (says, lines)
@@ -198,7 +198,7 @@ def test_what_may_not_be_asked_is_unknown_and_the_right_is_named(
     assert {state for state, _ in found("quotas", **never_changed)} == {OK}
 
 
-def test_a_session_that_ends_too_early_or_nobody_knows_when_is_said(
+def test_a_session_that_ends_too_early_is_said(
     found: Found, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = f"account {ACCOUNT}, {WHO}"
@@ -225,9 +225,7 @@ def test_a_region_that_is_not_enabled_is_to_be_mended(found: Found) -> None:
     assert f"aws account enable-region --region-name {OTHER}" in said
 
 
-def test_a_role_is_to_be_mended_where_iam_takes_a_condition_otherwise_than_it_must(
-    found: Found, account: Recorded
-) -> None:
+def test_a_role_that_iam_takes_otherwise_is_to_be_mended(found: Found, account: Recorded) -> None:
     def wrong(**otherwise: bool) -> dict[str, str]:
         vars(account.iam).update(
             {"substitutes": True, "all_values": True, "null": True} | otherwise
@@ -243,9 +241,7 @@ def test_a_role_is_to_be_mended_where_iam_takes_a_condition_otherwise_than_it_mu
     assert all("is allowed and must not be on table" in said for said in wrong(null=False).values())
 
 
-def test_the_deployer_lacks_what_a_region_denies_and_what_hangs_on_a_request_is_unknown(
-    found: Found, account: Recorded
-) -> None:
+def test_the_deployer_lacks_what_a_region_denies(found: Found, account: Recorded) -> None:
     account.iam.without = {OTHER: {"iam:PassRole", "dynamodb:CreateTableReplica"}}
     (fine, _), (state, said) = found("deployer {}")
     assert (fine, state) == (OK, MEND)

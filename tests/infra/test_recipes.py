@@ -67,7 +67,7 @@ def run(folder: Path, *command: str, **environ: str) -> str:
 
 
 @pytest.mark.skipif(TERRAFORM is None, reason="there is no terraform on this machine")
-def test_terraform_parses_the_recipe_and_moves_the_code_of_every_function_and_nothing_else(
+def test_terraform_parses_the_recipe_and_moves_all_code(
     folder: Path,
 ) -> None:
     (page,) = blocks(PAGE, "hcl")
@@ -99,7 +99,7 @@ def test_terraform_parses_the_recipe_and_moves_the_code_of_every_function_and_no
 @pytest.mark.skipif(
     not (CDK / ".made").exists() or not REAL, reason="`make package`, then `make cdk`"
 )
-def test_the_app_of_the_cdk_is_the_packaged_templates_with_their_code_among_its_assets(
+def test_the_cdk_app_is_the_packaged_templates_with_their_code(
     folder: Path,
 ) -> None:
     run(

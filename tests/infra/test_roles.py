@@ -207,7 +207,7 @@ class Functions(Service):
         self.account.without = set()
 
 
-def test_every_request_of_every_function_is_allowed_and_every_right_is_used() -> None:
+def test_every_request_is_allowed_and_every_right_is_used() -> None:
     functions = Functions()
     for scene in ("by_the_queue", "by_http", "holds", "behind_the_stream", "without_partiql"):
         getattr(functions, scene)()

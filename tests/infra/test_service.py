@@ -18,7 +18,7 @@ PRODUCE |= {
 }
 
 
-def test_every_function_has_a_role_a_name_and_a_handler_and_may_be_called_by_its_schedule(
+def test_a_function_has_a_role_a_name_a_handler_and_a_schedule(
     service: dict[str, Any],
 ) -> None:
     functions = of_type(service, "AWS::Lambda::Function")
@@ -40,7 +40,7 @@ def test_every_function_has_a_role_a_name_and_a_handler_and_may_be_called_by_its
     assert called >= {(target(rule["Targets"][0]["Arn"]), name) for name, rule in rules}
 
 
-def test_the_stream_hands_over_what_is_counted_until_it_is_taken_and_compact_alone_may_send_to_itself(
+def test_the_stream_hands_over_each_change_until_it_is_taken(
     service: dict[str, Any],
 ) -> None:
     """A record may be a stray's.
@@ -58,7 +58,7 @@ def test_the_stream_hands_over_what_is_counted_until_it_is_taken_and_compact_alo
     ]
 
 
-def test_a_message_is_tried_for_days_and_is_among_the_dead_letters_before_its_queue_gives_it_up(
+def test_a_message_is_dead_before_its_queue_gives_it_up(
     service: dict[str, Any],
 ) -> None:
     queues, letters = of_type(service, "AWS::SQS::Queue"), set[str]()
@@ -92,7 +92,7 @@ def test_a_message_is_tried_for_days_and_is_among_the_dead_letters_before_its_qu
     assert (receives - 1) * queues["ChangesQueue"]["VisibilityTimeout"] > 86_400
 
 
-def test_every_queue_is_encrypted_reached_by_tls_alone_and_by_the_accounts_that_are_named(
+def test_a_queue_is_encrypted_and_reached_by_tls_alone(
     service: dict[str, Any],
 ) -> None:
     queues, policies = (
@@ -117,7 +117,7 @@ def test_every_queue_is_encrypted_reached_by_tls_alone_and_by_the_accounts_that_
     assert more == {"ChangesQueuePolicy": [produce], "QueuesOverTls": []}
 
 
-def test_no_route_is_open_and_what_is_not_plainly_a_read_needs_the_scope_that_adds(
+def test_no_route_is_open_and_a_write_needs_the_scope_that_adds(
     service: dict[str, Any],
 ) -> None:
     routes = of_type(service, "AWS::ApiGatewayV2::Route")
@@ -140,7 +140,7 @@ def test_no_route_is_open_and_what_is_not_plainly_a_read_needs_the_scope_that_ad
             )
 
 
-def test_the_api_answers_pages_of_named_origins_alone_and_its_log_holds_no_counters_name(
+def test_the_api_answers_named_origins_and_logs_no_name(
     service: dict[str, Any],
 ) -> None:
     (api,) = of_type(service, "AWS::ApiGatewayV2::Api").values()

@@ -39,9 +39,7 @@ CAPACITIES: list[tuple[Capacity, str, dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-def test_a_table_of_any_capacity_loses_nothing_by_a_mistake_expires_nothing_and_is_encrypted_and_streamed() -> (
-    None
-):
+def test_a_table_of_any_capacity_is_kept_encrypted_and_streamed() -> None:
     for capacity, billing, writes, reads in CAPACITIES:
         template = json.loads(template_of(3, capacity))
         table = template["Resources"]["Table"]
@@ -67,9 +65,7 @@ def test_a_table_of_any_capacity_loses_nothing_by_a_mistake_expires_nothing_and_
             assert {name: value for name, value in replica.items() if "Throughput" in name} == reads
 
 
-def test_time_to_live_is_on_where_there_are_periods_alone_and_by_the_attribute_of_their_items_alone() -> (
-    None
-):
+def test_time_to_live_is_on_for_periods_alone() -> None:
     for capacity, *_ in CAPACITIES:
         without, of_periods = (
             json.loads(template_of(2, capacity, retires=retires)) for retires in (False, True)
@@ -82,7 +78,7 @@ def test_time_to_live_is_on_where_there_are_periods_alone_and_by_the_attribute_o
         assert of_periods == without
 
 
-def test_a_table_has_as_many_regions_as_are_named_and_says_them_in_order() -> None:
+def test_a_table_has_the_named_regions_in_order() -> None:
     for number in (1, 30):
         text = template_of(number, CAPACITIES[-1][0])
         assert len(text) < BODY_CHARACTERS

@@ -29,13 +29,13 @@ def alone(*typed: str, **environ: str) -> tuple[int, str, str]:
     return ran.returncode, ran.stdout, ran.stderr
 
 
-def test_the_line_of_a_command_in_help_is_the_first_paragraph_of_its_own_help() -> None:
+def test_a_commands_line_in_help_is_its_first_paragraph() -> None:
     for command in app.registered_commands:
         first, _, _ = loaded(str(command.name)).help.partition("\n\n")
         assert command.help == " ".join(first.split()), "write it in ledgerctl/app.py"
 
 
-def test_help_and_a_word_that_is_no_command_load_neither_boto3_nor_the_library() -> None:
+def test_help_loads_neither_boto3_nor_the_library() -> None:
     code, out, loaded = alone("--help")
     assert (code, loaded) == (0, "[]\n")
     assert all(f"{name} " in out for lines in COMMANDS.values() for name in lines)
@@ -45,7 +45,7 @@ def test_help_and_a_word_that_is_no_command_load_neither_boto3_nor_the_library()
     assert alone("get", "--help")[2] != "[]\n"
 
 
-def test_a_shell_completes_commands_and_loads_only_the_one_whose_options_it_completes() -> None:
+def test_a_shell_completes_and_loads_one_command() -> None:
     def completed(words: str) -> tuple[str, str]:
         number = str(len(words.split(" ")) - 1)
         _, out, err = alone(

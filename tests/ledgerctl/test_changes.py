@@ -58,7 +58,7 @@ def test_changes_are_added_read_and_listed_as_documents(tables: Tables) -> None:
     tables("get nobody", says="nobody has added to it")
 
 
-def test_a_fail_over_names_its_home_region_and_get_shows_the_parts(tables: Tables) -> None:
+def test_a_fail_over_names_its_home_region(tables: Tables) -> None:
     tables.environ["LEDGER_REGIONS"] = f"{A},{B}"
     tables(f"add stock:1 1234567 {KEYED}")
     tables(f"add stock:1 1234567 {KEYED} --region {B} --home-region {A}", says="replayed")
@@ -71,7 +71,7 @@ def test_a_fail_over_names_its_home_region_and_get_shows_the_parts(tables: Table
     ]
 
 
-def test_an_unknown_outcome_names_the_command_that_sends_the_same_again() -> None:
+def test_an_unknown_outcome_names_the_command_to_repeat() -> None:
     no_answer = OutcomeUnknown("put_item may or may not have been applied.")
     for typed, keys in (("add stock:1 -6", KEYED), ("hold seats:1 2 --expires 5m", NOW)):
         for failure, options, code in (
@@ -92,7 +92,7 @@ def test_an_unknown_outcome_names_the_command_that_sends_the_same_again() -> Non
             assert len(counted) == 1
 
 
-def test_the_command_to_repeat_names_all_that_makes_it_the_same_in_any_environment() -> None:
+def test_the_command_to_repeat_is_the_same_in_any_environment() -> None:
     here, local = (
         f"{A} --table counters --region {A} --regions {A}",
         f"--region {B} --endpoint-url http://127.0.0.1:8000",
@@ -149,7 +149,7 @@ def test_an_amount_is_held_in_several_counters_or_in_none() -> None:
     refused(tables("hold seats:1 views 1 --expires 5m", 2), 2, "has no limit")
 
 
-def test_an_amount_is_transferred_once_refused_or_finished_by_the_command_that_is_printed() -> None:
+def test_an_amount_is_transferred_once_refused_or_finished() -> None:
     tables = limited()
     tables("add stock:1 60")
     named = {
@@ -185,7 +185,7 @@ def test_an_amount_is_transferred_once_refused_or_finished_by_the_command_that_i
     refused(tables("transfer stock:1 views -- -5", 2), 2, "is of 1 to")
 
 
-def test_a_counter_is_shown_as_it_is_called_and_what_is_piped_has_no_escapes(
+def test_a_counter_is_shown_as_named_and_pipes_have_no_escapes(
     tables: Tables,
 ) -> None:
     tables("add [red]:smile: 1")
@@ -201,7 +201,7 @@ def test_a_counter_is_shown_as_it_is_called_and_what_is_piped_has_no_escapes(
     assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", tables("get c").out)
 
 
-def test_watch_goes_on_after_a_failure_that_passes_unless_it_never_saw_anything() -> None:
+def test_watch_goes_on_after_a_failure_that_passes() -> None:
     for options in ("", "--json"):
         tables, reads = Tables(), iter(range(1, 9))
         tables.fails(
@@ -264,7 +264,7 @@ def test_list_and_top_take_a_prefix_and_a_limit(tables: Tables) -> None:
     ]
 
 
-def test_top_leaves_out_the_tails_of_lanes_that_were_folded_lately_unless_it_is_to_be_exact(
+def test_top_leaves_out_tails_unless_it_is_to_be_exact(
     tables: Tables,
 ) -> None:
     tables.environ["LEDGER_FOLD_MIN"] = "1"
@@ -290,7 +290,7 @@ def test_top_leaves_out_the_tails_of_lanes_that_were_folded_lately_unless_it_is_
     assert [each["value"] for each in tables.json("top --by value")] == [9, 7]
 
 
-def test_a_prefix_that_is_typed_twice_is_refused_and_one_typed_as_a_name_is_explained(
+def test_a_prefix_typed_twice_or_as_a_name_is_explained(
     tables: Tables,
 ) -> None:
     tables.ledger.add("points:ann", 5)
@@ -360,7 +360,7 @@ def test_of_a_young_table_every_command_finds_the_counters() -> None:
     assert "scanned" not in young("list", says="--scan finds also").err
 
 
-def test_of_a_table_that_is_not_small_the_error_begins_with_what_to_do() -> None:
+def test_the_error_of_a_large_table_begins_with_what_to_do() -> None:
     young = Tables(Region(page_size=2))
     for n in range(12):
         young.ledger.add(f"a:{n}", 5)
@@ -393,9 +393,7 @@ OLD = [
 ]
 
 
-def test_lanes_that_no_directory_has_are_found_by_a_scan_and_said_until_a_compactor_has_listed_them() -> (
-    None
-):
+def test_unlisted_lanes_are_found_by_a_scan_and_said() -> None:
     older = Tables(Region(page_size=4))
     older.environ |= {"LEDGER_REGIONS": f"{A},{B}", "LEDGER_SHARDS": '{"": 4, "packed": 1}'}
     older.table.put(
@@ -431,7 +429,7 @@ def test_lanes_that_no_directory_has_are_found_by_a_scan_and_said_until_a_compac
 # --------------------------------------------------------------------------------------------------
 
 
-def test_a_hold_is_listed_captured_in_part_or_released_and_ends_once() -> None:
+def test_a_hold_is_listed_captured_or_released_once() -> None:
     tables = limited()
     (hold,) = tables.json(f"hold seats:1 10 --expires 5m {NOW}")
     until, id_ = "2027-01-15T08:05:00.032Z", hold["id"]  # rounded up
@@ -496,9 +494,7 @@ def test_standing_shows_what_is_left_here_and_elsewhere() -> None:
     ]
 
 
-def test_limited_counters_are_listed_and_recounted_and_nothing_of_theirs_waits_for_the_compactor() -> (
-    None
-):
+def test_limited_counters_are_listed_and_recounted() -> None:
     tables = limited()
     tables("add stock:1 5")
     tables("add plain 1")
@@ -509,7 +505,7 @@ def test_limited_counters_are_listed_and_recounted_and_nothing_of_theirs_waits_f
     assert [each["counter"] for each in tables.json("lag")] == ["plain"]
 
 
-def test_a_history_of_holds_and_two_regions_goes_through_the_gates_when_it_is_imported(
+def test_a_history_of_holds_is_imported_through_the_gates(
     tmp_path: Path,
 ) -> None:
     tables, other, file = limited(A, B), limited(A, B), tmp_path / "x.jsonl"

@@ -47,7 +47,7 @@ def without_segments(tables: Tables, lane: Lane) -> None:
     )
 
 
-def test_lag_shows_the_lane_with_strays_first_and_compact_settles_and_cleans(
+def test_lag_shows_strays_first_and_compact_settles_them(
     tables: Tables,
 ) -> None:
     worst, cold = tables.json("lag")
@@ -125,7 +125,7 @@ def test_lag_counts_what_is_due_alone() -> None:
     assert tables.json("lag")[0]["to_do"] == []
 
 
-def test_what_is_damaged_unseen_or_in_conflict_hides_nothing_else(tables: Tables) -> None:
+def test_what_is_damaged_or_in_conflict_hides_nothing_else(tables: Tables) -> None:
     other = items.fold_pk(Lane(A, 0, "other"))
     tables.clock.now_ms += 70_000
     tables("compact c")  # the second one writes its clean note
@@ -155,7 +155,7 @@ def test_what_is_damaged_unseen_or_in_conflict_hides_nothing_else(tables: Tables
     tables("rebuild cold --yes", says="it has no segments")
 
 
-def test_verify_counts_strays_and_shows_each_difference_and_what_cannot_be_counted(
+def test_verify_counts_strays_and_shows_each_difference(
     tables: Tables,
 ) -> None:
     tables(
@@ -196,7 +196,7 @@ def test_compact_and_verify_report_lanes_that_nobody_reads(tables: Tables) -> No
     assert "values.md#lanes-unread" in tables("verify", 1, says="values.md#verify-difference").err
 
 
-def test_rebuild_shows_what_it_would_write_and_writes_it_when_told(tables: Tables) -> None:
+def test_rebuild_writes_only_when_told(tables: Tables) -> None:
     tables.table.forget_days(Lane(A, 0, "c"), total={"N": "29"})
     before = dict(tables.held)
     would = {"now": "version 1, total 29, count 30", "would": "write", "total": 30, "count": 30}
@@ -223,7 +223,7 @@ def test_rebuild_shows_what_it_would_write_and_writes_it_when_told(tables: Table
     assert tables.json("rebuild c --yes") == [done]
 
 
-def test_rebuild_of_a_limited_counter_writes_its_gates_anew_and_says_what_is_lost() -> None:
+def test_rebuild_of_a_limited_counter_says_what_is_lost() -> None:
     tables = limited()
     for _ in range(3):
         tables.ledger.add("seats:gig", 1)

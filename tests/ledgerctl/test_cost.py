@@ -35,7 +35,7 @@ def column(name: str) -> dict[str, float]:
     return {row[0]: float(row["ABC".index(name) + 1].replace(",", "") or 0) for row in rows}
 
 
-def test_the_bills_of_the_page_and_of_the_readme_are_what_the_command_prints() -> None:
+def test_the_pages_bills_are_what_the_command_prints() -> None:
     for name, command in WORKLOADS.items():
         (said,) = ctl(*command.split(), "--json").documents
         of_page, dollars = column(name), said["dollars_a_month"]
@@ -59,7 +59,7 @@ def test_the_bills_of_the_page_and_of_the_readme_are_what_the_command_prints() -
     assert f" in a small shop, {busy:.0f} with 10 million changes" in readme
 
 
-def test_the_page_says_when_deltas_that_are_kept_have_cost_as_much_as_deleted_ones() -> None:
+def test_kept_deltas_cost_as_much_as_deleted_ones_when_said() -> None:
     for regions, pack, row in ((1, 1, "one Region"), (2, 1, "two Regions"), (1, 38, "packs of 38")):
         item_bytes = 69 if pack == 1 else 100 / pack + 24
         overhead = OVERHEAD_BYTES if regions > 1 else 100
@@ -71,7 +71,7 @@ def test_the_page_says_when_deltas_that_are_kept_have_cost_as_much_as_deleted_on
         assert int(cells[3]) == round(2 * deleted / kept - 1)
 
 
-def test_what_is_beyond_a_lane_or_a_table_is_named_before_the_price() -> None:
+def test_what_is_beyond_a_lane_or_table_comes_before_the_price() -> None:
     for typed, says in (
         (
             "100000/s --in-regions 2",

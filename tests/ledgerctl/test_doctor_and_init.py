@@ -110,7 +110,7 @@ def test_a_table_as_it_should_be_has_no_findings() -> None:
     assert said(world()).endswith("24 fine, 0 to know, 0 to mend")
 
 
-def test_what_loses_changes_fails_and_what_cannot_be_seen_is_to_know() -> None:
+def test_what_loses_changes_fails_and_the_unseen_is_to_know() -> None:
     damaged = {"Item": {**items.shape_item(Shape((A,), {})), "regions": {"S": A}}}
     unread = {"Items": [item_key(pk) for pk in ("delta#eu-west-1#3#c", "fold#us-east-1#0#c", "m")]}
     narrow = (f"{A} table", LANES, f"may clean {A}", f"may rebuild {A}", "may list, compact all")
@@ -187,7 +187,7 @@ def narrow(*refused: tuple[str, str]) -> Answer:
     return answer
 
 
-def test_each_right_is_tried_in_the_regions_and_on_the_keys_that_it_is_needed_for() -> None:
+def test_a_right_is_tried_where_it_is_needed() -> None:
     histories = {f"may read histories in {B}": "warn"}
     blind = narrow(("Query", "delta#"), ("Query", "fold#"), ("BatchGetItem", "fold#"))
     nothing: Answer = lambda *_: refusal("ResourceNotFoundException")  # noqa: E731
@@ -209,7 +209,7 @@ def test_each_right_is_tried_in_the_regions_and_on_the_keys_that_it_is_needed_fo
     assert ctl(aws(nothing), "doctor").code == 2
 
 
-def test_lanes_are_held_against_the_directory_and_what_was_not_looked_at_is_said() -> None:
+def test_lanes_are_held_against_the_directory() -> None:
     gate = gates.gate_key(Lane(A, 0, "seats:gig"))
     deltas = [
         item_key(items.delta_pk(Lane(A, 0, f"c{n}")), tokens.last_of(NOW_MS)) for n in range(101)
@@ -248,7 +248,7 @@ def test_lanes_are_held_against_the_directory_and_what_was_not_looked_at_is_said
 # --------------------------------------------------------------------------------------------------
 
 
-def test_init_makes_a_table_that_doctor_finds_fine_and_grows_it_by_a_region_and_a_limit(
+def test_init_makes_a_table_that_doctor_finds_fine_and_grows_it(
     engine: Engine, table_names: Iterator[str]
 ) -> None:
     name, client = next(table_names), engine.client(A)
@@ -294,7 +294,7 @@ def test_init_refuses_what_doctor_fails_and_changes_nothing() -> None:
         refused(ctl(world(**changed), "init"), code, says, "Nothing was changed")
 
 
-def test_init_notes_the_mode_of_the_table_for_processes_that_may_not_describe_it() -> None:
+def test_init_notes_the_mode_of_the_table() -> None:
     there: dict[str, Any] = {}
 
     def init(table: Any) -> list[bool]:
@@ -319,7 +319,7 @@ def test_init_notes_the_mode_of_the_table_for_processes_that_may_not_describe_it
     ]
 
 
-def test_init_waits_for_recovery_and_replicas_and_is_not_ready_without() -> None:
+def test_init_waits_for_recovery_and_replicas() -> None:
     pauses: list[float] = []
     made = world(
         DescribeContinuousBackups=OFF, UpdateContinuousBackups=iter([NOT_YET, NOT_YET, (200, {})])

@@ -98,7 +98,7 @@ OF_AWS = [
 ]
 
 
-def test_what_aws_or_the_settings_refuse_has_a_sentence_a_remedy_and_an_exit_code() -> None:
+def test_a_refusal_has_a_sentence_a_remedy_and_an_exit_code() -> None:
     for world, typed, code, words in OF_AWS:
         said = ctl(world, *typed.split())
         refused(said, code, *words)
@@ -154,7 +154,7 @@ def test_what_was_typed_wrong_ends_with_2_and_does_nothing() -> None:
         assert (said.code, said.out, says in shown) == (2, "", True), (typed, said)
 
 
-def test_words_that_no_command_takes_are_refused_by_typer_before_anything_is_done() -> None:
+def test_unknown_words_are_refused_before_anything_is_done() -> None:
     wrong = (
         "gett c",
         "get",
@@ -200,7 +200,7 @@ def test_each_error_of_the_library_has_an_exit_code_and_a_remedy() -> None:
         assert wrong.message
 
 
-def test_ctrl_c_says_that_nothing_counts_twice_and_a_mistake_of_ours_is_no_stack_trace() -> None:
+def test_ctrl_c_and_a_defect_print_no_stack_trace() -> None:
     tables = Tables()
     tables.fails(object, KeyboardInterrupt())
     refused(
@@ -216,7 +216,7 @@ def test_ctrl_c_says_that_nothing_counts_twice_and_a_mistake_of_ours_is_no_stack
         tables.ctl("get", "c")
 
 
-def test_the_program_prints_its_version_without_a_table_and_says_what_is_not_installed() -> None:
+def test_the_program_prints_its_version_without_a_table() -> None:
     assert ctl(replace(aws(read_only), environ={}), "--version") == Said(
         0, f"ledgerctl {__version__}\n", ""
     )

@@ -186,7 +186,7 @@ MESSAGES: list[dict[str, Any]] = [
 ]
 
 
-def test_a_row_of_jsonl_is_the_message_that_every_other_door_takes(tmp_path: Path) -> None:
+def test_a_row_of_jsonl_is_the_message_of_every_other_door(tmp_path: Path) -> None:
     path, taken = tmp_path / "messages.jsonl", 0
     for changed in MESSAGES:
         text, tables = json.dumps(MESSAGE | changed), Tables()
@@ -229,7 +229,7 @@ def test_a_row_of_an_export_is_no_laxer(tmp_path: Path) -> None:
     Tables()(f"import {path}", says="1 recorded")
 
 
-def test_a_templates_values_are_text_and_whole_numbers_and_its_minus_alone_turns_a_sign(
+def test_a_templates_minus_alone_turns_a_sign(
     tmp_path: Path,
 ) -> None:
     for text, options, counted in (
@@ -320,7 +320,7 @@ def test_a_file_is_what_its_name_or_its_first_line_says(
     assert [*tmp_path.iterdir()] == [path]
 
 
-def test_bad_rows_keep_the_form_of_their_file_and_are_imported_with_the_same_options(
+def test_bad_rows_keep_their_files_form_and_can_be_imported(
     tmp_path: Path,
 ) -> None:
     for name, separator, option, bad_name in (
@@ -456,7 +456,7 @@ def test_after_a_failure_an_import_sends_no_later_row(path: Path) -> None:
     assert tables.json("get stock:1")[0]["value"] == 10
 
 
-def test_a_sale_follows_the_delivery_in_another_lane_that_it_needs(path: Path) -> None:
+def test_a_sale_follows_its_delivery_in_another_lane(path: Path) -> None:
     rows = [(5, A), (-5, B), (4, B), (-4, A), (3, A), (-1, B), (-2, A)]
     path.write_text(
         "counter,change,idempotency_key,at,region\n"
@@ -606,9 +606,7 @@ def test_an_export_holds_strays_too_and_each_change_once(tmp_path: Path) -> None
     )
 
 
-def test_an_export_replaces_no_file_and_half_of_one_is_no_file_and_rows_come_from_standard_input(
-    tables: Tables, tmp_path: Path
-) -> None:
+def test_an_export_replaces_no_file_and_leaves_no_half(tables: Tables, tmp_path: Path) -> None:
     path = tmp_path / "all.jsonl"
     path.write_text("precious")
     tables("add c 5")

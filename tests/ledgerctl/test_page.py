@@ -22,7 +22,7 @@ def check_sessions(page: Path, engine: Engine) -> None:
     )
 
 
-def test_the_sessions_of_the_page_are_what_the_commands_print_and_every_command_has_a_heading(
+def test_the_pages_sessions_are_what_the_commands_print(
     engine: Engine,
 ) -> None:
     check_sessions(LEDGERCTL, engine)
@@ -42,7 +42,7 @@ def test_the_sessions_and_the_python_of_the_first_hour_run(
 
 
 @pytest.mark.usefixtures("engine")  # it is installed
-def test_the_engine_of_the_first_hour_prints_the_lines_of_the_page() -> None:
+def test_the_first_hours_engine_prints_the_pages_lines() -> None:
     (shown,) = blocks(FIRST_HOUR, "text")
     with subprocess.Popen(
         [sys.executable, "-m", "lab.engines"], stdout=subprocess.PIPE, text=True

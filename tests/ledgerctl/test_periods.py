@@ -38,7 +38,7 @@ def tables() -> Tables:
     return made
 
 
-def test_the_last_periods_are_rows_with_what_is_left_of_a_limit_and_documents(
+def test_the_last_periods_are_rows_with_what_is_left(
     tables: Tables,
 ) -> None:
     tables("limit llm:key --ceiling 60")
@@ -102,7 +102,7 @@ def test_a_list_may_be_of_one_period(tables: Tables) -> None:
     refused(tables.ctl("list", "--period", "2027-13"), 2, "is no period such as 2026")
 
 
-def test_a_row_of_a_period_that_is_over_is_a_bad_row_and_stops_nobody(
+def test_a_row_of_a_period_that_is_over_is_bad_and_stops_nobody(
     tables: Tables, tmp_path: Path
 ) -> None:
     path = tmp_path / "rows.jsonl"
@@ -122,7 +122,7 @@ def test_a_row_of_a_period_that_is_over_is_a_bad_row_and_stops_nobody(
     assert "takes no more changes" in bad[0]["bad_reason"]
 
 
-def test_what_is_over_is_final_for_a_transfer_and_what_is_kept_no_longer_is_not_rebuilt(
+def test_a_period_that_is_over_is_final_and_not_rebuilt(
     tables: Tables,
 ) -> None:
     typed = f"till plain:a@{JANUARY} 5 --key k --at 2027-01-15T07:00:00Z"
@@ -154,9 +154,7 @@ def with_periods(status: str, attribute: str | None = None, **changed: Any) -> A
     return world(OF_ENVIRON, **answers, **changed)
 
 
-def test_init_turns_time_to_live_on_where_there_are_periods_and_refuses_one_of_another_attribute() -> (
-    None
-):
+def test_init_turns_time_to_live_on_for_periods() -> None:
     asked: list[Any] = []
 
     def update(request: Any) -> dict[str, Any]:
@@ -178,7 +176,7 @@ def test_init_turns_time_to_live_on_where_there_are_periods_and_refuses_one_of_a
     assert len(asked) == 1
 
 
-def test_doctor_says_where_nothing_retires_and_where_time_to_live_is_of_another_attribute() -> None:
+def test_doctor_says_where_nothing_retires() -> None:
     assert findings(with_periods("ENABLED", "retires")) == (0, {})
     assert findings(with_periods("DISABLED")) == (0, {f"{A} periods": "warn"})
     assert findings(with_periods("ENABLED", "expires")) == (1, {f"{A} time to live": "fail"})

@@ -44,9 +44,7 @@ def redriven(sqs: Sqs, *options: str) -> Said:
     return ctl(aws(sqs), "redrive", *(options or ("changes",)), "--stack", "shop-prod")
 
 
-def test_sqs_moves_dead_letters_to_the_queue_that_is_named_if_there_are_any_and_not_in_a_dry_run() -> (
-    None
-):
+def test_dead_letters_move_to_the_named_queue_but_in_no_dry_run() -> None:
     sqs = Sqs((("RUNNING", 1), ("COMPLETED", 3)))
     said = redriven(sqs)
     assert (said.code, said.out) == (

@@ -29,7 +29,7 @@ SOON = {
 }
 
 
-def test_a_table_of_two_regions_is_restored_rebuilt_and_verified_beside_the_old_one(
+def test_a_table_of_two_regions_is_restored_and_verified(
     engine: Engine, table_names: Iterator[str]
 ) -> None:
     name = next(table_names)
@@ -132,7 +132,7 @@ def values(tables: Tables) -> dict[str, int]:
     return {each["counter"]: each["value"] for each in tables.json("top")}
 
 
-def test_a_restore_that_is_cut_off_before_any_of_its_writes_begins_at_the_beginning() -> None:
+def test_a_restore_cut_off_before_its_writes_begins_anew() -> None:
     for cut in count():
         tables, writes = copied(), count()
         tables.fails(
@@ -191,7 +191,7 @@ def test_a_counter_that_cannot_be_verified_does_not_add_up(monkeypatch: pytest.M
     assert restoring(tables).code == 0
 
 
-def test_the_note_of_another_table_came_with_the_data_and_is_none_of_this_one() -> None:
+def test_a_note_of_another_table_is_none_of_this_one() -> None:
     """A restored table is restored again."""
     for done in ((), ("verified",)):
         tables = copied()
@@ -209,7 +209,7 @@ def test_the_note_of_another_table_came_with_the_data_and_is_none_of_this_one() 
         assert "nothing to do" in restoring(tables).out
 
 
-def test_what_cannot_be_restored_is_refused_and_nothing_is_touched() -> None:
+def test_what_cannot_be_restored_is_refused_untouched() -> None:
     tables = copied()
     before = dict(tables.held)
     for options, source, says in (

@@ -24,7 +24,7 @@ def added(tables: Tables, counter: str, change: int, options: str = KEYED) -> st
     return str(tables.json(f"add {counter} {change} {options}")[0]["token"])
 
 
-def test_the_opposite_of_a_change_counts_once_at_its_time_and_may_be_reverted_too(
+def test_the_opposite_of_a_change_counts_once_at_its_time(
     tables: Tables,
 ) -> None:
     for counter in ("stock:1", "many:1"):
@@ -54,7 +54,7 @@ def test_the_opposite_of_a_change_counts_once_at_its_time_and_may_be_reverted_to
         assert tables.json(f"get {counter}")[0]["value"] == 94
 
 
-def test_it_asks_before_it_adds_and_nothing_is_added_where_nobody_answers(tables: Tables) -> None:
+def test_it_asks_before_it_adds(tables: Tables) -> None:
     token = added(tables, "c", -6)
     for answer in ("n\n", ""):
         said = tables.ctl("revert", "c", token, input=answer)
@@ -71,7 +71,7 @@ def test_it_asks_before_it_adds_and_nothing_is_added_where_nobody_answers(tables
         assert means in tables.ctl("revert", "c", token, input="y\n").out
 
 
-def test_what_the_counter_does_not_have_is_refused_with_what_to_do(tables: Tables) -> None:
+def test_a_token_the_counter_lacks_is_refused_with_a_remedy(tables: Tables) -> None:
     token = added(tables, "c", -6)
     others = (tokens.before(token), tokens.last_of(tokens.time_ms(token)), "0" * 26, "7" + "Z" * 25)
     for typed in (
@@ -91,7 +91,7 @@ def test_what_the_counter_does_not_have_is_refused_with_what_to_do(tables: Table
     assert tables.json("history d") == []
 
 
-def test_a_token_of_two_regions_is_two_changes_and_each_is_reverted_in_its_own(
+def test_a_token_of_two_regions_is_reverted_in_each(
     tables: Tables,
 ) -> None:
     token = added(tables, "c", -6)
@@ -106,7 +106,7 @@ def test_a_token_of_two_regions_is_two_changes_and_each_is_reverted_in_its_own(
     assert tables.json("get c")[0]["by_region"] == {A: 0, B: 1}
 
 
-def test_changes_that_were_folded_and_strays_that_no_history_has_yet_are_found(
+def test_folded_changes_and_unlisted_strays_are_found(
     tables: Tables,
 ) -> None:
     tables.environ |= {"LEDGER_FOLD_MIN": "1", "LEDGER_REGIONS": A}
@@ -124,7 +124,7 @@ def test_changes_that_were_folded_and_strays_that_no_history_has_yet_are_found(
     tables("verify c")
 
 
-def test_of_a_limited_counter_the_gate_decides_and_a_refusal_is_of_that_key_for_ever() -> None:
+def test_a_limited_counters_gate_decides_for_ever() -> None:
     tables = limited()
     came = added(tables, "stock:1", 5)
     went = added(tables, "stock:1", -5, f"--key sold --at {AT}")
@@ -138,7 +138,7 @@ def test_of_a_limited_counter_the_gate_decides_and_a_refusal_is_of_that_key_for_
     assert tables.json("get stock:1")[0]["value"] == 5
 
 
-def test_where_there_was_no_answer_the_command_that_is_printed_sends_the_same(
+def test_an_unanswered_revert_prints_the_command_to_repeat(
     tables: Tables,
 ) -> None:
     token = added(tables, "c", -6, f"{KEYED} --region {B}")

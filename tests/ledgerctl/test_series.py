@@ -24,7 +24,7 @@ def tables() -> Tables:
     return made
 
 
-def test_the_last_steps_are_bars_on_both_sides_of_zero_and_end_today(tables: Tables) -> None:
+def test_the_last_steps_are_bars_that_end_today(tables: Tables) -> None:
     shown = tables("series c --last 4").out.splitlines()
     assert [line.split()[0] for line in shown[1:]] == [
         "2027-01-12",
@@ -43,7 +43,7 @@ def test_the_last_steps_are_bars_on_both_sides_of_zero_and_end_today(tables: Tab
     assert len(tables("series c --every hour").out.splitlines()) == 1 + 30
 
 
-def test_a_zone_moves_the_days_and_the_files_have_a_row_for_each_step(tables: Tables) -> None:
+def test_a_zone_moves_the_days_and_files_have_a_row_a_step(tables: Tables) -> None:
     first = {"start": "2027-01-12T23:00:00.000Z", "end": "2027-01-13T23:00:00.000Z"}
     typed = "series c --since 2027-01-13 --zone Europe/Paris"
     documents = tables.json(typed)

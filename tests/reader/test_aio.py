@@ -84,7 +84,7 @@ CALLS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
 )
 
 
-def test_an_awaited_call_has_the_answer_and_the_error_of_the_call(table: Region) -> None:
+def test_an_awaited_call_has_the_calls_answer_and_error(table: Region) -> None:
     async def answer(call: Callable[[Any], Any]) -> Any:
         async with of(AsyncReader, table) as reader:
             return await call(reader)
@@ -101,7 +101,7 @@ def test_an_awaited_call_has_the_answer_and_the_error_of_the_call(table: Region)
         assert awaited == outcome(lambda call=call: call(of(Reader, table))), name  # type: ignore[misc]
 
 
-def test_no_error_of_a_read_says_that_nothing_was_written_and_that_of_a_write_does(
+def test_no_error_of_a_read_says_that_nothing_was_written(
     table: Region,
 ) -> None:
     kinds = [*LedgerError.__subclasses__(), *TableError.__subclasses__()]
@@ -122,7 +122,7 @@ def test_no_error_of_a_read_says_that_nothing_was_written_and_that_of_a_write_do
             Ledger(SETTINGS, table=failing).add(counter, 1)
 
 
-def test_of_tasks_that_ask_at_once_one_loads_for_all_and_if_it_fails_or_is_cancelled_the_next(
+def test_of_tasks_that_ask_at_once_one_loads_for_all(
     table: Region,
 ) -> None:
     async def main() -> None:
@@ -157,7 +157,7 @@ def test_of_tasks_that_ask_at_once_one_loads_for_all_and_if_it_fails_or_is_cance
     asyncio.run(main())
 
 
-def test_outside_of_its_block_and_in_another_loop_not_even_what_is_known_is_answered(
+def test_a_reader_outside_its_block_or_loop_answers_nothing(
     table: Region,
 ) -> None:
     async def main() -> None:

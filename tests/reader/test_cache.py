@@ -55,7 +55,7 @@ def test_a_balance_from_the_cache_says_so_and_keeps_its_time(reader: Make) -> No
     assert (cached.value(COUNTER), loads(table)) == (4, 5)
 
 
-def test_what_a_caller_does_to_a_balance_does_not_reach_the_cache(reader: Make) -> None:
+def test_a_balance_that_is_changed_does_not_change_the_cache(reader: Make) -> None:
     table = Region()
     cached = reader(table)
     for _ in range(3):
@@ -76,7 +76,7 @@ def test_the_smaller_of_max_age_and_ttl_decides(reader: Make) -> None:
             assert loads(table) == loaded
 
 
-def test_a_clock_that_stepped_back_empties_the_cache_rather_than_keep_it_for_long(
+def test_a_clock_that_steps_back_empties_the_cache(
     reader: Make,
 ) -> None:
     table = Region()
@@ -91,7 +91,7 @@ def test_a_clock_that_stepped_back_empties_the_cache_rather_than_keep_it_for_lon
     assert loads(table) == 3
 
 
-def test_a_balance_is_as_old_as_the_clock_says_that_makes_it_older(
+def test_a_balance_is_as_old_as_its_older_clock_says(
     reader: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = Region()
@@ -148,7 +148,7 @@ def test_of_two_reads_of_tasks_too() -> None:
     asyncio.run(main())
 
 
-def test_the_age_of_a_balance_is_counted_from_the_beginning_of_its_read(reader: Make) -> None:
+def test_the_age_of_a_balance_begins_with_its_read(reader: Make) -> None:
     asks: tuple[Callable[[Any], object], ...] = (
         lambda cached: cached.value(COUNTER),
         lambda cached: cached.values([COUNTER]),
@@ -163,7 +163,7 @@ def test_the_age_of_a_balance_is_counted_from_the_beginning_of_its_read(reader: 
         assert loads(table) == 2
 
 
-def test_an_answer_that_may_be_behind_is_neither_taken_from_the_cache_nor_kept_in_it(
+def test_an_answer_that_may_be_behind_is_never_cached(
     reader: Make,
 ) -> None:
     table, _ = folded(1, 2, later=(3,))
@@ -174,7 +174,7 @@ def test_an_answer_that_may_be_behind_is_neither_taken_from_the_cache_nor_kept_i
     assert cached.value(COUNTER) == 4 + 16 + 64
 
 
-def test_a_failed_load_is_not_kept_and_a_cached_balance_hides_no_damage_for_longer_than_ttl(
+def test_a_failed_load_is_not_kept(
     reader: Make,
 ) -> None:
     table = Region()
@@ -223,9 +223,7 @@ class Busy:
         return answer
 
 
-def test_threads_that_ask_at_once_cause_one_load_and_one_that_fails_fails_for_its_thread_alone() -> (
-    None
-):
+def test_threads_that_ask_at_once_cause_one_load() -> None:
     for number, fails in ((100, 0), (8, 1)):
         busy = Busy(number, fails)
         with ThreadPoolExecutor(number) as threads:
@@ -235,7 +233,7 @@ def test_threads_that_ask_at_once_cause_one_load_and_one_that_fails_fails_for_it
         assert len(busy.loads) == 1 + fails
 
 
-def test_a_thread_that_waits_for_a_load_is_not_given_an_older_balance_than_it_asked_for() -> None:
+def test_a_thread_that_waits_gets_no_older_balance_than_asked() -> None:
     """The load began ten seconds before the second thread asked for a balance of at most five."""
     busy = Busy(2)
     first = threading.Thread(target=busy.reader.value, args=(COUNTER,), daemon=True)
@@ -247,7 +245,7 @@ def test_a_thread_that_waits_for_a_load_is_not_given_an_older_balance_than_it_as
     assert balance.as_of.timestamp() > (NOW_MS + 5_000) / 1_000
 
 
-def test_no_more_balances_are_kept_than_a_bound_and_those_that_were_asked_for_lately(
+def test_the_cache_keeps_the_latest_up_to_its_bound(
     reader: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(caches, "COUNTERS_MAX", 2)

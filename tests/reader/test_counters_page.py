@@ -65,7 +65,7 @@ def test_every_name_is_there_once_in_order_whatever_the_pages() -> None:
         assert all(earlier < later for earlier, later in pairwise(places))
 
 
-def test_a_page_without_names_is_the_last_and_each_bucket_is_looked_at_once() -> None:
+def test_a_page_without_names_is_the_last() -> None:
     name = next(f"n{n}" for n in range(1_000) if 64 <= directory.bucket_of(f"n{n}") < 128)
     table = filled([Lane(A, 0, name)])
 
@@ -93,7 +93,7 @@ def queries(table: Region) -> list[Query]:
     return [each for each in table.asked if isinstance(each, Query)]
 
 
-def test_a_counter_whose_whole_name_is_the_prefix_comes_first_by_one_request_and_once() -> None:
+def test_a_counter_named_as_the_prefix_comes_first_and_once() -> None:
     others = [f"stock:{n}" for n in range(100, 130)]
     for lanes, looks in (
         ([Lane(A, 0, "stock:1")], 1),
@@ -193,9 +193,7 @@ def test_what_is_no_page_or_no_place_is_refused() -> None:
             Place(bucket, counter)
 
 
-def test_a_table_in_memory_lists_a_lane_with_its_first_delta_pack_or_gate_unless_it_is_not_to() -> (
-    None
-):
+def test_a_table_in_memory_lists_its_lanes_unless_told_not_to() -> None:
     limits = {"seats:": Limit(ceiling=10, region=A)}
     for lists, names in ((True, {"c", "packed", "seats:gig"}), (False, set())):
         table = MemoryTable(lists=lists)

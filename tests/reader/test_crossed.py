@@ -44,7 +44,7 @@ def holding(
     ]
 
 
-def test_those_that_hold_are_answered_in_their_order_whichever_region_publishes_them() -> None:
+def test_thresholds_that_hold_are_answered_in_order() -> None:
     world = world_of()
     world.add(COUNTER, 4)
     now = to_datetime(world.now_ms)
@@ -57,9 +57,7 @@ def test_those_that_hold_are_answered_in_their_order_whichever_region_publishes_
         world.reader().crossed("a b")
 
 
-def test_it_is_one_strong_read_of_the_table_also_by_a_reader_that_caches_or_reads_eventually() -> (
-    None
-):
+def test_it_is_one_strong_read_whatever_the_reader_does() -> None:
     home = world_of().home
     kept = reader(
         home, ttl=60, consistent=False, thresholds=THRESHOLDS, limits=LIMITS, unshared_limits=True
@@ -75,9 +73,7 @@ def test_it_is_one_strong_read_of_the_table_also_by_a_reader_that_caches_or_read
     assert home.kinds == [Get]  # of the shape
 
 
-def test_those_of_a_limit_follow_it_as_it_is_set_and_are_left_out_where_there_is_no_such_side() -> (
-    None
-):
+def test_thresholds_of_a_limit_follow_it_as_it_is_set() -> None:
     world = world_of()
     assert holding(world, SEATS) == []
     world.add(SEATS, 6)
@@ -97,7 +93,7 @@ def test_those_of_a_limit_follow_it_as_it_is_set_and_are_left_out_where_there_is
     assert holding(skips, "of-none") == [("above--1", -1, None, 0)]
 
 
-def test_a_limit_that_the_table_does_not_share_is_refused_as_for_every_read() -> None:
+def test_a_limit_that_the_table_lacks_is_refused() -> None:
     world = World(limits=LIMITS)
     world.shape(limits={})
     with pytest.raises(SettingsMismatch, match="shape lacks"):

@@ -48,7 +48,7 @@ def empty(lanes: int) -> Any:
     )
 
 
-def test_a_reader_of_two_regions_that_was_used_answers_in_a_child() -> None:
+def test_a_used_reader_of_two_regions_answers_in_a_child() -> None:
     reader = Reader(settings(), client=empty(2))
     assert reader.read(COUNTER).value == 0
     assert in_a_child(lambda: reader.read(COUNTER).value) == 0
@@ -56,7 +56,7 @@ def test_a_reader_of_two_regions_that_was_used_answers_in_a_child() -> None:
     assert reader.read(COUNTER).value == 0
 
 
-def test_a_child_does_not_wait_for_a_lock_that_a_thread_of_its_parent_held() -> None:
+def test_a_child_waits_for_no_lock_of_its_parents_thread() -> None:
     reader, held, go = reader_of(Region()), threading.Event(), threading.Event()
 
     def hold() -> None:

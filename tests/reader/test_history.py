@@ -33,7 +33,7 @@ from tests.world import (
 )
 
 
-def test_the_checkpoint_comes_before_the_segments_and_the_segments_before_the_tail() -> None:
+def test_the_checkpoint_comes_before_segments_and_tail() -> None:
     table, _ = folded(1)
     for consistent, how in ((True, " strongly"), (False, "")):
         table.asked.clear()
@@ -111,7 +111,7 @@ def test_whatever_was_compacted_when_the_pages_are_the_history(
     assert len(found) == len(puts) or since or until
 
 
-def test_every_request_of_a_page_is_as_consistent_as_it_is_asked_for_and_bounded() -> None:
+def test_a_page_is_as_consistent_as_asked_and_bounded() -> None:
     home, _ = folded(*range(3), later=range(3, 9), fold_max=8)
     # Packs that come later may hold what comes earlier: each tail is read on, for twice as many.
     for above, most, first, newest, tails in (
@@ -144,16 +144,14 @@ def test_every_request_of_a_page_is_as_consistent_as_it_is_asked_for_and_bounded
             ]
 
 
-def test_a_page_ends_with_its_last_token_and_reads_no_segments_above() -> None:
+def test_a_page_ends_with_its_last_token() -> None:
     home, _ = folded(*range(12))
     entries = home.run(page(LANE, None, token(2), 10, consistent=True, read_time_max_ms=READ_MS))
     assert [entry.token for entry in entries] == [token(n) for n in range(3)]
     assert len(queries(home, "fold")) == 1
 
 
-def test_a_segment_that_is_still_landing_is_waited_for_and_one_that_does_not_arrive_is_an_error() -> (
-    None
-):
+def test_a_landing_segment_is_waited_for_and_a_lost_one_fails() -> None:
     home, away = folded(1)
     home.after(
         lambda each: isinstance(each, Query) and each.pk == items.fold_pk(LANE),
@@ -167,9 +165,7 @@ def test_a_segment_that_is_still_landing_is_waited_for_and_one_that_does_not_arr
             reader(away, region=B).history_page(COUNTER, after=place)
 
 
-def test_a_tail_that_takes_too_long_is_read_again_and_given_up_and_segments_may_take_their_time() -> (
-    None
-):
+def test_a_slow_tail_is_read_again_and_given_up() -> None:
     late = Region().takes(READ_MS)
     with pytest.raises(ReadTooSlow, match=f"^{LANE}: "):
         late.run(page(LANE, None, None, 10, consistent=True, read_time_max_ms=READ_MS))
@@ -207,9 +203,7 @@ def one_small_settle_after_the_other(settles: int, **given: Any) -> Region:
     return home
 
 
-def test_however_many_settles_one_range_of_time_has_seen_the_pages_are_the_history_in_few_queries() -> (
-    None
-):
+def test_a_range_of_many_settles_takes_few_queries() -> None:
     home = one_small_settle_after_the_other(120)
     reader(home, regions=(A,)).history_page(COUNTER, limit=5)
     assert len(queries(home)) == 5  # 4 + 8 + 16 + 32 + 61
@@ -223,7 +217,7 @@ def test_however_many_settles_one_range_of_time_has_seen_the_pages_are_the_histo
     ] * 12
 
 
-def test_a_commit_that_lands_between_the_checkpoint_and_its_segments_lists_nothing_twice() -> None:
+def test_a_commit_within_a_page_lists_nothing_twice() -> None:
     """The segment of that commit lists what the tail above the older watermark holds, too."""
     for place, first in ((None, 0), (Position(token(0), A), 1)):
         table, _ = folded(*range(3), later=range(3, 6))

@@ -60,7 +60,7 @@ def sleepy(sleeps: int, wall_ms: int, steady_ms: int) -> Region:
     return table
 
 
-def test_a_read_that_slept_while_its_deltas_were_cleaned_starts_again_from_the_checkpoint() -> None:
+def test_a_read_that_slept_through_a_clean_starts_again() -> None:
     for wall_ms, steady_ms in (
         (READ_MS + 1, 0),  # a frozen process: the wall clock went on
         (0, READ_MS + 1),  # the wall clock was set back meanwhile
@@ -77,7 +77,7 @@ def test_a_read_that_slept_while_its_deltas_were_cleaned_starts_again_from_the_c
     assert sum(isinstance(request, GetMany) for request in table.asked) == STARTS_MAX
 
 
-def test_a_tail_that_cannot_be_read_or_an_answer_that_is_left_out_fails_the_read() -> None:
+def test_a_tail_that_cannot_be_read_fails_the_read() -> None:
     for short in (GetMany, Together):
         with pytest.raises(ValueError, match="shorter"):
             sums(Region().after(short, lambda _, answer: answer[:-1]), LANE, OTHER)
@@ -88,7 +88,7 @@ def test_a_tail_that_cannot_be_read_or_an_answer_that_is_left_out_fails_the_read
         sums(no_tails)
 
 
-def test_a_damaged_checkpoint_or_delta_is_named_and_never_read_as_0() -> None:
+def test_a_damaged_item_is_named_and_never_read_as_0() -> None:
     bad_checkpoint = {
         **items.checkpoint_item(checkpoint(2, total=20, count=2)),
         "total": {"S": "4"},
@@ -102,7 +102,7 @@ def test_a_damaged_checkpoint_or_delta_is_named_and_never_read_as_0() -> None:
         assert Key(raised.value.pk, raised.value.sk) == key_of(damaged)
 
 
-def test_a_balance_says_value_count_pending_and_the_parts_of_each_region() -> None:
+def test_a_balance_has_value_count_pending_and_parts() -> None:
     home, _ = folded(1, 2, later=(3,))
     home.put(delta(4, OTHER))
     assert reader(home).read(COUNTER) == Balance(
@@ -129,7 +129,7 @@ def test_values_of_many_counters_are_read_together() -> None:
     ]
 
 
-def test_a_table_that_is_always_too_slow_or_does_not_answer_is_an_error() -> None:
+def test_a_table_that_is_always_too_slow_is_an_error() -> None:
     with pytest.raises(ReadTooSlow):
         reader(Region().takes(READ_MS)).read(COUNTER)
     table = Region()
@@ -138,9 +138,7 @@ def test_a_table_that_is_always_too_slow_or_does_not_answer_is_an_error() -> Non
         reader(table).value(COUNTER)
 
 
-def test_a_read_that_may_be_behind_asks_only_the_checkpoints_of_lanes_that_were_folded_lately() -> (
-    None
-):
+def test_a_read_that_may_be_behind_asks_for_checkpoints_alone() -> None:
     home, away = two_regions()
     there = Lane(B, 0, COUNTER)
     cutoff_ms, seconds = NOW_MS - LATENESS_MS, LATENESS_MS / 1_000
@@ -158,7 +156,7 @@ def test_a_read_that_may_be_behind_asks_only_the_checkpoints_of_lanes_that_were_
     assert reader(home).read(COUNTER, behind=seconds - 0.001) == whole
 
 
-def test_a_read_passes_through_at_most_twelve_functions_of_the_reader() -> None:
+def test_a_read_is_at_most_twelve_functions_of_the_reader() -> None:
     home = Region()
     home.put(delta(1))
     made = reader(home)

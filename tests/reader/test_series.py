@@ -130,7 +130,7 @@ def test_a_series_is_what_the_history_sums_to_at_every_border(
 
 @given(ACTS, ROOM_TAKEN, st.integers(1, 60 * 86_400), st.data())
 @effort(0.5)
-def test_a_replica_that_lacks_a_segment_says_so_and_shows_no_short_bar(
+def test_a_replica_without_a_segment_shows_no_short_bar(
     acts: list[Any], taken: int, age: int, data: st.DataObject
 ) -> None:
     with patch("ledger.core.items.FREE_BYTES", taken):
@@ -148,7 +148,7 @@ def test_a_replica_that_lacks_a_segment_says_so_and_shows_no_short_bar(
         assert found == world.reader(A).series(COUNTER, since=since, every=every)
 
 
-def test_an_hour_whose_segment_a_replica_lacks_is_not_yet_replicated_and_its_day_is_known() -> None:
+def test_an_hour_without_its_segment_leaves_its_day_known() -> None:
     home, away = folded(1, 2)
     home.copy_to(away)
     away.drop(items.segment_key(LANE, delta(1).token, 1))
@@ -160,7 +160,7 @@ def test_an_hour_whose_segment_a_replica_lacks_is_not_yet_replicated_and_its_day
         asked.value_at(COUNTER, since + timedelta(seconds=2))
 
 
-def test_a_segment_of_a_later_version_than_the_checkpoint_is_not_counted() -> None:
+def test_a_segment_of_a_later_version_is_not_counted() -> None:
     home, away = folded(1)
     home.copy_to(away)
     home.put(delta(2))
@@ -170,7 +170,7 @@ def test_a_segment_of_a_later_version_than_the_checkpoint_is_not_counted() -> No
     assert sums(found)[:2] == [(4, 1, 4), (16, 1, 20)]
 
 
-def test_strays_of_several_settles_under_the_first_hi_after_a_bucket_are_found() -> None:
+def test_strays_of_several_settles_after_a_bucket_are_found() -> None:
     world = World((A,))
     for days in (3, 1, 2, 2):
         world.add(COUNTER, 1, at=NOW - days * DAY)
@@ -181,9 +181,7 @@ def test_strays_of_several_settles_under_the_first_hi_after_a_bucket_are_found()
     assert steps[-1].value == 3
 
 
-def test_a_month_of_days_is_one_read_of_the_checkpoint_and_the_tail_and_hours_are_the_segments_of_their_days() -> (
-    None
-):
+def test_days_are_one_read_and_hours_the_segments_of_their_days() -> None:
     world = World((A,))
     for days in range(40, 0, -1):
         world.add(COUNTER, days, at=NOW - days * DAY)
@@ -209,7 +207,7 @@ def test_a_month_of_days_is_one_read_of_the_checkpoint_and_the_tail_and_hours_ar
     assert world.reader().value_at(COUNTER, NOW - 2 * DAY) == sum(range(3, 41))
 
 
-def test_of_a_checkpoint_without_days_the_segments_are_read_and_a_rebuild_makes_them() -> None:
+def test_a_checkpoint_without_days_has_its_segments_read() -> None:
     world = played([[0, 90_000, 200_000], "compact", [0, 300_000], "compact"])
     for lane in world.settings().lanes_of(COUNTER, A):
         if items.checkpoint_key(lane) in world.home.items:
@@ -227,7 +225,7 @@ def test_of_a_checkpoint_without_days_the_segments_are_read_and_a_rebuild_makes_
     assert sums(found) == summed(list(world.reader().history(COUNTER)), found.steps)
 
 
-def test_of_a_limited_counter_what_its_gates_decided_makes_the_steps() -> None:
+def test_a_limited_counters_steps_are_what_its_gates_decided() -> None:
     world = World(limits={"seats:": Limit(ceiling=10, region=A)})
     for number, days in ((4, 3), (5, 2), (9, 2), (-2, 1)):
         try:
@@ -239,12 +237,12 @@ def test_of_a_limited_counter_what_its_gates_decided_makes_the_steps() -> None:
     assert world.reader().value_at("seats:gig", NOW - DAY) == 9
 
 
-def test_a_read_that_takes_too_long_starts_again_and_in_the_end_says_so() -> None:
+def test_a_read_that_takes_too_long_starts_again_then_fails() -> None:
     with pytest.raises(ReadTooSlow, match=f"^{COUNTER}: "):
         reader(Region().takes(READ_MS)).series(COUNTER, since=to_datetime(0))
 
 
-def test_a_fold_between_the_checkpoint_and_the_tail_changes_no_bar() -> None:
+def test_a_fold_within_a_read_changes_no_bar() -> None:
     home, away = folded(1, later=(2,))
     home.after(
         GetMany, lambda _, answer: (compactor(home, away).compact(COUNTER), answer)[1], times=1
@@ -386,7 +384,7 @@ def test_the_steps_until_now_are_the_same_whatever_follows_them(every: Any) -> N
     assert future == {(0, until_now.steps[-1].value)}
 
 
-def test_a_consistent_read_of_a_limited_counter_has_what_was_added_just_before() -> None:
+def test_a_consistent_read_has_what_was_added_just_before() -> None:
     """Where eventually consistent reads lag; a reader of these may see the past."""
     world = World(limits={"seats:": Limit(ceiling=10, region=A)})
     world.add("seats:gig", 4)

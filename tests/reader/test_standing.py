@@ -96,7 +96,7 @@ def test_holds_of_another_region_that_are_over_are_left_there() -> None:
     assert there.held == here.held == Room(None, 0)
 
 
-def test_filed_holds_that_are_over_are_left_too_up_to_a_page_of_each_lane(
+def test_filed_holds_that_are_over_are_left_by_the_page(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world = sale()
@@ -148,7 +148,7 @@ def test_the_note_of_a_hold_that_ended_is_no_hold() -> None:
     assert world.reader().standing(SHELF).available.up == 0
 
 
-def test_a_note_that_came_after_the_gate_was_read_gives_no_more_than_filed_holds_keep() -> None:
+def test_a_note_that_came_late_gives_no_more_than_was_filed() -> None:
     world = sale()
     for _ in range(100):
         hold(world, SHELF, 10, 3_600)
@@ -251,7 +251,7 @@ def rows(world: World) -> list[tuple[int | None, ...]]:
     ]
 
 
-def test_a_period_that_passed_some_on_is_shown_as_it_was_with_what_it_passed_on() -> None:
+def test_a_period_that_passed_some_on_is_shown_with_it() -> None:
     world = carried()
     old, new = rows(world)
     assert old == (750, 1_000, 0, 0, 250, 0)
@@ -279,9 +279,7 @@ def test_holds_of_periods_that_are_over_are_left() -> None:
     assert rows(world)[-1] == (0, 1_000, 1_000, 0, 0, 0)
 
 
-def test_shares_of_a_limit_are_of_what_is_set_after_a_carry_and_after_another_limit_was_set() -> (
-    None
-):
+def test_shares_of_a_limit_follow_a_carry_and_another_limit() -> None:
     thresholds = {"llm:": (Threshold(of_ceiling=0.9), Threshold(left=1))}
     world = carried(thresholds=thresholds)
 
@@ -306,7 +304,7 @@ def test_shares_of_a_limit_are_of_what_is_set_after_a_carry_and_after_another_li
     assert [world.compactor().verify(name).differences for name in (OLD, NEW)] == [(), ()]
 
 
-def test_the_limit_that_is_set_to_what_it_has_become_by_a_carry_is_that_limit() -> None:
+def test_a_limit_set_to_what_a_carry_made_it_is_that_limit() -> None:
     world = carried()
     world.ledger().set_limit(OLD, ceiling=750)
     assert rows(world)[0] == (750, 750, 0, 0, 250, 0)

@@ -47,7 +47,7 @@ def by_reading_each(of: Reader, prefix: str, n: int, attribute: str) -> list[tup
     return sorted(read, key=lambda row: (-getattr(row[1], attribute), row[0]))[:n]
 
 
-def test_without_behind_the_rows_are_those_of_reading_each_counter_alone() -> None:
+def test_without_behind_rows_are_those_of_single_reads() -> None:
     of = world_of().reader()
     assert len({balance.value for _, balance in by_reading_each(of, "", 150, "value")}) > 50
     for prefix, n, there in (
@@ -107,7 +107,7 @@ def many(watermark_ms: int | None) -> Region:
         (None, {}, 300, 8_080),
     ],
 )
-def test_8000_counters_are_80_requests_and_one_for_each_lane_that_was_not_folded_lately(
+def test_8000_counters_are_80_requests_and_one_an_unfolded_lane(
     watermark_ms: int | None, given: dict[str, Any], behind: int, values: int
 ) -> None:
     table = many(watermark_ms)
@@ -122,7 +122,7 @@ def test_8000_counters_are_80_requests_and_one_for_each_lane_that_was_not_folded
     assert 256 <= len(names) < 320
 
 
-def test_a_value_that_may_be_behind_says_so_and_what_came_since_counts_without_behind() -> None:
+def test_a_row_that_may_be_behind_says_so() -> None:
     table = Region()
     table.now_ms = LATER_MS
     lane, at = Lane(A, 0, "stock:1"), token(1, FOLDED_MS)
@@ -141,7 +141,7 @@ def test_a_value_that_may_be_behind_says_so_and_what_came_since_counts_without_b
     assert of.top().cost == Cost()  # a table in memory consumes nothing
 
 
-def test_one_that_cannot_be_read_ends_it_and_items_that_name_no_lane_are_passed_by() -> None:
+def test_a_counter_that_cannot_be_read_ends_it() -> None:
     table = many(FOLDED_MS)
     lost = Key(directory.key_of(Lane(A, 0, "stock:1")).pk, "0#elsewhere")
     table.store([keyed(lost)])
@@ -152,7 +152,7 @@ def test_one_that_cannot_be_read_ends_it_and_items_that_name_no_lane_are_passed_
         of.top()
 
 
-def test_what_is_no_number_of_rows_no_order_and_no_time_is_refused_and_nothing_is_asked() -> None:
+def test_a_wrong_number_order_or_time_is_refused() -> None:
     table = Region()
     wrong: list[dict[str, Any]] = [
         {"prefix": " "},

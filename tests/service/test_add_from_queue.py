@@ -68,7 +68,7 @@ def puts(*changes: int) -> Callable[[Any], bool]:
 BAD = message(9, region="mars-north-1")
 
 
-def test_a_batch_is_one_request_and_a_message_that_comes_again_counts_once() -> None:
+def test_a_batch_is_one_request_and_a_repeat_counts_once() -> None:
     service = adding()
     assert service.adds(*(message(n) for n in range(8)), many(message(8), message(9))) == []
     (batch,) = [request for request in service.asked if isinstance(request, PutMany)]
@@ -108,7 +108,7 @@ def test_a_copy_names_what_was_wrong_and_the_line_the_change() -> None:
     assert ("SQS did not set a wait" in text, "did not answer" in line["why"]) == (True, True)
 
 
-def test_a_copy_has_the_messages_own_attributes_and_the_error_as_far_as_there_is_room() -> None:
+def test_a_copy_has_the_messages_attributes_and_the_error() -> None:
     service = adding()
     text = {
         "dataType": "String",
@@ -142,9 +142,7 @@ def test_a_copy_is_of_the_messages_group_if_it_has_one() -> None:
         assert copy.get("MessageGroupId") == group
 
 
-def test_a_change_of_a_name_that_is_not_written_here_is_a_dead_letter_and_the_others_of_its_message_count() -> (
-    None
-):
+def test_a_change_of_a_name_not_written_here_is_a_dead_letter() -> None:
     service = adding(prefixes=("stock:", "seats:"), pack=True)
     mixed = many(message(1), message(2, counter=CANARY), message(3))
     other = message(4, counter="other")
@@ -154,7 +152,7 @@ def test_a_change_of_a_name_that_is_not_written_here_is_a_dead_letter_and_the_ot
     assert {key.pk.rpartition("#")[2] for key in service.items} == {COUNTER}
 
 
-def test_fifteen_minutes_of_table_trouble_lose_no_good_change_to_the_dlq() -> None:
+def test_table_trouble_of_15_minutes_loses_no_good_change() -> None:
     for failure in (
         errors.Throttled("no"),
         errors.OutcomeUnknown("no"),
@@ -183,7 +181,7 @@ def test_fifteen_minutes_of_table_trouble_lose_no_good_change_to_the_dlq() -> No
         assert service.value() == 1 + 4 + 16
 
 
-def test_a_change_a_little_ahead_of_the_clock_comes_again_when_its_time_is_there() -> None:
+def test_a_change_ahead_of_the_clock_comes_again_in_time() -> None:
     """And is counted as no failure.
 
     SQS leaves what was received three times out of the age of the oldest message.
@@ -208,9 +206,7 @@ def test_a_change_a_little_ahead_of_the_clock_comes_again_when_its_time_is_there
         assert wait_of({"attributes": {"ApproximateReceiveCount": str(receives)}}, jitter) == wait_s
 
 
-def test_what_failed_for_many_changes_of_a_message_has_one_line_and_no_line_above_debug_an_amount() -> (
-    None
-):
+def test_many_failures_of_a_message_are_one_line() -> None:
     amount = 123_454_321
     service = adding()
     service.before(puts(8), fail(errors.OutcomeUnknown(f"no: 8 of {amount}")))
@@ -231,9 +227,7 @@ def test_what_failed_for_many_changes_of_a_message_has_one_line_and_no_line_abov
     )
 
 
-def test_a_defect_fails_the_function_so_that_every_message_comes_back_and_so_does_an_event_without_records() -> (
-    None
-):
+def test_a_defect_fails_the_function_and_every_message_returns() -> None:
     service = adding()
     service.fails(ZeroDivisionError(), object)
     with pytest.raises(ZeroDivisionError):
@@ -256,7 +250,7 @@ def said(n: int, outcome: str) -> dict[str, str]:
     }
 
 
-def test_a_refusal_is_an_answer_and_a_message_that_comes_again_is_answered_the_same() -> None:
+def test_a_refusal_is_an_answer_and_a_repeat_gets_the_same() -> None:
     for pack, queues in itertools.product((False, True), ((), ("outcomes",))):
         service = adding(pack=pack, queues=queues)
         bodies = [seat(0), seat(1), many(seat(2), seat(3, 1)), message(4)]
@@ -293,7 +287,7 @@ def test_what_is_not_decided_has_no_outcome_and_comes_again() -> None:
     assert there.counted("OutOfReach") == 2, "once a message"
 
 
-def test_a_message_whose_outcome_was_not_queued_comes_again_and_the_others_do_not() -> None:
+def test_a_message_without_a_queued_outcome_comes_again() -> None:
     service = adding()
     service.sqs.refuses = "order/1"
     assert service.adds(seat(0, 8), many(seat(1, 8), seat(2, 1)), message(3)) == [1]

@@ -109,7 +109,7 @@ class Slow:
 @pytest.mark.parametrize(
     ("call_ms", "timeout_s"), [(10, TIMEOUT_S), (20, TIMEOUT_S), (10, 30), (20, 15), (100, 10)]
 )
-def test_a_large_message_ends_after_a_few_receives_and_takes_no_neighbour_along(
+def test_a_large_message_ends_after_a_few_receives(
     call_ms: float, timeout_s: float, queues: tuple[str, ...]
 ) -> None:
     slow = Slow(call_ms, timeout_s, queues=queues)
@@ -125,9 +125,7 @@ def test_a_large_message_ends_after_a_few_receives_and_takes_no_neighbour_along(
 
 
 @pytest.mark.parametrize(("receives", "sizes"), [(1, [200]), (2, [1, 10, 89, 100])])
-def test_a_batch_that_came_before_begins_with_little_so_that_some_of_it_is_done(
-    receives: int, sizes: list[int]
-) -> None:
+def test_a_batch_that_came_before_begins_with_little(receives: int, sizes: list[int]) -> None:
     service = Service(now_ms=AT_MS).start(pack=True)
     assert service.adds(message(200, SHOP), receives=receives) == []
     stored = [item for key, item in service.items.items() if key.pk.startswith("delta#")]
@@ -138,7 +136,7 @@ def test_a_batch_that_came_before_begins_with_little_so_that_some_of_it_is_done(
 
 
 @pytest.mark.parametrize("pack", [True, False])
-def test_whatever_is_in_a_batch_each_receive_leaves_less_and_all_of_it_counts_once(
+def test_each_receive_leaves_less_of_a_batch_and_all_counts_once(
     pack: bool,
 ) -> None:
     slow = Slow(250, 10, queues=("outcomes", "changes", "dead_letters"))
@@ -163,9 +161,7 @@ def test_whatever_is_in_a_batch_each_receive_leaves_less_and_all_of_it_counts_on
 
 @pytest.mark.parametrize("call_s", [5, 20, CALL_S_MAX])
 @pytest.mark.parametrize("pack", [True, False])
-def test_where_nobody_answers_it_ends_in_time_and_every_message_comes_again(
-    call_s: float, pack: bool
-) -> None:
+def test_a_table_that_is_silent_returns_every_message_in_time(call_s: float, pack: bool) -> None:
     slow = Slow(1, queues=("outcomes", "changes", "dead_letters"))
     slow.service.start(pack=pack)
     assert slow.receive(message(1, SHOP, "first")) == []  # a process that knows the table's shape
@@ -181,9 +177,7 @@ def test_where_nobody_answers_it_ends_in_time_and_every_message_comes_again(
     assert slow.receive(*bodies) == bodies
 
 
-def test_what_is_left_of_a_message_is_sent_as_its_sender_sent_it_and_stays_whole_where_sqs_refuses_it() -> (
-    None
-):
+def test_the_rest_of_a_message_is_sent_as_its_sender_sent_it() -> None:
     slow = Slow(1_000, queues=("changes",))
     text = {
         "dataType": "String",
@@ -209,7 +203,7 @@ def test_what_is_left_of_a_message_is_sent_as_its_sender_sent_it_and_stays_whole
     assert slow.service.value(SHOP) == 6_000
 
 
-def test_many_messages_leave_in_several_requests_at_once_and_each_has_its_own_answer(
+def test_many_messages_leave_at_once_and_each_is_answered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.undo()

@@ -33,7 +33,7 @@ OTHERS |= {f"{{{UUID7}}}": UUID7, f"urn:uuid:{UUID7}": UUID7}
 """Another spelling, and the canonical one."""
 
 
-def test_a_change_is_recorded_once_and_then_replayed_and_another_one_is_a_conflict() -> None:
+def test_a_change_is_recorded_once_then_replayed_or_a_conflict() -> None:
     service = web()
     first, second = service.add(-6), service.add(-6)
     assert (first.status, second.status) == (201, 200)
@@ -50,7 +50,7 @@ def test_a_change_is_recorded_once_and_then_replayed_and_another_one_is_a_confli
     service.add(1, region="Mars!").refused(422, "invalid-request")
 
 
-def test_a_ulid_and_a_uuidv7_carry_their_time_and_any_other_key_needs_one() -> None:
+def test_a_key_carries_its_time_or_needs_one() -> None:
     for key in (ULID, UUID7):
         service = web()
         assert service.add(1, key).status == 201
@@ -133,7 +133,7 @@ def test_each_change_of_a_bulk_has_a_result_of_its_own() -> None:
         service.ask("POST", "/deltas", {"deltas": wrong}).refused(422, "invalid-request")
 
 
-def test_a_name_that_is_reserved_or_not_allowed_is_refused_and_nothing_is_written() -> None:
+def test_a_reserved_name_is_refused_and_writes_nothing() -> None:
     stock = ("stock:", "seats:")
     for counter, prefixes in ((CANARY, ()), ("ledger:", ()), ("other", stock)):
         service = web().start(prefixes=prefixes)
@@ -239,7 +239,7 @@ def test_an_event_of_api_gateway_may_have_its_body_in_base64() -> None:
     service.send(encoded | {"body": "%"}).refused(400, "malformed-request")
 
 
-def test_a_parameter_that_a_route_does_not_have_or_has_twice_is_refused() -> None:
+def test_an_unknown_or_double_parameter_is_refused() -> None:
     service, one = web(), {"counter": "a", "change": 1}
     for method, target, body in (
         *(("GET", f"{path}counter=a&", None) for path in ("/counters?", "/history?", "/standing?")),
@@ -295,7 +295,7 @@ def test_a_parameter_that_a_route_does_not_have_or_has_twice_is_refused() -> Non
     service.ask("GET", "/counters?counter=a&consistent=maybe").refused(422, "invalid-request")
 
 
-def test_head_is_answered_like_get_without_a_body_and_options_says_the_methods() -> None:
+def test_head_has_no_body_and_options_says_the_methods() -> None:
     service = web()
     service.add(5)
     for target in (
@@ -404,7 +404,7 @@ def with_names() -> Service:
     return service
 
 
-def test_every_name_is_listed_once_in_pages_of_bounded_size_and_a_damaged_item_is_skipped() -> None:
+def test_every_name_is_listed_once_past_damage() -> None:
     service = with_names()
     damaged = Key("lane#eu-west-1#0", "0#elsewhere")
     service.store([keyed(damaged)])
@@ -428,7 +428,7 @@ def test_every_name_is_listed_once_in_pages_of_bounded_size_and_a_damaged_item_i
     assert [line for _, _, line in service.lines("error")] == [{"pk": damaged.pk, "sk": damaged.sk}]
 
 
-def test_a_cursor_of_another_list_or_of_another_history_is_refused() -> None:
+def test_a_cursor_of_another_list_is_refused() -> None:
     def spelled(*places: str) -> list[str]:
         return [base64.urlsafe_b64encode(place.encode()).decode().rstrip("=") for place in places]
 
@@ -489,9 +489,7 @@ READS = (
 UNSURE = (errors.OutcomeUnknown, errors.GaveUp, errors.OutOfReach, RuntimeError)
 
 
-def test_a_failure_says_what_to_do_next_whatever_was_asked_and_no_line_above_debug_an_amount() -> (
-    None
-):
+def test_a_failure_says_what_to_do_and_logs_no_amount() -> None:
     for error, status, name in FAILURES:
         service = web()
         id = hold(service, 3).said["id"]

@@ -36,7 +36,7 @@ def fold(service: Service) -> None:
     Compactor(service.settings, clock=service.clock, tables=service.tables).compact(COUNTER)
 
 
-def test_a_canary_puts_one_pack_of_as_many_changes_as_ring_for_certain_and_reads_them() -> None:
+def test_a_canary_puts_one_ringing_pack_and_reads_it() -> None:
     for fold_min in (1, FOLD_MIN, 8_000):
         service, canary = bird(fold_min=fold_min, shards={"ledger:": 7})
         answer = run(service, canary)
@@ -49,7 +49,7 @@ def test_a_canary_puts_one_pack_of_as_many_changes_as_ring_for_certain_and_reads
         assert [run(service, canary)["value"] for _ in range(2)] == [2 * fold_min, 3 * fold_min]
 
 
-def test_what_was_folded_before_is_no_lag_and_what_was_not_is_from_run_to_run() -> None:
+def test_lag_is_what_was_not_folded_from_run_to_run() -> None:
     service, canary = bird()
     first = run(service, canary)
     fold(service)
@@ -72,9 +72,7 @@ def test_what_was_folded_before_is_no_lag_and_what_was_not_is_from_run_to_run() 
     assert asked[1:] == asked[:1] * 3
 
 
-def test_what_is_read_and_was_not_put_or_was_put_and_is_not_read_is_wrong_and_no_error_of_the_function() -> (
-    None
-):
+def test_a_wrong_read_is_told_and_is_no_error_of_the_function() -> None:
     def loses(service: Service, put: Put, _: object) -> None:
         service.drop(*service.items)
 

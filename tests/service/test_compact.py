@@ -49,7 +49,7 @@ def folded(*numbers: int, **given: Any) -> Service:
     return service.forget()
 
 
-def test_a_look_costs_one_get_and_one_query_both_eventually_consistent() -> None:
+def test_a_look_costs_one_get_and_one_query() -> None:
     service = Service(fold_min=3)
     service.visit(Look(OTHER))  # asks for the table's shape, once
     service.put(delta(1), delta(2))
@@ -79,7 +79,7 @@ def test_a_look_passes_through_few_functions() -> None:
         assert service.counted("DeltasFolded") == 3 * more
 
 
-def test_the_visits_of_a_busy_lane_follow_each_other_and_of_two_chains_one_ends() -> None:
+def test_a_busy_lanes_visits_follow_each_other_in_one_chain() -> None:
     service = folded(1)
     for version in (2, 3):
         service.put(*(delta(n, at_ms=1_000 + n) for n in range(5 * version - 8, 5 * version - 3)))
@@ -98,9 +98,7 @@ def test_the_visits_of_a_busy_lane_follow_each_other_and_of_two_chains_one_ends(
     assert (service.taken(), value(service)) == ([], set(range(1, 18)))
 
 
-def test_a_busy_lane_is_visited_at_once_where_a_clean_has_more_to_delete_and_not_where_it_failed() -> (
-    None
-):
+def test_a_busy_lane_is_visited_at_once_to_clean_on() -> None:
     service = folded(1, page_size=1)
 
     def refuses(request: DeleteMany, _: Any) -> Any:
@@ -137,9 +135,7 @@ def test_a_huge_backlog_takes_turns_with_other_lanes() -> None:
     assert (value(service), service.taken()) == (set(backlog), [])
 
 
-def test_below_a_watermark_that_is_ahead_changes_that_come_in_time_are_settled_by_the_next_ring() -> (
-    None
-):
+def test_changes_below_a_watermark_that_is_ahead_are_settled() -> None:
     service, ahead_ms = Service(clean=False), 3_600_000
     start_ms = NOW_MS + ahead_ms - LATENESS_MS
     service.now_ms += ahead_ms
@@ -159,9 +155,7 @@ def test_below_a_watermark_that_is_ahead_changes_that_come_in_time_are_settled_b
         assert service.lines()[-1][2]["watermark_ahead_ms"] == start_ms - service.now_ms
 
 
-def test_what_is_named_below_the_watermark_is_settled_and_what_is_above_is_named_again_once() -> (
-    None
-):
+def test_what_is_named_above_the_watermark_is_named_again_once() -> None:
     service = folded(2)
     service.put(delta(1), delta(5), delta(6))
     service.visit(Settle(LANE, late(1, 5, 6)))
@@ -187,7 +181,7 @@ def test_more_strays_than_a_visit_settles_are_named_anew_at_once() -> None:
     assert value(service) == {*range(1, 25), 27, 28}
 
 
-def test_a_sweep_settles_every_stray_and_reports_that_it_was_forgotten() -> None:
+def test_a_sweep_settles_every_stray_and_reports_it() -> None:
     service = folded(2, 4, 6, fold_min=3)
     service.put(delta(1), delta(9))
     service.visit(Look(LANE))
@@ -208,9 +202,7 @@ def test_a_sweep_cleans_a_quiet_lane_and_then_only_looks() -> None:
     assert (service.counted("LanesForgotten"), service.taken()) == (0, [])
 
 
-def test_a_sweep_visits_a_lane_that_was_never_folded_so_one_that_lost_its_checkpoint_is_found() -> (
-    None
-):
+def test_a_sweep_finds_a_lane_that_lost_its_checkpoint() -> None:
     service = Service(fold_min=2)
     service.put(delta(1))
     service.visit(Sweep(LANE))
@@ -221,7 +213,7 @@ def test_a_sweep_visits_a_lane_that_was_never_folded_so_one_that_lost_its_checkp
         assert service.counted("LanesDamaged") == damaged
 
 
-def test_where_nothing_is_cleaned_a_visit_looks_back_so_far_and_no_further() -> None:
+def test_a_visit_that_cleans_nothing_looks_back_so_far() -> None:
     assert (SWEEP_BACK_MS, AHEAD_BACK_MS) == (7 * 86_400_000, 3_600_000)
     now_ms = 10 * 86_400_000
     for clean, settled in ((True, 2), (False, 1)):
@@ -253,7 +245,7 @@ def test_more_strays_than_a_sweep_settles_get_another_sweep() -> None:
         assert (service.taken(), value(service)) == ([], {*range(COMMITS_OF_VISIT + 1), 28})
 
 
-def test_verify_reports_the_differences_without_their_amounts_and_writes_nothing() -> None:
+def test_verify_reports_differences_without_amounts() -> None:
     service = folded(1)
     assert service.visit(Verify(LANE)) == NOTHING
     assert (service.counted("VerifyDifferences"), service.lines()[-1][:2]) == (
@@ -272,9 +264,7 @@ def test_verify_reports_the_differences_without_their_amounts_and_writes_nothing
     assert service.items == before
 
 
-def test_a_verify_that_meets_a_landing_commit_is_left_to_another_pass_and_one_beside_others_is_put_off() -> (
-    None
-):
+def test_a_verify_that_meets_a_landing_commit_is_put_off() -> None:
     service = folded(1)
     assert service.visited(Verify(LANE), Look(LANE), Verify(OTHER)) == [(Verify(LANE), VERIFY_S)]
     service.forget()
@@ -284,7 +274,7 @@ def test_a_verify_that_meets_a_landing_commit_is_left_to_another_pass_and_one_be
     assert (service.taken(), service.counted("LanesGaveUp")) == ([], 1)
 
 
-def test_no_failure_of_the_table_fails_a_message_its_job_is_sent_again_later_and_later() -> None:
+def test_a_failed_job_is_sent_again_later_and_later() -> None:
     for error in (
         Throttled("a"),
         Unavailable("b"),
@@ -341,7 +331,7 @@ def test_a_job_that_meets_damage_waits_in_the_dlq_for_a_person() -> None:
     assert "271828" not in repr(service.lines())
 
 
-def test_a_message_whose_rest_could_not_be_sent_stays_on_the_queue() -> None:
+def test_a_message_whose_rest_was_not_sent_stays() -> None:
     service = Service()
     service.before(Transact, fail(Throttled("slow")))
     service.refused.add(LANE)
@@ -383,7 +373,7 @@ def test_a_failure_or_a_defect_in_one_job_stops_no_other() -> None:
     assert service.visit(Look(lanes[3]), Evaluate(lanes[3])) == failed("m1")  # of one lane, too
 
 
-def test_a_message_that_nobody_can_read_is_put_on_the_dlq_as_it_is() -> None:
+def test_an_unreadable_message_goes_to_the_dlq_as_it_is() -> None:
     service = Service()
     service.put(delta(1))
     assert service.visit("[1]", Look(LANE)) == NOTHING
@@ -393,9 +383,7 @@ def test_a_message_that_nobody_can_read_is_put_on_the_dlq_as_it_is() -> None:
     assert service.visit(Look(LANE), "x", "x") == failed("m2", "m3")
 
 
-def test_a_worker_with_other_settings_than_the_tables_visits_nothing_and_sends_everything_again() -> (
-    None
-):
+def test_a_worker_with_other_settings_sends_everything_again() -> None:
     service = Service()
     service.store([items.shape_item(Shape((A, B), {"stock:": 4}))])
     service.put(delta(1), delta(1, OTHER))
@@ -410,7 +398,7 @@ def stopped(service: Service, requests: int) -> bool:
     return len(service.kinds) >= requests
 
 
-def test_jobs_stopped_before_any_request_go_on_at_once_behind_what_was_done() -> None:
+def test_jobs_stopped_at_once_go_on_behind_what_was_done() -> None:
     """Cleaned, folded, settled by name and swept: where a job is stopped, the histories vary."""
     left, since = set[int](), set[str | None]()
     for n in count():
@@ -452,9 +440,7 @@ def serve(service: Service, *jobs: Job, stop: Callable[[], bool] = never) -> int
     raise AssertionError(f"messages without end: {jobs}")
 
 
-def test_what_goes_on_behind_a_key_settles_what_is_behind_it_and_when_stopped_again_it_waits_longer() -> (
-    None
-):
+def test_a_job_behind_a_key_settles_what_is_behind_it() -> None:
     service = folded(9)
     service.put(delta(1), delta(5))
     for tries, wait_s in enumerate((0, 30, 60, 120)):
@@ -465,7 +451,7 @@ def test_what_goes_on_behind_a_key_settles_what_is_behind_it_and_when_stopped_ag
     assert value(service) == {5, 9}
 
 
-def test_a_verify_that_does_not_fit_its_time_is_dropped_and_counted() -> None:
+def test_a_verify_that_does_not_fit_is_dropped_and_counted() -> None:
     service = folded(1)
     assert serve(service, Verify(LANE), stop=lambda: Query in service.kinds) == 1
     assert (service.counted("VerifiesDropped"), "StoppedTries" in service.notes.metrics) == (
@@ -487,7 +473,7 @@ def test_deltas_listed_with_another_change_are_reported() -> None:
     assert service.lines()[-1][2]["conflicts"] == [token(1)]
 
 
-def test_a_lane_that_nobody_reads_is_reported_with_each_job_that_finds_something_there() -> None:
+def test_a_lane_that_nobody_reads_is_reported_with_each_job() -> None:
     service = Service(limits={"seats:": Limit(ceiling=9, region=A)})
     gate, sold, unread = Lane(A, 0, "seats:gig"), Lane(A, 0, "seats:sold"), Lane(A, 3, LANE.counter)
     service.put(delta(1), delta(2, unread), delta(1, sold))
@@ -540,13 +526,13 @@ def test_no_line_above_debug_has_an_amount_of_a_damaged_item() -> None:
     assert "31415" not in repr(service.lines())
 
 
-def test_an_evaluation_sees_what_the_batch_settled_and_a_verify_is_the_last() -> None:
+def test_an_evaluation_sees_what_the_batch_settled() -> None:
     jobs: list[Job] = [Verify(LANE), Evaluate(LANE), Look(LANE), Sweep(LANE), Settle(LANE, late(1))]
     (lane,) = by_lane((str(n), job) for n, job in enumerate(jobs))
     assert [type(done.job) for done in lane] == [Settle, Sweep, Look, Evaluate, Verify]
 
 
-def test_no_job_of_a_period_that_is_kept_no_longer_is_served_whatever_it_asks_for() -> None:
+def test_a_job_of_a_period_kept_no_longer_is_not_served() -> None:
     lane = Lane(A, 0, "plain:a@2026-11")
     jobs = (Look(lane), Settle(lane, late(1)), Sweep(lane), Verify(lane), Evaluate(lane))
     for year, retired in ((2026, False), (2028, True)):

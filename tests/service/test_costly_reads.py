@@ -63,7 +63,7 @@ def values(service: Service, path: str) -> list[int]:
     return [step["value"] for step in service.ask("GET", path).said["steps"]]
 
 
-def test_a_series_that_would_read_too_much_is_refused_with_what_to_ask_instead(
+def test_a_series_that_reads_too_much_is_refused_with_a_remedy(
     service: Service,
 ) -> None:
     series = f"/series?counter={HOT}&{SINCE}"
@@ -75,7 +75,7 @@ def test_a_series_that_would_read_too_much_is_refused_with_what_to_ask_instead(
     assert values(service, f"{series}&every=week")[-1] == CHANGES * DAYS
 
 
-def test_a_series_of_a_limited_counter_and_a_value_at_an_instant_have_the_bound_too(
+def test_a_limited_series_and_a_value_at_an_instant_are_bounded(
     service: Service,
 ) -> None:
     for every in ("hour", "month"):
@@ -87,7 +87,7 @@ def test_a_series_of_a_limited_counter_and_a_value_at_an_instant_have_the_bound_
     assert service.ask("GET", f"/counters?counter={HOT}&at={at}").said["value"] == 2 * CHANGES + 5
 
 
-def test_a_history_that_would_read_too_much_is_refused_and_less_of_it_is_not(
+def test_a_history_that_reads_too_much_is_refused(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for counter in (HOT, GIG):

@@ -42,7 +42,7 @@ def standing(service: Service, query: str = "") -> Any:
     return service.ask("GET", f"/standing?counter={SEATS}{query}").said
 
 
-def test_a_change_beyond_the_limit_is_refused_for_ever_and_counts_nothing() -> None:
+def test_a_change_beyond_the_limit_is_refused_for_ever() -> None:
     service = web()
     assert add(service, 8, "a").status == 201
     said = add(service, 3, "b").refused(409, "limit-reached")
@@ -64,7 +64,7 @@ def test_a_change_beyond_the_limit_is_refused_for_ever_and_counts_nothing() -> N
     assert results[1]["problem"]["type"] == "urn:ledger:problem:limit-reached"
 
 
-def test_a_hold_says_all_that_ends_it_and_a_repetition_says_the_same_in_a_fail_over_too() -> None:
+def test_a_hold_says_all_that_ends_it_each_time() -> None:
     here, there = two()
     answer = hold(here, 3)
     said = answer.said
@@ -85,7 +85,7 @@ def test_a_hold_says_all_that_ends_it_and_a_repetition_says_the_same_in_a_fail_o
     hold(here, 3, region="mars-north-1").refused(404, "no-such-region")
 
 
-def test_a_hold_is_captured_once_in_full_or_in_part_by_any_region() -> None:
+def test_a_hold_is_captured_once_by_any_region() -> None:
     here, there = two()
     whole, part, none = (hold(here, 3, key).said["id"] for key in "abc")
     first, again = end(here, whole, "capture"), end(there, whole, "capture", amount=3)
@@ -113,7 +113,7 @@ def test_a_hold_is_captured_once_in_full_or_in_part_by_any_region() -> None:
     }
 
 
-def test_a_hold_is_released_once_and_again_or_ended_after_its_time_by_who_is_short_of_it() -> None:
+def test_a_hold_is_released_once_or_ended_by_who_is_short() -> None:
     here, there = two()
     id = hold(here, 10).said["id"]
     add(here, 1, "a").refused(409, "limit-reached")
@@ -130,7 +130,7 @@ def test_a_hold_is_released_once_and_again_or_ended_after_its_time_by_who_is_sho
     hold(here, 1, "d").refused(422, "invalid-time")
 
 
-def test_an_id_that_is_not_that_of_a_hold_of_the_counter_ends_nothing() -> None:
+def test_an_id_of_another_hold_ends_nothing() -> None:
     service = web()
     hold(service, 11, "refused").refused(409, "limit-reached")
     ((token, _),) = service.items[gate_key(Lane(A, 0, SEATS))]["recent"]["M"].items()
@@ -179,9 +179,7 @@ def test_an_id_that_is_not_that_of_a_hold_of_the_counter_ends_nothing() -> None:
     assert end(service, good, "capture").status == 201
 
 
-def test_a_hold_that_is_not_as_described_is_refused_and_a_counter_without_a_limit_has_none() -> (
-    None
-):
+def test_a_hold_not_as_described_is_refused() -> None:
     service = web()
     lengths: tuple[object, ...] = (0, -1, HOLD_S_MAX + 1, "60", True, None, "PT1M")
     amounts: tuple[object, ...] = (1.5, "1", True, None, 10**18 + 1)
@@ -209,9 +207,7 @@ def test_a_hold_that_is_not_as_described_is_refused_and_a_counter_without_a_limi
     assert hold(service, 1, "a", expires_s=0.001).status == 201
 
 
-def test_a_standing_says_what_is_left_held_and_elsewhere_and_a_balance_whether_it_is_within() -> (
-    None
-):
+def test_a_standing_says_what_is_left_held_and_elsewhere() -> None:
     here, there = two()
     add(here, 2, "a")
     hold(here, 3, "b")
@@ -265,7 +261,7 @@ def test_no_line_above_debug_holds_an_amount() -> None:
     )
 
 
-def test_a_path_ends_in_what_is_asked_whatever_the_counter_is_called() -> None:
+def test_a_path_ends_in_what_is_asked() -> None:
     for name in ("seats:x/holds", "seats:a/holds/b/capture", "seats:a/standing", "seats:/"):
         service = web()
         held = service.post(

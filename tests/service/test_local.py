@@ -31,7 +31,7 @@ def connection() -> Iterator[http.client.HTTPConnection]:
         connection.close()
 
 
-def test_changes_are_added_and_read_over_http_each_connection_by_its_own(
+def test_changes_are_added_and_read_over_http(
     connection: http.client.HTTPConnection,
 ) -> None:
     headers = {"Idempotency-Key": ULID, "Content-Type": "application/json"}
@@ -53,7 +53,7 @@ def test_changes_are_added_and_read_over_http_each_connection_by_its_own(
         assert b" 400 " in half.makefile("rb").read()
 
 
-def test_what_is_no_request_of_the_api_is_a_problem_and_head_and_options_have_no_body(
+def test_what_is_no_request_is_a_problem(
     connection: http.client.HTTPConnection,
 ) -> None:
     for method, path, body, headers, status in (
@@ -91,7 +91,7 @@ def test_the_event_is_that_of_api_gateway() -> None:
 
 # Powertools leaves its files open
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_the_page_to_try_it_is_there_only_when_asked_for_and_needs_no_other_host() -> None:
+def test_the_page_to_try_it_is_there_only_when_asked_for() -> None:
     api = Api.in_memory(Watch.here("local", io.StringIO()), try_it=True)
     answer = api(event_of("GET", "/try-it", {}, None))
     assert (answer["statusCode"], answer["headers"]["Content-Type"]) == (200, "text/html")
@@ -100,9 +100,7 @@ def test_the_page_to_try_it_is_there_only_when_asked_for_and_needs_no_other_host
     assert api(event_of("OPTIONS", "/try-it", {}, None))["headers"]["Allow"] == "GET, HEAD, OPTIONS"
 
 
-def test_the_document_is_what_make_openapi_writes_and_has_every_problem_and_every_route_of_the_page() -> (
-    None
-):
+def test_the_document_is_what_make_openapi_writes() -> None:
     document: Any = openapi.document()
     assert openapi.FILE.read_text() == openapi.text(), "run make docs"
     page = PAGE.read_text("utf-8")

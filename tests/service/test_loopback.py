@@ -126,7 +126,7 @@ def strangers(port: int) -> Iterator[list[tuple[str, str]]]:
 
 
 @pytest.mark.parametrize("name", SERVERS)
-def test_no_server_of_this_computer_does_what_a_foreign_page_asks_for(name: str) -> None:
+def test_no_local_server_does_what_a_foreign_page_asks(name: str) -> None:
     make, path, body, _, read = SERVERS[name]
     with entered(make) as (port, ask):
         for stranger in strangers(port):
@@ -150,7 +150,7 @@ def test_no_server_of_this_computer_does_what_a_foreign_page_asks_for(name: str)
 
 
 @pytest.mark.parametrize("name", SERVERS)
-def test_a_server_of_this_computer_does_what_its_own_page_and_its_user_ask_for(name: str) -> None:
+def test_a_local_server_does_what_its_page_and_user_ask(name: str) -> None:
     make, path, body, done, read = SERVERS[name]
     with entered(make) as (port, ask):
         for own in sorted(authorities(port)):

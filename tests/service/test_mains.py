@@ -109,7 +109,7 @@ def test_what_every_function_answers_is_json_as_lambda_asks_for(handlers: dict[s
     assert (second["folded_ms"], second["lag_ms"] > 0) == (None, True)
 
 
-def test_what_cannot_be_added_is_a_dead_letter_or_waits_in_the_queue(
+def test_what_cannot_be_added_is_a_dead_letter_or_waits(
     handlers: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     client = boto3.client("sqs", endpoint_url=os.environ["AWS_ENDPOINT_URL"])
@@ -141,7 +141,7 @@ def test_what_cannot_be_added_is_a_dead_letter_or_waits_in_the_queue(
 
 # Powertools leaves its files open
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_the_page_to_try_it_is_served_only_where_a_stage_is_named_that_is_not_production(
+def test_the_page_to_try_it_is_not_served_in_production(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("LEDGER_TABLE", "counters")

@@ -48,7 +48,7 @@ def test_a_job_comes_back_from_its_message_which_is_small(job: Job) -> None:
     assert len(message_of(job)) < 10_000
 
 
-def test_the_messages_are_those_of_the_page_and_a_lane_has_the_shards_of_its_counter() -> None:
+def test_the_pages_messages_are_those_that_are_sent() -> None:
     both = Named((ONE, PACK), ((ONE, TWO),))
     written: list[tuple[Job, dict[str, Any]]] = [
         (Look(LANE), {"job": "look"}),
@@ -159,9 +159,7 @@ def test_a_field_that_is_not_as_described_refuses_the_message() -> None:
     assert job_of(message_of(longest), OWN) == longest
 
 
-def test_jobs_are_put_in_batches_of_ten_each_with_its_delay_and_none_is_longer_than_sqs_takes() -> (
-    None
-):
+def test_jobs_are_put_in_tens_with_their_delays() -> None:
     client = Sqs()
     queue = WorkQueue("url", lambda: client, "dlq")
     assert (queue.answer(Enqueue(())), client.sizes) == ((), [])

@@ -82,7 +82,7 @@ def test_a_name_in_a_path_is_the_one_asked_for_or_is_refused(name: str) -> None:
             )
 
 
-def test_an_ordinary_name_is_taken_behind_an_http_api_and_every_name_in_a_body_or_a_query() -> None:
+def test_an_ordinary_name_is_taken_in_a_path_and_any_in_a_body() -> None:
     ordinary = ("stock:85123A", "a/b", "a#b", "a,b;c=d&e+f", '"<>[\\]^`{|}~', "x" * 256)
     for name in (*ordinary, "a%2Fb", "a/history", "x?y", "/", "a/../b", "100%"):
         service, change = web(), {"counter": name, "change": 5}

@@ -95,7 +95,7 @@ def failed(error: Exception, level: str = "INFO") -> list[str]:
     return stream.getvalue().splitlines()
 
 
-def test_the_query_of_the_page_finds_each_line_on_which_somebody_has_to_act_and_no_other() -> None:
+def test_the_pages_query_finds_the_lines_to_act_on_alone() -> None:
     assert [line for line in FAILURES if not found(line)] == []
     ours = [
         line for error in (KeyError("Records"), Unavailable("no answer")) for line in failed(error)
@@ -113,7 +113,7 @@ def test_the_query_of_the_page_finds_each_line_on_which_somebody_has_to_act_and_
 @pytest.mark.parametrize(
     "error", [ValueError("bad"), Unavailable(AMOUNT), DamagedItem("pk", "sk", f"total={AMOUNT}")]
 )
-def test_a_handler_that_raises_logs_that_in_one_line_without_amounts_and_raises_it_on(
+def test_a_handler_that_raises_logs_one_line_without_amounts(
     error: Exception,
 ) -> None:
     (line,) = map(json.loads, failed(error))
@@ -126,7 +126,7 @@ def test_a_handler_that_raises_logs_that_in_one_line_without_amounts_and_raises_
         assert "handler" in line["exception"]  # where it was raised
 
 
-def test_a_process_that_publishes_nowhere_writes_no_metric_to_standard_output() -> None:
+def test_a_process_that_publishes_nowhere_writes_no_metric() -> None:
     program = "from service.observe import Watch\nwatch = Watch.here('api')\nfor _ in range(250):"
     program += (
         "\n    watch.publish({'DeltasRecorded': 1, 'TailDeltas': 2})\n    "
@@ -138,7 +138,7 @@ def test_a_process_that_publishes_nowhere_writes_no_metric_to_standard_output() 
     assert (done.stdout, done.stderr) == ("", "")
 
 
-def test_no_line_of_a_settlement_denies_what_counts_of_its_call_or_asks_for_another_key() -> None:
+def test_no_line_of_a_settlement_denies_what_counts() -> None:
     stream = io.StringIO()
     other = SettledOtherwise("llm:key", 40, 20, is_least=True)
     report(watch(stream), other, NotCounted("llm:key", 20, 40, None))

@@ -45,7 +45,7 @@ def periods(service: Service, query: str) -> Answer:
 # --------------------------------------------------------------------------------------------------
 
 
-def test_the_last_periods_of_a_counter_have_their_value_and_what_is_left_of_a_limit() -> None:
+def test_the_last_periods_have_their_value_and_what_is_left() -> None:
     service = of_november()
     service.add(4, "a", NAME, at=AT)
     service.add(3, "a", PLAIN, at=AT)
@@ -84,7 +84,7 @@ def test_the_last_periods_of_a_counter_have_their_value_and_what_is_left_of_a_li
     assert periods(service, f"{KEY}&last=15").said["periods"][0]["counter"] == NEXT
 
 
-def test_a_period_that_passed_some_on_is_shown_as_it_was_with_what_it_passed_on() -> None:
+def test_a_period_that_passed_some_on_is_shown_with_it() -> None:
     limits, keep = (
         {"llm:": Limit(ceiling=50, region=A)},
         Keep(late=KEEP.late, keep=KEEP.keep, carry=20),
@@ -116,9 +116,7 @@ def test_a_period_that_passed_some_on_is_shown_as_it_was_with_what_it_passed_on(
         (f"{KEY}&last=101", "less than or equal to 100"),
     ],
 )
-def test_what_are_no_periods_is_refused_with_a_hint_and_nothing_is_read(
-    query: str, says: str
-) -> None:
+def test_bad_periods_are_refused_with_a_hint_unread(query: str, says: str) -> None:
     service = of_november()
     (error,) = periods(service, query).refused(422, "invalid-request")["errors"]
     assert says in error["error"]
@@ -139,9 +137,7 @@ def asked_of(service: Service, counter: str, amount: int) -> list[Answer]:
     ]
 
 
-def test_what_the_limit_of_a_period_refuses_says_when_the_next_one_begins_and_in_how_many_seconds() -> (
-    None
-):
+def test_a_periods_refusal_says_when_the_next_one_begins() -> None:
     service = of_november()
     service.now_ms += 500
     answers = asked_of(service, NAME, 51)
@@ -153,7 +149,7 @@ def test_what_the_limit_of_a_period_refuses_says_when_the_next_one_begins_and_in
     assert (service.value(NAME), service.value(TILL)) == (0, 0)
 
 
-def test_a_period_that_is_over_takes_nothing_and_says_since_when_and_that_no_attempt_will() -> None:
+def test_a_period_that_is_over_takes_nothing_and_says_since_when() -> None:
     service = over(of_november())
     for answer in asked_of(service, NAME, 1):
         said = answer.refused(409, "period-over")
@@ -166,7 +162,7 @@ def test_a_period_that_is_over_takes_nothing_and_says_since_when_and_that_no_att
     assert service.items == {}
 
 
-def test_a_base_and_a_time_of_another_period_are_refused_with_the_remedy() -> None:
+def test_a_base_and_another_periods_time_are_refused() -> None:
     service = of_november()
     for counter, name, says in (
         (KEY, "invalid-request", "ends with one period, such as @2026-11"),
@@ -187,9 +183,7 @@ def change(counter: str, then: str | None = None, key: str = "k") -> str:
     )
 
 
-def test_of_a_period_that_is_over_refused_is_the_answer_and_without_a_queue_of_outcomes_it_is_a_dead_letter() -> (
-    None
-):
+def test_a_change_of_a_period_that_is_over_is_answered_refused() -> None:
     service = over(of_november())
     several = f'{{"changes": [{change(PLAIN)}, {change(TILL)}]}}'
     assert service.adds(change(NAME), several) == []
@@ -202,7 +196,7 @@ def test_of_a_period_that_is_over_refused_is_the_answer_and_without_a_queue_of_o
 
 
 @pytest.mark.parametrize("queues", [("dead_letters", "outcomes"), ("dead_letters",)])
-def test_a_transfer_of_which_a_period_takes_no_half_is_a_dead_letter_and_moves_nothing(
+def test_a_transfer_that_a_period_half_takes_moves_nothing(
     queues: tuple[str, ...],
 ) -> None:
     service = of_november(queues=queues)
@@ -214,7 +208,7 @@ def test_a_transfer_of_which_a_period_takes_no_half_is_a_dead_letter_and_moves_n
     assert (service.outcomes(), service.items) == ([], {})
 
 
-def test_an_answer_says_when_the_next_period_begins_only_while_that_is_to_come() -> None:
+def test_the_next_period_is_said_while_it_is_to_come() -> None:
     end_ms = to_ms(end := datetime(2026, 12, 1, tzinfo=UTC))
     for now_ms, wait_s in ((end_ms - 1_500, "2"), (end_ms, None), (end_ms + 1, None)):
         answer = not_moved("llm:key@2026-11", end).answer(now_ms)

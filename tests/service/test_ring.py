@@ -42,7 +42,7 @@ def is_late(item: Item, made: Any, lateness_ms: int = 10_000) -> bool:
     return bool(arrived([record], settings(allowed_lateness_ms=lateness_ms)).lanes[LANE].late)
 
 
-def test_no_change_that_came_later_than_half_of_what_is_allowed_is_missed() -> None:
+def test_no_change_later_than_half_of_what_is_allowed_is_missed() -> None:
     """Whatever part of a second AWS does not say; and by its lowest token, of a pack."""
     for lateness_ms in (0, 1, 2_000, 10_001):
         for at_ms in (5_000, 5_001, 5_999):
@@ -86,9 +86,7 @@ def test_no_change_that_came_later_than_half_of_what_is_allowed_is_missed() -> N
         assert (len(seen.late), seen.rung) == (1, True)
 
 
-def test_what_came_late_is_named_at_once_by_jobs_of_a_hundred_is_never_skipped_and_rings_too() -> (
-    None
-):
+def test_a_late_change_is_named_at_once_and_rings_too() -> None:
     service = Service()
     pack = items.pack_item(pack_of([delta(1), delta(3)]))
     assert service.rings(delta(1), now(2), pack, delta(1, OTHER)) == NOTHING
@@ -113,9 +111,7 @@ def test_what_came_late_is_named_at_once_by_jobs_of_a_hundred_is_never_skipped_a
     assert service.taken() == [(Settle(LANE, Named(tuple(part))), 0) for part in parts]
 
 
-def test_a_ring_is_skipped_for_a_minute_by_both_clocks_since_before_its_message_was_sent_and_no_longer() -> (
-    None
-):
+def test_a_ring_is_skipped_for_a_minute_by_both_clocks() -> None:
     waits = [
         (0, 0, True),
         (60_000, 60_000, True),
@@ -156,9 +152,7 @@ def test_a_ring_waits_until_what_is_skipped_for_it_is_old_enough() -> None:
             assert service.rung(came) == [(Look(LANE), seconds)]
 
 
-def test_what_is_ahead_and_what_is_not_ring_each_for_itself_and_are_skipped_for_what_waits_as_long() -> (
-    None
-):
+def test_what_is_ahead_rings_for_itself() -> None:
     service = Service()
     far, further = delta(1, at_ms=NOW_MS + 100_000), delta(2, at_ms=NOW_MS + 130_000)
     assert service.rung(now(3), far) == [(Look(LANE), 175), RING]
@@ -171,7 +165,7 @@ def test_what_is_ahead_and_what_is_not_ring_each_for_itself_and_are_skipped_for_
         assert service.rung(further, made_ms=NOW_MS + 20_000) == sent
 
 
-def test_a_lane_is_put_into_the_directory_once_before_its_batch_is_answered() -> None:
+def test_a_lane_is_listed_once_before_its_batch_is_answered() -> None:
     service = Service(fold_min=QUIET)
     service.store([directory.item_of(THIRD)])
     service.rings(
@@ -192,7 +186,7 @@ def test_a_lane_is_put_into_the_directory_once_before_its_batch_is_answered() ->
     assert (service.taken(), set(service.items)) == ([], {directory.key_of(OTHER)})
 
 
-def test_a_lane_that_could_not_be_listed_comes_again_and_its_message_is_sent_all_the_same() -> None:
+def test_a_lane_that_could_not_be_listed_comes_again() -> None:
     service, of_other = Service(), Put(directory.item_of(OTHER), Absent())
     service.before(lambda request: request == of_other, fail(Throttled("slow")), times=1)
     assert service.rings(now(1), now(1), now(1, OTHER), now(2)) == failed("3")

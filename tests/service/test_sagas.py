@@ -53,7 +53,7 @@ def values(service: Service, *names: str) -> list[int]:
     return [service.value(name) for name in names]
 
 
-def test_a_reservation_holds_in_every_counter_once_and_says_all_that_ends_it() -> None:
+def test_a_reservation_holds_once_and_says_what_ends_it() -> None:
     here, there = two()
     answer = reserve(here, 4)
     assert (answer.status, answer.said["id"], len(answer.said["holds"])) == (201, "k", 2)
@@ -65,9 +65,7 @@ def test_a_reservation_holds_in_every_counter_once_and_says_all_that_ends_it() -
     assert reserve(here, 1, ULID, at=None, expires_s=9_000).said["holds"][0]["at"] == ULID_AT
 
 
-def test_a_reservation_that_a_limit_refuses_holds_nothing_and_names_the_counter_and_what_is_left() -> (
-    None
-):
+def test_a_refused_reservation_holds_nothing_and_says_why() -> None:
     service = web()
     reserve(service, 8, "other", counters=[ORG])
     said = reserve(service, 4).refused(409, "over-budget")
@@ -78,9 +76,7 @@ def test_a_reservation_that_a_limit_refuses_holds_nothing_and_names_the_counter_
     assert service.counted("LimitReached") == 2
 
 
-def test_a_settlement_counts_once_in_any_region_and_what_a_limit_refuses_of_it_stands_beside() -> (
-    None
-):
+def test_a_settlement_counts_once_and_its_excess_stands_beside() -> None:
     here, there = two()
     answer = reserve(here, 4)
     reserve(here, 3, "other", counters=[ORG])
@@ -98,7 +94,7 @@ def test_a_settlement_counts_once_in_any_region_and_what_a_limit_refuses_of_it_s
     assert values(here, KEY, ORG, f"over:{ORG}", f"over:{KEY}") == [9, 7, 2, 0]
 
 
-def test_a_reservation_is_one_whatever_the_seconds_that_it_may_last() -> None:
+def test_a_reservation_is_one_whatever_its_seconds() -> None:
     here, there = two()
     answer = reserve(here, 4)
     again = reserve(there, 4, region=A, expires_s=9_000, counters=[ORG, KEY])
@@ -111,7 +107,7 @@ def test_a_reservation_is_one_whatever_the_seconds_that_it_may_last() -> None:
     reserve(here, 4, expires_s=9_000).refused(409, "hold-ended")
 
 
-def test_a_settlement_tries_every_counter_before_it_says_what_failed() -> None:
+def test_a_settlement_tries_every_counter_before_it_fails() -> None:
     service = web()
     answer = reserve(service, 4)
     service.before(writes_of(KEY), fail(Throttled("slower")), 5)
@@ -132,7 +128,7 @@ def test_a_release_lets_every_hold_go_and_again_nothing_happens() -> None:
     reserve(here, 4).refused(409, "hold-ended")
 
 
-def test_a_transfer_moves_once_in_any_region_and_says_what_a_limit_refused() -> None:
+def test_a_transfer_moves_once_and_says_what_refused_it() -> None:
     here, there = two()
     here.post("deltas", {"counter": ANN, "change": 60, "at": AT}, "start")
 
@@ -167,9 +163,7 @@ def fill(service: Service) -> None:
     service.post("deltas", {"counter": ANN, "change": 71, "at": AT, "region": A}, "fill")
 
 
-def test_under_one_key_a_transfer_to_or_from_another_counter_is_another_one_and_another_amount_a_conflict() -> (
-    None
-):
+def test_another_pair_of_counters_is_another_transfer() -> None:
     service = web()
     service.add(10, "start", counter=ANN, at=AT)
     service.add(98, "start", counter="wallet:full", at=AT)
@@ -259,7 +253,7 @@ def test_two_counters_that_are_one_are_named() -> None:
         assert says in answer.refused(422, "invalid-request")["errors"][0]["error"]
 
 
-def test_a_hold_that_was_never_granted_is_none_to_settle_or_release() -> None:
+def test_a_hold_never_granted_is_none_to_settle_or_release() -> None:
     service = web()
     never: dict[str, Any] = {"holds": [{"counter": KEY, "id": f"{ULID}.{A}.0.4"}]}
     for path, more in (("settle", {"cost": 4}), ("release", {})):
@@ -268,9 +262,7 @@ def test_a_hold_that_was_never_granted_is_none_to_settle_or_release() -> None:
     assert values(service, KEY, f"over:{KEY}") == [0, 0]
 
 
-def test_a_cost_that_could_not_stand_beside_its_counter_is_refused_before_anything_is_held() -> (
-    None
-):
+def test_a_cost_with_no_counter_beside_is_refused_first() -> None:
     service = web(limits=LIMITS | {"over:": Limit(ceiling=5, region=A)})
     reserve(service, 4).refused(422, "invalid-request")
     assert held(service) == [0, 0]

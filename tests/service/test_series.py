@@ -29,7 +29,7 @@ def steps(service: Service, query: str) -> list[tuple[Any, ...]]:
     ]
 
 
-def test_a_series_follows_the_zone_and_ends_now_unless_until_says_where() -> None:
+def test_a_series_follows_its_zone_and_ends_now_or_at_until() -> None:
     service, until = with_changes(), "2025-01-01T00:00:00Z"
     days = [("2024-12-30T00:00", 5, 2, 5), ("2024-12-31T00:00", 80, 2, 85)]
     assert steps(service, f"2024-12-30T10:00:00Z&until={until}") == days
@@ -60,9 +60,7 @@ def test_a_series_may_end_in_the_future() -> None:
     assert found == [("2024-12-31T00:00", 80, 2, 85), *nothing]
 
 
-def test_the_value_at_an_instant_is_what_was_asked_for_before_it_and_a_balance_stays_as_it_is() -> (
-    None
-):
+def test_the_value_at_an_instant_is_what_was_asked_before_it() -> None:
     service, read = with_changes(), f"/counters?counter={COUNTER}"
     at = "2024-12-31T22:59:00.000Z"
     for how in ("", "&consistent=false"):
@@ -116,9 +114,7 @@ def test_the_value_at_an_instant_is_what_was_asked_for_before_it_and_a_balance_s
         ),
     ],
 )
-def test_what_cannot_be_a_series_is_refused_with_a_hint_and_nothing_is_read(
-    target: str, name: str, says: str
-) -> None:
+def test_a_bad_series_is_refused_with_a_hint_unread(target: str, name: str, says: str) -> None:
     service = web()
     answer = service.ask("GET", target)
     answer.refused(422, name)

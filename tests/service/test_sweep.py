@@ -81,7 +81,7 @@ def test_a_pass_takes_so_many_hours_and_each_run_its_share() -> None:
         assert (len(seen), service.counted("LanesSwept")) == (len(lanes), len(lanes))
 
 
-def test_the_next_pass_begins_when_the_day_is_over_and_one_that_came_too_late_catches_up() -> None:
+def test_the_next_pass_begins_when_the_day_is_over() -> None:
     first, last = in_bucket(0, 1) + in_bucket(255, 1)
     service = directory_of(first, last)
     service.now_ms = DAY_MS - 1
@@ -107,7 +107,7 @@ def test_the_next_pass_begins_when_the_day_is_over_and_one_that_came_too_late_ca
     assert (service.sweep().behind_ms, swept(service)) == (0, lanes[:2])
 
 
-def test_the_place_is_kept_after_each_page_and_after_its_messages() -> None:
+def test_the_place_is_kept_after_each_page_and_its_messages() -> None:
     lanes = in_bucket(255, 3)
     service = directory_of(*lanes, page_size=2, bucket=255)
     service.sweep()
@@ -125,7 +125,7 @@ def test_the_place_is_kept_after_each_page_and_after_its_messages() -> None:
     assert len(swept(service)) == 1
 
 
-def test_a_message_that_the_queue_does_not_confirm_fails_the_run_and_the_place_stays() -> None:
+def test_an_unconfirmed_message_fails_the_run_in_its_place() -> None:
     lanes = in_bucket(3, 3)
     service = directory_of(*lanes)
     service.refused.add(lanes[1])
@@ -167,7 +167,7 @@ places = st.builds(
 
 
 @given(places)
-def test_a_place_comes_back_and_one_that_nobody_can_read_or_of_the_future_is_the_beginning(
+def test_an_unreadable_place_is_the_beginning(
     place: Place,
 ) -> None:
     assert place_of(place_item(A, place), DAY_MS) == place
@@ -175,7 +175,7 @@ def test_a_place_comes_back_and_one_that_nobody_can_read_or_of_the_future_is_the
         assert place_of(keyed(place_key(A), **said), DAY_MS) == Place(DAY_MS)
 
 
-def test_what_names_no_lane_and_lanes_that_no_reader_looks_at_are_reported() -> None:
+def test_lanes_that_nobody_reads_are_reported() -> None:
     lanes, unread = in_bucket(7, 2), Lane(A, 1, "a")
     service = directory_of(*lanes, unread, SEATS, Lane(B, 0, "a"), limits=LIMITS)
     pk = directory.bucket_pk(A, 7)
@@ -215,9 +215,7 @@ def filed(lane: Lane, n: int, end_ms: int) -> Item:
     return gates.hold_item(lane, hold_token(lane.counter, str(n), end_ms - 1_000, 1_000), 1)
 
 
-def test_filed_holds_an_hour_after_their_time_the_largest_gate_and_gates_that_nobody_asks_are_reported() -> (
-    None
-):
+def test_filed_holds_and_gates_that_nobody_asks_are_reported() -> None:
     small = gates.new_gate(Lane(A, 0, "seats:a"), LIMITS["seats:"])
     large = {**gates.new_gate(SEATS, LIMITS["seats:"]), "moved": {"BS": [bytes(4)] * 900}}
     (before,) = in_bucket(directory.bucket_of(SEATS.counter), 1)  # in its page, and without a gate
@@ -244,7 +242,7 @@ def test_filed_holds_an_hour_after_their_time_the_largest_gate_and_gates_that_no
     ]
 
 
-def test_lanes_of_periods_that_are_kept_no_longer_get_no_job_and_no_look_at_their_gates() -> None:
+def test_a_period_kept_no_longer_gets_no_job_and_no_look() -> None:
     kept, retired = Lane(A, 0, "seats:a@2026-11"), Lane(A, 0, "seats:a@2024-11")
     periods = {"seats:": Keep(late=timedelta(days=15), keep=timedelta(days=400))}
     now_ms = to_ms(datetime(2026, 12, 20, tzinfo=UTC))

@@ -70,7 +70,7 @@ def published(service: Service) -> list[tuple[str, str, int, int]]:
     ]
 
 
-def test_both_directions_of_each_threshold_are_published_and_nothing_that_has_none_here() -> None:
+def test_both_directions_of_each_threshold_are_published() -> None:
     service = shop()
     for change in (50, -45, 200, -199):
         add(service, change)
@@ -88,7 +88,7 @@ def test_both_directions_of_each_threshold_are_published_and_nothing_that_has_no
     assert published(service) == [("below-10", IN, 5, 1)]
 
 
-def test_one_of_a_limit_is_measured_by_the_limit_that_is_set_in_the_read_of_the_value() -> None:
+def test_one_of_a_limit_is_measured_by_the_limit_set() -> None:
     limits = {"stock:": Limit(ceiling=10, region=A), "stock:goods:": Limit(floor=-4, region=A)}
     share, left = Threshold(of_ceiling=0.75, name="near"), Threshold(left=3)
     own = settings(regions=(A,), limits=limits, thresholds={"stock:": (share, left)})
@@ -123,9 +123,7 @@ def test_one_of_a_limit_is_measured_by_the_limit_that_is_set_in_the_read_of_the_
     assert (name, below, side) == ("left-3", -1, IN)
 
 
-def test_one_that_is_overtaken_each_time_gives_up_and_one_that_is_overtaken_once_begins_anew() -> (
-    None
-):
+def test_an_evaluation_overtaken_each_time_gives_up() -> None:
     service = shop()
     add(service, 5)
     service.before(Update, lambda _: evaluated(service), times=1)
@@ -163,7 +161,7 @@ def test_the_value_is_read_strongly_and_after_the_crossings() -> None:
     )
 
 
-def test_an_item_that_nobody_can_read_is_damage_and_further_attributes_are_kept() -> None:
+def test_an_unreadable_item_is_damage_and_attributes_are_kept() -> None:
     service = shop(5)
     service.alter(LOW_KEY, note={"S": "mine"})
     add(service, 50)
@@ -182,7 +180,7 @@ def test_an_item_that_nobody_can_read_is_damage_and_further_attributes_are_kept(
             evaluated(service)
 
 
-def test_the_same_name_with_another_number_or_direction_goes_on_from_its_side() -> None:
+def test_a_name_with_another_number_goes_on_from_its_side() -> None:
     def named(**bound: int) -> Settings:
         return settings(thresholds={"stock:": (Threshold(name="low", **bound),)})  # type: ignore[arg-type]
 
@@ -249,7 +247,7 @@ NOT_READ_FROM: list[Delta | Item] = [
 ]
 
 
-def test_whatever_a_value_is_read_from_asks_for_an_evaluation_and_nothing_else_does() -> None:
+def test_a_value_that_is_read_asks_for_an_evaluation() -> None:
     for event in ("INSERT", "MODIFY", "REMOVE"):
         for item in READ_FROM:
             asked = evaluations(Service(**own()), item, event=event)
@@ -266,7 +264,7 @@ def test_whatever_a_value_is_read_from_asks_for_an_evaluation_and_nothing_else_d
     assert crossings.counter_of(crossing_key(A, "a#b", "low").pk, A) == "a#b"
 
 
-def test_it_is_skipped_only_while_a_message_is_on_its_way_that_is_served_after_it() -> None:
+def test_an_ask_is_skipped_while_its_message_is_on_its_way() -> None:
     service = Service(**own())
     assert evaluations(service, new(LANE), new(THERE)) == [(JOB, DELAY_S)]
     every_ms = EVALUATE_EVERY_S * 1_000
@@ -283,7 +281,7 @@ def test_it_is_skipped_only_while_a_message_is_on_its_way_that_is_served_after_i
     assert evaluations(service, new(THERE)) == [(JOB, DELAY_S)]
 
 
-def test_a_message_is_served_by_an_evaluation_alone_and_one_that_failed_later_and_later() -> None:
+def test_a_message_is_served_by_an_evaluation_and_fails_later() -> None:
     service = Service(**own())
     service.put(delta(1))
     service.bus_down = True
@@ -306,9 +304,7 @@ def test_a_message_is_served_by_an_evaluation_alone_and_one_that_failed_later_an
     assert (elsewhere.details, "CrossingsUntold" in elsewhere.notes.metrics) == ([], False)
 
 
-def test_the_sweep_asks_once_for_each_counter_of_any_region_and_again_where_a_message_was_lost() -> (
-    None
-):
+def test_the_sweep_asks_once_a_counter() -> None:
     lanes = LANE, THERE, Lane(B, 0, "stock:1"), Lane(A, 0, "seats:gig")
     for page_size in (1, 1_000):
         for given, asked in ((own(), {"stock:1", COUNTER}), (own(B), set()), ({}, set())):
@@ -329,7 +325,7 @@ def test_the_sweep_asks_once_for_each_counter_of_any_region_and_again_where_a_me
 PUBLISH = Publish(Crossing.after(None, A, COUNTER, LOW, 9, NOW_MS), "counters")
 
 
-def test_an_event_is_one_entry_of_the_bus_and_what_it_did_not_take_is_an_error() -> None:
+def test_an_event_is_one_entry_and_a_refused_one_is_an_error() -> None:
     client = Mock(
         **{"put_events.return_value": {"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]}}
     )
@@ -360,7 +356,7 @@ def test_an_event_is_one_entry_of_the_bus_and_what_it_did_not_take_is_an_error()
         Runtime(Region()).answer(PUBLISH)
 
 
-def test_a_region_that_publishes_has_a_bus_and_no_other_has_and_a_client_is_made_for_who_sends(
+def test_a_region_that_publishes_has_a_bus(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made: list[tuple[str, str]] = []

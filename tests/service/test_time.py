@@ -81,7 +81,7 @@ def test_compact_ends_in_time_where_no_call_is_answered(call_s: float) -> None:
     assert {job.lane for job, _ in service.taken()} == {job.lane for job in jobs}
 
 
-def test_sweep_looks_at_the_clock_between_the_gates_of_a_page_and_each_run_comes_further() -> None:
+def test_the_sweep_looks_at_the_clock_between_gates() -> None:
     lanes = in_bucket(255, 1_000)
     service = directory_of(*lanes, bucket=255, limits=LIMITS)
     service.store(gates.new_gate(lane, LIMITS["c"]) for lane in lanes)

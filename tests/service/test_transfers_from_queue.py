@@ -54,7 +54,7 @@ def values(service: Service) -> list[int]:
     return [service.value(name) for name in (ANN, BOB, TILL)]
 
 
-def test_a_batch_of_transfers_is_decided_in_rounds_and_moves_once_however_often_it_comes() -> None:
+def test_a_batch_is_decided_in_rounds_and_moves_once() -> None:
     for pack in (False, True):
         service = started(pack=pack, queues=("outcomes",))
         bodies = (
@@ -86,7 +86,7 @@ def test_a_batch_of_transfers_is_decided_in_rounds_and_moves_once_however_often_
         (FULL, [60, 30, 0], ANN, 1),
     ],
 )
-def test_a_message_comes_again_until_its_transfer_is_decided_whichever_step_failed(
+def test_a_message_comes_again_until_its_transfer_is_decided(
     target: str, after: list[int], counter: str, nth: int
 ) -> None:
     service, writes = started(), count()
@@ -103,7 +103,7 @@ def test_a_message_comes_again_until_its_transfer_is_decided_whichever_step_fail
     assert outcomes(service) == [("pay", ANN, "counted" if target == BOB else "refused")] * 2
 
 
-def test_a_refund_that_is_refused_is_an_error_and_comes_again_until_there_is_room() -> None:
+def test_a_refused_refund_is_an_error_and_comes_again() -> None:
     service = started()
     other = ledger_of(service)
     service.before(writes_of(FULL), lambda _: other.add(ANN, 50), 1)
@@ -118,7 +118,7 @@ def test_a_refund_that_is_refused_is_an_error_and_comes_again_until_there_is_roo
     assert outcomes(service) == [("pay", ANN, "refused")] * 2
 
 
-def test_a_batch_of_stuck_transfers_costs_the_same_at_every_attempt() -> None:
+def test_a_batch_of_stuck_transfers_costs_the_same_each_time() -> None:
     service = started(pack=True)
     other = ledger_of(service)
     bodies = [moves(10, f"pay{n}", target=FULL) for n in range(5)]
@@ -169,9 +169,7 @@ def test_a_refund_by_the_queue_and_by_a_caller_is_one_refund(first: str) -> None
             assert (service.value(source), service.value(FULL)) == (before, 95)
 
 
-def test_under_one_key_another_source_or_target_is_another_transfer_in_one_batch_and_over_two() -> (
-    None
-):
+def test_another_source_or_target_makes_another_transfer() -> None:
     for pack in (False, True):
         service = started(pack=pack)
         bodies = (
@@ -191,7 +189,7 @@ def test_under_one_key_another_source_or_target_is_another_transfer_in_one_batch
         assert [why for _, why in service.dead_letters()] == ["TokenConflict"]
 
 
-def test_a_transfer_that_was_first_asked_for_in_another_region_moves_in_its_lanes() -> None:
+def test_a_transfer_first_asked_for_abroad_moves_in_its_lanes() -> None:
     service = started(B)
     assert service.adds(moves(10, "till", TILL, "shop", region=A)) == []
     lanes = {
@@ -204,7 +202,7 @@ def test_a_transfer_that_was_first_asked_for_in_another_region_moves_in_its_lane
 
 
 @pytest.mark.parametrize("is_strong", [False, True])
-def test_a_transfer_whose_target_the_tables_shape_refuses_takes_nothing(is_strong: bool) -> None:
+def test_a_transfer_whose_target_the_shape_refuses_takes_nothing(is_strong: bool) -> None:
     """The target's limit is not in the shape yet, or the table takes only counters with a limit."""
     wallets = {"wallet:": Limit(floor=0, ceiling=100, region=A)}
     limits = wallets if is_strong else {**wallets, "new:": Limit(floor=0)}
@@ -225,7 +223,7 @@ def test_a_transfer_whose_target_the_tables_shape_refuses_takes_nothing(is_stron
         assert (service.value(ANN), service.value("new:b")) == (41, 10)
 
 
-def test_a_transfer_to_a_name_that_is_not_written_here_is_a_dead_letter_and_takes_nothing() -> None:
+def test_a_transfer_to_a_name_not_written_here_is_a_dead_letter() -> None:
     service = started(prefixes=("wallet:", "till"))
     assert service.adds(moves(10, target="ledger:canary"), moves(10, "other", target="shop")) == []
     assert [copy["MessageBody"] for copy in service.sqs.taken["dead_letters"]] == [

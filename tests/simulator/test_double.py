@@ -47,7 +47,7 @@ def compactor_of(simulation: Simulation) -> Compactor:
     return Compactor(settings(), tables=tables, clock=simulation.clock)
 
 
-def test_a_region_that_is_cut_off_is_out_of_reach_until_it_is_joined() -> None:
+def test_a_region_cut_off_is_out_of_reach_until_joined() -> None:
     for given in ("table", "tables"):
         simulation = Simulation((EU, US))
         tables = {region: simulation.table(region) for region in (EU, US)}
@@ -81,9 +81,7 @@ def test_the_answer_of_the_next_write_is_lost_and_of_no_other() -> None:
     assert reader.read("c").value == 9
 
 
-def test_a_simulation_begins_now_or_when_it_is_told_to_and_refuses_faults_that_it_cannot_play() -> (
-    None
-):
+def test_a_simulation_refuses_faults_it_cannot_play() -> None:
     ledger = ledger_of(Simulation((EU, US)))
     assert ledger.add("c", 1, idempotency_key="k", at=datetime.now(UTC)).outcome == "recorded"
     assert Simulation((EU, US), start=START).now() == START
@@ -143,9 +141,7 @@ def played(seed: int) -> tuple[int, str, str]:
     return history
 
 
-def test_changes_that_are_sent_again_count_once_whatever_fails_and_the_same_seed_is_the_same_history() -> (
-    None
-):
+def test_a_repeated_change_counts_once_and_a_seed_is_a_history() -> None:
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)  # threads switch often
     try:

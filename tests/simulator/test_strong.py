@@ -22,7 +22,7 @@ def world(*picks: int, regions: tuple[str, ...] = (EU, US, AP)) -> World:
     return World(regions, Replayed(picks), lag_steps=5, clock_skew_ms=(100,), replica=StrongReplica)
 
 
-def test_a_strong_read_anywhere_is_the_newest_and_an_eventual_one_is_what_has_arrived() -> None:
+def test_a_strong_read_is_the_newest_anywhere() -> None:
     table = world()
     for version, region in enumerate((EU, US, AP), 1):  # the clock of the first is ahead
         table.answer(region, Put(item(*KEY, version)))
@@ -46,7 +46,7 @@ def test_a_strong_read_anywhere_is_the_newest_and_an_eventual_one_is_what_has_ar
     ] * 3
 
 
-def test_a_write_in_flight_fails_those_of_other_regions_to_its_item_alone() -> None:
+def test_a_write_in_flight_fails_others_to_its_item() -> None:
     table, again = world(2), Put(item(*KEY, 2))
     assert table.answer(EU, Put(item(*KEY), Absent())) is None
     for region, request in ((US, again), (EU, At(AP, again))):
@@ -59,7 +59,7 @@ def test_a_write_in_flight_fails_those_of_other_regions_to_its_item_alone() -> N
     assert table.answer(US, Put(item(*KEY, 3), version_is(2))) is None
 
 
-def test_who_reaches_no_second_region_has_eventual_reads_alone_and_a_witness_is_one() -> None:
+def test_a_region_alone_has_eventual_reads() -> None:
     for regions, cut, alone in (
         ((EU, US, AP), {EU}, {EU}),
         ((EU, US, AP), {EU, US}, {EU, US, AP}),
@@ -76,7 +76,7 @@ def test_who_reaches_no_second_region_has_eventual_reads_alone_and_a_witness_is_
                     table.answer(region, request)
 
 
-def test_it_has_no_transactions_and_counters_with_a_limit_need_none() -> None:
+def test_it_has_no_transactions_and_a_limit_needs_none() -> None:
     with pytest.raises(TableMismatch):
         Simulation((EU,), strong=True).table(EU).answer(
             Transact((Put(item("a", "1")), Put(item("a", "2"))))

@@ -194,7 +194,7 @@ def test_statements_and_transactions_are_held_to_the_same_keys(visit: Visit, ask
 
 
 @pytest.mark.shows(16)
-def test_a_right_in_each_region_is_held_to_the_keys_of_that_region(visit: Visit, ask: Any) -> None:
+def test_a_right_in_a_region_is_held_to_that_regions_keys(visit: Visit, ask: Any) -> None:
     ask(PLAIN + OTHERS, visit.regions[1:])
 
 

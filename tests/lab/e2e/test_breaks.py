@@ -46,7 +46,7 @@ def deployed() -> list[Alarm]:
     return alarms_of({"Parameters": parameters, "Resources": source()["Resources"] | functions}, 25)
 
 
-def test_so_many_of_the_last_periods_must_breach_and_missing_data_is_what_the_alarm_says() -> None:
+def test_an_alarm_counts_breaches_and_missing_data_as_it_says() -> None:
     for alarm, points, crosses in (
         (ONE, [6.0, 6, 6], True),
         (ONE, [6, 0, 6], True),  # two of three
@@ -65,7 +65,7 @@ def test_so_many_of_the_last_periods_must_breach_and_missing_data_is_what_the_al
     assert ONE.points(samples, 100.0) == [1, None, 7]
 
 
-def test_metric_math_needs_what_is_there_and_evaluates_one_arm_of_if() -> None:
+def test_metric_math_evaluates_one_arm_of_if() -> None:
     for rung, looked, point in (
         (50.0, 1.0, 2.0),
         (50.0, None, None),
@@ -86,7 +86,7 @@ def test_metric_math_needs_what_is_there_and_evaluates_one_arm_of_if() -> None:
     ]
 
 
-def test_what_is_measured_is_what_sqs_and_the_lines_of_a_function_say() -> None:
+def test_what_is_measured_is_what_sqs_and_the_lines_say() -> None:
     """As SQS has it: a change that fails at each receive leaves the age of the queue after three
     of them.
     """
@@ -118,9 +118,7 @@ def test_what_is_measured_is_what_sqs_and_the_lines_of_a_function_say() -> None:
     assert samples == [(invoked, 1), (failed, 1), (RUNG, 1.0), (RUNG, 2.0), (LOOKED, 3.0)]
 
 
-def test_every_alarm_of_the_templates_is_judged_or_watches_what_is_known_not_to_be_measured_here() -> (
-    None
-):
+def test_every_alarm_is_judged_or_known_not_to_be_measured() -> None:
     alarms = deployed()
     assert [alarm for alarm in alarms if is_measured(alarm, PARTS) == is_excused(alarm)] == []
     for broken in BREAKS:

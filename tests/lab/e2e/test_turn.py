@@ -45,9 +45,7 @@ def asked(key: str, answer: str, from_ms: int, to_ms: int, **said: str) -> Asked
         (datetime(2027, 1, 9, tzinfo=UTC), "2026-12"),
     ],
 )
-def test_the_month_that_closes_in_the_run_is_the_last_that_is_over_in_every_zone(
-    now: datetime, over: str
-) -> None:
+def test_the_month_that_closes_is_over_in_every_zone(now: datetime, over: str) -> None:
     for passed_s, number in ((0, 0), (CLOSES_S[1] - 100, 1), (CLOSES_S[2] - 44, 3)):
         turn = next_turn(now, now + timedelta(seconds=passed_s))
         assert (turn.number, turn.over) == (number, over)
@@ -61,9 +59,7 @@ def test_the_month_that_closes_in_the_run_is_the_last_that_is_over_in_every_zone
         next_turn(now, now + timedelta(seconds=CLOSES_S[-1]))
 
 
-def test_an_answer_on_the_wrong_side_of_the_instant_is_wrong_and_so_is_a_run_that_shows_no_side() -> (
-    None
-):
+def test_an_answer_on_the_wrong_side_of_the_instant_is_wrong() -> None:
     right = [
         asked(
             f"{n}/{way}/{region}",

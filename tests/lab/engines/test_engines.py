@@ -41,9 +41,7 @@ def name(engine: Engine, table_names: Iterator[str]) -> str:
     return made
 
 
-def test_a_write_reaches_the_other_region_but_not_across_a_partition_and_a_replicator_that_failed_says_so(
-    engine: Engine, name: str
-) -> None:
+def test_a_write_reaches_the_other_region_but_no_partition(engine: Engine, name: str) -> None:
     clients: dict[str, Any] = {region: engine.client(region) for region in (A, B)}
 
     def put(region: str, value: int) -> None:
@@ -119,9 +117,7 @@ KINDS = [  # what a put meets            what its caller sees          written
 ]
 
 
-def test_a_fault_does_to_a_put_what_its_kind_says_and_what_says_that_nothing_was_written_follows_no_write(
-    engine: Engine, name: str
-) -> None:
+def test_a_fault_does_to_a_put_what_its_kind_says(engine: Engine, name: str) -> None:
     for kind, expected, written in KINDS:
         item = ITEM | {"pk": {"S": kind}}
         with behind(engine, {BY_KIND[kind]: 1.0}) as (endpoint, _):
@@ -130,9 +126,7 @@ def test_a_fault_does_to_a_put_what_its_kind_says_and_what_says_that_nothing_was
     assert all(fault.times == 0 for fault in FAULTS if fault.answer in ("throttled", "conflict"))
 
 
-def test_who_is_cut_off_or_refused_is_until_it_ends_and_a_batch_is_answered_item_by_item(
-    engine: Engine, name: str
-) -> None:
+def test_a_region_cut_off_is_so_until_it_ends(engine: Engine, name: str) -> None:
     with behind(engine, {}) as (endpoint, send):
         send(("partition", True))
         errors = [error_of_put(name, endpoint, *of) for of in ((A, A), (B, OUTSIDE), (B, A))]

@@ -105,9 +105,7 @@ def steps(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 @given(steps(st.none()) | steps(st.sampled_from(["delete", 1, 2])), st.integers(0, 99))
-def test_regions_converge_and_to_the_last_writer_where_no_two_writes_are_alike(
-    script: list[tuple[Any, ...]], seed: int
-) -> None:
+def test_regions_converge_to_the_last_writer(script: list[tuple[Any, ...]], seed: int) -> None:
     world = Model(A, B, C, seed=seed)
     world.play(script)
     world.run_to_the_end()

@@ -35,7 +35,7 @@ def test_a_value_names_its_deltas() -> None:
     assert deltas_in(2) is deltas_in(-1) is None
 
 
-def test_what_is_wrong_with_a_read_is_said_and_a_right_one_is_right() -> None:
+def test_a_wrong_read_is_found_and_a_right_one_is_right() -> None:
     for read, says in (
         (seen(2, 2), "twice"),
         (seen(5, 1), "says it counts 1"),
@@ -66,7 +66,7 @@ def test_an_error_that_nothing_can_cause_is_wrong() -> None:
     assert list(check_reads(Record(broken=["a damaged lane"]))) == ["a damaged lane"]
 
 
-def test_a_delta_that_goes_away_is_found_unless_it_was_a_stray_or_elsewhere() -> None:
+def test_a_delta_that_goes_away_is_found_unless_it_was_a_stray() -> None:
     record = Record(seen=[seen(5, 2), seen(1, 1), seen(1, 1, region=US)])
     assert len(list(check_continuity(record, ()))) == 1
     assert list(check_continuity(record, {1})) == []
@@ -82,7 +82,7 @@ def test_a_delta_that_came_on_time_and_was_a_stray_is_wrong() -> None:
     ]
 
 
-def test_what_is_wrong_at_the_end_is_said_and_a_right_one_is_right() -> None:
+def test_a_wrong_end_is_found_and_a_right_one_is_right() -> None:
     every = [1, 4, 16]
     for here, there, listed_here, listed_there, says in (
         (2, 2, [], [], "twice"),

@@ -65,14 +65,14 @@ def test_every_kind_of_history_is_played() -> None:
 @pytest.mark.parametrize(
     ("kind", "times", "first", "bounds"), PLAYED, ids=[kind for kind, *_ in PLAYED]
 )
-def test_histories_of_a_kind_are_right_and_everything_happens_in_them(
+def test_a_kinds_histories_are_right_and_everything_happens(
     kind: str, times: int, first: int, bounds: dict[str, int]
 ) -> None:
     happened = played(kind, times, first)
     assert {what: happened[what] for what, bound in bounds.items() if happened[what] <= bound} == {}
 
 
-def test_every_limited_counter_that_is_restored_is_right_after_a_rebuild(
+def test_a_restored_limited_counter_is_right_after_a_rebuild(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(limited_restores, "ONE_OF", 1)
@@ -84,7 +84,7 @@ def test_every_limited_counter_that_is_restored_is_right_after_a_rebuild(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_seed_is_the_same_history_every_time_and_its_picks_are_too(kind: str) -> None:
+def test_a_seed_is_the_same_history_and_picks_every_time(kind: str) -> None:
     seed = {"service": 2_000_006, "thresholds": 3_000_005}.get(kind, 7)
     play, first, second = KINDS[kind].play, Drawn(seed), Drawn(seed)
     assert play(first) == play(second) == play(Replayed(first.picks))
@@ -98,9 +98,7 @@ def test_a_history_can_be_read(kind: str, what: str) -> None:
     assert not any(line.startswith("WRONG") for line in shown)
 
 
-def test_a_replica_that_is_made_again_with_half_of_a_commit_is_right_again_after_a_rebuild() -> (
-    None
-):
+def test_a_replica_made_with_half_a_commit_is_rebuilt_right() -> None:
     """Also where compactors went on before it, so that segments overlap."""
     struck = 0
     for seed in range(120, 132):
@@ -112,7 +110,7 @@ def test_a_replica_that_is_made_again_with_half_of_a_commit_is_right_again_after
     assert struck > 0
 
 
-def test_of_each_kind_of_thing_enough_has_to_happen_in_many_histories() -> None:
+def test_enough_has_to_happen_in_many_histories() -> None:
     enough = Counter(
         {"lanes": 1_000, **{name: int(1_000 * least) for name, least in LEAST.items()}}
     )

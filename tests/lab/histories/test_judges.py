@@ -110,7 +110,7 @@ def test_the_rules_fail_where_another_one_finds_it_too(
     assert f"{2 if amiss else 3} of 3 rules" in capsys.readouterr().out
 
 
-def test_a_row_is_wrong_where_its_history_is_right_and_where_another_rule_finds_it(
+def test_a_row_is_wrong_if_another_rule_finds_its_history(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     row = ALONE[0]
@@ -151,7 +151,7 @@ ENOUGH = Counter(dict.fromkeys(simulate.LEAST, 10))
         (ENOUGH - Counter({"moved": 10}), None, 1, "too little happened: moved"),
     ],
 )
-def test_make_simulate_fails_at_a_wrong_history_and_where_too_little_happened(
+def test_make_simulate_fails_at_a_wrong_or_empty_history(
     happened: Counter[str],
     wrong_at: int | None,
     code: int,

@@ -28,7 +28,7 @@ def test_no_cast_is_lost() -> None:
     assert len(explore.EXPLORED) == 81
 
 
-def test_the_obvious_design_goes_wrong_and_its_shortest_trace_says_how() -> None:
+def test_the_obvious_design_goes_wrong_and_its_trace_says_how() -> None:
     explored = explore.explore("a_retry_after_the_merge")
     assert 0 < explored.wrong < explored.states
     assert explored.trace[-1] == "WRONG: at the end eu-west-1 reads 2: a delta is counted twice"

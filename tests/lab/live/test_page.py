@@ -31,9 +31,7 @@ def at_rest(scene: Scene) -> Any:
     return picture(scene)
 
 
-def test_a_number_is_judged_by_what_its_region_can_know_and_at_rest_ours_alone_equals_the_truth() -> (
-    None
-):
+def test_a_number_is_judged_by_what_its_region_can_know() -> None:
     scene = Scene(7, Controls(lag_ms=800, duplicates_percent=30, writes_per_s=16))
     for step in range(800):
         if step == 400:
@@ -79,9 +77,7 @@ def test_a_library_that_reads_too_much_is_called_wrong(monkeypatch: pytest.Monke
     assert verdict["note"].startswith("+")
 
 
-def test_the_page_alone_is_answered_loads_nothing_from_elsewhere_and_a_bad_wish_changes_nothing() -> (
-    None
-):
+def test_the_page_loads_nothing_foreign_and_takes_no_bad_wish() -> None:
     with Server(0) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         visitor = httpx.Client(base_url=server.url, timeout=60, trust_env=False)

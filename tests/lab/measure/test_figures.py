@@ -47,9 +47,7 @@ def test_a_life_costs_what_its_items_cost() -> None:
     assert queued(250, seconds=1) * 1_000 == pytest.approx(2 * (10 + 10 + 5) + ends)
 
 
-def test_a_page_ends_after_a_megabyte_and_one_at_its_limit_does_not_say_that_it_is_the_last() -> (
-    None
-):
+def test_a_page_ends_after_a_megabyte() -> None:
     table = MeteredTable()
     for name in "abcd":
         table.answer(Put({"pk": {"S": "p"}, "sk": {"S": name}, "b": {"B": bytes(400_000)}}))
@@ -59,7 +57,7 @@ def test_a_page_ends_after_a_megabyte_and_one_at_its_limit_does_not_say_that_it_
     assert [(len(page.items), page.last) for page in pages] == [(3, "c"), (1, None), (1, "d")]
 
 
-def test_a_figure_that_misses_its_goal_or_shows_hardly_anything_and_a_part_that_fails_end_with_1(
+def test_a_missed_goal_or_a_failed_part_ends_with_1(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def rival(_: bool) -> Iterator[Figure]:
@@ -116,7 +114,7 @@ class Planted(Atomic):
         return self.more + (yield from Atomic.value(self, counter, consistent=consistent))
 
 
-def test_changes_that_are_dropped_or_repeated_and_wrong_reads_are_seen() -> None:
+def test_a_dropped_or_repeated_change_is_seen() -> None:
     assert count(Planted(), ONE, 0) == Counted(EVENTS, reads=18)
     none, both = count(Planted(times=(0,)), ONE, 0), count(Planted(times=(0, 2)), ONE, 0)
     assert (none.lost, none.missed > 0) == (EVENTS, True)
@@ -161,7 +159,7 @@ def row_of(name: str, crash: Counted = RIGHT, made: int = 1) -> Row:
     return Row(ON_WORLD[name], found, UNITS, UNITS, [Pace(1.0, made, 0)] * 2)
 
 
-def test_a_row_of_this_library_that_is_wrong_or_did_nothing_ends_with_1_and_leaves_the_page_as_it_was(
+def test_a_wrong_row_ends_with_1_and_leaves_the_page(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "comparison.md"
@@ -206,7 +204,7 @@ SPENT: dict[str, tuple[int, Charge, float]] = {
 }
 
 
-def test_what_designs_spend_is_what_their_items_cost_and_a_wrong_sum_is_no_result() -> None:
+def test_a_designs_spending_is_what_its_items_cost() -> None:
     designs = {design.name: design for design in DESIGNS}
     events = on_one_counter(shop_events(count=100))
     for name, (changes, change, housekeeping) in SPENT.items():

@@ -109,9 +109,7 @@ def test_what_may_be_is_right_and_what_may_not_is_said() -> None:
         assert why in judged(*lines)[0]
 
 
-def test_at_the_end_each_acknowledged_delta_counts_in_both_regions_and_what_failed_in_none() -> (
-    None
-):
+def test_an_acknowledged_delta_counts_in_both_regions() -> None:
     refused, killed = (invoke(10, 0), end(20, 0, how="fail")), invoke(10, 0)
     assert at_the_end({A: [0, 1], B: [0, 1]}, *ADDED) == at_the_end({A: [], B: []}, *refused) == []
     assert at_the_end({A: [0], B: [0]}, killed) == at_the_end({A: [], B: []}, killed) == []
@@ -124,7 +122,7 @@ def test_at_the_end_each_acknowledged_delta_counts_in_both_regions_and_what_fail
     ]
 
 
-def test_a_users_counters_are_held_against_the_truth_and_a_witness_names_its_deltas() -> None:
+def test_a_users_counters_are_held_against_the_truth() -> None:
     outcome = Outcome(values={A: {"stock": 5}, B: {"stock": 6}})
     assert wrong_values(outcome, {"stock": 5}) == [
         "at the end us-east-1 reads 6 of stock, which is 5"
@@ -173,9 +171,7 @@ def test_a_run_that_did_too_little_lacks_it_and_ends_with_1(
     assert ended.value.exit_code == 1
 
 
-def test_ours_sells_every_seat_and_no_more_the_others_do_not_and_a_sale_that_shows_less_is_wrong() -> (
-    None
-):
+def test_ours_sells_every_seat_and_no_more() -> None:
     ours, conditional, shares = flash_sale(1)
     assert (ours.sold, ours.refused, ours.wrongly_refused) == (SEATS, BUYERS - SEATS, 0)
     assert (conditional.oversold > 0, shares.empty > 0, shares.wrongly_refused > 0) == (
@@ -205,7 +201,7 @@ def test_ours_sells_every_seat_and_no_more_the_others_do_not_and_a_sale_that_sho
         assert max(map(len, lines)) <= 80
 
 
-def test_how_long_a_run_takes_follows_from_the_pace_of_its_first_changes() -> None:
+def test_a_runs_length_follows_from_its_first_changes() -> None:
     for too_soon in [(2.0, 100)], [(2, 100), (3, 200)], [(2, 100), (9, 100)], [(2, 550), (9, 560)]:
         assert seconds_left(600, too_soon) is None
     quick, slow = (seconds_left(600, [(2, 100), (2 + seconds, 200)]) for seconds in (10, 40))

@@ -122,7 +122,7 @@ def ends_in(step: str, run: Visit, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_run_that_is_cut_off_in_any_step_leaves_nothing_and_says_where(
+def test_a_run_cut_off_in_any_step_leaves_nothing(
     step: str, run: Visit, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ends_in(step, run, monkeypatch)
@@ -140,7 +140,7 @@ def call(*arguments: str, answer: str = "") -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def test_what_a_killed_run_left_is_taken_away_by_its_id_and_nothing_else_is(
+def test_a_killed_runs_rest_is_taken_away_by_its_id(
     run: Visit, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ends_in("S6", run, monkeypatch)
@@ -175,7 +175,7 @@ def test_what_cannot_be_taken_away_is_said_with_what_it_costs(
     assert f"{run.name}: left: stack {run.table} in eu-west-1: 0.55 dollars a day" in said[-1]
 
 
-def test_nothing_is_made_without_two_regions_credentials_and_a_yes(
+def test_nothing_is_made_without_regions_credentials_and_a_yes(
     run: Visit, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for arguments in (
@@ -204,7 +204,7 @@ def case(inside: str = "", **said: object) -> str:
     return f"<testcase><properties>{properties}</properties>{inside}</testcase>"
 
 
-def test_a_report_has_a_line_for_each_assumption_and_the_worst_of_its_tests(
+def test_a_report_has_a_line_for_each_assumption(
     said: list[str],
 ) -> None:
     run = Visit("1a2b3c4d", "111122223333", REGIONS)
@@ -242,7 +242,7 @@ def test_a_report_has_a_line_for_each_assumption_and_the_worst_of_its_tests(
     assert text.endswith("Stopped: S5\n\nLeft: queue x\n")
 
 
-def test_the_page_and_the_tests_have_the_same_numbers_and_what_the_page_names_is_there() -> None:
+def test_the_page_and_the_tests_have_the_same_numbers() -> None:
     claims = report.claims()
     assert (
         [*claims]
