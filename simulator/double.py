@@ -21,7 +21,7 @@ from ledger.core.checks import check_time, to_datetime
 from ledger.core.clocks import wall_clock
 from ledger.core.errors import LedgerError
 from ledger.core.requests import Pause, Request
-from ledger.gate.gates import REMEMBERED_MS
+from ledger.gate.sold_out import REMEMBERED_MS
 from simulator.choices import Drawn
 from simulator.faults import NONE, OF_PROCESSES, Faults
 from simulator.happening import LOST, by_itself, send

@@ -24,8 +24,9 @@ from ledger.core.values import Delta, Lane
 from ledger.gate import filing
 from ledger.gate.decide import decide_change
 from ledger.gate.gate import REFUSED, SLICE_MS, Gate, fingerprint
-from ledger.gate.gates import Gates, SoldOut
+from ledger.gate.gates import Gates
 from ledger.gate.move import free
+from ledger.gate.sold_out import SoldOut
 from simulator.choices import Choices
 
 CHANGES, HOLDS = 40, 24

@@ -27,7 +27,8 @@ from ledger.core.values import Delta, Lane
 from ledger.gate import items
 from ledger.gate.answer import Decision
 from ledger.gate.gate import REFUSED, Gate, change_of, counts
-from ledger.gate.gates import Gates, SoldOut
+from ledger.gate.gates import Gates
+from ledger.gate.sold_out import SoldOut
 from simulator.world import World
 
 COUNTER = "g"

@@ -28,10 +28,10 @@ from ledger.gate.answer import Decision, Left
 from ledger.gate.decide import add_group, decide_change, set_limit
 from ledger.gate.filing import roll
 from ledger.gate.gate import CLOSED, REFUSED
-from ledger.gate.gates import SoldOut
 from ledger.gate.holds import end
 from ledger.gate.move import free
 from ledger.gate.recount import outcomes
+from ledger.gate.sold_out import SoldOut
 from simulator.choices import Drawn
 from simulator.process import Log
 

@@ -50,7 +50,8 @@ from ledger.lane.shape import ShapeCheck
 from ledger.lane.takes import check_of_period, check_takes
 
 if TYPE_CHECKING:
-    from ledger.gate.gates import Gates, SoldOut
+    from ledger.gate.gates import Gates
+    from ledger.gate.sold_out import SoldOut
 
 
 COUNTERS_MAX = 10_000  # counters whose gates a process keeps at hand
@@ -75,7 +76,7 @@ class Rules:
         self.gates = lru_cache(COUNTERS_MAX)(self._gates)
         """A counter's gates; None when it has no limit."""
         if settings.limits:
-            from ledger.gate.gates import SoldOut
+            from ledger.gate.sold_out import SoldOut
 
             self.sold_out = SoldOut()
 

@@ -1,24 +1,10 @@
-"""The gates of one counter, as a process in one Region reaches them; how a gate is made; what a
-process remembers.
+"""The gates of one counter, as a process in one Region reaches them, and how a gate is made.
 
 Rule 1: every read to decide, and every write, of a gate goes to the endpoint of its lane's Region.
-Rule 2: a gate is made only where there was never one: its lane has filed nothing, no hold either,
-and no copy of another gate of the counter names it. Else somebody deleted it, and a new one would
-decide tokens again. The copies are those of the lane's own Region, read strongly. Lanes of one
-Region that one call finds without a gate share one read.
-Rule 3: no gate is made in a lane that has changes from before the limit. A process that makes the
-first gate that its replica sees, or the one with the first rights, looks at all lanes of the
-counter there: a change outside of gates is in no value, so the limit would hold for a part of it.
-Rule 4: for a second a process remembers counters with too little left, instead of going to every
-lane again for rights
-that none had a moment ago: so a refusal may be of a moment up to a second before its call. The
-process forgets earlier only when something comes back through it: a change, the end of a hold,
-another limit.
-Rule 5: until the second is over, a process sends a Region that did not answer no request, and
-decides nothing.
-Rule 6: the first gate of a period opens with the limit of its base, read strongly in the same
-Region just before; where the base has no gate, with that of the settings. A limit that is set for
-the base meanwhile is the next period's.
+Rule 2: a gate is made only where there was never one. Else somebody deleted it, and a new one would
+decide tokens again.
+Rule 3: no gate is made in a lane that has changes from before the limit. A change outside of gates
+is in no value, so the limit would hold for a part of the counter.
 """
 
 from __future__ import annotations
@@ -29,14 +15,13 @@ from typing import NamedTuple
 
 from ledger.core.checks import check_counter
 from ledger.core.conditions import Absent
-from ledger.core.errors import GateLost, GaveUp, InvalidInput, LedgerError, LimitMismatch, shown
+from ledger.core.errors import GateLost, GaveUp, InvalidInput, LimitMismatch, shown
 from ledger.core.items import checkpoint_key
 from ledger.core.limit import DOWN, SIDES, UP, Limit
 from ledger.core.requests import (
     At,
     Get,
     GetMany,
-    Instant,
     Item,
     Program,
     Put,
@@ -45,88 +30,16 @@ from ledger.core.requests import (
     Result,
     Together,
     answered,
-    in_time,
 )
 from ledger.core.settings import Settings
 from ledger.core.values import Lane
 from ledger.gate import items
-from ledger.gate.answer import Left
 from ledger.gate.gate import Gate, name_of
+from ledger.gate.sold_out import SoldOut
 from ledger.lane.directory import first_delta, with_changes
 from ledger.lane.tail import at
 
 TRIES_MAX = 60  # how often a program looks again at a gate that others write, before it gives up
-REMEMBERED_MS = 1_000
-COUNTERS_MAX = 10_000
-
-
-@dataclass(slots=True)
-class SoldOut:
-    """What a process remembers, by counter and side: since when, which amount is too much, and how
-    much was left. The last of several threads wins. Both clocks age it: the wall clock may step
-    back, and the other one may stop while the process sleeps. So a wrong clock only makes it
-    forget.
-    """
-
-    _known: dict[tuple[str, str], tuple[Instant, int, Left]] = field(default_factory=dict)
-    _silent: dict[str, tuple[Instant, str]] = field(default_factory=dict)
-    _held: dict[str, None] = field(default_factory=dict)
-    _filed: dict[str, None] = field(default_factory=dict)
-
-    def note(self, counter: str, side: str, need: int, began: Instant, left: Left) -> None:
-        """Remember that since `began` all lanes together had less than `need`."""
-        if len(self._known) >= COUNTERS_MAX:
-            self._known.clear()
-        self._known[counter, side] = (began, need, left._replace(remembered=True))
-
-    def knows(self, counter: str, side: str, need: int, now: Instant) -> Left | None:
-        """How much was left a moment ago, if that was too little."""
-        if (known := self._known.get((counter, side))) is None:
-            return None
-        began, short, left = known
-        return left.at(now) if need >= short and in_time(began, now, REMEMBERED_MS) else None
-
-    def note_silent(self, region: str, error: LedgerError, now: Instant) -> None:
-        self._silent[region] = (now, f"a moment ago its Region did not answer: {error}")
-
-    def silent(self, now: Instant) -> dict[str, str]:
-        """The Regions that did not answer a moment ago, each with the error.
-
-        It leaves out this very millisecond: a clock that stands still, as in tests, would remember
-        it for ever.
-        """
-        return {
-            region: why
-            for region, (noted, why) in self._silent.copy().items()
-            if noted.wall_ms != now.wall_ms and in_time(noted, now, REMEMBERED_MS)
-        }
-
-    def granted(self, token: str) -> None:
-        """Note that a hold is in its gate, which has room for it."""
-        if len(self._held) >= COUNTERS_MAX:
-            self._held.clear()
-        self._held[token] = None
-
-    def is_in_gate(self, counter: str, token: str) -> bool:
-        """Whether a hold that ends now is probably still in its gate."""
-        return self._held.pop(token, ...) is None and counter not in self._filed
-
-    def ended(self, counter: str, *, filed: bool) -> None:
-        """Note where a hold was when it ended: filed, or in its gate."""
-        if not filed:
-            self._filed.pop(counter, None)
-        elif len(self._filed) < COUNTERS_MAX:
-            self._filed[counter] = None
-
-    def changed(self, counter: str, change: int) -> None:
-        """Note that a change counts: the rights that it took of one side came to the other."""
-        if change:
-            self.forget(counter, UP if change < 0 else DOWN)
-
-    def forget(self, counter: str, *sides: str) -> None:
-        """Forget sides where some rights came back."""
-        for side in sides:
-            self._known.pop((counter, side), None)
 
 
 class Earlier(NamedTuple):
@@ -210,24 +123,14 @@ class Gates:
         """The floor or the ceiling: as the gate with the first rights has it; without that gate
         as in the settings.
         """
-        set_to = next(
-            (
-                gate.bounds[side]
-                for gate in seen
-                if self.limit.opens(gate.lane.region, gate.lane.shard)
-            ),
-            None,
-        )
-        return (
-            set_to
-            if set_to is not None
-            else self.limit.floor
-            if side == DOWN
-            else self.limit.ceiling
-        )
+        for gate in seen:
+            set_to = gate.bounds[side]
+            if self.limit.opens(gate.lane.region, gate.lane.shard) and set_to is not None:
+                return set_to
+        return self.limit.floor if side == DOWN else self.limit.ceiling
 
     def at(self, lane: Lane, request: Request) -> Request:
-        """The request at the endpoint of the lane's Region."""
+        """The request at the endpoint of the lane's Region (Rule 1)."""
         return request if lane.region == self.here else At(lane.region, request)
 
     def home(self, lane: Lane, program: Program[Result]) -> Program[Result]:
@@ -261,11 +164,15 @@ class Gates:
             views = None  # there was a gate now: if it is gone, an older view may not show that
 
     def create(self, lane: Lane, views: dict[str, View] | None = None) -> Program[None]:
-        """Make a gate. views: by Region, what this call saw of the counter's gates before; it adds
-        to them.
-        Raises GateLost, LimitMismatch (changes without a limit), DamagedItem and the TableErrors.
+        """Make a gate. Raises GateLost, LimitMismatch (changes without a limit), DamagedItem and
+        the TableErrors.
+
+        views: by Region, what this call saw of the counter's gates before; it adds to them, so that
+        lanes of one Region that one call finds without a gate share one read.
         """
         views = {} if views is None else views
+        # All is read in the lane's own Region, strongly: the lane's changes, what it filed, and the
+        # copies of the counter's other gates there.
         others = [other for other in self.lanes if other != lane]
         view = views.get(lane.region)
         unread = others if view is None else []
@@ -275,6 +182,8 @@ class Gates:
         delta, (checkpoint, *copies), *pages = answered((yield self.at(lane, looks)))
         if view is None:
             view = views[lane.region] = _view_of(unread, copies)
+        # Rule 2: there was a gate if the lane filed something, or if a copy of another gate names
+        # it.
         known = [str(lane) for page in pages if page.items]
         if name_of(lane) in view.named:
             known.append(view.named[name_of(lane)])
@@ -285,6 +194,8 @@ class Gates:
                 f"{lane}: its gate is gone, and {known[0]} shows that there was one. Nothing was "
                 "written. Restore its items from a backup, then rebuild the counter."
             )
+        # Rule 3: whoever makes the first gate that this Region sees, or the one with the first
+        # rights, looks at all lanes of the counter here.
         is_first = not view.is_open or self.limit.opens(lane.region, lane.shard)
         beside = [lane] if delta.items or checkpoint is not None else []
         if not beside and is_first and others:
@@ -302,9 +213,13 @@ class Gates:
         view.is_open = True  # this Region shows it: the next lane here is not the first
 
     def opening(self, *, at_home: bool = True) -> Program[Limit]:
-        """The limit with which the counter opens; for a period that of its base's gate, as it is
-        set now. at_home: read it in its Region; else the copy here. Raises DamagedItem,
-        LimitMismatch and the TableErrors."""
+        """The limit with which the counter opens. Raises DamagedItem, LimitMismatch and the
+        TableErrors.
+
+        A period opens with the limit in the gate of its base, as it is set now; where the base has
+        no gate, with that of the settings. A limit that is set for the base later is the next
+        period's. at_home: read the gate of the base in its Region; else the copy here.
+        """
         if self.base is None:
             return self.limit
         get = Get(items.gate_key(self.base))

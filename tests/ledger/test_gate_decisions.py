@@ -18,10 +18,10 @@ from ledger.gate import items, updates
 from ledger.gate.answer import Decision, Left
 from ledger.gate.decide import add_group, add_many, decide_change, set_limit
 from ledger.gate.gate import REFUSED, RELEASED, SLICE_MS
-from ledger.gate.gates import REMEMBERED_MS, SoldOut
 from ledger.gate.holds import end
 from ledger.gate.items import Filed
 from ledger.gate.recount import outcomes, standings
+from ledger.gate.sold_out import REMEMBERED_MS, SoldOut
 from tests.calls import passed
 from tests.ledger.seats import (
     BASE_MS,
