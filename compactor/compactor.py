@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
+from compactor.gate_rebuild import rebuild as rebuild_gates
 from compactor.lanes import find_lanes
 from compactor.looking import error_of, unread_beyond
 from compactor.rebuild import rebuild
@@ -25,7 +26,6 @@ from ledger.core.requests import Program, Result, Table, run
 from ledger.core.settings import Settings, check_settings
 from ledger.core.values import Lane
 from ledger.gate.gates import Gates
-from ledger.gate.rebuild import rebuild as rebuild_gates
 from ledger.lane.shape import ShapeCheck
 from ledger.lane.tail import at
 from ledger.tables.dynamo import table_of

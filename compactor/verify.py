@@ -11,6 +11,7 @@ delta.
 from dataclasses import dataclass
 
 from compactor.commit import begin
+from compactor.gate_audit import audited
 from compactor.listing import Below, changed_by
 from compactor.looking import error_of
 from compactor.recount import Recount, recount
@@ -21,7 +22,6 @@ from ledger.core.errors import LaneDamaged, ReadTooSlow
 from ledger.core.requests import Instant, Now, Program, in_time
 from ledger.core.values import Checkpoint, Lane
 from ledger.gate.gates import Gates
-from ledger.gate.recount import audited
 from ledger.lane.tail import TailSum
 
 

@@ -14,12 +14,12 @@ from typing import Annotated
 
 import typer
 
+from compactor.gate_rebuild import rebuild as rebuilding_gates
 from compactor.rebuild import rebuild as rebuilding
 from ledger.core import clocks
 from ledger.core.errors import GaveUp, LedgerError
 from ledger.core.values import Lane
 from ledger.gate.gates import Gates
-from ledger.gate.rebuild import rebuild as rebuilding_gates
 from ledger.lane.shape import ShapeCheck
 from ledgerctl import show
 from ledgerctl.call import Call

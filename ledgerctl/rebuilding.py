@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from compactor.gate_rebuild import rebuild as rebuilding_gates
 from compactor.rebuild import rebuild as rebuilding
 from ledger.core import items
 from ledger.core.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
@@ -31,7 +32,6 @@ from ledger.core.requests import (
 from ledger.core.requests import key_of as key_of_put
 from ledger.core.values import Checkpoint, Lane
 from ledger.gate.gates import Gates
-from ledger.gate.rebuild import rebuild as rebuilding_gates
 from ledgerctl.call import Call
 from ledgerctl.lanes import each_of
 

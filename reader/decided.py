@@ -15,7 +15,7 @@ from ledger.core.requests import Get, Page, Program, Query
 from ledger.core.values import Lane
 from ledger.gate import items
 from ledger.gate.gate import Gate, counts
-from ledger.gate.recount import outcomes
+from ledger.gate.history import outcomes
 from ledger.lane.tail import Pages
 from reader.balance import Change, Entry, entries_of
 

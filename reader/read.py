@@ -24,8 +24,8 @@ from ledger.core.errors import NotYetReplicated, ReadTooSlow
 from ledger.core.requests import GetMany, Instant, Now, Page, Program, Together, answered, in_time
 from ledger.core.settings import Settings
 from ledger.core.values import Checkpoint, Lane
+from ledger.gate.copies import read_copies
 from ledger.gate.gates import Gates
-from ledger.gate.recount import standings
 from ledger.lane.tail import TailSum
 from reader.balance import Balance
 
@@ -147,7 +147,7 @@ def balances(
     began_ms, is_closed = dict.fromkeys(counters, 0), dict.fromkeys(counters, True)
     if limited:
         began: Instant = yield Now()
-        seen = yield from standings([*limited.values()], consistent=consistent)
+        seen = yield from read_copies([*limited.values()], consistent=consistent)
         for counter, copies in zip(limited, seen, strict=True):
             parts[counter] = [LaneSum(gate.lane, gate.value, gate.number) for gate in copies.gates]
             began_ms[counter], is_closed[counter] = began.wall_ms, copies.is_closed

@@ -22,11 +22,10 @@ from ledger.core.limit import DOWN, SIDES, UP
 from ledger.core.requests import Get, Instant, Item, Now, Page, Program, Query, Together, answered
 from ledger.core.values import Delta, Lane
 from ledger.gate import items
-from ledger.gate.gate import Gate, shares
+from ledger.gate.copies import Copies, read_copies
+from ledger.gate.gate import Gate, rights_due, shares
 from ledger.gate.gates import Gates
 from ledger.gate.past import outcomes_of
-from ledger.gate.recount import Standing as Copies
-from ledger.gate.recount import rights_due, standings
 from ledger.lane.tail import every_item
 
 NOTES_MAX = 100
@@ -83,7 +82,7 @@ def read_standings(
     periods. filed: whether it looks at filed holds, too. Raises DamagedItem, LimitMismatch and the
     TableErrors."""
     began: Instant = yield Now()
-    seen = yield from standings(several, consistent=consistent)
+    seen = yield from read_copies(several, consistent=consistent)
     opening = None
     found: list[Standing] = []
     for gates, copies in zip(several, seen, strict=True):

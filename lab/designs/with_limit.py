@@ -22,9 +22,10 @@ from ledger.core.requests import Program
 from ledger.core.settings import Settings
 from ledger.core.values import Delta
 from ledger.gate import decide
+from ledger.gate.copies import read_copies
 from ledger.gate.gate import counts
 from ledger.gate.gates import Gates
-from ledger.gate.recount import outcomes, standings
+from ledger.gate.history import outcomes
 
 ANYWHERE = "anywhere"
 """Gates are asked at their homes by name: a delivery may be handled in another Region than its
@@ -58,7 +59,7 @@ class Limited(Design):
         return receipt.outcome
 
     def value(self, counter: str, *, consistent: bool = True) -> Program[int]:
-        return (yield from standings([self._gates(counter)], consistent=consistent))[0].value
+        return (yield from read_copies([self._gates(counter)], consistent=consistent))[0].value
 
     def history(self, counter: str) -> Program[list[int]]:
         changes: list[int] = []

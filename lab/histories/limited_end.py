@@ -18,7 +18,7 @@ from ledger.core.errors import LedgerError
 from ledger.core.limit import DOWN, SIDES
 from ledger.gate.decide import decide_change
 from ledger.gate.gate import REFUSED, change_of
-from ledger.gate.recount import outcomes
+from ledger.gate.history import outcomes
 from simulator.choices import Choices
 
 SALES_MAX = 2_000

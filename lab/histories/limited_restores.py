@@ -13,6 +13,7 @@ decided again; no limit is passed, or passed further; everything is sold, and no
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from compactor.gate_rebuild import Rebuilt, rebuild
 from compactor.verify import verify_gates
 from lab.histories.limited_end import YEARS_MS, ask_again, sell_all
 from lab.histories.limited_judge import Judge, WatchedWorld
@@ -23,10 +24,10 @@ from ledger.core.limit import SIDES
 from ledger.core.requests import Item, Key, Put
 from ledger.core.values import Lane
 from ledger.gate import items
+from ledger.gate.copies import read_copies
 from ledger.gate.gate import Gate, change_of, counts
+from ledger.gate.history import outcomes
 from ledger.gate.move import free
-from ledger.gate.rebuild import Rebuilt, rebuild
-from ledger.gate.recount import outcomes, standings
 
 RESTORES = 3
 """So many of a history that has some, each from the beginning."""
@@ -184,7 +185,7 @@ def _check_lanes(table: Table, known: dict[Lane, Known], rebuilt: Iterable[Rebui
         judge.decided |= {(lane, token): outcome for token, outcome in listed.items()}
         judge.open |= {(lane, token): amount for token, amount in of.open.items()}
     judge.granted |= dict.fromkeys(judge.open, 0)
-    (seen,) = finish(world, region, standings([judge.gates_in(region)], consistent=True))
+    (seen,) = finish(world, region, read_copies([judge.gates_in(region)], consistent=True))
     expected = sum(sum(map(change_of, of.decided.values())) + sum(of.lost) for of in known.values())
     number = sum(map(counts, judge.decided.values()))
     if (seen.value, seen.count) != (expected, number):

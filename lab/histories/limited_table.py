@@ -23,11 +23,12 @@ from ledger.core.limit import DOWN, SIDES, UP
 from ledger.core.requests import Now, Program
 from ledger.core.tokens import hold_token
 from ledger.gate.answer import Decision
+from ledger.gate.copies import read_copies
 from ledger.gate.decide import add_group, decide_change, set_limit
 from ledger.gate.gate import EXPIRED, REFUSED, RELEASED
 from ledger.gate.gates import Gates
+from ledger.gate.history import outcomes
 from ledger.gate.holds import end
-from ledger.gate.recount import outcomes, standings
 from simulator.choices import Choices
 from simulator.process import Move, Script
 
@@ -249,7 +250,7 @@ class Table:
 
     def _read(self, region: str) -> Program[None]:
         gates = self.judge.gates_in(region)
-        (seen,) = yield from standings([gates], consistent=bool(self.pick(2)))
+        (seen,) = yield from read_copies([gates], consistent=bool(self.pick(2)))
         low, high = gates.limit.floor, gates.limit.ceiling
         is_outside = (low is not None and seen.value < low) or (
             high is not None and seen.value > high

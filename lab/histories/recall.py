@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ledger.core.limit import DOWN, UP
 from ledger.core.requests import Instant
-from ledger.gate.answer import Left
+from ledger.gate.left import Left
 from ledger.gate.sold_out import REMEMBERED_MS, SoldOut
 from simulator.world import World
 

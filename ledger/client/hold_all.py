@@ -50,9 +50,9 @@ from ledger.core.requests import Doubt, Instant, Now, Program, Result
 from ledger.core.values import Change, Delta
 from ledger.gate import holds
 from ledger.gate.answer import Decision, ended, refused
+from ledger.gate.copies import Copies, read_copies
 from ledger.gate.gate import REFUSED, Gate
 from ledger.gate.gates import Gates
-from ledger.gate.recount import Standing, standings
 from ledger.gate.repeated import shown_now
 from ledger.lane.takes import check_takes
 
@@ -199,7 +199,7 @@ def _in_order(call: HoldAll) -> Program[tuple[Sequence[Part], dict[str, Part]]]:
     if not any(_remembers(part, now) for part in parts):
         return parts, {}
     try:
-        found = yield from standings([part.gates for part in parts], consistent=call.is_named)
+        found = yield from read_copies([part.gates for part in parts], consistent=call.is_named)
     except LedgerError:
         return parts, {}  # without the read, then
     seen = dict(zip(parts, found, strict=True))
@@ -216,7 +216,7 @@ def _remembers(part: Part, now: Instant) -> bool:
     return part.gates.sold_out.knows(part.counter, part.side, CHANGE_MAX, now) is not None
 
 
-def _held(part: Part, seen: Standing) -> Part | None:
+def _held(part: Part, seen: Copies) -> Part | None:
     """The part as it is held for the call, perhaps with another length."""
     name = tokens.name_of(part.delta.token)
     tokens_held = (
@@ -226,7 +226,7 @@ def _held(part: Part, seen: Standing) -> Part | None:
     return None if token is None else replace(part, delta=replace(part.delta, token=token))
 
 
-def _is_short(part: Part, seen: Standing) -> bool:
+def _is_short(part: Part, seen: Copies) -> bool:
     """Whether all lanes together have too little.
 
     It does not count what holds that are over could give back.

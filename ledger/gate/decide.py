@@ -43,11 +43,12 @@ from ledger.core.requests import Doubt, Instant, Now, Program, Written
 from ledger.core.tokens import until_ms
 from ledger.core.values import Delta, Lane, Receipt
 from ledger.gate import items, updates
-from ledger.gate.answer import Decision, Left, check_granted, receipt
+from ledger.gate.answer import Decision, check_granted, receipt
 from ledger.gate.carry import carry
 from ledger.gate.filing import looks, perhaps_roll, slack_after, write
 from ledger.gate.gate import REFUSED, Gate
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
+from ledger.gate.left import Left
 from ledger.gate.move import obtain
 from ledger.gate.past import find, known_in, look_up, look_up_all
 from ledger.gate.repeated import Decisions, all_shown_now, shown_now

@@ -224,3 +224,14 @@ def shares(changes: Iterable[int]) -> tuple[int, int]:
     """The rights that changes take when they are set aside: of `down`, and of `up`."""
     given = list(changes)
     return sum(max(0, -change) for change in given), sum(max(0, change) for change in given)
+
+
+def rights_due(gate: Gate, held: Mapping[str, int]) -> dict[str, int]:
+    """The rights that a gate should have: its first ones, as its limit says, and what its changes
+    and other lanes brought, less what its holds keep and what it gave.
+    """
+    down, up = shares(held.values())
+    return {
+        side: toward * (gate.value - (gate.bounds[side] or 0)) - kept + gate.received(side)
+        for side, toward, kept in ((DOWN, 1, down), (UP, -1, up))
+    }

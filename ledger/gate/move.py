@@ -54,10 +54,10 @@ from ledger.core.requests import (
 from ledger.core.tokens import time_ms
 from ledger.core.values import Lane
 from ledger.gate import items, updates
-from ledger.gate.answer import Left, resets_at
 from ledger.gate.filing import is_full, roll, write
 from ledger.gate.gate import Gate, name_of
 from ledger.gate.gates import TRIES_MAX, Gates, View
+from ledger.gate.left import Left, resets_at
 from ledger.gate.past import outcomes_of
 from ledger.lane.tail import Pages
 

@@ -11,10 +11,11 @@ from ledger.core.errors import LedgerError
 from ledger.core.limit import DOWN, SIDES, UP
 from ledger.core.requests import Instant, Now, Program
 from ledger.core.values import Delta
-from ledger.gate.answer import Decision, Left, resets_at
+from ledger.gate.answer import Decision
+from ledger.gate.copies import read_copies
 from ledger.gate.gate import REFUSED, Gate, shares
 from ledger.gate.gates import Gates
-from ledger.gate.recount import standings
+from ledger.gate.left import Left, resets_at
 
 LANES_MAX = 100
 """Lanes that one request reads; of a counter with more a repeated refusal says nothing."""
@@ -63,7 +64,7 @@ def _left_now(gates: Gates) -> Program[Mapping[str, Left]]:
     if len(gates.lanes) > LANES_MAX:
         return unread
     try:
-        (copies,) = yield from standings([gates], consistent=True)
+        (copies,) = yield from read_copies([gates], consistent=True)
     except LedgerError:
         return unread
     there = {gate.lane: gate for gate in copies.gates}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ledger.core.errors import LedgerError
 from ledger.core.limit import DOWN, UP
 from ledger.core.requests import Instant, in_time
-from ledger.gate.answer import Left
+from ledger.gate.left import Left
 
 REMEMBERED_MS = 1_000
 COUNTERS_MAX = 10_000

@@ -15,12 +15,14 @@ from ledger.core.limit import DOWN, SIDES, UP, Limit
 from ledger.core.requests import Instant, Now, Program, Query, Together, Update, drive
 from ledger.core.values import Delta
 from ledger.gate import items, updates
-from ledger.gate.answer import Decision, Left
+from ledger.gate.answer import Decision
+from ledger.gate.copies import read_copies
 from ledger.gate.decide import add_group, add_many, decide_change, set_limit
 from ledger.gate.gate import REFUSED, RELEASED, SLICE_MS
+from ledger.gate.history import outcomes
 from ledger.gate.holds import end
 from ledger.gate.items import Filed
-from ledger.gate.recount import outcomes, standings
+from ledger.gate.left import Left
 from ledger.gate.sold_out import REMEMBERED_MS, SoldOut
 from tests.calls import passed
 from tests.ledger.seats import (
@@ -111,7 +113,7 @@ def test_a_gate_damaged_elsewhere_does_not_keep_this_one() -> None:
         assert world.sell(1) == 1
         assert grouped(world, {world.new(1).token: 1 for _ in range(2)}) == [counted(1)] * 2
         with pytest.raises(DamagedItem):
-            world.home.run(standings([world.gates(COUNTER)], consistent=True))
+            world.home.run(read_copies([world.gates(COUNTER)], consistent=True))
 
 
 def test_a_late_change_is_looked_up_once_and_moves_the_slack() -> None:

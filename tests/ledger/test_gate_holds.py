@@ -13,10 +13,11 @@ from ledger.core.limit import UP, Limit
 from ledger.core.requests import DeleteMany, Get, Instant, PutMany, Query, Together, Update
 from ledger.core.values import Delta
 from ledger.gate import items, move, updates
-from ledger.gate.answer import Decision, Left
+from ledger.gate.answer import Decision
 from ledger.gate.decide import decide_change
 from ledger.gate.gate import EXPIRED, REFUSED, RELEASED, Gate
 from ledger.gate.items import Filed
+from ledger.gate.left import Left
 from ledger.gate.move import free
 from ledger.gate.past import find
 from tests.ledger.seats import BASE_MS, COUNTER, EAGER, HERE, KEPT, MINUTE_MS, SEATS, Gated, at

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from compactor.gate_audit import Books
+from compactor.gate_rebuild import Rebuilt, rebuild, settle
 from ledger.core import tokens
 from ledger.core.errors import GaveUp, LaneDamaged, LimitMismatch, NotYetReplicated
 from ledger.core.limit import DOWN, UP, Limit
@@ -13,10 +15,10 @@ from ledger.core.ranges import CHANGE_MAX
 from ledger.core.requests import At, Get, GetMany, Item, Key, Put, Query
 from ledger.core.values import Lane
 from ledger.gate import items
+from ledger.gate.copies import read_copies
 from ledger.gate.decide import decide_change, set_limit
 from ledger.gate.gate import REFUSED, Gate
-from ledger.gate.rebuild import Rebuilt, rebuild, settle
-from ledger.gate.recount import Books, outcomes, standings
+from ledger.gate.history import outcomes
 from tests.ledger.seats import (
     COUNTER,
     EAGER,
@@ -108,7 +110,7 @@ def test_an_audit_and_a_history_ask_as_strongly_as_they_must(world: Gated) -> No
     for consistent in (True, False):
         world.home.asked.clear()
         world.home.run(outcomes(HERE, consistent=consistent))
-        world.home.run(standings([world.gates(COUNTER)], consistent=consistent))
+        world.home.run(read_copies([world.gates(COUNTER)], consistent=consistent))
         assert {getattr(each, "consistent", None) for each in world.home.asked} == {consistent}
     world.home.drop(next(key for key in world.home.items if key.sk.startswith("segment#")))
     with pytest.raises(NotYetReplicated, match="not all that its gate counts"):

@@ -5,33 +5,25 @@ Rule 1: it is an operator's tool, while nobody writes the counter's gates. It wr
 as it was read.
 Rule 2: a listed token is decided for ever, whatever its version: in the table's truth, or in a
 future that a restore undid. A gate keeps the tokens that it has and nothing lists.
-Rule 3: `low` and `top` are at or above all known tokens and names of segments, so each known token
-is looked up. A token that a look-up would miss, because somebody went on before the rebuild, gets a
-late entry.
-Rule 4: changes that a gate counts and nothing lists stay in its value, as one change with their
-sum.
-Rule 5: rights follow from what all gates together decided, hold and moved (`settle`). Rights on
-their way between two
-lanes have arrived: given and got become the higher of both. Then rights move until no lane is below
-0 while others have some.
-Rule 6: the rights that all lanes together lack stay below 0. Every Update has the rights that it
-takes as its condition, so the value goes no further beyond its limit; a lane below 0 gets the
-rights that it needs from the others.
+Rule 3: rights follow from what all gates together decided, hold and moved. The rights that all
+lanes together lack stay below 0: every Update has the rights that it takes as its condition, so the
+value goes no further beyond its limit.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from compactor.gate_audit import Books, books
 from ledger.core import tokens
 from ledger.core.conditions import Absent, has
 from ledger.core.errors import DamagedItem, GaveUp, LaneDamaged
 from ledger.core.ranges import CHANGE_MAX
 from ledger.core.requests import Item, Program, Put
 from ledger.gate import items
-from ledger.gate.gate import Gate, change_of, counts, name_of
+from ledger.gate.gate import Gate, change_of, counts, name_of, rights_due
 from ledger.gate.gates import Gates
-from ledger.gate.recount import Books, books, filed_by, rights_due
+from ledger.gate.history import filed_by
 
 Way = tuple[str, str, str]
 """(giver, taker, side)"""
@@ -44,8 +36,10 @@ def settle(found: Sequence[Books], seen: Sequence[Gate]) -> list[Gate]:
     kept = [
         (gate, {**gate.held, **read.open(gate)}) for read, gate in zip(found, seen, strict=True)
     ]
+    # Rights on their way between two lanes have arrived.
     sent = _sent(seen)
     due = [_due(gate, held, sent) for gate, held in kept]
+    # Then rights move until no lane is below 0 while others have some.
     for way, amount in list(_moves(due)):
         sent[way] = sent.get(way, 0) + amount
     return [_due(gate, held, sent) for gate, held in kept]
@@ -180,9 +174,12 @@ def _recounted(gates: Gates, found: Books) -> Rebuilt:
     gate = was or Gate.new(lane, gates.limit)
     known = filed_by(gate, found.listed).values()
     lost, lost_sum = gate.count - sum(map(counts, known)), gate.total - sum(map(change_of, known))
+    # Changes that the gate counts and nothing lists stay in its value, as one change with their sum.
     late = (_correction(gate, lost, lost_sum) if lost > 0 else {}) | _missed(found)
     listed = _listed_once(found) | late
     recent = {token: outcome for token, outcome in gate.recent.items() if token not in listed}
+    # `low` and `top` are at or above all known tokens and names of segments, so each known token is
+    # looked up.
     highest = max(
         (
             gate.low,
@@ -237,7 +234,9 @@ def _correction(gate: Gate, lost: int, lost_sum: int) -> dict[str, int]:
 
 
 def _missed(found: Books) -> dict[str, int]:
-    """The entries that a look-up does not reach, because a lower segment ends it."""
+    """The entries that a look-up does not reach, because a lower segment ends it: somebody went on
+    before the rebuild. They are put once more, as late entries, which each look-up reads.
+    """
     missed: dict[str, int] = {}
     known = {token for _, token, _ in found.late}
     low = ""
