@@ -26,7 +26,10 @@ def target(folder: Path, python: str) -> None:
 
 def make(name: str, folder: Path, *variables: str) -> subprocess.CompletedProcess[str]:
     command = ("make", name, f"VENV={folder}", *variables)
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    # Where `make test` runs this, the inner make would speak of its folder, and take its variables.
+    outer = {"MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MFLAGS"}
+    env = {key: value for key, value in os.environ.items() if key not in outer}
+    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize(
