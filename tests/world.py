@@ -25,7 +25,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from compactor import Compactor
-from lab.histories.checker import deltas_in
+from lab.histories.judges.checker import deltas_in
 from ledger import Ledger, Receipt
 from ledger.client.aio import AsyncLedger
 from ledger.core import clocks, items, tokens

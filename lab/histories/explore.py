@@ -20,14 +20,14 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from lab.histories.boards import Boards, Casts
-from lab.histories.filing import filed_as
-from lab.histories.limited_casts import LIMITED_CASTS
-from lab.histories.limited_stage import LimitedStage
-from lab.histories.period_stage import PERIOD_CASTS, PeriodStage
-from lab.histories.served_stage import ServedStage, ThresholdStage
-from lab.histories.small_casts import NAIVE_CASTS, SERVED_CASTS, SMALL_CASTS, THRESHOLD_CASTS
-from lab.histories.stage import NaiveStage, Stage
+from lab.histories.casts.gate_steps import LimitedStage
+from lab.histories.casts.lane_steps import NaiveStage, Stage
+from lab.histories.casts.lanes import NAIVE_CASTS, SERVED_CASTS, SMALL_CASTS, THRESHOLD_CASTS
+from lab.histories.casts.limits import LIMITED_CASTS
+from lab.histories.casts.periods import PERIOD_CASTS, PeriodStage
+from lab.histories.casts.service_steps import ServedStage, ThresholdStage
+from lab.histories.stage.boards import Boards, Casts
+from lab.histories.stage.filing import filed_as
 from ledger.core.requests import Key
 from simulator.cells import Stamp
 from simulator.trace import Trace

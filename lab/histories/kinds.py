@@ -6,9 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from lab.histories import calls, history, limited, periods, sagas, served
 from lab.histories.explore import explore
-from lab.histories.theatre import Played
+from lab.histories.parts import calls, periods, sagas
+from lab.histories.parts import lanes as history
+from lab.histories.parts import limits as limited
+from lab.histories.parts import service as served
+from lab.histories.stage.theatre import Played
 from simulator.choices import Drawn
 from simulator.trace import Trace
 

@@ -16,13 +16,13 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 JUDGES = (
-    "limited_judge",
-    "limited_end",
-    "limited_table",
-    "period_judge",
-    "periods",
-    "sagas",
-    "served",
+    "judges/gates",
+    "judges/gates_end",
+    "parts/callers",
+    "judges/periods",
+    "parts/periods",
+    "parts/sagas",
+    "parts/service",
 )
 FIELD = "…"
 """Stands for a field of a message."""

@@ -1,4 +1,4 @@
-"""Judges the recorded history of a run, counter by counter, by lab/histories/checker.py's rules of
+"""Judges the recorded history of a run, counter by counter, by lab/histories/judges/checker.py's rules of
 a read: pure.
 
 Rule 1: It judges witnesses alone, because their sums name their deltas. A user's counters are
@@ -9,7 +9,7 @@ it.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from lab.histories.checker import read_of, wrong_end, wrong_read
+from lab.histories.judges.checker import read_of, wrong_end, wrong_read
 from lab.run.record import CounterHistory, Histories, Line, Read
 
 

@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 
-from lab.histories.budget_calls import REGIONS, TIMEOUT, FailingLedger, TwoRegions, goes_wrong
 from lab.histories.budget_mistakes import MISTAKES
+from lab.histories.parts.budgets import REGIONS, TIMEOUT, FailingLedger, TwoRegions, goes_wrong
 from lab.measure.metered_table import MeteredTable
 from ledger import Keep, Ledger, Limit, Settings
 from ledger.budgets import Budgets, Call, NotCounted, OverBudget, SettledOtherwise, ask, reserving

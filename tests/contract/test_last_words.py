@@ -1,5 +1,5 @@
 """No error speaks for another attempt: what a call ends with is true of all that it sent
-(lab/histories/calls.py).
+(lab/histories/parts/calls.py).
 """
 
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from lab.histories.calls import (
+from lab.histories.parts.calls import (
     CASES,
     FAR_MS,
     LATER_MS,

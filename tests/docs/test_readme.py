@@ -11,7 +11,7 @@ from typing import Any
 
 from compactor import Compactor
 from lab.histories import explore
-from lab.histories.small_casts import NAIVE_CASTS
+from lab.histories.casts.lanes import NAIVE_CASTS
 from ledger import Ledger, Threshold
 from ledger.core import items, tokens
 from ledger.core.checks import AHEAD_MAX_MS, KEY_BYTES_MAX, to_ms

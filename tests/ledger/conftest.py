@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab.histories.filing import filed_as
+from lab.histories.stage.filing import filed_as
 from tests.ledger.scripted import Server
 
 

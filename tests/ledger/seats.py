@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from compactor.verify import verify_gates
-from lab.histories.filing import SHIPPED, Filing, file_as
+from lab.histories.stage.filing import SHIPPED, Filing, file_as
 from ledger.core import tokens
 from ledger.core.limit import UP, Limit
 from ledger.core.requests import Request

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lab.histories.filing import SHIPPED, Filing
+from lab.histories.stage.filing import SHIPPED, Filing
 from ledger.core import tokens
 from ledger.core.errors import DamagedItem, GateLost, GaveUp, LimitMismatch, Throttled
 from ledger.core.limit import DOWN, SIDES, UP, Limit

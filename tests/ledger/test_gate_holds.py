@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lab.histories.filing import SHIPPED, Filing, file_as
+from lab.histories.stage.filing import SHIPPED, Filing, file_as
 from ledger.core import tokens
 from ledger.core.errors import GaveUp, NoSuchHold
 from ledger.core.limit import UP, Limit

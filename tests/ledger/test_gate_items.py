@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lab.histories.filing import SHIPPED, Filing, file_as
+from lab.histories.stage.filing import SHIPPED, Filing, file_as
 from ledger.core import requests, tokens
 from ledger.core.actions import Set
 from ledger.core.errors import DamagedItem, InvalidSettings, ItemTooLarge, Throttled

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from lab.histories.filing import Filing, filed_as
+from lab.histories.stage.filing import Filing, filed_as
 from ledger import Hold, Holds, Keep, Ledger, Limit, Settings
 from ledger.budgets import Budgets, OverBudget
 from ledger.client import hold_all

@@ -20,12 +20,12 @@ from typing import Annotated, Any
 
 import litellm
 import typer
-from lab.histories.budget_calls import REGIONS, TwoRegions
-from lab.histories.budget_judge import CAP, DEAR, ESTIMATE, LINES, LONGEST, TIMEOUT, Figures, judge
+from lab.histories.parts.budgets import REGIONS, TwoRegions
 from ledger.errors import LedgerError, LimitReached
 from litellm.integrations.custom_logger import CustomLogger
 from simulator import Faults, Simulation
 
+from budgets_lab.judge import CAP, DEAR, ESTIMATE, LINES, LONGEST, TIMEOUT, Figures, judge
 from budgets_lab.provider import TurnedLoop, all_ended, installed
 from ledger_litellm import LedgerBudgets
 

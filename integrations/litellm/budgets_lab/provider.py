@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import litellm
-from lab.histories.budget_calls import TIMEOUT, TwoRegions
+from lab.histories.parts.budgets import TIMEOUT, TwoRegions
 from ledger.budgets.ask import going_on
 from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER
 

@@ -1,7 +1,7 @@
 """A table in two Regions for each test."""
 
 import pytest
-from lab.histories.budget_calls import TwoRegions
+from lab.histories.parts.budgets import TwoRegions
 
 import budgets_lab  # noqa: F401
 

@@ -11,12 +11,12 @@ from unittest.mock import Mock
 
 import pytest
 from lab.histories import budget_mistakes
-from lab.histories.budget_judge import CAP
 from ledger.budgets import OverBudget, reserving
 from ledger.errors import LedgerError, Throttled
 from simulator import Faults
 
 from budgets_lab.__main__ import measure
+from budgets_lab.judge import CAP
 from ledger_litellm.calls import OpenCalls
 
 begin, end = OpenCalls.begin, OpenCalls.end

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import httpx
 import litellm
 import pytest
-from lab.histories.budget_calls import TwoRegions
+from lab.histories.parts.budgets import TwoRegions
 from litellm.proxy import proxy_server
 
 from budgets_lab.provider import INPUT, MODEL, Provider, all_ended, hooks, installed

@@ -13,7 +13,7 @@ from typing import Any
 
 import litellm
 import pytest
-from lab.histories.budget_calls import TIMEOUT, TwoRegions
+from lab.histories.parts.budgets import TIMEOUT, TwoRegions
 from ledger.aio import AsyncLedger
 from ledger.errors import InvalidInput, Throttled
 

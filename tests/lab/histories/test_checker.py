@@ -1,6 +1,6 @@
 """The checker finds each thing that can be wrong with a history, and nothing in a right one."""
 
-from lab.histories.checker import (
+from lab.histories.judges.checker import (
     Asked,
     Charted,
     Record,

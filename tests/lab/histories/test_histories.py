@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from lab.histories import limited_restores
 from lab.histories.__main__ import LEAST, lacks
+from lab.histories.judges import restores as limited_restores
 from lab.histories.kinds import KINDS, lines
 from simulator.choices import Drawn, Replayed
 from simulator.faults import mix

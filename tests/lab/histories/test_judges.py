@@ -14,7 +14,7 @@ from lab.histories import mistakes
 from lab.histories.kinds import Kind
 from lab.histories.mistakes import JUDGED, ROOT, Mistake, Place, judges, known_by
 from lab.histories.rules import JUDGES, Row, rows, rules_in, rules_of
-from lab.histories.theatre import Played
+from lab.histories.stage.theatre import Played
 
 ROWS = rows()
 ALONE = [row for row in ROWS if row.is_alone]
@@ -50,12 +50,12 @@ def test_a_judge_without_a_rule_lacks_it_alone() -> None:
 
 
 SOON = {  # a rule of each judge that is played in every run; `make mistakes ARGS=--rules` plays all
-    "limited_judge": "… is decided twice: …, …",
-    "limited_end": "the history of … differs from what was decided",
-    "period_judge": "… items never retire, such as …",
-    "periods": "… takes a change",
-    "sagas": "… has …, not …",
-    "served": "crossing … is … at …",
+    "judges/gates": "… is decided twice: …, …",
+    "judges/gates_end": "the history of … differs from what was decided",
+    "judges/periods": "… items never retire, such as …",
+    "parts/periods": "… takes a change",
+    "parts/sagas": "… has …, not …",
+    "parts/service": "crossing … is … at …",
 }
 
 
@@ -73,7 +73,7 @@ NOTHING = Mistake(
 FOUND = Mistake(
     "a delta counts twice",
     "lanes",
-    [Place("lab/histories/checker.py", ["    if value < 0:"], ["    if value > 0:"])],
+    [Place("lab/histories/judges/checker.py", ["    if value < 0:"], ["    if value > 0:"])],
 )
 
 

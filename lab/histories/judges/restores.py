@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 
 from compactor.gate_rebuild import Rebuilt, rebuild
 from compactor.verify import verify_gates
-from lab.histories.limited_end import YEARS_MS, ask_again, sell_all
-from lab.histories.limited_judge import Judge, WatchedWorld
-from lab.histories.limited_table import Table
-from lab.histories.theatre import finish, one_of
+from lab.histories.judges.gates import Judge, WatchedWorld
+from lab.histories.judges.gates_end import YEARS_MS, ask_again, sell_all
+from lab.histories.parts.callers import Table
+from lab.histories.stage.theatre import finish, one_of
 from ledger.core.errors import LedgerError
 from ledger.core.limit import SIDES
 from ledger.core.requests import Item, Key, Put

@@ -10,8 +10,8 @@ from typing import Any
 
 from compactor.report import Tally
 from compactor.visit import visit
-from lab.histories.checker import Record, Seen
-from lab.histories.theatre import LATE, SHORT, Theatre, one_of, rest
+from lab.histories.judges.checker import Record, Seen
+from lab.histories.stage.theatre import LATE, SHORT, Theatre, one_of, rest
 from ledger.core import tokens
 from ledger.core.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
 from ledger.core.requests import Program, Put, Request, Result, through

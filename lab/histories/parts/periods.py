@@ -16,8 +16,8 @@ from typing import Any
 
 from compactor.report import Tally
 from compactor.visit import visit
-from lab.histories.limited_judge import WatchedWorld
-from lab.histories.period_judge import (
+from lab.histories.judges.gates import WatchedWorld
+from lab.histories.judges.periods import (
     CARRY,
     CEILING,
     LIMITED,
@@ -26,7 +26,16 @@ from lab.histories.period_judge import (
     Asked,
     PeriodJudge,
 )
-from lab.histories.theatre import LONG, REGIONS, SHORT, Played, Theatre, in_steps_of, one_of, rest
+from lab.histories.stage.theatre import (
+    LONG,
+    REGIONS,
+    SHORT,
+    Played,
+    Theatre,
+    in_steps_of,
+    one_of,
+    rest,
+)
 from ledger.client import programs
 from ledger.client.programs import Rules
 from ledger.core.checks import AHEAD_MAX_MS, to_datetime

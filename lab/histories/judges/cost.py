@@ -12,8 +12,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from lab.histories.limited_judge import Judge
-from lab.histories.theatre import finish, one_of
+from lab.histories.judges.gates import Judge
+from lab.histories.stage.theatre import finish, one_of
 from lab.measure.metered_table import Charge, charge_of, writes_of
 from ledger.core import tokens
 from ledger.core.errors import OutOfReach, Unavailable

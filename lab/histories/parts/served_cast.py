@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from lab.histories.cast import NUMBERS_MAX, Cast
-from lab.histories.served_world import ServedWorld
-from lab.histories.theatre import LATE, LONG, PACES, one_of, rest
-from lab.histories.writers import PACKED_MAX, Sender, enter_writer
+from lab.histories.parts.cast import NUMBERS_MAX, Cast
+from lab.histories.parts.writers import PACKED_MAX, Sender, enter_writer
+from lab.histories.stage.served_world import ServedWorld
+from lab.histories.stage.theatre import LATE, LONG, PACES, one_of, rest
 from ledger.core import tokens
 from ledger.core.errors import DamagedItem, LaneDamaged, LedgerError
 from ledger.core.requests import Now, through

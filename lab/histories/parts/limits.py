@@ -8,13 +8,13 @@ drawn: the shipped code writes no item of a lane in two Regions.
 
 from dataclasses import replace
 
-from lab.histories.filing import Filing, file_as, filed_as
-from lab.histories.limited_cost import judge_cost
-from lab.histories.limited_end import judge_end
-from lab.histories.limited_judge import COUNTER, Judge, WatchedWorld
-from lab.histories.limited_restores import restores
-from lab.histories.limited_table import Table
-from lab.histories.theatre import REGIONS, Played, Theatre, in_steps_of, one_of
+from lab.histories.judges.cost import judge_cost
+from lab.histories.judges.gates import COUNTER, Judge, WatchedWorld
+from lab.histories.judges.gates_end import judge_end
+from lab.histories.judges.restores import restores
+from lab.histories.parts.callers import Table
+from lab.histories.stage.filing import Filing, file_as, filed_as
+from lab.histories.stage.theatre import REGIONS, Played, Theatre, in_steps_of, one_of
 from ledger.core.limit import Limit
 from ledger.core.values import Lane
 from simulator.choices import Choices

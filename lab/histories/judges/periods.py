@@ -23,8 +23,8 @@ from typing import Any
 from compactor.report import Tally
 from compactor.verify import verify_gates
 from compactor.visit import visit
-from lab.histories.limited_judge import Judge, WatchedWorld
-from lab.histories.theatre import REGIONS, Theatre, finish
+from lab.histories.judges.gates import Judge, WatchedWorld
+from lab.histories.stage.theatre import REGIONS, Theatre, finish
 from ledger.client import programs
 from ledger.client.programs import Rules
 from ledger.core.checks import to_datetime

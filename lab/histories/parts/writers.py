@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from lab.histories.cast import COUNTER, NUMBERS_MAX, Cast
-from lab.histories.checker import Asked, Record, Rivals
-from lab.histories.theatre import LONG, SHORT, one_of, rest
+from lab.histories.judges.checker import Asked, Record, Rivals
+from lab.histories.parts.cast import COUNTER, NUMBERS_MAX, Cast
+from lab.histories.stage.theatre import LONG, SHORT, one_of, rest
 from ledger.core import tokens
 from ledger.core.errors import LedgerError
 from ledger.core.requests import Now, Put, Request, Together, through

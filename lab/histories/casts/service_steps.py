@@ -12,12 +12,12 @@ from dataclasses import replace
 
 from compactor.named import Naming, settle_named
 from compactor.report import Tally
-from lab.histories.boards import HOME, process
-from lab.histories.cast import COUNTER
-from lab.histories.served import wrong_crossings
-from lab.histories.served_world import ServedWorld
-from lab.histories.stage import LANE, Stage
-from lab.histories.theatre import finish, strays_left
+from lab.histories.casts.lane_steps import LANE, Stage
+from lab.histories.parts.cast import COUNTER
+from lab.histories.parts.service import wrong_crossings
+from lab.histories.stage.boards import HOME, process
+from lab.histories.stage.served_world import ServedWorld
+from lab.histories.stage.theatre import finish, strays_left
 from ledger.core import tokens
 from ledger.core.limit import Threshold
 from ledger.core.requests import Program

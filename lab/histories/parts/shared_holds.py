@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from lab.histories.theatre import LONG, SHORT, one_of, rest
+from lab.histories.stage.theatre import LONG, SHORT, one_of, rest
 from ledger.client import programs
 from ledger.client.hold_all import hold_all, prepare
 from ledger.client.programs import Rules

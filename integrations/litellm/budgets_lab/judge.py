@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from lab.histories.budget_calls import WRONG, TwoRegions, wrong_of
+from lab.histories.parts.budgets import WRONG, TwoRegions, wrong_of
 
 TIMEOUT = timedelta(minutes=5)
 CAP = 2_000  # micro-dollars a customer

@@ -13,12 +13,12 @@ from compactor.report import Tally
 from compactor.settle import settle
 from compactor.visit import visit
 from lab.designs import item_collection as naive
-from lab.histories import checker
-from lab.histories.boards import AWAY, HOME, Boards, process
-from lab.histories.cast import COUNTER
-from lab.histories.checker import Asked, Record, Seen
-from lab.histories.history import judge_end, timed
-from lab.histories.theatre import finish
+from lab.histories.judges import checker
+from lab.histories.judges.checker import Asked, Record, Seen
+from lab.histories.parts.cast import COUNTER
+from lab.histories.parts.lanes import judge_end, timed
+from lab.histories.stage.boards import AWAY, HOME, Boards, process
+from lab.histories.stage.theatre import finish
 from ledger.core import items, tokens
 from ledger.core.errors import LedgerError
 from ledger.core.requests import Get, Key, Program

@@ -23,13 +23,13 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from lab.histories import checker
-from lab.histories.cast import COUNTER
-from lab.histories.checker import deltas_in
-from lab.histories.history import judge_end, strays_of, timed
-from lab.histories.served_cast import SEATS, Service
-from lab.histories.served_world import Record, ServedWorld
-from lab.histories.theatre import (
+from lab.histories.judges import checker
+from lab.histories.judges.checker import deltas_in
+from lab.histories.parts.cast import COUNTER
+from lab.histories.parts.lanes import judge_end, strays_of, timed
+from lab.histories.parts.served_cast import SEATS, Service
+from lab.histories.stage.served_world import Record, ServedWorld
+from lab.histories.stage.theatre import (
     REGIONS,
     Played,
     Theatre,

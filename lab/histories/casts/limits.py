@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from lab.histories.boards import AWAY, Casts, do
-from lab.histories.limited_stage import AT_ONCE, LANE, LANE_AWAY, LANE_BESIDE, NEVER
+from lab.histories.casts.gate_steps import AT_ONCE, LANE, LANE_AWAY, LANE_BESIDE, NEVER
+from lab.histories.stage.boards import AWAY, Casts, do
 from ledger.gate.gate import RELEASED, SLICE_MS
 
 ROUND_MS = SLICE_MS * 2**16

@@ -25,12 +25,12 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from lab.histories.filing import Filing, file_as, filed_as
-from lab.histories.last_words import Heard
-from lab.histories.limited_judge import WatchedWorld
-from lab.histories.saga_calls import Programs
-from lab.histories.saga_holds import Sharers
-from lab.histories.theatre import (
+from lab.histories.judges.gates import WatchedWorld
+from lab.histories.judges.last_words import Heard
+from lab.histories.parts.queue import Programs
+from lab.histories.parts.shared_holds import Sharers
+from lab.histories.stage.filing import Filing, file_as, filed_as
+from lab.histories.stage.theatre import (
     LONG,
     PACE,
     REGIONS,

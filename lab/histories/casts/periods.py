@@ -12,10 +12,10 @@ from datetime import timedelta
 
 from compactor.report import Tally
 from compactor.visit import visit
-from lab.histories.boards import AWAY, HOME, Boards, Casts, do, process
-from lab.histories.limited_judge import WatchedWorld
-from lab.histories.period_judge import CARRY, CEILING, PeriodJudge
-from lab.histories.theatre import Theatre, finish
+from lab.histories.judges.gates import WatchedWorld
+from lab.histories.judges.periods import CARRY, CEILING, PeriodJudge
+from lab.histories.stage.boards import AWAY, HOME, Boards, Casts, do, process
+from lab.histories.stage.theatre import Theatre, finish
 from ledger.client import programs
 from ledger.client.programs import Rules
 from ledger.core.checks import to_datetime

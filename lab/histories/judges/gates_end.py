@@ -10,8 +10,8 @@ Rule 3: with no fault left nothing may fail.
 from collections.abc import Callable
 
 from compactor.verify import verify_gates
-from lab.histories.limited_judge import Judge
-from lab.histories.theatre import finish, one_of
+from lab.histories.judges.gates import Judge
+from lab.histories.stage.theatre import finish, one_of
 from ledger.client import named_holds as named
 from ledger.core import tokens
 from ledger.core.errors import LedgerError

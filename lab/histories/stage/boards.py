@@ -16,7 +16,7 @@ from functools import partial, wraps
 from operator import methodcaller
 from typing import Any
 
-from lab.histories.theatre import REGIONS, finish
+from lab.histories.stage.theatre import REGIONS, finish
 from ledger.core.errors import GaveUp, LedgerError
 from ledger.core.requests import (
     At,

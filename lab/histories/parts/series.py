@@ -8,9 +8,9 @@ Rule 2: as in all histories, everything follows from the choices.
 
 from collections.abc import Iterator, Sequence
 
-from lab.histories.cast import COUNTER, Cast, dawdling, must_of
-from lab.histories.checker import Charted, Record, Seen, check_chart
-from lab.histories.theatre import finish, one_of, rest
+from lab.histories.judges.checker import Charted, Record, Seen, check_chart
+from lab.histories.parts.cast import COUNTER, Cast, dawdling, must_of
+from lab.histories.stage.theatre import finish, one_of, rest
 from ledger.core import items, tokens
 from ledger.core.errors import DamagedItem, LaneDamaged, LedgerError
 from ledger.core.settings import Settings

@@ -4,17 +4,17 @@ ledger/gate let loose.
 A step names a change or a hold by its key; it is asked for once, by the step that names it first.
 
 Rule 1: every write, every answer and the end are judged as those of the long histories:
-limited_judge.py.
+judges/gates.py.
 Rule 2: all calls begin at once and take their time, so a refusal may stand for any moment since.
 Rule 3: nothing goes wrong on the way, so no call may fail.
 """
 
 from contextlib import suppress
 
-from lab.histories.boards import AWAY, HOME, Boards, process
-from lab.histories.filing import Filing, file_as
-from lab.histories.limited_end import judge_end
-from lab.histories.limited_judge import COUNTER, Asked, Judge, WatchedWorld
+from lab.histories.judges.gates import COUNTER, Asked, Judge, WatchedWorld
+from lab.histories.judges.gates_end import judge_end
+from lab.histories.stage.boards import AWAY, HOME, Boards, process
+from lab.histories.stage.filing import Filing, file_as
 from ledger.client import named_holds as named
 from ledger.core import tokens
 from ledger.core.errors import HoldEnded, LedgerError, LimitMismatch, LimitReached, NotYetReplicated

@@ -14,11 +14,12 @@ from compactor.fold import fold
 from compactor.report import Tally
 from compactor.verify import verify
 from compactor.visit import visit
-from lab.histories import checker
-from lab.histories.cast import COUNTER, NUMBERS_MAX, Cast
-from lab.histories.charts import DAYS, FREE_BYTES, charts, charts_at_the_end
-from lab.histories.remade import ROUNDS_MAX, Disaster
-from lab.histories.theatre import (
+from lab.histories.judges import checker
+from lab.histories.parts.cast import COUNTER, NUMBERS_MAX, Cast
+from lab.histories.parts.remade import ROUNDS_MAX, Disaster
+from lab.histories.parts.series import DAYS, FREE_BYTES, charts, charts_at_the_end
+from lab.histories.parts.writers import PACKED_MAX, Sender, enter_writer
+from lab.histories.stage.theatre import (
     PACE,
     PACES,
     REGIONS,
@@ -30,7 +31,6 @@ from lab.histories.theatre import (
     one_of,
     strays_left,
 )
-from lab.histories.writers import PACKED_MAX, Sender, enter_writer
 from ledger.core import items, tokens
 from ledger.core.errors import LedgerError
 from ledger.core.requests import Query

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from lab.histories.last_words import Heard
-from lab.histories.limited_judge import COUNTER, Asked, Judge
-from lab.histories.recall import Memory
-from lab.histories.theatre import LONG, PACE, SHORT, Theatre, one_of, rest
+from lab.histories.judges.gates import COUNTER, Asked, Judge
+from lab.histories.judges.last_words import Heard
+from lab.histories.parts.recall import Memory
+from lab.histories.stage.theatre import LONG, PACE, SHORT, Theatre, one_of, rest
 from ledger.core import tokens
 from ledger.core.errors import LedgerError, LimitReached, TransactionConflict
 from ledger.core.limit import DOWN, SIDES, UP

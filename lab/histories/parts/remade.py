@@ -17,9 +17,9 @@ from compactor.commit import LANDING_MAX_MS
 from compactor.rebuild import rebuild
 from compactor.report import Tally
 from compactor.visit import visit
-from lab.histories.cast import COUNTER, Cast
-from lab.histories.theatre import finish, one_of, shelf
-from lab.histories.writers import Sender
+from lab.histories.parts.cast import COUNTER, Cast
+from lab.histories.parts.writers import Sender
+from lab.histories.stage.theatre import finish, one_of, shelf
 from ledger.core import items, tokens
 from ledger.core.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
 from ledger.core.requests import DeleteMany, Get, Item, Key, Page, Program, Query

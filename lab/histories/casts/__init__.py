@@ -1,0 +1,1 @@
+"""The small casts, by part: their steps, and what they are."""
