@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from lab.histories.explore import explore
-from lab.histories.parts import calls, periods, sagas
+from lab.histories.parts import budgets, calls, periods, sagas
 from lab.histories.parts import lanes as history
 from lab.histories.parts import limits as limited
 from lab.histories.parts import service as served
@@ -41,8 +41,8 @@ KINDS = {
 }
 
 
-ASIDE = {"calls": Kind(calls.play, ("calls",))}
-"""What `make simulate` does not play, because the tests play all of it."""
+ASIDE = {"calls": Kind(calls.play, ("calls",)), "budgets": Kind(budgets.play, ("settled",))}
+"""What `make simulate` does not play, because the tests do."""
 
 
 def search(kind: str, at: str, histories: str) -> int:

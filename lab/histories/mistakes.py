@@ -92,6 +92,7 @@ LIMITS = [
 RUN = read("run.diff", "run")  # found by lab/run, as those of lanes are
 PERIODS = read("periods.diff", "periods")
 SAGAS = read("sagas.diff", "sagas")
+BUDGETS = read("budgets.diff", "budgets")
 SERVICE = [*read("service.diff", "service"), *read("thresholds.diff", "thresholds")]
 RULED = {
     kind: read(f"ruled/{kind}.diff", kind) for kind in ("limits", "periods", "sagas", "thresholds")
@@ -100,7 +101,7 @@ RULED = {
 
 JUDGED = {
     each.name: each
-    for each in (*LANES, *LIMITS, *PERIODS, *SAGAS, *SERVICE, *chain(*RULED.values()))
+    for each in (*LANES, *LIMITS, *PERIODS, *SAGAS, *SERVICE, *BUDGETS, *chain(*RULED.values()))
 }
 
 
@@ -214,13 +215,20 @@ if __name__ == "__main__":
         prog="python -m lab.histories.mistakes", description=main.__doc__
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these")
-    groups = {"limited": LIMITS, "periods": PERIODS, "sagas": SAGAS, "served": SERVICE}
+    groups = {
+        "limited": LIMITS,
+        "periods": PERIODS,
+        "sagas": SAGAS,
+        "served": SERVICE,
+        "budgets": BUDGETS,
+    }
     parser.add_argument("--limited", action="store_true", help="those of limited counters")
     parser.add_argument("--periods", action="store_true", help="those of periods")
     parser.add_argument(
         "--sagas", action="store_true", help="those of transfers and holds in several counters"
     )
     parser.add_argument("--served", action="store_true", help="those of the service")
+    parser.add_argument("--budgets", action="store_true", help="those of budgets")
     parser.add_argument(
         "--rules", action="store_true", help="take each rule away from its judge instead"
     )

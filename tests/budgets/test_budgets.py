@@ -20,8 +20,7 @@ from typing import Any
 
 import pytest
 
-from lab.histories.budget_mistakes import MISTAKES
-from lab.histories.parts.budgets import REGIONS, TIMEOUT, FailingLedger, TwoRegions, goes_wrong
+from lab.histories.parts.budgets import REGIONS, TIMEOUT, FailingLedger, TwoRegions
 from lab.measure.metered_table import MeteredTable
 from ledger import Keep, Ledger, Limit, Settings
 from ledger.budgets import Budgets, Call, NotCounted, OverBudget, SettledOtherwise, ask, reserving
@@ -489,17 +488,6 @@ def test_an_unwritten_cost_is_raised_or_noted_for_the_next_end() -> None:
         assert (call.ended, world.stands(A), world.stands(B)) == (False, (0, 600), (250, 0))
         call.close()
         assert (call.ended, world.stands(A), world.stands(B)) == (True, (250, 0), (250, 0))
-
-
-def test_a_cost_above_its_estimate_counts_once_whatever_fails() -> None:
-    assert {seed: wrong for seed in range(30) if (wrong := goes_wrong(seed))} == {}
-
-
-def test_the_histories_find_each_planted_mistake() -> None:
-    for mistake in MISTAKES:
-        with pytest.MonkeyPatch.context() as patch:
-            mistake(patch.setattr)
-            assert any(map(goes_wrong, range(20))), mistake.__name__
 
 
 def test_a_bad_cost_is_refused_and_the_estimate_counts() -> None:

@@ -4,13 +4,17 @@ mistake is seen.
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from lab.histories import budget_mistakes
+from lab.histories import mistakes
 from ledger.budgets import OverBudget, reserving
 from ledger.errors import LedgerError, Throttled
 from simulator import Faults
@@ -45,9 +49,16 @@ async def end_for_nothing(calls: Any, mark: Any, otherwise: int | None = None) -
     await end(calls, mark, otherwise)
 
 
-def test_each_mistake_is_seen() -> None:
+def is_seen(seen: str) -> bool:
+    """Whether some run is wrong in that way."""
     losing, dropping = Faults(lost=300, lag_steps=20), Faults(dropped=200, lag_steps=20)
-    mistakes: list[tuple[Any, str]] = [
+    played = (measure(2, seed, faults) for faults in (losing, dropping) for seed in (1, 2, 3))
+    wrong = (figures for figures in played if not figures.is_right)
+    return any(of.is_undecided if seen == "undecided" else of.wrong[seen] for of in wrong)
+
+
+def test_each_mistake_of_the_hooks_is_seen() -> None:
+    patched: list[tuple[Any, str]] = [
         (
             lambda patch: patch(OpenCalls, "begin", begin_by_the_name_that_the_caller_gave),
             "uncounted",
@@ -63,21 +74,28 @@ def test_each_mistake_is_seen() -> None:
             lambda patch: patch(reserving, "reserve", Mock(side_effect=Throttled("slower"))),
             "undecided",
         ),
-        (budget_mistakes.gives_back_without_settling, "uncounted"),
-        (budget_mistakes.settles_twice, "doubled"),
-        (budget_mistakes.holds_for_a_day, "held"),
-        (budget_mistakes.asks_for_no_parts, "unfilled"),
     ]
-    for mistake, seen in mistakes:
+    for mistake, seen in patched:
         with pytest.MonkeyPatch.context() as patch:
             mistake(patch.setattr)
-            played = (
-                measure(2, seed, faults) for faults in (losing, dropping) for seed in (1, 2, 3)
-            )
-            wrong = (figures for figures in played if not figures.is_right)
-            assert any(
-                of.is_undecided if seen == "undecided" else of.wrong[seen] for of in wrong
-            ), seen
+            assert is_seen(seen), seen
+
+
+@pytest.mark.parametrize(
+    ("name", "seen"),
+    [
+        ("a call is given back without its cost", "uncounted"),
+        ("a call is settled twice", "doubled"),
+        ("holds last a day", "held"),
+        ("no parts fill a budget", "unfilled"),
+    ],
+)
+def test_each_planted_mistake_of_budgets_is_seen(name: str, seen: str, tmp_path: Path) -> None:
+    mistakes.plant(mistakes.JUDGED[name], str(tmp_path))
+    looks = "import sys; from test_lab import is_seen; sys.exit(not is_seen(sys.argv[1]))"
+    paths = [str(tmp_path), str(Path(__file__).parent), *sys.path]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    subprocess.run([sys.executable, "-c", looks, seen], cwd=tmp_path, env=env, check=True)
 
 
 def test_a_naive_tracker_is_passed_and_where_it_is_right_nothing_is_judged() -> None:

@@ -1,7 +1,7 @@
 """Histories of calls that cost more than their estimates: such a cost fills its budgets, whatever
 fails meanwhile.
 
-Rule 1: a history is a seed. A process dies in the middle of a settlement, or the table does not
+Rule 1: a process dies in the middle of a settlement, or the table does not
 decide; room comes back; then the same is settled again, in this process or another.
 Rule 2: judged is what was spent, not what was believed: no budget is passed, and the two counters
 together are what the calls cost. When the time of all holds is over nothing is held: what is left
@@ -15,15 +15,17 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
-from random import Random
 from typing import Any
 
+from lab.histories.stage.theatre import Played, one_of
 from ledger import Ledger, Limit, Settings
 from ledger.budgets import Budgets, Call, OverBudget
 from ledger.core.checks import to_datetime
 from ledger.core.errors import Again, LedgerError
 from reader import Reader
 from simulator import Faults, Simulation
+from simulator.choices import Choices
+from simulator.process import Log
 
 REGIONS = ("eu-west-1", "us-east-1")
 START = to_datetime(1_000_000)
@@ -172,21 +174,21 @@ class BudgetHistory:
     """Calls under names that two processes share, so that either may settle. Each has a timeout of
     its own, as while a deployment replaces one by the other."""
 
-    def __init__(self, seed: int) -> None:
-        self.draw = Random(seed)
-        often = self.draw.choice((0, 40))
+    def __init__(self, choices: Choices) -> None:
+        self.choices = choices
+        often = one_of(choices, (0, 40))
         faults = Faults(throttled=often, dropped=often, lost=2 * often, late=often, lag_steps=20)
-        self.world = TwoRegions(CAP, seed=seed, faults=faults)
+        self.world = TwoRegions(CAP, seed=choices.pick(10**6), faults=faults)
         self.open: list[tuple[Call, Call]] = []
         self.cost: Counter[str] = Counter()
-        self.kept = 0
-        """What refused calls could not release: it ends with their time."""
+        self.settled = self.kept = 0
+        """kept: what refused calls could not release; it ends with their time."""
 
     def play(self) -> list[str]:
         for _ in range(12):
             self._begin()
-            while self.open and self.draw.random() < 0.5:
-                self._end(*self.open.pop(self.draw.randrange(len(self.open))))
+            while self.open and self.choices.pick(2):
+                self._end(*self.open.pop(self.choices.pick(len(self.open))))
         while self.open:
             self._end(*self.open.pop())
         self.world = self.world.calm()
@@ -198,14 +200,10 @@ class BudgetHistory:
         ]
 
     def _begin(self) -> None:
-        counters = self.draw.sample(NAMES, self.draw.randint(1, 2))
-        estimate = self.draw.choice((0, 1, 5, 20))
-        at, name, region = (
-            self.world.budgets().now(),
-            f"{self.draw.getrandbits(64):x}",
-            self.draw.choice(REGIONS),
-        )
-        timeouts = self.draw.sample((TIMEOUT, TIMEOUT / 2), 2)
+        counters = one_of(self.choices, (NAMES[:1], NAMES[1:], NAMES, NAMES[::-1]))
+        estimate, region = one_of(self.choices, (0, 1, 5, 20)), one_of(self.choices, REGIONS)
+        name, at = f"{self.choices.pick(10**9):x}", self.world.budgets().now()
+        timeouts = one_of(self.choices, ((TIMEOUT, TIMEOUT / 2), (TIMEOUT / 2, TIMEOUT)))
         first, second = (
             self.world.budgets(region, timeout=timeout).reserve(
                 counters, estimate, call=name, at=at
@@ -224,24 +222,26 @@ class BudgetHistory:
         self.open.append((first, second))
 
     def _end(self, first: Call, second: Call) -> None:
-        cost = self.draw.choice((0, first.estimate, first.estimate + self.draw.randint(1, 60)))
+        above = first.estimate + 1 + self.choices.pick(60)
+        cost = one_of(self.choices, (0, first.estimate, above))
         self.cost.update(dict.fromkeys(first.counters, cost))
         for call in (first, second):
             call.settle(cost)
         self._dies(first)
-        if self.open and self.draw.random() < 0.5:  # room comes back
+        if self.open and self.choices.pick(2):  # room comes back
             self._end(*self.open.pop())
-        last = self.draw.choice((first, second))
+        last = one_of(self.choices, (first, second))
         self._dies(last)
         while not last.ended:
             with suppress(Again):
                 last.close()
+        self.settled += 1
 
     def _dies(self, call: Call) -> None:
         """At one of its writes, before or after it was made."""
-        budgets, name = call._budgets, self.draw.choice(("capture", "add", "add"))
+        budgets, name = call._budgets, one_of(self.choices, ("capture", "add", "add"))
         whole = budgets.ledger
-        after, applied = self.draw.randint(0, 6), self.draw.random() < 0.5
+        after, applied = self.choices.pick(7), self.choices.pick(2) == 1
         budgets.ledger = FailingLedger(whole, name, Died(), after=after, applied=applied)
         try:
             with suppress(Died, Again):
@@ -250,12 +250,14 @@ class BudgetHistory:
             budgets.ledger = whole
 
 
-def goes_wrong(seed: int) -> list[str]:
-    """What is wrong of this history.
-
-    A mistake may also show as an error that no history can cause.
+def play(choices: Choices, faults: Faults | None = None, log: Log | None = None) -> Played:
+    """The calls are made one after the other by a real Ledger: its faults are drawn, and no log
+    has its steps.
     """
+    history = BudgetHistory(choices)
     try:
-        return BudgetHistory(seed).play()
-    except LedgerError as error:
-        return [f"{type(error).__name__}: {error}"]
+        wrong = history.play()
+    except LedgerError as error:  # which no history can cause
+        wrong = [f"{type(error).__name__}: {error}"]
+    steps = history.world.simulation.world.step
+    return Played(wrong, steps, Counter(settled=history.settled))

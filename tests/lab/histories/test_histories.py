@@ -9,7 +9,7 @@ import pytest
 
 from lab.histories.__main__ import LEAST, lacks
 from lab.histories.judges import restores as limited_restores
-from lab.histories.kinds import KINDS, lines
+from lab.histories.kinds import ASIDE, KINDS, lines
 from simulator.choices import Drawn, Replayed
 from simulator.faults import mix
 from simulator.trace import Trace
@@ -21,7 +21,7 @@ def played(kind: str, times: int, first: int = FIRST) -> Counter[str]:
     """What happened in so many histories, which are right."""
     happened = Counter[str]()
     for seed in range(first, first + times):
-        history = KINDS[kind].play(Drawn(seed))
+        history = (KINDS | ASIDE)[kind].play(Drawn(seed))
         assert history.violations == [], seed
         happened += history.counts
     return happened
@@ -55,11 +55,12 @@ PLAYED: list[tuple[str, int, int, dict[str, int]]] = [
     ),
     ("service", 6, 2_000_003, {"visits": 5, "rings": 30, "late": 30, "purged": 0}),
     ("thresholds", 3, 3_000_007, {"crossings": 5}),
+    ("budgets", 30, 0, {"settled": 200}),
 ]
 
 
 def test_every_kind_of_history_is_played() -> None:
-    assert sorted(kind for kind, *_ in PLAYED) == sorted(KINDS)
+    assert sorted(kind for kind, *_ in PLAYED) == sorted([*KINDS, "budgets"])
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import pytest
 
 from lab.histories import explore
 from lab.histories.mistakes import (
+    BUDGETS,
     LANES,
     LIMITS,
     PERIODS,
@@ -16,12 +17,13 @@ from lab.histories.mistakes import (
     catch,
 )
 
-MISTAKES = {mistake.name: mistake for mistake in (*LANES, *LIMITS, *PERIODS, *SAGAS, *SERVICE)}
+KINDS = (LANES, LIMITS, PERIODS, SAGAS, SERVICE, BUDGETS)
+MISTAKES = {mistake.name: mistake for mistakes in KINDS for mistake in mistakes}
 
 
 def test_every_mistake_fits_its_file_and_what_finds_it_is_there() -> None:
-    assert (len(LANES), len(LIMITS), len(PERIODS), len(SAGAS), len(SERVICE)) == (54, 95, 19, 26, 28)
-    assert len(MISTAKES) == 222
+    assert [*map(len, KINDS)] == [54, 95, 19, 26, 28, 10]
+    assert len(MISTAKES) == 232
     for mistake in (*MISTAKES.values(), *RUN):
         code: dict[str, str] = {}
         for place in mistake.places:
@@ -53,6 +55,7 @@ SOON = (
     "a caller's first refund has another name than the queue's",
     "what was granted is not released before the refusal",
     "the value is read before the crossings",
+    *(mistake.name for mistake in BUDGETS),
 )
 
 
