@@ -20,9 +20,9 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any, final
 
-from ledger import clocks
 from ledger.budgets import TIMEOUT, Budgets
 from ledger.budgets.reserving import check_cost, check_counters
+from ledger.core import clocks
 from ledger.errors import InvalidInput, LedgerError, shown
 from litellm.integrations.custom_logger import CustomLogger
 
