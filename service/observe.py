@@ -25,6 +25,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from ledger import Receipt
 from ledger.core import errors
 from ledger.core.errors import LedgerError
+from ledger.lane.add import Outcome
 
 NAMESPACE = "Ledger"
 
@@ -111,8 +112,6 @@ class Watch:
 
         return watched
 
-
-Outcome = Receipt | LedgerError
 
 OF_RECEIPT = {
     "recorded": "DeltasRecorded",

@@ -51,10 +51,11 @@ from ledger.core.checks import AHEAD_MAX_MS, to_ms
 from ledger.core.clocks import Clock, wall_clock
 from ledger.core.errors import InvalidTime, LedgerError, LimitReached, NotQueued, PeriodOver
 from ledger.core.requests import or_error
+from ledger.lane.add import Outcome
 from service.add_from_queue.deadline import Deadline, NotInTime, in_time
 from service.add_from_queue.outcomes import counters_of, outcome_of
 from service.add_from_queue.rounds import FIRST, add_all
-from service.observe import Outcome, Watch, report_each
+from service.observe import Watch, report_each
 from service.sqs import STOPPED, SqsQueue
 from service.writable import refusal
 

@@ -5,7 +5,7 @@ import json
 from ledger import Change, Receipt
 from ledger.client.message import NO_XML, time_text
 from ledger.core.errors import LimitReached, PeriodOver
-from service.observe import Outcome
+from ledger.lane.add import Outcome
 
 
 def counters_of(change: Change) -> list[str]:

@@ -27,7 +27,7 @@ from ledger.client.writer import unfit
 from ledger.core.errors import LedgerError, LimitReached
 from ledger.core.limit import UP
 from ledger.core.requests import drive
-from service.observe import Outcome
+from ledger.lane.add import Outcome
 
 SLICE = 1_000
 """Changes that go through their rounds together."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from compactor.report import Tally
 from ledger.core.errors import DamagedItem, LaneDamaged, LedgerError
 from ledger.core.settings import Settings
+from service.compact.outcome import Outcome
 from service.job_queue import Message
 from service.jobs import Evaluate, Job, Look, Settle, Sweep, Verify
 from service.thresholds.event_bus import Evaluated
@@ -19,16 +20,15 @@ if TYPE_CHECKING:
     from compactor.named import Naming
     from compactor.verify import LaneCheck
 
-SHOWN = ("outcome", "folded", "settled", "cleaned", "commits", "tail")
+SHOWN = ("folded", "settled", "cleaned", "commits", "tail")
 CONFLICTS_SHOWN = 10
+COUNTED = tuple(dict.fromkeys(outcome.metric for outcome in Outcome if outcome.metric))
 
 
 @dataclass(slots=True, kw_only=True)
 class Done(Tally):
-    """job: of a batch. ids: of the messages that request it. outcome: looked, visited, settled,
-    verified, evaluated, ended (another chain of visits goes on), put off, retired (a period that
-    nobody looks at any more), stopped, gave up, damaged, failed. error: what ended it. lost: why
-    its messages stay on the queue. visited: it began a visit, however that ended. tail: the changes
+    """job: of a batch. ids: of the messages that request it. error: what ended it. lost: why its
+    messages stay on the queue. visited: it began a visit, however that ended. tail: the changes
     above the watermark that it found; of those that are left it counts at most `fold_min`. holds:
     it saw that the lane holds something. forgotten: the sweep found work that no message requested.
     naming: how far it settled what was named. sent: the jobs that it leaves for later.
@@ -36,7 +36,7 @@ class Done(Tally):
 
     job: Job
     ids: set[str] = field(default_factory=set)
-    outcome: str = "failed"
+    outcome: Outcome = Outcome.FAILED
     error: LedgerError | None = None
     lost: Exception | None = None
     visited: bool = False
@@ -66,13 +66,14 @@ class Done(Tally):
         """The numbers of the job, also those that are 0: so an alarm can distinguish "none" from
         "not running".
         """
-        is_verify, is_stopped = isinstance(self.job, Verify), self.outcome == "stopped"
+        is_verify, is_stopped = isinstance(self.job, Verify), self.outcome is Outcome.STOPPED
+        counted = {self.outcome.metric}
+        if self.lost is not None:
+            counted.add(Outcome.FAILED.metric)
         numbers: dict[str, int | None] = {
             "LanesVisited": int(self.visited),
             "LanesLooked": int(not self.visited),
-            "LanesGaveUp": int(self.outcome == "gave up"),
-            "LanesFailed": int(self.outcome == "failed" or self.lost is not None),
-            "LanesDamaged": int(self.outcome == "damaged"),
+            **{metric: int(metric in counted) for metric in COUNTED},
             "LanesForgotten": int(self.forgotten),
             "LanesUnread": int(self.is_unread(settings)),
             "DeltasFolded": self.folded,
@@ -98,7 +99,8 @@ class Done(Tally):
 
     def fields(self) -> dict[str, Any]:
         """The fields of the job's log line, without amounts."""
-        shown = {"lane": str(self.job.lane)} | {name: getattr(self, name) for name in SHOWN}
+        shown: dict[str, Any] = {"lane": str(self.job.lane), "outcome": self.outcome.text}
+        shown |= {name: getattr(self, name) for name in SHOWN}
         if (error := self.lost or self.error) is not None:
             shown |= {"error": type(error).__name__, "reason": _without_amounts(error)}
         more = {
@@ -111,16 +113,16 @@ class Done(Tally):
 
     def line(self) -> tuple[str, str]:
         """The level and the text of the job's log line."""
-        if self.lost is not None or self.error is not None:
-            return (
-                "warning" if self.outcome == "gave up" else "error",
-                "a visit failed before its end",
-            )
-        if self.outcome == "stopped":
-            return "warning", "a visit did not fit its time"
-        if self.visited or isinstance(self.job, Settle | Verify) or self.evaluated.published:
-            return "info", "visit" if self.visited else self.outcome
-        return "debug", "looked"
+        says_nothing = {
+            Outcome.EVALUATED: not self.evaluated.published,
+            Outcome.RETIRED: not isinstance(self.job, Settle | Verify),
+        }
+        outcome = self.outcome
+        if (self.lost or self.error) is not None and outcome is not Outcome.GAVE_UP:
+            outcome = Outcome.FAILED
+        elif says_nothing.get(outcome):
+            outcome = Outcome.LOOKED
+        return outcome.level, outcome.says
 
 
 def _without_amounts(error: Exception) -> str:

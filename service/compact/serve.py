@@ -30,6 +30,7 @@ from ledger.core.requests import Now, through
 from ledger.core.settings import Settings
 from ledger.core.values import Lane
 from ledger.lane.shape import ShapeCheck
+from service.compact.outcome import Outcome
 from service.compact.result import Done
 from service.compact.visits import look, settle, sweep
 from service.job_queue import DeadLetter, Enqueue
@@ -51,17 +52,17 @@ def recount(job: Verify, done: Done, settings: Settings, commits_max: int) -> St
 
     try:
         done.check = yield from verify(job.lane, read_time_max_ms=settings.read_time_max_ms)
-        done.outcome = "verified"
+        done.outcome = Outcome.VERIFIED
     except (GaveUp, ReadTooSlow):
-        # a commit landed meanwhile, or the tail is long: another pass of the sweep picks it
-        done.outcome = "gave up"
+        # a commit landed meanwhile, or the tail is long
+        done.outcome = Outcome.UNVERIFIED
 
 
 def compare(job: Evaluate, done: Done, settings: Settings, commits_max: int) -> Steps:
     from service.thresholds.evaluate import evaluate
 
     yield from evaluate(job.lane.counter, settings, done.evaluated)
-    done.outcome = "evaluated"
+    done.outcome = Outcome.EVALUATED
 
 
 HANDLERS: dict[type[Job], Callable[[Any, Done, Settings, int], Steps]] = {
@@ -91,21 +92,21 @@ def serve(
     if refusal is not None:
         _fail(done, refusal)
     elif isinstance(job, Verify) and not alone:
-        done.outcome = "put off"
+        done.outcome = Outcome.PUT_OFF
         done.send(job, VERIFY_S)
     elif settings.periods and not settings.is_kept(job.lane.counter, (yield Now()).wall_ms):
-        done.outcome = "retired"
+        done.outcome = Outcome.RETIRED
     else:
         try:
             yield from through(
                 HANDLERS[type(job)](job, done, settings, commits_max), partial(in_time, stop)
             )
         except OutOfTime:
-            done.outcome = "stopped"
+            done.outcome = Outcome.STOPPED
             if not isinstance(job, Verify):
                 _again(done, wait_s(job.tries - 1) if job.tries else 0)
         except (LaneDamaged, DamagedItem) as damage:
-            done.outcome, done.error = "damaged", damage
+            done.outcome, done.error = Outcome.DAMAGED, damage
             yield DeadLetter(message_of(done.left))
         except LedgerError as failure:
             _fail(done, failure)
@@ -117,9 +118,10 @@ def serve(
 
 def _fail(done: Done, failure: LedgerError) -> None:
     """Send the job again, because of this failure."""
-    done.outcome, done.error = "gave up" if isinstance(failure, GaveUp) else "failed", failure
+    gave_up = isinstance(failure, GaveUp)
+    done.outcome, done.error = Outcome.GAVE_UP if gave_up else Outcome.FAILED, failure
     pause_s = wait_s(done.job.tries)
-    if not (done.outcome == "gave up" and isinstance(done.job, Look) and pause_s == DELAY_S_MAX):
+    if not (gave_up and isinstance(done.job, Look) and pause_s == DELAY_S_MAX):
         _again(done, pause_s)
 
 

@@ -22,6 +22,7 @@ from compactor.visit import visit
 from ledger.core import items, tokens
 from ledger.core.requests import Get, Instant, Item, Now
 from ledger.core.settings import Settings
+from service.compact.outcome import Outcome
 from service.compact.result import Done
 from service.jobs import Look, Settle, Sweep
 from service.runtime import Steps
@@ -55,9 +56,9 @@ def look(job: Look, done: Done, settings: Settings, commits_max: int) -> Steps:
         and found.checkpoint is not None
         and found.checkpoint.version > job.follows
     ):
-        done.outcome = "ended"
+        done.outcome = Outcome.ENDED
     elif due_for_ms < 0 and not found.below:
-        done.outcome = "looked"
+        done.outcome = Outcome.LOOKED
     else:
         yield from _visit(job, done, settings, commits_max, found, now_ms - AHEAD_BACK_MS)
         yield from _go_on(job, done, settings, found)
@@ -67,7 +68,7 @@ def sweep(job: Sweep, done: Done, settings: Settings, commits_max: int) -> Steps
     """Visit the lane if there is anything to do, or if no fold ever was: then nobody knows."""
     now_ms, due_for_ms, found = yield from _look(job, done, settings)
     if due_for_ms < 0 and not found.below and found.checkpoint is not None:
-        done.outcome = "looked"
+        done.outcome = Outcome.LOOKED
         return
     yield from _visit(job, done, settings, commits_max, found, now_ms - SWEEP_BACK_MS)
     is_long = done.folded >= FORGOTTEN_TAILS * settings.fold_min
@@ -88,7 +89,7 @@ def settle(job: Settle, done: Done, settings: Settings, commits_max: int) -> Ste
     finally:
         if done.naming.above and not job.again:
             done.send(Settle(job.lane, done.naming.above, again=True), ASK_AGAIN_MS // 1_000)
-    done.outcome = "settled"
+    done.outcome = Outcome.SETTLED
     if done.unsettled:
         done.send(Settle(job.lane, done.naming.undone, again=job.again))
 
@@ -121,7 +122,7 @@ def _visit(
     since = max(filter(None, (young, job.since)), default=None)
     whole = found.below is not None
     yield from visit(job.lane, done, settings, commits_max=commits_max, whole=whole, since=since)
-    done.outcome, done.tail = "visited", max(done.folded, found.tail)
+    done.outcome, done.tail = Outcome.VISITED, max(done.folded, found.tail)
 
 
 def _go_on(job: Look | Sweep, done: Done, settings: Settings, found: Outlook) -> Steps:

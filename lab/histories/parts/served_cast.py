@@ -20,6 +20,7 @@ from ledger.core.requests import Now, through
 from ledger.core.values import Delta
 from ledger.gate import decide
 from ledger.gate.gates import Gates
+from service.compact.outcome import Outcome
 from service.compact.result import Done
 from service.compact.serve import by_lane, serve_lane
 from service.job_queue import Enqueue
@@ -181,9 +182,8 @@ class Service(Cast):
             world.delete(region, [message for n, message in enumerate(batch) if str(n) not in lost])
 
     def _report(self, done: Done) -> None:
-        self.counts.update(
-            visits=done.visited, dropped=int(done.outcome == "gave up" and not done.sent)
-        )
+        gave_up = done.outcome in (Outcome.GAVE_UP, Outcome.UNVERIFIED)
+        self.counts.update(visits=done.visited, dropped=int(gave_up and not done.sent))
         if done.lost is not None and not isinstance(done.lost, LedgerError):
             raise done.lost
         if isinstance(done.error, DamagedItem | LaneDamaged):
