@@ -5,8 +5,8 @@ Rule 1: Every failure is a problem, and no cache on the way may keep an answer.
 Rule 2: The API refuses a parameter that a route does not have, because a misspelled one would be
 lost. Of `GET /counters`, exactly one of `counter` and `prefix` says whether a balance or a list is
 meant; the API refuses the parameters of the other one.
-Rule 3: API Gateway decides who may call, before this code.
-Rule 4: One request at a time: Powertools keeps the current one in its classes.
+Rule 3: One request at a time: Powertools keeps the current one in its classes. API Gateway decides
+who may call, before this code.
 """
 
 from collections.abc import Callable
@@ -35,10 +35,6 @@ from service.observe import Watch, report
 TRY_IT = "/try-it"
 
 
-class _EveryRoute(Routes, Sagas):
-    """A method for each."""
-
-
 class Api:
     """The handler: an event of API Gateway's HTTP API (payload format 2.0) to an answer.
 
@@ -62,7 +58,8 @@ class Api:
             )
             for strong in (True, False)
         }
-        routes = _EveryRoute(Ledger(settings, table=table, clock=clock), readers, watch, prefixes)
+        ledger = Ledger(settings, table=table, clock=clock)
+        routes, sagas = Routes(ledger, readers, watch, prefixes), Sagas(ledger, watch, prefixes)
         self._watch, self._clock = watch, clock
         self._pages = (TRY_IT,) if try_it else ()
         self.app = APIGatewayHttpResolver(
@@ -71,7 +68,7 @@ class Api:
         self.app.use([_only_known])
         self.app.exception_handler(Exception)(self._failed)
         for name, route in ROUTES.items():
-            method = getattr(routes, name)
+            method = getattr(routes, name, None) or getattr(sagas, name)
             self.app.route(**route._asdict(), description=getdoc(method))(method)
         if try_it:
             self.app.enable_swagger(path=TRY_IT, **ABOUT)

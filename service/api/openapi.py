@@ -7,6 +7,7 @@ table and no environment.
 
 import argparse
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +40,7 @@ def document() -> dict[str, Any]:
         security_schemes={"iam": APIKey.model_validate(SIGNED)},
         security=[{"iam": []}],
     )
-    said: dict[str, Any] = json.loads(text, object_hook=_untitled) | {
-        "info": json.loads(text)["info"]
-    }
+    said: dict[str, Any] = json.loads(text, object_hook=_plain) | {"info": json.loads(text)["info"]}
     titles = "; ".join(f"{status} {name}: {title}" for name, (status, title) in TITLES.items())
     problem = {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}
     problems = {"Problem": {"description": titles, "content": {CONTENT_TYPE: problem}}}
@@ -63,10 +62,16 @@ def document() -> dict[str, Any]:
     return said | {"components": components}
 
 
-def _untitled(said: dict[str, Any]) -> dict[str, Any]:
-    return {
+def _plain(said: dict[str, Any]) -> dict[str, Any]:
+    """Without titles, and each paragraph of a description in one line, wherever the lines of its
+    docstring end.
+    """
+    plain = {
         name: value for name, value in said.items() if name != "title" or isinstance(value, dict)
     }
+    if isinstance(described := plain.get("description"), str):
+        plain["description"] = re.sub(r"(?<!\n)\n(?!\n)", " ", described)
+    return plain
 
 
 def _share_parameters(operations: list[dict[str, Any]], shared: dict[str, Any]) -> None:

@@ -155,10 +155,7 @@ class Captured(Added):
 
 
 class Reservation(Answer):
-    """Every counter holds the amount.
-
-    The holds settle and release the reservation, in any Region.
-    """
+    """Every counter holds the amount. The holds settle and release the reservation, in any Region."""
 
     id: str = Field(description="its idempotency key")
     holds: list[Held]

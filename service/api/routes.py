@@ -5,10 +5,9 @@ Rule 1: A route that adds gives the caller what a retry needs.
 Rule 2: The token in a hold's id decides its end, once, so a capture and a release need no
 idempotency key.
 Rule 3: No line above debug holds an amount, and the id of a hold has one.
-Rule 4: A list skips an item of the directory that names no lane, counts it and logs it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Annotated
@@ -16,11 +15,18 @@ from typing import Annotated
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body
 
-from ledger import Change, Period, Receipt
+from ledger import Change, Ledger, Period, Receipt
 from ledger.core.errors import InvalidInput, InvalidTime, LedgerError, ReadTooLarge
+from reader import Reader
 from service.api import cursor as cursors
 from service.api import models, responses
-from service.api.checked import Checked, hold_of
+from service.api.checked import (
+    check_limited,
+    check_region,
+    check_takes_holds,
+    check_writable,
+    hold_of,
+)
 from service.api.keys import time_of_key
 from service.api.models import Consistent, IdInPath, InPath, InQuery, Key
 from service.api.problems import ELSEWHERE, Problem, invalid, problem_of
@@ -35,11 +41,24 @@ from service.api.responses import (
     Held,
     History,
 )
-from service.observe import report
+from service.observe import Watch, report
 
 
-class Routes(Checked):
-    """A method for each route of one counter, and of the lists."""
+class Routes:
+    """A method for each route of one counter, and of the lists.
+
+    readers: by whether they read strongly. prefixes: of the counters that the API writes.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        readers: Mapping[bool, Reader],
+        watch: Watch,
+        prefixes: tuple[str, ...],
+    ) -> None:
+        self._ledger, self._readers, self._watch = ledger, readers, watch
+        self._settings, self._prefixes = ledger.settings, prefixes
 
     def add(
         self, counter: InPath, delta: Annotated[models.NewDelta, Body()], idempotency_key: Key
@@ -60,9 +79,8 @@ class Routes(Checked):
         return responses.counted(Added, receipt)
 
     def add_many(self, bulk: Annotated[models.Bulk, Body()]) -> responses.BulkResults:
-        """Each change has a key and a result of its own.
-
-        If a result is 429 or 5xx, repeat the whole request.
+        """Each change has a key and a result of its own. If a result is 429 or 5xx, repeat the
+        whole request.
         """
         changes = [self._change_or_problem(delta) for delta in bulk.deltas]
         outcomes = iter(
@@ -84,9 +102,8 @@ class Routes(Checked):
         limit: models.NamesMax = 100,
         at: models.At = None,
     ) -> CounterBalance | CounterValue | CounterNames:
-        """With counter its balance, or with at, too, its value at that instant.
-
-        With prefix the names that begin so.
+        """With counter its balance, or with at, too, its value at that instant. With prefix the
+        names that begin so.
         """
         if counter is None:
             return self._list(prefix or "", after, limit)
@@ -139,7 +156,7 @@ class Routes(Checked):
         """The answer says what you can take here and in all Regions, what is between lanes, and
         what holds keep.
         """
-        self._must_be_limited(counter)
+        check_limited(counter, self._settings)
         return responses.filled(
             CounterStanding, self._readers[consistent].standing(counter), counter=counter
         )
@@ -152,10 +169,7 @@ class Routes(Checked):
         anchor: models.Anchor = 1,
         last: models.Last = 12,
     ) -> responses.CounterPeriods:
-        """Each period has its value and, under a limit, what is left of it.
-
-        The oldest comes first.
-        """
+        """Each period has its value and, under a limit, what is left of it. The oldest comes first."""
         try:
             found = self._readers[True].periods(counter, Period(every, zone or "UTC", anchor), last)
         except InvalidInput as error:
@@ -179,8 +193,8 @@ class Routes(Checked):
     ) -> Held:
         """The part is set aside until you capture or release the hold, or its time is over."""
         _same(counter, wanted.counter)
-        self._must_take_holds(counter)
-        self._must_be_here(wanted.region)
+        check_takes_holds(counter, self._settings, self._prefixes)
+        check_region(wanted.region, self._settings)
         hold = self._ledger.hold(
             counter,
             wanted.amount,
@@ -194,31 +208,30 @@ class Routes(Checked):
     def capture(
         self, counter: InPath, id: IdInPath, end: Annotated[models.NewCapture, Body()]
     ) -> Response[Captured]:
-        """The hold counts, or the part that you name, and the rest is free.
-
-        The same request again is a success.
+        """The hold counts, or the part that you name, and the rest is free. The same request again
+        is a success.
         """
         _same(counter, end.counter)
-        self._must_take_holds(counter)
-        receipt = self._ledger.capture(hold_of(counter, id, self._ledger.settings), end.amount)
+        check_takes_holds(counter, self._settings, self._prefixes)
+        receipt = self._ledger.capture(hold_of(counter, id, self._settings), end.amount)
         report(self._watch, receipt)
         return responses.counted(Captured, receipt, change=receipt.delta.change)
 
     def release(
         self, counter: InPath, id: IdInPath, end: Annotated[models.EndOfHold, Body()]
     ) -> Response[str]:
-        """All that the hold set aside is free, and nothing counts.
-
-        The same request again is a success.
+        """All that the hold set aside is free, and nothing counts. The same request again is a
+        success.
         """
         _same(counter, end.counter)
-        self._must_take_holds(counter)
-        self._ledger.release(hold_of(counter, id, self._ledger.settings))
+        check_takes_holds(counter, self._settings, self._prefixes)
+        self._ledger.release(hold_of(counter, id, self._settings))
         return Response(204, body="")
 
     def _list(self, prefix: str, after: str | None, limit: int) -> CounterNames:
         place = None if after is None else cursors.place_of(prefix, after)
         page = self._readers[True].counters(prefix, after=place, limit=limit)
+        # Rule 4: a list skips an item of the directory that names no lane, counts it and logs it.
         for key in page.damaged:
             self._watch.logger.error(
                 "a directory item names no lane", extra={"pk": key.pk, "sk": key.sk}
@@ -229,8 +242,8 @@ class Routes(Checked):
 
     def _change(self, delta: models.NewDelta, key: str) -> Change:
         """The change that a body describes. Raises Problem."""
-        self._must_be_writable(delta.counter)
-        self._must_be_here(delta.region)
+        check_writable(delta.counter, self._prefixes)
+        check_region(delta.region, self._settings)
         return Change(delta.counter, delta.change, key, time_of_key(key, delta.at), delta.region)
 
     def _change_or_problem(self, delta: models.BulkDelta | models.Refused) -> Change | Problem:
@@ -257,8 +270,8 @@ class Routes(Checked):
 
 @contextmanager
 def _of_the_past() -> Iterator[None]:
-    """Raises Problem for times, steps and zones that cannot be, with what the library says of
-    them as a hint.
+    """Raises Problem for times, steps and zones that cannot be, with the library's reason as a
+    hint.
     """
     try:
         yield

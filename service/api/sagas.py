@@ -25,12 +25,12 @@ from ledger.core.checks import check_counter
 from ledger.core.errors import InvalidInput, LedgerError, LimitReached, TransferStuck
 from ledger.core.ranges import CHANGE_MAX
 from service.api import responses
-from service.api.checked import Checked, hold_of
+from service.api.checked import check_region, check_takes_holds, check_writable, hold_of
 from service.api.keys import time_of_key
 from service.api.models import HOLD_ID, Counter, ExpiresS, FirstAsked, InRegion, Key, Strict, text
 from service.api.problems import Problem, in_part, invalid, not_moved, over_budget
 from service.api.responses import Held, Moved, Reservation, Settled
-from service.observe import report
+from service.observe import Watch, report
 
 OVER = "over:"
 HOLDS_MAX = 10
@@ -84,21 +84,25 @@ class NewTransfer(Strict):
     region: InRegion = None
 
 
-class Sagas(Checked):
-    """A method for each route."""
+class Sagas:
+    """A method for each route. prefixes: of the counters that the API writes."""
+
+    def __init__(self, ledger: Ledger, watch: Watch, prefixes: tuple[str, ...]) -> None:
+        self._ledger, self._watch = ledger, watch
+        self._settings, self._prefixes = ledger.settings, prefixes
 
     def reserve(
         self, wanted: Annotated[NewReservation, Body()], idempotency_key: Key
     ) -> Reservation:
         """Each counter holds the amount, or none does. The holds of the answer settle and release
-        the reservation. Key,
-        time and counters name it: with another expires_s it is the same, and ends when the first
-        request said."""
+        the reservation. Key, time and counters name it: with another expires_s it is the same, and
+        ends when the first request said.
+        """
         for counter in wanted.counters:
             if wanted.counters.count(counter) > 1:
                 raise _refused("counters", f"{counter} is named twice: name each counter once")
-            self._must_be_reserved_in(counter)
-        self._must_be_here(wanted.region)
+            self._check_reservable(counter)
+        check_region(wanted.region, self._settings)
         expires, at = timedelta(seconds=wanted.expires_s), time_of_key(idempotency_key, wanted.at)
         named: Any = {"idempotency_key": idempotency_key, "at": at, "region": wanted.region}
         try:
@@ -135,15 +139,15 @@ class Sagas(Checked):
         if wanted.source == wanted.target:
             raise _refused("target", "The source and target are the same counter: name two")
         for counter in (wanted.source, wanted.target):
-            self._must_be_writable(counter)
-        self._must_be_here(wanted.region)
+            check_writable(counter, self._prefixes)
+        check_region(wanted.region, self._settings)
         at = time_of_key(idempotency_key, wanted.at)
         named: Any = {"idempotency_key": idempotency_key, "at": at, "region": wanted.region}
         with self._in_steps():
             done = self._ledger.transfer(wanted.source, wanted.target, wanted.amount, **named)
         if done.debit is None or done.credit is None:
             counter = wanted.source if done.debit is None else wanted.target
-            term = self._ledger.settings.term_of(counter)
+            term = self._settings.term_of(counter)
             raise not_moved(counter, None if term is None else term.resets_at)
         report(self._watch, done.debit, done.credit)
         of = {name: getattr(wanted, name) for name in ("source", "target", "amount")}
@@ -163,18 +167,17 @@ class Sagas(Checked):
     def _holds(self, end: EndOfReservation) -> list[Hold]:
         """Raises Problem and NoSuchHold."""
         for named in end.holds:
-            self._must_be_reserved_in(named.counter)
-        settings = self._ledger.settings
-        holds = [hold_of(named.counter, named.id, settings) for named in end.holds]
+            self._check_reservable(named.counter)
+        holds = [hold_of(named.counter, named.id, self._settings) for named in end.holds]
         if any(hold.amount < 0 for hold in holds):
             raise _refused(
                 "holds", "A hold below 0 is of no reservation: send the holds of its answer"
             )
         return holds
 
-    def _must_be_reserved_in(self, counter: str) -> None:
-        self._must_take_holds(counter)
-        if self._ledger.settings.limit_of(check_counter(OVER + counter)) is not None:
+    def _check_reservable(self, counter: str) -> None:
+        check_takes_holds(counter, self._settings, self._prefixes)
+        if self._settings.limit_of(check_counter(OVER + counter)) is not None:
             raise InvalidInput(
                 f"{OVER}{counter} has a limit, and must count what {counter} refuses of a cost."
             )
