@@ -43,9 +43,8 @@ CREATE: dict[str, Any] = {
 
 @command("init")
 def init(call: Call, no_deletion_protection: Unprotected = False) -> None:
-    """Make the table, with a replica in every Region of --regions.
-
-    Run it again after any failure.
+    """Make the table, with a replica in every Region of --regions. Run it again after any
+    failure.
     """
     home, name = call.settings.region, call.settings.table
     steps = Steps(call)

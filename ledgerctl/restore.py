@@ -50,9 +50,8 @@ def restore(
     ] = None,
     no_deletion_protection: Unprotected = False,
 ) -> None:
-    """Restore the table to a new one, and rebuild and verify all of it there.
-
-    Run it again after any failure.
+    """Restore the table to a new one, and rebuild and verify all of it there. Run it again
+    after any failure.
     """
     if at is not None and backup is not None:
         raise Wrong(
