@@ -24,7 +24,7 @@ class CheckFailed(Exception):
     """A Region's canary did not do what it must; the message says what, and in which Region."""
 
 
-class Answer(BaseModel):
+class CanaryAnswer(BaseModel):
     model_config = ConfigDict(strict=True)
 
     read: bool
@@ -64,7 +64,7 @@ def wait_for(name: str, region: str, within_s: int) -> float:
     raise CheckFailed(f"after {within_s} s: {problem}")
 
 
-def _ask(name: str, region: str) -> Answer:
+def _ask(name: str, region: str) -> CanaryAnswer:
     try:
         answered = aws.client("lambda", region).invoke(FunctionName=name, Payload=b"{}")
         text = answered["Payload"].read().decode()
@@ -73,7 +73,7 @@ def _ask(name: str, region: str) -> Answer:
     if "FunctionError" in answered:
         raise CheckFailed(f"the canary of {region} failed (functions-failing): {text[:500]}")
     try:
-        return Answer.model_validate_json(text)
+        return CanaryAnswer.model_validate_json(text)
     except ValidationError as error:
         raise CheckFailed(
             f"the canary of {region} answered {text[:200]}, which is no canary's answer"

@@ -54,7 +54,7 @@ def _number(text: str, metavar: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class KeyAndTime:
     """A key and a time.
 
     made: ledgerctl made them, nobody gave them. again: the command that sends the same.
@@ -66,9 +66,9 @@ class Named:
     again: str
 
 
-def named(
+def key_and_time(
     call: Call, words: list[str], key: str | None, at: str | None, home_region: str | None
-) -> Named:
+) -> KeyAndTime:
     """The key and time of the command in `words`. Raises InvalidTime, Wrong."""
     when = None if at is None else time_of(at)
     made = key is None and when is None
@@ -94,11 +94,11 @@ def named(
     ]
     given = [(name, call.surroundings.environ.get(name)) for name in LANES_BY]
     environ = "".join(f"{name}={shlex.quote(value)} " for name, value in given if value)
-    return Named(key, when, made, environ + shlex.join(command))
+    return KeyAndTime(key, when, made, environ + shlex.join(command))
 
 
 @contextmanager
-def sending(name: Named, what: str) -> Iterator[None]:
+def sending(name: KeyAndTime, what: str) -> Iterator[None]:
     """Raises Wrong where nobody knows whether something was done. what: what may be done."""
     try:
         yield
@@ -128,7 +128,7 @@ def add(
 
     If the change would pass the counter's limit, nothing counts and the exit code is 1.
     """
-    name = named(call, ["add", counter, str(change)], key, at, home_region)
+    name = key_and_time(call, ["add", counter, str(change)], key, at, home_region)
     delta = call.ledger.prepare(
         counter, change, idempotency_key=name.key, at=name.at, region=home_region
     )
@@ -183,7 +183,9 @@ def hold(
     way, nothing is held and the exit code is 1.
     """
     length = length_typed(expires)
-    name = named(call, ["hold", *counters, str(amount), "--expires", expires], key, at, home_region)
+    name = key_and_time(
+        call, ["hold", *counters, str(amount), "--expires", expires], key, at, home_region
+    )
     with sending(name, f"{amount:+,} of {' and of '.join(counters)} is held"):
         given: Any = {
             "expires": length,

@@ -27,7 +27,7 @@ from ledgerctl import shape
 from ledgerctl.call import Call
 from ledgerctl.command import command
 from ledgerctl.failures import DATA
-from ledgerctl.lanes import named
+from ledgerctl.lanes import few_of
 from ledgerctl.permissions import ROLES, permissions
 from ledgerctl.shape import Finding, Level, judged
 
@@ -194,7 +194,7 @@ def _lanes(call: Call) -> Iterator[Finding]:
         "Their changes are in no value: give the regions and shards of the processes that "
         "added them."
     )
-    yield judged(not unread, LANES, good, f"nobody reads {named(unread)}", remedy)
+    yield judged(not unread, LANES, good, f"nobody reads {few_of(unread)}", remedy)
 
     missing = [lane for lane, item in zip(seen, listed, strict=True) if item is None]
     what = f"{len(seen):,} lanes of {len({lane.counter for lane in seen}):,} counters"

@@ -79,7 +79,7 @@ def found(call: Call, prefix: str = "", *, scan: bool = False, at_home: bool = F
     holdings = call.run(every_lane(_wanted(call, prefix)))
     call.note(f"scanned the table for names: {show.cost(call.meter.take())}")
     if unlisted := [lane for lane, held in holdings.items() if not held.listed]:
-        call.note(f"lanes that no directory has: {named(unlisted)}. {LISTS}", "yellow")
+        call.note(f"lanes that no directory has: {few_of(unlisted)}. {LISTS}", "yellow")
     return Found(list(holdings), holdings)
 
 
@@ -108,7 +108,7 @@ def chosen(
     return names, Found([], {})
 
 
-def named(lanes: Iterable[object]) -> str:
+def few_of(lanes: Iterable[object]) -> str:
     """The first of them, and how many more there are."""
     every = [str(lane) for lane in lanes]
     return ", ".join(every[:NAMED_MAX]) + (
@@ -179,7 +179,7 @@ def _listed(call: Call, prefix: str, *, at_home: bool) -> Found:
         f"read the directory of {' '.join(call.settings.regions)}: {show.cost(call.meter.take())}"
     )
     if damaged:
-        keys = named(f"pk={key.pk!r} sk={key.sk!r}" for key in damaged)
+        keys = few_of(f"pk={key.pk!r} sk={key.sk!r}" for key in damaged)
         call.note(f"skipped items of the directory that name no lane: {keys}", "red")
     no_lane += " nobody has added yet, or no compactor has listed one."
     if not lanes:

@@ -28,7 +28,7 @@ from ledgerctl.call import Call
 from ledgerctl.command import Unprotected, command
 from ledgerctl.failures import DATA, Wrong, cut_off, meaning
 from ledgerctl.init import Steps, active, make_ready, refuse_another_shape
-from ledgerctl.lanes import each_of, found, named
+from ledgerctl.lanes import each_of, few_of, found
 from ledgerctl.rebuilding import rebuild_all
 
 ENDED = "verified"
@@ -228,7 +228,7 @@ class Restored:
         if wrong:
             message = (
                 f"{show.counted(len(wrong), 'counter')} of {len(counters):,} do not add "
-                f"up: {named(wrong)}."
+                f"up: {few_of(wrong)}."
             )
             raise Wrong(
                 "NotVerified",

@@ -18,7 +18,7 @@ from ledger.core import tokens
 from ledger.core.checks import to_datetime
 from ledger.core.errors import shown
 from ledgerctl import show
-from ledgerctl.add import named, sending
+from ledgerctl.add import key_and_time, sending
 from ledgerctl.call import Call
 from ledgerctl.command import Counter, agree, command
 from ledgerctl.failures import DATA, Wrong
@@ -43,7 +43,7 @@ def revert(
     """
     found = _change_of(call, counter, token, home_region)
     change, key, at = -found.change, f"revert:{token}", time_text(found.at)
-    name = named(call, ["add", counter, str(change)], key, at, found.region)
+    name = key_and_time(call, ["add", counter, str(change)], key, at, found.region)
     was = f"{counter} has {found.change:+,} of {show.moment(found.at)} in {found.region}."
     agree(call, yes, was, f"Add {change:+,} at that time?", "Nothing was added.")
     delta = call.ledger.prepare(

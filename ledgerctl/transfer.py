@@ -11,7 +11,7 @@ import typer
 
 from ledger.client.message import time_text
 from ledger.core.errors import InvalidInput, LedgerError, PeriodOver, SettingsMismatch
-from ledgerctl.add import Named, named
+from ledgerctl.add import KeyAndTime, key_and_time
 from ledgerctl.call import Call
 from ledgerctl.command import NEGATIVE, At, HomeRegion, Key, command, whole_number
 from ledgerctl.failures import DATA, INTERRUPTED, NO_ANSWER, UNKNOWN, Wrong
@@ -38,7 +38,7 @@ def transfer(
 
     If a limit of either is in the way, nothing moves and the exit code is 1.
     """
-    name = named(call, ["transfer", source, target, str(amount)], key, at, home_region)
+    name = key_and_time(call, ["transfer", source, target, str(amount)], key, at, home_region)
     with _finished_by(name):
         done = call.ledger.transfer(
             source, target, amount, idempotency_key=name.key, at=name.at, region=home_region
@@ -60,7 +60,7 @@ def transfer(
 
 
 @contextmanager
-def _finished_by(name: Named) -> Iterator[None]:
+def _finished_by(name: KeyAndTime) -> Iterator[None]:
     """Raises Wrong, with the command that finishes it, where a transfer may be on its way."""
     try:
         yield

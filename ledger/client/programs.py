@@ -246,7 +246,7 @@ def add_many(
     first_shards = bool(rules.settings.shards) and not rules.shape.is_known
     every = rules.shape.is_strong or first_shards
     strict = (delta.lane.counter for delta in sent.values() if delta.lane.retires_s or every)
-    lacking = yield from unfit(rules, strict)
+    lacking = yield from shape_errors(rules, strict)
     outcomes |= {
         i: failed(error, delta)
         for i, delta in sent.items()
@@ -277,7 +277,7 @@ def _taken(rules: Rules, delta: Delta | LedgerError) -> Delta | LedgerError:
     return over if over is not None else delta
 
 
-def unfit(rules: Rules, counters: Iterable[str]) -> Program[dict[str, LedgerError]]:
+def shape_errors(rules: Rules, counters: Iterable[str]) -> Program[dict[str, LedgerError]]:
     """The counters that the check of the table's shape refuses or could not check, each with its
     error.
     """

@@ -281,8 +281,8 @@ def add_deltas(ledger: Ledger, deltas: Sequence[Delta | LedgerError]) -> list[Ou
     return ledger._send(deltas, pack=False)
 
 
-def unfit(ledger: Ledger, counters: Iterable[str]) -> dict[str, LedgerError]:
+def shape_errors(ledger: Ledger, counters: Iterable[str]) -> dict[str, LedgerError]:
     """The counters that the table's shape refuses, or could not be checked, each with its error;
     nothing is written.
     """
-    return ledger._run(programs.unfit(ledger._rules, counters))
+    return ledger._run(programs.shape_errors(ledger._rules, counters))

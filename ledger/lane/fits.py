@@ -90,7 +90,7 @@ def unlike(settings: Settings, shape: Shape) -> list[str]:
     return wrong
 
 
-def unfit(settings: Settings, counters: Iterable[str]) -> str:
+def why_not_strong(settings: Settings, counters: Iterable[str]) -> str:
     """Why a table with multi-Region strong consistency does not take changes of these counters;
     "" where it does.
     """

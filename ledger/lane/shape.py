@@ -37,7 +37,7 @@ from ledger.core.requests import Get, Instant, Item, Now, Program, Put, Table, r
 from ledger.core.settings import Settings
 from ledger.core.values import longest
 from ledger.lane.directory import NAMES_MAX, counters_below
-from ledger.lane.fits import SHOWN_MAX, lacking, mismatches, too_late, unfit, unlike
+from ledger.lane.fits import SHOWN_MAX, lacking, mismatches, too_late, unlike, why_not_strong
 
 TRIES_MAX = 5
 KINDS = ("limits", "periods", "shards")
@@ -87,7 +87,7 @@ class ShapeCheck:
         }
         if self._shared is None or not wanted <= {*self._shared}:
             yield from self._ask(wanted)
-        if self.is_strong and (why := unfit(self._settings, counters)):
+        if self.is_strong and (why := why_not_strong(self._settings, counters)):
             raise SettingsMismatch(why)
 
     def _ask(self, wanted: set[Rule]) -> Program[None]:

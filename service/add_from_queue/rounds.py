@@ -23,7 +23,7 @@ from typing import Any
 
 from ledger import Change, Ledger, Receipt, Settings
 from ledger.client import saga_steps as steps
-from ledger.client.writer import unfit
+from ledger.client.writer import shape_errors
 from ledger.core.errors import LedgerError, LimitReached
 from ledger.core.limit import UP
 from ledger.core.requests import drive
@@ -67,7 +67,7 @@ def rounds(
         for number, change in enumerate(changes)
         if change.then is not None
     }
-    lacking = (yield _unfit(targets.values())) if targets else {}
+    lacking = (yield _shape_errors(targets.values())) if targets else {}
     outcomes: dict[int, Outcome] = {
         n: lacking[target] for n, target in targets.items() if target in lacking
     }
@@ -116,8 +116,8 @@ def _has_ceiling(settings: Settings, counter: str) -> bool:
     return limit is not None and limit.has(UP)
 
 
-def _unfit(counters: Iterable[str]) -> Call:
-    return lambda ledger: unfit(ledger, counters)
+def _shape_errors(counters: Iterable[str]) -> Call:
+    return lambda ledger: shape_errors(ledger, counters)
 
 
 def _add_many(changes: Iterable[Change], pack: bool) -> Call:
