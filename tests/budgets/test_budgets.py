@@ -676,19 +676,3 @@ def test_what_a_loop_that_ends_cuts_off_is_settled_all_the_same(world: TwoRegion
 def test_an_awaited_ledger_is_refused_by_a_call_that_blocks(world: TwoRegions) -> None:
     with pytest.raises(InvalidInput, match="A call that blocks got an AsyncLedger"):
         world.budgets(ledger=AwaitedLedger(world)).reserve([A], 1).open()
-
-
-@pytest.mark.anyio
-async def test_a_task_that_goes_on_is_kept_until_it_ends() -> None:
-    """An event loop keeps no task alive."""
-    goes_on = asyncio.Event()
-
-    async def work() -> None:
-        await goes_on.wait()
-
-    task = ask.go_on(work())
-    assert (task in ask._going_on, ask.going_on()) == (True, True)
-    goes_on.set()
-    await task
-    await asyncio.sleep(0)
-    assert (task in ask._going_on, ask.going_on()) == (False, False)

@@ -130,32 +130,6 @@ def test_the_longest_numbers_there_are_fit_as_one_bucket() -> None:
     assert item_bytes(items.checkpoint_item(made)) <= WRITE_UNIT_BYTES
 
 
-@pytest.mark.parametrize("year", [1999, 2000, 2368, 2369, 2370, 2399, 2400, 2401, 2768, 9998])
-def test_months_and_years_begin_as_the_calendar_says(
-    year: int,
-) -> None:
-    latest = day(9999, 1)
-    by_month, by_year = (Days((), (latest, since, 0)) for since in (0, latest))
-    for month in range(1, 13):
-        first, following = day(year, month), day(year + month // 12, month % 12 + 1)
-        for within in (first, first + 27, following - 1):
-            assert (by_month.start(within), by_month.end(first)) == (first, following)
-            assert (by_year.start(within), by_year.end(day(year, 1))) == (
-                day(year, 1),
-                day(year + 1, 1),
-            )
-
-
-def test_days_use_their_room_to_its_last_byte() -> None:
-    days = Days().plus(entries_of(*[(number, 1) for number in range(20_000, 20_100)]))
-    most = len(days.data)
-    assert days.fitted(most) == days
-    assert len(days.fitted(most - 1).data) < most
-    bare = Checkpoint(LANE, 7, 2, tokens.last_of(1), 1, tokens.last_of(1), 1)
-    item = {**items.checkpoint_item(bare), "days": {"B": bytes(items.room_for_days(bare))}}
-    assert item_bytes(item) == WRITE_UNIT_BYTES - items.FREE_BYTES
-
-
 def spelled(*numbers: int) -> bytes:
     """Such bytes, made as docs/data-model.md says."""
     found = bytearray()

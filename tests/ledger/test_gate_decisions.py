@@ -3,24 +3,20 @@ a process remembers.
 """
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from lab.histories.stage.filing import SHIPPED, Filing
 from ledger.core import tokens
-from ledger.core.errors import DamagedItem, GateLost, GaveUp, LimitMismatch, Throttled
-from ledger.core.limit import DOWN, SIDES, UP, Limit
+from ledger.core.errors import DamagedItem, GaveUp, LimitMismatch, Throttled
+from ledger.core.limit import DOWN, UP, Limit
 from ledger.core.requests import Instant, Now, Program, Query, Together, Update, drive
 from ledger.core.values import Delta
-from ledger.gate import items, updates
+from ledger.gate import items
 from ledger.gate.answer import Decision
 from ledger.gate.copies import read_copies
 from ledger.gate.decide import add_group, add_many, decide_change, set_limit
-from ledger.gate.gate import REFUSED, RELEASED, SLICE_MS
-from ledger.gate.history import outcomes
-from ledger.gate.holds import end
+from ledger.gate.gate import REFUSED, SLICE_MS
 from ledger.gate.items import Filed
 from ledger.gate.left import Left
 from ledger.gate.sold_out import REMEMBERED_MS, SoldOut
@@ -28,7 +24,6 @@ from tests.calls import passed
 from tests.ledger.seats import (
     BASE_MS,
     COUNTER,
-    EAGER,
     GATE,
     HERE,
     MINUTE_MS,
@@ -51,24 +46,6 @@ def grouped(world: Gated, some: dict[str, int], gates: Any = None) -> list[objec
 
 def counted(change: int, *, before: bool = False) -> Decision:
     return Decision(change, before=before)
-
-
-@pytest.mark.parametrize("filing", [SHIPPED, EAGER], ids=["in-the-gate", "filed-at-once"])
-def test_a_change_counts_once_and_a_refusal_is_as_final(filing: Filing) -> None:
-    """Of ten seats; and the same where everything that was decided leaves the gate at once."""
-    world = Gated(filing=filing)
-    delta, refused = world.new(4), world.new(7)
-    assert world.decide(delta) == counted(4)
-    assert world.sell(1) == 1
-    assert world.decide(refused) == counted(REFUSED)
-    assert world.sell(-5) == -5
-    for region in (A, B):
-        assert world.decide(delta, region) == counted(4, before=True)
-        assert world.decide(refused, region) == counted(REFUSED, before=True)
-    assert world.decide(replace(delta, change=5)) == counted(4, before=True)
-    listed = world.home.run(outcomes(HERE, consistent=True))
-    assert (list(listed), listed[refused.token]) == (sorted(listed), REFUSED)
-    assert (world.gate().value, world.gate().number) == (0, 3)
 
 
 def test_a_limited_add_is_one_update_and_few_functions() -> None:
@@ -135,24 +112,6 @@ def test_a_late_change_is_looked_up_once_and_moves_the_slack() -> None:
 
 # -- groups
 # --------------------------------------------------------------------------------------------------
-
-
-def test_a_group_goes_on_without_what_was_decided_before() -> None:
-    """Of six, one is in the gate, one is filed, two are as late and were never decided."""
-    world = Gated()
-    before = world.rolled((0,), slack_ms=None)
-    world.home.store([items.late_item(HERE, at(-3_500), 1, 2)])
-    everything = {at(ms): 1 for ms in (0, -3_500, -2_500, -1_500, 1, 2)}
-    assert grouped(world, everything) == [counted(1, before=True)] * 2 + [counted(1)] * 4
-    left = {at(ms): 1 for ms in (-2_500, -1_500, 1, 2)}
-    slack_ms = 250 + (3_000 - 250) // 4  # towards the latest
-    assert world.asked(Update) == [
-        updates.decide(HERE, SEATS, everything),
-        updates.decide(HERE, SEATS, left, before.version, slack_ms),
-    ]
-    new_ones = {at(1): 1, at(3): 1, at(4): 1}
-    assert grouped(world, new_ones) == [counted(1, before=True), counted(1), counted(1)]
-    assert world.asked(Update)[-1] == updates.decide(HERE, SEATS, {at(3): 1, at(4): 1})
 
 
 def test_a_group_that_fails_or_is_not_answered_goes_one_by_one() -> None:
@@ -229,23 +188,6 @@ def test_changes_of_a_full_instant_are_looked_up_once() -> None:
 # --------------------------------------------------------------------------------------------------
 
 
-def test_a_gate_that_is_gone_is_not_made_anew() -> None:
-    for filing, gone, does in (
-        (EAGER, HERE, Gated.sell),
-        (SHIPPED, THERE, Gated.sell),
-        (EAGER, HERE, Gated.hold),
-    ):
-        world = Gated(filing=filing)
-        for _ in range(2):
-            does(world, 1)  # what is filed may be holds alone
-        world.sell(1, THERE) if does is Gated.sell else None
-        world.copy(HERE, B)
-        world[gone.region].drop(items.gate_key(gone))
-        with pytest.raises(GateLost, match=f"{HERE} shows .* Nothing was written"):
-            world.sell(1, gone)
-        assert items.gate_key(gone) not in world[gone.region].items
-
-
 def test_a_first_gate_of_a_replica_sees_other_lanes_changes() -> None:
     """They are from before the limit, and in no value.
 
@@ -268,39 +210,6 @@ def test_a_first_gate_of_a_replica_sees_other_lanes_changes() -> None:
 
 # -- what a process remembers
 # ------------------------------------------------------------------------------------------
-
-
-def test_what_comes_back_is_no_longer_remembered_to_be_sold_out() -> None:
-    """The end of a hold and another limit bring back both sides, also where the limit is there
-    already.
-    """
-    world = Gated(BOTH)
-    held = world.hold(3)
-    programs: list[tuple[Any, set[str]]] = [(lambda gates: end(gates, held, RELEASED), set())]
-    programs += [(lambda gates: set_limit(gates, -12, 12), set())] * 2
-    for changes, left in (
-        ((-1,), {DOWN}),
-        ((0,), {DOWN, UP}),
-        ((1,), {UP}),
-        ((-3, 1), {DOWN}),
-        ((-3, 3), {DOWN, UP}),
-    ):
-        some = {world.new(0).token: change for change in changes}
-        programs.append((lambda gates, some=some: add_group(gates, HERE, some), left))
-    for program, left in programs:
-        gates, now = world.gates(COUNTER), Instant(world.now_ms, world.now_ms)
-        for side in SIDES:
-            gates.sold_out.note(COUNTER, side, 20, now, Left())
-        world.home.run(program(gates))
-        assert {side for side in SIDES if gates.sold_out.knows(COUNTER, side, 20, now)} == left
-
-
-def test_rights_that_came_meanwhile_end_sold_out() -> None:
-    world = Gated()
-    gates, delta = world.gates(COUNTER), world.new(10)
-    gates.sold_out.note(COUNTER, UP, 1, Instant(world.now_ms, world.now_ms), Left())
-    assert world.home.run(decide_change(gates, delta)) == counted(10)
-    assert not gates.sold_out.knows(COUNTER, UP, 20, Instant(world.now_ms, world.now_ms))
 
 
 def test_what_is_remembered_is_aged_by_both_clocks() -> None:

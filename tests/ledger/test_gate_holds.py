@@ -10,17 +10,16 @@ from lab.histories.stage.filing import SHIPPED, Filing, file_as
 from ledger.core import tokens
 from ledger.core.errors import GaveUp, NoSuchHold
 from ledger.core.limit import UP, Limit
-from ledger.core.requests import DeleteMany, Get, Instant, PutMany, Query, Together, Update
+from ledger.core.requests import DeleteMany, Instant, PutMany, Query, Update
 from ledger.core.values import Delta
-from ledger.gate import items, move, updates
+from ledger.gate import items, move
 from ledger.gate.answer import Decision
 from ledger.gate.decide import decide_change
-from ledger.gate.gate import EXPIRED, REFUSED, RELEASED, Gate
+from ledger.gate.gate import REFUSED, RELEASED, Gate
 from ledger.gate.items import Filed
 from ledger.gate.left import Left
 from ledger.gate.move import free
-from ledger.gate.past import find
-from tests.ledger.seats import BASE_MS, COUNTER, EAGER, HERE, KEPT, MINUTE_MS, SEATS, Gated, at
+from tests.ledger.seats import BASE_MS, COUNTER, EAGER, HERE, KEPT, MINUTE_MS, Gated, at
 from tests.world import A
 
 HUNDRED = Limit(ceiling=100, region=A)
@@ -94,52 +93,6 @@ def test_ended_holds_leave_the_gate_though_a_roll_fails() -> None:
         after = freed(world, world.gate())
         assert after.rights == {UP: 100}
         assert len(after.recent) == 60 if fails else len(after.recent) < 8
-
-
-def test_filed_holds_end_once_and_their_notes_go() -> None:
-    """One goes on; one release is in the gate, one is filed; one is held, and a roll that lost
-    left a note of it.
-    """
-    world = Gated(filing=EAGER, page_size=100)
-    going_on, released, long_ago = (world.hold(1) for _ in range(3))
-    stored = [item for key, item in world.home.items.items() if key.pk == items.hold_pk(HERE)]
-    world.end(long_ago, RELEASED)
-    file_as(KEPT)
-    world.end(released, RELEASED)
-    stale, kept = world.gate(), world.hold(1)
-    world.home.store([*stored, items.hold_item(HERE, kept.token, 1)])
-    world.now_ms += 60_000
-    after = freed(world, stale)
-    assert (after.rights, after.held, after.recent[going_on.token]) == (
-        {UP: 9},
-        {kept.token: 1},
-        EXPIRED,
-    )
-    over = {going_on.token: 1}
-    tried = [{**over, kept.token: 1}, over]
-    assert world.asked(Update) == [
-        updates.end(HERE, SEATS, each, filed=stale.version) for each in tried
-    ]
-    assert (notes(world), len(world.asked(DeleteMany))) == ({kept.token}, 1)
-
-
-def test_a_hold_that_ends_before_the_look_up_is_looked_for_again() -> None:
-    world = Gated(filing=EAGER)
-    held = world.hold(1)
-    file_as(KEPT)
-    world.home.after(Get, lambda _, item: (world.end(held, 1), item)[1], times=1)
-    assert world.home.run(find(world.gates(COUNTER), HERE, held.token)) == (Decision(1), None)
-    for filing in (KEPT, EAGER):
-        file_as(filing)
-        world.sell(1)
-        world.home.asked.clear()
-        never = world.new(1, length_ms=1_000)
-        assert world.home.run(find(world.gates(COUNTER), HERE, never.token)) == (
-            None,
-            world.gate().version,
-        )
-        # MemoryTable asks itself for each of Together
-        assert world.home.kinds == [Get, Together, Get, Get, Query] * 2
 
 
 def crowded(number: int) -> tuple[Gated, list[str]]:

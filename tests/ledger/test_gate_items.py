@@ -346,15 +346,6 @@ def test_a_roll_files_what_is_near_and_keeps_what_is_above_low() -> None:
         assert world.asked(PutMany)[0] == PutMany(tuple(stored))
 
 
-def test_fingerprints_of_earlier_rolls_stay_above_low() -> None:
-    world, marks = Gated(), frozenset(map(fingerprint, map(at, (-600, 500, 900))))
-    before = world.rolled((0, 1_000), moved=marks, top=at(2_000))
-    after = rolled(world, before)
-    assert (after.moved, after.top) == ({fingerprint(at(900)), fingerprint(at(1_000))}, before.top)
-    oldest = Gated()
-    assert rolled(oldest, oldest.rolled((100 - BASE_MS,), low="0" * 26)).low == tokens.last_of(0)
-
-
 def test_a_late_token_does_not_hide_a_newer_ones_fingerprint() -> None:
     """The time of a fingerprint comes round.
 
@@ -431,14 +422,6 @@ def test_a_full_gate_is_filed_by_one_who_is_drawn() -> None:
         )
         rolls.append(world.gate().version)
     assert (rolls[:2], rolls[-1] > 3) == ([1, 2], True)
-
-
-def test_what_is_refused_is_filed_too() -> None:
-    """Else the gate of a counter that is sold out grows until it is full."""
-    world = Gated()
-    world.sell(10)
-    assert [world.sell(1) for _ in range(80)] == [REFUSED] * 80
-    assert (len(world.gate().recent) < 40, world.audit()) == (True, [])
 
 
 # -- a gate that is full

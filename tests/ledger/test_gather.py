@@ -216,18 +216,6 @@ def test_an_interruption_at_any_line_leaves_nothing_behind(
     assert line > 20
 
 
-def test_a_turn_that_an_interruption_took_is_given_to_the_next(adding: Adding) -> None:
-    queue = gather.Queue(None)
-    adding.gatherer._queues[None] = queue
-    first, second = (gather.Waiter(delta(number)) for number in (1, 2))
-    queue.waiting.extend((first, second))
-    adding.gatherer._leave([first], first)
-    assert second.woken.get_nowait()
-    adding.let.release()
-    adding.gatherer._lead(queue, second)
-    assert (adding.batches, second.outcome) == ([[2]], Receipt("recorded", delta(2)))
-
-
 def test_a_change_alone_raises_the_tables_error() -> None:
     world, lost = World(), OutcomeUnknown("lost")
     lost.__cause__ = TimeoutError()
@@ -310,19 +298,6 @@ def test_the_costs_of_a_batch_are_together_what_its_put_cost(
     assert first.result() == paid
     assert [each.result() for each in others] == [Cost(0.25, 0.5, 0.75, 1.0)] * 4
     assert adding.batches == [[1], [2, 3, 4, 5]]
-
-
-def test_who_comes_to_a_full_queue_waits_outside(
-    adding: Adding, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gather, "WAITING_MAX", 2)
-    adding.add(1, 2, 3)
-    outside = adding.pool.submit(adding.gatherer.add, delta(4))
-    until(lambda: bool(getattr(adding.gatherer._changed, "_waiters")))  # noqa: B009, no public name
-    assert adding.came() == 3
-    adding.let.release(3)
-    assert outside.result().delta == delta(4)
-    assert adding.batches[:2] == [[1], [2, 3]]
 
 
 def test_a_closed_ledger_takes_nothing_more() -> None:

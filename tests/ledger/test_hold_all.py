@@ -4,29 +4,23 @@ how they end.
 
 import hashlib
 import pickle
-import random
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
 
 from lab.histories.stage.filing import Filing, filed_as
-from ledger import Hold, Holds, Keep, Ledger, Limit, Settings
+from ledger import Hold, Holds, Keep, Ledger, Limit
 from ledger.budgets import Budgets, OverBudget
 from ledger.client import hold_all
 from ledger.client.aio import AsyncHold, AsyncHolds, AsyncLedger
 from ledger.client.hold_all import TRIES_MAX
-from ledger.client.programs import Rules
 from ledger.core import errors, items, tokens
 from ledger.core.checks import to_datetime, to_ms
-from ledger.core.clocks import entropy
-from ledger.core.requests import Get, GetMany, Now, Written
+from ledger.core.requests import Get, GetMany
 from ledger.gate import items as gate_items
 from ledger.gate.filing import roll
-from ledger.tables.memory import MemoryTable
-from reader import Reader
-from tests.world import LATER_MS, A, B, World, fail, writes_of
+from tests.world import A, B, World, fail, writes_of
 from tests.world import refused as unchanged
 
 KEY, TEAM, ORG = NAMES = "key:k", "team:t", "org:o"
@@ -157,19 +151,6 @@ def test_another_length_is_the_same_call(filed: bool, world: World) -> None:
     assert held(world) == [0, 0, 0]
 
 
-def test_a_refusal_stays_one_for_a_call_of_another_length(world: World) -> None:
-    key = world.key()
-    blocking = world.ledger().hold(ORG, 8, expires=MINUTE)
-    for length in (MINUTE, 2 * MINUTE):
-        with pytest.raises(errors.LimitReached) as error:
-            same_call(world, length, **key)
-        assert (error.value.counter, held(world)) == (ORG, [0, 0, 8])
-        Ledger(world.settings(), tables=world.regions, clock=world.clock).release(
-            Hold(blocking.delta)
-        )
-        blocking = world.ledger().hold(ORG, 8, expires=MINUTE)
-
-
 # -- one answer, for ever
 # ----------------------------------------------------------------------------------------------
 
@@ -278,23 +259,6 @@ def test_a_refused_call_is_refused_for_ever_by_that_counter(
     assert (again.counter, again.replayed, held(world)) == (ORG, True, [0, 0, 0])
     assert (again.limit, again.available) == (10, 10)  # now
     assert isinstance(again.__cause__, errors.HoldEnded)
-
-
-def test_a_refused_call_that_died_is_released_by_the_next(
-    world: World,
-) -> None:
-    key = world.key()
-    world.ledger().hold(ORG, 8, expires=MINUTE, **world.key())
-    world.home.before(
-        writes_of(TEAM),
-        lambda _: world.home.before(writes_of(TEAM), fail(KeyboardInterrupt()), 1),
-        1,
-    )
-    with pytest.raises(KeyboardInterrupt):
-        world.ledger().hold_all(NAMES, 3, expires=MINUTE, **key)
-    assert held(world) == [0, 3, 8]
-    assert refused(world.ledger(), NAMES, 3, **key).counter == ORG
-    assert held(world) == [0, 0, 8]
 
 
 def test_a_captured_call_releases_no_other_hold(world: World) -> None:
@@ -545,62 +509,3 @@ async def test_awaited_holds_are_granted_once_and_end_as_others_do() -> None:
 
 # -- false refusals
 # --------------------------------------------------------------------------------------------------
-
-
-class Crowd:
-    """Sixteen calls of two processes over two keys of 20 and one organisation of 25, in random
-    order of their writes.
-
-    A refusal is false where all that was granted in the end left room for its call: it met what
-    another call held for a moment, which was refused, too.
-    """
-
-    def __init__(self, seed: int) -> None:
-        self.draw, self.table, self.now_ms = random.Random(seed), MemoryTable(), LATER_MS
-        limits = {"key:": Limit(ceiling=20, region=A), "org:": Limit(ceiling=25, region=A)}
-        self.settings = Settings(table="counters", region=A, limits=limits)
-        self.processes = [Rules(self.settings, lambda: self.now_ms, entropy) for _ in range(2)]
-        self.refused: list[tuple[str, int]] = []
-
-    def call(self, number: int) -> Iterator[object]:
-        rules = self.draw.choice(self.processes)
-        key, amount = f"key:{self.draw.randrange(2)}", self.draw.randint(3, 14)
-        yield "began"
-        asked = hold_all.prepare(
-            rules, [key, ORG], amount, MINUTE, str(number), to_datetime(LATER_MS)
-        )
-        program, answer = hold_all.hold_all(rules, asked), None
-        try:
-            while True:
-                request = program.send(answer)
-                answer = rules.now() if isinstance(request, Now) else self.table.answer(request)
-                self.now_ms += 1
-                if isinstance(answer, Written):
-                    yield "wrote"
-        except StopIteration:
-            pass
-        except errors.LimitReached:
-            self.refused.append((key, amount))
-
-    def false_refusals(self) -> int:
-        todo, live = [self.call(number) for number in range(16)], list[Iterator[object]]()
-        while todo or live:
-            if todo and (not live or (len(live) < 8 and self.draw.random() < 0.9)):
-                live.append(todo.pop(0))
-            going = self.draw.choice(live)
-            if next(going, None) is None:
-                live.remove(going)
-        reader = Reader(self.settings, table=self.table, clock=lambda: self.now_ms)
-        left = {name: reader.standing(name).available.up or 0 for name in ("key:0", "key:1", ORG)}
-        return sum(amount <= min(left[key], left[ORG]) for key, amount in self.refused)
-
-
-def test_a_look_before_the_hold_makes_fewer_false_refusals(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def of_all() -> int:
-        return sum(Crowd(seed).false_refusals() for seed in range(250))
-
-    with_look = of_all()
-    monkeypatch.setattr(hold_all, "_remembers", lambda *_: False)
-    assert 0 < with_look < of_all() - 5 < 40

@@ -506,32 +506,6 @@ def test_the_next_period_is_never_said_to_begin_in_the_past() -> None:
             assert raised.value.resets_at == resets_at
 
 
-def test_what_a_period_leaves_is_carried_when_it_is_over() -> None:
-    made = world(periods={"llm:": Keep(late=KEEP.late, keep=KEEP.keep, carry=20)})
-    made.add(NAME, 45, B)
-    hold = made.ledger().hold(NAME, 4, expires=timedelta(days=60), **made.key())
-    at(made, datetime(2026, 12, 1, 11, tzinfo=UTC))
-    made.add(NEXT, 50)
-    with pytest.raises(LimitReached):
-        made.add(NEXT, 1)
-    at(made, datetime(2026, 12, 1, 12, tzinfo=UTC))
-    made.add(NEXT, 1, B)
-    with pytest.raises(LimitReached) as raised:
-        made.add(NEXT, 1)
-    assert raised.value.limit == 51
-    made.ledger().release(hold)  # what comes free late is carried, too
-    made.now_ms += 10_000
-    made.add(NEXT, 4)
-    with pytest.raises(LimitReached):
-        made.add(NEXT, 1)
-    assert [made.compactor().verify(name).differences for name in (NAME, NEXT)] == [(), ()]
-    # as it was set
-    assert (made.reader().standing(NAME).ceiling, made.reader().standing(NEXT).ceiling) == (50, 55)
-    full = made.reader(thresholds={"llm:": (Threshold(of_ceiling=0.95),)})
-    # 45 of 50, of which 5 were carried
-    assert (full.crossed(NAME), len(full.crossed(NEXT))) == ((), 1)
-
-
 def test_what_is_carried_passes_no_ceiling_that_a_gate_can_have() -> None:
     most = 10**18
     made = world(

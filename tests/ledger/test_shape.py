@@ -195,19 +195,6 @@ def test_the_first_use_of_shards_keeps_a_shape(name: str) -> None:
     DOORS[name](settings(A, stock=4), table)
 
 
-def test_a_counter_without_shards_costs_what_it_did() -> None:
-    table = Region()
-    ledger = Ledger(OURS, table=table)
-    for _ in range(3):
-        ledger.add("plain", 1)
-    ledger.add_many([Change("plain", 1)] * 2)
-    assert table.kinds[:5] == [Get, Put, Put, Put, PutMany]
-    assert table.asked.count(ASKED) == 1
-    assert table.answer(ASKED) is None
-    ledger.add("stock", 1)
-    assert table.answer(ASKED) is not None
-
-
 def test_a_shape_that_cannot_be_read_is_asked_for_again() -> None:
     for failure in (Unavailable("no answer"), Throttled("slower")):
         table = table_of().after(lambda request: request == ASKED, fail(failure), times=1)

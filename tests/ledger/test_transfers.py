@@ -4,7 +4,6 @@ in whatever order.
 
 import hashlib
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -17,7 +16,6 @@ from ledger.client import saga_steps as steps
 from ledger.client.saga_steps import KEY_BYTES_MAX
 from ledger.core import errors, tokens
 from ledger.core.checks import to_datetime, to_ms
-from ledger.core.requests import Update
 from ledger.gate.gate import REFUSED
 from tests.world import A, B, World, fail, refused, writes_of
 
@@ -246,47 +244,6 @@ def test_a_failure_after_the_debit_says_what_counts(
     with pytest.raises(errors.Throttled) as raised:
         move(world, amount, world.key())
     assert raised.value.__notes__ == [f"{ANN}: -{amount} counts. Call again: that finishes it."]
-
-
-def nth_write(nth: int) -> Callable[[Any], bool]:
-    writes = count()
-    return lambda request: isinstance(request, Update) and next(writes) == nth
-
-
-@pytest.mark.parametrize("bob", [30, 95], ids=["moved", "refunded"])
-@pytest.mark.parametrize("hook", ["before", "after"])
-def test_a_transfer_that_failed_is_finished_by_its_repeat(bob: int, hook: str) -> None:
-    """Each write in turn is not sent, or its answer is lost; the next call comes from the other
-    Region.
-    """
-    outcome, after = ("moved", (50, 40)) if bob == 30 else ("refunded", (60, 95))
-    for nth in range(2 if bob == 30 else 4):
-        world = with_wallets(bob)
-        key = world.key()
-        getattr(world.home, hook)(nth_write(nth), fail(errors.OutcomeUnknown("lost")), 1)
-        with pytest.raises(errors.OutcomeUnknown):
-            world.ledger().transfer(ANN, BOB, 10, **key)
-        assert sum(values(world)) in (60 + bob, 50 + bob)
-        for _ in range(2):
-            assert world.ledger(B).transfer(ANN, BOB, 10, **key, region=A).outcome == outcome
-            assert values(world) == after
-
-
-@pytest.mark.parametrize("bob", [30, 95], ids=["moved", "refunded"])
-def test_two_who_finish_one_transfer_at_once_move_it_once(bob: int) -> None:
-    outcome, after = ("moved", (50, 40)) if bob == 30 else ("refunded", (60, 95))
-    for nth in range(6):
-        world = with_wallets(bob)
-        key, others = world.key(), list[str]()
-
-        def other(
-            _: object, world: World = world, key: Any = key, others: list[str] = others
-        ) -> None:
-            others.append(move(world, 10, key).outcome)
-
-        world.home.before(nth_write(nth), other, 1)
-        assert (move(world, 10, key).outcome, values(world)) == (outcome, after)
-        assert others == [outcome] * (nth < (2 if bob == 30 else 4))
 
 
 @pytest.mark.parametrize(

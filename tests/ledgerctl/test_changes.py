@@ -16,7 +16,6 @@ from ledger.core.values import Delta, Lane
 from ledger.lane import directory
 from ledgerctl.lanes import SCANNED_MAX
 from ledgerctl.show import age
-from reader import Reader
 from tests.ledgerctl.support import ENVIRON, A, B, Tables, limited, refused
 from tests.world import Region
 
@@ -304,18 +303,6 @@ def test_a_prefix_typed_twice_or_as_a_name_is_explained(
     assert tables.json("verify --prefix points:")[0]["counter"] == "points:ann"
 
 
-def test_top_is_that_of_the_reader(tables: Tables) -> None:
-    for name, change in (("a", -7), ("b", 3), ("c", 3), ("d", 9), ("d", -8)):
-        tables.ledger.add(name, change)
-    reader = Reader(tables.settings(), table=tables.table, clock=tables.clock)
-    for by in ("value", "changes", "pending"):
-        names = [name for name, _ in reader.top(by=by).rows]
-        assert [each["counter"] for each in tables.json(f"top --by {by}")] == names
-    assert [each["counter"] for each in tables.json("top")] == [
-        name for name, _ in reader.top().rows
-    ]
-
-
 # -- lanes that the directory lacks
 # ------------------------------------------------------------------------------------
 
@@ -492,17 +479,6 @@ def test_standing_shows_what_is_left_here_and_elsewhere() -> None:
     assert [line.split() for line in lines[3:]] == [
         [name, str(amount), "-"] for name, amount in amounts.items()
     ]
-
-
-def test_limited_counters_are_listed_and_recounted() -> None:
-    tables = limited()
-    tables("add stock:1 5")
-    tables("add plain 1")
-    assert [each["counter"] for each in tables.json("list")] == ["plain", "stock:1"]
-    verified = [(each["counter"], each["ok"], each["value"]) for each in tables.json("verify")]
-    assert verified == [("plain", True, 1), ("stock:1", True, 5)]
-    tables("compact")
-    assert [each["counter"] for each in tables.json("lag")] == ["plain"]
 
 
 def test_a_history_of_holds_is_imported_through_the_gates(

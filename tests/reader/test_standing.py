@@ -82,20 +82,6 @@ def test_what_holds_that_are_over_set_aside_is_left(counter: str, sign: int) -> 
     assert seen() == (400, 400, 0)
 
 
-def test_holds_of_another_region_that_are_over_are_left_there() -> None:
-    world = sale()
-    world.add(SHELF, 100, B)
-    hold(world, SHELF, 50, 5, B)
-    world.replicate()
-    before = world.reader(B).standing(SHELF)
-    later(world, 10)
-    there, here = (world.reader(region).standing(SHELF) for region in (B, A))
-    assert (there.available.up, here.available.up, before.available.up) == (900, 900, 850)
-    assert there.here.up == (before.here.up or 0) + 50
-    assert (here.here.up or 0) + (there.here.up or 0) == 900
-    assert there.held == here.held == Room(None, 0)
-
-
 def test_filed_holds_that_are_over_are_left_by_the_page(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import count
 from typing import Any
 
 from ledger import Keep
@@ -21,7 +20,7 @@ from ledger.core.errors import (
     Unavailable,
 )
 from ledger.core.limit import Limit, Shape
-from ledger.core.requests import DeleteMany, Get, GetMany, Put, Query, Transact
+from ledger.core.requests import DeleteMany, Get, Query, Transact
 from ledger.core.values import Checkpoint, Delta, Lane, Segment
 from ledger.lane.named import Named
 from service.compact.result import Done
@@ -396,38 +395,6 @@ def test_a_worker_with_other_settings_sends_everything_again() -> None:
 
 def stopped(service: Service, requests: int) -> bool:
     return len(service.kinds) >= requests
-
-
-def test_jobs_stopped_at_once_go_on_behind_what_was_done() -> None:
-    """Cleaned, folded, settled by name and swept: where a job is stopped, the histories vary."""
-    left, since = set[int](), set[str | None]()
-    for n in count():
-        service = folded(2, 4, page_size=1, regions=(A,))
-        service.put(delta(6))
-        service.visit(Look(LANE))
-        service.now_ms += KEEP_MS
-        service.put(*map(delta, (0, 1, 3, 5, 8, 9)), delta(10, at_ms=service.now_ms))
-        assert service.forget().taken() == []
-        jobs: list[Job] = [
-            Settle(LANE, late(1, 2, 8, 10)),
-            Settle(LANE, late(3), again=True),
-            Sweep(LANE),
-        ]
-        stop = partial(stopped, service, n)
-        assert service.visit(*jobs, stop=stop) == NOTHING
-        if not service.counted("StoppedTries"):
-            break
-        rest, delay_s = service.sent[-1]
-        assert isinstance(rest, Sweep)
-        assert (rest.tries, delay_s) == (1, 0), n
-        since.add(rest.since)
-        left.add(sum(len(job.named.keys) for job, _ in service.sent if isinstance(job, Settle)))
-        level, _, fields = service.lines()[-1]
-        assert (level, fields["outcome"]) == ("warning", "stopped")
-        serve(service, *(job for job, _ in service.taken()))
-        assert value(service) == {0, 1, 2, 3, 4, 5, 6, 8, 9, 10}
-    assert {Transact, DeleteMany, GetMany, Put} <= set(service.kinds)
-    assert min(len(left), len(since)) > 1
 
 
 def serve(service: Service, *jobs: Job, stop: Callable[[], bool] = never) -> int:

@@ -240,15 +240,6 @@ def test_a_standing_says_what_is_left_held_and_elsewhere() -> None:
     assert (there.read(SEATS).said["closed"], here.read(SEATS).said["closed"]) == (False, True)
 
 
-def test_what_a_hold_set_aside_is_left_when_its_time_is_over() -> None:
-    service = web()
-    assert hold(service, 10, "a", expires_s=5).status == 201
-    assert standing(service)["available"]["up"] == 0
-    service.now_ms += 60_000
-    assert (standing(service)["available"]["up"], standing(service)["held"]["up"]) == (10, 0)
-    assert add(service, 10, "b").status == 201
-
-
 def test_no_line_above_debug_holds_an_amount() -> None:
     service = web()
     hold(service, 123_454_321)

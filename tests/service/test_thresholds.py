@@ -153,14 +153,6 @@ def test_an_evaluation_overtaken_each_time_gives_up() -> None:
     assert service.details == []
 
 
-def test_the_value_is_read_strongly_and_after_the_crossings() -> None:
-    first, *reads = [request for request in shop(5).asked if isinstance(request, GetMany)]
-    assert first == GetMany((LOW_KEY, crossing_key(A, COUNTER, "high")))
-    assert reads[0] == GetMany(
-        (items.checkpoint_key(LANE), items.checkpoint_key(Lane(B, 0, COUNTER)))
-    )
-
-
 def test_an_unreadable_item_is_damage_and_attributes_are_kept() -> None:
     service = shop(5)
     service.alter(LOW_KEY, note={"S": "mine"})

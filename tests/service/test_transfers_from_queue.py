@@ -2,18 +2,16 @@
 one is decided.
 """
 
-from itertools import count
 from typing import Any
 
 import pytest
 
 from ledger import Change, Ledger, Limit, Then
 from ledger.client.message import dumps, time_of
-from ledger.core.errors import Throttled
 from ledger.core.requests import run
 from ledger.lane import shape
 from tests.service.support import Service
-from tests.world import A, B, fail, settings, writes_of
+from tests.world import A, B, settings, writes_of
 
 ANN, BOB, FULL, TILL = "wallet:ann", "wallet:bob", "wallet:full", "till"
 AT_MS, AT = 1_291_200_000_000, "2010-12-01T08:26:00.000Z"
@@ -76,33 +74,6 @@ def test_a_batch_is_decided_in_rounds_and_moves_once() -> None:
             service.sqs.taken.clear()
 
 
-@pytest.mark.parametrize(
-    ("target", "after", "counter", "nth"),
-    [
-        (BOB, [50, 40, 0], ANN, 0),
-        (BOB, [50, 40, 0], BOB, 0),
-        (FULL, [60, 30, 0], FULL, 0),
-        (FULL, [60, 30, 0], FULL, 1),
-        (FULL, [60, 30, 0], ANN, 1),
-    ],
-)
-def test_a_message_comes_again_until_its_transfer_is_decided(
-    target: str, after: list[int], counter: str, nth: int
-) -> None:
-    service, writes = started(), count()
-    service.before(
-        lambda request: writes_of(counter)(request) and next(writes) == nth,
-        fail(Throttled("slower")),
-        1,
-    )
-    assert service.adds(moves(10, target=target)) == [0]
-    assert outcomes(service) == []
-    for _ in range(2):
-        assert service.adds(moves(10, target=target)) == []
-        assert values(service) == after
-    assert outcomes(service) == [("pay", ANN, "counted" if target == BOB else "refused")] * 2
-
-
 def test_a_refused_refund_is_an_error_and_comes_again() -> None:
     service = started()
     other = ledger_of(service)
@@ -134,16 +105,6 @@ def test_a_batch_of_stuck_transfers_costs_the_same_each_time() -> None:
     other.add(ANN, -50)
     assert service.adds(*bodies) == []
     assert service.value(ANN) == 100
-
-
-def test_a_caller_and_the_queue_finish_the_same_transfer() -> None:
-    service = started()
-    named: dict[str, Any] = {"idempotency_key": "pay", "at": time_of(AT)}
-    service.before(writes_of(BOB), fail(Throttled("slower")), 1)
-    assert service.adds(moves(10)) == [0]
-    assert ledger_of(service).transfer(ANN, BOB, 10, **named).outcome == "moved"
-    assert service.adds(moves(10)) == []
-    assert values(service) == [50, 40, 0]
 
 
 @pytest.mark.parametrize("first", ["queue", "caller"])

@@ -18,8 +18,6 @@ from lab.engines.ministack import Engine
 from lab.engines.proxy import OUTSIDE
 from lab.engines.proxy_faults import FAULTS, Mix
 from lab.engines.replicator import ReplicationError, Replicator
-from ledger import Change, Ledger, Settings
-from reader import Reader
 from tests.world import A, B
 
 ITEM = {"pk": {"S": "p"}, "sk": {"S": "s"}}
@@ -124,27 +122,3 @@ def test_a_fault_does_to_a_put_what_its_kind_says(engine: Engine, name: str) -> 
             assert error_of_put(name, endpoint, item=item) in expected.split(), kind
         assert ("Item" in engine.client(A).get_item(TableName=name, Key=item)) == written, kind
     assert all(fault.times == 0 for fault in FAULTS if fault.answer in ("throttled", "conflict"))
-
-
-def test_a_region_cut_off_is_so_until_it_ends(engine: Engine, name: str) -> None:
-    with behind(engine, {}) as (endpoint, send):
-        send(("partition", True))
-        errors = [error_of_put(name, endpoint, *of) for of in ((A, A), (B, OUTSIDE), (B, A))]
-        assert errors == ["", "", "ConnectionClosedError"]
-        send(("partition", False))
-        send(("refuse", "denied", "ring"))
-        assert [error_of_put(name, endpoint, *of) for of in ((B, A), (A, "ring"))] == [
-            "",
-            "AccessDeniedException",
-        ]
-        send(("refuse", "", ""))
-        settings = Settings(table=name, region=A, endpoint_url=f"{endpoint}/{OUTSIDE}")
-        ledger = Ledger(settings)
-        first = ledger.add("c", 1)
-        receipts = ledger.add_many([Change("c", 4, "k", first.delta.at), Change("c", 16)])
-        again = ledger.add_many([Change("c", 4, "k", first.delta.at), Change("c", 64)])
-        outcomes = [
-            receipt.outcome for receipt in [*receipts, *again] if not isinstance(receipt, Exception)
-        ]
-        assert outcomes == ["recorded", "recorded", "replayed", "recorded"]
-        assert Reader(settings).read("c").value == 85

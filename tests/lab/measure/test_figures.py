@@ -15,46 +15,16 @@ from lab.measure.changes import BASE, EVENTS, SLOTS, Counted, Record
 from lab.measure.compare import FOLDED, publish
 from lab.measure.cost import Spent, on_one_counter, shop_events, spend
 from lab.measure.figure import Figure, Part
-from lab.measure.lives import Life, in_packs, queued
-from lab.measure.metered_table import Charge, MeteredTable
+from lab.measure.metered_table import Charge
 from lab.measure.one_counter import ONE, SCENARIOS, count
 from lab.measure.page import GROUPS, Row
 from lab.measure.rivals import HARM, TAKEN, Rival
-from lab.measure.speed import Pace, Slice, pace_of
+from lab.measure.speed import Pace
 from lab.measure.ways import PLAIN
-from ledger.core.requests import Program, Put, Query
+from ledger.core.requests import Program
 
 FAULTS = {scenario.name: scenario for scenario in SCENARIOS}
 ON_WORLD = {design.name: design for design in every(FOLDED)}
-
-
-def test_a_life_costs_what_its_items_cost() -> None:
-    life = Life()
-    for changes in (40, 960):
-        life.write(changes)
-        life.compact()
-    # 40 and 960 entries of 24 bytes and the keys: 2 KB and 23 KB, twice for the transaction
-    segments = 2 * (2 + 23)
-    ends = 2 * 2 + 2 + 1  # checkpoints, notes, the lane in the directory
-    assert life.a_change().write_units == 1_000 + 1_000 + segments + ends
-    assert (life.read().requests, life.read().read_units) == (2, 2)
-    packs = 40 * (1 + 1)  # of 38: a KB, put and deleted
-    assert in_packs(38, 1_520) * 1_520 == packs + 2 * 2 * 18 + ends
-    # Of the queue ten batches of a hundred messages, or three packs of a message or more: folded,
-    # noted, cleaned.
-    ends = 2 + 2 * 24 + 1 + 1
-    assert queued(1, seconds=1) * 1_000 == pytest.approx(10 * 2 * 3 + ends)
-    assert queued(250, seconds=1) * 1_000 == pytest.approx(2 * (10 + 10 + 5) + ends)
-
-
-def test_a_page_ends_after_a_megabyte() -> None:
-    table = MeteredTable()
-    for name in "abcd":
-        table.answer(Put({"pk": {"S": "p"}, "sk": {"S": name}, "b": {"B": bytes(400_000)}}))
-    pages = [
-        table.answer(query) for query in (Query("p"), Query("p", "c"), Query("p", "c", limit=1))
-    ]
-    assert [(len(page.items), page.last) for page in pages] == [(3, "c"), (1, None), (1, "d")]
 
 
 def test_a_missed_goal_or_a_failed_part_ends_with_1(
@@ -219,11 +189,3 @@ def test_a_designs_spending_is_what_its_items_cost() -> None:
     )
     with pytest.raises(AssertionError, match="atomic ADD: stock:all reads"):
         spend(events[:4], Planted(more=1))
-
-
-def test_a_pace_is_the_median_of_ratios_to_the_slices_around() -> None:
-    slow, fast = Slice(1, 10, 0), Slice(1, 30, 0)
-    turns: Iterator[tuple[Slice, Slice, Slice]] = (
-        (slow, Slice(s, 10, 1), fast) for s in (1, 1, 100)
-    )
-    assert pace_of([*turns]) == Pace(0.5, 30, 3)

@@ -16,7 +16,7 @@ from lab.run import __main__ as program
 from lab.run import judge
 from lab.run.plan import GENTLE, LATENESS_MS, ROUGH, Plan, numbered
 from lab.run.record import Line, Recorder, histories_of, lines_of
-from lab.run.round import REST_S, Outcome, seconds_left
+from lab.run.round import Outcome
 from lab.run.sale import BUYERS, SEATS, Sold, flash_sale, limited, sale
 from lab.run.screen import closing, print_sale, sale_verdict, wrong_values
 from tests.world import A, B
@@ -199,12 +199,3 @@ def test_ours_sells_every_seat_and_no_more() -> None:
         lines = console.export_text().splitlines()
         assert "".join(line[0] for line in lines[-len(marks) :]) == marks
         assert max(map(len, lines)) <= 80
-
-
-def test_a_runs_length_follows_from_its_first_changes() -> None:
-    for too_soon in [(2.0, 100)], [(2, 100), (3, 200)], [(2, 100), (9, 100)], [(2, 550), (9, 560)]:
-        assert seconds_left(600, too_soon) is None
-    quick, slow = (seconds_left(600, [(2, 100), (2 + seconds, 200)]) for seconds in (10, 40))
-    assert quick is not None
-    assert slow is not None
-    assert (slow - REST_S) == 4 * (quick - REST_S)
