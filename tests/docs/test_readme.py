@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import MISSING, fields, replace
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,18 @@ def test_every_file_and_folder_that_is_named_or_linked_exists() -> None:
             if re.fullmatch(r"\w+/([\w.-]+/)*([\w-]+\.\w+)?", name)
         }
         assert [name for name in sorted(named) if not (ROOT / name).exists()] == [], page
+
+
+def test_how_it_hangs_together_names_what_its_files_have() -> None:
+    """And is read in a few minutes."""
+    page = DOCS / "how-it-hangs-together.md"
+    text = page.read_text()
+    for path, name in re.findall(r"\]\(\.\./([\w/]+)\.py\): `(\w+)`", text):
+        assert hasattr(import_module(path.replace("/", ".")), name), (path, name)
+    drawn = re.findall(r"\b(?:\w+/)+\w+\.py\b", page.with_suffix(".svg").read_text())
+    assert [name for name in drawn if not (ROOT / name).exists()] == []
+    assert len(drawn) > 9
+    assert len(text.split()) <= 900
 
 
 def test_every_page_and_section_that_the_code_names_exists() -> None:
