@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from compactor.gate_rebuild import rebuild as rebuild_gates
+from compactor.inspection import error_of, unread_beyond
 from compactor.lanes import find_lanes
-from compactor.looking import error_of, unread_beyond
 from compactor.rebuild import rebuild
 from compactor.report import Report, Tally
 from compactor.verify import LaneCheck, Verification, verify, verify_gates

@@ -23,7 +23,7 @@ from ledger.core.values import Checkpoint, Lane
 from ledger.lane.tail import Tail
 
 QUERY_MS = 120_000
-"""How old the Query that a commit rests on may be; named.py waits longer before it names items a
+"""How old the Query that a commit rests on may be; settle_named.py waits longer before it names items a
 second time.
 """
 

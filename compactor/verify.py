@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from compactor.commit import begin
 from compactor.gate_audit import audited
+from compactor.inspection import error_of
 from compactor.listing import Below, changed_by
-from compactor.looking import error_of
 from compactor.recount import Recount, recount
 from ledger.core import tokens
 from ledger.core.days import Days

@@ -18,8 +18,8 @@ import typer
 
 from compactor import Report, Verification
 from compactor.clean import AHEAD_MAX_MS
+from compactor.inspection import LaneLag, error_of, lag
 from compactor.lanes import Lanes, find_lanes
-from compactor.looking import LaneLag, error_of, lag
 from ledger.core.errors import DamagedItem, LaneDamaged, LedgerError
 from ledger.core.settings import Settings
 from ledger.core.values import Lane

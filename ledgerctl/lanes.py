@@ -17,8 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from compactor.inspection import unread_beyond
 from compactor.lanes import Holding, every_lane
-from compactor.looking import unread_beyond
 from ledger.core.cost import carried
 from ledger.core.errors import GaveUp, LedgerError, TableError
 from ledger.core.requests import Key, Program, Request, Scan, through

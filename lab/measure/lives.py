@@ -6,8 +6,8 @@ Rule 1: Every sum is checked.
 import io
 from collections.abc import Iterator
 
-from compactor.named import Naming, settle_named
 from compactor.report import Tally
+from compactor.settle_named import Naming, settle_named
 from lab.measure.figure import Figure
 from lab.measure.metered_table import Charge
 from lab.measure.shop import HOME, START_MS, Shop

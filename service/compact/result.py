@@ -17,7 +17,7 @@ from service.jobs import Evaluate, Job, Look, Settle, Sweep, Verify
 from service.thresholds.event_bus import Evaluated
 
 if TYPE_CHECKING:
-    from compactor.named import Naming
+    from compactor.settle_named import Naming
     from compactor.verify import LaneCheck
 
 SHOWN = ("folded", "settled", "cleaned", "commits", "tail")

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from compactor.looking import Outlook, outlook
-from compactor.named import ASK_AGAIN_MS, Naming, settle_named
+from compactor.inspection import Outlook, outlook
+from compactor.settle_named import ASK_AGAIN_MS, Naming, settle_named
 from compactor.visit import visit
 from ledger.core import items, tokens
 from ledger.core.requests import Get, Instant, Item, Now

@@ -3,8 +3,8 @@
 from typing import Any
 
 from compactor.fold import COMMITS_MAX, QUERY_MS, fold
-from compactor.named import ASK_AGAIN_MS
 from compactor.report import Tally
+from compactor.settle_named import ASK_AGAIN_MS
 from ledger.core import items, tokens
 from ledger.core.requests import Program, Query, Transact
 from ledger.core.values import Checkpoint

@@ -10,8 +10,8 @@ that nobody looks at the counter unless a record asks for it, as `ring` says.
 
 from dataclasses import replace
 
-from compactor.named import Naming, settle_named
 from compactor.report import Tally
+from compactor.settle_named import Naming, settle_named
 from lab.histories.casts.lane_steps import LANE, Stage
 from lab.histories.parts.cast import COUNTER
 from lab.histories.parts.service import wrong_crossings

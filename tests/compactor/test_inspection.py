@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from compactor.inspection import BEYOND, LaneLag, Outlook, lag, outlook, unread_beyond
 from compactor.lanes import Holding, every_lane
 from compactor.listing import strays
-from compactor.looking import BEYOND, LaneLag, Outlook, lag, outlook, unread_beyond
 from ledger import Ledger
 from ledger.core import items
 from ledger.core.errors import DamagedItem, LaneUnread, Unavailable

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.named import KEYS_READ, Naming, settle_named
 from compactor.report import Tally
+from compactor.settle_named import KEYS_READ, Naming, settle_named
 from ledger.core import items, tokens
 from ledger.core.errors import DamagedItem
 from ledger.core.requests import GetMany, Program, Query, Request, Transact, keyed, through
