@@ -2,15 +2,9 @@
 
 Rule 1: The first visit notes a version that every Region's checkpoint has reached, with the time
 after the last answer.
-Rule 2: A later visit deletes only deltas that a segment of that version or an older one lists with
-the same change, and each only while it has that change; a pack, when each of its entries is listed
-so: its content gives its name. A pack that reaches above the watermark has an entry that is not
-listed.
+Rule 2: A later visit deletes a delta if a segment of that version or an older one lists it with the
+same change, and only while it has that change; a pack, if each of its entries is listed so.
 Rule 3: No visit renews a note younger than `keep_ms`, unless it is from the future.
-Rule 4: A Region that does not answer, or lags, postpones the clean. It paces its deletes: adds need
-the same partition.
-Rule 5: It looks up all entries that it reads, so it finds a stray that everything else forgot, and
-hands it on.
 """
 
 from collections.abc import Iterator, Sequence, Set
@@ -48,7 +42,6 @@ after the clean.
 
 AHEAD_MAX_MS = 300_000
 """A wrong clock wrote a note from further ahead: waiting for its time could take for ever."""
-
 
 STRAYS_MAX = 100_000
 """The most strays that one visit hands on; the next one sees the others again."""
@@ -103,7 +96,7 @@ def _note(
             )
         except LedgerError:  # cut off, throttled or not allowed: that Region has not answered
             reached = False
-        if not reached:
+        if not reached:  # Rule 1: this Region may hold an older checkpoint
             tally.postponed_by.append(region)
     if not tally.postponed_by:
         now: Instant = yield Now()
@@ -125,11 +118,13 @@ def _delete_listed(
     It returns whether it came to its end.
     """
     spent, most = 0, min(UNITS_MAX, units_per_s)
+    # whole: a pack that reaches above the watermark has an entry that no segment lists
     below = Below(lane, watermark, consistent=False, whole=True, versions_upto=version)
     while below.more:
         if below.upto is not None and not (yield from _wait(began, spent, units_per_s)):
             return False
         found = yield from below.read()
+        # settle learns from here of a stray that everything else forgot
         strays += found.unlisted[: STRAYS_MAX - len(strays)]
         listed = found.as_listed
         tally.conflicts += _conflicts([held for _, held in below.page], listed)
@@ -183,7 +178,9 @@ def _delete(tally: Tally, deletes: Sequence[tuple[Item, Entries]]) -> Program[No
 
 
 def _wait(began: Instant, spent: int, units_per_s: int) -> Program[bool]:
-    """Wait until `spent` write units fit the time; False when the visit has no more time."""
+    """Wait until `spent` write units fit the time, because adds need the same partition. False when
+    the visit has no more time.
+    """
     now: Instant = yield Now()
     passed_ms = now.steady_ms - began.steady_ms
     due_ms = spent * 1_000 // units_per_s

@@ -5,11 +5,8 @@ Rule 2: A program with the checkpoint of version v has seen the segment of its c
 see all up to v.
 Rule 3: A commit writes the checkpoint and its segment in one transaction, and only over the version
 that `begin` saw.
-Rule 4: A commit adds the same changes to the total and to its days, in the same item; a stray to
-the day of its token.
-Nothing here waits or locks: on any doubt the step gives up, and the next run starts again. Nobody
-removes a checkpoint, so a thing that only comes after a first commit (a second segment, a version
-above 1, a clean note) shows that a lane without a checkpoint has lost it.
+
+Nothing here waits or locks: on any doubt the step gives up, and the next run starts again.
 """
 
 from dataclasses import replace
@@ -64,10 +61,11 @@ def begin(lane: Lane) -> Program[Checkpoint | None]:
             )
             if not segments:
                 return None
+            # Nobody removes a checkpoint. So what comes only after a first commit shows that this
+            # lane has lost its own: a second segment, a version above 1, or a clean note.
             lost = (
                 len(segments) > 1
                 or items.segment_of(lane, segments[0]).version > 1
-                # these come only after a first checkpoint
                 or (yield Get(items.note_key(lane))) is not None
             )
             if not lost:
@@ -143,7 +141,8 @@ def commit(
             last=hi,
             committed_ms=now_ms,
         )
-        # nobody guesses the days of a checkpoint that has none
+        # Rule 4: the total and its days get the same changes, in one item; a stray goes to the day
+        # of its token. Nobody guesses the days of a checkpoint that has none.
         days = before.days if before else Days()
         if days is not None:
             after = with_days(after, days.plus(entries))
@@ -172,15 +171,14 @@ def past_the_limits(lane: Lane, error: ValueError) -> LaneDamaged:
 
 
 def write(checkpoint: Checkpoint, segment: Segment, unchanged: Condition | None) -> Program[None]:
-    """Write the transaction of a commit. The version decides between two compactors; the other
-    condition does so again.
+    """Write the transaction of a commit. The version decides between two compactors.
 
     Raises GaveUp when a condition failed, and OutcomeUnknown.
     """
     refused = yield Transact(
         (
             Put(items.checkpoint_item(checkpoint), unchanged),
-            Put(items.segment_item(segment), Absent()),
+            Put(items.segment_item(segment), Absent()),  # half of a lost commit may have this place
         )
     )
     if refused is not None:

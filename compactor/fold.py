@@ -4,12 +4,7 @@ Rule 1: Begin, then the cutoff, then the Query, in this order: else a watermark 
 that came between them.
 Rule 2: It takes only complete entries (ledger/lane/tail.py), lowest first: none at or below the new
 watermark is left.
-Rule 3: A visit reads the tail once, up to the first cutoff. A further commit goes on with the same
-entries while the watermark is the one that the commit before it left: an entry that came since
-below that cutoff is a stray by rule 1. Else it reads all anew.
-Rule 4: A commit comes soon after the Query that it rests on, by both clocks; else the fold reads
-all anew. So no watermark passes a delta above it that has been in the table for longer.
-Rule 5: It leaves the deltas alone, because readers that hold the older checkpoint and Regions that
+Rule 3: It leaves the deltas alone, because readers that hold the older checkpoint and Regions that
 have not received the new one still need them.
 """
 
@@ -23,8 +18,8 @@ from ledger.core.values import Checkpoint, Lane
 from ledger.lane.tail import Tail
 
 QUERY_MS = 120_000
-"""How old the Query that a commit rests on may be; settle_named.py waits longer before it names items a
-second time.
+"""How old the Query that a commit rests on may be; settle_named.py waits longer before it names
+items a second time.
 """
 
 COMMITS_MAX = 1_000
@@ -49,15 +44,20 @@ def fold(
         cutoff_ms = now.wall_ms - settings.allowed_lateness_ms
         if checkpoint is not None:
             tally.ahead_ms = max(0, tokens.time_ms(checkpoint.watermark) - now.wall_ms)
-        # A clock before 1970 or beyond what a ULID holds says nothing about lateness.
+        # a clock before 1970 or beyond what a ULID holds says nothing about lateness
         if commits == commits_max or not 0 <= cutoff_ms <= tokens.TIME_MS_MAX:
             tally.unfolded = commits == commits_max
             break
+        # Rule 4: a visit reads the tail once, up to its first cutoff, and goes on with these entries
+        # while the watermark is the one that it left itself. By rule 1 an entry that came since
+        # below that cutoff is a stray.
         if tail is None or watermark != left:
             tail, queried = Tail(lane, watermark, tokens.last_of(cutoff_ms), consistent=True), now
         found = yield from tail.take(settings.fold_max)
         if len(found) < settings.fold_min:  # folding would cost more than it saves
             break
+        # Rule 5: by both clocks a commit comes soon after its Query, so no watermark passes a delta
+        # above it that has been in the table for longer
         if not in_time(queried, (yield Now()), QUERY_MS):
             tail = None
             continue

@@ -1,19 +1,8 @@
-"""Looks at a lane without a visit: what waits in it, what there is to do, and whether anybody reads
+"""Inspects a lane without a visit: what waits in it, what there is to do, and whether anybody reads
 it.
 
-Rule 1: it writes nothing. Reads are eventually consistent where that is enough: an item that they
+Rule 1: It writes nothing. Reads are eventually consistent where that is enough: an item that they
 miss was put a moment ago, and its stream record is about to ring.
-Rule 2: `lag` counts all that waits. It reports a damaged lane as damaged, so that its caller goes
-on with the others.
-Rule 3: `outlook` reads a few items, whatever the lane holds: of the tail so many that they hold
-`fold_min` entries, and, if the caller wants it, the first below the watermark. A tail too short to
-fold is nothing to do.
-Rule 4: a watermark that is ahead, because clocks were, passes changes that come in time and that
-nobody names; so `outlook` always looks below such a watermark.
-Rule 5: changes in a lane that no reader of the settings looks at are in no value. A scan sees every
-such lane (lanes.py); a look at one counter sees a few shards beyond its own: if another process has
-more shards, every change lands in one of these by chance, so a handful of changes is enough. A
-counter with a limit has gates, and no reader looks at its deltas, in any lane.
 """
 
 from __future__ import annotations
@@ -32,7 +21,8 @@ from ledger.lane.directory import with_changes
 from ledger.lane.tail import HIGHEST, LOWEST, Pages, TailSum, bound, every_item
 
 BEYOND = 4
-"""How many shards beyond those of the settings it looks at."""
+"""How many shards beyond those of the settings it looks at. If another process has more shards,
+every change lands in one of these by chance, so a handful of changes is enough to show it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +45,10 @@ class LaneLag:
 
 
 def lag(lane: Lane) -> Program[LaneLag]:
-    """Look at one lane: its checkpoint, its tail, and what lies at or below the watermark."""
+    """Count all that waits in a lane: its tail, and what lies at or below the watermark.
+
+    A damaged lane is reported as damaged, so that the caller goes on with the others.
+    """
     try:
         item: Item | None = yield Get(items.checkpoint_key(lane))
         checkpoint = items.checkpoint_of(lane, item) if item is not None else None
@@ -101,10 +94,10 @@ class Outlook:
 def outlook(
     lane: Lane, settings: Settings, *, below: bool = False, now_ms: int = tokens.TIME_MS_MAX
 ) -> Program[Outlook]:
-    """Look at one lane. Raises DamagedItem and the TableErrors.
+    """Look at a few items of a lane, whatever it holds: at so many of the tail that they hold
+    `fold_min` entries. A shorter tail is nothing to do.
 
-    below: look below the watermark, too; it always does where at `now_ms` new changes may still
-    come there in time.
+    below: look at the first item below the watermark, too. Raises DamagedItem and the TableErrors.
     """
     item: Item | None = yield Get(items.checkpoint_key(lane), False)
     checkpoint = items.checkpoint_of(lane, item) if item is not None else None
@@ -112,6 +105,8 @@ def outlook(
         checkpoint is not None
         and tokens.time_ms(checkpoint.watermark) > now_ms - settings.allowed_lateness_ms
     ):
+        # clocks were ahead: changes may still come below the watermark in time, and nobody names
+        # them
         below = True
     watermark = checkpoint.watermark if checkpoint else None
     tail, straddling = yield from _tail(lane, watermark, settings.fold_min)
@@ -123,8 +118,7 @@ def outlook(
     if watermark is not None:
         end = items.tail_after(watermark)
         first = yield from every_item(items.delta_pk(lane), None, end, most=1, consistent=False)
-    # In a quiet lane nobody else would find the entries below the watermark of a pack that reaches
-    # above it.
+    # in a quiet lane nobody else would find what a pack that reaches above the watermark has below
     found = bool(first) or bool((yield from covers(lane, straddling, consistent=False)).unlisted)
     return Outlook(checkpoint, len(tail), fold_ms, found)
 
@@ -146,7 +140,7 @@ def _tail(lane: Lane, watermark: str | None, most: int) -> Program[tuple[list[by
 
 
 def error_of(lane: Lane) -> LaneUnread:
-    """The error for a lane that no reader looks at."""
+    """The error for a lane that no reader looks at: its changes are in no value."""
     return LaneUnread(
         f"{lane}: this lane has changes, and no reader of these settings looks at it: they are in "
         "no value. Nothing is lost. Somebody adds with other regions or shards, or without its "
@@ -156,7 +150,8 @@ def error_of(lane: Lane) -> LaneUnread:
 
 def unread_beyond(counter: str, region: str, settings: Settings) -> Program[list[Lane]]:
     """The lanes of a counter in a Region that hold something and that nobody reads, up to BEYOND
-    shards further.
+    shards further. Of a counter with a limit that is every lane with deltas. A scan sees all such
+    lanes (lanes.py).
 
     Raises the TableErrors.
     """

@@ -1,12 +1,10 @@
 """Finds all lanes, and those that need the compactor, by a scan of the whole table's keys.
 
-Rule 1: a lane needs the compactor when its tail may be long enough to fold, or when it was ever
-folded and holds deltas (strays, or listed ones for clean), or lacks its checkpoint (the visit
+Rule 1: A lane needs the compactor when its tail may be long enough to fold; or when it was ever
+folded, and holds deltas (strays, or listed ones for clean) or lacks its checkpoint (the visit
 reports that).
-Rule 2: a scan is eventually consistent, so the next one finds what it misses; AWS charges it for
-the whole table, though it takes the keys alone; it skips items that are not ours.
-Rule 3: a scan to compact also lists the lanes of the settings' Region whose item of the directory
-it did not see, those of gates too, because no commit ever lists these.
+Rule 2: A scan is eventually consistent, so the next one finds what it misses. AWS charges it for
+the whole table, though it takes the keys alone. It skips items that are not ours.
 """
 
 from collections.abc import Callable, Iterable
@@ -25,9 +23,11 @@ from ledger.lane.tail import Pages
 
 @dataclass(slots=True)
 class Holding:
-    """What a lane holds, by its keys. deltas: how many; a pack counts as a fold of them. folded: it
-    has an item of the compactor; whole: it has its checkpoint. gate: it has a gate. listed: it is
-    in the directory."""
+    """What a lane holds, by its keys.
+
+    deltas: how many; a pack counts as a fold of them. folded: it has an item of the compactor.
+    whole: it has its checkpoint. gate: it has a gate. listed: it is in the directory.
+    """
 
     deltas: int = 0
     folded: bool = False
@@ -37,10 +37,12 @@ class Holding:
 
 
 class Lanes(NamedTuple):
-    """needy: lanes of the settings' Region that need the compactor. unread: lanes of any Region
-    that nobody reads.
-    listed: lanes of the settings' Region that are in the directory now, and were not; unlisted:
-    those that failed."""
+    """What a scan to compact found.
+
+    needy: lanes of the settings' Region that need the compactor. unread: lanes of any Region that
+    nobody reads. listed: lanes of the settings' Region that are in the directory now, and were not.
+    unlisted: those that could not be listed.
+    """
 
     needy: list[Lane]
     unread: list[Lane]
@@ -102,6 +104,7 @@ def find_lanes(settings: Settings) -> Program[Lanes]:
         for lane, held in found.items()
         if (held.deltas or held.folded) and not settings.reads(lane)
     ]
+    # those of gates too, because no commit ever lists these
     missing = [
         lane for lane, held in found.items() if lane.region == settings.region and not held.listed
     ]

@@ -2,11 +2,9 @@
 
 Rule 1: cover(u) is the smallest hi at or above u. A look-up reads every segment filed under it; an
 entry is listed when one of them holds its token.
-Rule 2: An entry at or below the watermark may stand in a pack that reaches above it, so it reads
-items a span further than the watermark where each such entry matters.
+Rule 2: An entry at or below the watermark may stand in a pack that reaches above it. Where each
+such entry matters, it reads items up to a pack's span above the watermark.
 Rule 3: Memory holds one page of items and one of segments.
-Rule 4: Functions of C on sets find the entries that are listed as they are; Python looks at the
-others one by one, because nearly all that a visit sees are listed.
 """
 
 from bisect import bisect_right
@@ -26,12 +24,11 @@ HIGHEST_CHANGE = b"\xff" * (ENTRY.size - TOKEN_BYTES)
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What segments say of several entries. hi: of the one cover that all have, where they have
-    one.
+    """What segments say of several entries.
 
     same: those that are listed as they are. other: the listed entry, by the token, where its change
     is another. newer: those whose token only a segment of a later version has, where the caller
-    wants none of these.
+    wants none of these. hi: of the cover that all of them have, if it is one.
     """
 
     entries: Sequence[bytes]
@@ -83,6 +80,8 @@ def cover(
     while True:
         for item in page.items:
             segment = items.segment_of(lane, item)
+            # nearly all that a visit sees is listed as it is: a set finds that, Python looks at
+            # the rest
             here = left.intersection(segment.entries.apart)
             left -= here
             otherwise = _otherwise(left, segment.entries)

@@ -1,16 +1,12 @@
 """The program `rebuild` recomputes a lane's checkpoint from its segments, after a restore or
 damage.
 
-Rule 1: It is an operator's tool, for when no compactor works on the lane.
-Rule 2: It reads everything strongly at home.
-Rule 3: The new version is above every version in checkpoint, segments and note, with an empty
-segment of its own so that `last` names a real one.
-Rule 4: It deletes the clean note first, because its version may be of a time that the restore
-undid. Where half of a lost commit stayed, and compactors went on before the rebuild, segments
-overlap: one of two is an orphan, and the rebuild undoes it. It puts entries that only the orphan
-lists back as deltas before it deletes the orphan, so a change is listed or a delta at every moment,
-and you can repeat a rebuild that ended half-way. Segments that list a token with two changes are
-LaneDamaged, and it writes nothing.
+Rule 1: It is an operator's tool, for when no compactor works on the lane. It reads everything
+strongly at home.
+Rule 2: If compactors went on while half of a lost commit was there, segments overlap: one of two is
+an orphan, and the rebuild undoes it.
+Rule 3: A change is listed or a delta at every moment, so you can repeat a rebuild that ended
+half-way.
 """
 
 from contextlib import suppress
@@ -65,6 +61,7 @@ def rebuild(lane: Lane) -> Program[Checkpoint | None]:
             "written."
         )
         raise LaneDamaged(f"{why} Restore its segments from a backup.")
+    # above every version that anybody saw, with an empty segment of its own: `last` names a real one
     listed = (sums.version, *(orphan.version for orphan in undone))
     version = max(*listed, seen or 0, items.version_of(noted) or 0) + 1
     now: Instant = yield Now()
@@ -76,6 +73,8 @@ def rebuild(lane: Lane) -> Program[Checkpoint | None]:
     except ValueError as error:
         raise past_the_limits(lane, error) from None
     unchanged = Absent() if item is None else None if seen is None else items.version_is(seen)
+    # Rule 3: what only an orphan lists is a delta again before the orphan goes. The clean note
+    # goes, too: its version may be of a time that the restore undid.
     yield from _put_back(lane, unlisted)
     orphans = (keyed(items.segment_key(lane, orphan.hi, orphan.version)) for orphan in undone)
     yield from _delete(lane, noted, *orphans)

@@ -4,10 +4,7 @@ Rule 1: Begin, then read the named items strongly, then their covers strongly. A
 was cleaned, so it was listed; an eventually consistent read that does not see it yet would lose it.
 Rule 2: An entry above the watermark is in the tail, but a fold in progress may not have seen it and
 pass it. So its item is named again ASK_AGAIN_MS later: by then each such fold has committed or
-never will (fold.py, rule 4), and every other fold sees it. Naming once is not enough, and twice is.
-Rule 3: A damaged item hides no other: its error is raised when the others are settled.
-Rule 4: It goes page by page, and `Naming` has at every moment what is left: a program that was
-stopped goes on behind the last settled page, and memory holds one page.
+never will (fold.py, rule 5), and every other fold sees it. Naming once is not enough, and twice is.
 """
 
 from dataclasses import dataclass, field
@@ -34,9 +31,11 @@ KEYS_READ = 100
 
 @dataclass(slots=True)
 class Naming:
-    """How far named items are settled. left: not yet. above: with entries above the watermark, to
-    be named again.
-    damaged: unreadable."""
+    """How far named items are settled, page by page: a program that was stopped goes on behind the
+    last page.
+
+    left: not yet. above: with entries above the watermark, to be named again. damaged: unreadable.
+    """
 
     left: Named
     above: Named = field(default_factory=Named)
@@ -71,7 +70,7 @@ def settle_named(
         for item in page:
             try:
                 held = items.entries_of(lane, item)
-            except DamagedItem as error:
+            except DamagedItem as error:  # raised at the end: it hides no other item
                 damage = error
                 damaged.append(key_of(item).sk)
                 continue

@@ -1,10 +1,9 @@
 """The program `verify` recounts a lane from its segments and deltas, and compares that with its
 checkpoint.
 
-Rule 1: It writes nothing.
-Rule 2: It reads at home and strongly.
-Rule 3: Begin comes first, so that every segment up to the checkpoint's version can be seen.
-Rule 4: The tail comes right after that, in a bounded time, so that nobody can have cleaned a folded
+Rule 1: It writes nothing, and reads at home and strongly.
+Rule 2: Begin comes first, so that every segment up to the checkpoint's version can be seen.
+Rule 3: The tail comes right after that, in a bounded time, so that nobody can have cleaned a folded
 delta.
 """
 

@@ -1,14 +1,11 @@
 """The program `visit` is one pass of a compactor over one lane: clean, fold, settle.
 
-Rule 1: The clean comes first, when the last visit's commit has reached the other Regions: right
-after a commit it would wait for them, at every visit of a busy lane. A failure in it postpones
-nothing else, because a clean only saves storage.
-Rule 2: It raises damage all the same, after it folded and settled the lane.
+Rule 1: The clean comes first. By now the last visit's commit has reached the other Regions; right
+after a commit of its own it would wait for them, at every visit of a busy lane.
+Rule 2: A clean only saves storage, so its failure postpones nothing else. Damage that it met is
+raised when the lane is folded and settled.
 Rule 3: A whole visit looks for strays among all entries at or below the watermark. Any other
-settles those that the
-clean met: it is for a service whose messages name strays.
-Rule 4: It skips a period whose items may have retired: the table deletes them in any order, which
-is no damage.
+settles those that the clean met: it is for a service whose messages name strays.
 """
 
 from compactor.clean import clean
@@ -38,6 +35,7 @@ def visit(
     starves the other.
     """
     lane = settings.known(lane)
+    # the table deletes the items of a period that is over in any order, which is no damage
     if settings.periods and not settings.is_kept(lane.counter, (yield Now()).wall_ms):
         return
     bound = {} if commits_max is None else {"commits_max": commits_max}
