@@ -124,7 +124,7 @@ class Simulation:
     def answer(self, region: str, request: Request) -> Any:
         """The answer of `region`; a transaction's answer comes when its items are visible there."""
         if isinstance(request, Pause):
-            return self.wait(request.ms)
+            return self.wait(int(request.ms))
         with self._lock:
             self.step()
             faults = replace(self._faults, lost=1_000) if self._loses_next else self._faults

@@ -122,8 +122,7 @@ class Process:
         if isinstance(request, Now):
             return self._go(Instant(world.now_ms + self.skew_ms, world.now_ms - self._stopped_ms))
         if isinstance(request, Sleep | Pause):
-            steps = request.steps if isinstance(request, Sleep) else request.ms // world.step_ms
-            self.asleep_until = world.step + steps
+            self.asleep_until = world.step + self._steps(request)
             return self._go(None)
         if isinstance(request, Move):
             self.region = request.region
@@ -136,6 +135,11 @@ class Process:
             self._landing = answer
             return None
         return self._go(answer)
+
+    def _steps(self, request: Sleep | Pause) -> int:
+        if isinstance(request, Sleep):
+            return request.steps
+        return int(request.ms // self._world.step_ms)
 
     def crash(self) -> None:
         """End at once, and begin again from the start at the next step."""

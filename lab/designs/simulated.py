@@ -94,7 +94,7 @@ class Simulated:
         for attempt in range(TRIES_MAX):
             try:
                 if isinstance(request, Pause):
-                    yield Sleep(1 + self.world.choices.pick(request.ms // PAUSE_MS))
+                    yield Sleep(1 + self.world.choices.pick(int(request.ms // PAUSE_MS)))
                     return None
                 return (yield request)
             except (Throttled, TransactionConflict) as error:

@@ -15,7 +15,7 @@ Rule 6: a period takes only changes of its own time, and none when it is over, b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import lru_cache
@@ -40,7 +40,7 @@ from ledger.core.errors import (
 )
 from ledger.core.limit import DOWN, UP
 from ledger.core.period import check_base
-from ledger.core.requests import AtOnce, Program, Request, Result, or_error
+from ledger.core.requests import AtOnce, Program, Result, or_error
 from ledger.core.settings import Settings, check_settings
 from ledger.core.values import Change, Delta, Lane, Receipt, check_changes
 from ledger.gate.hold import Hold
@@ -229,7 +229,7 @@ def check_first(rules: Rules, delta: Delta) -> Program[None]:
 
 def add_many(
     rules: Rules, deltas: Sequence[Delta | LedgerError], pack: bool
-) -> Generator[Request | AtOnce, Any, list[Outcome]]:
+) -> Program[list[Outcome]]:
     """An outcome for each delta, in order; an error that stands in a delta's place is its
     outcome.
     """

@@ -260,7 +260,7 @@ class Ledger(SagaCalls):
     def _is_limited(self, lane: Lane) -> bool:
         return self.settings.limit_of(lane.counter) is not None
 
-    def _answer(self, request: Request | AtOnce) -> Any:
+    def _answer(self, request: Request) -> Any:
         if not isinstance(request, AtOnce):
             return self._table.answer(request)
         at_once = (

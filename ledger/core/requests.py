@@ -199,12 +199,12 @@ class DeleteMany(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """Wait, so that others get the table's throughput.
+    """Wait, so that others get the table's throughput. ms: parts of a millisecond, too.
 
     Answer: None; at once, where the table has no such limit.
     """
 
-    ms: int
+    ms: float
 
 
 class Scan(NamedTuple):
@@ -228,7 +228,9 @@ class Together(NamedTuple):
 
 
 class AtOnce(NamedTuple):
-    """Run programs that raise nothing at once. Answer: what each returns, in order."""
+    """Run programs that raise nothing at once. Answer: what each returns, in order, by whoever
+    drives this program and not by the table.
+    """
 
     parts: tuple[Generator[Any, Any, Any], ...]
 
@@ -244,7 +246,7 @@ class At(NamedTuple):
 
 
 class Now(NamedTuple):
-    """What time is it? Answer: an Instant, by the process and not by the table."""
+    """What time is it? Answer: an Instant, by whoever drives this program and not by the table."""
 
 
 class Instant(NamedTuple):
@@ -275,6 +277,7 @@ Request = (
     | Scan
     | Together
     | At
+    | AtOnce
     | Pause
     | Now
 )
@@ -354,14 +357,24 @@ class Table(Protocol):
 
 
 def run(program: Generator[Any, Any, Result], table: Table, now: Callable[[], Instant]) -> Result:
-    """Drive a program to its end, with a table and a clock."""
-    return drive(
-        program, lambda request: now() if isinstance(request, Now) else table.answer(request)
-    )
+    """Drive a program to its end, with a table and a clock; the parts of an AtOnce one after the
+    other.
+    """
+
+    def answer(request: Any) -> Any:
+        match request:
+            case Now():
+                return now()
+            case AtOnce(parts):
+                return [run(part, table, now) for part in parts]
+        return table.answer(request)
+
+    return drive(program, answer)
 
 
 def drive(program: Generator[Any, Any, Result], answer: Callable[[Any], Any]) -> Result:
     """Send a program the answer to each of its yields, and raise failures there."""
+    # `through` has this loop, too: on top of it each answer here would cost a generator
     try:
         request = next(program)
         while True:

@@ -1,6 +1,6 @@
 """DynamoDB, awaited: only this file calls aiobotocore's operations.
 
-Rule 1: it does what the steps of `exchange.py` say, as `table.py` does, and decides nothing.
+Rule 1: it drives the programs of `exchange.py`, as `dynamo.py` does, and decides nothing.
 Rule 2: a client and its users stay in one event loop.
 """
 
@@ -10,6 +10,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from functools import wraps
 from inspect import isawaitable
 from types import coroutine
@@ -18,15 +19,16 @@ from typing import Any, Concatenate, ParamSpec, Self, Unpack
 from botocore.client import BaseClient
 from botocore.exceptions import BotoCoreError, ConnectionClosedError, HTTPClientError
 
+from ledger.core.cost import here
 from ledger.core.errors import InvalidInput
 from ledger.core.observing import Observe, Observer, Outcome, observed, of_receipts
-from ledger.core.requests import AtOnce, Now, Program, Request, Result, through
+from ledger.core.requests import AtOnce, Now, Pause, Program, Request, Result, through
 from ledger.core.settings import Settings
+from ledger.tables import exchange
 from ledger.tables.boto import OPTIONS, not_made
 from ledger.tables.dynamo import Given, table_of
-from ledger.tables.exchange import Exchange
 from ledger.tables.failures import is_async, note_attempts
-from ledger.tables.send import Send, Step, Steps, Wait, method_of
+from ledger.tables.send import Endpoint, Send, Sending, method_of
 
 Arguments = ParamSpec("Arguments")
 
@@ -98,7 +100,7 @@ class AsyncDynamoTable:
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._settings = settings
-        self._exchange = Exchange(
+        self._endpoint = Endpoint(
             settings.table, settings.region, random.random, settings.insert_only
         )
         given: Mapping[str, AsyncClient] = clients or {}
@@ -124,19 +126,18 @@ class AsyncDynamoTable:
                 stack.callback(self._clients.pop, region)
 
     async def answer(self, request: Request, /) -> Any:
-        return await self._run(self._exchange.metered().answer(request))
+        return await self._run(exchange.answer(replace(self._endpoint, meter=here()), request))
 
-    async def _run(self, steps: Steps[Result]) -> Result:
-        return await drive(steps, self._do)
+    async def _run(self, program: Sending[Result]) -> Result:
+        return await drive(program, self._do)
 
-    async def _do(self, step: Step) -> Any:
-        match step:
+    async def _do(self, request: Request | Send) -> Any:
+        match request:
             case Send():
-                return await answered(
-                    method_of(self._clients.get, step)(**step.operation.arguments)
-                )
-            case Wait(seconds):
-                return await self._pause(seconds)
+                method = method_of(self._clients.get, request)
+                return await answered(method(**request.operation.arguments))
+            case Pause(ms):
+                return await self._pause(ms / 1_000)
             case AtOnce(parts):
                 return await asyncio.gather(*map(self._run, parts))
 
@@ -184,7 +185,7 @@ class Edge:
         self._check_loop()
         return await drive(program, self._answer)
 
-    async def _answer(self, request: Request | AtOnce) -> Any:
+    async def _answer(self, request: Request) -> Any:
         if isinstance(request, Now):
             return self._calls.now()
         if isinstance(request, AtOnce):

@@ -1,6 +1,6 @@
 """DynamoDB itself, and which table a class uses: only this file calls boto3's operations.
 
-Rule 1: it does what the steps of `exchange.py` say, one after the other, and decides nothing.
+Rule 1: it drives the programs of `exchange.py`, and decides nothing.
 Rule 2: a caller who gives no clients and no tables gets DynamoDB, with this library's clients.
 Rule 3: a request to the process's own Region is plain, one to another Region is At it.
 """
@@ -11,17 +11,18 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, TypedDict
 
 from ledger.core.clocks import PerProcess
+from ledger.core.cost import here
 from ledger.core.errors import InvalidInput, InvalidSettings, Unavailable, shown
-from ledger.core.requests import At, AtOnce, Request, Result, Table, drive
+from ledger.core.requests import At, AtOnce, Pause, Request, Result, Table, drive
 from ledger.core.settings import Settings
-from ledger.tables import failures
+from ledger.tables import exchange, failures
 from ledger.tables.boto import POOL, make_client
-from ledger.tables.exchange import Exchange
 from ledger.tables.failures import DynamoDBClient
-from ledger.tables.send import Send, Step, Steps, Wait, method_of
+from ledger.tables.send import Endpoint, Send, Sending, method_of
 
 
 class DynamoTable:
@@ -42,7 +43,7 @@ class DynamoTable:
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self.name, self.region = name, region
-        self._exchange = Exchange(name, region, jitter, insert_only)
+        self._endpoint = Endpoint(name, region, jitter, insert_only)
         self._clients, self._pause = clients, pause
         self._threads = PerProcess(
             lambda: ThreadPoolExecutor(POOL, thread_name_prefix="ledger-table")
@@ -80,17 +81,17 @@ class DynamoTable:
 
         Raises TypeError for anything else.
         """
-        return self._run(self._exchange.metered().answer(request))
+        return self._run(exchange.answer(replace(self._endpoint, meter=here()), request))
 
-    def _run(self, steps: Steps[Result]) -> Result:
-        return drive(steps, self._do)
+    def _run(self, program: Sending[Result]) -> Result:
+        return drive(program, self._do)
 
-    def _do(self, step: Step) -> Any:
-        match step:
+    def _do(self, request: Request | Send) -> Any:
+        match request:
             case Send():
-                return method_of(self._clients, step)(**step.operation.arguments)
-            case Wait(seconds):
-                return self._pause(seconds)
+                return method_of(self._clients, request)(**request.operation.arguments)
+            case Pause(ms):
+                return self._pause(ms / 1_000)
             case AtOnce(parts):
                 return list(self._threads.value.map(self._run, parts))
 

@@ -1,12 +1,8 @@
-"""Sending operations of DynamoDB, as steps that a caller does, blocking or awaited: both get the
-same answers.
+"""Sending operations of DynamoDB, as programs: a table drives them, blocking or awaited, and both
+get the same answers.
 
-Rule 1: this file sends nothing and waits for nothing: a step says what to send, how long to wait,
-what to do at once.
-Rule 2: a response comes back in one place, `Endpoint.send`. There a failure becomes one of our
-errors (`failures.py`), and the cost is counted (`consumed.py`).
-Rule 3: after a conflict or throttling it sends again, a bounded number of times, with jitter and
-the same ClientRequestToken, because the SDK never does that for a cancelled transaction.
+Rule 1: this file sends nothing and waits for nothing. Its programs yield `Send`, which only a table
+of DynamoDB answers, and of core's requests Pause and AtOnce.
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 """
 
@@ -20,13 +16,14 @@ from botocore.exceptions import BotoCoreError
 from ledger.core import errors
 from ledger.core.cost import NOTHING, Meter
 from ledger.core.errors import InvalidInput, LedgerError, shown
-from ledger.core.requests import AtOnce, Doubt, Result, answered
+from ledger.core.requests import AtOnce, Doubt, Pause, Request, Result, answered
 from ledger.tables import consumed, failures
 from ledger.tables.ask import Operation
 
 # how often a request is sent that meets conflicts or throttling, the SDK's own retries aside
 TRIES_MAX = 6
 PAUSE_BASE_S = 0.05
+PASSING = failures.CONFLICT | failures.THROTTLING
 
 
 class Send(NamedTuple):
@@ -39,14 +36,8 @@ class Send(NamedTuple):
     operation: Operation
 
 
-class Wait(NamedTuple):
-    """Wait. Answer: None, when the time is over."""
-
-    seconds: float
-
-
-Step = Send | Wait | AtOnce
-Steps = Generator[Step, Any, Result]
+Sending = Generator[Request | Send, Any, Result]
+"""A program that may yield Send, too."""
 
 
 def method_of(clients: Callable[[str], Any], send: Send) -> Callable[..., Any]:
@@ -73,9 +64,8 @@ def method_of(clients: Callable[[str], Any], send: Send) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A table at a Region's endpoint.
-
-    insert_only: as for DynamoTable. meter: of the current call.
+    """A table at a Region's endpoint. insert_only: as for DynamoTable. meter: of the current
+    call.
     """
 
     name: str
@@ -84,10 +74,10 @@ class Endpoint:
     insert_only: bool
     meter: Meter = field(default_factory=Meter)
 
-    def persist(self, operation: Operation, writes: bool) -> Steps[Any]:
-        """Send an operation; again, with the same arguments, while it meets conflicts or
-        throttling.
-        """
+    def persist(self, operation: Operation, writes: bool) -> Sending[Any]:
+        """Send an operation; again, TRIES_MAX at most, while it meets conflicts or throttling."""
+        # Rule 2: always with jitter and the same arguments, so with the same ClientRequestToken.
+        # The SDK never does that for a cancelled transaction.
         doubt = Doubt()
         for attempt in range(TRIES_MAX):
             try:
@@ -96,17 +86,16 @@ class Endpoint:
                 failed.resent = failed.resent or bool(doubt)
                 raise
             except LedgerError as error:
-                passes = (
-                    failures.code_of(error.__cause__) in failures.CONFLICT | failures.THROTTLING
-                )
+                passes = failures.code_of(error.__cause__) in PASSING
                 if attempt == TRIES_MAX - 1 or not passes:
                     raise doubt.last_word(error) from error.__cause__
                 doubt.note(error)
             yield self.back_off(attempt)
         raise AssertionError("unreachable")
 
-    def send(self, operation: Operation, writes: bool) -> Steps[Any]:
+    def send(self, operation: Operation, writes: bool) -> Sending[Any]:
         """Send an operation; every response comes back here."""
+        # Rule 3: here alone a failure becomes one of our errors, and the cost is counted.
         name, arguments = operation
         self.meter.begin()
         try:
@@ -127,29 +116,31 @@ class Endpoint:
             )
         return answer
 
-    def back_off(self, attempt: int) -> Wait:
-        return Wait(PAUSE_BASE_S * 2**attempt * self.jitter())
+    def back_off(self, attempt: int) -> Pause:
+        return Pause(1_000 * PAUSE_BASE_S * 2**attempt * self.jitter())
 
 
-def all_of(parts: Sequence[Steps[Any]]) -> Steps[list[Any]]:
+def all_of(parts: Sequence[Sending[Any]]) -> Sending[list[Any]]:
     """What each part returns, or its LedgerError, in order; several parts run at once."""
     if len(parts) == 1:
-        answers = [(yield from _or_failure(parts[0]))]
-    else:
-        answers = [*((yield AtOnce(tuple(map(_or_failure, parts)))) if parts else ())]
+        try:
+            return [(yield from parts[0])]
+        except LedgerError as error:
+            return [error]
+    answers = [*((yield AtOnce(tuple(map(_or_failure, parts)))) if parts else ())]
     for answer in answers:
         if isinstance(answer, Exception) and not isinstance(answer, LedgerError):
             raise answer
     return answers
 
 
-def flat(parts: Sequence[Steps[Sequence[Any]]]) -> Steps[list[Any]]:
+def flat(parts: Sequence[Sending[Sequence[Any]]]) -> Sending[list[Any]]:
     """The results of all parts as one list. Raises their first LedgerError."""
     return [*chain(*answered((yield from all_of(parts))))]
 
 
-def _or_failure(steps: Steps[Any]) -> Steps[Any]:
+def _or_failure(part: Sending[Any]) -> Sending[Any]:
     try:
-        return (yield from steps)
+        return (yield from part)
     except Exception as failure:
         return failure

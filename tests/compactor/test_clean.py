@@ -101,7 +101,7 @@ def many(number: int, *, page_size: int = 1_000, request_ms: int = 10) -> Region
     home.now_ms += KEEP_MS
 
     def passes(request: object) -> None:
-        home.steady_ms += request.ms if isinstance(request, Pause) else request_ms
+        home.steady_ms += int(request.ms) if isinstance(request, Pause) else request_ms
 
     home.before(object, passes)
     home.asked.clear()
