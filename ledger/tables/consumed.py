@@ -1,13 +1,9 @@
 """What a request consumed, by its answer: pure, for every way of sending.
 
-Rule 1: DynamoDB's own number counts; every request asks for it. A batch has one for all its
-statements; a transaction under a token that was there already has one of reads.
-Rule 2: The answer to a refused condition has no number. It costs the larger of the item that is
-there, which the answer shows, and the one to be written (for an Update: the former); a cancelled
-transaction costs that twice for each item.
-Rule 3: No other error costs anything: AWS names no units for it.
-Rule 4: Counting the cost fails no call: an answer or an error that cannot be read has an unknown
-cost.
+Rule 1: DynamoDB's own number counts; every request asks for it.
+Rule 2: An answer without a number costs what AWS's rules say: a refused condition something,
+another error nothing.
+Rule 3: Counting the cost fails no call: what cannot be read has an unknown cost.
 Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
 and https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 """
@@ -17,16 +13,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from ledger.core.cost import Cost, item_bytes, value_bytes, write_units
-from ledger.tables import failures
+from ledger.tables import failures, refusals
 
 ASK = {"ReturnConsumedCapacity": "TOTAL"}
-_REFUSED = {"ConditionalCheckFailedException", "TransactionCanceledException", *failures.DUPLICATE}
+_REFUSED = {"ConditionalCheckFailedException", "TransactionCanceledException", *refusals.DUPLICATE}
 _PUT_BY_STATEMENT = re.compile(r"'([^']+)': \?")
 
 Arguments = Mapping[str, Any]
 
 
 def of_answer(answer: Arguments, *, writes: bool) -> Cost:
+    # A batch has one number for all its statements. A transaction under a token that was there
+    # already has one of reads.
     attempts = failures.attempts_of(answer)
     try:
         consumed: Any = answer["ConsumedCapacity"] or [{}]
@@ -52,6 +50,10 @@ def of_failure(arguments: Arguments, answer: Arguments | None, attempts: int) ->
 
 
 def _refused(arguments: Arguments, answer: Arguments) -> int:
+    """The write units of a refused condition: those of the larger of the item that is there, which
+    the answer shows, and the one to be written (for an Update: the former); twice for each item of
+    a cancelled transaction.
+    """
     if answer["Error"].get("Code") not in _REFUSED:
         return 0
     if "TransactItems" not in arguments:

@@ -31,7 +31,7 @@ from ledger.core.requests import (
     key_of,
     keyed,
 )
-from ledger.tables import ask, failures
+from ledger.tables import ask, failures, refusals
 from ledger.tables.ask import Operation
 from ledger.tables.send import TRIES_MAX, Endpoint, Sending, all_of, flat
 
@@ -106,7 +106,7 @@ def _insert(at: Endpoint, put: Put) -> Sending[Item | AlreadyThere | None]:
                 yield from at.persist(statement, True)
                 return None
             except LedgerError as error:
-                if failures.code_of(error.__cause__) not in failures.DUPLICATE:
+                if failures.code_of(error.__cause__) not in refusals.DUPLICATE:
                     raise
                 doubt.note(error)
             if put.condition is None:
@@ -178,9 +178,9 @@ def _statement_answer(error: Any, resent: bool) -> Outcome:
     if not error:
         return None
     code, message = error.get("Code", ""), error.get("Message", "")
-    if code in failures.DUPLICATE or code == "ConditionalCheckFailed":
+    if code in refusals.DUPLICATE or code == "ConditionalCheckFailed":
         return AlreadyThere(error.get("Item"), resent)
-    refusal = None if resent else failures.known(code, f"PartiQL: {message}")
+    refusal = None if resent else refusals.known(code, f"PartiQL: {message}")
     return refusal or failures.no_answer("PartiQL", True, f"{code}: {message}")
 
 

@@ -1,21 +1,13 @@
-"""What a failure of botocore means: here alone a ClientError becomes one of our errors.
+"""What a failure of botocore means: here alone it becomes one of our errors.
 
-Rule 1: A write that may have been applied is OutcomeUnknown, never a plain failure.
+Rule 1: A write that may have been applied is OutcomeUnknown, never a plain failure. So is an
+unknown code of a write.
 Rule 2: A refusal counts as "nothing was written" only when no earlier attempt of the same write can
 have been applied.
-Rule 3: An unknown code of a write is OutcomeUnknown. A missing connection means that nothing was
-sent only when no
-attempt of the call found one: `note_attempts`.
-Rule 4: What DynamoDB never sends is no answer: half a body, which botocore takes for an empty one,
-so that a read would find nothing; one that differs from its checksum; one that botocore cannot
-read; one without what the operation always answers. Every request asks for its cost, so no answer
-is empty. A stub's answer, which came over no wire, may be.
-Rule 5: A signature or a token that is too old says nothing of rights: it was refused before
-anything was read, and the next request has a new one.
-Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html,
-https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html,
-https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_ThrottlingReason.html and
-https://docs.aws.amazon.com/IAM/latest/APIReference/CommonErrors.html
+Rule 3: A missing connection means that nothing was sent only when no attempt of the call found one:
+`note_attempts`.
+Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html
+and https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 """
 
 from __future__ import annotations
@@ -38,94 +30,13 @@ from botocore.exceptions import (
 from ledger.core import errors
 from ledger.core.errors import LedgerError
 from ledger.core.requests import Item
+from ledger.tables import refusals
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient as DynamoDBClient
 else:  # its types are not installed with this library
     DynamoDBClient = Any
 
-
-THROTTLING = {
-    "ProvisionedThroughputExceeded",
-    "ProvisionedThroughputExceededException",
-    "ThrottlingException",
-    "ThrottlingError",
-    "RequestLimitExceeded",
-}
-CONFLICT = {
-    "TransactionConflict",
-    "TransactionConflictException",
-    "TransactionInProgressException",
-    # of a table with multi-Region strong consistency, which botocore retries too
-    "ReplicatedWriteConflictException",
-    # of a PartiQL batch, if its codes lack "Exception" there, too: AWS lists none
-    "ReplicatedWriteConflict",
-}
-DUPLICATE = {"DuplicateItemException", "DuplicateItem"}
-_DENIED = {"AccessDeniedException", "AccessDenied"}
-_NOT_ALLOWED = {
-    *_DENIED,
-    "UnrecognizedClientException",
-    "InvalidClientTokenId",
-    "InvalidSignatureException",
-    "SignatureDoesNotMatch",
-    "MissingAuthenticationTokenException",
-    "MissingAuthenticationToken",
-    "IncompleteSignatureException",
-    "IncompleteSignature",
-    "NotAuthorized",
-    "OptInRequired",
-}
-_TOO_OLD = {
-    "ExpiredTokenException",
-    "ExpiredToken",
-    "TokenRefreshRequired",
-    "RequestExpired",
-    "RequestInTheFuture",
-    "RequestTimeTooSkewed",
-}
-_SIGNATURE = {"InvalidSignatureException", "SignatureDoesNotMatch"}
-_OF_A_TIME = ("signature expired", "signature not yet current")
-"""What their message says where the time of the signature is wrong, and not the key."""
-_SIGN_AGAIN = (
-    " Call again, which signs anew. Check this machine's clock, whether it was stopped for "
-    "minutes, and that its credentials are not over."
-)
-_MISSING = {"ResourceNotFoundException", "ResourceNotFound"}
-_INVALID = {"ValidationException", "ValidationError"}
-
-_REFUSALS: dict[str, tuple[type[LedgerError], str]] = {
-    **dict.fromkeys(THROTTLING, (errors.Throttled, " Call again, slower.")),
-    **dict.fromkeys(CONFLICT, (errors.TransactionConflict, " Call again.")),
-    **dict.fromkeys(_NOT_ALLOWED, (errors.NotAllowed, " Check this process's role.")),
-    **dict.fromkeys(_TOO_OLD, (errors.Unavailable, _SIGN_AGAIN)),
-    **dict.fromkeys(_MISSING, (errors.TableMissing, " Check table, region and endpoint_url.")),
-    **dict.fromkeys(
-        _INVALID, (errors.TableMismatch, " The table needs the string keys pk and sk.")
-    ),
-    "IdempotentParameterMismatchException": (errors.TokenConflict, ""),
-}
-"""The error of each code that certainly wrote nothing, and what to do next."""
-
-_LIMITS = {
-    "KeyRangeThroughput": (
-        "one partition key, so one lane, is busier than DynamoDB allows: the counter needs shards."
-    ),
-    "AccountLimit": "the table reached a quota of the account: ask AWS for a higher one.",
-    "MaxOnDemandThroughput": (
-        "the table reached its own maximum, tableWrites or tableReads: raise it."
-    ),
-    "ProvisionedThroughput": "the table reached its provisioned capacity: raise it.",
-}
-"""What a ThrottlingReason names, and what to do.
-
-Its form: Table or Index, Read or Write, one of these, Exceeded.
-"""
-
-_NO_TRANSACTIONS = (  # AWS says that it is an error there, and not which
-    " Or it is a global table with multi-Region strong consistency, which refuses transactions: "
-    "there only counters with a limit work, and nothing is folded."
-)
 
 FAILED = (ClientError, BotoCoreError, RuntimeError)
 """What botocore raises where a request fails.
@@ -189,15 +100,18 @@ async def _check_awaited(http_response: Any, parsed: Any, **_: Any) -> None:
 
 
 def _came(http_response: Any) -> bool:
-    """Whether a success came over a wire.
-
-    A stub has no raw response; FastClient's has none either, and is checked.
-    """
+    """Whether a success came over a wire: a stub's may be anything."""
+    # a stub has no raw response; FastClient's has none either, and is checked there
     is_stub = getattr(http_response, "raw", None) is None
     return bool(http_response.status_code < 300) and not is_stub
 
 
 def _check_content(http_response: Any, content: bytes, parsed: dict[str, Any]) -> None:
+    """Raises ConnectionClosedError for what DynamoDB never sends, so that it counts as no
+    answer.
+    """
+    # botocore takes half a body for an empty one, so that a read would find nothing. Every request
+    # asks for its cost, so no answer is empty.
     try:
         checksum = http_response.headers.get("x-amz-crc32")
         if checksum is not None and int(checksum) != zlib.crc32(content):
@@ -209,7 +123,9 @@ def _check_content(http_response: Any, content: bytes, parsed: dict[str, Any]) -
 
 
 def is_foreign(answer: Any, operation: str) -> bool:
-    """Whether a success is none of DynamoDB: another server's, or a proxy's."""
+    """Whether a success is none of DynamoDB: another server's, or a proxy's, which lacks what the
+    operation always answers.
+    """
     if operation in _ALWAYS:
         return _ALWAYS[operation] not in answer
     known = {"ConsumedCapacity", _SAYS.get(operation)}
@@ -291,16 +207,9 @@ def error_of(failure: Exception, operation: str, writes: bool, table: str) -> Ex
     if writes and (sent_before or code == "TransactionInProgressException"):
         return no_answer(operation, writes, f"{code}: {message}")
     why = f"{operation} on {table}: {message}"
-    return known(code, why, _reasons(answer)) or no_answer(operation, writes, f"{code}: {message}")
-
-
-def _reasons(answer: Any) -> tuple[str, ...]:
-    """Why DynamoDB throttled a request, in its own words; nothing where it does not say."""
-    found = answer.get("ThrottlingReasons") or answer.get("throttlingReasons") or ()
-    try:
-        return tuple(dict.fromkeys(str(reason["reason"]) for reason in found))
-    except (LookupError, TypeError):
-        return ()
+    return refusals.known(code, why, refusals.reasons_of(answer)) or no_answer(
+        operation, writes, f"{code}: {message}"
+    )
 
 
 def code_of(failure: BaseException | None) -> str:
@@ -314,34 +223,13 @@ def code_of(failure: BaseException | None) -> str:
     if code != "TransactionCanceledException":
         return code.removesuffix("Exception") if code == "ConditionalCheckFailedException" else code
     reasons = {reason.get("Code") for reason in answer.get("CancellationReasons") or ()}
-    in_order = ("ConditionalCheckFailed", "ValidationError", *sorted(CONFLICT), *sorted(THROTTLING))
+    in_order = (
+        "ConditionalCheckFailed",
+        "ValidationError",
+        *sorted(refusals.CONFLICT),
+        *sorted(refusals.THROTTLING),
+    )
     return next((reason for reason in in_order if reason in reasons), code)
-
-
-def known(code: str, message: str, reasons: tuple[str, ...] = ()) -> LedgerError | None:
-    """The error of a refusal that certainly wrote nothing; None for everything else.
-
-    reasons: for throttling.
-    """
-    if code not in _REFUSALS:
-        return None
-    kind, next_step = _REFUSALS[code]
-    if code in _SIGNATURE and any(words in message.lower() for words in _OF_A_TIME):
-        kind, next_step = errors.Unavailable, _SIGN_AGAIN
-    if kind is errors.Throttled:
-        next_step += "".join(
-            f" {name}: {do}" for name in reasons for limit, do in _LIMITS.items() if limit in name
-        )
-    if kind is errors.TableMismatch and "Item size" in message:
-        kind, next_step = errors.ItemTooLarge, " No retry helps."
-    elif kind is errors.TableMismatch and message.startswith("transact_write_items "):
-        next_step += _NO_TRANSACTIONS
-    error = kind(f"{message.rstrip('. ')}. Nothing was written.{next_step}")
-    if isinstance(error, errors.Throttled):
-        error.reasons = reasons
-    if isinstance(error, errors.NotAllowed):
-        error.is_denied = code in _DENIED
-    return error
 
 
 def no_client(failure: Exception) -> LedgerError:

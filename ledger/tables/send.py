@@ -17,13 +17,13 @@ from ledger.core import errors
 from ledger.core.cost import NOTHING, Meter
 from ledger.core.errors import InvalidInput, LedgerError, shown
 from ledger.core.requests import AtOnce, Doubt, Pause, Request, Result, answered
-from ledger.tables import consumed, failures
+from ledger.tables import consumed, failures, refusals
 from ledger.tables.ask import Operation
 
 # how often a request is sent that meets conflicts or throttling, the SDK's own retries aside
 TRIES_MAX = 6
 PAUSE_BASE_S = 0.05
-PASSING = failures.CONFLICT | failures.THROTTLING
+PASSING = refusals.CONFLICT | refusals.THROTTLING
 
 
 class Send(NamedTuple):
