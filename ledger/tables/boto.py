@@ -2,20 +2,9 @@
 changed in 1.44.
 
 Rule 1: Only documented options of botocore's Config.
-Rule 2: Saving CPU on every request may take nothing from an answer or an error. botocore does not
-validate parameters, because requests are built from values that checked themselves.
-Rule 3: A request that the table refuses is an error all the same. The User-Agent header is fixed,
-because botocore would put it together twice for every request, a tenth of the client's CPU: it
-names botocore and this library, but not the machine, nor AWS_SDK_UA_APP_ID. If you need either,
-pass a `client=` of your own. A client belongs to one process: two processes on one connection, as
-after a fork, may take each other's answers. A parent's client stays in the cache, because closing
-it may need a lock that another thread of the parent held.
-Rule 4: A child waits for no lock of its parent. Credentials that a thread of the parent refreshed
-at the fork stay locked for ever, so a child has sessions of its own, with the parent's profile, or
-its keys where they were given.
-Rule 5: boto3's default session makes the clients where the process has one, because it may have a
-profile. Else a session of botocore, on which boto3's is built, makes them: boto3 would import
-s3transfer and multiprocessing first.
+Rule 2: Saving CPU on every request may take nothing from an answer or an error.
+Rule 3: A client belongs to one process: two processes on one connection, as after a fork, may take
+each other's answers. A child waits for no lock of its parent.
 """
 
 from __future__ import annotations
@@ -54,8 +43,13 @@ OPTIONS: Mapping[str, Any] = {
     "retries": {"mode": "standard", "total_max_attempts": ATTEMPTS},
     "max_pool_connections": POOL,
     "tcp_keepalive": True,
+    # Requests are built from values that checked themselves, and what the table refuses is an error
+    # all the same.
     "parameter_validation": False,
 }
+# The User-Agent header is fixed, because botocore would put it together twice for every request, a
+# tenth of the client's CPU. It names botocore and this library, but not the machine, nor
+# AWS_SDK_UA_APP_ID. If you need either, pass a `client=` of your own.
 CONFIG = Config(**OPTIONS, user_agent=f"Botocore/{botocore.__version__} exact-counter")
 
 _making_a_client = PerProcess(threading.Lock)
@@ -102,6 +96,8 @@ def url_refused(endpoint_url: str, why: object) -> InvalidSettings:
 
 @functools.cache
 def _client(service: str, region: str, endpoint_url: str | None, process: int) -> Any:
+    # A parent's client stays in the cache: closing it may need a lock that another thread of the
+    # parent held.
     return _made(process_session(), service, region, endpoint_url)
 
 
@@ -116,6 +112,8 @@ def process_session() -> Session:
     """The botocore session inside boto3's default session where the process has one, else one of
     botocore.
     """
+    # The default session may have a profile. Without one boto3, which builds on botocore's session,
+    # would first import s3transfer and multiprocessing.
     default = _default_session()
     if default is None:
         return _session()
@@ -127,7 +125,10 @@ def process_session() -> Session:
 
 
 def session_again(session: Session) -> Session:
-    """A session of this process, in the place of its parent's."""
+    """A session of this process, in the place of its parent's, with the parent's profile, or its
+    keys where they were given.
+    """
+    # credentials that a thread of the parent refreshed at the fork stay locked for ever
     return _anew(session.profile, session.get_credentials(), os.getpid())
 
 

@@ -1,5 +1,5 @@
-"""A client for this library's operations, on http.client: it takes two fifths of the CPU of boto3's
-at most.
+"""A client for this library's operations, on http.client: it takes at most two fifths of the CPU
+that boto3's takes.
 
 Rule 1: Each request costs its JSON, its signature and http.client. A botocore client, which itself
 sends nothing, does what happens once (the endpoint, credentials) or is rare (bytes in an answer,

@@ -1,13 +1,11 @@
 """A table in memory that answers every request as DynamoDB does: for tests, also those of the
 library's users.
 
-Rule 1: It is one Region, one replica, always strongly consistent. What can be otherwise in a
-replica is a method of its
-own: the simulator's Replica is such a table, whose items lag, land and replicate.
+Rule 1: It is one Region, one replica, always strongly consistent; nothing replicates by itself.
+What can be otherwise in a replica is a method of its own (`_there`, `_seen`, `_sort_keys`, `_land`,
+`_now_ms`): the simulator's Replica is such a table, whose items lag, land and replicate.
 Rule 2: It never changes an item in place, so an answer stays as it was.
-Rule 3: A request it does not know is a TypeError.
-Rule 4: Nothing replicates by itself.
-Rule 5: A lane is in the directory with its first delta, pack or gate, as if the service listed it
+Rule 3: A lane is in the directory with its first delta, pack or gate, as if the service listed it
 at once, unless `lists` is False. Every answer has these entries; `items` holds only what was put.
 """
 
