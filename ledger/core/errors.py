@@ -1,13 +1,46 @@
-"""Every error that this library raises on purpose.
+"""Every error that this library raises on purpose. With a + it is an Again, too.
+
+LedgerError              every error below
+  Again                  call again, later and slower
+    NotQueued            the queue may not have a message
+    NotYetReplicated     this Region lacks a segment yet
+    OutOfReach           another Region may have the rights, and did not answer
+    TransferStuck        a transfer's debit counts, its credit does not
+    GaveUp               others kept writing the item
+  InvalidInput           an argument is not acceptable; a ValueError, too
+    ReadTooLarge         a read needs more than its reader may take
+    InvalidCounter       the name of a counter
+    InvalidChange        the size of a change
+    InvalidKey           an idempotency key
+    InvalidTime          a time
+    InvalidSettings      settings that contradict each other
+    InvalidMessage       a change as JSON
+  TableError             the table did not answer as it should
+    OutcomeUnknown +     a write may or may not have been applied
+    Unavailable +        no answer, and nothing written
+    Throttled +          too little capacity
+    TransactionConflict +  others held the item
+    NotAllowed           credentials, or their rights
+    TableMissing         no such table here
+    TableMismatch        the table refused the form of a request
+    ItemTooLarge         more than 400 KB
+  TokenConflict          the key names another change
+  DamagedItem            an item is not what its key says
+  LaneDamaged            a checkpoint and its segments contradict each other
+  SettingsMismatch       the settings contradict the table's shape
+  LaneUnread             nobody reads the lane
+  ReadTooSlow            a read took too long, several times
+  LimitReached           a change or a hold would pass a limit
+  PeriodOver             the counter's period is over
+  HoldEnded              the hold was ended before
+  NoSuchHold             nobody granted the hold
+  LimitMismatch          the limit has other sides than the gate
+  GateLost               a gate is gone that decided before
 
 Rule 1: A docstring and a message say what happened, whether anything was written, and what to do
 next, in this order.
-Rule 2: A caller who catches `LedgerError` has caught them all.
-Rule 3: An error that concerns one change carries it as `delta`, ready for `Ledger.apply`.
-Rule 4: An error that a public call raises or answers carries as `cost` what the call cost, as a
-receipt does.
-Rule 5: The message of a call that only reads leaves out that nothing was written. That of a call of
-several steps says what its earlier steps left in the table instead.
+Rule 2: An error that concerns one change carries it as `delta`, ready for `Ledger.apply`. One that
+a public call raises or answers carries as `cost` what the call cost, as a receipt does.
 """
 
 from __future__ import annotations
@@ -57,12 +90,11 @@ class LedgerError(Exception):
 
     def __str__(self) -> str:
         text = super().__str__()
-        if self.of_read:
+        if self.of_read:  # that a read wrote nothing says itself
             return text.replace(NOT_WRITTEN, "")
         for denial in (NOT_WRITTEN, " Nothing was decided.") if self.stays else ():
-            text = text.replace(denial, "" if self.stays in text else self.stays, 1).replace(
-                denial, ""
-            )
+            instead = "" if self.stays in text else self.stays
+            text = text.replace(denial, instead, 1).replace(denial, "")
         return text
 
     def __reduce__(self) -> tuple[Any, ...]:
