@@ -353,7 +353,7 @@ def release(rules: Rules, hold: Hold) -> Program[None]:
 def set_limit(
     rules: Rules, counter: str, *, floor: int | None = None, ceiling: int | None = None
 ) -> Program[None]:
-    from ledger.gate import decide
+    from ledger.gate import set_limit as limits
 
     counter = check_counter(counter)
     if rules.settings.keep_of(counter) is not None:
@@ -367,7 +367,7 @@ def set_limit(
                     f"{counter}: each period begins at 0, and {name}={bound} leaves that out."
                 )
     yield from _limited(
-        rules, counter, "set_limit", lambda gates: decide.set_limit(gates, floor, ceiling)
+        rules, counter, "set_limit", lambda gates: limits.set_limit(gates, floor, ceiling)
     )
 
 

@@ -6,24 +6,57 @@ which the hold ended.
 """
 
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import NoReturn
 
 from ledger.core.errors import HoldEnded, LimitReached, TokenConflict
 from ledger.core.values import Delta, Receipt
-from ledger.gate.gate import REFUSED, STATES, change_of
+from ledger.gate.gate import REFUSED, STATES, Gate, change_of
 from ledger.gate.left import Left
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a token stands for: its outcome, or an open hold of this amount. before: it was decided
-    before this call.
-    left: of a refusal, how much was left."""
+    """What a token stands for: its outcome, or an open hold of this amount.
+
+    before: it was decided before this call. left: of a refusal, how much was left.
+    """
 
     outcome: int | None = None
     held: int | None = None
     before: bool = True
     left: Left = field(default=Left(), compare=False)
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether it is a refusal of before."""
+        return self.before and self.outcome == REFUSED
+
+
+class Open(Enum):
+    """What a token is that its gate does not know."""
+
+    FRESH = auto()  # the gate alone shows that nobody decided it
+    LOOKED_UP = auto()  # it was looked up and not found, and the gate has filed nothing since
+    PERHAPS = auto()  # it may have been decided and filed: look it up
+
+
+def state_of(gate: Gate, token: str, version: int | None) -> Decision | Open:
+    """What a token is, as its gate was read. version: of the gate before the token was looked up,
+    and not found.
+    """
+    if (known := known_in(gate, token)) is not None:
+        return known
+    if gate.is_fresh(token):
+        return Open.FRESH
+    return Open.LOOKED_UP if gate.version == version else Open.PERHAPS
+
+
+def known_in(gate: Gate, token: str) -> Decision | None:
+    """The decision of a token in the gate itself; None where the gate does not know it."""
+    if token in gate.recent:
+        return Decision(gate.recent[token])
+    return Decision(held=gate.held[token]) if token in gate.held else None
 
 
 def receipt(delta: Delta, decision: Decision) -> Receipt:

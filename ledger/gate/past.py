@@ -17,8 +17,7 @@ entries and notes are read by key.
 from ledger.core.requests import Get, GetMany, Page, Program, Query, Together, answered
 from ledger.core.values import Lane
 from ledger.gate import items
-from ledger.gate.answer import Decision
-from ledger.gate.gate import Gate
+from ledger.gate.answer import Decision, known_in
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.lane.tail import Pages
 
@@ -88,13 +87,6 @@ def find(gates: Gates, lane: Lane, token: str) -> Program[tuple[Decision | None,
             return known, gate.version
         missed = gate.version  # it may have ended and been filed meanwhile: read the gate once more
     raise gave_up(lane)
-
-
-def known_in(gate: Gate, token: str) -> Decision | None:
-    """The decision of a token in the gate itself; None where the gate does not know it."""
-    if token in gate.recent:
-        return Decision(gate.recent[token])
-    return Decision(held=gate.held[token]) if token in gate.held else None
 
 
 def outcomes_of(lane: Lane, names: list[str]) -> Program[dict[str, int]]:

@@ -13,7 +13,7 @@ from ledger.core.requests import Instant, Now, Program
 from ledger.core.values import Delta
 from ledger.gate.answer import Decision
 from ledger.gate.copies import read_copies
-from ledger.gate.gate import REFUSED, Gate, shares
+from ledger.gate.gate import Gate, shares
 from ledger.gate.gates import Gates
 from ledger.gate.left import Left, resets_at
 
@@ -25,7 +25,7 @@ Decisions = dict[str, Decision | LedgerError]
 
 def shown_now(gates: Gates, delta: Delta, decision: Decision) -> Program[Decision]:
     """The decision of a change; a refusal of before with what is left now."""
-    if not _is_repeated(decision):
+    if not decision.is_repeated:
         return decision
     return replace(decision, left=(yield from _left_now(gates))[_side(delta.change)])
 
@@ -37,17 +37,16 @@ def all_shown_now(
 
     changes: by token, too.
     """
-    repeated = {token: decision for token, decision in decided.items() if _is_repeated(decision)}
+    repeated = {
+        token: decision
+        for token, decision in decided.items()
+        if isinstance(decision, Decision) and decision.is_repeated
+    }
     left = (yield from _left_now(gates)) if repeated else {}
     return decided | {
         token: replace(decision, left=left[_side(changes[token])])
         for token, decision in repeated.items()
-        if isinstance(decision, Decision)
     }
-
-
-def _is_repeated(decision: Decision | LedgerError) -> bool:
-    return isinstance(decision, Decision) and decision.outcome == REFUSED and decision.before
 
 
 def _side(change: int) -> str:

@@ -15,10 +15,11 @@ from ledger.core.values import Delta
 from ledger.gate import items
 from ledger.gate.answer import Decision
 from ledger.gate.copies import read_copies
-from ledger.gate.decide import add_group, add_many, decide_change, set_limit
+from ledger.gate.decide import add_group, add_many, decide_change
 from ledger.gate.gate import REFUSED, SLICE_MS
 from ledger.gate.items import Filed
 from ledger.gate.left import Left
+from ledger.gate.set_limit import set_limit
 from ledger.gate.sold_out import REMEMBERED_MS, SoldOut
 from tests.calls import passed
 from tests.ledger.seats import (

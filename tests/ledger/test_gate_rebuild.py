@@ -16,9 +16,10 @@ from ledger.core.requests import At, Get, GetMany, Item, Key, Put, Query
 from ledger.core.values import Lane
 from ledger.gate import items
 from ledger.gate.copies import read_copies
-from ledger.gate.decide import decide_change, set_limit
+from ledger.gate.decide import decide_change
 from ledger.gate.gate import REFUSED, Gate
 from ledger.gate.history import outcomes
+from ledger.gate.set_limit import set_limit
 from tests.ledger.seats import (
     COUNTER,
     EAGER,

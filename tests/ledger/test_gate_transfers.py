@@ -13,11 +13,11 @@ from ledger.core.limit import UP
 from ledger.core.requests import At, GetMany, Now, Pause, Update
 from ledger.core.values import Delta, Lane
 from ledger.gate import items
-from ledger.gate.decide import set_limit
 from ledger.gate.gate import Gate
 from ledger.gate.gates import Gates
 from ledger.gate.left import Left
 from ledger.gate.move import obtain
+from ledger.gate.set_limit import set_limit
 from tests.ledger.seats import COUNTER, GATE, HERE, SEATS, THERE, TO_THERE, Gated, at
 from tests.world import A, B, fail
 

@@ -20,6 +20,7 @@ from ledger.core.values import Checkpoint, Delta, Lane
 from ledger.gate import decide
 from ledger.gate.gates import Gates
 from ledger.gate.items import gate_key
+from ledger.gate.set_limit import set_limit
 from ledger.lane import crossings, directory
 from ledger.lane.add import pack_of
 from ledger.lane.crossings import Crossing, crossing_key, crossing_of
@@ -100,7 +101,7 @@ def test_one_of_a_limit_is_measured_by_the_limit_set() -> None:
         evaluated(service, own)
     assert published(service) == [("near", IN, 8, 1), ("left-3", IN, 8, 1)]
     for ceiling in (11, 8, 1_000):
-        service.run(decide.set_limit(gates, None, ceiling))
+        service.run(set_limit(gates, None, ceiling))
         service.asked.clear()
         evaluated(service, own)
         reads = [request for request in service.asked if isinstance(request, GetMany)]

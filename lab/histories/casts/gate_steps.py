@@ -25,13 +25,14 @@ from ledger.core.tokens import hold_token
 from ledger.core.values import Delta, Lane
 from ledger.gate import items
 from ledger.gate.answer import Decision
-from ledger.gate.decide import add_group, decide_change, set_limit
+from ledger.gate.decide import add_group, decide_change
 from ledger.gate.filing import roll
 from ledger.gate.gate import CLOSED, REFUSED
 from ledger.gate.history import outcomes
 from ledger.gate.holds import end
 from ledger.gate.left import Left
 from ledger.gate.move import free
+from ledger.gate.set_limit import set_limit
 from ledger.gate.sold_out import SoldOut
 from simulator.choices import Drawn
 from simulator.process import Log

@@ -24,11 +24,12 @@ from ledger.core.requests import Now, Program
 from ledger.core.tokens import hold_token
 from ledger.gate.answer import Decision
 from ledger.gate.copies import read_copies
-from ledger.gate.decide import add_group, decide_change, set_limit
+from ledger.gate.decide import add_group, decide_change
 from ledger.gate.gate import EXPIRED, REFUSED, RELEASED
 from ledger.gate.gates import Gates
 from ledger.gate.history import outcomes
 from ledger.gate.holds import end
+from ledger.gate.set_limit import set_limit
 from simulator.choices import Choices
 from simulator.process import Move, Script
 

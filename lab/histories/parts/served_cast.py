@@ -20,6 +20,7 @@ from ledger.core.requests import Now, through
 from ledger.core.values import Delta
 from ledger.gate import decide
 from ledger.gate.gates import Gates
+from ledger.gate.set_limit import set_limit
 from service.compact.outcome import Outcome
 from service.compact.result import Done
 from service.compact.serve import by_lane, serve_lane
@@ -136,7 +137,7 @@ class Service(Cast):
         for _ in range(1 + self.choices.pick(4)):
             yield rest(self.choices, pace)
             with suppress(LedgerError):
-                yield from decide.set_limit(gates, None, 2 + self.choices.pick(12))
+                yield from set_limit(gates, None, 2 + self.choices.pick(12))
 
     def _rings(self, region: str, began: list[bool]) -> Script:
         """Reads the stream, a batch after the other, by one of its containers; after a crash by
