@@ -62,22 +62,19 @@ def decide_change(
     and TableErrors.
 
     name: of the hold, which is decided in its place: client/named_holds.py. refuses: a change for
-    which too little is left is refused, for ever. Otherwise it stays undecided: the answer has
-    neither an outcome nor a hold, but what is left.
-    before: what an earlier request that carried it left open. version: of the gate before the token
-    was looked up, and not found.
+    which too little is left is refused, for ever; else it stays undecided, and the answer has
+    neither an outcome nor a hold, but what is left. before: what an earlier request that carried it
+    left open. version: of the gate before the token was looked up, and not found.
     """
     lane, token = delta.lane, name or delta.token
-    # the right that it takes, and how much of it
-    side, need = DOWN if delta.change < 0 else UP, abs(delta.change)
     looked_up = LookedUp(version)
     short: Left | None = None  # what is left, once that is known to be too little
     with Doubt(before) as doubt:
         for _ in range(TRIES_MAX):
             began: Instant = yield Now()
             if refuses:
-                # who remembers that the side is sold out writes the refusal at once
-                short = short or gates.sold_out.knows(lane.counter, side, need, began)
+                # who remembers that a side is sold out writes the refusal at once
+                short = short or gates.sold_out.knows(lane.counter, *_need(delta), began)
             update = _update(gates, delta, looked_up, short, hold, name)
             answer = doubt.note((yield from write(gates, lane, update)))
             if isinstance(answer, Written):
@@ -93,11 +90,8 @@ def decide_change(
                     if (found := (yield from look_up(gates, lane, token))) is not None:
                         return found
                     looked_up = LookedUp(gate.version, slack_after(gate, token))
-                case _ if need == 0 or not gates.limit.has(side) or gate.rights[side] >= need:
-                    gates.sold_out.forget(lane.counter, side)  # enough came meanwhile
-                    short = None
-                case _ if short is None:
-                    short = yield from _short(gates, delta, side, began, refuses)
+                case Open.FRESH | Open.LOOKED_UP:
+                    short = yield from _short(gates, gate, delta, short, began, refuses)
                     if short is not None and not refuses:
                         return Decision(before=False, left=short)
         raise gave_up(lane)
@@ -137,18 +131,32 @@ def _written(
 
 
 def _short(
-    gates: Gates, delta: Delta, side: str, began: Instant, refuses: bool
+    gates: Gates, gate: Gate, delta: Delta, short: Left | None, began: Instant, refuses: bool
 ) -> Program[Left | None]:
-    """How much is left, where that is too little though every other lane gave what it has."""
-    lane, need = delta.lane, abs(delta.change)
-    if not refuses and (left := gates.sold_out.knows(lane.counter, side, need, began)) is not None:
+    """Why the Update of an open token failed: the rights are too few, though every other lane gave
+    what it has; so much is left. None: they suffice by now.
+
+    short: why it failed before.
+    """
+    lane, memory, (side, need) = delta.lane, gates.sold_out, _need(delta)
+    if need == 0 or not gates.limit.has(side) or gate.rights[side] >= need:
+        memory.forget(lane.counter, side)  # enough came meanwhile
+        return None
+    if short is not None:
+        return short
+    if not refuses and (left := memory.knows(lane.counter, side, need, began)) is not None:
         return left
     left = yield from obtain(gates, lane, side, need, tokens.draw(delta.token, PAUSE_MS))
     if left is not None and side == UP and (yield from carry(gates)):
-        left = None
+        return None
     if left is not None:  # whatever needs more than is left is short, too
-        gates.sold_out.note(lane.counter, side, (left.available or 0) + 1, began, left)
+        memory.note(lane.counter, side, (left.available or 0) + 1, began, left)
     return left
+
+
+def _need(delta: Delta) -> tuple[str, int]:
+    """The side whose rights a change takes, and how many."""
+    return DOWN if delta.change < 0 else UP, abs(delta.change)
 
 
 TRIES = 8  # how often a group travels before each goes alone

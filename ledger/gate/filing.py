@@ -24,7 +24,18 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 
 from ledger.core.errors import ItemTooLarge, LedgerError
-from ledger.core.requests import Instant, Item, Now, Program, PutMany, Update, Written, answered
+from ledger.core.requests import (
+    DeleteMany,
+    Instant,
+    Item,
+    Now,
+    Program,
+    PutMany,
+    Update,
+    Written,
+    answered,
+    keyed,
+)
 from ledger.core.tokens import last_of, time_ms, to_bytes
 from ledger.core.values import Lane
 from ledger.gate import items, updates
@@ -148,6 +159,16 @@ def write(gates: Gates, lane: Lane, update: Update) -> Program[Item | Written]:
         else:
             return Written({}) if answer is None else answer
     raise gave_up(lane)
+
+
+def forget(gates: Gates, lane: Lane, notes: Collection[str]) -> Program[None]:
+    """Delete the notes of holds that ended.
+
+    If a note stays, a later call finds its token decided, and deletes it.
+    """
+    if notes:
+        keys = tuple(keyed(items.hold_key(lane, token)) for token in notes)
+        yield gates.at(lane, DeleteMany(keys))
 
 
 def _new_low(gate: Gate, now_ms: int, slack_ms: int) -> tuple[str, str, list[str]]:

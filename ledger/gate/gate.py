@@ -192,6 +192,12 @@ class Gate:
         """
         return self.carried - self.carried_before
 
+    @property
+    def pace(self) -> float:
+        """Tokens a second among those that are not filed, and one for those that are not seen."""
+        times = list(map(tokens.time_ms, self.recent))
+        return len(times) * 1_000 / (1_000 + max(times) - min(times)) + 1 if times else 1.0
+
     def taken_by(self, wanted: Mapping[str, int | None]) -> dict[str, int]:
         """The rights that another limit takes away; below 0: that it brings.
 

@@ -15,10 +15,9 @@ from ledger.core.requests import Doubt, Program, Written
 from ledger.core.values import Delta, Receipt
 from ledger.gate import updates
 from ledger.gate.answer import Decision, ended
-from ledger.gate.filing import perhaps_roll, write
+from ledger.gate.filing import forget, perhaps_roll, write
 from ledger.gate.gate import REFUSED, RELEASED
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
-from ledger.gate.move import forget
 from ledger.gate.past import find
 
 

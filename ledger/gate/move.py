@@ -4,25 +4,10 @@ and from other lanes.
 Rule 1: a lane *gives* by one Update at its own endpoint, and the lane that is short *takes over* by
 one at its own. Both cells are cumulative, and a take-over compares its old cell, so a crash, a
 loss, a late copy or a repetition is harmless.
-Rule 2: the answer of a lane's own gate says how much it gives, and the program goes on with it
-until it has none or there is enough. Before it counts as empty, the program ends the holds there
-that are over, until there is enough. If many want rights for one lane at once, the first gets them:
-the others see that, and take them over.
-Rule 3: there is too little only if the lanes' own rights (moves cancel out) sum to too little, and
-each lane answered. If there is enough, but on its way to a third lane, the program takes it over
-there, on that lane's behalf. If a lane that these settings do not know has it, the program ends at
-once (OutOfReach).
-Rule 4: a Region that does not answer, or has no replica yet, gets one request for all its lanes,
-and the process remembers it for a second.
-Rule 5: a lane may give more than is needed, in proportion to how busy both are, so that none
-fetches seat by seat.
-Rule 6: a process that is short of rights ends the holds that are over, by its own clock; there is
-no sweeper. The condition for an end in the gate is that the entry is the very one that was read. A
-filed hold's own token decides its end, as any token that is looked up: nothing was filed since, and
-the gate does not know it.
-Rule 7: the item of a hold is a note. The note of a decided token is only deleted; the note of a
-hold in the gate stays. A page of notes is looked up and ended together. A gate that gets full on
-the way files the ends.
+Rule 2: there is too little only if the lanes' own rights (moves cancel out) sum to too little, and
+each lane answered.
+Rule 3: a process that is short of rights ends the holds that are over, by its own clock; there is
+no sweeper.
 """
 
 from collections.abc import Mapping
@@ -39,7 +24,6 @@ from ledger.core.errors import (
 )
 from ledger.core.limit import SIDES
 from ledger.core.requests import (
-    DeleteMany,
     GetMany,
     Instant,
     Now,
@@ -49,12 +33,10 @@ from ledger.core.requests import (
     Query,
     Update,
     Written,
-    keyed,
 )
-from ledger.core.tokens import time_ms
 from ledger.core.values import Lane
 from ledger.gate import items, updates
-from ledger.gate.filing import is_full, roll, write
+from ledger.gate.filing import forget, is_full, roll, write
 from ledger.gate.gate import Gate, name_of
 from ledger.gate.gates import TRIES_MAX, Gates, View
 from ledger.gate.left import Left, resets_at
@@ -93,23 +75,20 @@ def free(gates: Gates, gate: Gate, side: str | None = None, need: int = 0) -> Pr
         if not over or _has(gate, side, need):
             break
         gate, _ = yield from _end(gates, gate, updates.end(gate.lane, gates.limit, over))
-    pages = Pages(
-        Query(items.hold_pk(gate.lane), None, items.holds_until(now.wall_ms), NOTES_OF_PAGE)
-    )
+    upto = items.holds_until(now.wall_ms)
+    pages = Pages(Query(items.hold_pk(gate.lane), None, upto, NOTES_OF_PAGE))
     pages_left = ENDED_PAGES_MAX if side is not None else -1
     while pages.more and not _has(gate, side, need):
         if not pages_left:
             ended = ENDED_PAGES_MAX * NOTES_OF_PAGE
-            why = (
+            raise GaveUp(
                 f"{gate.lane}: {ended:,} holds that were over have ended, and {need} needs "
-                "more of them to end."
+                "more of them to end. Nothing was decided. Call again."
             )
-            raise GaveUp(f"{why} Nothing was decided. Call again.")
         pages_left -= 1
         page: Page = yield from gates.home(gate.lane, pages.read())
-        gate = yield from _of_page(
-            gates, gate, dict(items.hold_of(gate.lane, item) for item in page.items)
-        )
+        notes = dict(items.hold_of(gate.lane, item) for item in page.items)
+        gate = yield from _of_page(gates, gate, notes)
     return gate
 
 
@@ -118,22 +97,25 @@ def _has(gate: Gate, side: str | None, need: int) -> bool:
 
 
 def _of_page(gates: Gates, gate: Gate, notes: dict[str, int]) -> Program[Gate]:
-    """End the holds of a page that are not decided, then delete the notes of all that are."""
+    """End the holds of a page that are not decided, then delete the notes of all that are.
+
+    The item of a hold is a note: a filed hold's own token decides its end, as any token that is
+    looked up. Nothing was filed since, and the gate does not know it.
+    """
     for _ in range(TRIES_MAX):
         unknown = [token for token in notes if token not in gate.recent and token not in gate.held]
         look_up = outcomes_of(gate.lane, sorted(unknown))
         filed = (yield from gates.home(gate.lane, look_up)) if unknown else {}
         over = {token: notes[token] for token in unknown if token not in filed}
-        gone = {
-            token: notes[token] for token in notes if token in gate.recent or token in filed
-        } | over
-        ended = True
+        # the note of a hold in the gate stays
+        decided = [token for token in notes if token in gate.recent or token in filed]
         if over:
             update = updates.end(gate.lane, gates.limit, over, filed=gate.version)
             gate, ended = yield from _end(gates, gate, update)
-        if ended:
-            yield from forget(gates, gate.lane, gone)
-            break
+            if not ended:
+                continue
+        yield from forget(gates, gate.lane, [*decided, *over])
+        break
     return gate
 
 
@@ -150,23 +132,14 @@ def _end(gates: Gates, gate: Gate, update: Update) -> Program[tuple[Gate, bool]]
     return gate, True
 
 
-def forget(gates: Gates, lane: Lane, notes: dict[str, int]) -> Program[None]:
-    """Delete the notes of holds that ended.
-
-    If a note stays, a later call finds its token decided, and deletes it.
-    """
-    if notes:
-        keys = tuple(keyed(items.hold_key(lane, token)) for token in notes)
-        yield gates.at(lane, DeleteMany(keys))
-
-
 def obtain(
     gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0
 ) -> Program[Left | None]:
     """Get rights for a lane. None: there may be enough here now. Else how much all lanes together
-    have left, which is too little. pause_ms: how long it waits for others to bring rights before it
-    goes to another Region. Raises OutOfReach where a lane did not answer, and what reading and
-    writing this lane's gate raises.
+    have left, which is too little. Raises OutOfReach where a lane did not answer, and what reading
+    and writing this lane's gate raises.
+
+    pause_ms: how long it waits for others to bring rights before it goes to another Region.
     """
     gate = yield from free(gates, (yield from gates.read(lane)), side, need)
     if gate.rights[side] >= need:
@@ -178,17 +151,15 @@ def obtain(
                 "Nothing was decided. Call again."
             ) from (why if isinstance(why, LedgerError) else None)
         case AllAnswered(known):
-            left = sum(other.own(side) for other in known.values())
+            left = sum(other.own(side) for other in known.values())  # Rule 2
             if left < need:
                 ends = resets_at(lane, (yield Now())) if lane.retires_s else None
                 return Left(gates.bound(side, known.values()), max(0, left), resets_at=ends)
+            # There is enough, but on its way: to a lane that is known, or to one that is not.
             is_delivered = yield from _deliver(gates, known, side)
             unknown = {name for other in known.values() for name in other.others} - known.keys()
-            if (
-                unknown
-                and not is_delivered
-                and sum(other.rights[side] for other in known.values()) < need
-            ):
+            here = sum(other.rights[side] for other in known.values())
+            if unknown and not is_delivered and here < need:
                 raise OutOfReach(
                     f"{lane}: {need} is more than is left in the lanes that these settings know, "
                     f"and {min(unknown)}, which they do not know, has more. Nothing was decided. "
@@ -207,14 +178,7 @@ def _rights_from_others(
     """
     lane = gate.lane
     others = [other for other in gates.lanes if other != lane]
-    copies: dict[Lane, Gate] = {}  # the other gates as the lane's home has them, perhaps old
-    if others:
-        found = yield gates.at(lane, GetMany(tuple(map(items.gate_key, others)), consistent=False))
-        copies = {
-            other: gates.gate(other, item)
-            for other, item in zip(others, found, strict=True)
-            if item
-        }
+    copies = (yield from _copies(gates, lane, others)) if others else {}
     for copy in copies.values():
         if gate.rights[side] < need:
             gate = yield from take_over(gates, gate, copy, side)
@@ -222,14 +186,16 @@ def _rights_from_others(
     views: dict[str, View] = {}
     down: dict[str, LedgerError | str] = {**gates.sold_out.silent((yield Now()))}
     for other in sorted(others, key=lambda other: _promise(copies.get(other), other, lane, side)):
-        if gate.rights[side] < need and other.region in down:
-            silent.append(Silent(other, down[other.region]))
-            continue
-        if gate.rights[side] < need and pause_ms and other.region != lane.region:
-            yield Pause(pause_ms)
-            gate, pause_ms = (yield from gates.read(lane)), 0
         if gate.rights[side] >= need:
             return None
+        if other.region in down:
+            silent.append(Silent(other, down[other.region]))
+            continue
+        if pause_ms and other.region != lane.region:
+            yield Pause(pause_ms)
+            gate, pause_ms = (yield from gates.read(lane)), 0
+            if gate.rights[side] >= need:
+                return None
         try:
             there = copies.get(other)
             if there is None:
@@ -241,10 +207,9 @@ def _rights_from_others(
             known[name_of(other)] = there
         except LedgerError as error:
             silent.append(Silent(other, error))
-            if (
-                isinstance(error, Unavailable | OutcomeUnknown | TableMissing)
-                and other.region != gates.here
-            ):
+            # A Region that does not answer, or has no replica yet, gets one request for all lanes.
+            is_down = isinstance(error, Unavailable | OutcomeUnknown | TableMissing)
+            if is_down and other.region != gates.here:
                 down[other.region] = error
                 # one answer that was lost says nothing of the next
                 if not isinstance(error, OutcomeUnknown):
@@ -252,6 +217,13 @@ def _rights_from_others(
     if gate.rights[side] >= need:
         return None
     return silent[0] if silent else AllAnswered(known | {name_of(lane): gate})
+
+
+def _copies(gates: Gates, lane: Lane, others: list[Lane]) -> Program[dict[Lane, Gate]]:
+    """The other gates as the lane's home has them, perhaps old."""
+    found = yield gates.at(lane, GetMany(tuple(map(items.gate_key, others)), consistent=False))
+    there = zip(others, found, strict=True)
+    return {other: gates.gate(other, item) for other, item in there if item}
 
 
 def take_over(gates: Gates, gate: Gate, giver: Gate, side: str) -> Program[Gate]:
@@ -275,7 +247,8 @@ def _rights_from(
     gates: Gates, gate: Gate, there: Gate, side: str, need: int
 ) -> Program[tuple[Gate, Gate]]:
     """Get rights from another lane, until there is enough here or nothing more there: (its gate,
-    this gate).
+    this gate). If many want rights for one lane at once, the first gets them: the others see that
+    in the answers, and take them over.
     """
     other = there.lane
     freed = False
@@ -286,29 +259,24 @@ def _rights_from(
         if there.rights[side] <= 0:
             if freed:
                 break
+            # before it counts as empty, the holds there that are over end
             lacking = need - gate.rights[side]
             there = yield from free(gates, there, side, lacking)
             freed = there.rights[side] < lacking
             continue
         amount = min(there.rights[side], max(need - gate.rights[side], _share(there, gate, side)))
-        answer = yield from write(
-            gates, other, updates.give(there, (name_of(gate.lane), side), amount)
-        )
+        give = updates.give(there, (name_of(gate.lane), side), amount)
+        answer = yield from write(gates, other, give)
         item = answer.item if isinstance(answer, Written) else answer
         there = gates.gate(other, item) if item else (yield from gates.read(other))
     return there, gate
 
 
 def _share(giver: Gate, taker: Gate, side: str) -> int:
-    """How much the giver can do without, by how fast tokens came to both lately."""
-    fast, slow = _pace(taker), _pace(giver)
-    return int(giver.rights[side] * fast / (fast + slow))
-
-
-def _pace(gate: Gate) -> float:
-    """Tokens a second among those that are not filed, and one for those that are not seen."""
-    times = [time_ms(token) for token in gate.recent]
-    return len(times) * 1_000 / (1_000 + max(times) - min(times)) + 1 if times else 1.0
+    """How much the giver can do without, by how fast tokens came to both lately: so that no busy
+    lane fetches seat by seat.
+    """
+    return int(giver.rights[side] * taker.pace / (taker.pace + giver.pace))
 
 
 def _deliver(gates: Gates, known: Mapping[str, Gate], side: str) -> Program[bool]:
