@@ -6,6 +6,6 @@ it.
 """
 
 from ledger.budgets.budgets import TIMEOUT, Budgets, Call
-from ledger.budgets.reserving import NotCounted, OverBudget, SettledOtherwise
+from ledger.budgets.errors import NotCounted, OverBudget, SettledOtherwise
 
 __all__ = ["TIMEOUT", "Budgets", "Call", "NotCounted", "OverBudget", "SettledOtherwise"]

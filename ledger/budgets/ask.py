@@ -29,6 +29,12 @@ _going_on: set[asyncio.Task[Any]] = set()
 """The tasks that go on, because an event loop keeps no task alive itself."""
 
 
+def once(call: Callable[[Any], Result]) -> Program[Result]:
+    """The program of one call of the ledger."""
+    answer: Result = yield call
+    return answer
+
+
 def check_ledger(ledger: object) -> Any:
     """`ledger` itself; raises InvalidInput unless it is a Ledger, or one whose calls are
     coroutines.

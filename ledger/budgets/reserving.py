@@ -1,36 +1,31 @@
 """The programs of a budget: reserve an estimate in several at once, settle the cost, let a
 reservation go.
 
-Rule 1: all budgets or none, as `Ledger.hold_all` holds.
-Rule 2: every write has a name of its own, from the call's id and time, so that a repetition counts
+Rule 1: every write has a name of its own, from the call's id and time, so that a repetition counts
 once. The ledger names the holds of a call that nobody may repeat, and releases those that are
 undecided at once.
-Rule 3: a cost is never dropped. The part above the hold, or after its end, is the rest. `settle`
-adds the rest whole; if the budget refuses that, it halves the rest again and again, and adds each
-part under a name of its own. So the parts fill the budget to the last unit. The parts that it
-refuses count in another counter, without a limit. A rest that comes when the budget's period is
-over can count nowhere: NotCounted says how much it is.
-Rule 4: a gate answers a name once, and for ever, a refusal too. Parts and their names follow from
-the rest alone, so whoever settles again, in any process and whatever room came back, gets the same
-answers and counts nothing twice.
-Rule 5: the names of steps hold the call's id and its budgets, and are of a kind of their own. What
-a process sets, its timeout, is in none.
-Rule 6: a settlement with another cost is SettledOtherwise: the first one stays.
-Rule 7: an undecided request is sent again, TRIES_MAX times at most; then its error is raised.
+Rule 2: a cost is never dropped. The part above the hold, or after its end, is the rest. It counts
+in the budget as far as that has room, and beside it, in a counter without a limit, for what the
+budget refuses.
+Rule 3: a gate answers a name once, and for ever, a refusal too. Parts of a rest and their names
+follow from the rest alone, so whoever settles again, in any process and whatever room came back,
+gets the same answers and counts nothing twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+from functools import partial
 from operator import methodcaller
 from typing import Any
 
-from ledger.budgets.ask import Program
+from ledger.budgets.ask import Program, once
+from ledger.budgets.errors import FINAL, NotCounted, OverBudget, SettledOtherwise
+from ledger.core.again import TRIES_MAX, again
 from ledger.core.checks import check_change, check_counter
 from ledger.core.errors import (
-    Again,
     HoldEnded,
     InvalidChange,
     InvalidInput,
@@ -40,98 +35,8 @@ from ledger.core.errors import (
     TokenConflict,
     shown,
 )
-from ledger.core.requests import Doubt
 from ledger.core.tokens import Step, step
 from ledger.gate.hold import Hold
-
-TRIES_MAX = 5
-
-
-class OverBudget(LimitReached):
-    """A budget has too little left for an estimate: `counter` names the budget, `available` says
-    how much it has left, and `resets_at` when its next period begins. No budget holds anything of
-    the call; if a release failed, a note says so, and that hold ends with its time. Make a new call
-    for a new attempt.
-    """
-
-    def __init__(
-        self,
-        counter: str,
-        estimate: int,
-        *,
-        available: int | None = None,
-        resets_at: datetime | None = None,
-        replayed: bool = False,
-    ) -> None:
-        left = f"less than {estimate:,}" if available is None else f"{available:,}"
-        cost = f"this call may cost {estimate:,}"
-        why, do = f"has {left} left, and {cost}", "Send a cheaper call"
-        if replayed:
-            why, do = "refused this call before", "Take a new name"
-            if available is not None:
-                why += f". It has {left} left now, and {cost}"
-        then = "" if resets_at is None else f", or wait until {_day(resets_at)}"
-        super().__init__(
-            f"The budget {counter} {why}. Nothing of this call counts. {do}{then}.",
-            counter=counter,
-            available=available,
-            resets_at=resets_at,
-            replayed=replayed,
-        )
-        self.estimate = estimate
-
-    @classmethod
-    def of(cls, refused: LimitReached, estimate: int) -> OverBudget:
-        """The error of a budget whose limit refused an estimate, with the refusal's notes."""
-        known: dict[str, Any] = {
-            name: getattr(refused, name) for name in ("available", "resets_at", "replayed")
-        }
-        error = cls(str(refused.counter), estimate, **known)
-        error.__dict__.update(refused.__dict__)
-        return error
-
-
-def _day(at: datetime) -> str:
-    """The day of a time that is a day's first, or the time, in UTC."""
-    text = f"{at.astimezone(UTC):%Y-%m-%d %H:%M}"
-    return text.removesuffix(" 00:00") if text.endswith(" 00:00") else f"{text} UTC"
-
-
-class SettledOtherwise(HoldEnded, TokenConflict):
-    """A call was settled before, with another cost, which stays. Nothing of this cost was written
-    in `counter`, where `actual` of the first one counts; if `is_least`, more of it may count, above
-    what was held. `state` is `captured`.
-    """
-
-    def __init__(self, counter: str, cost: int, actual: int, *, is_least: bool) -> None:
-        counts = f"{actual:,}{' or more' if is_least else ''} of the first cost counts"
-        super().__init__(
-            f"{counter}: the call was settled before, with another cost than {cost:,}. {counts}, "
-            "and stays. Nothing of this one was written. If it is right, `add` the difference "
-            "under a name of its own.",
-            "captured",
-            actual,
-        )
-        self.counter, self.is_least = counter, is_least
-
-
-class NotCounted(PeriodOver):
-    """The period of `counter` was over when a call was settled, so a part of its cost is in no
-    counter. `over` says how much of the cost each budget refused, as `Call.over` does."""
-
-    def __init__(self, counter: str, used: int, cost: int, since: datetime | None) -> None:
-        super().__init__(
-            f"{counter}: its period is over. Of the cost of {cost:,}, {used:,} counts in it; the "
-            f"rest, {cost - used:,}, is in no counter, unless an earlier settlement counted it. "
-            "`add` it to a counter that is open.",
-            counter=counter,
-            since=since,
-        )
-        self.over: dict[str, int] = {counter: cost - used}
-
-
-FINAL = (SettledOtherwise, NotCounted)
-"""Errors of one budget that no repetition mends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +44,9 @@ class CallName:
     """The name of a call's writes: its id, when it was first requested, and its budgets. shared:
     its caller named it, so others may make the same call. region: where it was requested, if that
     may not be the ledger's Region.
+
+    The names of its steps hold its id and its budgets, and are of a kind of their own. What a
+    process sets, its timeout, is in none.
     """
 
     id: str
@@ -160,20 +68,6 @@ class CallName:
     def part(self, number: int) -> Step:
         """The name of a part of the rest."""
         return step("budget/part", str(number), self.id, *sorted(self.counters))
-
-
-def again(request: Callable[[Any], Any], tries: int = TRIES_MAX) -> Program[Any]:
-    """Send a request until the table decides it.
-
-    Raises what the ledger raises, and what an earlier one left open.
-    """
-    with Doubt() as doubt:
-        for _ in range(tries - 1):
-            try:
-                return (yield request)
-            except Again as error:
-                doubt.note(error)
-        return (yield request)
 
 
 def reserve(
@@ -207,7 +101,7 @@ def release(holds: Sequence[Hold]) -> Program[None]:
     failures: list[LedgerError] = []
     for hold in holds:
         try:
-            yield from again(methodcaller("release", hold))
+            yield from again(partial(once, methodcaller("release", hold)))
         except HoldEnded:
             pass
         except LedgerError as error:
@@ -277,7 +171,8 @@ def _used(counter: str, hold: Hold | None, cost: int, name: CallName, tries: int
     if hold is None:
         return used
     try:
-        receipt = yield from again(lambda ledger: ledger.capture(hold, used), tries)
+        capture = partial(once, methodcaller("capture", hold, used))
+        receipt = yield from again(capture, tries)
     except HoldEnded as ended:
         if ended.state != "captured":
             return 0  # over or released: nothing counts yet
@@ -323,7 +218,11 @@ def _above(
 
 
 def _filled(counter: str, rest: int, name: CallName, tries: int) -> Program[int]:
-    """How much of the rest is left when the budget is full."""
+    """How much of the rest is left when the budget is full.
+
+    The rest is added whole. If the budget refuses that, its halves are added, each under a name of
+    its own: so they fill the budget to the last unit.
+    """
     if not rest or (yield from _added(counter, rest, name.rest, name, tries)):
         return 0
     counted = left = 0
@@ -357,10 +256,9 @@ def _added(counter: str, change: int, key: str, name: CallName, tries: int) -> P
     return True
 
 
-def _add(counter: str, change: int, key: str, name: CallName) -> Callable[[Any], Any]:
-    return lambda ledger: ledger.add(
-        counter, change, idempotency_key=key, at=name.at, region=name.region
-    )
+def _add(counter: str, change: int, key: str, name: CallName) -> Callable[[], Program[Any]]:
+    named = {"idempotency_key": key, "at": name.at, "region": name.region}
+    return partial(once, methodcaller("add", counter, change, **named))
 
 
 def check_counters(counters: object) -> list[str]:

@@ -2,24 +2,10 @@
 
 Rule 1: it makes a hold in one after the other, in the caller's order. No order and no crash passes
 a limit; with the narrowest first, most refusals come before the call takes anything from others.
-Rule 2: where this process remembers a refusal of one of them, it reads all first, in one request,
-and begins with the
-one that is short: a refusal there comes before the call takes anything from the others. Only gates
-decide.
-Rule 3: it releases the granted holds before it raises the refusal, else the caller's next try meets
-its own hold. For a call with a name these are also the holds that an earlier attempt left, as far
-as the read shows them.
-Rule 4: others may make the same call if its caller gave it a name. Its holds are theirs, too, so
+Rule 2: others may make the same call if its caller gave it a name. Its holds are theirs, too, so
 only a refusal, which is theirs as well, releases them. Undecided holds end with their time, or a
 repeated call goes on from them.
-Rule 5: an undecided request is sent again, TRIES_MAX times at most; then its error is raised.
-Rule 6: the name of a call holds its key and its counters, in whatever order they come; neither its
-length, which may be a setting of a process, nor its amount. A call of another length gets the hold
-of the first (named.py), one of another amount a TokenConflict.
-Rule 7: the answer of a name is for ever. A call that finds a hold ended, or its own time over,
-looks for a refusal first, which comes before all else. If there is none, nobody may be refused or
-granted after it: it closes the names that are open. It closes none where nothing was decided, so a
-time that was wrong can be corrected.
+Rule 3: the answer of a name is for ever.
 """
 
 from __future__ import annotations
@@ -31,12 +17,13 @@ from functools import partial
 
 from ledger.client import named_holds as named
 from ledger.client import programs
+from ledger.client.hold_order import Part, in_order
 from ledger.client.programs import Rules
 from ledger.core import tokens
+from ledger.core.again import again
 from ledger.core.checks import check_counter, check_key, to_datetime
 from ledger.core.errors import (
     NOT_WRITTEN,
-    Again,
     HoldEnded,
     InvalidInput,
     InvalidTime,
@@ -44,36 +31,14 @@ from ledger.core.errors import (
     LimitReached,
     shown,
 )
-from ledger.core.limit import DOWN, UP
-from ledger.core.ranges import CHANGE_MAX
-from ledger.core.requests import Doubt, Instant, Now, Program, Result
+from ledger.core.requests import Program
 from ledger.core.values import Change, Delta
 from ledger.gate import holds
 from ledger.gate.answer import Decision, ended, refused
-from ledger.gate.copies import Copies, read_copies
-from ledger.gate.gate import REFUSED, Gate
+from ledger.gate.gate import REFUSED
 from ledger.gate.gates import Gates
 from ledger.gate.repeated import shown_now
 from ledger.lane.takes import check_takes
-
-TRIES_MAX = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """The hold to make in one of the counters."""
-
-    gates: Gates
-    delta: Delta
-
-    @property
-    def counter(self) -> str:
-        return self.delta.lane.counter
-
-    @property
-    def side(self) -> str:
-        """The side whose rights it takes."""
-        return DOWN if self.delta.change < 0 else UP
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +78,12 @@ def prepare(
 
 
 def name_of(key: str, counters: Iterable[str]) -> tokens.Step:
-    """The name of a call with that key.
+    """The name of a call with that key: it holds the key and the counters, in whatever order they
+    come.
 
-    A step of another call, in the key's place, is of a kind of its own.
+    It holds neither the call's length, which may be a setting of a process, nor its amount: a call
+    of another length gets the hold of the first (named_holds.py), one of another amount a
+    TokenConflict. A step of another call, in the key's place, is of a kind of its own.
     """
     kind, text = (
         ("hold_all/step", key) if isinstance(key, tokens.Step) else ("hold_all", check_key(key))
@@ -146,13 +114,15 @@ def hold_all(rules: Rules, call: HoldAll) -> Program[tuple[Delta, ...]]:
     for delta in call.deltas:
         check_takes(rules.settings, delta, rules.clock())
     yield from rules.shape.program(*(part.counter for part in call.parts))
-    todo, granted = yield from _in_order(call)
+    todo, granted = yield from in_order(call.parts, is_named=call.is_named)
     for part in todo:
         try:
             granted[part.counter] = replace(
                 part, delta=(yield from again(partial(_granted, rules, call, part)))
             )
         except LimitReached as error:
+            # Else the caller's next try meets its own hold. For a call with a name these are also
+            # the holds that an earlier attempt left, as far as the read shows them.
             yield from _let_go(granted.values(), error)
             raise
         except (HoldEnded, InvalidTime) as error:
@@ -176,75 +146,14 @@ def _granted(rules: Rules, call: HoldAll, part: Part) -> Program[Delta]:
     return (yield from named.hold(part.gates, part.delta))
 
 
-def again(program: Callable[[], Program[Result]]) -> Program[Result]:
-    """Run a program until the table decides.
-
-    Raises what the program raises, and what an earlier run left open.
-    """
-    with Doubt() as doubt:
-        for _ in range(TRIES_MAX - 1):
-            try:
-                return (yield from program())
-            except Again as error:
-                doubt.note(error)
-        return (yield from program())
-
-
-def _in_order(call: HoldAll) -> Program[tuple[Sequence[Part], dict[str, Part]]]:
-    """The order of the parts, and those that are held for this very call, by counter, where it
-    reads them first.
-    """
-    now: Instant = yield Now()
-    parts = call.parts
-    if not any(_remembers(part, now) for part in parts):
-        return parts, {}
-    try:
-        found = yield from read_copies([part.gates for part in parts], consistent=call.is_named)
-    except LedgerError:
-        return parts, {}  # without the read, then
-    seen = dict(zip(parts, found, strict=True))
-    held = {
-        part.counter: here for part in parts if call.is_named and (here := _held(part, seen[part]))
-    }
-    return sorted(
-        parts, key=lambda part: part.counter in held or not _is_short(part, seen[part])
-    ), held
-
-
-def _remembers(part: Part, now: Instant) -> bool:
-    """Whether this process remembers that some amount was too much a moment ago."""
-    return part.gates.sold_out.knows(part.counter, part.side, CHANGE_MAX, now) is not None
-
-
-def _held(part: Part, seen: Copies) -> Part | None:
-    """The part as it is held for the call, perhaps with another length."""
-    name = tokens.name_of(part.delta.token)
-    tokens_held = (
-        token for gate in seen.gates for token in gate.held if tokens.is_named(token, name)
-    )
-    token = next(tokens_held, None)
-    return None if token is None else replace(part, delta=replace(part.delta, token=token))
-
-
-def _is_short(part: Part, seen: Copies) -> bool:
-    """Whether all lanes together have too little.
-
-    It does not count what holds that are over could give back.
-    """
-    gates, name = part.gates, tokens.name_of(part.delta.token)
-    if any(gate.recent.get(name) == REFUSED for gate in seen.gates):
-        return True
-    there = {gate.lane: gate for gate in seen.gates}
-    left = sum(
-        (there.get(lane) or Gate.new(lane, gates.limit)).own(part.side) for lane in gates.lanes
-    )
-    return gates.limit.has(part.side) and left < abs(part.delta.change)
-
-
 def _final(call: HoldAll, error: LedgerError) -> Program[tuple[Delta, ...]]:
-    """Make an answer final: raises the refusal of an earlier attempt, if there was one, or how the
-    call has ended. The holds, where an attempt that lasts longer was granted all meanwhile; none,
-    where the error stays as it is."""
+    """Make an answer final (Rule 3): raises the refusal of an earlier attempt, if there was one, or
+    how the call has ended. The holds, where an attempt that lasts longer was granted all meanwhile;
+    none, where the error stays as it is.
+    """
+    # A refusal comes before all else. If there is none, nobody may be refused or granted after
+    # this: it closes the names that are open. It closes none where nothing was decided, so a time
+    # that was wrong can be corrected.
     found = yield from again(partial(_found, call, named.stands_for))
     if not found and isinstance(error, InvalidTime):
         return ()

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from ledger.budgets.reserving import NotCounted, SettledOtherwise
+from ledger.budgets.errors import NotCounted, SettledOtherwise
 from ledger.client.message import time_text
 from ledger.core import errors
 from ledger.core.checks import to_ms

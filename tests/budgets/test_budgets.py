@@ -24,9 +24,10 @@ from lab.histories.parts.budgets import REGIONS, TIMEOUT, FailingLedger, TwoRegi
 from lab.measure.metered_table import MeteredTable
 from ledger import Keep, Ledger, Limit, Settings
 from ledger.budgets import Budgets, Call, NotCounted, OverBudget, SettledOtherwise, ask, reserving
-from ledger.budgets.reserving import TRIES_MAX, release
+from ledger.budgets.reserving import release
 from ledger.client.aio import AsyncLedger
 from ledger.core import errors
+from ledger.core.again import TRIES_MAX
 from ledger.core.checks import to_datetime, to_ms
 from ledger.core.errors import (
     InvalidCounter,

@@ -14,8 +14,8 @@ from ledger import Hold, Holds, Keep, Ledger, Limit
 from ledger.budgets import Budgets, OverBudget
 from ledger.client import hold_all
 from ledger.client.aio import AsyncHold, AsyncHolds, AsyncLedger
-from ledger.client.hold_all import TRIES_MAX
 from ledger.core import errors, items, tokens
+from ledger.core.again import TRIES_MAX
 from ledger.core.checks import to_datetime, to_ms
 from ledger.core.requests import Get, GetMany
 from ledger.gate import items as gate_items

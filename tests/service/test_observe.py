@@ -15,7 +15,7 @@ import pytest
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler.http_resolver import MockLambdaContext as Context
 
-from ledger.budgets.reserving import NotCounted, SettledOtherwise
+from ledger.budgets.errors import NotCounted, SettledOtherwise
 from ledger.core.errors import DamagedItem, LedgerError, Unavailable
 from service.observe import Nowhere, Watch, report
 

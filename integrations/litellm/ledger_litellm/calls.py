@@ -22,7 +22,7 @@ from typing import Any
 
 from ledger.budgets import Call
 from ledger.budgets.ask import go_on, to_its_end
-from ledger.budgets.reserving import TRIES_MAX
+from ledger.core.again import TRIES_MAX
 from ledger.errors import LedgerError
 
 from ledger_litellm.errors import is_paid, log

@@ -10,7 +10,8 @@ import logging
 from typing import Any
 
 import litellm
-from ledger.budgets.reserving import OverBudget, may_be_billed
+from ledger.budgets import OverBudget
+from ledger.budgets.reserving import may_be_billed
 from ledger.errors import Again, InvalidChange, InvalidCounter, InvalidInput, LedgerError
 
 log = logging.getLogger("exact-counter.litellm")
