@@ -1,16 +1,13 @@
 """The program `carry` moves what a period has left to the next one, when a call there is short.
 
-Rule 1: It is two Updates of one gate each, in the limit's Region: rights leave the old gate, and
+Rule 1: it is two Updates of one gate each, in the limit's Region: rights leave the old gate, and
 the new one takes over all that ever left it. Both amounts are cumulative, so a crash between the
 two, a repetition and two calls at once lose and double nothing; the next call that is short goes
 on.
-Rule 2: Bounds move with the rights, so all else about a gate follows as always; the condition of
-both Updates is that nobody has set the limit since the gate was read. A ceiling is at most 10**18:
-the new gate takes no more.
-Rule 3: It carries nothing before the old period is over in every zone. It carries later what its
+Rule 2: bounds move with the rights, so all else about a gate follows as always; the condition of
+both Updates is that nobody has set the limit since the gate was read.
+Rule 3: it carries nothing before the old period is over in every zone. It carries later what its
 holds give back later.
-Rule 4: If nobody made the gate with the old period's first rights, there is nothing to carry, and
-it stays unmade.
 """
 
 from ledger.core.errors import OutOfReach, TableError
@@ -48,7 +45,7 @@ def _carried_out(before: Gates, most: int) -> Program[int]:
     lane, available = before.first, most
     for _ in range(TRIES_MAX):
         item: Item | None = yield before.at(lane, Get(items.gate_key(lane)))
-        if item is None:
+        if item is None:  # nobody made it: there is nothing to carry, and it stays unmade
             return 0
         gate = before.gate(lane, item)
         amount = min(most - gate.carried, available)
@@ -69,6 +66,7 @@ def _taken_in(gates: Gates, carried: int) -> Program[bool]:
     lane = gates.first
     for _ in range(TRIES_MAX):
         gate: Gate = yield from gates.read(lane)
+        # a ceiling is at most 10**18: the gate takes no more
         carried = min(carried, gate.took + CHANGE_MAX - (gate.bounds[UP] or 0))
         if gate.took >= carried:
             return False

@@ -10,14 +10,6 @@ same: a late entry perhaps with the version of an earlier copy, by which its tok
 Rule 3: a token that leaves keeps a fingerprint in the gate until it is at or below `low`, which
 only rises; no token at or below `low` keeps one. The segment has the `low` of the gate from which
 it was copied.
-Rule 4: a token an hour or more above the new `low` stays, because the time of a fingerprint comes
-round.
-Rule 5: `low` never passes now, else every new change would need a look-up; the gate rather keeps
-more fingerprints.
-Rule 6: no segment lists a token that is ahead of now, because look-ups of all earlier tokens would
-go through all segments that follow. A few such tokens stay until their time has come; if they are
-many, each is filed as a late entry.
-Rule 7: a write that a full gate refuses files first, then writes again.
 """
 
 from collections.abc import Collection, Iterable
@@ -178,6 +170,9 @@ def _new_low(gate: Gate, now_ms: int, slack_ms: int) -> tuple[str, str, list[str
     recent = sorted(gate.recent)[:FILED_MAX]
     newest_ms = min(now_ms, time_ms(max((*recent, *gate.held), default=gate.top)))
     low, newest = max(gate.low, last_of(max(0, newest_ms - slack_ms))), last_of(newest_ms)
+    # A segment that listed a token ahead of now would be in the way of the look-ups of all earlier
+    # tokens. So a few such tokens stay until their time has come; if they are many, each is filed
+    # as a late entry.
     if sum(token > newest for token in recent) <= BESIDE:
         recent = [token for token in recent if token <= newest]
     return low, newest, [token for token in recent if _is_near(token, low)]
@@ -196,6 +191,9 @@ def _is_crowded(gate: Gate) -> bool:
 
 
 def _is_near(token: str, low: str) -> bool:
+    """Whether a token may leave a gate with this new `low`. One that is FAR_MS or more above it
+    stays: the time in a fingerprint comes round after some hours.
+    """
     return time_ms(token) < time_ms(low) + FAR_MS
 
 
@@ -212,6 +210,8 @@ def _kept(
     low = _below(held, max(gone, default=low), ends.values(), gate.low, low)
     first_ms = _first_above(low)
     above = sorted(end for end in ends.values() if end >= first_ms)
+    # `low` never passes now, else every new change would need a look-up: rather the gate keeps more
+    # fingerprints than MOVED_MAX.
     if len(above) > MOVED_MAX:
         low = max(low, last_of(min(above[-MOVED_MAX - 1], now_ms)))
         first_ms = _first_above(low)

@@ -8,9 +8,6 @@ Rule 2: the sums that a gate gave to another and took over from another are cumu
 falls.
 Rule 3: a token is decided once; its outcome is the change that counts, or one of three that count
 nothing.
-Rule 4: a fingerprint has four bytes, from its token's time and random bits: two tokens may share
-one, a token never has two. The time comes round after 2.3 hours, so a gate keeps one only while its
-token is above `low`, by an hour at most.
 """
 
 from collections.abc import Iterable, Mapping
@@ -57,7 +54,10 @@ EMPTY_BYTES, CELL_BYTES = 300, 40
 
 
 def fingerprint(token: str) -> bytes:
-    """Two bytes of the token's time, two of its random bits."""
+    """Two bytes of the token's time, two of its random bits: two tokens may share one, a token never
+    has two. The time comes round after 2.3 hours, so a gate keeps a fingerprint only while its
+    token is above `low`, by an hour at most.
+    """
     return _slice(tokens.time_ms(token)).to_bytes(2, "big") + tokens.to_bytes(token)[6:8]
 
 

@@ -3,7 +3,6 @@
 Rule 1: `decide` (also of a group), `refuse` and `hold` have the condition that the token is *open*:
 in neither map, and either fresh (above `low`, with no fingerprint of its own in `moved`) or looked
 up, and nothing was filed since (`version` is as read).
-A hold with a name is decided by that: the Update is conditional on the name alone, and writes both.
 Rule 2: an Update takes rights only where there are enough; a side without a limit has none, and
 every Update checks that, so a process with another limit changes nothing.
 Rule 3: an SDK may send an Update twice, and it takes effect once: its own effect breaks its

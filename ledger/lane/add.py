@@ -1,21 +1,13 @@
 """The programs `add`, one conditional put for a change, and `add_packed`, many changes in few
 items.
 
-Rule 1: A delta is put IF attribute_not_exists(pk), so a change that is there already is a success
+Rule 1: a delta is put IF attribute_not_exists(pk), so a change that is there already is a success
 (replayed), and another change under the same token is a TokenConflict. Nobody reads first.
-Rule 2: A batch keeps the condition, because an unconditional put could replace a delta by another
+Rule 2: a batch keeps the condition, because an unconditional put could replace a delta by another
 change.
-Rule 3: Where a role may insert and not look, the item under a token that is taken may hold this
-change or another. So the change is put once more as a pack of one, whose key names its content: it
-is there for certain ("accepted"), counts once, and if another change has its token, clean and
-verify report that.
-Rule 4: A pack's content gives its name, so no put, repeated, late or from elsewhere, changes the
+Rule 3: a pack's content gives its name, so no put, repeated, late or from elsewhere, changes the
 item of that name, and a pack that is there already is a success. So nobody learns whether a change
 was there before.
-Rule 5: A batch does not show what is there, so a single put follows; what an earlier attempt at the
-batch may have written, that put's error does not deny.
-Rule 6: A pack has changes of one lane, whose times lie within PACK_SPAN_MS. A change that goes with
-no other is put alone, as `add` does, and has its definite outcome.
 """
 
 import copy
@@ -40,6 +32,9 @@ def add(delta: Delta) -> Program[Receipt]:
     try:
         there: Item | AlreadyThere | None = yield Put(items.delta_item(delta), Absent())
         if isinstance(there, AlreadyThere):
+            # The role may insert and not look, so what is there may be this change or another. It
+            # is put once more as a pack of one, whose key names its content: it is there for
+            # certain, and counts once. If another change has its token, clean and verify report it.
             with Doubt() as doubt:  # what is there may be of an earlier attempt
                 doubt.note(there)
                 yield Put(items.pack_item(pack_of([delta])))
@@ -88,7 +83,7 @@ def _outcome(
             case AlreadyThere(item=there) if there is not None:
                 return _replayed(delta, there)
             case AlreadyThere():  # the store did not show which change is there; a single put does
-                with Doubt() as doubt:
+                with Doubt() as doubt:  # its error does not deny what the batch may have written
                     doubt.note(answer)
                     return (yield from add(delta))
             case error:
@@ -131,6 +126,7 @@ def add_packed(deltas: Iterable[Delta]) -> Program[list[Outcome]]:
     todo = list(deltas)
     first = _first(todo)
     groups = list(_groups(first.values()))
+    # what goes with no other is put alone, as `add` does, and has its definite outcome
     alone = [group[0] for group in groups if len(group) == 1]
     together = [group for group in groups if len(group) > 1]
     packs = tuple(items.pack_item(pack_of(group)) for group in together)
@@ -186,6 +182,7 @@ def _groups(deltas: Iterable[Delta]) -> Iterator[list[Delta]]:
 
 
 def _fits(group: Sequence[Delta], delta: Delta) -> bool:
+    """Whether a delta goes into the pack of a group: one lane, and times within PACK_SPAN_MS."""
     span_ms = tokens.time_ms(delta.token) - tokens.time_ms(group[0].token)
     return delta.lane == group[0].lane and span_ms <= PACK_SPAN_MS and len(group) < PACK_CHANGES
 

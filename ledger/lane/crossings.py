@@ -1,11 +1,10 @@
 """A crossing and its format: only this file knows its key and its attributes.
 
-Rule 1: The format is public (docs/data-model.md); it ignores further attributes, and keeps them.
-Rule 2: A crossing is written at the endpoint of the Region in its key alone, so every condition
-decides.
-Rule 3: An Update may come twice, or long after its sender stopped waiting: its own effect, or that
+Rule 1: the format is public (docs/data-model.md); it ignores further attributes, and keeps them.
+Rule 2: a crossing is written at the endpoint of the Region in its key alone, so every condition
+decides. The crossings of one threshold are numbered from 1, in that Region.
+Rule 3: an Update may come twice, or long after its sender stopped waiting: its own effect, or that
 of the next one, breaks its condition, or it writes what is there.
-Rule 4: The crossings of one threshold are numbered from 1, in one Region.
 """
 
 from __future__ import annotations

@@ -1,16 +1,10 @@
 """The tail: the entries of a lane's deltas and packs above its watermark, each token once; and how
 pages are read.
 
-Rule 1: A token above the watermark stands only in items whose sort key is above it too, whatever
+Rule 1: a token above the watermark stands only in items whose sort key is above it too, whatever
 else they hold; so a read sees every item that holds it, and chooses the first (entries.py).
-Rule 2: Packs overlap, so the order of items is not the order of tokens. An entry is *complete* when
-no later item can
-hold a lower one: items sort by their highest token and span PACK_SPAN_MS at most.
-Rule 3: `Pages` is the one way to read what may not fit into one answer: `while pages.more: page =
-yield from pages.read()`, so no loop forgets to go on after a page. After PAGES_MAX pages there is
-an error, because a loop that stops in silence returns a part.
-Rule 4: `through` sends the answers and failures of `step` into a program; `at` sends its requests
-to another Region.
+Rule 2: packs overlap, so the order of items is not the order of tokens. An entry is *complete* when
+no later item can hold a lower one: items sort by their highest token and span PACK_SPAN_MS at most.
 """
 
 from bisect import bisect_left
@@ -40,7 +34,12 @@ Paged = TypeVar("Paged", Query, Scan)
 
 
 class Pages(Generic[Paged]):
-    """`next` is the request for the next page; `more` says whether there is one."""
+    """The one way to read what may not fit into one answer, so that no loop forgets to go on after a
+    page: `while pages.more: page = yield from pages.read()`.
+
+    next: the request for the next page. more: whether there is one. After PAGES_MAX pages there is
+    an error, because a loop that stops in silence returns a part.
+    """
 
     def __init__(self, first: Paged) -> None:
         self.next: Paged = first
