@@ -15,12 +15,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from infra import aws, parameters
 from infra.aws import DeploymentRefused, Stack
+from infra.forms import misfits, template_forms
 from infra.parameters import Parameters
 from infra.table_stack import TableStack
 from ledger.core.errors import InvalidSettings
 from ledger.core.settings import REGION_FROM, Settings
 
-NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
 # a value may hold spaces: 'limits={"stock:": {"floor": 0}} keepMs=600000'
 PARAMS_GAP = re.compile(r"\s+(?=\w+=)")
 FLOOR = 100
@@ -138,11 +138,9 @@ class Deployment:
 
 def deployment(name: str, stage: str, regions: str, params: str) -> Deployment:
     """The options of a command, checked. Raises DeploymentRefused."""
-    for label, text in (("NAME", name), ("STAGE", stage)):
-        if not NAME.fullmatch(text):
-            raise DeploymentRefused(
-                f"{label}={text}: give 1 to 20 small letters, digits and hyphens, a letter first"
-            )
+    for option, text in (("name", name), ("stage", stage)):
+        for why in misfits(option.upper(), text, template_forms()[option]):
+            raise DeploymentRefused(why.rstrip("."))
     names = tuple(regions.split())
     if not names or len(set(names)) != len(names):
         raise DeploymentRefused(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
-from infra import canary, deploy, parameters, table_shape
+from infra import canary, deploy, forms, parameters, table_shape
 from infra.aws import DeploymentRefused
 from infra.canary import POLL_S, CheckFailed
 from infra.deploy import COUNTS, DeploymentStopped
@@ -306,9 +306,9 @@ REFUSED = [
         f"{SEATS} {SHARDS} tableWrites=..20000 tableReads=..40001",
         "read units of a table: 40000 in eu-west-1, and it needs 40001",
     ),
-    (BOTH, "tableName=counters.eu", "tableName=counters.eu: give 3 to 122"),
-    (BOTH, "tableName=my_counters", "tableName=my_counters: give 3 to 122"),
-    (BOTH, "tableName=1st", "tableName=1st: give 3 to 122"),
+    (BOTH, "tableName=counters.eu", "tableName=counters.eu is no name of a table: give 3 to 122"),
+    (BOTH, "tableName=my_counters", "tableName=my_counters is no name of a table: give 3 to 122"),
+    (BOTH, "tableName=1st", "tableName=1st is no name of a table: give 3 to 122"),
     (BOTH, "logRetentionDays=31", "logRetentionDays=31 is none of 1, 3, 5"),
     (BOTH, "logRetentionDays=", "logRetentionDays has no value"),
     (BOTH, MANY, "the variables of Api have"),
@@ -398,9 +398,7 @@ def test_what_a_region_has_different_is_checked_too(
         for name, value in default.items()
         if isinstance(value, int) or value in ("true", "false")
     }
-    # the library's, cfn-lint's, the deployment's
-    others = {"foldMin", "clean", "logRetentionDays", "tellsThresholds"}
-    assert found - {*parameters.NUMBERS, *parameters.SWITCHES} == others
+    assert found - forms.template_forms().keys() == {*parameters.OTHERS, "foldMin", "clean"}
 
 
 def test_each_region_gets_all_parameters_and_its_own_stream() -> None:
