@@ -19,8 +19,8 @@ from ledgerctl.call import Call
 from ledgerctl.command import Prefix, Scan, command
 from ledgerctl.failures import Wrong
 from ledgerctl.lanes import found
-from reader.calls import Calls
-from reader.top import BEHIND_S
+from reader.rules import Rules
+from reader.top import BEHIND_S, largest
 
 Begins = Annotated[str | None, typer.Argument(metavar="[PREFIX]", help="As --prefix.")]
 
@@ -106,8 +106,8 @@ def top(
     """
     seen = found(call, _prefix_of(begins, prefix), scan=scan)
     behind = 0 if exact or by is By.pending else BEHIND_S
-    calls = Calls(call.settings, 0, consistent=True, clock=call.surroundings.clock)
-    best = call.on_table(calls.largest(seen.counters, limit, by=by.value, behind=behind))
+    rules = Rules(call.settings, 0, consistent=True, clock=call.surroundings.clock)
+    best = call.on_table(largest(rules, seen.counters, limit, by=by.value, behind=behind))
     for name, balance in best:
         call.document(show.balance(name, balance))
     rows = [(name, f"{b.value:,}", f"{b.count:,}", f"{b.pending:,}") for name, b in best]

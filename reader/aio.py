@@ -1,6 +1,6 @@
 """`AsyncReader`: a Reader whose calls are awaited, on aiobotocore.
 
-Rule 1: its calls send and answer what those of `Reader` do, by the same programs (`calls.py`).
+Rule 1: its calls send and answer what those of `Reader` do, by the same programs.
 Rule 2: of tasks that read the same counter at once, one loads; if it fails or is cancelled, the
 next one does. A task that is interrupted, at any line, leaves no load behind.
 """
@@ -16,7 +16,14 @@ from ledger.tables.aio import Edge, awaited
 from ledger.tables.dynamo import Given
 from reader.balance import Balance
 from reader.cache import WAIT_S, Began, Cache
-from reader.calls import Calls
+from reader.counters_page import counters
+from reader.crossed import crossed
+from reader.histories import history, history_page
+from reader.periods import periods
+from reader.rules import Rules, names_of
+from reader.series import series, value_at
+from reader.standing import holds, standing
+from reader.top import top
 
 
 class AsyncReader(Edge):
@@ -27,7 +34,7 @@ class AsyncReader(Edge):
     `Reader`.
     """
 
-    _calls: Calls
+    _rules: Rules
 
     def __init__(
         self,
@@ -39,20 +46,20 @@ class AsyncReader(Edge):
         observe: Observe | None = None,
         **given: Unpack[Given],
     ) -> None:
-        super().__init__(settings, Calls(settings, ttl, consistent, clock), observe, **given)
-        self.ttl = self._calls.ttl
-        self._cache = Cache(self._calls.now)
+        super().__init__(settings, Rules(settings, ttl, consistent, clock), observe, **given)
+        self.ttl = self._rules.ttl
+        self._cache = Cache(self._rules.now)
         self._loading: dict[str, asyncio.Event] = {}
 
     @observed("reader.value", READ)
     async def value(self, counter: str) -> int:
         """As `Reader.value`."""
-        return (await self._read(*self._calls.checked(counter, self.ttl, 0))).value
+        return (await self._read(*self._rules.checked(counter, self.ttl, 0))).value
 
     @observed("reader.values", READ)
     async def values(self, counters: Iterable[str]) -> dict[str, int]:
         """As `Reader.values`."""
-        names = self._calls.names(counters)
+        names = names_of(counters)
         self._check_loop()
         known = self._cache.young(names, self.ttl)
         lacking = [name for name in names if name not in known]
@@ -62,7 +69,7 @@ class AsyncReader(Edge):
     @observed("reader.read", READ)
     async def read(self, counter: str, max_age: float = 0, *, behind: float = 0) -> Balance:
         """As `Reader.read`."""
-        return await self._read(*self._calls.checked(counter, max_age, behind))
+        return await self._read(*self._rules.checked(counter, max_age, behind))
 
     async def _read(self, counter: str, most_s: float, behind_ms: int) -> Balance:
         self._check_loop()
@@ -100,30 +107,30 @@ class AsyncReader(Edge):
             del self._loading[counter]
         load.set()
 
-    history = awaited(Calls.history, "reader.history", READ)
+    history = awaited(history, "reader.history", READ)
     """As `Reader.history`; it sends all its requests when you await it."""
-    history_page = awaited(Calls.history_page, "reader.history_page", READ)
+    history_page = awaited(history_page, "reader.history_page", READ)
     """As `Reader.history_page`."""
-    series = awaited(Calls.series, "reader.series", READ)
+    series = awaited(series, "reader.series", READ)
     """As `Reader.series`."""
-    value_at = awaited(Calls.value_at, "reader.value_at", READ)
+    value_at = awaited(value_at, "reader.value_at", READ)
     """As `Reader.value_at`."""
-    counters = awaited(Calls.counters, "reader.counters", READ)
+    counters = awaited(counters, "reader.counters", READ)
     """As `Reader.counters`."""
-    top = awaited(Calls.top, "reader.top", READ)
+    top = awaited(top, "reader.top", READ)
     """As `Reader.top`."""
-    crossed = awaited(Calls.crossed, "reader.crossed", READ)
+    crossed = awaited(crossed, "reader.crossed", READ)
     """As `Reader.crossed`."""
-    standing = awaited(Calls.standing, "reader.standing", READ)
+    standing = awaited(standing, "reader.standing", READ)
     """As `Reader.standing`."""
-    periods = awaited(Calls.periods, "reader.periods", READ)
+    periods = awaited(periods, "reader.periods", READ)
     """As `Reader.periods`."""
-    holds = awaited(Calls.holds, "reader.holds", READ)
+    holds = awaited(holds, "reader.holds", READ)
     """As `Reader.holds`."""
 
     async def _load(self, counters: Sequence[str], behind_ms: int = 0) -> dict[str, Balance]:
-        began = Began(next(self._cache.numbers), self._calls.now())
-        found = await self._run(self._calls.balances(counters, behind_ms))
+        began = Began(next(self._cache.numbers), self._rules.now())
+        found = await self._run(self._rules.balances(counters, behind_ms))
         if not behind_ms:
             self._cache.keep(found, began)
         return found

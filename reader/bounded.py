@@ -2,8 +2,7 @@
 `bounded` ends a read.
 
 Rule 1: units follow from the sizes of what comes, as AWS counts them (ledger/core/cost.py), so the
-bound
-is the same on each table.
+bound is the same on each table.
 Rule 2: a read ends after the request that passes the bound, so it may take more by a page of each
 lane.
 """
@@ -22,7 +21,7 @@ _UNIT_BYTES = 4_096
 class Reads(Protocol):
     """A Reader or an AsyncReader."""
 
-    _calls: Any
+    _rules: Any
 
 
 Of = TypeVar("Of", bound=Reads)
@@ -35,7 +34,7 @@ def bound(reader: Of, units: int) -> Of:
     """
     if not (type(units) is int and 1 <= units <= UNITS_MAX):
         raise InvalidInput(f"units is an int from 1 to {UNITS_MAX:,}, not {shown(units)}.")
-    reader._calls.units = units
+    reader._rules.units = units
     return reader
 
 

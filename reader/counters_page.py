@@ -10,9 +10,6 @@ it is there.
 Rule 3: A page with names reads BUCKETS_MAX buckets at most behind those without one, and may be
 short: there is more as long as it has a `next`. It is empty only where there is no more, or where
 its caller bounds what it takes.
-Rule 4: A page skips an item that names no lane, and reports it.
-Rule 5: Of names behind those with the prefix it reads few: a bucket gets a small Query first, and a
-larger one only where that ended among names with the prefix.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,13 +23,16 @@ from ledger.core.values import Lane
 from ledger.lane.directory import BUCKETS, bucket_pk, key_of, lane_of
 from reader.balance import CountersPage, Place
 from reader.bounded import Spending
+from reader.checks import check_page, prefix_of
+from reader.rules import Rules
 
 BUCKETS_MAX = 64
 AT_ONCE_MAX = 8
 """Buckets that are read together; one at first, so that a full one costs nobody the others."""
 
 LOOK = 64
-"""Names that the first Query of a bucket takes under a prefix."""
+"""Names that the first Query of a bucket takes under a prefix: of those behind it a page reads few.
+A larger Query follows only where that one ended among names with the prefix."""
 
 WHOLE_MAX = 16
 """Lanes of a counter by which a page looks whether it is there."""
@@ -62,6 +62,18 @@ class Sought(NamedTuple):
     wanted: Wanted
     most: int
     had: frozenset[Key]
+
+
+def counters(
+    rules: Rules, prefix: str = "", *, after: Place | None = None, limit: int = 100
+) -> Program[CountersPage]:
+    check_page(limit, after, Place)
+    settings, prefix = rules.settings, prefix_of(prefix)
+    lanes = settings.lanes_of(prefix) if prefix else ()
+    whole = sorted(lanes, key=lambda lane: (lane.shard, lane.region != settings.region))
+    yield from rules.shape.program()
+    of = settings.regions, prefix, rules.kept(prefix), after, limit
+    return (yield from counters_page(*of, whole=whole, units=rules.units))
 
 
 def counters_page(
@@ -164,7 +176,8 @@ def _abreast(programs: Sequence[Program[Streams]]) -> Program[list[Streams]]:
         queries: dict[int, Query] = {}
         for n, page in answers.items():
             try:
-                queries[n] = programs[n].send(page)  # type: ignore[assignment]  # they yield nothing else
+                # they yield nothing else
+                queries[n] = programs[n].send(page)  # type: ignore[assignment]
             except StopIteration as end:
                 found[n] = end.value
         pages: Sequence[Page] = (

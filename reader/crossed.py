@@ -14,11 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from ledger.core.checks import check_counter
 from ledger.core.limit import IN, Threshold
 from ledger.core.requests import Program
 from ledger.core.settings import Settings
 from ledger.gate.gates import Gates
 from reader.read import balances
+from reader.rules import Rules
 from reader.standing import read_standings
 
 
@@ -63,11 +65,14 @@ def measure(counter: str, thresholds: Sequence[Threshold], settings: Settings) -
     return Measured(found.value, found.as_of, at_limit)
 
 
-def crossed(
-    counter: str, thresholds: Sequence[Threshold], settings: Settings
-) -> Program[tuple[Crossed, ...]]:
+def crossed(rules: Rules, counter: str) -> Program[tuple[Crossed, ...]]:
     """The thresholds that hold now, in order. Raises what `measure` does."""
-    seen = yield from measure(counter, thresholds, settings)
+    counter = check_counter(counter)
+    thresholds = rules.settings.thresholds_of(counter)
+    yield from rules.first(counter)
+    if not thresholds:
+        return ()
+    seen = yield from measure(counter, thresholds, rules.settings)
     return tuple(
         Crossed(threshold.name, threshold.above, threshold.below, seen.value, seen.as_of)
         for threshold in seen.thresholds

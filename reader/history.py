@@ -4,11 +4,9 @@ segments and tail.
 Rule 1: Read the checkpoint first (version v), then the segments of versions up to v, then the tail
 above its watermark.
 Rule 2: The entries must be as many as the checkpoint counts, else a replica does not hold them all
-yet. For a page the segment of version v must be there, else its transaction is still landing, and
-the page reads all again.
-Rule 3: It merges the segments of one hi, however many they are, because their entries interleave.
-Rule 4: The read's time is bounded as in `read`; for a page only the tail's, because segments never
-change. A page keeps its entries and the segments of one Query in memory.
+yet.
+Rule 3: The read's time is bounded as in `read`; for a page only the tail's, because segments never
+change.
 """
 
 import heapq
@@ -67,10 +65,8 @@ def history(lane: Lane, *, consistent: bool, read_time_max_ms: int) -> Program[W
 
 
 def changes(lane: Lane, segments: Sequence[Segment], tail: Sequence[bytes]) -> Iterator[Change]:
-    """The changes of a lane in the order of their tokens.
-
-    Only the segments of one hi interleave.
-    """
+    """The changes of a lane in the order of their tokens."""
+    # the entries of the segments of one hi interleave, however many these are
     ranges = (heapq.merge(*group) for _, group in groupby(segments, key=lambda segment: segment.hi))
     pending = (ENTRY.unpack(entry) for entry in tail)
     return (
@@ -151,7 +147,7 @@ def _folded(
         pages.next = pages.next._replace(limit=size)
     if above is None and not pages.more:
         is_whole = lowest.count == checkpoint.count
-    else:
+    else:  # without the segment of its version the checkpoint's transaction is still landing
         newest = items.segment_key(lane, checkpoint.last, checkpoint.version)
         is_whole = (
             lowest.newest == checkpoint.version or (yield Get(newest, consistent)) is not None

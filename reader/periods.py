@@ -11,11 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from ledger.core.checks import check_counter, to_datetime
+from ledger.core.errors import InvalidInput, shown
+from ledger.core.period import Period
 from ledger.core.requests import Program
 from ledger.core.settings import Settings
 from ledger.gate.gates import Gates
 from reader.balance import Balance
 from reader.read import balances
+from reader.rules import Rules
 from reader.standing import Standing, read_standings
 
 
@@ -34,11 +38,33 @@ class PeriodBalance:
     standing: Standing | None = field(default=None)
 
 
+def periods(
+    rules: Rules, base: str, period: Period, last: int = 12
+) -> Program[tuple[PeriodBalance, ...]]:
+    """Raises what reading one of them raises."""
+    given: object = period
+    if not isinstance(given, Period):
+        raise InvalidInput(f"period is a Period, such as Period('month'), not {shown(given)}.")
+    base, settings = check_counter(base), rules.settings
+    if settings.keep_of(base) is None:
+        raise InvalidInput(f"No prefix of periods={shown([*settings.periods], 200)} fits {base}.")
+    now_ms = rules.clock()
+    every = period.last(base, last, to_datetime(now_ms))
+    names = [name for name in every if settings.is_kept(name, now_ms)]
+    yield from rules.shape.program(base)
+    found = yield from _read(names, settings, consistent=rules.consistent)
+    return tuple(
+        PeriodBalance(name, period.start(name), period.end(name), of.value, of.count, standing)
+        for name, of in found.items()
+        for standing in [of if isinstance(of, Standing) else None]
+    )
+
+
 Found = dict[str, Balance | Standing]
 
 
-def periods(names: Sequence[str], settings: Settings, *, consistent: bool) -> Program[Found]:
-    """The balance, or the standing, of each name. Raises what reading it raises."""
+def _read(names: Sequence[str], settings: Settings, *, consistent: bool) -> Program[Found]:
+    """The balance, or the standing, of each name."""
     if not names or settings.limit_of(names[0]) is None:
         found: Found = {}
         if names:

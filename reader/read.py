@@ -5,12 +5,7 @@ Rule 1: for every lane the program reads the checkpoint before the tail, never a
 tail counts an entry folded in between, and nobody misses it.
 Rule 2: the tail is everything strictly above the watermark, all pages.
 Rule 3: a read that took longer than `read_time_max_ms` by either clock does not count, because by
-then clean may have deleted a folded delta; it reads the clocks before its first request and after
-its last. It starts again from the checkpoint, as does a read that met a checkpoint without its
-segments: a replica does not hold them all yet.
-Rule 4: a lane whose watermark is at most `behind_ms` old may do without its tail: its checkpoint
-has every change that was requested until then and came in time.
-Rule 5: counters with a limit are read from their gates alone: one request for any number of them.
+then clean may have deleted a folded delta: it starts again from the checkpoint.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +33,9 @@ def restart(
     attempt: Callable[[Instant], Program[tuple[Found | None, bool]]],
     read_time_max_ms: int,
 ) -> Program[tuple[Instant, Found]]:
-    """Run attempts until one is whole: when that one began, and what it found.
+    """Run attempts until one is whole: when that one began, and what it found. One that took too
+    long does not count, nor one that met a checkpoint without its segments, because a replica does
+    not hold them all yet.
 
     attempt(began) returns what it found, or None when segments are missing, and whether its time is
     bounded.
@@ -92,6 +89,7 @@ def read(
             None if item is None else items.checkpoint_of(lane, item)
             for lane, item in zip(lanes, found, strict=True)
         ]
+        # Rule 4: such a checkpoint has every change that was requested until then and came in time.
         left_out = [behind_ms > 0 and _is_young(c, began.wall_ms - behind_ms) for c in checkpoints]
         tails = [
             TailSum(lane, checkpoint.watermark if checkpoint else None, consistent=consistent)
@@ -145,7 +143,7 @@ def balances(
     plain = [counter for counter in counters if counter not in limited]
     parts: dict[str, list[LaneSum]] = {}
     began_ms, is_closed = dict.fromkeys(counters, 0), dict.fromkeys(counters, True)
-    if limited:
+    if limited:  # from their gates alone: one request for any number of them
         began: Instant = yield Now()
         seen = yield from read_copies([*limited.values()], consistent=consistent)
         for counter, copies in zip(limited, seen, strict=True):

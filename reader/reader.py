@@ -16,13 +16,15 @@ from ledger.tables.dynamo import table_of
 from ledger.tables.failures import DynamoDBClient
 from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
 from reader.cache import Began, Cache
-from reader.calls import Calls
-from reader.crossed import Crossed
-from reader.periods import PeriodBalance
-from reader.series import Series
-from reader.standing import Standing
+from reader.counters_page import counters
+from reader.crossed import Crossed, crossed
+from reader.histories import history, history_page
+from reader.periods import PeriodBalance, periods
+from reader.rules import Rules, names_of
+from reader.series import Series, series, value_at
+from reader.standing import Standing, holds, standing
 from reader.steps import STEPS_MAX
-from reader.top import BEHIND_S, Top
+from reader.top import BEHIND_S, Top, top
 
 
 class Reader:
@@ -44,11 +46,11 @@ class Reader:
         table: Table | None = None,
         observe: Observe | None = None,
     ) -> None:
-        self._calls = Calls(settings, ttl, consistent, clock)
-        self.settings, self.ttl = settings, self._calls.ttl
+        self._rules = Rules(settings, ttl, consistent, clock)
+        self.settings, self.ttl = settings, self._rules.ttl
         self._table = table_of(settings, table=table, client=client)
         self._observer = Observer(observe)
-        self._cache = PerProcess(lambda: Cache(self._calls.now))
+        self._cache = PerProcess(lambda: Cache(self._rules.now))
 
     @observed("reader.value", READ)
     def value(self, counter: str) -> int:
@@ -57,7 +59,7 @@ class Reader:
         Raises InvalidCounter, SettingsMismatch, DamagedItem, ReadTooSlow, Unavailable and the other
         TableErrors.
         """
-        return self._read(*self._calls.checked(counter, self.ttl, 0)).value
+        return self._read(*self._rules.checked(counter, self.ttl, 0)).value
 
     @observed("reader.values", READ)
     def values(self, counters: Iterable[str]) -> dict[str, int]:
@@ -65,7 +67,7 @@ class Reader:
 
         It reads those outside of the cache together.
         """
-        names = self._calls.names(counters)
+        names = names_of(counters)
         known = self._cache.value.young(names, self.ttl)
         lacking = [name for name in names if name not in known]
         known |= self._load(lacking) if lacking else {}
@@ -79,9 +81,8 @@ class Reader:
         without an error.
 
         behind: how many seconds the table's answer may be behind. For lanes that were folded up to
-        at most so long ago
-        it reads the checkpoint alone: one request and a read unit a lane (half, if not
-        `consistent`), however many changes a second there are. The balance has every change
+        at most so long ago it reads the checkpoint alone: one request and a read unit a lane (half,
+        if not `consistent`), however many changes a second there are. The balance has every change
         requested before `as_of`, except those that came later than the allowed lateness and are not
         settled yet; lanes that were folded further may have later ones too. The cache neither gives
         nor keeps such an answer.
@@ -90,7 +91,7 @@ class Reader:
 
         Raises as `value` does.
         """
-        return self._read(*self._calls.checked(counter, max_age, behind))
+        return self._read(*self._rules.checked(counter, max_age, behind))
 
     def _read(self, counter: str, most_s: float, behind_ms: int) -> Balance:
         if most_s:
@@ -101,8 +102,8 @@ class Reader:
 
     def _load(self, counters: list[str], behind_ms: int = 0) -> dict[str, Balance]:
         cache = self._cache.value
-        began = Began(next(cache.numbers), self._calls.now())
-        found = run(self._calls.balances(counters, behind_ms), self._table, self._calls.now)
+        began = Began(next(cache.numbers), self._rules.now())
+        found = run(self._rules.balances(counters, behind_ms), self._table, self._rules.now)
         if not behind_ms:
             cache.keep(found, began)
         return found
@@ -115,10 +116,10 @@ class Reader:
 
         since (included) and until (excluded) are aware datetimes.
         It holds 24 bytes a change in memory. Raises InvalidInput, DamagedItem, NotYetReplicated
-        (this Region's replica
-        lacks a segment: call again), ReadTooSlow and the TableErrors, all before the first entry.
+        (this Region's replica lacks a segment: call again), ReadTooSlow and the TableErrors, all
+        before the first entry.
         """
-        return self._run(self._calls.history(counter, since=since, until=until))
+        return self._run(history(self._rules, counter, since=since, until=until))
 
     @observed("reader.history_page", READ)
     def history_page(
@@ -141,7 +142,7 @@ class Reader:
         has not arrived yet. Raises as `history` does.
         """
         return self._run(
-            self._calls.history_page(counter, since=since, until=until, after=after, limit=limit)
+            history_page(self._rules, counter, since=since, until=until, after=after, limit=limit)
         )
 
     @observed("reader.series", READ)
@@ -175,8 +176,8 @@ class Reader:
         `since` in the future; after November 9999) and what `history` raises.
         """
         return self._run(
-            self._calls.series(
-                counter, since=since, until=until, every=every, zone=zone, limit=limit
+            series(
+                self._rules, counter, since=since, until=until, every=every, zone=zone, limit=limit
             )
         )
 
@@ -189,7 +190,7 @@ class Reader:
         month or year, where the checkpoint no longer knows the day); of a counter with a limit all
         that was decided. Raises as `series` does.
         """
-        return self._run(self._calls.value_at(counter, instant))
+        return self._run(value_at(self._rules, counter, instant))
 
     @observed("reader.counters", READ)
     def counters(
@@ -207,7 +208,7 @@ class Reader:
         next `Compactor.run` does, which scans.
         Raises InvalidInput, SettingsMismatch, DamagedItem and the TableErrors.
         """
-        return self._run(self._calls.counters(prefix, after=after, limit=limit))
+        return self._run(counters(self._rules, prefix, after=after, limit=limit))
 
     @observed("reader.top", READ)
     def top(
@@ -223,17 +224,16 @@ class Reader:
         counts the tails that it read.
 
         Its cost: for the names, 256 Queries a Region and some for each 1,000 names, half a read
-        unit each. For each
-        lane a checkpoint or a gate: one request for 100 of them, a unit each. And one Query, of a
-        unit or more, for each lane without a limit that has no checkpoint of the last `behind`
-        seconds, because it is quiet, or was never folded. So the values of 8,000 counters with one
-        lane each take 80 requests where they have a limit or were folded lately, and up to 8,080
-        where they were not, or with behind=0. If not `consistent`, units are half.
+        unit each. For each lane a checkpoint or a gate: one request for 100 of them, a unit each.
+        And one Query, of a unit or more, for each lane without a limit that has no checkpoint of
+        the last `behind` seconds, because it is quiet, or was never folded. So the values of 8,000
+        counters with one lane each take 80 requests where they have a limit or were folded lately,
+        and up to 8,080 where they were not, or with behind=0. If not `consistent`, units are half.
 
         Raises InvalidInput and what `counters` and `value` raise: one counter that cannot be read
         ends the call.
         """
-        return self._run(self._calls.top(prefix, n, by=by, behind=behind))
+        return self._run(top(self._rules, prefix, n, by=by, behind=behind))
 
     @observed("reader.crossed", READ)
     def crossed(self, counter: str) -> tuple[Crossed, ...]:
@@ -244,7 +244,7 @@ class Reader:
         A threshold of a limit is compared with the limit as it is set, and left out where the
         counter's limit lacks its side. Raises as `value` does, and LimitMismatch.
         """
-        return self._run(self._calls.crossed(counter))
+        return self._run(crossed(self._rules, counter))
 
     @observed("reader.standing", READ)
     def standing(self, counter: str) -> Standing:
@@ -254,7 +254,7 @@ class Reader:
 
         Raises InvalidInput (a counter without a limit), LimitMismatch and what `value` raises.
         """
-        return self._run(self._calls.standing(counter))
+        return self._run(standing(self._rules, counter))
 
     @observed("reader.periods", READ)
     def periods(self, base: str, period: Period, last: int = 12) -> tuple[PeriodBalance, ...]:
@@ -264,7 +264,7 @@ class Reader:
 
         Raises InvalidInput (a name that no prefix of `periods` fits) and what `value` raises.
         """
-        return self._run(self._calls.periods(base, period, last))
+        return self._run(periods(self._rules, base, period, last))
 
     @observed("reader.holds", READ)
     def holds(self, counter: str) -> list[Hold]:
@@ -275,7 +275,7 @@ class Reader:
         Raises InvalidInput (a counter without a limit), LimitMismatch, DamagedItem and the
         TableErrors.
         """
-        return self._run(self._calls.holds(counter))
+        return self._run(holds(self._rules, counter))
 
     def _run(self, program: Program[Result]) -> Result:
-        return run(program, self._table, self._calls.now)
+        return run(program, self._table, self._rules.now)

@@ -1,4 +1,5 @@
-"""The program `series` reads the changes in each step of time, and the counter's value at its end.
+"""The program `series` reads the changes in each step of time, and the counter's value at its end;
+`value_at` reads the value at one instant.
 
 Rule 1: It reads the checkpoints first, then the tails above their watermarks, as in `read`, and in
 a bounded time.
@@ -7,31 +8,40 @@ replicate with it.
 Rule 3: A sum cannot be cut. If a border cuts a bucket (hours; another zone's days; a day that
 merged into its month) it reads the bucket's entries from the segments, and so all entries of a
 checkpoint without days.
-Rule 4: It uses these only if they are as many as the bucket counts. Else a replica lacks a segment,
-and it reads all
-again: a bar would be short, and nothing would show it.
-Rule 5: The changes of a counter with a limit are those that its gates decided; a gate has no days.
 """
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from itertools import accumulate, groupby, pairwise
 
 from ledger.core import items, tokens
-from ledger.core.checks import to_datetime
+from ledger.core.checks import check_counter, check_time, to_datetime
 from ledger.core.cost import Cost
 from ledger.core.days import ms_of
 from ledger.core.entries import Entries
+from ledger.core.errors import InvalidInput, shown
+from ledger.core.period import zone_of
 from ledger.core.requests import GetMany, Instant, Now, Page, Program, Query
 from ledger.core.settings import Settings
 from ledger.core.values import Checkpoint, Lane
 from ledger.lane.tail import HIGHEST, LOWEST, Pages, TailSum, bound
+from reader.bounded import bounded
+from reader.checks import past_ms
 from reader.decided import decided
 from reader.history import SEGMENTS_AT_ONCE, SEGMENTS_MAX
 from reader.read import read_all, restart
-from reader.steps import in_zone
+from reader.rules import Rules
+from reader.steps import STEPS_MAX, borders, check_every, in_zone
+
+INSTEAD = (
+    "Ask for a shorter time, or for days, weeks or months of UTC, which a checkpoint "
+    "has, or without a bound."
+)
+INSTEAD_LIMITED = (
+    "Of a counter with a limit it reads all that was ever decided, so ask without a bound."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +107,46 @@ class Bars:
 
 
 def series(
+    rules: Rules,
+    counter: str,
+    *,
+    since: datetime,
+    until: datetime | None = None,
+    every: str | timedelta = "day",
+    zone: str | None = None,
+    limit: int = STEPS_MAX,
+) -> Program[Series]:
+    counter = check_counter(counter)  # a name is checked before anything else
+    now: Instant = yield Now()
+    # with the changes of now
+    until_ms = now.wall_ms + 1 if until is None else check_time("until", until)
+    since_ms = past_ms("since", since, now)
+    if since_ms >= until_ms:
+        raise InvalidInput("since is not before until.")
+    if type(limit) is not int or not 1 <= limit <= STEPS_MAX:
+        raise InvalidInput(f"limit is an int from 1 to {STEPS_MAX:,}, not {shown(limit)}.")
+    place = zone_of(zone)
+    found = borders(since_ms, until_ms, check_every(every), place, limit)
+    yield from rules.first(counter)
+    steps = _series(counter, found, place, rules.settings, consistent=rules.consistent)
+    return (yield from bounded(steps, rules.units, _instead(rules, counter)))
+
+
+def value_at(rules: Rules, counter: str, instant: datetime) -> Program[int]:
+    counter = check_counter(counter)
+    now: Instant = yield Now()
+    border_ms = past_ms("instant", instant, now)
+    yield from rules.first(counter)
+    of_border = bars(counter, (border_ms,), rules.settings, consistent=rules.consistent)
+    _, found = yield from bounded(of_border, rules.units, _instead(rules, counter))
+    return found.totals[0]
+
+
+def _instead(rules: Rules, counter: str) -> str:
+    return INSTEAD if rules.settings.limit_of(counter) is None else INSTEAD_LIMITED
+
+
+def _series(
     counter: str, borders_ms: Sequence[int], zone: tzinfo, settings: Settings, *, consistent: bool
 ) -> Program[Series]:
     """The steps between these instants. Raises what `bars` raises."""
@@ -135,6 +185,7 @@ def bars(
 
     if settings.limit_of(counter) is None:
         return (yield from restart(counter, attempt, settings.read_time_max_ms))
+    # what its gates decided; a gate has no days
     began: Instant = yield Now()
     found = Bars(borders_ms)
     for lane in lanes:
@@ -172,6 +223,8 @@ def _folded(lane: Lane, checkpoint: Checkpoint, found: Bars, consistent: bool) -
             listed = yield from _listed(
                 lane, checkpoint.version, spans[0][0], spans[-1][1], found, consistent
             )
+            # Rule 4: fewer than the bucket counts: a replica lacks a segment, and all is read again.
+            # A bar would be short, and nothing would show it.
             if listed != sum(number for _, _, number, _ in spans):
                 return False
         else:

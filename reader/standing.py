@@ -5,19 +5,13 @@ the others.
 Rule 2: the copies of other Regions' gates are each of their own moment; `here` is certain in a
 strong read.
 Rule 3: what a hold set aside is left when its time is over, because whoever is short of it ends it.
-A gate lists its holds. Where filed ones keep some of its rights, a page of their notes says which
-are over, never more than they keep; it reads those of its own Region's lanes alone, because an
-API's role may read no others.
-Rule 4: for holds it reads each lane strongly at its home: the gate, then the notes of filed holds.
-A note is no hold: it looks up the tokens, a page at a time, because the note of a decided hold may
-stay.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from ledger.core.checks import to_datetime
+from ledger.core.checks import check_counter, to_datetime
 from ledger.core.limit import DOWN, SIDES, UP
 from ledger.core.requests import Get, Instant, Item, Now, Page, Program, Query, Together, answered
 from ledger.core.values import Delta, Lane
@@ -25,8 +19,10 @@ from ledger.gate import items
 from ledger.gate.copies import Copies, read_copies
 from ledger.gate.gate import Gate, rights_due, shares
 from ledger.gate.gates import Gates
+from ledger.gate.hold import Hold
 from ledger.gate.past import outcomes_of
 from ledger.lane.tail import every_item
+from reader.rules import Rules
 
 NOTES_MAX = 100
 """Notes of filed holds that a standing reads of a lane."""
@@ -73,6 +69,21 @@ class Standing:
     closed: bool
     carried: int = 0
     took: int = 0
+
+
+def standing(rules: Rules, counter: str) -> Program[Standing]:
+    counter = check_counter(counter)
+    gates = Gates.limited(rules.settings, counter, "standing")
+    yield from rules.first(counter)
+    (found,) = yield from read_standings([gates], consistent=rules.consistent)
+    return found
+
+
+def holds(rules: Rules, counter: str) -> Program[list[Hold]]:
+    counter = check_counter(counter)
+    gates = Gates.limited(rules.settings, counter, "holds")
+    yield from rules.first(counter)
+    return [Hold(held) for held in (yield from open_holds(gates))]
 
 
 def read_standings(
@@ -149,7 +160,11 @@ def _sum(*several: Amounts) -> dict[str, int]:
 def _filed_over(
     gates: Sequence[Gate], now: Instant, consistent: bool
 ) -> Program[dict[Lane, Amounts]]:
-    """By lane, what filed holds set aside whose time is over. gates: of this Region's lanes."""
+    """By lane, what filed holds set aside whose time is over. gates: of this Region's lanes alone,
+    because an API's role may read no others.
+    """
+    # A gate lists its holds. Where filed ones keep some of its rights, a page of their notes says
+    # which are over, never more than they keep.
     kept = {gate.lane: _kept_by_filed(gate) for gate in gates}
     having = [gate for gate in gates if any(kept[gate.lane].values())]
     if not having:
@@ -184,7 +199,8 @@ def _kept_by_filed(gate: Gate) -> dict[str, int]:
 
 
 def open_holds(gates: Gates) -> Program[list[Delta]]:
-    """The deltas of open holds, those that end first, first.
+    """The deltas of open holds, those that end first, first: of each lane strongly at its home, the
+    gate, then the notes of filed holds.
 
     Raises LimitMismatch, DamagedItem and the TableErrors.
     """
@@ -200,6 +216,7 @@ def _of_lane(gates: Gates, lane: Lane) -> Program[list[Delta]]:
         return []
     gate = gates.gate(lane, item)
     found = dict(gate.held)
+    # A note is no hold: that of a decided hold may stay, so the tokens are looked up.
     notes = yield from gates.home(
         lane, every_item(items.hold_pk(lane), None, None, consistent=True)
     )

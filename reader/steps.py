@@ -34,8 +34,8 @@ def check_every(every: object) -> str | timedelta:
     if length is not None and timedelta(0) < length <= _LONGEST and not length % _MILLISECOND:
         return length
     raise InvalidInput(
-        'every is "hour", "day", "week", "month" or a timedelta of whole milliseconds, above 0 and at most 100 years, '
-        f"not {shown(every)}."
+        'every is "hour", "day", "week", "month" or a timedelta of whole milliseconds, above 0 '
+        f"and at most 100 years, not {shown(every)}."
     )
 
 

@@ -1,4 +1,4 @@
-"""The largest counters: `Best`, among those that were read, and the program `top`, which reads all.
+"""The largest counters: `largest` of those with some names, and `top`, which reads all.
 
 Rule 1: BATCH counters are read together, so that one request brings the checkpoints or the gates of
 up to 100 lanes. A Query has one lane's tail, so a batch costs a further Query for each lane whose
@@ -9,12 +9,17 @@ Rule 3: Of two counters with the same amount the one whose name comes first is t
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from heapq import nsmallest
 
+from ledger.core.checks import plain_text
 from ledger.core.cost import Cost
+from ledger.core.errors import InvalidInput, shown
 from ledger.core.requests import Key, Program
 from reader.balance import Balance, Place
-from reader.counters_page import Wanted, counters_page
+from reader.checks import check_count, prefix_of, seconds
+from reader.counters_page import counters_page
+from reader.rules import Rules
 
 BATCH = 100
 NAMES = 1_000
@@ -64,8 +69,18 @@ class Best:
         return -getattr(row[1], self._attribute), row[0]
 
 
-def top(regions: Sequence[str], prefix: str, wanted: Wanted, best: Best) -> Program[Top]:
-    """Raises DamagedItem, LimitMismatch, ReadTooSlow and the TableErrors."""
+def top(
+    rules: Rules,
+    prefix: str = "",
+    n: int = 10,
+    *,
+    by: str = "value",
+    behind: float = BEHIND_S,
+) -> Program[Top]:
+    check_count("n", n)
+    prefix, best = prefix_of(prefix), _best(rules, n, by, behind)
+    yield from rules.shape.program()
+    wanted, regions = rules.kept(prefix), rules.settings.regions
     damaged: dict[Key, None] = {}
     after: Place | None = None
     while True:
@@ -75,3 +90,22 @@ def top(regions: Sequence[str], prefix: str, wanted: Wanted, best: Best) -> Prog
         if page.next is None:
             return Top(tuple(best.rows), best.count, tuple(damaged))
         after = page.next
+
+
+def largest(
+    rules: Rules, names: Sequence[str], n: int, *, by: str, behind: float = BEHIND_S
+) -> Program[list[Row]]:
+    """The rows of `top` among the counters with these names."""
+    best = _best(rules, n, by, behind)
+    yield from best.read(names)
+    return best.rows
+
+
+def _best(rules: Rules, n: int, by: str, behind: float) -> Best:
+    order = plain_text(by)
+    if order is None or order not in BY:
+        raise InvalidInput(f"by is one of {', '.join(BY)}, not {shown(by)}.")
+    behind_ms = int(seconds("behind", behind) * 1_000)
+    # a tail that is left out would be counted as none
+    behind_ms = 0 if order == "pending" else behind_ms
+    return Best(n, order, partial(rules.balances, behind_ms=behind_ms))

@@ -48,7 +48,7 @@ class AsyncLedger(Edge):
     `add_many(pack=True)`.
     """
 
-    _calls: Rules
+    _rules: Rules
 
     def __init__(
         self,
@@ -65,17 +65,17 @@ class AsyncLedger(Edge):
     async def add(self, counter: str, change: int, **named: Unpack[Named]) -> Receipt:
         """As `Ledger.add`."""
         delta = self.prepare(counter, change, **named)
-        return await self._run(programs.add(self._calls, delta), delta)
+        return await self._run(programs.add(self._rules, delta), delta)
 
     def prepare(self, counter: str, change: int, **named: Unpack[Named]) -> Delta:
         """As `Ledger.prepare`: nothing is sent, and nothing awaited."""
-        return programs.prepare(self._calls, Change(counter, change, **named))
+        return programs.prepare(self._rules, Change(counter, change, **named))
 
     @observed("ledger.apply")
     async def apply(self, delta: Delta) -> Receipt:
         """As `Ledger.apply`."""
         delta = programs.ours(self.settings, delta)
-        return await self._run(programs.add(self._calls, delta), delta)
+        return await self._run(programs.add(self._rules, delta), delta)
 
     @observed("ledger.add_many")
     async def add_many(
@@ -85,9 +85,9 @@ class AsyncLedger(Edge):
 
         If it is cancelled, the cause is a group: an OutcomeUnknown for each change.
         """
-        deltas = programs.prepare_many(self._calls, changes, pack)
+        deltas = programs.prepare_many(self._rules, changes, pack)
         try:
-            return await super()._run(programs.add_many(self._calls, deltas, pack))
+            return await super()._run(programs.add_many(self._rules, deltas, pack))
         except asyncio.CancelledError as cancelled:
             unknown = [_unknown(delta) for delta in deltas if isinstance(delta, Delta)]
             raise cancelled from ExceptionGroup("add_many was cancelled", unknown)
@@ -98,8 +98,8 @@ class AsyncLedger(Edge):
         """As `Ledger.hold`: `async with ledger.hold(...) as hold`, or `hold = await
         ledger.hold(...)`.
         """
-        delta = programs.prepare_hold(self._calls, Change(counter, amount, **named), expires)
-        return AsyncHold(delta, self, self._granted(programs.hold(self._calls, delta)))
+        delta = programs.prepare_hold(self._rules, Change(counter, amount, **named), expires)
+        return AsyncHold(delta, self, self._granted(programs.hold(self._rules, delta)))
 
     def hold_all(
         self, counters: Iterable[str], amount: int, *, expires: timedelta, **named: Unpack[Named]
@@ -109,9 +109,9 @@ class AsyncLedger(Edge):
         """
         from ledger.client import hold_all
 
-        call = hold_all.prepare(self._calls, counters, amount, expires, **named)
+        call = hold_all.prepare(self._rules, counters, amount, expires, **named)
         holds = AsyncHolds(AsyncHold(delta, self) for delta in call.deltas)
-        holds._granting = self._all_granted(hold_all.hold_all(self._calls, call), holds)
+        holds._granting = self._all_granted(hold_all.hold_all(self._rules, call), holds)
         return holds
 
     @observed("ledger.transfer", of_transfer)
@@ -130,7 +130,7 @@ class AsyncLedger(Edge):
         from ledger.client.transfer import transfer
 
         of = transfer_of(source, target, amount, idempotency_key, at, region)
-        return await self._run(transfer(self._calls, of))
+        return await self._run(transfer(self._rules, of))
 
     def parse_hold(self, counter: str, id: str) -> AsyncHold:
         """As `Ledger.parse_hold`."""

@@ -148,7 +148,7 @@ class Edge:
     """
 
     def __init__(
-        self, settings: Settings, calls: Any, observe: Observe | None, **given: Unpack[Given]
+        self, settings: Settings, rules: Any, observe: Observe | None, **given: Unpack[Given]
     ) -> None:
         for unknown in sorted(given.keys() - Given.__annotations__.keys()):
             raise TypeError(
@@ -156,7 +156,7 @@ class Edge:
             )
         self.settings, self._observer = settings, Observer(observe)
         self._table: Any = table_of(settings, make=AsyncDynamoTable, **given)
-        self._calls = calls
+        self._rules = rules
         self._loop: asyncio.AbstractEventLoop | None = None
         self._opened = AsyncExitStack()
 
@@ -187,7 +187,7 @@ class Edge:
 
     async def _answer(self, request: Request) -> Any:
         if isinstance(request, Now):
-            return self._calls.now()
+            return self._rules.now()
         if isinstance(request, AtOnce):
             return await asyncio.gather(*(drive(part, self._answer) for part in request.parts))
         answer = self._table.answer(request)
@@ -199,12 +199,12 @@ def awaited(
     name: str,
     outcome: Outcome = of_receipts,
 ) -> Callable[Concatenate[Any, Arguments], Coroutine[Any, Any, Result]]:
-    """A method that awaits a program of the edge's calls, and is observed under this name."""
+    """A method that awaits a program of the edge's rules, and is observed under this name."""
 
     @observed(name, outcome)
     @wraps(call)
     async def method(self: Edge, /, *args: Arguments.args, **named: Arguments.kwargs) -> Result:
-        return await self._run(call(self._calls, *args, **named))
+        return await self._run(call(self._rules, *args, **named))
 
     return method
 

@@ -158,7 +158,7 @@ async def test_where_no_attempt_found_a_connection_nothing_was_written() -> None
 
     async with server(serve) as url:
         ledger = await AsyncLedger(settings("counters", url)).__aenter__()
-        await ledger._run(ledger._calls.shape.program())
+        await ledger._run(ledger._rules.shape.program())
     with pytest.raises(Unavailable, match=r"was not sent.*Nothing was written"):
         await ledger.add(COUNTER, -6)
     await ledger.__aexit__()
@@ -174,7 +174,7 @@ async def test_the_end_of_the_block_leaves_writes_in_flight_unknown() -> None:
 
     async with server(serving(put)) as url:
         async with AsyncLedger(settings("counters", url)) as ledger:
-            await ledger._run(ledger._calls.shape.program())
+            await ledger._run(ledger._rules.shape.program())
             adds = [asyncio.ensure_future(ledger.add(COUNTER, 1)) for _ in range(POOL + 20)]
             for _ in range(POOL):
                 await came.acquire()

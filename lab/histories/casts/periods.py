@@ -25,7 +25,7 @@ from ledger.core.limit import Limit
 from ledger.core.requests import Key, Program
 from ledger.core.settings import Settings
 from ledger.core.values import Change
-from reader.calls import Calls
+from reader.rules import Rules as Reads
 from simulator.faults import NONE
 from simulator.process import Log
 
@@ -138,7 +138,7 @@ class PeriodStage(Boards):
 
     @process
     def read(self, region: str) -> Program[object]:
-        return Calls(self.stage.own(region), 0, True, lambda: self.world.now_ms).balances([PLAIN])
+        return Reads(self.stage.own(region), 0, True, lambda: self.world.now_ms).balances([PLAIN])
 
 
 SHORT = (do.having(resting=True), do.sold(NEW, 6))

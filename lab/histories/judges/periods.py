@@ -38,7 +38,7 @@ from ledger.core.values import Change, Lane
 from ledger.gate import items as gates
 from ledger.gate.gate import Gate
 from ledger.gate.gates import Gates
-from reader.calls import Calls
+from reader.rules import Rules as Reads
 from simulator.choices import Choices
 from simulator.process import Process
 
@@ -194,7 +194,7 @@ class PeriodJudge:
         now_ms = world.now_ms
         kept = [name for name in self.names() if now_ms < self.term(name).kept_until_ms]
         for region in REGIONS[:2]:
-            calls = Calls(self.own(region), 0, True, lambda: now_ms)
+            calls = Reads(self.own(region), 0, True, lambda: now_ms)
             for name in kept:
                 self._is_right(region, name, calls)
         for name in kept:
@@ -205,7 +205,7 @@ class PeriodJudge:
                 self.short(name)
         self._retires()
 
-    def _is_right(self, region: str, name: str, calls: Calls) -> None:
+    def _is_right(self, region: str, name: str, calls: Reads) -> None:
         world = self.world
         if self.term(name).base in PLAIN:
             for lane in self.settings.lanes_of(name):

@@ -46,7 +46,7 @@ from ledger.core.period import Period
 from ledger.core.requests import Now
 from ledger.core.settings import Settings
 from ledger.core.values import Change
-from reader.calls import Calls
+from reader.rules import Rules as Reads
 from simulator.choices import Choices
 from simulator.faults import Faults, mix
 from simulator.process import Log, Process, Script, Sleep
@@ -187,7 +187,7 @@ class Stage(PeriodJudge):
     # -----------------------------------------------------------------------
 
     def reads(self, region: str, own: list[Process]) -> Script:
-        calls = Calls(self.own(region), 0, True, lambda: self.clock(own[0]))
+        calls = Reads(self.own(region), 0, True, lambda: self.clock(own[0]))
         for _ in range(6 + self.choices.pick(8)):
             yield self._later()
             for name in self.names():
@@ -203,7 +203,7 @@ class Stage(PeriodJudge):
             )
         return rest(self.choices, (*SHORT, 5 * HOUR, 10 * HOUR, DAY, *LONG))
 
-    def _read(self, calls: Calls, name: str, process: Process | None) -> Generator[Any, Any, None]:
+    def _read(self, calls: Reads, name: str, process: Process | None) -> Generator[Any, Any, None]:
         yield Now()
         kept_ms, began_ms = self.term(name).kept_until_ms, self.clock(process)
         try:
