@@ -2,17 +2,18 @@
 
 Rule 1: its calls send and answer what those of `Reader` do, by the same programs.
 Rule 2: of tasks that read the same counter at once, one loads; if it fails or is cancelled, the
-next one does. A task that is interrupted, at any line, leaves no load behind.
+next one does (`cache.py`). A task that is interrupted, at any line, leaves no load behind.
 """
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import Unpack
 
 from ledger.core import clocks
 from ledger.core.observing import READ, Observe, observed
 from ledger.core.settings import Settings
-from ledger.tables.aio import Edge, awaited
+from ledger.tables.aio import Edge, awaited, drive
 from ledger.tables.dynamo import Given
 from reader.balance import Balance
 from reader.cache import WAIT_S, Began, Cache
@@ -48,8 +49,7 @@ class AsyncReader(Edge):
     ) -> None:
         super().__init__(settings, Rules(settings, ttl, consistent, clock), observe, **given)
         self.ttl = self._rules.ttl
-        self._cache = Cache(self._rules.now)
-        self._loading: dict[str, asyncio.Event] = {}
+        self._cache = Cache(self._rules.now, asyncio.Event.set, waits_max=inf)
 
     @observed("reader.value", READ)
     async def value(self, counter: str) -> int:
@@ -77,35 +77,13 @@ class AsyncReader(Edge):
             return (await self._load([counter], behind_ms))[counter]
         mine = asyncio.Event()
         try:
-            known = await self._known(counter, most_s, mine)
+            known = await drive(self._cache.known(counter, most_s, mine), _has_ended)
             balance = known or (await self._load([counter]))[counter]
-            self._end(counter, mine)
-        except BaseException:  # also of an interruption in `_end`
-            self._end(counter, mine)
+            self._cache.end(counter, mine)
+        except BaseException:  # also of an interruption in `end`
+            self._cache.end(counter, mine)
             raise
         return balance
-
-    async def _known(self, counter: str, most_s: float, mine: asyncio.Event) -> Balance | None:
-        """A balance that is young enough, now or after other tasks' loads.
-
-        None: the caller loads.
-        """
-        while True:
-            known = self._cache.young([counter], most_s)
-            theirs = mine if known else self._loading.setdefault(counter, mine)
-            if theirs is mine:
-                return known.get(counter)
-            try:
-                async with asyncio.timeout(WAIT_S):
-                    await theirs.wait()
-            except TimeoutError:  # the task that loads was interrupted, or its answer is late
-                self._end(counter, theirs)
-
-    def _end(self, counter: str, load: asyncio.Event) -> None:
-        """Take a load out, if it is still there, and wake all tasks that wait for it."""
-        if self._loading.get(counter) is load:
-            del self._loading[counter]
-        load.set()
 
     history = awaited(history, "reader.history", READ)
     """As `Reader.history`; it sends all its requests when you await it."""
@@ -134,3 +112,13 @@ class AsyncReader(Edge):
         if not behind_ms:
             self._cache.keep(found, began)
         return found
+
+
+async def _has_ended(load: asyncio.Event) -> bool:
+    """Wait for a load of another task; whether it ended in time."""
+    try:
+        async with asyncio.timeout(WAIT_S):
+            await load.wait()
+    except TimeoutError:
+        return False
+    return True

@@ -1,35 +1,31 @@
 """The balances that a `Reader` remembers.
 
 Rule 1: A balance is the answer of one whole read, never a mixture.
-Rule 2: Its age counts from the beginning of that read, by the wall clock and by the steady one: the
-older age counts. Of two reads of a counter it keeps the one that began later.
-Rule 3: Many threads that read the same counter at once cause one load: a thread that comes while
-another loads waits for it. A load that fails fails for its thread alone, and the next thread loads.
-A cache belongs to one process: a load or a change that another thread had begun at a fork would
-stay unfinished in the child for ever.
-Rule 4: It returns copies: what a caller does to one does not reach the cache.
-Rule 5: Who is interrupted, at any line, leaves it whole: the handler of a signal may raise
-anywhere. So a change takes the balances out and puts them back by one assignment, and a thread
-takes its load out whatever happens to it.
+Rule 2: Many who read the same counter at once, threads or tasks, cause one load: who comes while
+another loads waits for it. A load that fails fails for its reader alone, and the next one loads.
+Rule 3: Who is interrupted, at any line, leaves it whole: the handler of a signal may raise
+anywhere.
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from math import ceil
 from queue import Empty, SimpleQueue
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cachetools import LRUCache
 
 from ledger.core.checks import to_ms
-from ledger.core.requests import Instant, in_time
+from ledger.core.requests import Instant, drive, in_time
 from reader.balance import Balance
 
 COUNTERS_MAX = 10_000
 LOADS_AWAITED_MAX = 2
-"""How many loads of other threads a read waits for before it makes its own."""
+"""How many loads of other threads a read waits for before it makes its own; a task waits for
+all.
+"""
 
 WAIT_S = 10.0
 """How long it waits for each: a load in a thread that was stopped for good would hold all
@@ -53,21 +49,36 @@ Load = SimpleQueue[None]
 """A load that a thread makes: there is something in it when it has ended."""
 
 
-class Cache:
-    """Balances that are younger than a caller allows. It is thread-safe. now: by both clocks."""
+def _wake(load: Load) -> None:
+    load.put(None)
 
-    def __init__(self, now: Callable[[], Instant]) -> None:
-        self._now = now
+
+class Cache:
+    """Balances that are younger than a caller allows. It is thread-safe. now: by both clocks.
+
+    It belongs to one process: a load or a change that another thread had begun at a fork would stay
+    unfinished in the child for ever. wake: who waits for a load. waits_max: how many loads of
+    others a read waits for.
+    """
+
+    def __init__(
+        self,
+        now: Callable[[], Instant],
+        wake: Callable[[Any], None] = _wake,
+        waits_max: float = LOADS_AWAITED_MAX,
+    ) -> None:
+        self._now, self._wake, self._waits_max = now, wake, waits_max
         self.numbers = count()
         # `with` it is C, and no signal comes between taking it and giving it back
         self._lock = threading.RLock()
         self._kept: LRUCache[str, Kept] | None = None
-        self._loading: dict[str, Load] = {}
+        self._loading: dict[str, Any] = {}
 
     def young(self, counters: Sequence[str], most_s: float) -> dict[str, Balance]:
         """The balances younger than `most_s`, by name.
 
-        It leaves out those from the future: a clock stepped back.
+        It leaves out those from the future: a clock stepped back. They are copies: what a caller
+        does to one does not reach the cache.
         """
         with self._lock:
             now, there = self._now(), self._kept
@@ -79,7 +90,7 @@ class Cache:
         }
 
     def keep(self, balances: Mapping[str, Balance], began: Began) -> None:
-        """Keep what a read found."""
+        """Keep what a read found: of two reads of a counter the one that began later."""
         new = {
             name: Kept(replace(balance, by_region=dict(balance.by_region)), began)
             for name, balance in balances.items()
@@ -100,41 +111,48 @@ class Cache:
         """
         mine = Load()
         try:
-            balance = self._known(counter, most_s, mine) or load()
-            self._end(counter, mine)
-        except BaseException:  # also of an interruption in `_end`
-            self._end(counter, mine)
+            balance = drive(self.known(counter, most_s, mine), _has_ended) or load()
+            self.end(counter, mine)
+        except BaseException:  # also of an interruption in `end`
+            self.end(counter, mine)
             raise
         return balance
 
-    def _known(self, counter: str, most_s: float, mine: Load) -> Balance | None:
-        """A balance that is young enough, now or after other threads' loads.
+    def known(self, counter: str, most_s: float, mine: Any) -> Generator[Any, bool, Balance | None]:
+        """A balance that is young enough, now or after the loads of others; None: the caller makes
+        the load `mine`, and ends it.
 
-        None: the caller loads.
+        It yields each load that it waits for, and is sent whether that ended in time.
         """
-        for waits in range(LOADS_AWAITED_MAX + 1):
+        for waits in count():
             with self._lock:
                 known = self.young([counter], most_s)
                 theirs = mine if known else self._loading.setdefault(counter, mine)
-            if theirs is mine or waits == LOADS_AWAITED_MAX:
+            if theirs is mine or waits == self._waits_max:
                 return known.get(counter)
-            try:
-                theirs.get(timeout=WAIT_S)
-                theirs.put(None)  # for the next one that waits
-            except Empty:
-                self._end(counter, theirs)
-        return None
+            if not (yield theirs):  # who loads was interrupted, or its answer is late
+                self.end(counter, theirs)
+        raise AssertionError("unreachable")
 
-    def _end(self, counter: str, load: Load) -> None:
-        """Take a load out, if it is still there, and wake a thread that waits for it, which
-        wakes the next one.
-        """
+    def end(self, counter: str, load: Any) -> None:
+        """Take a load out, if it is still there, and wake who waits for it."""
         with self._lock:
             if self._loading.get(counter) is load:
                 del self._loading[counter]
-            load.put(None)
+            self._wake(load)
+
+
+def _has_ended(load: Load) -> bool:
+    """Wait for a load of another thread; whether it ended in time."""
+    try:
+        load.get(timeout=WAIT_S)
+    except Empty:
+        return False
+    load.put(None)  # for the next one that waits
+    return True
 
 
 def _is_young(kept: Kept, now: Instant, most_s: float) -> bool:
+    # from the beginning of the read, by the clock that says more
     began = Instant(to_ms(kept.balance.as_of), kept.began.at.steady_ms)
     return in_time(began, now, ceil(most_s * 1_000) - 1)

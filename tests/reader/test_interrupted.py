@@ -194,7 +194,7 @@ def test_every_later_read_of_a_task_answers(event: str, monkeypatch: pytest.Monk
             assert [type(each.exception()) for each in both].count(type(None)) >= 1
             assert await asyncio.wait_for(reader.value("c"), TIMEOUT_S) == 1
             assert (await asyncio.wait_for(reader.read("c"), TIMEOUT_S)).value == 1
-            assert reader._loading == {}
+            assert reader._cache._loading == {}
 
     nth = 0
     while True:
