@@ -26,9 +26,9 @@ from ledger.core.requests import (
     Pause,
     Program,
     Put,
-    answered,
     key_of,
 )
+from ledger.core.running import answered
 from ledger.core.settings import Settings
 from ledger.core.values import Checkpoint, CleanNote, Lane
 

@@ -22,7 +22,8 @@ from ledger.core.checks import check_counter
 from ledger.core.cost import carried
 from ledger.core.errors import LedgerError
 from ledger.core.observing import DONE, Observe, Observer, observed
-from ledger.core.requests import Program, Result, Table, run
+from ledger.core.requests import Program, Result, Table
+from ledger.core.running import run
 from ledger.core.settings import Settings, check_settings
 from ledger.core.values import Lane
 from ledger.gate.gates import Gates

@@ -7,7 +7,8 @@ from ledger import Delta, Ledger, Settings
 from ledger.core import tokens
 from ledger.core.clocks import instants, wall_clock
 from ledger.core.items import delta_pk, entries_of, is_pack
-from ledger.core.requests import Delete, Get, Key, run
+from ledger.core.requests import Delete, Get, Key
+from ledger.core.running import run
 from ledger.core.values import Lane
 from ledger.gate.gates import Gates
 from ledger.gate.move import free

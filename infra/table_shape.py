@@ -17,7 +17,8 @@ from infra.aws import DeploymentRefused
 from ledger.core.clocks import instants, wall_clock
 from ledger.core.errors import InvalidSettings, LedgerError, SettingsMismatch, TableMissing
 from ledger.core.limit import Shape
-from ledger.core.requests import Table, run
+from ledger.core.requests import Table
+from ledger.core.running import run
 from ledger.core.settings import REGION_FROM, Settings
 from ledger.lane.shape import check_growth, stored, write
 from ledger.tables.dynamo import DynamoTable

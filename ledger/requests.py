@@ -7,7 +7,6 @@ from ledger.core.requests import (
     AtOnce,
     Delete,
     DeleteMany,
-    Doubt,
     Get,
     GetMany,
     Instant,
@@ -30,19 +29,14 @@ from ledger.core.requests import (
     Update,
     Write,
     Written,
-    answered,
     becomes,
-    drive,
     holds,
     in_time,
     key_of,
     keyed,
-    or_error,
-    outcome,
     refusals,
-    run,
-    through,
 )
+from ledger.core.running import Doubt, answered, drive, or_error, outcome, run, through
 
 __all__ = [
     "ITEM_BYTES_MAX",

@@ -31,7 +31,8 @@ from compactor import Compactor
 from ledger import Ledger, Settings
 from ledger.core import clocks
 from ledger.core.cost import Meter
-from ledger.core.requests import Program, Table, run
+from ledger.core.requests import Program, Table
+from ledger.core.running import run
 from ledger.lane.shape import ShapeCheck
 from ledger.tables.boto import CONFIG, not_made
 from ledger.tables.dynamo import ByRegion, DynamoTable

@@ -21,7 +21,8 @@ from compactor.inspection import unread_beyond
 from compactor.lanes import Holding, every_lane
 from ledger.core.cost import carried
 from ledger.core.errors import GaveUp, LedgerError, TableError
-from ledger.core.requests import Key, Program, Request, Scan, through
+from ledger.core.requests import Key, Program, Request, Scan
+from ledger.core.running import through
 from ledger.core.settings import Settings
 from ledger.core.values import Lane
 from ledger.lane import directory

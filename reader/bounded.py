@@ -12,7 +12,8 @@ from typing import Any, Protocol, TypeVar
 
 from ledger.core.cost import item_bytes
 from ledger.core.errors import InvalidInput, LedgerError, ReadTooLarge, shown
-from ledger.core.requests import At, Get, GetMany, Page, Program, Query, Result, Together, through
+from ledger.core.requests import At, Get, GetMany, Page, Program, Query, Result, Together
+from ledger.core.running import through
 
 UNITS_MAX = 10**9
 _UNIT_BYTES = 4_096

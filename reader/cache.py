@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 from cachetools import LRUCache
 
 from ledger.core.checks import to_ms
-from ledger.core.requests import Instant, drive, in_time
+from ledger.core.requests import Instant, in_time
+from ledger.core.running import drive
 from reader.balance import Balance
 
 COUNTERS_MAX = 10_000

@@ -16,8 +16,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ledger.core.errors import DamagedItem
-from ledger.core.requests import Key, Page, Program, Query, Together, answered, through
+from ledger.core.requests import Key, Page, Program, Query, Together
 from ledger.core.requests import key_of as key_of_item
+from ledger.core.running import answered, through
 from ledger.core.settings import SHARDS_MAX
 from ledger.core.values import Lane
 from ledger.lane.directory import BUCKETS, bucket_pk, key_of, lane_of

@@ -16,7 +16,8 @@ from ledger.core import items, tokens
 from ledger.core.checks import to_datetime
 from ledger.core.entries import Entries
 from ledger.core.errors import NotYetReplicated, ReadTooSlow
-from ledger.core.requests import GetMany, Instant, Now, Page, Program, Together, answered, in_time
+from ledger.core.requests import GetMany, Instant, Now, Page, Program, Together, in_time
+from ledger.core.running import answered
 from ledger.core.settings import Settings
 from ledger.core.values import Checkpoint, Lane
 from ledger.gate.copies import read_copies

@@ -9,7 +9,8 @@ from ledger.core import clocks
 from ledger.core.clocks import PerProcess
 from ledger.core.observing import READ, Observe, Observer, observed
 from ledger.core.period import Period
-from ledger.core.requests import Program, Result, Table, run
+from ledger.core.requests import Program, Result, Table
+from ledger.core.running import run
 from ledger.core.settings import Settings
 from ledger.gate.hold import Hold
 from ledger.tables.dynamo import table_of

@@ -13,7 +13,8 @@ from datetime import datetime
 
 from ledger.core.checks import check_counter, to_datetime
 from ledger.core.limit import DOWN, SIDES, UP
-from ledger.core.requests import Get, Instant, Item, Now, Page, Program, Query, Together, answered
+from ledger.core.requests import Get, Instant, Item, Now, Page, Program, Query, Together
+from ledger.core.running import answered
 from ledger.core.values import Delta, Lane
 from ledger.gate import items
 from ledger.gate.copies import Copies, read_copies

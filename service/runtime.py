@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any, Protocol
 
 from ledger.core.clocks import Clock, instants, wall_clock
-from ledger.core.requests import Instant, Result, Table, run
+from ledger.core.requests import Instant, Result, Table
+from ledger.core.running import run
 from ledger.core.settings import Settings
 from ledger.tables.boto import CALL_S_MAX, client_of
 from ledger.tables.dynamo import DynamoTable

@@ -27,9 +27,8 @@ from ledger.core.requests import (
     Together,
     Transact,
     Update,
-    or_error,
-    outcome,
 )
+from ledger.core.running import or_error, outcome
 from simulator.faults import Faults
 from simulator.world import World
 

@@ -24,7 +24,8 @@ from typing import Any
 
 from ledger.core.errors import TransactionConflict, Unavailable
 from ledger.core.items import RETIRES
-from ledger.core.requests import Item, Key, KeyPage, Request, or_error
+from ledger.core.requests import Item, Key, KeyPage, Request
+from ledger.core.running import or_error
 from ledger.tables.memory import MemoryTable
 from simulator.cells import Cell, Stamp
 from simulator.choices import Choices

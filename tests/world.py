@@ -51,8 +51,8 @@ from ledger.core.requests import (
     Update,
     key_of,
     keyed,
-    run,
 )
+from ledger.core.running import run
 from ledger.core.settings import Settings
 from ledger.core.values import Delta, Lane
 from ledger.gate.gates import Gates

@@ -20,7 +20,8 @@ from ledger.core.errors import (
     TransactionConflict,
     Unavailable,
 )
-from ledger.core.requests import Pause, Program, Request, Result, through
+from ledger.core.requests import Pause, Program, Request, Result
+from ledger.core.running import through
 from ledger.tables.send import TRIES_MAX
 from simulator.faults import NONE, Faults
 from simulator.happening import by_itself

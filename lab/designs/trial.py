@@ -22,7 +22,8 @@ from ledger.core.checks import to_datetime
 from ledger.core.errors import LedgerError
 from ledger.core.limit import Limit
 from ledger.core.ranges import CHANGE_MAX
-from ledger.core.requests import Instant, Program, Result, Table, run
+from ledger.core.requests import Instant, Program, Result, Table
+from ledger.core.running import run
 from ledger.core.settings import Settings
 from ledger.tables.boto import CONFIG
 from ledger.tables.dynamo import DynamoTable

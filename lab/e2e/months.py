@@ -37,7 +37,7 @@ from lab.e2e.turn import (
 from ledger import Ledger, Period, Receipt, Settings
 from ledger.client.message import time_text
 from ledger.core.errors import LedgerError, PeriodOver
-from ledger.core.requests import or_error
+from ledger.core.running import or_error
 from ledger.core.values import Change
 from reader import Reader
 

@@ -20,7 +20,8 @@ from ledger import Change
 from ledger.core.checks import to_datetime
 from ledger.core.errors import LimitReached
 from ledger.core.limit import Limit
-from ledger.core.requests import Instant, Put, run
+from ledger.core.requests import Instant, Put
+from ledger.core.running import run
 from ledger.core.values import Lane
 from ledger.gate import decide
 from ledger.gate.gate import REFUSED

@@ -14,7 +14,8 @@ from lab.measure.shop import HOME, START_MS, Shop
 from ledger import Change
 from ledger.client.message import dumps_many
 from ledger.core.checks import to_datetime
-from ledger.core.requests import Instant, run
+from ledger.core.requests import Instant
+from ledger.core.running import run
 from ledger.lane.add import PACK_CHANGES
 from ledger.lane.named import Named
 from ledger.tables.dynamo import ByRegion

@@ -21,7 +21,8 @@ from lab.designs.design import Design
 from lab.designs.simulated import Simulated, Task
 from lab.measure.changes import EVENTS, Counted, Record
 from ledger.core.errors import GaveUp, LedgerError, TableError
-from ledger.core.requests import Now, Program, Request, Result, through
+from ledger.core.requests import Now, Program, Request, Result
+from ledger.core.running import through
 from simulator.choices import Drawn
 from simulator.faults import NONE, Faults
 from simulator.world import World

@@ -21,7 +21,8 @@ from lab.measure.figure import Figure
 from ledger import Delta, Lane, Settings
 from ledger.core import tokens
 from ledger.core.items import delta_item, fold_pk
-from ledger.core.requests import Get, Instant, Item, Page, Put, Query, Request, Transact, run
+from ledger.core.requests import Get, Instant, Item, Page, Put, Query, Request, Transact
+from ledger.core.running import run
 
 START_MS = 1_800_000_000_000
 REGION, TABLE = "eu-west-1", "bench"

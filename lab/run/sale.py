@@ -18,7 +18,8 @@ from lab.designs.atomic import Atomic
 from ledger import Ledger, Limit, Settings
 from ledger.core.checks import to_datetime
 from ledger.core.errors import LedgerError, LimitReached
-from ledger.core.requests import Get, Instant, run
+from ledger.core.requests import Get, Instant
+from ledger.core.running import run
 from ledger.gate.items import gate_key, gate_of
 from simulator import Drawn, Faults, Simulation
 

@@ -16,7 +16,8 @@ from inspect import iscoroutinefunction
 from typing import Any
 
 from ledger.core.errors import InvalidInput, shown
-from ledger.core.requests import Result, drive
+from ledger.core.requests import Result
+from ledger.core.running import drive
 from ledger.core.settings import Settings
 from ledger.tables import aio
 

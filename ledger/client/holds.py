@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ledger.core.errors import InvalidInput, LedgerError, shown
-from ledger.core.requests import answered, or_error
+from ledger.core.running import answered, or_error
 from ledger.core.values import Receipt
 from ledger.gate.hold import Hold
 

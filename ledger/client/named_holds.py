@@ -12,7 +12,8 @@ Rule 4: `close` decides a name that is open, as CLOSED: then no call is granted 
 from dataclasses import replace
 
 from ledger.core.errors import InvalidTime, OutcomeUnknown
-from ledger.core.requests import Doubt, Instant, Now, Page, Program, Query, Written
+from ledger.core.requests import Instant, Now, Page, Program, Query, Written
+from ledger.core.running import Doubt
 from ledger.core.tokens import HOLD_MS_MAX, ends_of, is_named, name_of, time_ms, until_ms
 from ledger.core.values import Delta, Lane
 from ledger.gate import items, updates

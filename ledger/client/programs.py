@@ -40,7 +40,8 @@ from ledger.core.errors import (
 )
 from ledger.core.limit import DOWN, UP
 from ledger.core.period import check_base
-from ledger.core.requests import AtOnce, Program, Result, or_error
+from ledger.core.requests import AtOnce, Program, Result
+from ledger.core.running import or_error
 from ledger.core.settings import Settings, check_settings
 from ledger.core.values import Change, Delta, Lane, Receipt, check_changes
 from ledger.gate.hold import Hold

@@ -25,7 +25,7 @@ from botocore.exceptions import BotoCoreError
 
 from ledger.client.message import dumps, joined
 from ledger.core.errors import InvalidInput, LedgerError, NotQueued, shown
-from ledger.core.requests import or_error
+from ledger.core.running import or_error
 from ledger.core.values import Change, check_changes
 from ledger.tables.failures import FAILED
 

@@ -24,7 +24,8 @@ from ledger.core.clocks import PerProcess
 from ledger.core.cost import carried
 from ledger.core.errors import LedgerError
 from ledger.core.observing import DONE, Observe, Observer, observed
-from ledger.core.requests import AtOnce, Program, Request, Result, Table, drive, run
+from ledger.core.requests import AtOnce, Program, Request, Result, Table
+from ledger.core.running import drive, run
 from ledger.core.settings import Settings
 from ledger.core.values import Change, Delta, Lane, Receipt
 from ledger.gate.hold import Hold

@@ -4,7 +4,8 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from ledger.core.errors import Again
-from ledger.core.requests import Doubt, Result
+from ledger.core.requests import Result
+from ledger.core.running import Doubt
 
 TRIES_MAX = 5
 

@@ -16,7 +16,8 @@ from typing import NamedTuple
 from ledger.core import tokens
 from ledger.core.errors import InvalidTime, LedgerError
 from ledger.core.limit import DOWN, UP
-from ledger.core.requests import Doubt, Instant, Item, Now, Program, Update, Written
+from ledger.core.requests import Instant, Item, Now, Program, Update, Written
+from ledger.core.running import Doubt
 from ledger.core.tokens import until_ms
 from ledger.core.values import Delta, Lane, Receipt
 from ledger.gate import updates

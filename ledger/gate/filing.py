@@ -25,9 +25,9 @@ from ledger.core.requests import (
     PutMany,
     Update,
     Written,
-    answered,
     keyed,
 )
+from ledger.core.running import answered
 from ledger.core.tokens import last_of, time_ms, to_bytes
 from ledger.core.values import Lane
 from ledger.gate import items, updates

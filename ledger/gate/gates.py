@@ -29,8 +29,8 @@ from ledger.core.requests import (
     Request,
     Result,
     Together,
-    answered,
 )
+from ledger.core.running import answered
 from ledger.core.settings import Settings
 from ledger.core.values import Lane
 from ledger.gate import items

@@ -11,7 +11,8 @@ from contextlib import suppress
 
 from ledger.core.errors import LedgerError, NoSuchHold
 from ledger.core.limit import SIDES
-from ledger.core.requests import Doubt, Program, Written
+from ledger.core.requests import Program, Written
+from ledger.core.running import Doubt
 from ledger.core.values import Delta, Receipt
 from ledger.gate import updates
 from ledger.gate.answer import Decision, ended

@@ -14,7 +14,8 @@ them. The tokens of a group may have one time, with thousands of others between 
 entries and notes are read by key.
 """
 
-from ledger.core.requests import Get, GetMany, Page, Program, Query, Together, answered
+from ledger.core.requests import Get, GetMany, Page, Program, Query, Together
+from ledger.core.running import answered
 from ledger.core.values import Lane
 from ledger.gate import items
 from ledger.gate.answer import Decision, known_in

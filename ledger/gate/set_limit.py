@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from ledger.core.errors import DamagedItem, InvalidInput, LimitReached, shown
 from ledger.core.limit import DOWN, SIDES, UP
 from ledger.core.ranges import CHANGE_MAX
-from ledger.core.requests import Doubt, Program, Written
+from ledger.core.requests import Program, Written
+from ledger.core.running import Doubt
 from ledger.gate import items, updates
 from ledger.gate.filing import write
 from ledger.gate.gate import Gate

@@ -17,7 +17,8 @@ from ledger.core import items, tokens
 from ledger.core.conditions import Absent
 from ledger.core.entries import Entries, packed
 from ledger.core.errors import LedgerError, TableMismatch, TokenConflict
-from ledger.core.requests import AlreadyThere, Doubt, Item, Program, Put, PutMany, Together, key_of
+from ledger.core.requests import AlreadyThere, Item, Program, Put, PutMany, Together, key_of
+from ledger.core.running import Doubt
 from ledger.core.values import PACK_SPAN_MS, Delta, Lane, Pack, Receipt
 
 Named = tuple[Lane, str]

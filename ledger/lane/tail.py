@@ -13,19 +13,8 @@ from typing import Any, Generic, TypeVar
 from ledger.core import items, tokens
 from ledger.core.entries import Entries, Unique, time_ms
 from ledger.core.errors import Unavailable
-from ledger.core.requests import (
-    At,
-    Item,
-    Now,
-    Page,
-    Pause,
-    Program,
-    Query,
-    Request,
-    Result,
-    Scan,
-    through,
-)
+from ledger.core.requests import At, Item, Now, Page, Pause, Program, Query, Request, Result, Scan
+from ledger.core.running import through
 from ledger.core.values import PACK_SPAN_MS, Lane
 
 PAGES_MAX = 1_000_000  # stops a loop that would never end; a page holds 1 MB

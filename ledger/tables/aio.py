@@ -22,7 +22,8 @@ from botocore.exceptions import BotoCoreError, ConnectionClosedError, HTTPClient
 from ledger.core.cost import here
 from ledger.core.errors import InvalidInput
 from ledger.core.observing import Observe, Observer, Outcome, observed, of_receipts
-from ledger.core.requests import AtOnce, Now, Pause, Program, Request, Result, through
+from ledger.core.requests import AtOnce, Now, Pause, Program, Request, Result
+from ledger.core.running import through
 from ledger.core.settings import Settings
 from ledger.tables import exchange
 from ledger.tables.boto import OPTIONS, not_made
@@ -213,7 +214,7 @@ def awaited(
 def drive(
     program: Generator[Any, Any, Result], answer: Callable[[Any], Awaitable[Any]]
 ) -> Generator[Any, Any, Result]:
-    """As `requests.drive`, awaited.
+    """As `running.drive`, awaited.
 
     A cancellation is no failure: it ends the program where it waits.
     """

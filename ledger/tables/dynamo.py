@@ -17,7 +17,8 @@ from typing import Any, TypedDict
 from ledger.core.clocks import PerProcess
 from ledger.core.cost import here
 from ledger.core.errors import InvalidInput, InvalidSettings, Unavailable, shown
-from ledger.core.requests import At, AtOnce, Pause, Request, Result, Table, drive
+from ledger.core.requests import At, AtOnce, Pause, Request, Result, Table
+from ledger.core.running import drive
 from ledger.core.settings import Settings
 from ledger.tables import exchange, failures
 from ledger.tables.boto import POOL, make_client

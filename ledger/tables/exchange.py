@@ -12,13 +12,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ledger.core import errors, requests
+from ledger.core import errors, requests, running
 from ledger.core.conditions import Absent, has
 from ledger.core.errors import LedgerError
 from ledger.core.requests import (
     AlreadyThere,
     Delete,
-    Doubt,
     Get,
     Item,
     Key,
@@ -31,6 +30,7 @@ from ledger.core.requests import (
     key_of,
     keyed,
 )
+from ledger.core.running import Doubt
 from ledger.tables import ask, failures, refusals
 from ledger.tables.ask import Operation
 from ledger.tables.send import TRIES_MAX, Endpoint, Sending, all_of, flat
@@ -137,7 +137,7 @@ def _each(
     refused = [i for i, answer in enumerate(answers) if isinstance(answer, errors.NotAllowed)]
     singles = yield from all_of([single(items[i]) for i in refused])
     for i, answer in zip(refused, singles, strict=True):
-        answers[i] = requests.outcome(answer)
+        answers[i] = running.outcome(answer)
     return tuple(answers)
 
 

@@ -20,7 +20,8 @@ from ledger.core import items, requests
 from ledger.core.checks import check_flag
 from ledger.core.conditions import Absent, has
 from ledger.core.errors import InvalidInput, TokenConflict, Unavailable, shown
-from ledger.core.requests import Item, Key, Request, Update, Write, key_of, or_error, outcome
+from ledger.core.requests import Item, Key, Request, Update, Write, key_of
+from ledger.core.running import or_error, outcome
 from ledger.gate import items as gates
 from ledger.lane import directory
 

@@ -16,7 +16,8 @@ from botocore.exceptions import BotoCoreError
 from ledger.core import errors
 from ledger.core.cost import NOTHING, Meter
 from ledger.core.errors import InvalidInput, LedgerError, shown
-from ledger.core.requests import AtOnce, Doubt, Pause, Request, Result, answered
+from ledger.core.requests import AtOnce, Pause, Request, Result
+from ledger.core.running import Doubt, answered
 from ledger.tables import consumed, failures, refusals
 from ledger.tables.ask import Operation
 

@@ -50,7 +50,7 @@ from ledger.core import errors
 from ledger.core.checks import AHEAD_MAX_MS, to_ms
 from ledger.core.clocks import Clock, wall_clock
 from ledger.core.errors import InvalidTime, LedgerError, LimitReached, NotQueued, PeriodOver
-from ledger.core.requests import or_error
+from ledger.core.running import or_error
 from ledger.lane.add import Outcome
 from service.add_from_queue.deadline import Deadline, NotInTime, in_time
 from service.add_from_queue.outcomes import counters_of, outcome_of

@@ -26,7 +26,7 @@ from ledger.client import saga_steps as steps
 from ledger.client.writer import shape_errors
 from ledger.core.errors import LedgerError, LimitReached
 from ledger.core.limit import UP
-from ledger.core.requests import drive
+from ledger.core.running import drive
 from ledger.lane.add import Outcome
 
 SLICE = 1_000

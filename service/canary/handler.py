@@ -18,7 +18,8 @@ from typing import Any
 
 from ledger.core import clocks, items, tokens
 from ledger.core.errors import InvalidSettings
-from ledger.core.requests import Get, Item, Program, Put, Result, Table, run
+from ledger.core.requests import Get, Item, Program, Put, Result, Table
+from ledger.core.running import run
 from ledger.core.settings import Settings
 from ledger.core.values import Delta, Lane
 from ledger.lane.add import pack_of

@@ -26,7 +26,8 @@ from itertools import chain
 from typing import Any
 
 from ledger.core.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError, ReadTooSlow
-from ledger.core.requests import Now, through
+from ledger.core.requests import Now
+from ledger.core.running import through
 from ledger.core.settings import Settings
 from ledger.core.values import Lane
 from ledger.lane.shape import ShapeCheck

@@ -40,11 +40,10 @@ from ledger.core.requests import (
     Put,
     Query,
     Together,
-    answered,
     key_of,
     keyed,
-    through,
 )
+from ledger.core.running import answered, through
 from ledger.core.settings import Settings
 from ledger.core.values import Lane
 from ledger.gate.items import gate_key, hold_pk, holds_until

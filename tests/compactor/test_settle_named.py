@@ -8,7 +8,8 @@ from compactor.report import Tally
 from compactor.settle_named import KEYS_READ, Naming, settle_named
 from ledger.core import items, tokens
 from ledger.core.errors import DamagedItem
-from ledger.core.requests import GetMany, Program, Query, Request, Transact, keyed, through
+from ledger.core.requests import GetMany, Program, Query, Request, Transact, keyed
+from ledger.core.running import through
 from ledger.core.values import Delta
 from ledger.lane.add import pack_of
 from ledger.lane.named import BETWEEN_MAX, KEYS_MAX, Named

@@ -23,7 +23,7 @@ from lab.histories.parts.calls import (
 from ledger import Ledger
 from ledger.core.checks import to_datetime
 from ledger.core.errors import OutcomeUnknown
-from ledger.core.requests import or_error
+from ledger.core.running import or_error
 from tests.contract.conftest import SMOKE
 
 ASYNC = ("add_many of a limited counter", "capture", "hold_all", "transfer")

@@ -14,7 +14,7 @@ from ledger.client.message import time_text
 from ledger.core.checks import to_datetime
 from ledger.core.clocks import instants
 from ledger.core.limit import Threshold
-from ledger.core.requests import run
+from ledger.core.running import run
 from ledger.lane.shape import write
 from service.add_from_queue.handler import AddFromQueue
 from service.api.app import Api

@@ -10,7 +10,8 @@ import pytest
 from ledger.core import tokens
 from ledger.core.errors import DamagedItem, GaveUp, LimitMismatch, Throttled
 from ledger.core.limit import DOWN, UP, Limit
-from ledger.core.requests import Instant, Now, Program, Query, Together, Update, drive
+from ledger.core.requests import Instant, Now, Program, Query, Together, Update
+from ledger.core.running import drive
 from ledger.core.values import Delta
 from ledger.gate import items
 from ledger.gate.answer import Decision

@@ -25,8 +25,8 @@ from ledger.core.requests import (
     Query,
     Scan,
     Update,
-    through,
 )
+from ledger.core.running import through
 from ledger.lane import tail
 from ledger.lane.tail import Pages, every_item
 from ledger.tables.memory import MemoryTable

@@ -13,7 +13,8 @@ from compactor import Compactor, Verification
 from lab.engines.ministack import Engine
 from ledger.core import clocks, items
 from ledger.core.errors import GaveUp
-from ledger.core.requests import Delete, DeleteMany, Key, Put, PutMany, Transact, Update, keyed, run
+from ledger.core.requests import Delete, DeleteMany, Key, Put, PutMany, Transact, Update, keyed
+from ledger.core.running import run
 from ledger.core.values import Delta, Lane
 from ledger.gate.items import gate_key
 from ledger.lane.shape import write

@@ -11,7 +11,8 @@ import pytest
 
 from ledger import Limit
 from ledger.core.errors import Unavailable
-from ledger.core.requests import Put, PutMany, Update, run
+from ledger.core.requests import Put, PutMany, Update
+from ledger.core.running import run
 from ledger.lane import shape
 from ledger.tables.boto import CALL_S_MAX
 from service.sqs import STOPPED, SqsQueue

@@ -14,7 +14,8 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 from ledger.core import items
 from ledger.core.errors import DamagedItem, GaveUp, LedgerError, OutcomeUnknown, Unavailable
 from ledger.core.limit import IN, OUT, Limit, Threshold
-from ledger.core.requests import GetMany, Item, Update, keyed, or_error
+from ledger.core.requests import GetMany, Item, Update, keyed
+from ledger.core.running import or_error
 from ledger.core.settings import Settings
 from ledger.core.values import Checkpoint, Delta, Lane
 from ledger.gate import decide

@@ -8,7 +8,7 @@ import pytest
 
 from ledger import Change, Ledger, Limit, Then
 from ledger.client.message import dumps, time_of
-from ledger.core.requests import run
+from ledger.core.running import run
 from ledger.lane import shape
 from tests.service.support import Service
 from tests.world import A, B, settings, writes_of

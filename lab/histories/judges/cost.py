@@ -18,7 +18,8 @@ from lab.measure.metered_table import Charge, charge_of, writes_of
 from ledger.core import tokens
 from ledger.core.errors import OutOfReach, Unavailable
 from ledger.core.limit import DOWN, SIDES, UP
-from ledger.core.requests import At, Program, Request, Result, Together, through
+from ledger.core.requests import At, Program, Request, Result, Together
+from ledger.core.running import through
 from ledger.core.tokens import hold_token
 from ledger.core.values import Delta, Lane
 from ledger.gate import filing

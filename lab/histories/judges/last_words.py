@@ -12,7 +12,8 @@ from typing import Any
 
 from ledger.core.actions import Set
 from ledger.core.errors import NOT_WRITTEN, LedgerError, OutcomeUnknown
-from ledger.core.requests import At, Program, Request, Result, Update, Written, through
+from ledger.core.requests import At, Program, Request, Result, Update, Written
+from ledger.core.running import through
 from ledger.gate.gate import Gate, change_of
 from ledger.gate.updates import HELD, RECENT
 

@@ -37,10 +37,8 @@ from ledger.core.requests import (
     Together,
     Transact,
     Update,
-    or_error,
-    outcome,
-    run,
 )
+from ledger.core.running import or_error, outcome, run
 from ledger.gate.filing import roll
 from ledger.gate.gates import Gates
 from ledger.gate.hold import Hold

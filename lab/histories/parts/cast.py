@@ -14,7 +14,8 @@ from lab.histories.judges.checker import Record, Seen
 from lab.histories.stage.theatre import LATE, SHORT, Theatre, one_of, rest
 from ledger.core import tokens
 from ledger.core.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
-from ledger.core.requests import Program, Put, Request, Result, through
+from ledger.core.requests import Program, Put, Request, Result
+from ledger.core.running import through
 from ledger.core.settings import Settings
 from ledger.core.values import Delta, Lane
 from reader.read import read

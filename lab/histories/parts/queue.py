@@ -10,7 +10,8 @@ from ledger.client import programs
 from ledger.client.programs import Rules
 from ledger.client.saga_steps import transfer_of
 from ledger.client.transfer import transfer
-from ledger.core.requests import AtOnce, Program, Result, through
+from ledger.core.requests import AtOnce, Program, Result
+from ledger.core.running import through
 from ledger.core.settings import Settings
 from ledger.core.values import Change, Transfer
 from ledger.lane.add import Outcome

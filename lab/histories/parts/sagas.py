@@ -52,7 +52,8 @@ from ledger.core.checks import to_datetime
 from ledger.core.errors import LedgerError, LimitReached, TransferStuck
 from ledger.core.items import delta_of
 from ledger.core.limit import Limit
-from ledger.core.requests import Item, Key, through
+from ledger.core.requests import Item, Key
+from ledger.core.running import through
 from ledger.core.settings import Settings
 from ledger.core.values import Change, Lane, Receipt
 from ledger.gate import items

@@ -16,7 +16,8 @@ from lab.histories.stage.served_world import ServedWorld
 from lab.histories.stage.theatre import LATE, LONG, PACES, one_of, rest
 from ledger.core import tokens
 from ledger.core.errors import DamagedItem, LaneDamaged, LedgerError
-from ledger.core.requests import Now, through
+from ledger.core.requests import Now
+from ledger.core.running import through
 from ledger.core.values import Delta
 from ledger.gate import decide
 from ledger.gate.gates import Gates

@@ -18,7 +18,8 @@ from lab.histories.parts.cast import COUNTER, NUMBERS_MAX, Cast
 from lab.histories.stage.theatre import LONG, SHORT, one_of, rest
 from ledger.core import tokens
 from ledger.core.errors import LedgerError
-from ledger.core.requests import Now, Put, Request, Together, through
+from ledger.core.requests import Now, Put, Request, Together
+from ledger.core.running import through
 from ledger.core.values import Delta, Receipt
 from ledger.lane.add import add, add_packed
 from simulator.process import Move, Script, Sleep

@@ -28,8 +28,8 @@ from ledger.core.requests import (
     Request,
     Together,
     Update,
-    through,
 )
+from ledger.core.running import through
 from simulator.choices import Replayed
 from simulator.faults import NONE
 from simulator.process import Log, Process, Script

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from ledger.core import items, tokens
-from ledger.core.requests import Instant, Now, Program, Result, drive
+from ledger.core.requests import Instant, Now, Program, Result
+from ledger.core.running import drive
 from ledger.core.values import Lane
 from simulator.choices import Choices
 from simulator.faults import Faults
