@@ -29,7 +29,7 @@ from ledger.tables import exchange
 from ledger.tables.boto import OPTIONS, not_made
 from ledger.tables.dynamo import Given, table_of
 from ledger.tables.failures import is_async, note_attempts
-from ledger.tables.send import Endpoint, Send, Sending, method_of
+from ledger.tables.send import Endpoint, Send, method_of
 
 Arguments = ParamSpec("Arguments")
 
@@ -127,9 +127,7 @@ class AsyncDynamoTable:
                 stack.callback(self._clients.pop, region)
 
     async def answer(self, request: Request, /) -> Any:
-        return await self._run(exchange.answer(replace(self._endpoint, meter=here()), request))
-
-    async def _run(self, program: Sending[Result]) -> Result:
+        program = exchange.answer(replace(self._endpoint, meter=here()), request)
         return await drive(program, self._do)
 
     async def _do(self, request: Request | Send) -> Any:
@@ -140,7 +138,7 @@ class AsyncDynamoTable:
             case Pause(ms):
                 return await self._pause(ms / 1_000)
             case AtOnce(parts):
-                return await asyncio.gather(*map(self._run, parts))
+                return await asyncio.gather(*(drive(part, self._do) for part in parts))
 
 
 class Edge:

@@ -12,18 +12,19 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypedDict
 
 from ledger.core.clocks import PerProcess
 from ledger.core.cost import here
 from ledger.core.errors import InvalidInput, InvalidSettings, Unavailable, shown
-from ledger.core.requests import At, AtOnce, Pause, Request, Result, Table
+from ledger.core.requests import At, AtOnce, Pause, Request, Table
 from ledger.core.running import drive
 from ledger.core.settings import Settings
 from ledger.tables import exchange, failures
 from ledger.tables.boto import POOL, make_client
 from ledger.tables.failures import DynamoDBClient
-from ledger.tables.send import Endpoint, Send, Sending, method_of
+from ledger.tables.send import Endpoint, Send, method_of
 
 
 class DynamoTable:
@@ -82,9 +83,7 @@ class DynamoTable:
 
         Raises TypeError for anything else.
         """
-        return self._run(exchange.answer(replace(self._endpoint, meter=here()), request))
-
-    def _run(self, program: Sending[Result]) -> Result:
+        program = exchange.answer(replace(self._endpoint, meter=here()), request)
         return drive(program, self._do)
 
     def _do(self, request: Request | Send) -> Any:
@@ -94,7 +93,7 @@ class DynamoTable:
             case Pause(ms):
                 return self._pause(ms / 1_000)
             case AtOnce(parts):
-                return list(self._threads.value.map(self._run, parts))
+                return list(self._threads.value.map(partial(drive, answer=self._do), parts))
 
 
 class ByRegion:
