@@ -16,6 +16,7 @@ from ledger.core.cost import item_bytes
 from ledger.core.errors import ItemTooLarge, TableMismatch, Throttled, Unavailable
 from ledger.core.requests import (
     ITEM_BYTES_MAX,
+    AtOnce,
     Get,
     Key,
     KeyPage,
@@ -25,8 +26,9 @@ from ledger.core.requests import (
     Query,
     Scan,
     Update,
+    keyed,
 )
-from ledger.core.running import through
+from ledger.core.running import run, through
 from ledger.lane import tail
 from ledger.lane.tail import Pages, every_item
 from ledger.tables.memory import MemoryTable
@@ -96,6 +98,21 @@ def test_a_step_raises_its_failure_where_the_program_asked() -> None:
     next(program)
     with pytest.raises(Unavailable):
         program.throw(Unavailable("gone"))
+
+
+def test_run_answers_parts_one_after_the_other() -> None:
+    table = MemoryTable()
+
+    def puts(name: str) -> Program[Any]:
+        there = yield Get(KEY)
+        yield Put(keyed(KEY, name={"S": name}))
+        return there
+
+    def both() -> Program[Any]:
+        return (yield AtOnce((puts("first"), puts("second"))))
+
+    first, second = run(both(), table, instants(lambda: 0))
+    assert (first, second["name"]) == (None, {"S": "first"})
 
 
 def end_of(program: Generator[Any, Any, Any], answer: object) -> Any:
